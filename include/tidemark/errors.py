@@ -1,0 +1,130 @@
+"""Every error that Tidemark raises on purpose.
+
+One root, two branches: a `RetryableError` may go away by itself, so a scheduler tries again; a
+`TerminalError` needs a person. A message says what happened with the values, how the tables
+stand now (``state:``) and what to do (``next:``). No message holds a payload or a secret.
+"""
+
+from __future__ import annotations
+
+UNCHANGED = "nothing was written; every table is as it was"
+
+
+class TidemarkError(Exception):
+    """Root of all errors raised on purpose."""
+
+    def __init__(self, what: str, *, state: str, next_step: str) -> None:
+        super().__init__(what, state, next_step)
+        self.what, self.state, self.next_step = what, state, next_step
+
+    def __str__(self) -> str:
+        return f"{self.what}\n  state: {self.state}\n  next:  {self.next_step}"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild, (type(self), self.what, self.state, self.next_step)
+
+
+def _rebuild(kind: type[TidemarkError], what: str, state: str, next_step: str) -> TidemarkError:
+    error = kind.__new__(kind)
+    TidemarkError.__init__(error, what, state=state, next_step=next_step)
+    return error
+
+
+class RetryableError(TidemarkError):
+    """The next attempt may succeed without anybody's help."""
+
+
+class TerminalError(TidemarkError):
+    """Trying again changes nothing until somebody acts."""
+
+
+class SpecError(TerminalError):
+    """A pipeline, installation or suite file is wrong; ``what`` lists every fault of the file."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            what, state=UNCHANGED, next_step="mend the file, then check it: tidemark validate"
+        )
+
+
+class NameRefusedError(TerminalError):
+    """A name from outside is unfit for a table, column or topic (rule POISON-6, NAME_INVALID)."""
+
+    def __init__(self, kind: str, name: str, reason: str) -> None:
+        super().__init__(
+            f"{kind} name {name!r} is refused: {reason}",
+            state="the table it belongs to is not touched",
+            next_step="give the table or column another name in the pipeline file",
+        )
+
+
+class JarsError(TerminalError):
+    """A jar is missing or is not the locked one."""
+
+
+class ServiceError(TerminalError):
+    """An embedded service did not start or stop as it should."""
+
+
+class BrokerUnreachableError(RetryableError):
+    """No broker answered."""
+
+
+class TopicMissingError(TerminalError):
+    """A declared topic does not exist."""
+
+
+class PreflightError(TerminalError):
+    """A topic contradicts what the pipeline file declares, so it is refused before reading."""
+
+
+class DataLossError(TerminalError):
+    """Records that were not landed yet are gone from the topic (rule TOP-2)."""
+
+
+class TopicRecreatedError(TerminalError):
+    """The topic is not the one that was landed before (rules TOP-1 and TOP-4)."""
+
+
+class CatalogUnreachableError(RetryableError):
+    """The catalog did not answer, or stayed locked by somebody else."""
+
+
+class StorageError(RetryableError):
+    """Files could not be written or read, for example because the disk is full."""
+
+
+class SupersededError(RetryableError):
+    """Another run advanced the same state first; this one changed nothing (rule PUB-8)."""
+
+
+class OutcomeUnknownError(RetryableError):
+    """The catalog was asked to commit and never answered (rule PUB-5)."""
+
+
+class AuditBlockedError(TerminalError):
+    """Expectations or engine checks failed, so main stays as it was (rule PUB-7)."""
+
+
+class TableStoppedError(TerminalError):
+    """A table cannot be folded further; the message names the statement or record."""
+
+
+class SchemaUnknownError(TableStoppedError):
+    """Nothing tells the columns of a table: no declaration, DDL or record schema (SCHEMA-1)."""
+
+
+class UnreadableRecordsError(TerminalError):
+    """More unreadable records than the pipeline allows (rule POISON-2)."""
+
+
+class AccountingError(TerminalError):
+    """The records of a cut do not add up, so it must not be published (rule ACC-4)."""
+
+
+class SuiteError(TerminalError):
+    """An expectation suite cannot be run as written, for example an unknown column."""
+
+
+class NoAttemptError(TerminalError):
+    """The attempt that was to be published is not staged."""
