@@ -1,0 +1,81 @@
+"""Source columns: the Iceberg type each becomes, and how its value stands in a record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any
+
+from tidemark.model.names import ColumnName
+
+
+class Wire(StrEnum):
+    """How a value is written in a record's JSON; `formats.values` reads each of them."""
+
+    INTEGER = "integer"
+    UNSIGNED_AS_SIGNED = "unsigned-as-signed"
+    FLOAT = "float"
+    DOUBLE = "double"
+    BOOLEAN = "boolean"
+    TEXT = "text"
+    BASE64 = "base64"
+    HEX = "hex"
+    LATIN1 = "latin1"
+    BITS = "bits"
+    DECIMAL_TEXT = "decimal-text"
+    DECIMAL_BASE64 = "decimal-base64"
+    DAYS = "days"
+    TIMESTAMP_MILLIS = "timestamp-millis"
+    TIMESTAMP_MICROS = "timestamp-micros"
+    TIMESTAMP_NANOS = "timestamp-nanos"
+    TIMESTAMP_TEXT = "timestamp-text"
+    DATE_TEXT = "date-text"
+    ZONED_TEXT = "zoned-text"
+    LOCAL_TEXT = "local-text"
+    TIME_MILLIS = "time-millis"
+    TIME_MICROS = "time-micros"
+    TIME_NANOS = "time-nanos"
+    TIME_TEXT = "time-text"
+    GEOMETRY = "geometry"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceColumn:
+    """A column of a source table.
+
+    iceberg: type as Spark SQL writes it (``decimal(12,2)``); wire: how records hold the value;
+    digits: scale of a decimal, fraction digits of a time, bits of a BIT; zone: of a local time.
+    """
+
+    name: ColumnName
+    iceberg: str
+    wire: Wire
+    source_type: str
+    digits: int = 0
+    zone: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """As kept in the target's properties."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, fields: Mapping[str, Any]) -> SourceColumn:
+        """The reverse of `to_json`."""
+        return cls(**{**fields, "wire": Wire(fields["wire"])})
+
+
+@dataclass(frozen=True, slots=True)
+class TableSchema:
+    """Columns of a source table in source order, and its key (empty when it has none)."""
+
+    columns: tuple[SourceColumn, ...]
+    key: tuple[ColumnName, ...] = ()
+
+    def __getitem__(self, name: str) -> SourceColumn:
+        return next(column for column in self.columns if column.name == name)
+
+    @property
+    def names(self) -> tuple[ColumnName, ...]:
+        """Column names in source order."""
+        return tuple(column.name for column in self.columns)

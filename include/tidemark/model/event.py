@@ -1,0 +1,58 @@
+"""The one shape into which every decoder decodes: the columns of the changelog.
+
+A record is kept as it came (topic, partition, offset, time, headers, key, value) and beside it
+stands its envelope. What an envelope cannot say is null.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Kind(StrEnum):
+    """What a record is."""
+
+    ROW = "row"
+    TRUNCATE = "truncate"
+    DDL = "ddl"
+    WATERMARK = "watermark"
+    BEGIN = "begin"
+    END = "end"
+    TOMBSTONE = "tombstone"
+    CONTROL = "control"
+    UNREADABLE = "unreadable"
+
+
+class Op(StrEnum):
+    """What a row event does: ``upsert`` makes the row what its image says, ``delete`` ends it."""
+
+    UPSERT = "U"
+    DELETE = "D"
+
+
+class Reason(StrEnum):
+    """Why a record is unreadable (rule POISON-6)."""
+
+    EMPTY_VALUE = "EMPTY_VALUE"
+    JSON_INVALID = "JSON_INVALID"
+    FORMAT_MISMATCH = "FORMAT_MISMATCH"
+    ENVELOPE_INVALID = "ENVELOPE_INVALID"
+    OP_UNKNOWN = "OP_UNKNOWN"
+    IMAGE_MISSING = "IMAGE_MISSING"
+    KEY_NULL = "KEY_NULL"
+    POSITION_MISSING = "POSITION_MISSING"
+
+
+RECORD_COLUMNS = ("topic", "partition", "offset", "kafka_time", "headers", "key", "value")
+ENVELOPE_COLUMNS = (
+    "kind",
+    "source_schema",
+    "source_table",
+    "op",
+    "position",
+    "commit_time",
+    "transaction_id",
+    "watermark",
+    "schema_id",
+    "reason",
+)

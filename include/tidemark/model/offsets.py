@@ -1,0 +1,69 @@
+"""Topic partitions and half-open ranges of offsets; ``end`` is always the next offset."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tidemark.model.names import TopicName
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class TopicPartition:
+    """One partition of one topic."""
+
+    topic: TopicName
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetRange:
+    """The offsets from ``start`` up to, not including, ``end``."""
+
+    start: int
+    end: int
+
+    @property
+    def count(self) -> int:
+        """How many offsets; an upper bound of the records, as offsets may have gaps (TOP-6)."""
+        return self.end - self.start
+
+
+Offsets = Mapping[TopicPartition, int]
+Ranges = Mapping[TopicPartition, OffsetRange]
+
+
+def offsets_to_json(offsets: Mapping[TopicPartition, int]) -> dict[str, dict[str, int]]:
+    """``{topic: {partition: number}}``, sorted, as Kafka's own tools write it."""
+    nested: dict[str, dict[str, int]] = {}
+    for place in sorted(offsets):
+        nested.setdefault(place.topic, {})[str(place.partition)] = offsets[place]
+    return nested
+
+
+def offsets_from_json(nested: Mapping[str, Mapping[str, int]]) -> dict[TopicPartition, int]:
+    """The reverse of `offsets_to_json`."""
+    return {
+        TopicPartition(TopicName(topic), int(partition)): number
+        for topic, partitions in nested.items()
+        for partition, number in partitions.items()
+    }
+
+
+def limit_ranges(ranges: Ranges, max_records: int) -> dict[TopicPartition, OffsetRange]:
+    """Shorten ``ranges`` to at most ``max_records`` offsets, each in proportion to its length.
+
+    Every partition that has records keeps at least one, so none starves.
+    """
+    total = sum(span.count for span in ranges.values())
+    if total <= max_records:
+        return dict(ranges)
+    return {
+        place: OffsetRange(
+            span.start, span.start + min(span.count, max(1, span.count * max_records // total))
+        )
+        for place, span in ranges.items()
+    }

@@ -1,0 +1,74 @@
+"""Where a change stands in its source's order, as text that sorts as the tuple does.
+
+A position is a tuple of unsigned integers (rule POS-1). Its stored form writes every field in
+upper-case hexadecimal at fixed width, most significant first, so that comparing two texts is
+comparing two tuples. The text without the last field, the offset, is the *place*: what two copies
+of one event have in common.
+
+========== ===================================================== =====================
+source     fields (hexadecimal digits)                            rule
+========== ===================================================== =====================
+MySQL      epoch 4, file 8, pos 16, kind 1, offset 16             POS-2, POS-3, POS-4
+TiCDC      epoch 4, commitTs 16, rank 1, partition 4, offset 16   POS-2, POS-10
+by offset  epoch 4, offset 16                                     POS-11, POS-12
+========== ===================================================== =====================
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import NewType
+
+Position = NewType("Position", str)
+Place = NewType("Place", str)
+
+EPOCH = 1
+EPOCH_DIGITS = 4
+FILE_DIGITS = 8
+NUMBER_DIGITS = 16
+RANK_DIGITS = 1
+PARTITION_DIGITS = 4
+OFFSET_DIGITS = 16
+
+TSO_LOGICAL_BITS = 18
+
+
+class SnapshotRank(IntEnum):
+    """At equal binlog coordinates a streamed change beats a snapshot row (POS-4)."""
+
+    SNAPSHOT = 0
+    STREAMED = 1
+
+
+class CommitRank(IntEnum):
+    """Inside one commitTs: a delete, then an insert or update, then DDL (POS-10)."""
+
+    DELETE = 0
+    UPSERT = 1
+    DDL = 2
+
+
+def _hex(number: int, digits: int) -> str:
+    if number < 0 or number >= 16**digits:
+        raise ValueError(f"{number} does not fit {digits} hexadecimal digits")
+    return f"{number:0{digits}X}"
+
+
+def commit_bound(commit_ts: int) -> Position:
+    """The least position of ``commit_ts``: positions of smaller commits are below it, and every
+    position of this commit is at or above it.
+
+    >>> commit_bound(0x60) < commit_bound(0x61)
+    True
+    """
+    return Position(_hex(EPOCH, EPOCH_DIGITS) + _hex(commit_ts, NUMBER_DIGITS))
+
+
+def commit_ts_of(millis: int) -> int:
+    """The smallest commitTs at or after ``millis`` (TSO = milliseconds << 18 | logical)."""
+    return millis << TSO_LOGICAL_BITS
+
+
+def millis_of(commit_ts: int) -> int:
+    """The source's clock at ``commit_ts`` in milliseconds since 1970."""
+    return commit_ts >> TSO_LOGICAL_BITS

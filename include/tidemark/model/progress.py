@@ -1,0 +1,111 @@
+"""How far a pipeline is: the state of its gate, kept in the ledger's snapshot summary (PUB-1)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from tidemark.model.cut import Frontier
+from tidemark.model.names import TableName
+from tidemark.model.offsets import TopicPartition, offsets_from_json, offsets_to_json
+from tidemark.model.position import Place, Position
+
+FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class LandingMark:
+    """How far topics are landed: next offsets, topic ids, and the number of the newest landing."""
+
+    number: int = 0
+    offsets: Mapping[TopicPartition, int] = field(default_factory=dict)
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
+
+    def to_json(self) -> str:
+        """As kept in the summary of a changelog snapshot."""
+        return json.dumps(
+            {
+                "version": FORMAT_VERSION,
+                "landing": self.number,
+                "offsets": offsets_to_json(self.offsets),
+                "topic_ids": dict(sorted(self.topic_ids.items())),
+            }
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> LandingMark:
+        """The reverse of `to_json`."""
+        kept = json.loads(text)
+        return cls(kept["landing"], offsets_from_json(kept["offsets"]), kept["topic_ids"])
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What is published, and what the gate must remember until the next cut.
+
+    landing: newest landing whose records were gated; oldest_held: oldest landing that may still
+    hold a record above the frontier. behind: tables that stand lower than the frontier.
+    watermarks: greatest seen per partition (GATE-4). reached: per partition the greatest settled
+    place (POS-20). truncated: per table the position of its newest truncate (TRUNC-3).
+    """
+
+    cut: int = 0
+    landing: int = 0
+    oldest_held: int = 1
+    frontier: Frontier = field(default_factory=Frontier)
+    behind: Mapping[TableName, Frontier] = field(default_factory=dict)
+    watermarks: Mapping[TopicPartition, int] = field(default_factory=dict)
+    reached: Mapping[TopicPartition, Place] = field(default_factory=dict)
+    truncated: Mapping[TableName, Position] = field(default_factory=dict)
+
+    def frontier_of(self, table: TableName) -> Frontier:
+        """How far ``table`` is published."""
+        return self.behind.get(table, self.frontier)
+
+    def to_json(self) -> str:
+        """As kept in the ledger."""
+        return json.dumps(
+            {
+                "version": FORMAT_VERSION,
+                "cut": self.cut,
+                "landing": self.landing,
+                "oldest_held": self.oldest_held,
+                "frontier": _frontier_to_json(self.frontier),
+                "behind": {str(t): _frontier_to_json(f) for t, f in sorted(self.behind.items())},
+                "watermarks": offsets_to_json(self.watermarks),
+                "reached": [[p.topic, p.partition, s] for p, s in sorted(self.reached.items())],
+                "truncated": {str(t): p for t, p in sorted(self.truncated.items())},
+            }
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> Progress:
+        """The reverse of `to_json`."""
+        kept = json.loads(text)
+        return cls(
+            cut=kept["cut"],
+            landing=kept["landing"],
+            oldest_held=kept["oldest_held"],
+            frontier=_frontier_from_json(kept["frontier"]),
+            behind={
+                TableName.parse(name): _frontier_from_json(frontier)
+                for name, frontier in kept["behind"].items()
+            },
+            watermarks=offsets_from_json(kept["watermarks"]),
+            reached={
+                TopicPartition(topic, partition): place
+                for topic, partition, place in kept["reached"]
+            },
+            truncated={TableName.parse(name): at for name, at in kept["truncated"].items()},
+        )
+
+
+def _frontier_to_json(frontier: Frontier) -> dict[str, object]:
+    return {"commit_ts": frontier.commit_ts, "offsets": offsets_to_json(frontier.offsets)}
+
+
+def _frontier_from_json(kept: Mapping[str, object]) -> Frontier:
+    commit_ts, offsets = kept["commit_ts"], kept["offsets"]
+    assert isinstance(commit_ts, int) and isinstance(offsets, dict)
+    return Frontier(commit_ts, offsets_from_json(offsets))

@@ -1,0 +1,96 @@
+"""What a run leaves for whoever started it: one JSON object, and the exit code that goes with it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from tidemark.errors import RetryableError, SupersededError, TidemarkError
+from tidemark.model.names import AttemptId
+
+
+class CutStatus(StrEnum):
+    """How a run of a cut ended."""
+
+    PUBLISHED = "published"
+    STAGED = "staged"
+    BLOCKED = "blocked"
+    IDLE = "idle"
+    SUPERSEDED = "superseded"
+    FAILED = "failed"
+
+
+EXIT_CODES: Mapping[CutStatus, int] = {
+    CutStatus.PUBLISHED: 0,
+    CutStatus.STAGED: 0,
+    CutStatus.IDLE: 0,
+    CutStatus.BLOCKED: 3,
+    CutStatus.SUPERSEDED: 4,
+    CutStatus.FAILED: 1,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TableResult:
+    """What a cut did to one table; counts are rows, ``outcome`` is the verdict's."""
+
+    table: str
+    target: str
+    snapshot_id: int
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0
+    truncated: int = 0
+    outcome: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CutResult:
+    """How a run of a cut ended.
+
+    hold: the sentence that says why the cut goes no further, empty when nothing waits.
+    complete_until_ms: source time up to which the tables are complete, 0 when the gate tells none.
+    buckets: records of the run by accounting bucket (ACC-1). stopped: table -> why it stands still.
+    retryable: of a failure, whether another attempt may help.
+    """
+
+    status: CutStatus
+    attempt: AttemptId
+    cut: int = 0
+    hold: str = ""
+    complete_until_ms: int = 0
+    tables: tuple[TableResult, ...] = ()
+    buckets: Mapping[str, int] = field(default_factory=dict)
+    stopped: Mapping[str, str] = field(default_factory=dict)
+    error: str = ""
+    retryable: bool = False
+
+    @property
+    def exit_code(self) -> int:
+        """0 when the run did what it should, also when there was nothing to do."""
+        return EXIT_CODES[self.status]
+
+    @classmethod
+    def failed(cls, attempt: AttemptId, error: TidemarkError) -> CutResult:
+        """The result of a run that ended with ``error``."""
+        superseded = isinstance(error, SupersededError)
+        return cls(
+            status=CutStatus.SUPERSEDED if superseded else CutStatus.FAILED,
+            attempt=attempt,
+            error=f"{type(error).__name__}: {error}",
+            retryable=isinstance(error, RetryableError),
+        )
+
+    def to_json(self) -> str:
+        """One JSON object."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> CutResult:
+        """The reverse of `to_json`."""
+        kept: dict[str, Any] = json.loads(text)
+        tables = tuple(TableResult(**table) for table in kept.pop("tables"))
+        return cls(**{**kept, "status": CutStatus(kept["status"]), "tables": tables})

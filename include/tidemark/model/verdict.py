@@ -1,0 +1,60 @@
+"""The outcome of an audit of exactly one snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Outcome(StrEnum):
+    """``pass`` and ``warn`` may be published; ``block`` leaves main as it was."""
+
+    PASS = "pass"
+    WARN = "warn"
+    BLOCK = "block"
+
+
+class Severity(StrEnum):
+    """What a failed expectation means: ``critical`` blocks, ``warning`` publishes with a note."""
+
+    CRITICAL = "critical"
+    WARNING = "warning"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """One expectation or engine check as it came out: counts, never cell values."""
+
+    name: str
+    success: bool
+    severity: Severity
+    observed: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the audit of one staged snapshot of one table found."""
+
+    table: str
+    snapshot_id: int
+    suite: str
+    checks: tuple[CheckResult, ...]
+
+    @property
+    def outcome(self) -> Outcome:
+        """Blocks when a critical check failed, warns when only others did."""
+        return outcome_of(self.checks)
+
+    @property
+    def failures(self) -> tuple[CheckResult, ...]:
+        """The checks that failed."""
+        return tuple(check for check in self.checks if not check.success)
+
+
+def outcome_of(checks: Iterable[CheckResult]) -> Outcome:
+    """The outcome that ``checks`` add up to."""
+    failed = {check.severity for check in checks if not check.success}
+    if Severity.CRITICAL in failed:
+        return Outcome.BLOCK
+    return Outcome.WARN if failed else Outcome.PASS
