@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from tidemark.model.offsets import TopicPartition
+from tidemark.model.position import Place
 
 
 class GateMode(StrEnum):
@@ -39,10 +40,13 @@ class Frontier:
 
     commit_ts: with gate ``watermark``, strictly below which commits are published.
     offsets: with gate ``none``, per partition the next offset that is not.
+    reached: with gate ``none``, per partition the greatest place that is published; what comes
+    below it in its own partition was sent again (POS-20).
     """
 
     commit_ts: int = 0
     offsets: Mapping[TopicPartition, int] = field(default_factory=dict)
+    reached: Mapping[TopicPartition, Place] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

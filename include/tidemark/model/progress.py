@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from tidemark.model.cut import Frontier
 from tidemark.model.names import TableName
 from tidemark.model.offsets import TopicPartition, offsets_from_json, offsets_to_json
-from tidemark.model.position import Place, Position
+from tidemark.model.position import Position
 
 FORMAT_VERSION = 1
 
@@ -46,8 +47,8 @@ class Progress:
 
     landing: newest landing whose records were gated; oldest_held: oldest landing that may still
     hold a record above the frontier. behind: tables that stand lower than the frontier.
-    watermarks: greatest seen per partition (GATE-4). reached: per partition the greatest settled
-    place (POS-20). truncated: per table the position of its newest truncate (TRUNC-3).
+    watermarks: greatest seen per partition (GATE-4). truncated: per table the position of its
+    newest truncate (TRUNC-3).
     """
 
     cut: int = 0
@@ -56,7 +57,6 @@ class Progress:
     frontier: Frontier = field(default_factory=Frontier)
     behind: Mapping[TableName, Frontier] = field(default_factory=dict)
     watermarks: Mapping[TopicPartition, int] = field(default_factory=dict)
-    reached: Mapping[TopicPartition, Place] = field(default_factory=dict)
     truncated: Mapping[TableName, Position] = field(default_factory=dict)
 
     def frontier_of(self, table: TableName) -> Frontier:
@@ -74,7 +74,6 @@ class Progress:
                 "frontier": _frontier_to_json(self.frontier),
                 "behind": {str(t): _frontier_to_json(f) for t, f in sorted(self.behind.items())},
                 "watermarks": offsets_to_json(self.watermarks),
-                "reached": [[p.topic, p.partition, s] for p, s in sorted(self.reached.items())],
                 "truncated": {str(t): p for t, p in sorted(self.truncated.items())},
             }
         )
@@ -93,19 +92,21 @@ class Progress:
                 for name, frontier in kept["behind"].items()
             },
             watermarks=offsets_from_json(kept["watermarks"]),
-            reached={
-                TopicPartition(topic, partition): place
-                for topic, partition, place in kept["reached"]
-            },
             truncated={TableName.parse(name): at for name, at in kept["truncated"].items()},
         )
 
 
-def _frontier_to_json(frontier: Frontier) -> dict[str, object]:
-    return {"commit_ts": frontier.commit_ts, "offsets": offsets_to_json(frontier.offsets)}
+def _frontier_to_json(frontier: Frontier) -> dict[str, Any]:
+    return {
+        "commit_ts": frontier.commit_ts,
+        "offsets": offsets_to_json(frontier.offsets),
+        "reached": [[p.topic, p.partition, s] for p, s in sorted(frontier.reached.items())],
+    }
 
 
-def _frontier_from_json(kept: Mapping[str, object]) -> Frontier:
-    commit_ts, offsets = kept["commit_ts"], kept["offsets"]
-    assert isinstance(commit_ts, int) and isinstance(offsets, dict)
-    return Frontier(commit_ts, offsets_from_json(offsets))
+def _frontier_from_json(kept: Mapping[str, Any]) -> Frontier:
+    return Frontier(
+        kept["commit_ts"],
+        offsets_from_json(kept["offsets"]),
+        {TopicPartition(topic, number): place for topic, number, place in kept["reached"]},
+    )

@@ -1,0 +1,60 @@
+"""Progress survives being written and read; formats of every version stay readable."""
+
+from __future__ import annotations
+
+from tidemark.model.cut import Frontier
+from tidemark.model.names import TableName, TopicName
+from tidemark.model.offsets import OffsetRange, TopicPartition, limit_ranges
+from tidemark.model.position import Place, Position, commit_bound
+from tidemark.model.progress import LandingMark, Progress
+
+P0 = TopicPartition(TopicName("dbserver1.inventory.customers"), 0)
+ORDERS = TableName("shop", "orders")
+
+VERSION_1 = (
+    '{"version": 1, "cut": 3, "landing": 5, "oldest_held": 4, '
+    '"frontier": {"commit_ts": 465314516869840914, "offsets": {}, "reached": []}, '
+    '"behind": {"shop.orders": {"commit_ts": 7, "offsets": {"shop": {"0": 2}}, '
+    '"reached": [["shop", 0, "0001"]]}}, '
+    '"watermarks": {"shop": {"0": 465314516869840914}}, '
+    '"truncated": {"shop.orders": "00010000"}}'
+)
+
+
+def test_progress_of_version_1_stays_readable() -> None:
+    progress = Progress.from_json(VERSION_1)
+    assert progress.to_json() == VERSION_1
+    assert progress.frontier.commit_ts == 465314516869840914
+    assert progress.frontier_of(ORDERS).commit_ts == 7
+    assert progress.frontier_of(TableName("shop", "customers")) == progress.frontier
+
+
+def test_empty_progress_round_trips() -> None:
+    assert Progress.from_json(Progress().to_json()) == Progress()
+
+
+def test_progress_round_trips() -> None:
+    progress = Progress(
+        cut=2,
+        frontier=Frontier(offsets={P0: 41}, reached={P0: Place("0001AB")}),
+        truncated={ORDERS: Position("0001FF")},
+    )
+    assert Progress.from_json(progress.to_json()) == progress
+
+
+def test_landing_mark_round_trips() -> None:
+    mark = LandingMark(4, {P0: 12}, {P0.topic: "aBc"})
+    assert LandingMark.from_json(mark.to_json()) == mark
+
+
+def test_positions_of_a_commit_are_at_or_above_its_bound() -> None:
+    commit_ts = 465314516869840914
+    below = commit_bound(commit_ts - 1) + "F" * 21
+    assert below < commit_bound(commit_ts) < commit_bound(commit_ts) + "0" * 21
+
+
+def test_limited_ranges_starve_no_partition() -> None:
+    p1 = TopicPartition(P0.topic, 1)
+    limited = limit_ranges({P0: OffsetRange(0, 1_000_000), p1: OffsetRange(5, 6)}, 100)
+    assert limited[p1] == OffsetRange(5, 6)
+    assert 90 <= limited[P0].count <= 100
