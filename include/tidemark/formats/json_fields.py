@@ -1,0 +1,14 @@
+"""Column names as a `from_json` schema."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+def text_fields(names: Iterable[str]) -> str:
+    """The columns ``names``, each to be read as its text.
+
+    >>> text_fields(["id", "odd`name"])
+    '`id` STRING, `odd``name` STRING'
+    """
+    return ", ".join(f"`{name.replace('`', '``')}` STRING" for name in names)

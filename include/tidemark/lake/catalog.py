@@ -1,0 +1,122 @@
+"""One catalog block, rendered for pyiceberg (no JVM) and for Spark; and where a pipeline's tables are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.exceptions import CommitFailedException, NamespaceAlreadyExistsError
+from sqlalchemy import make_url
+from sqlalchemy.exc import DBAPIError
+
+from tidemark.errors import UNCHANGED, CatalogUnreachableError, SupersededError
+from tidemark.model.names import PipelineName
+from tidemark.spec import CatalogSpec
+
+SQLITE_TIMEOUT_SECONDS = 30
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class TableId:
+    """An Iceberg table: namespace and table."""
+
+    namespace: str
+    table: str
+
+    @property
+    def parts(self) -> tuple[str, str]:
+        """As pyiceberg takes it."""
+        return self.namespace, self.table
+
+    def __str__(self) -> str:
+        return f"{self.namespace}.{self.table}"
+
+
+@dataclass(frozen=True, slots=True)
+class SystemTables:
+    """The tables in which a pipeline keeps its records, its cuts and its verdicts."""
+
+    changelog: TableId
+    ledger: TableId
+    verdicts: TableId
+
+    @classmethod
+    def of(cls, pipeline: PipelineName) -> SystemTables:
+        """Those of ``pipeline``; the namespace is its own."""
+        namespace = f"tidemark_{pipeline}"
+        return cls(
+            TableId(namespace, "changelog"),
+            TableId(namespace, "ledger"),
+            TableId(namespace, "verdicts"),
+        )
+
+
+@contextmanager
+def catalog_errors(doing: str) -> Iterator[None]:
+    """Translate what the catalog and its database raise, once, at the edge."""
+    try:
+        yield
+    except DBAPIError as error:
+        raise CatalogUnreachableError(
+            f"the catalog's database did not serve {doing}: {type(error.orig).__name__}: "
+            f"{error.orig}",
+            state=UNCHANGED,
+            next_step="look whether the database runs and who holds its lock, then run again",
+        ) from error
+    except CommitFailedException as error:
+        raise SupersededError(
+            f"another writer changed the table during {doing}: {error}",
+            state=UNCHANGED,
+            next_step="nothing to do: the next run starts from what the other writer left",
+        ) from error
+
+
+def open_catalog(spec: CatalogSpec) -> SqlCatalog:
+    """The catalog for use without a JVM."""
+    url = make_url(spec.uri)
+    if url.get_backend_name() == "sqlite":
+        url = url.update_query_dict({"timeout": str(SQLITE_TIMEOUT_SECONDS)})
+    else:
+        password = spec.password.get_secret_value() if spec.password else None
+        url = url.set(drivername="postgresql+psycopg2", username=spec.user, password=password)
+    with catalog_errors("the opening of the catalog"):
+        return SqlCatalog(
+            spec.name,
+            uri=url.render_as_string(hide_password=False),
+            warehouse=spec.warehouse,
+            pool_pre_ping="true",
+            **spec.properties,
+        )
+
+
+def ensure_namespace(catalog: SqlCatalog, namespace: str) -> None:
+    """Make ``namespace`` unless it is there."""
+    try:
+        catalog.create_namespace_if_not_exists(namespace)
+    except NamespaceAlreadyExistsError:
+        return
+
+
+def spark_catalog_conf(spec: CatalogSpec) -> Mapping[str, str]:
+    """Session settings that give Spark the same catalog under the same name."""
+    url = make_url(spec.uri)
+    prefix = f"spark.sql.catalog.{spec.name}"
+    conf = {
+        prefix: "org.apache.iceberg.spark.SparkCatalog",
+        f"{prefix}.type": "jdbc",
+        f"{prefix}.jdbc.schema-version": "V1",
+        f"{prefix}.warehouse": spec.warehouse,
+        f"{prefix}.cache-enabled": "false",
+        **{f"{prefix}.{name}": value for name, value in spec.properties.items()},
+    }
+    if url.get_backend_name() == "sqlite":
+        conf[f"{prefix}.uri"] = f"jdbc:sqlite:{url.database}"
+        conf[f"{prefix}.jdbc.busy_timeout"] = str(SQLITE_TIMEOUT_SECONDS * 1000)
+    else:
+        conf[f"{prefix}.uri"] = f"jdbc:postgresql://{url.host}:{url.port or 5432}/{url.database}"
+        conf[f"{prefix}.jdbc.user"] = spec.user or ""
+        password = spec.password.get_secret_value() if spec.password else ""
+        conf[f"{prefix}.jdbc.password"] = password
+    return conf

@@ -1,0 +1,133 @@
+"""The changelog: every record as it came, its envelope beside it, appended landing by landing."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.exceptions import NoSuchTableError
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from tidemark.errors import AccountingError
+from tidemark.lake.catalog import SystemTables, catalog_errors
+from tidemark.lake.ledger import branch_of, ensure_table
+from tidemark.lake.refs import (
+    Move,
+    ancestors,
+    create_branch,
+    drop_refs,
+    main_head,
+    move_mains,
+    summary_value,
+)
+from tidemark.lake.sql import quote
+from tidemark.model.event import ENVELOPE_COLUMNS, RECORD_COLUMNS
+from tidemark.model.names import AttemptId
+from tidemark.model.progress import LandingMark
+
+MARK = "tidemark.landing"
+COLUMNS = ("landing", *RECORD_COLUMNS, *ENVELOPE_COLUMNS)
+
+SCHEMA = pa.schema(
+    [
+        pa.field("landing", pa.int64()),
+        pa.field("topic", pa.string()),
+        pa.field("partition", pa.int32()),
+        pa.field("offset", pa.int64()),
+        pa.field("kafka_time", pa.timestamp("us", tz="UTC")),
+        pa.field(
+            "headers",
+            pa.list_(pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])),
+        ),
+        pa.field("key", pa.binary()),
+        pa.field("value", pa.binary()),
+        pa.field("kind", pa.string()),
+        pa.field("source_schema", pa.string()),
+        pa.field("source_table", pa.string()),
+        pa.field("op", pa.string()),
+        pa.field("position", pa.string()),
+        pa.field("commit_time", pa.timestamp("us", tz="UTC")),
+        pa.field("transaction_id", pa.string()),
+        pa.field("watermark", pa.int64()),
+        pa.field("schema_id", pa.int64()),
+        pa.field("reason", pa.string()),
+    ]
+)
+PROPERTIES = {
+    "format-version": "2",
+    "write.distribution-mode": "none",
+    "write.target-file-size-bytes": str(256 * 1024 * 1024),
+    "write.parquet.compression-codec": "zstd",
+    "write.metadata.metrics.column.position": "full",
+    "write.metadata.metrics.column.key": "none",
+    "write.metadata.metrics.column.value": "none",
+    "write.metadata.metrics.column.headers": "none",
+    "write.metadata.delete-after-commit.enabled": "true",
+    "write.metadata.previous-versions-max": "20",
+}
+
+
+def read_mark(catalog: SqlCatalog, tables: SystemTables) -> LandingMark:
+    """How far the topics are landed; a fresh mark when nothing is."""
+    with catalog_errors("the reading of the changelog"):
+        try:
+            changelog = catalog.load_table(tables.changelog.parts)
+        except NoSuchTableError:
+            return LandingMark()
+    marks = (summary_value(s, MARK) for s in ancestors(changelog, main_head(changelog)))
+    text = next(filter(None, marks), None)
+    return LandingMark.from_json(text) if text else LandingMark()
+
+
+def stage_landing(
+    catalog: SqlCatalog,
+    tables: SystemTables,
+    attempt: AttemptId,
+    records: DataFrame,
+    mark: LandingMark,
+) -> Move:
+    """Append ``records`` (RECORD_COLUMNS and ENVELOPE_COLUMNS) on the attempt's own branch.
+
+    The move that makes them count is returned, not made: the caller looks at them first.
+    """
+    changelog = ensure_table(catalog, tables.changelog, SCHEMA, PROPERTIES)
+    base, branch = main_head(changelog), branch_of(attempt)
+    create_branch(changelog, branch)
+    landing = F.lit(mark.number).cast("long").alias("landing")
+    (
+        records.select(landing, *RECORD_COLUMNS, *ENVELOPE_COLUMNS)
+        .writeTo(quote(catalog.name, *tables.changelog.parts, f"branch_{branch}"))
+        .option(f"snapshot-property.{MARK}", mark.to_json())
+        .append()
+    )
+    staged = catalog.load_table(tables.changelog.parts).refs()[branch].snapshot_id
+    return Move(tables.changelog, base, staged, (branch,))
+
+
+def publish_landing(catalog: SqlCatalog, move: Move, landed: int) -> None:
+    """Make a staged landing count; of two landings of one range only the first can.
+
+    landed: records that were read; what was written must be as many.
+    """
+    snapshot = catalog.load_table(move.table.parts).snapshot_by_id(move.snapshot)
+    written = int(summary_value(snapshot, "added-records") or 0) if snapshot else 0
+    if written != landed:
+        raise AccountingError(
+            f"{landed} records were read from the topics but {written} were written",
+            state="the landing stays on its branch and does not count",
+            next_step="run again; if this repeats, the files of the changelog are not sound",
+        )
+    move_mains(catalog, [move])
+
+
+def drop_landing(catalog: SqlCatalog, move: Move) -> None:
+    """Throw a staged landing away."""
+    drop_refs(catalog.load_table(move.table.parts), move.drops)
+
+
+def read_changelog(
+    session: SparkSession, catalog: SqlCatalog, tables: SystemTables, since_landing: int
+) -> DataFrame:
+    """Records of the landings from ``since_landing`` on. Out: COLUMNS, one row per record."""
+    name = quote(catalog.name, *tables.changelog.parts)
+    return session.table(name).where(F.col("landing") >= since_landing).select(*COLUMNS)

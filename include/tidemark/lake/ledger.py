@@ -1,0 +1,184 @@
+"""The pipeline's ledger: one row per published cut, and the progress in its snapshot's summary.
+
+A cut is staged on a branch of the ledger as on every target, and published in the same step.
+Airflow's database may be lost: what is published and what comes next stands here (PUB-1).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import pyarrow as pa
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.exceptions import NoSuchTableError
+from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Snapshot
+
+from tidemark.lake.catalog import SystemTables, TableId, catalog_errors, ensure_namespace
+from tidemark.lake.refs import Move, ancestors, create_branch, main_head, summary_value
+from tidemark.model.names import AttemptId
+from tidemark.model.progress import Progress
+from tidemark.model.result import CutResult
+
+PROGRESS = "tidemark.progress"
+ATTEMPT = "tidemark.attempt"
+RESULT = "tidemark.result"
+MOVES = "tidemark.moves"
+
+SCHEMA = pa.schema(
+    [
+        pa.field("cut", pa.int64(), nullable=False),
+        pa.field("attempt", pa.string(), nullable=False),
+        pa.field("staged_at", pa.timestamp("us", tz="UTC"), nullable=False),
+        pa.field("complete_until", pa.timestamp("us", tz="UTC")),
+        pa.field("hold", pa.string()),
+        pa.field("reason", pa.string()),
+        pa.field("buckets", pa.map_(pa.string(), pa.int64())),
+        pa.field("tables", pa.list_(pa.string())),
+        pa.field("stopped", pa.map_(pa.string(), pa.string())),
+    ]
+)
+PROPERTIES = {
+    "format-version": "2",
+    "write.metadata.delete-after-commit.enabled": "true",
+    "write.metadata.previous-versions-max": "20",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class StagedCut:
+    """A cut that waits on its branches: the result it will have, and the moves that publish it."""
+
+    result: CutResult
+    progress: Progress
+    moves: tuple[Move, ...]
+
+
+def branch_of(attempt: AttemptId) -> str:
+    """The branch, and the tag's stem, of one attempt on every table."""
+    return f"tidemark_{attempt}"
+
+
+def ensure_table(
+    catalog: SqlCatalog, table: TableId, schema: pa.Schema, properties: Mapping[str, str]
+) -> Table:
+    """The table, made with an empty first snapshot when it is not there."""
+    with catalog_errors(f"the making of {table}"):
+        try:
+            return catalog.load_table(table.parts)
+        except NoSuchTableError:
+            ensure_namespace(catalog, table.namespace)
+        made = catalog.create_table_if_not_exists(
+            table.parts, schema, properties=dict(properties)
+        )
+        if main_head(made) is None:
+            made.append(schema.empty_table())
+        return made
+
+
+def read_progress(catalog: SqlCatalog, tables: SystemTables) -> Progress:
+    """What is published of the pipeline; a fresh one when nothing is."""
+    newest = newest_entry(catalog, tables)
+    text = summary_value(newest, PROGRESS) if newest else None
+    return Progress.from_json(text) if text else Progress()
+
+
+def newest_entry(catalog: SqlCatalog, tables: SystemTables) -> Snapshot | None:
+    """The ledger's newest snapshot that carries progress; maintenance snapshots carry none."""
+    with catalog_errors("the reading of progress"):
+        try:
+            ledger = catalog.load_table(tables.ledger.parts)
+        except NoSuchTableError:
+            return None
+    entries = (s for s in ancestors(ledger, main_head(ledger)) if summary_value(s, PROGRESS))
+    return next(entries, None)
+
+
+def stage_entry(
+    catalog: SqlCatalog,
+    tables: SystemTables,
+    staged: StagedCut,
+    reason: str,
+) -> None:
+    """Write the cut's row, progress and moves on the attempt's branch of the ledger."""
+    ledger = ensure_table(catalog, tables.ledger, SCHEMA, PROPERTIES)
+    base = main_head(ledger)
+    branch = branch_of(staged.result.attempt)
+    create_branch(ledger, branch)
+    with catalog_errors("the staging of the ledger"):
+        ledger.append(
+            pa.Table.from_pylist([_row(staged.result, reason)], schema=SCHEMA),
+            snapshot_properties={
+                PROGRESS: staged.progress.to_json(),
+                ATTEMPT: staged.result.attempt,
+                RESULT: staged.result.to_json(),
+                MOVES: _moves_to_json(staged.moves, base),
+            },
+            branch=branch,
+        )
+
+
+def _row(result: CutResult, reason: str) -> Mapping[str, object]:
+    millis = result.complete_until_ms
+    return {
+        "cut": result.cut,
+        "attempt": result.attempt,
+        "staged_at": datetime.now(UTC),
+        "complete_until": datetime.fromtimestamp(millis / 1000, UTC) if millis else None,
+        "hold": result.hold or None,
+        "reason": reason or None,
+        "buckets": list(result.buckets.items()),
+        "tables": [table.target for table in result.tables],
+        "stopped": list(result.stopped.items()),
+    }
+
+
+def find_staged(
+    catalog: SqlCatalog, tables: SystemTables, attempt: AttemptId
+) -> tuple[StagedCut, bool] | None:
+    """The staged cut of ``attempt`` and whether it is published; None when there is none."""
+    with catalog_errors("the reading of the ledger"):
+        try:
+            ledger = catalog.load_table(tables.ledger.parts)
+        except NoSuchTableError:
+            return None
+    for snapshot in ancestors(ledger, main_head(ledger)):
+        if summary_value(snapshot, ATTEMPT) == attempt:
+            return _read_staged(tables, snapshot), True
+    ref = ledger.refs().get(branch_of(attempt))
+    snapshot_or_none = ledger.snapshot_by_id(ref.snapshot_id) if ref else None
+    if snapshot_or_none is None or summary_value(snapshot_or_none, ATTEMPT) != attempt:
+        return None
+    return _read_staged(tables, snapshot_or_none), False
+
+
+def _read_staged(tables: SystemTables, snapshot: Snapshot) -> StagedCut:
+    kept = {key: summary_value(snapshot, key) or "" for key in (RESULT, PROGRESS, MOVES)}
+    result = CutResult.from_json(kept[RESULT])
+    moves, base = _moves_from_json(kept[MOVES])
+    own = Move(tables.ledger, base, snapshot.snapshot_id, (branch_of(result.attempt),))
+    return StagedCut(result, Progress.from_json(kept[PROGRESS]), (*moves, own))
+
+
+def _moves_to_json(moves: Sequence[Move], ledger_base: int | None) -> str:
+    return json.dumps(
+        {
+            "ledger_base": ledger_base,
+            "moves": [
+                [m.table.namespace, m.table.table, m.base, m.snapshot, list(m.drops)]
+                for m in moves
+            ],
+        }
+    )
+
+
+def _moves_from_json(text: str) -> tuple[tuple[Move, ...], int | None]:
+    kept = json.loads(text)
+    moves = tuple(
+        Move(TableId(namespace, table), base, snapshot, tuple(drops))
+        for namespace, table, base, snapshot, drops in kept["moves"]
+    )
+    return moves, kept["ledger_base"]

@@ -1,0 +1,197 @@
+"""Branches, tags and the one atomic step that moves ``main`` of several tables.
+
+The step uses two private calls of pyiceberg (`_update_and_stage_table`, `_write_metadata`), as
+pyiceberg 0.12 commits one table at a time; tests/unit/lake/test_refs.py holds what it must do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
+from pyiceberg.exceptions import CommitFailedException
+from pyiceberg.table import StagedTable, Table
+from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRefType
+from pyiceberg.table.snapshots import Snapshot
+from pyiceberg.table.update import (
+    AssertRefSnapshotId,
+    AssertTableUUID,
+    RemoveSnapshotRefUpdate,
+    SetSnapshotRefUpdate,
+    TableUpdate,
+)
+from sqlalchemy import update
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.orm import Session
+
+from tidemark.errors import UNCHANGED, OutcomeUnknownError, SupersededError
+from tidemark.lake.catalog import TableId, catalog_errors
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class Move:
+    """Move ``main`` of a table from ``base`` (None: it has no snapshot yet) to ``snapshot``.
+
+    drops: branches and tags that are not needed once main stands there.
+    """
+
+    table: TableId
+    base: int | None
+    snapshot: int
+    drops: tuple[str, ...] = ()
+
+
+def main_head(table: Table) -> int | None:
+    """Snapshot id of ``main``; None when the table has no snapshot yet."""
+    head = table.refs().get(MAIN_BRANCH)
+    return head.snapshot_id if head else None
+
+
+def ancestors(table: Table, snapshot_id: int | None) -> Iterator[Snapshot]:
+    """The snapshot and its ancestors, newest first, as far as they are not expired."""
+    while snapshot_id is not None:
+        snapshot = table.snapshot_by_id(snapshot_id)
+        if snapshot is None:
+            return
+        yield snapshot
+        snapshot_id = snapshot.parent_snapshot_id
+
+
+def summary_value(snapshot: Snapshot, key: str) -> str | None:
+    """One property of a snapshot's summary."""
+    return snapshot.summary.additional_properties.get(key) if snapshot.summary else None
+
+
+def create_branch(table: Table, branch: str) -> None:
+    """A branch at the head of ``main``, which must have a snapshot."""
+    head = main_head(table)
+    assert head is not None, f"{table.name()} has no snapshot to branch from"
+    with catalog_errors(f"the making of branch {branch}"):
+        table.manage_snapshots().create_branch(head, branch).commit()
+
+
+def create_tag(table: Table, snapshot_id: int, tag: str) -> None:
+    """A tag that pins ``snapshot_id``."""
+    with catalog_errors(f"the making of tag {tag}"):
+        table.manage_snapshots().create_tag(snapshot_id, tag).commit()
+
+
+def drop_refs(table: Table, names: Sequence[str]) -> None:
+    """Remove the branches and tags ``names`` in one commit."""
+    manage = table.manage_snapshots()
+    for name in names:
+        is_branch = table.refs()[name].snapshot_ref_type is SnapshotRefType.BRANCH
+        manage = manage.remove_branch(name) if is_branch else manage.remove_tag(name)
+    with catalog_errors(f"the removal of old refs of {table.name()}"):
+        manage.commit()
+
+
+def move_mains(catalog: SqlCatalog, moves: Sequence[Move]) -> None:
+    """Make every move, or none: one database transaction over all tables.
+
+    A move that was made before is not made again. `SupersededError`: some main stands elsewhere,
+    or a snapshot does not descend from it. `OutcomeUnknownError`: the database did not answer and
+    the tables tell no outcome.
+    """
+    tables = {move.table: _load(catalog, move.table) for move in moves}
+    due = sorted(move for move in moves if main_head(tables[move.table]) != move.snapshot)
+    for move in due:
+        _refuse_stale(tables[move.table], move)
+    staged = [(tables[move.table], _stage(catalog, tables[move.table], move)) for move in due]
+    try:
+        _swap(catalog, staged)
+    except (DBAPIError, CommitFailedException) as error:
+        _settle(catalog, due, staged, error)
+    for before, after in staged:
+        catalog._delete_old_metadata(after.io, before.metadata, after.metadata)
+
+
+def _load(catalog: SqlCatalog, table: TableId) -> Table:
+    with catalog_errors(f"the loading of {table}"):
+        return catalog.load_table(table.parts)
+
+
+def _refuse_stale(table: Table, move: Move) -> None:
+    head = main_head(table)
+    descends = move.base is None or any(
+        snapshot.snapshot_id == move.base for snapshot in ancestors(table, move.snapshot)
+    )
+    if head == move.base and descends:
+        return
+    raise SupersededError(
+        f"main of {move.table} stands at snapshot {head}, but snapshot {move.snapshot} was made "
+        f"from {move.base}",
+        state="no table was moved; the branches of this attempt are kept for inspection",
+        next_step="nothing to do: the next run starts from main as it is now",
+    )
+
+
+def _stage(catalog: SqlCatalog, table: Table, move: Move) -> StagedTable:
+    updates: list[TableUpdate] = [
+        SetSnapshotRefUpdate(
+            ref_name=MAIN_BRANCH, type=SnapshotRefType.BRANCH, snapshot_id=move.snapshot
+        )
+    ]
+    updates += [
+        RemoveSnapshotRefUpdate(ref_name=name) for name in move.drops if name in table.refs()
+    ]
+    staged = catalog._update_and_stage_table(
+        table,
+        table.name(),
+        (
+            AssertTableUUID(uuid=table.metadata.table_uuid),
+            AssertRefSnapshotId(ref=MAIN_BRANCH, snapshot_id=move.base),
+        ),
+        tuple(updates),
+    )
+    catalog._write_metadata(staged.metadata, staged.io, staged.metadata_location)
+    return staged
+
+
+def _swap(catalog: SqlCatalog, staged: Sequence[tuple[Table, StagedTable]]) -> None:
+    with Session(catalog.engine) as session, session.begin():
+        for before, after in staged:
+            namespace, name = before.name()[:-1], before.name()[-1]
+            result = session.execute(
+                update(IcebergTables)
+                .where(
+                    IcebergTables.catalog_name == catalog.name,
+                    IcebergTables.table_namespace == ".".join(namespace),
+                    IcebergTables.table_name == name,
+                    IcebergTables.metadata_location == before.metadata_location,
+                )
+                .values(
+                    metadata_location=after.metadata_location,
+                    previous_metadata_location=before.metadata_location,
+                )
+            )
+            if getattr(result, "rowcount", 0) != 1:
+                raise CommitFailedException(f"{name} was changed by another writer")
+
+
+def _settle(
+    catalog: SqlCatalog,
+    moves: Sequence[Move],
+    staged: Sequence[tuple[Table, StagedTable]],
+    error: Exception,
+) -> None:
+    """After a failed swap: look what the tables say, and only then decide (PUB-5)."""
+    state = "the tables are either all moved or all as they were"
+    try:
+        heads = [main_head(catalog.load_table(move.table.parts)) for move in moves]
+    except DBAPIError as again:
+        raise OutcomeUnknownError(
+            f"the catalog did not answer while main of {len(moves)} tables was moved: {error}",
+            state=state,
+            next_step="when the catalog is back, publish again: it finds out by itself",
+        ) from again
+    if heads == [move.snapshot for move in moves]:
+        return
+    for _, after in staged:
+        after.io.delete(after.metadata_location)
+    raise SupersededError(
+        f"main of {len(moves)} tables was not moved: {error}",
+        state=UNCHANGED,
+        next_step="run again; if this repeats, find the other writer: tidemark status",
+    ) from error

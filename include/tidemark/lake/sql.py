@@ -1,0 +1,132 @@
+"""The only module that holds SQL text: typed arguments in, one statement out.
+
+Every name passes `quote`, every value passes `literal`. Column types come from the closed set
+that `schema.source_types` writes, never from a topic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tidemark.model.columns import SourceColumn, TableSchema
+from tidemark.model.event import Op
+from tidemark.model.names import ColumnName
+
+POSITION = "_tidemark_position"
+COMMIT_TIME = "_tidemark_commit_time"
+STAGED_OP = "_tidemark_op"
+STAGED_KEY_HASH = "_tidemark_key_hash"
+SYSTEM_COLUMNS: Mapping[str, str] = {POSITION: "string", COMMIT_TIME: "timestamp"}
+
+TARGET_PROPERTIES: Mapping[str, str] = {
+    "format-version": "2",
+    "write.delete.mode": "merge-on-read",
+    "write.update.mode": "merge-on-read",
+    "write.merge.mode": "merge-on-read",
+    "write.delete.granularity": "file",
+    "write.distribution-mode": "none",
+    "write.merge.distribution-mode": "hash",
+    "write.target-file-size-bytes": str(128 * 1024 * 1024),
+    "write.parquet.compression-codec": "zstd",
+    "write.metadata.delete-after-commit.enabled": "true",
+    "write.metadata.previous-versions-max": "20",
+    f"write.metadata.metrics.column.{POSITION}": "full",
+}
+
+
+def quote(*parts: str) -> str:
+    """An identifier: each part in backticks, backticks inside doubled.
+
+    >>> quote("lake", "odd`name")
+    '`lake`.`odd``name`'
+    """
+    return ".".join("`" + part.replace("`", "``") + "`" for part in parts)
+
+
+def literal(value: str) -> str:
+    """A string literal.
+
+    >>> literal("it's")
+    "'it\\\\'s'"
+    """
+    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
+def create_target(
+    table: Sequence[str], schema: TableSchema, properties: Mapping[str, str]
+) -> str:
+    """CREATE TABLE for a target: the source's columns, then Tidemark's own."""
+    keys = set(schema.key)
+    columns = [
+        f"{quote(column.name)} {column.iceberg}{' NOT NULL' if column.name in keys else ''}"
+        for column in schema.columns
+    ]
+    columns += [f"{quote(name)} {iceberg}" for name, iceberg in SYSTEM_COLUMNS.items()]
+    listed = ", ".join(
+        f"{literal(name)} = {literal(value)}" for name, value in sorted(properties.items())
+    )
+    return (
+        f"CREATE TABLE IF NOT EXISTS {quote(*table)} ({', '.join(columns)}) "
+        f"USING iceberg TBLPROPERTIES ({listed})"
+    )
+
+
+def add_column(table: Sequence[str], column: SourceColumn) -> str:
+    """ALTER TABLE that adds one optional column before Tidemark's own."""
+    return f"ALTER TABLE {quote(*table)} ADD COLUMN {quote(column.name)} {column.iceberg}"
+
+
+def widen_column(table: Sequence[str], column: SourceColumn) -> str:
+    """ALTER TABLE that promotes the type of one column."""
+    return f"ALTER TABLE {quote(*table)} ALTER COLUMN {quote(column.name)} TYPE {column.iceberg}"
+
+
+def set_property(table: Sequence[str], name: str, value: str) -> str:
+    """ALTER TABLE that sets one property."""
+    return f"ALTER TABLE {quote(*table)} SET TBLPROPERTIES ({literal(name)} = {literal(value)})"
+
+
+def create_branch(table: Sequence[str], branch: str) -> str:
+    """ALTER TABLE that makes a branch at the head of main; of an empty table, an empty branch."""
+    return f"ALTER TABLE {quote(*table)} CREATE BRANCH {quote(branch)}"
+
+
+def delete_below(branch: Sequence[str], position: str) -> str:
+    """DELETE of the rows that a truncate at ``position`` ended (TRUNC-2, TRUNC-11)."""
+    at = quote(POSITION)
+    return f"DELETE FROM {quote(*branch)} WHERE {at} IS NULL OR {at} < {literal(position)}"
+
+
+def merge_staged(
+    branch: Sequence[str], staged: str, key: Sequence[ColumnName], columns: Sequence[ColumnName]
+) -> str:
+    """MERGE of staged winners, one row per key, guarded by position (POS-13).
+
+    staged: folder of Parquet files. The predicate on the staged op and the plain scan are what
+    makes Spark build its runtime Bloom filter; so is the hash for a key of several columns.
+    """
+    on = [f"t.{quote(name)} = s.{quote(name)}" for name in key]
+    if len(key) > 1:
+        hashed = ", ".join(f"t.{quote(name)}" for name in key)
+        on.append(f"xxhash64({hashed}) = s.{quote(STAGED_KEY_HASH)}")
+    written = [*columns, *SYSTEM_COLUMNS]
+    newer = f"s.{quote(POSITION)} > coalesce(t.{quote(POSITION)}, '')"
+    is_delete = f"s.{quote(STAGED_OP)} = {literal(Op.DELETE)}"
+    updates = ", ".join(f"{quote(name)} = s.{quote(name)}" for name in written)
+    names = ", ".join(quote(name) for name in written)
+    values = ", ".join(f"s.{quote(name)}" for name in written)
+    ops = ", ".join(literal(op) for op in Op)
+    return (
+        f"MERGE INTO {quote(*branch)} t USING "
+        f"(SELECT * FROM {quote('parquet', staged)} WHERE {quote(STAGED_OP)} IN ({ops})) s "
+        f"ON {' AND '.join(on)} "
+        f"WHEN MATCHED AND {newer} AND {is_delete} THEN DELETE "
+        f"WHEN MATCHED AND {newer} THEN UPDATE SET {updates} "
+        f"WHEN NOT MATCHED AND NOT ({is_delete}) THEN INSERT ({names}) VALUES ({values})"
+    )
+
+
+def explain(statement: str) -> str:
+    """EXPLAIN of ``statement``."""
+    return f"EXPLAIN {statement}"

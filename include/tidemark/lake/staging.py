@@ -1,0 +1,164 @@
+"""One attempt on one target: a branch, the truncate, the merge, a tag on what came out."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Snapshot
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from tidemark.errors import AccountingError
+from tidemark.lake import sql
+from tidemark.lake.catalog import TableId, catalog_errors
+from tidemark.lake.ledger import branch_of
+from tidemark.lake.refs import Move, ancestors, create_tag, main_head, summary_value
+from tidemark.log import get_logger
+from tidemark.model.columns import TableSchema
+from tidemark.model.cut import Cut
+from tidemark.model.event import Op
+from tidemark.model.names import AttemptId, PipelineName
+from tidemark.model.position import Position
+from tidemark.model.progress import Progress
+
+log = get_logger()
+
+MERGE_METRIC = "spark.merge-into.num-target-rows-"
+
+
+@dataclass(frozen=True, slots=True)
+class StagedRows:
+    """What is to be merged: a folder of Parquet files, and the upserts and deletes in it."""
+
+    folder: str
+    upserts: int
+    deletes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """Rows that an attempt inserted, updated, deleted and truncated."""
+
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0
+    truncated: int = 0
+
+    def __add__(self, other: Effect) -> Effect:
+        return Effect(
+            self.inserted + other.inserted,
+            self.updated + other.updated,
+            self.deleted + other.deleted,
+            self.truncated + other.truncated,
+        )
+
+    @property
+    def growth(self) -> int:
+        """By how many rows the table grew."""
+        return self.inserted - self.deleted - self.truncated
+
+
+def mark_session(
+    session: SparkSession,
+    pipeline: PipelineName,
+    attempt: AttemptId,
+    cut: Cut,
+    progress: Progress,
+) -> None:
+    """Have every snapshot that this session writes say what it belongs to (PUB-1)."""
+    marks = {
+        "pipeline": pipeline,
+        "cut": str(cut.number),
+        "attempt": attempt,
+        "landing": str(progress.landing),
+        "frontier": str(cut.frontier.commit_ts),
+        "truncated": json.dumps({str(t): at for t, at in sorted(progress.truncated.items())}),
+    }
+    for name, value in marks.items():
+        session.conf.set(f"spark.sql.iceberg.snapshot-property.tidemark.{name}", value)
+
+
+def stage_table(
+    session: SparkSession,
+    catalog: SqlCatalog,
+    target: TableId,
+    attempt: AttemptId,
+    schema: TableSchema,
+    rows: StagedRows,
+    truncated_at: Position | None,
+) -> tuple[Move, Effect]:
+    """Truncate and merge on the attempt's branch of ``target``; ``main`` is not touched.
+
+    truncated_at: position of a truncate of this cut. Returns the move that publishes the tagged
+    result, and the rows it changed as the snapshots' own summaries count them.
+    """
+    branch = branch_of(attempt)
+    table_name = (catalog.name, *target.parts)
+    branch_name = (*table_name, f"branch_{branch}")
+    table = catalog.load_table(target.parts)
+    base = main_head(table)
+    session.sql(sql.create_branch(table_name, branch))
+    truncated = 0
+    if truncated_at is not None and base is not None:
+        truncated = _truncate(session, branch_name, truncated_at)
+    if base is None:
+        _append(session.read.parquet(rows.folder), branch_name, schema)
+    elif rows.upserts + rows.deletes > 0:
+        merge = sql.merge_staged(branch_name, rows.folder, schema.key, schema.names)
+        session.sql(merge)
+    with catalog_errors(f"the staging of {target}"):
+        table = table.refresh()
+    snapshot_id = table.refs()[branch].snapshot_id
+    effect = _effect(table, snapshot_id, base) + Effect(truncated=truncated)
+    tag = f"{branch}_audited"
+    create_tag(table, snapshot_id, tag)
+    log.info("table_staged", table=str(target), snapshot_id=snapshot_id, effect=str(effect))
+    return Move(target, base, snapshot_id, (branch, tag)), effect
+
+
+def _truncate(session: SparkSession, branch: tuple[str, ...], truncated_at: Position) -> int:
+    """Delete what the truncate ended, and count it: whole files may go, so no metric tells."""
+    rows = session.table(sql.quote(*branch))
+    before = rows.count()
+    session.sql(sql.delete_below(branch, truncated_at))
+    return before - session.table(sql.quote(*branch)).count()
+
+
+def _append(staged: DataFrame, branch: tuple[str, ...], schema: TableSchema) -> None:
+    """The first rows of an empty table need no merge: deletes have nothing to delete."""
+    upserts = staged.where(F.col(sql.STAGED_OP) == Op.UPSERT)
+    upserts.select(*schema.names, *sql.SYSTEM_COLUMNS).writeTo(sql.quote(*branch)).append()
+
+
+def _effect(table: Table, snapshot_id: int, base: int | None) -> Effect:
+    """What the snapshots of an attempt did, from their summaries; the files must agree (ACC-7)."""
+    effect = Effect()
+    for snapshot in ancestors(table, snapshot_id):
+        if snapshot.snapshot_id == base:
+            break
+        effect = effect + _effect_of(snapshot)
+    return effect
+
+
+def _effect_of(snapshot: Snapshot) -> Effect:
+    def count(key: str) -> int:
+        return int(summary_value(snapshot, key) or 0)
+
+    added, removed = count("added-records"), count("added-position-deletes")
+    if summary_value(snapshot, f"{MERGE_METRIC}inserted") is None:
+        return Effect(inserted=added)
+    effect = Effect(
+        inserted=count(f"{MERGE_METRIC}inserted"),
+        updated=count(f"{MERGE_METRIC}matched-updated"),
+        deleted=count(f"{MERGE_METRIC}matched-deleted"),
+    )
+    if added - removed != effect.growth:
+        raise AccountingError(
+            f"the merge says {effect}, but its files add {added} rows and remove {removed}",
+            state="the attempt stays on its branch; main is as it was",
+            next_step="run again; if this repeats, the table's files are not sound",
+        )
+    return effect

@@ -1,0 +1,151 @@
+"""The broker as Tidemark sees it: which topics there are, who they are, and how far they reach."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from confluent_kafka import IsolationLevel, KafkaException, TopicCollection
+from confluent_kafka import TopicPartition as KafkaPartition
+from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec, ResourceType
+
+from tidemark.errors import UNCHANGED, BrokerUnreachableError, TopicMissingError
+from tidemark.log import get_logger
+from tidemark.model.names import TopicName
+from tidemark.model.offsets import OffsetRange, TopicPartition
+from tidemark.spec import KafkaSpec
+
+TIMEOUT_SECONDS = 20
+PATTERN_MARK = "^"
+
+log = get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class TopicFacts:
+    """What a topic is: its id changes when it is deleted and made again (POS-15)."""
+
+    name: TopicName
+    topic_id: str
+    partitions: int
+    compacted: bool
+
+    @property
+    def places(self) -> tuple[TopicPartition, ...]:
+        """Its partitions."""
+        return tuple(TopicPartition(self.name, number) for number in range(self.partitions))
+
+
+class Broker:
+    """A Kafka cluster, read only; one client, made at first use."""
+
+    def __init__(self, spec: KafkaSpec) -> None:
+        self.servers = spec.bootstrap_servers
+        self.properties: Mapping[str, str] = dict(spec.properties)
+        self._admin: AdminClient | None = None
+
+    @property
+    def admin(self) -> AdminClient:
+        """The client; librdkafka connects in the background and logs through ours."""
+        if self._admin is None:
+            self._admin = AdminClient(
+                {
+                    "bootstrap.servers": self.servers,
+                    "socket.timeout.ms": TIMEOUT_SECONDS * 1000,
+                    **self.properties,
+                },
+                logger=_Quiet(),
+            )
+        return self._admin
+
+    def find(self, declared: Sequence[str]) -> tuple[TopicName, ...]:
+        """The topics that ``declared`` names, exactly or by a pattern that starts with ``^``."""
+        exact = {name for name in declared if not name.startswith(PATTERN_MARK)}
+        patterns = [re.compile(name) for name in declared if name.startswith(PATTERN_MARK)]
+        if not patterns and not exact:
+            return ()
+        with self._errors("the list of topics"):
+            present = set(self.admin.list_topics(timeout=TIMEOUT_SECONDS).topics)
+        missing = exact - present
+        if missing:
+            raise TopicMissingError(
+                f"topic {', '.join(sorted(missing))} is not on the broker {self.servers}",
+                state=UNCHANGED,
+                next_step="look at source.topics of the pipeline file, or start the connector "
+                "that makes the topic",
+            )
+        found = {name for name in present if any(p.fullmatch(name) for p in patterns)}
+        return tuple(TopicName(name) for name in sorted(found | exact))
+
+    def describe(self, topics: Collection[TopicName]) -> tuple[TopicFacts, ...]:
+        """Id, partitions and clean-up policy of each of ``topics``."""
+        if not topics:
+            return ()
+        with self._errors("the description of topics"):
+            described = {
+                name: future.result(timeout=TIMEOUT_SECONDS)
+                for name, future in self.admin.describe_topics(
+                    TopicCollection(list(topics)), request_timeout=TIMEOUT_SECONDS
+                ).items()
+            }
+            resources = [ConfigResource(ResourceType.TOPIC, name) for name in topics]
+            configs = {
+                resource.name: future.result(timeout=TIMEOUT_SECONDS)
+                for resource, future in self.admin.describe_configs(
+                    resources, request_timeout=TIMEOUT_SECONDS
+                ).items()
+            }
+        return tuple(
+            TopicFacts(
+                TopicName(name),
+                str(facts.topic_id),
+                len(facts.partitions),
+                "compact" in (configs[name]["cleanup.policy"].value or ""),
+            )
+            for name, facts in sorted(described.items())
+        )
+
+    def reach(self, places: Collection[TopicPartition]) -> dict[TopicPartition, OffsetRange]:
+        """Earliest offset and last stable next offset of each partition (read committed)."""
+        if not places:
+            return {}
+        earliest = self._offsets(places, OffsetSpec.earliest())
+        latest = self._offsets(places, OffsetSpec.latest())
+        return {place: OffsetRange(earliest[place], latest[place]) for place in sorted(places)}
+
+    def _offsets(
+        self, places: Collection[TopicPartition], spec: OffsetSpec
+    ) -> dict[TopicPartition, int]:
+        asked = {KafkaPartition(place.topic, place.partition): spec for place in places}
+        with self._errors("the offsets of topics"):
+            answered = self.admin.list_offsets(
+                asked,
+                isolation_level=IsolationLevel.READ_COMMITTED,
+                request_timeout=TIMEOUT_SECONDS,
+            )
+            return {
+                TopicPartition(TopicName(asked_for.topic), asked_for.partition): future.result(
+                    timeout=TIMEOUT_SECONDS
+                ).offset
+                for asked_for, future in answered.items()
+            }
+
+    @contextmanager
+    def _errors(self, doing: str) -> Iterator[None]:
+        try:
+            yield
+        except (KafkaException, TimeoutError) as error:
+            raise BrokerUnreachableError(
+                f"the broker {self.servers} did not answer a request for {doing}: {error}",
+                state=UNCHANGED,
+                next_step="look whether the broker runs, then run again",
+            ) from error
+
+
+class _Quiet:
+    """Sends librdkafka's own lines to our log, below the level that is shown."""
+
+    def log(self, level: int, message: str, *values: object) -> None:
+        log.debug("librdkafka", level=level, message=message % values if values else message)

@@ -1,0 +1,125 @@
+"""What must be true of topics before they are read, and which offsets a run reads (GATE-2)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from tidemark.errors import UNCHANGED, DataLossError, PreflightError, TopicRecreatedError
+from tidemark.model.cut import GateMode
+from tidemark.model.names import TopicName
+from tidemark.model.offsets import OffsetRange, TopicPartition
+from tidemark.model.progress import LandingMark
+from tidemark.spec import PipelineSpec, SourceFormat
+from tidemark.topics.client import Broker, TopicFacts
+
+
+@dataclass(frozen=True, slots=True)
+class TopicPlan:
+    """The input of one run: topics by role, and the unread offsets of every partition.
+
+    ranges: half-open; partitions without unread records are in it with an empty range.
+    """
+
+    data: frozenset[TopicName]
+    schema_changes: frozenset[TopicName]
+    transactions: frozenset[TopicName]
+    facts: tuple[TopicFacts, ...]
+    ranges: Mapping[TopicPartition, OffsetRange]
+
+    @property
+    def unread(self) -> int:
+        """Offsets that are not landed yet; an upper bound of the records."""
+        return sum(span.count for span in self.ranges.values())
+
+    @property
+    def topic_ids(self) -> dict[str, str]:
+        """Topic -> id, as kept with the landing."""
+        return {facts.name: facts.topic_id for facts in self.facts}
+
+    @property
+    def data_places(self) -> tuple[TopicPartition, ...]:
+        """Every partition of every data topic."""
+        return tuple(
+            place for facts in self.facts if facts.name in self.data for place in facts.places
+        )
+
+
+def plan_topics(pipeline: PipelineSpec, broker: Broker, mark: LandingMark) -> TopicPlan:
+    """What is unread now, or the reason why it must not be read.
+
+    `TopicMissingError`, `PreflightError`, `TopicRecreatedError` (TOP-1, TOP-4), `DataLossError`
+    (TOP-2, TOP-3). Nothing is ever reset to the earliest or latest offset.
+    """
+    topics = pipeline.source.topics
+    data = broker.find(topics.data)
+    schema_changes = broker.find(topics.schema_changes)
+    transactions = broker.find(topics.transactions)
+    facts = broker.describe({*data, *schema_changes, *transactions})
+    _refuse_unfit(pipeline, [topic for topic in facts if topic.name in set(data)])
+    _refuse_recreated(facts, mark)
+    places = [place for topic in facts for place in topic.places]
+    ranges = {
+        place: _unread(place, span, mark.offsets.get(place, 0))
+        for place, span in broker.reach(places).items()
+    }
+    return TopicPlan(
+        frozenset(data), frozenset(schema_changes), frozenset(transactions), facts, ranges
+    )
+
+
+def _refuse_unfit(pipeline: PipelineSpec, data: Sequence[TopicFacts]) -> None:
+    compacted = [topic.name for topic in data if topic.compacted]
+    if compacted:
+        raise PreflightError(
+            f"topic {', '.join(compacted)} is compacted, so older changes and truncates are gone "
+            "(KEY-13)",
+            state=UNCHANGED,
+            next_step="set cleanup.policy=delete on the topic and take a new snapshot",
+        )
+    source = pipeline.source
+    unordered = source.format is SourceFormat.TICDC_CANAL_JSON and source.gate is GateMode.NONE
+    wide = [topic for topic in data if topic.partitions > 1]
+    if unordered and wide:
+        raise PreflightError(
+            f"topic {wide[0].name} has {wide[0].partitions} partitions, but without the TiDB "
+            "extension only the offset of a single partition orders its changes (POS-11)",
+            state=UNCHANGED,
+            next_step="set enable-tidb-extension=true on the changefeed and gate: watermark in "
+            "the pipeline file, or use a topic with one partition",
+        )
+
+
+def _refuse_recreated(facts: Collection[TopicFacts], mark: LandingMark) -> None:
+    for topic in facts:
+        known = mark.topic_ids.get(topic.name)
+        if known is not None and known != topic.topic_id:
+            _raise_recreated(f"topic {topic.name} has id {topic.topic_id}, but id {known}")
+        kept = [place.partition for place in mark.offsets if place.topic == topic.name]
+        if kept and max(kept) >= topic.partitions:
+            _raise_recreated(
+                f"topic {topic.name} has {topic.partitions} partitions, but partition {max(kept)}"
+            )
+
+
+def _raise_recreated(difference: str) -> None:
+    raise TopicRecreatedError(
+        f"{difference} was landed before: it was deleted and made again",
+        state=UNCHANGED,
+        next_step="what is landed stays readable; to go on from the new topic, take a new "
+        "snapshot at the source into a new pipeline",
+    )
+
+
+def _unread(place: TopicPartition, reach: OffsetRange, next_offset: int) -> OffsetRange:
+    if reach.end < next_offset:
+        _raise_recreated(f"{place} ends at offset {reach.end}, but offset {next_offset - 1}")
+    if reach.start > next_offset:
+        raise DataLossError(
+            f"the records {next_offset} to {reach.start - 1} of {place} were deleted by the "
+            "topic's retention before they were landed",
+            state=UNCHANGED,
+            next_step="the tables of this topic need a new snapshot at the source; then start "
+            "a new pipeline for them, and give the topic a longer retention",
+        )
+    return OffsetRange(next_offset, reach.end)

@@ -1,0 +1,73 @@
+"""Records of explicit offset ranges as a frame, exactly as the broker holds them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from pyspark.sql import DataFrame, SparkSession
+
+from tidemark.model.offsets import OffsetRange, Ranges, TopicPartition, offsets_to_json
+from tidemark.topics.client import Broker
+
+RECORDS_PER_TASK = 25_000
+
+
+def read_records(session: SparkSession, broker: Broker, ranges: Ranges) -> DataFrame:
+    """Records of ``ranges``, committed ones only (TOP-6). Out: RECORD_COLUMNS.
+
+    A record that retention removes while it is read fails the job (``failOnDataLoss``).
+    """
+    wanted = {place: span for place, span in ranges.items() if span.count > 0}
+    reader = (
+        session.read.format("kafka")
+        .option("kafka.bootstrap.servers", broker.servers)
+        .option("assign", json.dumps(_assigned(wanted)))
+        .option("startingOffsets", _offsets({p: span.start for p, span in wanted.items()}))
+        .option("endingOffsets", _offsets({p: span.end for p, span in wanted.items()}))
+        .option("includeHeaders", "true")
+        .option("kafka.isolation.level", "read_committed")
+        .option("failOnDataLoss", "true")
+    )
+    for name, value in java_properties(broker.properties).items():
+        reader = reader.option(f"kafka.{name}", value)
+    total = sum(span.count for span in wanted.values())
+    records = reader.load().selectExpr(
+        "topic", "partition", "offset", "timestamp AS kafka_time", "headers", "key", "value"
+    )
+    return records.coalesce(max(1, -(-total // RECORDS_PER_TASK)))
+
+
+def _assigned(wanted: Mapping[TopicPartition, OffsetRange]) -> dict[str, list[int]]:
+    assigned: dict[str, list[int]] = {}
+    for place in sorted(wanted):
+        assigned.setdefault(place.topic, []).append(place.partition)
+    return assigned
+
+
+def _offsets(offsets: Mapping[TopicPartition, int]) -> str:
+    return json.dumps(offsets_to_json(offsets))
+
+
+def java_properties(properties: Mapping[str, str]) -> dict[str, str]:
+    """Client properties in librdkafka's names as the Java client, which Spark uses, wants them."""
+    java = dict(properties)
+    user, password = java.pop("sasl.username", None), java.pop("sasl.password", None)
+    mechanism = java.pop("sasl.mechanisms", java.get("sasl.mechanism"))
+    if mechanism is not None:
+        java["sasl.mechanism"] = mechanism
+    if user is not None and password is not None:
+        module = "scram.ScramLogin" if (mechanism or "").startswith("SCRAM") else "plain.PlainLogin"
+        java["sasl.jaas.config"] = (
+            f"org.apache.kafka.common.security.{module}Module required "
+            f"username={_jaas(user)} password={_jaas(password)};"
+        )
+    authority = java.pop("ssl.ca.location", None)
+    if authority is not None:
+        java |= {"ssl.truststore.type": "PEM", "ssl.truststore.location": authority}
+    return java
+
+
+def _jaas(value: str) -> str:
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
