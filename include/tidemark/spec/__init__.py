@@ -1,0 +1,71 @@
+"""What an operator declares: pipelines, expectation suites and the installation."""
+
+from tidemark.spec.audit import NO_SUITE, ExpectationSpec, Scope, SuiteSpec
+from tidemark.spec.editors import pipeline_json_schema, suite_json_schema
+from tidemark.spec.installation import CatalogSpec, InstallationSpec, KafkaSpec, SparkSpec
+from tidemark.spec.load import (
+    load_installation,
+    load_pipeline,
+    load_pipelines,
+    load_suite,
+    pipeline_files,
+    pipeline_named,
+)
+from tidemark.spec.pipeline import (
+    Consistency,
+    LimitsSpec,
+    OtherTables,
+    PipelineSpec,
+    PublishSpec,
+    SparkConfSpec,
+)
+from tidemark.spec.source import (
+    BigintUnsignedMode,
+    BinaryMode,
+    DecimalMode,
+    ModesSpec,
+    SourceFormat,
+    SourceSpec,
+    TimeMode,
+    TopicsSpec,
+    is_pattern,
+    selects,
+)
+from tidemark.spec.table import TableSpec, TruncatePolicy
+
+__all__ = [
+    "NO_SUITE",
+    "BigintUnsignedMode",
+    "BinaryMode",
+    "CatalogSpec",
+    "Consistency",
+    "DecimalMode",
+    "ExpectationSpec",
+    "InstallationSpec",
+    "KafkaSpec",
+    "LimitsSpec",
+    "ModesSpec",
+    "OtherTables",
+    "PipelineSpec",
+    "PublishSpec",
+    "Scope",
+    "SourceFormat",
+    "SourceSpec",
+    "SparkConfSpec",
+    "SparkSpec",
+    "SuiteSpec",
+    "TableSpec",
+    "TimeMode",
+    "TopicsSpec",
+    "TruncatePolicy",
+    "is_pattern",
+    "load_installation",
+    "load_pipeline",
+    "load_pipelines",
+    "load_suite",
+    "pipeline_files",
+    "pipeline_json_schema",
+    "pipeline_named",
+    "selects",
+    "suite_json_schema",
+]

@@ -1,0 +1,121 @@
+"""The deployment that pipelines run in: broker, catalog, Spark and the folder for state."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
+
+from tidemark.spec.base import BrokenRule, Setting, SpecModel
+
+_SERVER = re.compile(r"[^\s,:/@]+:\d{1,5}|\[[0-9A-Fa-f:.]+\]:\d{1,5}")
+_POSTGRES = "postgresql"
+
+
+def _servers(text: str) -> str:
+    if not all(_SERVER.fullmatch(server.strip()) for server in text.split(",")):
+        raise ValueError("host:port, further ones after commas")
+    return text
+
+
+def _catalog_name(text: str) -> str:
+    if re.fullmatch(r"[a-z][a-z0-9_]*", text) is None:
+        raise ValueError("a name of a-z, 0-9 and _, the first a letter")
+    return text
+
+
+def _catalog_uri(text: str) -> str:
+    uri = urlsplit(text)
+    if "@" in uri.netloc:
+        raise ValueError("a URI without credentials: they are catalog.user and catalog.password")
+    on_disk = uri.scheme == "sqlite" and text.startswith("sqlite:////")
+    if not on_disk and not (uri.scheme == _POSTGRES and uri.hostname and uri.path.strip("/")):
+        raise ValueError("sqlite:////absolute/path.db or postgresql://host:port/database")
+    return text
+
+
+def _warehouse(text: str) -> str:
+    if not text.startswith("/") and "://" not in text:
+        raise ValueError("an absolute path, or a URI such as s3://bucket/prefix")
+    return text
+
+
+def _absolute(path: Path) -> Path:
+    if not path.is_absolute():
+        raise ValueError("an absolute path")
+    return path
+
+
+def _empty_is_none(value: Any) -> Any:
+    return None if value == "" else value
+
+
+Folder = Annotated[Path, AfterValidator(_absolute)]
+
+
+class KafkaSpec(SpecModel):
+    """The broker; pipelines only read from it."""
+
+    bootstrap_servers: Annotated[str, AfterValidator(_servers)] = Field(
+        description="host:port of the brokers, separated by commas"
+    )
+    properties: Mapping[str, Setting] = Field(
+        default={}, repr=False, description="further client properties, in librdkafka's names"
+    )
+
+
+class CatalogSpec(SpecModel):
+    """The Iceberg catalog in an SQL database, shared by Spark and pyiceberg."""
+
+    name: Annotated[str, AfterValidator(_catalog_name)] = Field(
+        description="the catalog's name in Spark and in the database"
+    )
+    uri: Annotated[str, AfterValidator(_catalog_uri)] = Field(
+        description="sqlite:////absolute/path.db or postgresql://host:port/database"
+    )
+    user: Annotated[str | None, BeforeValidator(_empty_is_none)] = Field(
+        default=None, description="user of the database"
+    )
+    password: Annotated[SecretStr | None, BeforeValidator(_empty_is_none)] = Field(
+        default=None, description="password of the database, by reference"
+    )
+    warehouse: Annotated[str, AfterValidator(_warehouse)] = Field(
+        description="where tables keep their files: absolute path or s3://bucket/prefix"
+    )
+    properties: Mapping[str, Setting] = Field(
+        default={}, repr=False, description="further catalog and FileIO properties of Iceberg"
+    )
+
+    def broken_rules(self) -> tuple[BrokenRule, ...]:
+        """A database server wants to know who asks."""
+        if self.uri.startswith(_POSTGRES) and self.user is None:
+            return (BrokenRule(("user",), "nothing", "the database user for a PostgreSQL catalog"),)
+        return ()
+
+
+class SparkSpec(SpecModel):
+    """Spark settings of the deployment."""
+
+    jars: Folder = Field(description="folder with the locked jars")
+    conf: Mapping[str, Setting] = Field(default={}, repr=False, description="spark.* settings")
+
+    def broken_rules(self) -> tuple[BrokenRule, ...]:
+        """Only Spark's own settings reach a session."""
+        return tuple(
+            BrokenRule(("conf", name), repr(name), "a setting that begins with spark.")
+            for name in self.conf
+            if not name.startswith("spark.")
+        )
+
+
+class InstallationSpec(SpecModel):
+    """One deployment; pipelines say what is folded, this says with which services."""
+
+    kafka: KafkaSpec = Field(description="the broker")
+    catalog: CatalogSpec = Field(description="the Iceberg catalog")
+    spark: SparkSpec = Field(description="Spark")
+    state: Folder = Field(description="folder for staged files, Data Docs and result files")

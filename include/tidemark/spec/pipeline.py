@@ -1,0 +1,150 @@
+"""A pipeline, whole: what is folded from where to where, how often, and who answers for it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import date
+from enum import StrEnum
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field
+
+from tidemark.model.names import PipelineName
+from tidemark.spec.base import BrokenRule, IcebergName, Setting, SpecModel, Text
+from tidemark.spec.references import is_secret
+from tidemark.spec.schedule import Cron
+from tidemark.spec.source import SourceSpec
+from tidemark.spec.table import TableSpec
+
+RESERVED_NAMESPACE = "tidemark_"
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
+
+
+class OtherTables(StrEnum):
+    """What becomes of tables of the stream that the file does not declare."""
+
+    IGNORE = "ignore"
+    FOLLOW = "follow"
+
+
+class Consistency(StrEnum):
+    """What is published together."""
+
+    PIPELINE = "pipeline"
+    TABLE = "table"
+
+
+class PublishSpec(SpecModel):
+    """How a cut becomes visible."""
+
+    consistency: Consistency = Field(
+        default=Consistency.PIPELINE,
+        description="pipeline: all tables of a cut or none; table: those that pass their audit",
+    )
+
+
+class LimitsSpec(SpecModel):
+    """Bounds of one run."""
+
+    max_records: int = Field(
+        default=1_000_000, gt=0, strict=True, description="records that one run lands at most"
+    )
+    max_unreadable: int = Field(
+        default=100,
+        ge=0,
+        strict=True,
+        description="unreadable records above which a run stops instead of setting them aside",
+    )
+
+
+class SparkConfSpec(SpecModel):
+    """Spark settings of one pipeline."""
+
+    conf: Mapping[str, Setting] = Field(
+        default={}, description="spark.* settings, over those of the installation"
+    )
+
+    def broken_rules(self) -> Iterator[BrokenRule]:
+        """A pipeline file holds no secrets."""
+        for name in self.conf:
+            if not name.startswith("spark."):
+                yield BrokenRule(("conf", name), repr(name), "a setting that begins with spark.")
+            elif is_secret(name):
+                yield BrokenRule(
+                    ("conf", name), "a secret", "secrets in the installation file, by reference"
+                )
+
+
+def _name(text: str) -> str:
+    if _NAME.fullmatch(text) is None:
+        raise ValueError("1 to 40 of a-z, 0-9 and _, the first a letter")
+    return text
+
+
+def _namespace(text: str) -> str:
+    if text.startswith(RESERVED_NAMESPACE):
+        raise ValueError(f"another namespace: {RESERVED_NAMESPACE}* holds Tidemark's own tables")
+    return text
+
+
+def _own_name(fields: dict[str, Any]) -> str:
+    return str(fields["name"])
+
+
+class PipelineSpec(SpecModel):
+    """One source's change stream and the tables that follow it."""
+
+    name: Annotated[
+        PipelineName,
+        AfterValidator(_name),
+        Field(json_schema_extra={"pattern": f"^{_NAME.pattern}$"}),
+    ] = Field(description="name of the pipeline: that of its file")
+    description: Text = Field(description="what the pipeline is for; shown in Airflow")
+    owner: Text = Field(description="who is asked when it stops")
+    schedule: Cron | None = Field(
+        description="cron schedule of the cuts, such as '*/10 * * * *'; null: only by hand"
+    )
+    start_date: date | None = Field(
+        default=None, description="first day of the schedule, such as 2026-01-01"
+    )
+    source: SourceSpec = Field(description="where the records come from")
+    target_namespace: Annotated[IcebergName, AfterValidator(_namespace)] = Field(
+        default_factory=_own_name,
+        validate_default=True,
+        description="Iceberg namespace of the targets; default: the name of the pipeline",
+    )
+    other_tables: OtherTables = Field(
+        default=OtherTables.IGNORE,
+        description="tables of the stream that are not declared below: ignore counts and leaves "
+        "them, follow gives each a target without expectations",
+    )
+    tables: tuple[TableSpec, ...] = Field(
+        default=(), description="the tables that are folded; each source and target once"
+    )
+    publish: PublishSpec = Field(default=PublishSpec(), description="how a cut becomes visible")
+    limits: LimitsSpec = Field(default=LimitsSpec(), description="bounds of one run")
+    spark: SparkConfSpec = Field(default=SparkConfSpec(), description="Spark settings")
+
+    def broken_rules(self) -> Iterator[BrokenRule]:
+        """Something is folded; each source table once, and each into a target of its own."""
+        if not self.tables and self.other_tables is OtherTables.IGNORE:
+            yield BrokenRule(
+                ("tables",), "no tables", "at least one table, or other-tables: follow"
+            )
+        targets: dict[str, TableSpec] = {}
+        sources: set[str] = set()
+        for index, table in enumerate(self.tables):
+            source, target = str(table.source), table.target.casefold()
+            if source in sources:
+                yield BrokenRule(
+                    ("tables", index, "source"), repr(source), "each source table once"
+                )
+            elif target in targets:
+                yield BrokenRule(
+                    ("tables", index, "target"),
+                    repr(table.target),
+                    f"a target of its own: {targets[target].source} is folded into it",
+                )
+            sources.add(source)
+            targets.setdefault(target, table)

@@ -1,0 +1,206 @@
+"""Where a pipeline's records come from, and how they have to be read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import Annotated
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from pydantic import AfterValidator, Field
+
+from tidemark.model.cut import GateMode
+from tidemark.spec.base import BrokenRule, SpecModel
+
+_TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
+
+
+class SourceFormat(StrEnum):
+    """What wrote the records."""
+
+    DEBEZIUM_MYSQL = "debezium-mysql"
+    TICDC_CANAL_JSON = "ticdc-canal-json"
+
+
+class DecimalMode(StrEnum):
+    """Debezium's ``decimal.handling.mode``."""
+
+    PRECISE = "precise"
+    DOUBLE = "double"
+    STRING = "string"
+
+
+class TimeMode(StrEnum):
+    """Debezium's ``time.precision.mode``."""
+
+    ADAPTIVE_MICROSECONDS = "adaptive-microseconds"
+    CONNECT = "connect"
+    ISOSTRING = "isostring"
+    MICROSECONDS = "microseconds"
+    NANOSECONDS = "nanoseconds"
+
+
+class BigintUnsignedMode(StrEnum):
+    """Debezium's ``bigint.unsigned.handling.mode``."""
+
+    LONG = "long"
+    PRECISE = "precise"
+
+
+class BinaryMode(StrEnum):
+    """Debezium's ``binary.handling.mode``."""
+
+    BYTES = "bytes"
+    BASE64 = "base64"
+    BASE64_URL_SAFE = "base64-url-safe"
+    HEX = "hex"
+
+
+def is_pattern(selector: str) -> bool:
+    """Whether ``selector`` is a regular expression and not the exact name of a topic."""
+    return selector.startswith("^")
+
+
+def selects(selector: str, topic: str) -> bool:
+    """Whether ``selector`` means ``topic``; a regular expression must match the whole name.
+
+    >>> selects("^dbserver1[.]inventory[.].*", "dbserver1.inventory.orders")
+    True
+    """
+    if is_pattern(selector):
+        return re.fullmatch(selector, topic) is not None
+    return selector == topic
+
+
+def _topic_selector(text: str) -> str:
+    if is_pattern(text):
+        try:
+            re.compile(text)
+        except re.error as error:
+            raise ValueError(f"a regular expression: {error}") from error
+    elif _TOPIC.fullmatch(text) is None or text in {".", ".."}:
+        raise ValueError(
+            "the name of a topic (letters, digits, '.', '_', '-'), "
+            "or a regular expression that starts with ^"
+        )
+    return text
+
+
+def _zone(name: str) -> str:
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise ValueError("a time zone such as UTC or Europe/Berlin, or null") from error
+    return name
+
+
+TopicSelector = Annotated[str, AfterValidator(_topic_selector)]
+
+
+class TopicsSpec(SpecModel):
+    """Topics by role: exact names, or regular expressions that start with ^ and match whole names.
+
+    A topic that a regular expression finds later joins at its beginning.
+    """
+
+    data: tuple[TopicSelector, ...] = Field(
+        min_length=1, description="topics that carry rows; with TiCDC also DDL and watermarks"
+    )
+    schema_changes: tuple[TopicSelector, ...] = Field(
+        default=(), description="Debezium's schema-change topic, named like its topic prefix"
+    )
+    transactions: tuple[TopicSelector, ...] = Field(
+        default=(), description="Debezium's transaction topic: landed as control records"
+    )
+
+    def broken_rules(self) -> Iterator[BrokenRule]:
+        """Each topic has one role."""
+        roles = {
+            "data": self.data,
+            "schema-changes": self.schema_changes,
+            "transactions": self.transactions,
+        }
+        patterns = [name for name in self.data if is_pattern(name)]
+        seen: set[str] = set()
+        for role, names in roles.items():
+            for index, name in enumerate(names):
+                claims = [pattern for pattern in patterns if selects(pattern, name)]
+                if name in seen:
+                    yield BrokenRule((role, index), repr(name), "each topic once, in one role")
+                elif claims and role != "data":
+                    yield BrokenRule(
+                        (role, index),
+                        repr(name),
+                        f"a topic with one role: the data pattern {claims[0]!r} matches it too",
+                    )
+                seen.add(name)
+
+
+class ModesSpec(SpecModel):
+    """How the Debezium connector was told to write values; the defaults are Debezium's own."""
+
+    decimal: DecimalMode = Field(
+        default=DecimalMode.PRECISE, description="the connector's decimal.handling.mode"
+    )
+    time: TimeMode = Field(
+        default=TimeMode.ADAPTIVE_MICROSECONDS, description="the connector's time.precision.mode"
+    )
+    bigint_unsigned: BigintUnsignedMode = Field(
+        default=BigintUnsignedMode.LONG,
+        description="the connector's bigint.unsigned.handling.mode",
+    )
+    binary: BinaryMode = Field(
+        default=BinaryMode.BYTES, description="the connector's binary.handling.mode"
+    )
+
+
+class SourceSpec(SpecModel):
+    """The change stream of one Debezium connector or of one TiCDC changefeed."""
+
+    format: SourceFormat = Field(description="what wrote the records")
+    gate: GateMode = Field(
+        description="how far a cut may go: to TiCDC's watermark, or (none) to the end of what "
+        "was landed"
+    )
+    topics: TopicsSpec = Field(description="topics by role")
+    modes: ModesSpec = Field(
+        default=ModesSpec(), description="value modes of the Debezium connector"
+    )
+    zone: Annotated[str, AfterValidator(_zone)] | None = Field(
+        default=None,
+        description="TiCDC: zone in which TIMESTAMP values are written; null makes them "
+        "timestamps without zone",
+    )
+
+    def broken_rules(self) -> Iterator[BrokenRule]:
+        """What one format has and the other has not."""
+        if self.format is SourceFormat.TICDC_CANAL_JSON:
+            yield from self._debezium_only()
+            return
+        if self.gate is GateMode.WATERMARK:
+            yield BrokenRule(
+                ("gate",), "'watermark'", "gate none: Debezium sends no watermarks, TiCDC does"
+            )
+        if self.zone is not None:
+            yield BrokenRule(
+                ("zone",), repr(self.zone), "no zone: Debezium writes TIMESTAMP values in UTC"
+            )
+
+    def _debezium_only(self) -> Iterator[BrokenRule]:
+        if self.topics.schema_changes:
+            yield BrokenRule(
+                ("topics", "schema-changes"),
+                "a list of topics",
+                "no schema-change topics: TiCDC sends DDL in its data topics",
+            )
+        if self.topics.transactions:
+            yield BrokenRule(
+                ("topics", "transactions"),
+                "a list of topics",
+                "no transaction topics: only Debezium has them",
+            )
+        if "modes" in self.model_fields_set:
+            yield BrokenRule(
+                ("modes",), "modes", "no modes: they are settings of a Debezium connector"
+            )
