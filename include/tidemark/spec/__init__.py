@@ -20,13 +20,9 @@ from tidemark.spec.pipeline import (
     SparkConfSpec,
 )
 from tidemark.spec.source import (
-    BigintUnsignedMode,
-    BinaryMode,
-    DecimalMode,
     ModesSpec,
     SourceFormat,
     SourceSpec,
-    TimeMode,
     TopicsSpec,
     is_pattern,
     selects,
@@ -35,11 +31,8 @@ from tidemark.spec.table import TableSpec, TruncatePolicy
 
 __all__ = [
     "NO_SUITE",
-    "BigintUnsignedMode",
-    "BinaryMode",
     "CatalogSpec",
     "Consistency",
-    "DecimalMode",
     "ExpectationSpec",
     "InstallationSpec",
     "KafkaSpec",
@@ -55,7 +48,6 @@ __all__ = [
     "SparkSpec",
     "SuiteSpec",
     "TableSpec",
-    "TimeMode",
     "TopicsSpec",
     "TruncatePolicy",
     "is_pattern",

@@ -16,8 +16,10 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from tidemark.spec.faults import WHOLE_FILE, Fault, Loc, spec_error
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C parser is ten times faster
-_TEXT_TAG = "tag:yaml.org,2002:str"
-_STANDARD_TAGS = "tag:yaml.org,2002:"
+_UNTAGGED = frozenset(
+    f"tag:yaml.org,2002:{kind}"
+    for kind in ("map", "seq", "str", "int", "float", "bool", "null", "timestamp", "merge", "value")
+)
 _NULL = frozenset({"", "~", "null", "Null", "NULL"})
 _BOOLEANS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False}
 _INTEGER = re.compile(r"[-+]?[0-9]+")
@@ -96,7 +98,7 @@ class _Reader:
         return self._document
 
     def _value(self, node: Node, loc: Loc) -> object:
-        if not node.tag.startswith(_STANDARD_TAGS):
+        if node.tag not in _UNTAGGED:
             self._fault(node, loc, f"the tag {node.tag}", "a value without a tag")
         if isinstance(node, ScalarNode):
             return _scalar(node)
@@ -138,7 +140,7 @@ class _Reader:
 
 def _scalar(node: ScalarNode) -> str | int | float | bool | None:
     text: str = node.value
-    if node.style or node.tag == _TEXT_TAG:
+    if node.style:
         return text
     if text in _NULL:
         return None

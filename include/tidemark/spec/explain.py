@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
@@ -28,17 +28,26 @@ _EXPECTED = {
     "date_from_datetime_inexact": "a date such as 2026-01-01",
     "path_type": "a path",
 }
-_CONSEQUENCE = "default_factory_not_called"  # of a fault that is reported at another field
 
 
 def explain(error: ValidationError, model: type[SpecModel], document: Document) -> Iterator[Fault]:
     """Each finding of ``error`` as a fault of ``document``, which was read as ``model``."""
-    for finding in error.errors(include_url=False):
-        if finding["type"] == _CONSEQUENCE:
+    findings = error.errors(include_url=False)
+    for finding in findings:
+        if _is_consequence(finding, findings):
             continue
         loc = tuple(step for step in finding["loc"] if step != "[key]")
         got, expected, hint = _words(finding, loc, model, document)
         yield Fault(document.line_of(loc), loc, got, expected, hint)
+
+
+def _is_consequence(finding: ErrorDetails, findings: Iterable[ErrorDetails]) -> bool:
+    """Whether another finding is the cause: a default that needs it, an entry that was refused."""
+    loc = finding["loc"]
+    return finding["type"] == "default_factory_not_called" or (
+        finding["type"] == "too_short"
+        and any(other["loc"][: len(loc)] == loc != other["loc"] for other in findings)
+    )
 
 
 def _words(

@@ -13,6 +13,7 @@ from tidemark.errors import SpecError
 Loc = tuple[str | int, ...]
 WHOLE_FILE: Loc = ()
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_-]+")
+_CREDENTIALS = re.compile(r"//[^@\s]*@")
 _SHOWN_CHARACTERS = 60
 
 
@@ -63,7 +64,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def shown(value: object) -> str:
-    """A YAML value in a message; what is large is named by its kind."""
+    """A YAML value in a message: named by its kind when large, without a URI's credentials."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -72,5 +73,5 @@ def shown(value: object) -> str:
         return "keys with values"
     if isinstance(value, list):
         return "a list" if value else "an empty list"
-    text = repr(value)
+    text = _CREDENTIALS.sub("//...@", repr(value))
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}..."

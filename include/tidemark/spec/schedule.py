@@ -10,11 +10,11 @@ from pydantic import AfterValidator
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _WEEKDAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 _FIELDS: tuple[tuple[str, int, int, tuple[str, ...]], ...] = (
-    ("minute", 0, 59, ()),
-    ("hour", 0, 23, ()),
-    ("day of the month", 1, 31, ()),
-    ("month", 1, 12, _MONTHS),
-    ("day of the week", 0, 7, _WEEKDAYS),
+    ("a minute", 0, 59, ()),
+    ("an hour", 0, 23, ()),
+    ("a day of the month", 1, 31, ()),
+    ("a month", 1, 12, _MONTHS),
+    ("a day of the week", 0, 7, _WEEKDAYS),
 )
 _ITEM = re.compile(r"(?:\*|(?P<first>\w+)(?:-(?P<last>\w+))?)(?:/(?P<step>[1-9]\d*))?")
 
@@ -25,7 +25,7 @@ def _checked(cron: str) -> str:
         raise ValueError("five cron fields, such as '*/10 * * * *', or null")
     for text, (unit, low, high, names) in zip(parts, _FIELDS, strict=True):
         if not all(_is_item(item, low, high, names) for item in text.lower().split(",")):
-            raise ValueError(f"a {unit} from {low} to {high} where it says {text!r}")
+            raise ValueError(f"{unit} from {low} to {high} where it says {text!r}")
     return cron
 
 

@@ -11,6 +11,13 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from pydantic import AfterValidator, Field
 
 from tidemark.model.cut import GateMode
+from tidemark.model.modes import (
+    BigintUnsignedMode,
+    BinaryMode,
+    ConnectorModes,
+    DecimalMode,
+    TimeMode,
+)
 from tidemark.spec.base import BrokenRule, SpecModel
 
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
@@ -21,40 +28,6 @@ class SourceFormat(StrEnum):
 
     DEBEZIUM_MYSQL = "debezium-mysql"
     TICDC_CANAL_JSON = "ticdc-canal-json"
-
-
-class DecimalMode(StrEnum):
-    """Debezium's ``decimal.handling.mode``."""
-
-    PRECISE = "precise"
-    DOUBLE = "double"
-    STRING = "string"
-
-
-class TimeMode(StrEnum):
-    """Debezium's ``time.precision.mode``."""
-
-    ADAPTIVE_MICROSECONDS = "adaptive-microseconds"
-    CONNECT = "connect"
-    ISOSTRING = "isostring"
-    MICROSECONDS = "microseconds"
-    NANOSECONDS = "nanoseconds"
-
-
-class BigintUnsignedMode(StrEnum):
-    """Debezium's ``bigint.unsigned.handling.mode``."""
-
-    LONG = "long"
-    PRECISE = "precise"
-
-
-class BinaryMode(StrEnum):
-    """Debezium's ``binary.handling.mode``."""
-
-    BYTES = "bytes"
-    BASE64 = "base64"
-    BASE64_URL_SAFE = "base64-url-safe"
-    HEX = "hex"
 
 
 def is_pattern(selector: str) -> bool:
@@ -153,6 +126,11 @@ class ModesSpec(SpecModel):
     binary: BinaryMode = Field(
         default=BinaryMode.BYTES, description="the connector's binary.handling.mode"
     )
+
+    @property
+    def connector(self) -> ConnectorModes:
+        """The modes as a value."""
+        return ConnectorModes(self.decimal, self.time, self.bigint_unsigned, self.binary)
 
 
 class SourceSpec(SpecModel):
