@@ -1,0 +1,326 @@
+"""What a wrong pipeline file is answered with: the whole message, word for word."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tidemark.errors import SpecError
+from tidemark.model.cut import GateMode
+from tidemark.model.modes import ConnectorModes, DecimalMode
+from tidemark.model.names import TableName
+from tidemark.spec import Consistency, OtherTables, TruncatePolicy, load_pipeline
+
+SHOP = """\
+name: shop
+description: Orders of the shop.
+owner: data-platform
+schedule: "*/10 * * * *"
+source:
+  format: ticdc-canal-json
+  gate: watermark
+  topics:
+    data: [shop]
+tables:
+  - source: shop.orders
+    expectations: orders
+"""
+DEBEZIUM = SHOP.replace("ticdc-canal-json", "debezium-mysql").replace(
+    "gate: watermark", "gate: none"
+)
+
+
+def faults_of(folder: Path, text: str, name: str = "shop") -> list[str]:
+    """What is said about ``text``, without the folder."""
+    (folder / "orders.yaml").touch()
+    file = folder / f"{name}.yaml"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(SpecError) as caught:
+        load_pipeline(file, suites=folder)
+    return caught.value.what.replace(f"{folder}/", "").splitlines()
+
+
+def swapped(old: str, new: str, text: str = SHOP) -> str:
+    assert old in text
+    return text.replace(old, new)
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        pytest.param(
+            swapped("    expectations: orders\n", ""),
+            "shop.yaml:11 -> tables[0].expectations: got nothing; expected this key: the suite "
+            "that audits the table (a file in the expectations folder), or none",
+            id="expectations are never left out by accident",
+        ),
+        pytest.param(
+            SHOP + "limit: {}\n",
+            "shop.yaml:13 -> limit: got an unknown key; expected one of name, description, owner, "
+            "schedule, start-date, source, target-namespace, other-tables, tables, publish, "
+            "limits, spark; did you mean 'limits'",
+            id="unknown key",
+        ),
+        pytest.param(
+            swapped("  - source:", "  - start_at: 1\n    source:"),
+            "shop.yaml:11 -> tables[0].start_at: got an unknown key; expected one of source, "
+            "target, key, columns, truncate, expectations",
+            id="unknown key without a near one",
+        ),
+        pytest.param(
+            SHOP + "limits: {max_records: 5}\n",
+            "shop.yaml:13 -> limits.max_records: got an unknown key; expected one of max-records, "
+            "max-unreadable; did you mean 'max-records'",
+            id="keys are written in kebab-case",
+        ),
+        pytest.param(
+            swapped("gate: watermark", "gate: watermarks"),
+            "shop.yaml:7 -> source.gate: got 'watermarks'; expected one of watermark, none; "
+            "did you mean 'watermark'",
+            id="mode that does not exist",
+        ),
+        pytest.param(
+            swapped("expectations: orders", "expectations: order"),
+            "shop.yaml:12 -> tables[0].expectations: got 'order'; expected the name of a suite in "
+            "the expectations folder, or none; did you mean 'orders'",
+            id="suite that does not exist",
+        ),
+        pytest.param(
+            swapped("name: shop", "name: shopp"),
+            "shop.yaml:1 -> name: got 'shopp'; expected 'shop', the name of the file",
+            id="named unlike its file",
+        ),
+        pytest.param(
+            swapped("owner: data-platform", "owner: ' '"),
+            "shop.yaml:3 -> owner: got ' '; expected text that is not blank",
+            id="blank text",
+        ),
+        pytest.param(
+            swapped("owner: data-platform", "owner: 7"),
+            "shop.yaml:3 -> owner: got 7; expected text",
+            id="number for text",
+        ),
+        pytest.param(
+            swapped("data: [shop]", "data: shop"),
+            "shop.yaml:9 -> source.topics.data: got 'shop'; expected a list",
+            id="text for a list",
+        ),
+        pytest.param(
+            swapped("data: [shop]", "data: []"),
+            "shop.yaml:9 -> source.topics.data: got an empty list; expected at least 1 entry",
+            id="no data topic",
+        ),
+        pytest.param(
+            swapped("data: [shop]", "data: ['^shop(']"),
+            "shop.yaml:9 -> source.topics.data[0]: got '^shop('; expected a regular expression: "
+            "missing ), unterminated subpattern at position 5",
+            id="broken regular expression",
+        ),
+        pytest.param(
+            swapped("data: [shop]", "data: [shop.*]"),
+            "shop.yaml:9 -> source.topics.data[0]: got 'shop.*'; expected the name of a topic "
+            "(letters, digits, '.', '_', '-'), or a regular expression that starts with ^",
+            id="pattern without its mark",
+        ),
+        pytest.param(
+            swapped("data: [shop]", "data: [shop, shop]"),
+            "shop.yaml:9 -> source.topics.data[1]: got 'shop'; expected each topic once, "
+            "in one role",
+            id="topic twice",
+        ),
+        pytest.param(
+            swapped("data: [shop]", "data: ['^db.*']\n    transactions: [db.tx]", DEBEZIUM),
+            "shop.yaml:10 -> source.topics.transactions[0]: got 'db.tx'; expected a topic with "
+            "one role: the data pattern '^db.*' matches it too",
+            id="topic with two roles",
+        ),
+        pytest.param(
+            swapped("gate: none", "gate: watermark", DEBEZIUM),
+            "shop.yaml:7 -> source.gate: got 'watermark'; expected gate none: Debezium sends no "
+            "watermarks, TiCDC does",
+            id="watermark gate on Debezium",
+        ),
+        pytest.param(
+            swapped("data: [shop]", "data: [shop]\n    schema-changes: [ddl]"),
+            "shop.yaml:10 -> source.topics.schema-changes: got a list of topics; expected no "
+            "schema-change topics: TiCDC sends DDL in its data topics",
+            id="schema-change topic with TiCDC",
+        ),
+        pytest.param(
+            swapped("data: [shop]", "data: [shop]\n    transactions: [tx]"),
+            "shop.yaml:10 -> source.topics.transactions: got a list of topics; expected no "
+            "transaction topics: only Debezium has them",
+            id="transaction topic with TiCDC",
+        ),
+        pytest.param(
+            swapped("  topics:", "  modes: {decimal: string}\n  topics:"),
+            "shop.yaml:8 -> source.modes: got modes; expected no modes: they are settings of a "
+            "Debezium connector",
+            id="connector modes with TiCDC",
+        ),
+        pytest.param(
+            swapped("  topics:", "  zone: UTC\n  topics:", DEBEZIUM),
+            "shop.yaml:8 -> source.zone: got 'UTC'; expected no zone: Debezium writes TIMESTAMP "
+            "values in UTC",
+            id="zone with Debezium",
+        ),
+        pytest.param(
+            swapped("  topics:", "  zone: Mars/Olympus\n  topics:"),
+            "shop.yaml:8 -> source.zone: got 'Mars/Olympus'; expected a time zone such as UTC or "
+            "Europe/Berlin, or null",
+            id="zone that does not exist",
+        ),
+        pytest.param(
+            swapped("source: shop.orders", "source: orders"),
+            "shop.yaml:11 -> tables[0].source: got 'orders'; expected database and table, such as "
+            "shop.orders",
+            id="table without database",
+        ),
+        pytest.param(
+            SHOP + "    target: _tidemark_orders\n",
+            "shop.yaml:13 -> tables[0].target: got '_tidemark_orders'; expected another name: the "
+            "prefix _tidemark_ is reserved for Tidemark's own columns",
+            id="reserved target",
+        ),
+        pytest.param(
+            swapped("source: shop.orders", "source: shop.2026.orders"),
+            "shop.yaml:11 -> tables[0].target: got '2026.orders'; expected one name without dots",
+            id="default target with a dot",
+        ),
+        pytest.param(
+            SHOP + "target-namespace: tidemark_shop\n",
+            "shop.yaml:13 -> target-namespace: got 'tidemark_shop'; expected another namespace: "
+            "tidemark_* holds Tidemark's own tables",
+            id="reserved namespace",
+        ),
+        pytest.param(
+            SHOP + "  - source: shop.orders\n    target: copy\n    expectations: none\n",
+            "shop.yaml:13 -> tables[1].source: got 'shop.orders'; expected each source table once",
+            id="table twice",
+        ),
+        pytest.param(
+            SHOP + "  - source: old.Orders\n    expectations: none\n",
+            "shop.yaml:13 -> tables[1].target: got 'Orders'; expected a target of its own: "
+            "shop.orders is folded into it",
+            id="two tables with one target",
+        ),
+        pytest.param(
+            SHOP + "    key: [id, line, id]\n",
+            "shop.yaml:13 -> tables[0].key[2]: got 'id'; expected each column of the key once",
+            id="key column twice",
+        ),
+        pytest.param(
+            SHOP + "    columns: {weight: }\n",
+            "shop.yaml:13 -> tables[0].columns.weight: got null; expected text",
+            id="column without a type",
+        ),
+        pytest.param(
+            SHOP.partition("tables:")[0],
+            "shop.yaml:1 -> tables: got no tables; expected at least one table, or "
+            "other-tables: follow",
+            id="nothing to fold",
+        ),
+        pytest.param(
+            SHOP + "limits: {max-records: 0}\n",
+            "shop.yaml:13 -> limits.max-records: got 0; expected a number above 0",
+            id="number out of its range",
+        ),
+        pytest.param(
+            SHOP + "limits: {max-records: '10'}\n",
+            "shop.yaml:13 -> limits.max-records: got '10'; expected a whole number",
+            id="text for a number",
+        ),
+        pytest.param(
+            SHOP + "start-date: 2026-02-30\n",
+            "shop.yaml:13 -> start-date: got '2026-02-30'; expected a date such as 2026-01-01",
+            id="day that does not exist",
+        ),
+        pytest.param(
+            SHOP + "spark:\n  conf: {executor.cores: 2}\n",
+            "shop.yaml:14 -> spark.conf['executor.cores']: got 'executor.cores'; expected a "
+            "setting that begins with spark.",
+            id="setting of something else",
+        ),
+        pytest.param(
+            SHOP + "spark:\n  conf: {spark.hadoop.fs.s3a.secret.key: hunter2}\n",
+            "shop.yaml:14 -> spark.conf['spark.hadoop.fs.s3a.secret.key']: got a secret; expected "
+            "secrets in the installation file, by reference",
+            id="secret in a pipeline file",
+        ),
+        pytest.param(
+            swapped('"*/10 * * * *"', "hourly"),
+            "shop.yaml:4 -> schedule: got 'hourly'; expected five cron fields, such as "
+            "'*/10 * * * *', or null",
+            id="schedule that is no cron",
+        ),
+        pytest.param(
+            swapped('"*/10 * * * *"', "0 24 * * *"),
+            "shop.yaml:4 -> schedule: got '0 24 * * *'; expected an hour from 0 to 23 where it "
+            "says '24'",
+            id="hour that does not exist",
+        ),
+        pytest.param(
+            "- shop\n",
+            "shop.yaml:1 -> (file): got a list; expected keys with values",
+            id="a list for a pipeline",
+        ),
+    ],
+)
+def test_fault(tmp_path: Path, text: str, fault: str) -> None:
+    assert faults_of(tmp_path, text) == [fault]
+
+
+def test_all_faults_of_a_file_come_at_once_in_the_order_of_lines(tmp_path: Path) -> None:
+    text = swapped("gate: watermark", "gate: off").replace("owner: data-platform\n", "")
+    faults = faults_of(tmp_path, text + "    truncat: apply\nname: again\n")
+    assert [fault.partition(":")[2].partition(":")[0] for fault in faults] == [
+        "1 -> owner",
+        "6 -> source.gate",
+        "12 -> tables[0].truncat",
+        "13 -> name",
+    ]
+
+
+def test_error_says_how_tables_stand_and_what_to_do(tmp_path: Path) -> None:
+    file = tmp_path / "shop.yaml"
+    with pytest.raises(SpecError) as caught:
+        load_pipeline(file)
+    assert str(caught.value) == (
+        f"{file}:1 -> (file): got No such file or directory; expected a readable UTF-8 file\n"
+        "  state: nothing was written; every table is as it was\n"
+        "  next:  mend the file, then check it: tidemark validate"
+    )
+
+
+def test_defaults(tmp_path: Path) -> None:
+    (tmp_path / "orders.yaml").touch()
+    file = tmp_path / "shop.yaml"
+    file.write_text(SHOP)
+    pipeline = load_pipeline(file, suites=tmp_path)
+    table = pipeline.tables[0]
+    assert pipeline.target_namespace == "shop"
+    assert pipeline.other_tables is OtherTables.IGNORE
+    assert pipeline.publish.consistency is Consistency.PIPELINE
+    assert pipeline.limits.max_records == 1_000_000
+    assert pipeline.source.gate is GateMode.WATERMARK
+    assert pipeline.source.zone is None
+    assert pipeline.source.modes.connector == ConnectorModes()
+    assert (table.source, table.target) == (TableName("shop", "orders"), "orders")
+    assert (table.suite, table.truncate) == ("orders", TruncatePolicy.APPLY)
+
+
+def test_what_is_declared_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "shop.yaml"
+    file.write_text(
+        swapped("expectations: orders", "expectations: none", DEBEZIUM).replace(
+            "  topics:", "  modes: {decimal: string, binary: hex}\n  topics:"
+        )
+        + "    columns: {weight: float}\n    key: [id]\n    truncate: block\n"
+        + "spark:\n  conf: {spark.sql.shuffle.partitions: 4, spark.speculation: true}\n"
+    )
+    pipeline = load_pipeline(file, suites=tmp_path)
+    table = pipeline.tables[0]
+    assert pipeline.source.modes.connector.decimal is DecimalMode.STRING
+    assert pipeline.spark.conf == {"spark.sql.shuffle.partitions": "4", "spark.speculation": "true"}
+    assert (table.suite, table.key, table.columns) == (None, ("id",), {"weight": "float"})
