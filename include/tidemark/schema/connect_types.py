@@ -1,0 +1,135 @@
+"""Columns from the Connect schema that a wrapped record carries (semantics 9.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from tidemark.model.columns import SourceColumn, Wire
+from tidemark.model.modes import ConnectorModes
+from tidemark.model.names import column_name
+from tidemark.schema.changes import is_widening
+from tidemark.schema.source_types import (
+    GEOMETRY,
+    MAX_PRECISION,
+    UNSIGNED_BIGINT,
+    Form,
+    debezium_column,
+    decimal_type,
+    unreadable,
+)
+
+_CONNECT = "org.apache.kafka.connect.data."
+_DATA = "io.debezium.data."
+_TIME = "io.debezium.time."
+
+_PLAIN: Mapping[str, Form] = {
+    **dict.fromkeys(("int8", "int16", "int32"), ("int", Wire.INTEGER)),
+    "int64": ("bigint", Wire.INTEGER),
+    "float": ("float", Wire.FLOAT),
+    "double": ("double", Wire.DOUBLE),
+    "boolean": ("boolean", Wire.BOOLEAN),
+    "string": ("string", Wire.TEXT),
+    "bytes": ("binary", Wire.BASE64),
+}
+_SEMANTIC: Mapping[str, Form] = {
+    f"{_CONNECT}Date": ("date", Wire.DAYS),
+    f"{_CONNECT}Time": ("string", Wire.TIME_MILLIS),
+    f"{_CONNECT}Timestamp": ("timestamp_ntz", Wire.TIMESTAMP_MILLIS),
+    f"{_TIME}Date": ("date", Wire.DAYS),
+    f"{_TIME}Time": ("string", Wire.TIME_MILLIS),
+    f"{_TIME}MicroTime": ("string", Wire.TIME_MICROS),
+    f"{_TIME}NanoTime": ("string", Wire.TIME_NANOS),
+    f"{_TIME}Timestamp": ("timestamp_ntz", Wire.TIMESTAMP_MILLIS),
+    f"{_TIME}MicroTimestamp": ("timestamp_ntz", Wire.TIMESTAMP_MICROS),
+    f"{_TIME}NanoTimestamp": ("timestamp_ntz", Wire.TIMESTAMP_NANOS),
+    f"{_TIME}ZonedTimestamp": ("timestamp", Wire.ZONED_TEXT),
+    f"{_TIME}ZonedTime": ("string", Wire.TEXT),
+    f"{_TIME}IsoDate": ("date", Wire.DATE_TEXT),
+    f"{_TIME}IsoTime": ("string", Wire.TIME_TEXT),
+    f"{_TIME}IsoTimestamp": ("timestamp_ntz", Wire.TIMESTAMP_TEXT),
+    f"{_TIME}Year": ("int", Wire.INTEGER),
+    **dict.fromkeys(
+        (f"{_DATA}{name}" for name in ("Enum", "EnumSet", "Json", "Xml", "Uuid", "Ltree")),
+        ("string", Wire.TEXT),
+    ),
+    # A Point's x and y say nothing that its wkb does not.
+    **dict.fromkeys(
+        (f"{_DATA}geometry.{name}" for name in ("Geometry", "Geography", "Point")),
+        (GEOMETRY, Wire.GEOMETRY),
+    ),
+}
+
+_DECIMALS = (Wire.DECIMAL_BASE64, Wire.DECIMAL_TEXT, Wire.UNSIGNED_AS_SIGNED)
+_REFINED: Mapping[tuple[Wire, Wire], Wire] = {
+    (Wire.INTEGER, Wire.UNSIGNED_AS_SIGNED): Wire.UNSIGNED_AS_SIGNED,
+    (Wire.INTEGER, Wire.BOOLEAN): Wire.BOOLEAN,
+    (Wire.BOOLEAN, Wire.INTEGER): Wire.INTEGER,
+    (Wire.DOUBLE, Wire.FLOAT): Wire.FLOAT,
+    (Wire.FLOAT, Wire.DOUBLE): Wire.DOUBLE,
+    **{
+        (written, declared): Wire.DECIMAL_TEXT
+        for written in (Wire.TEXT, Wire.FLOAT, Wire.DOUBLE)
+        for declared in _DECIMALS
+    },
+    **{(Wire.TEXT, wire): wire for wire in (Wire.BASE64, Wire.BASE64_URL, Wire.HEX)},
+}
+"""(form in the record, form that the source's type lets expect): how to read the record."""
+
+
+def connect_columns(
+    fields: Sequence[Mapping[str, Any]], modes: ConnectorModes
+) -> tuple[SourceColumn, ...]:
+    """The columns of a row image, from the ``fields`` of its Connect schema (MSG-16)."""
+    return tuple(_connect_column(field, modes) for field in fields)
+
+
+def refine(record: SourceColumn, declared: SourceColumn) -> SourceColumn:
+    """One column seen twice: as its ``record`` is written, and as the source has ``declared`` it.
+
+    The record's schema loses what the source's type knows: that an int64 was unsigned, a decimal's
+    precision, float from double (TYPE-5), the digits of a TIME. Where the two do not belong
+    together the record's own schema is right, as the other may be older or newer (SCHEMA-4).
+    """
+    if record.wire is Wire.DECIMAL_BASE64 and declared.wire in _DECIMALS:
+        same = record.digits == declared.digits
+        return replace(declared, wire=record.wire) if same else record
+    if record.wire is Wire.INTEGER and declared.wire is Wire.DECIMAL_BASE64:
+        wide = declared.iceberg == UNSIGNED_BIGINT
+        return replace(declared, wire=Wire.UNSIGNED_AS_SIGNED) if wide else record
+    if (record.wire, declared.wire) in _REFINED:
+        return replace(declared, wire=_REFINED[record.wire, declared.wire])
+    if record.iceberg == declared.iceberg or is_widening(record.iceberg, declared.iceberg):
+        return replace(declared, wire=record.wire)
+    return record
+
+
+def _connect_column(field: Mapping[str, Any], modes: ConnectorModes) -> SourceColumn:
+    semantic, parameters = field.get("name"), field.get("parameters") or {}
+    name = str(field["field"])
+    if semantic == f"{_CONNECT}Decimal":
+        precision = int(parameters.get("connect.decimal.precision", MAX_PRECISION))
+        scale = int(parameters["scale"])
+        column = SourceColumn(
+            column_name(name), decimal_type(precision, scale), Wire.DECIMAL_BASE64, semantic, scale
+        )
+    elif semantic == f"{_DATA}Bits":
+        bits = int(parameters["length"])
+        column = SourceColumn(column_name(name), "binary", Wire.BITS, semantic, bits)
+    else:
+        form = _SEMANTIC.get(semantic) if semantic else _PLAIN.get(field["type"])
+        if form is None:
+            raise unreadable(name, f"{semantic or field['type']}")
+        column = SourceColumn(column_name(name), *form, semantic or field["type"])
+    source = _source_type(parameters)
+    return refine(column, debezium_column(name, source, modes)) if source else column
+
+
+def _source_type(parameters: Mapping[str, str]) -> str:
+    """The source's own type, where the connector was told to propagate it (SCHEMA-1)."""
+    base, length, scale = (
+        parameters.get(f"__debezium.source.column.{part}") for part in ("type", "length", "scale")
+    )
+    sizes = ",".join(size for size in (length, scale) if size)
+    return f"{base}({sizes})" if base and sizes else base or ""

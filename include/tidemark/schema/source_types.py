@@ -1,0 +1,243 @@
+"""The one place where the column types of MySQL, MariaDB and TiDB are known.
+
+A type decides two things: the Iceberg type of the target column (TYPE-1, named as Spark SQL does:
+``timestamp_ntz`` is Iceberg's timestamp, ``timestamp`` its timestamptz), and how records hold the
+value, which also depends on who wrote them and in which modes.
+
+Both tables below are read by the variant of a type: ``bigint unsigned``, ``bit(1)``, ``time(6)``
+for more than three fraction digits, else the base name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+from tidemark.errors import SchemaUnknownError
+from tidemark.model.columns import SourceColumn, TableSchema, Wire
+from tidemark.model.modes import (
+    BigintUnsignedMode,
+    BinaryMode,
+    ConnectorModes,
+    DecimalMode,
+    TimeMode,
+)
+from tidemark.model.names import column_name
+from tidemark.schema.type_text import SourceType, parse_parameters, parse_type
+
+Form = tuple[str, Wire]
+
+MAX_PRECISION = 38
+MILLIS_DIGITS = 3
+FLOAT_BITS = 24
+UNSIGNED_BIGINT = "decimal(20,0)"
+GEOMETRY = "struct<srid:int,wkb:binary>"
+
+_BINARIES = ("binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob")
+_TEXTS = ("char", "varchar", "tinytext", "text", "mediumtext", "longtext", "json")
+_MARIADB_TEXTS = ("uuid", "inet4", "inet6")
+_GEOMETRIES = (
+    *("geometry", "point", "linestring", "polygon", "geometrycollection"),
+    *("multipoint", "multilinestring", "multipolygon"),
+)
+_INTS = ("tinyint", "smallint", "mediumint", "int", "year")
+
+_ANYWHERE: Mapping[str, Form] = {
+    **dict.fromkeys(_INTS, ("int", Wire.INTEGER)),
+    **dict.fromkeys(("int unsigned", "bigint"), ("bigint", Wire.INTEGER)),
+    **dict.fromkeys(_TEXTS, ("string", Wire.TEXT)),
+    "float": ("float", Wire.FLOAT),
+    "double": ("double", Wire.DOUBLE),
+    "bit(1)": ("boolean", Wire.BOOLEAN),
+}
+_DEBEZIUM: Mapping[str, Form] = {
+    **_ANYWHERE,
+    **dict.fromkeys((*_MARIADB_TEXTS, "enum", "set"), ("string", Wire.TEXT)),
+    **dict.fromkeys(_GEOMETRIES, (GEOMETRY, Wire.GEOMETRY)),
+    "bit": ("binary", Wire.BITS),
+    "timestamp": ("timestamp", Wire.ZONED_TEXT),
+}
+_CANAL: Mapping[str, Form] = {
+    **_ANYWHERE,
+    **dict.fromkeys(_BINARIES, ("binary", Wire.LATIN1)),
+    "bigint unsigned": (UNSIGNED_BIGINT, Wire.DECIMAL_TEXT),
+    "bit": ("binary", Wire.BITS_NUMBER),
+    "bit(?)": (UNSIGNED_BIGINT, Wire.DECIMAL_TEXT),
+    "decimal(?)": ("string", Wire.DECIMAL_TEXT),
+    "enum": ("int", Wire.INTEGER),
+    "set": ("bigint", Wire.INTEGER),
+    "date": ("date", Wire.DATE_TEXT),
+    "datetime": ("timestamp_ntz", Wire.TIMESTAMP_TEXT),
+    "timestamp": ("timestamp_ntz", Wire.TIMESTAMP_TEXT),
+    "time": ("string", Wire.TIME_TEXT),
+    "vector": ("string", Wire.TEXT),
+}
+
+_DECIMAL_WIRES: Mapping[DecimalMode, Wire] = {
+    DecimalMode.PRECISE: Wire.DECIMAL_BASE64,
+    DecimalMode.DOUBLE: Wire.DECIMAL_TEXT,
+    DecimalMode.STRING: Wire.DECIMAL_TEXT,
+}
+_UNSIGNED_WIRES: Mapping[BigintUnsignedMode, Wire] = {
+    BigintUnsignedMode.LONG: Wire.UNSIGNED_AS_SIGNED,
+    BigintUnsignedMode.PRECISE: Wire.DECIMAL_BASE64,
+}
+_BINARY_WIRES: Mapping[BinaryMode, Wire] = {
+    BinaryMode.BYTES: Wire.BASE64,
+    BinaryMode.BASE64: Wire.BASE64,
+    BinaryMode.BASE64_URL_SAFE: Wire.BASE64_URL,
+    BinaryMode.HEX: Wire.HEX,
+}
+_ADAPTIVE: Mapping[str, Wire] = {
+    "date": Wire.DAYS,
+    "datetime": Wire.TIMESTAMP_MILLIS,
+    "datetime(6)": Wire.TIMESTAMP_MICROS,
+    "time": Wire.TIME_MILLIS,
+    "time(6)": Wire.TIME_MICROS,
+}
+_TIME_WIRES: Mapping[TimeMode, Mapping[str, Wire]] = {
+    TimeMode.ADAPTIVE: _ADAPTIVE,
+    TimeMode.ADAPTIVE_MICROSECONDS: {**_ADAPTIVE, "time": Wire.TIME_MICROS},
+    TimeMode.CONNECT: {
+        "date": Wire.DAYS,
+        "datetime": Wire.TIMESTAMP_MILLIS,
+        "time": Wire.TIME_MILLIS,
+    },
+    TimeMode.ISOSTRING: {
+        "date": Wire.DATE_TEXT,
+        "datetime": Wire.TIMESTAMP_TEXT,
+        "time": Wire.TIME_TEXT,
+    },
+    TimeMode.MICROSECONDS: {
+        "date": Wire.DAYS,
+        "datetime": Wire.TIMESTAMP_MICROS,
+        "time": Wire.TIME_MICROS,
+    },
+    TimeMode.NANOSECONDS: {
+        "date": Wire.DAYS,
+        "datetime": Wire.TIMESTAMP_NANOS,
+        "time": Wire.TIME_NANOS,
+    },
+}
+_TEMPORALS = {"date": "date", "datetime": "timestamp_ntz", "time": "string"}
+
+
+def debezium_column(name: str, source_type: str, modes: ConnectorModes) -> SourceColumn:
+    """A MySQL column as Debezium writes it without a record schema (TYPE-8).
+
+    source_type: the type's text in DDL or in a declaration, such as ``decimal(12,2)``.
+    """
+    parsed = parse_type(source_type)
+    if parsed is None:
+        raise unreadable(name, source_type)
+    return _column(name, _completed(parsed), _debezium_forms(modes), _DECIMAL_WIRES[modes.decimal])
+
+
+def table_change_columns(table: Mapping[str, Any], modes: ConnectorModes) -> TableSchema:
+    """The state of a table after a schema change: ``tableChanges[].table`` (MSG-22)."""
+    columns = tuple(
+        debezium_column(column["name"], _changed_type(column), modes) for column in table["columns"]
+    )
+    return TableSchema(columns, tuple(map(column_name, table["primaryKeyColumnNames"] or ())))
+
+
+def canal_column(
+    name: str, mysql_type: str, ddl_type: str | None, zone: str | None
+) -> SourceColumn:
+    """A column as Canal-JSON writes it (semantics 9.6).
+
+    mysql_type: of the record, which with TiCDC has no length, scale or labels; ddl_type: the
+    type's text in the stream's DDL or in a declaration, which has them (TYPE-31). zone: in which
+    TIMESTAMP is written; without one it becomes a timestamp without zone.
+    """
+    parsed, declared = parse_type(mysql_type), parse_type(ddl_type or "")
+    if parsed is None or parsed.has_labels:
+        raise unreadable(name, mysql_type)
+    if parsed.parameters:
+        parsed = _completed(parsed)
+    elif declared is not None and declared.base == parsed.base:
+        parsed = replace(parsed, parameters=_completed(declared).parameters)
+    column = _column(name, parsed, _CANAL, Wire.DECIMAL_TEXT)
+    if parsed.base == "timestamp" and zone is not None:
+        return replace(column, iceberg="timestamp", wire=Wire.LOCAL_TEXT, zone=zone)
+    return column
+
+
+def unreadable(name: str, type_text: str) -> SchemaUnknownError:
+    """The error for a column whose type is not among those that can be read."""
+    return SchemaUnknownError(
+        f"column {name} has the type {type_text!r}, which Tidemark cannot read",
+        state="the table is not folded; other tables go on",
+        next_step="exclude the column at the source, or take the table out of the pipeline file",
+    )
+
+
+def decimal_type(precision: int, scale: int) -> str:
+    """The Iceberg type of a decimal; text when it has more digits than Iceberg holds (TYPE-4)."""
+    return f"decimal({precision},{scale})" if precision <= MAX_PRECISION else "string"
+
+
+@cache
+def _debezium_forms(modes: ConnectorModes) -> Mapping[str, Form]:
+    times = _TIME_WIRES[modes.time]
+    return {
+        **_DEBEZIUM,
+        **dict.fromkeys(_BINARIES, ("binary", _BINARY_WIRES[modes.binary])),
+        **{variant: (_TEMPORALS[variant.partition("(")[0]], times[variant]) for variant in times},
+        "bigint unsigned": (UNSIGNED_BIGINT, _UNSIGNED_WIRES[modes.bigint_unsigned]),
+    }
+
+
+def _column(
+    name: str, known: SourceType, forms: Mapping[str, Form], decimal_wire: Wire
+) -> SourceColumn:
+    form = forms.get(_variant(known)) or forms.get(known.base)
+    if known.base == "decimal" and known.numbers:
+        form = (decimal_type(*known.numbers), decimal_wire)
+    if form is None:
+        raise unreadable(name, str(known))
+    iceberg, wire = form
+    return SourceColumn(column_name(name), iceberg, wire, str(known), digits=_digits(known))
+
+
+def _variant(known: SourceType) -> str:
+    base, numbers = known.base, known.numbers
+    if base in {"bit", "decimal"} and not numbers:
+        return f"{base}(?)"
+    if base == "bit" and numbers == (1,):
+        return "bit(1)"
+    if base in _TEMPORALS and numbers and numbers[0] > MILLIS_DIGITS:
+        return f"{base}(6)"
+    return f"{base} unsigned" if known.unsigned else base
+
+
+def _digits(known: SourceType) -> int:
+    if known.base not in {"decimal", "bit", "time"} or not known.numbers:
+        return 0
+    return known.numbers[-1]
+
+
+def _completed(parsed: SourceType) -> SourceType:
+    """``parsed`` with what DDL may leave out; FLOAT of more than 24 bits is a DOUBLE."""
+    base, numbers = parsed.base, parsed.numbers
+    if base == "decimal":
+        precision, scale = (*numbers, 0)[:2] if numbers else (10, 0)
+        return replace(parsed, parameters=(str(precision), str(scale)))
+    if base == "bit" and not numbers:
+        return replace(parsed, parameters=("1",))
+    if base == "float" and len(numbers) == 1 and numbers[0] > FLOAT_BITS:
+        return SourceType("double", unsigned=parsed.unsigned)
+    return parsed
+
+
+def _changed_type(column: Mapping[str, Any]) -> str:
+    """The type's text; length, scale and labels stand beside the bare type."""
+    text = column["typeExpression"] or column["typeName"]
+    sizes = [str(size) for size in (column["length"], column["scale"]) if size is not None]
+    parameters = parse_parameters(",".join(column.get("enumValues") or sizes))
+    parsed = parse_type(text)
+    if parsed is None or not parameters:
+        return str(text)
+    return str(replace(parsed, parameters=parameters))

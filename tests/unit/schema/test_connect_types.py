@@ -1,0 +1,207 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tidemark.errors import SchemaUnknownError
+from tidemark.model.columns import SourceColumn
+from tidemark.model.modes import BigintUnsignedMode, BinaryMode, ConnectorModes, DecimalMode
+from tidemark.schema.connect_types import connect_columns, refine
+from tidemark.schema.source_types import debezium_column
+
+DEFAULTS = ConnectorModes()
+CONNECT = "org.apache.kafka.connect.data"
+DEBEZIUM = "io.debezium"
+
+
+def connect(kind: str, name: str | None = None, **parameters: str) -> SourceColumn:
+    field: dict[str, Any] = {"field": "c", "type": kind, "optional": True}
+    if name is not None:
+        field["name"] = name
+    dotted = {key.replace("__", "."): value for key, value in parameters.items()}
+    (column,) = connect_columns([{**field, "parameters": dotted}], DEFAULTS)
+    return column
+
+
+def form(column: SourceColumn) -> tuple[str, str, int]:
+    return column.iceberg, column.wire.value, column.digits
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "iceberg", "wire"),
+    [
+        ("int8", None, "int", "integer"),
+        ("int16", None, "int", "integer"),
+        ("int32", None, "int", "integer"),
+        ("int64", None, "bigint", "integer"),
+        ("float", None, "float", "float"),
+        ("double", None, "double", "double"),
+        ("boolean", None, "boolean", "boolean"),
+        ("string", None, "string", "text"),
+        ("bytes", None, "binary", "base64"),
+        ("int32", f"{CONNECT}.Date", "date", "days"),
+        ("int32", f"{CONNECT}.Time", "string", "time-millis"),
+        ("int64", f"{CONNECT}.Timestamp", "timestamp_ntz", "timestamp-millis"),
+        ("int32", f"{DEBEZIUM}.time.Date", "date", "days"),
+        ("int32", f"{DEBEZIUM}.time.Time", "string", "time-millis"),
+        ("int64", f"{DEBEZIUM}.time.MicroTime", "string", "time-micros"),
+        ("int64", f"{DEBEZIUM}.time.NanoTime", "string", "time-nanos"),
+        ("int64", f"{DEBEZIUM}.time.Timestamp", "timestamp_ntz", "timestamp-millis"),
+        ("int64", f"{DEBEZIUM}.time.MicroTimestamp", "timestamp_ntz", "timestamp-micros"),
+        ("int64", f"{DEBEZIUM}.time.NanoTimestamp", "timestamp_ntz", "timestamp-nanos"),
+        ("string", f"{DEBEZIUM}.time.ZonedTimestamp", "timestamp", "zoned-text"),
+        ("string", f"{DEBEZIUM}.time.IsoDate", "date", "date-text"),
+        ("string", f"{DEBEZIUM}.time.IsoTime", "string", "time-text"),
+        ("string", f"{DEBEZIUM}.time.IsoTimestamp", "timestamp_ntz", "timestamp-text"),
+        ("int32", f"{DEBEZIUM}.time.Year", "int", "integer"),
+        ("string", f"{DEBEZIUM}.data.Enum", "string", "text"),
+        ("string", f"{DEBEZIUM}.data.EnumSet", "string", "text"),
+        ("string", f"{DEBEZIUM}.data.Json", "string", "text"),
+        ("string", f"{DEBEZIUM}.data.Uuid", "string", "text"),
+        ("struct", f"{DEBEZIUM}.data.geometry.Geometry", "struct<srid:int,wkb:binary>", "geometry"),
+        ("struct", f"{DEBEZIUM}.data.geometry.Point", "struct<srid:int,wkb:binary>", "geometry"),
+    ],
+)
+def test_connect(kind: str, name: str | None, iceberg: str, wire: str) -> None:
+    assert form(connect(kind, name)) == (iceberg, wire, 0)
+
+
+def test_connect_types_with_parameters() -> None:
+    decimal = f"{CONNECT}.Decimal"
+    precise = connect("bytes", decimal, scale="2", connect__decimal__precision="8")
+    assert form(precise) == ("decimal(8,2)", "decimal-base64", 2)
+    assert form(connect("bytes", decimal, scale="0")) == ("decimal(38,0)", "decimal-base64", 0)
+    wide = connect("bytes", decimal, scale="3", connect__decimal__precision="40")
+    assert form(wide) == ("string", "decimal-base64", 3)
+    assert form(connect("bytes", f"{DEBEZIUM}.data.Bits", length="12")) == ("binary", "bits", 12)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        ("array", None),
+        ("map", None),
+        ("struct", None),
+        ("struct", f"{DEBEZIUM}.data.VariableScaleDecimal"),
+        ("int64", f"{DEBEZIUM}.time.MicroDuration"),
+        ("string", f"{DEBEZIUM}.time.Interval"),
+        ("int32", "com.example.Money"),
+    ],
+)
+def test_a_name_outside_the_table_is_refused(kind: str, name: str | None) -> None:
+    with pytest.raises(SchemaUnknownError, match=f"column c has the type '{name or kind}'"):
+        connect(kind, name)
+
+
+def test_a_propagated_source_type_refines_its_field() -> None:
+    field: dict[str, Any] = {
+        "field": "id",
+        "type": "int64",
+        "parameters": {"__debezium.source.column.type": "BIGINT UNSIGNED"},
+    }
+    (column,) = connect_columns([field], DEFAULTS)
+    assert form(column) == ("decimal(20,0)", "unsigned-as-signed", 0)
+    field["parameters"] = {
+        "__debezium.source.column.type": "TIME",
+        "__debezium.source.column.length": "3",
+    }
+    field["name"] = f"{DEBEZIUM}.time.MicroTime"
+    (column,) = connect_columns([field], DEFAULTS)
+    assert form(column) == ("string", "time-micros", 3)
+
+
+PRECISE_UNSIGNED = ConnectorModes(bigint_unsigned=BigintUnsignedMode.PRECISE)
+
+
+@pytest.mark.parametrize(
+    ("record", "declared", "modes", "expected"),
+    [
+        pytest.param(
+            *(connect("int64"), "bigint unsigned", DEFAULTS),
+            ("decimal(20,0)", "unsigned-as-signed", 0),
+            id="unsigned as signed, as declared",
+        ),
+        pytest.param(
+            *(connect("int64"), "bigint unsigned", PRECISE_UNSIGNED),
+            ("decimal(20,0)", "unsigned-as-signed", 0),
+            id="the record knows the mode better",
+        ),
+        pytest.param(
+            *(connect("bytes", f"{CONNECT}.Decimal", scale="0"), "bigint unsigned", DEFAULTS),
+            ("decimal(20,0)", "decimal-base64", 0),
+            id="unsigned sent precisely",
+        ),
+        pytest.param(
+            *(connect("bytes", f"{CONNECT}.Decimal", scale="2"), "decimal(12,2)", DEFAULTS),
+            ("decimal(12,2)", "decimal-base64", 2),
+            id="precision from the declaration",
+        ),
+        pytest.param(
+            *(connect("bytes", f"{CONNECT}.Decimal", scale="3"), "decimal(12,2)", DEFAULTS),
+            ("decimal(38,3)", "decimal-base64", 3),
+            id="another scale belongs to another version",
+        ),
+        pytest.param(
+            *(connect("double"), "decimal(12,2)", ConnectorModes(decimal=DecimalMode.DOUBLE)),
+            ("decimal(12,2)", "decimal-text", 2),
+            id="decimal sent as double",
+        ),
+        pytest.param(
+            *(connect("string"), "decimal(12,2)", ConnectorModes(decimal=DecimalMode.STRING)),
+            ("decimal(12,2)", "decimal-text", 2),
+            id="decimal sent as text",
+        ),
+        pytest.param(
+            *(connect("double"), "float", DEFAULTS),
+            ("float", "float", 0),
+            id="float sent as double",
+        ),
+        pytest.param(
+            *(connect("float"), "double", DEFAULTS), ("double", "double", 0), id="double as float"
+        ),
+        pytest.param(
+            *(connect("boolean"), "tinyint(1)", DEFAULTS),
+            ("int", "integer", 0),
+            id="boolean is tinyint",
+        ),
+        pytest.param(
+            *(connect("int16"), "tinyint(1)", DEFAULTS),
+            ("int", "integer", 0),
+            id="tinyint as int16",
+        ),
+        pytest.param(
+            *(connect("boolean"), "bit(1)", DEFAULTS), ("boolean", "boolean", 1), id="bit"
+        ),
+        pytest.param(
+            *(connect("string"), "blob", ConnectorModes(binary=BinaryMode.HEX)),
+            ("binary", "hex", 0),
+            id="bytes sent as hexadecimal text",
+        ),
+        pytest.param(
+            *(connect("int64", f"{DEBEZIUM}.time.MicroTime"), "time(3)", DEFAULTS),
+            ("string", "time-micros", 3),
+            id="digits of a time",
+        ),
+        pytest.param(
+            *(connect("int64", f"{DEBEZIUM}.time.Timestamp"), "datetime(6)", DEFAULTS),
+            ("timestamp_ntz", "timestamp-millis", 0),
+            id="the record's unit",
+        ),
+        pytest.param(
+            *(connect("int32"), "int unsigned", DEFAULTS),
+            ("bigint", "integer", 0),
+            id="wider at source",
+        ),
+        pytest.param(
+            *(connect("string"), "int", DEFAULTS), ("string", "text", 0), id="unrelated: the record"
+        ),
+    ],
+)
+def test_refine(
+    record: SourceColumn,
+    declared: str,
+    modes: ConnectorModes,
+    expected: tuple[str, str, int],
+) -> None:
+    assert form(refine(record, debezium_column("c", declared, modes))) == expected

@@ -1,0 +1,242 @@
+from __future__ import annotations
+
+import pytest
+
+from tidemark.errors import NameRefusedError, SchemaUnknownError
+from tidemark.model.columns import SourceColumn, Wire
+from tidemark.model.modes import (
+    BigintUnsignedMode,
+    BinaryMode,
+    ConnectorModes,
+    DecimalMode,
+    TimeMode,
+)
+from tidemark.schema.source_types import canal_column, debezium_column, table_change_columns
+from tidemark.schema.type_text import parse_type
+
+DEFAULTS = ConnectorModes()
+GEOMETRY = "struct<srid:int,wkb:binary>"
+
+
+def form(column: SourceColumn) -> tuple[str, str, int]:
+    return column.iceberg, column.wire.value, column.digits
+
+
+@pytest.mark.parametrize(
+    ("text", "iceberg", "wire", "digits"),
+    [
+        ("tinyint", "int", "integer", 0),
+        ("TINYINT(1)", "int", "integer", 0),
+        ("bool", "int", "integer", 0),
+        ("tinyint unsigned", "int", "integer", 0),
+        ("smallint unsigned", "int", "integer", 0),
+        ("mediumint(8) unsigned zerofill", "int", "integer", 0),
+        ("int(11)", "int", "integer", 0),
+        ("INTEGER", "int", "integer", 0),
+        ("int unsigned", "bigint", "integer", 0),
+        ("int(10) zerofill", "bigint", "integer", 0),
+        ("bigint", "bigint", "integer", 0),
+        ("bigint(20) unsigned", "decimal(20,0)", "unsigned-as-signed", 0),
+        ("serial", "decimal(20,0)", "unsigned-as-signed", 0),
+        ("year(4)", "int", "integer", 0),
+        ("float", "float", "float", 0),
+        ("float(7,3)", "float", "float", 0),
+        ("float(24)", "float", "float", 0),
+        ("float(25)", "double", "double", 0),
+        ("double precision(10,7) unsigned zerofill", "double", "double", 0),
+        ("real", "double", "double", 0),
+        ("decimal", "decimal(10,0)", "decimal-base64", 0),
+        ("decimal(12)", "decimal(12,0)", "decimal-base64", 0),
+        ("DECIMAL(12,2)", "decimal(12,2)", "decimal-base64", 2),
+        ("numeric(38, 30) unsigned", "decimal(38,30)", "decimal-base64", 30),
+        ("fixed(40,3)", "string", "decimal-base64", 3),
+        ("bit", "boolean", "boolean", 1),
+        ("bit(1)", "boolean", "boolean", 1),
+        ("bit(12)", "binary", "bits", 12),
+        ("char(10)", "string", "text", 0),
+        ("national character varying(20)", "string", "text", 0),
+        ("longtext", "string", "text", 0),
+        ("enum('a','b')", "string", "text", 0),
+        ("set ('a', 'b')", "string", "text", 0),
+        ("json", "string", "text", 0),
+        ("uuid", "string", "text", 0),
+        ("binary(16)", "binary", "base64", 0),
+        ("mediumblob", "binary", "base64", 0),
+        ("date", "date", "days", 0),
+        ("time", "string", "time-micros", 0),
+        ("time(3)", "string", "time-micros", 3),
+        ("datetime", "timestamp_ntz", "timestamp-millis", 0),
+        ("datetime(3)", "timestamp_ntz", "timestamp-millis", 0),
+        ("datetime(4)", "timestamp_ntz", "timestamp-micros", 0),
+        ("timestamp(6)", "timestamp", "zoned-text", 0),
+        ("geometrycollection", GEOMETRY, "geometry", 0),
+        ("point", GEOMETRY, "geometry", 0),
+    ],
+)
+def test_debezium_default_modes(text: str, iceberg: str, wire: str, digits: int) -> None:
+    assert form(debezium_column("c", text, DEFAULTS)) == (iceberg, wire, digits)
+
+
+@pytest.mark.parametrize(
+    ("mode", "expected"),
+    [
+        (
+            TimeMode.ADAPTIVE,
+            ["days", "timestamp-millis", "timestamp-micros", "time-millis", "time-micros"],
+        ),
+        (TimeMode.CONNECT, ["days", *["timestamp-millis"] * 2, *["time-millis"] * 2]),
+        (TimeMode.ISOSTRING, ["date-text", *["timestamp-text"] * 2, *["time-text"] * 2]),
+        (TimeMode.MICROSECONDS, ["days", *["timestamp-micros"] * 2, *["time-micros"] * 2]),
+        (TimeMode.NANOSECONDS, ["days", *["timestamp-nanos"] * 2, *["time-nanos"] * 2]),
+    ],
+)
+def test_time_modes(mode: TimeMode, expected: list[str]) -> None:
+    types = ("date", "datetime(3)", "datetime(6)", "time(3)", "time(6)", "timestamp")
+    wires = [debezium_column("c", text, ConnectorModes(time=mode)).wire.value for text in types]
+    assert wires == [*expected, "zoned-text"]
+
+
+@pytest.mark.parametrize(
+    ("modes", "text", "iceberg", "wire"),
+    [
+        (
+            ConnectorModes(decimal=DecimalMode.STRING),
+            "decimal(5,1)",
+            "decimal(5,1)",
+            "decimal-text",
+        ),
+        (
+            ConnectorModes(decimal=DecimalMode.DOUBLE),
+            "decimal(5,1)",
+            "decimal(5,1)",
+            "decimal-text",
+        ),
+        (ConnectorModes(decimal=DecimalMode.STRING), "decimal(65,1)", "string", "decimal-text"),
+        (
+            ConnectorModes(bigint_unsigned=BigintUnsignedMode.PRECISE),
+            *("bigint unsigned", "decimal(20,0)", "decimal-base64"),
+        ),
+        (ConnectorModes(binary=BinaryMode.HEX), "blob", "binary", "hex"),
+        (ConnectorModes(binary=BinaryMode.BASE64), "blob", "binary", "base64"),
+        (ConnectorModes(binary=BinaryMode.BASE64_URL_SAFE), "blob", "binary", "base64-url"),
+        (ConnectorModes(binary=BinaryMode.HEX), "bit(9)", "binary", "bits"),
+    ],
+)
+def test_other_modes(modes: ConnectorModes, text: str, iceberg: str, wire: str) -> None:
+    assert form(debezium_column("c", text, modes))[:2] == (iceberg, wire)
+
+
+@pytest.mark.parametrize("text", ["", "(3)", "money", "float32[]", "int four"])
+def test_a_type_outside_the_table_is_refused_by_name(text: str) -> None:
+    with pytest.raises(SchemaUnknownError, match="column weight has the type"):
+        debezium_column("weight", text, DEFAULTS)
+
+
+def test_a_column_name_is_checked() -> None:
+    with pytest.raises(NameRefusedError):
+        debezium_column("_tidemark_op", "int", DEFAULTS)
+
+
+def test_table_change_states_sizes_and_labels_beside_the_type() -> None:
+    def column(
+        name: str, text: str, length: int | None, scale: int | None, *labels: str
+    ) -> dict[str, object]:
+        return {
+            "name": name,
+            "typeName": text,
+            "typeExpression": text,
+            "length": length,
+            "scale": scale,
+            "enumValues": list(labels) or None,
+        }
+
+    schema = table_change_columns(
+        {
+            "primaryKeyColumnNames": ["id", "rating"],
+            "columns": [
+                column("id", "BIGINT UNSIGNED", 20, None),
+                column("rating", "DECIMAL", 3, 1),
+                column("sold_at", "DATETIME", 6, None),
+                column("flag", "BIT", 1, None),
+                column("type", "ENUM", 1, None, "'SHIPPING'", "'it''s'"),
+                column("g", "GEOMETRY", None, None),
+            ],
+        },
+        DEFAULTS,
+    )
+    assert schema.key == ("id", "rating")
+    assert [(c.source_type, *form(c)) for c in schema.columns] == [
+        ("bigint(20) unsigned", "decimal(20,0)", "unsigned-as-signed", 0),
+        ("decimal(3,1)", "decimal(3,1)", "decimal-base64", 1),
+        ("datetime(6)", "timestamp_ntz", "timestamp-micros", 0),
+        ("bit(1)", "boolean", "boolean", 1),
+        ("enum('SHIPPING','it''s')", "string", "text", 0),
+        ("geometry", GEOMETRY, "geometry", 0),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("mysql_type", "ddl_type", "iceberg", "wire", "digits"),
+    [
+        ("tinyint unsigned", None, "int", "integer", 0),
+        ("BOOLEAN", None, "int", "integer", 0),
+        ("INT(8) unsigned zerofill", None, "bigint", "integer", 0),
+        ("bigint", "BIGINT(20)", "bigint", "integer", 0),
+        ("bigint unsigned", None, "decimal(20,0)", "decimal-text", 0),
+        ("SERIAL", None, "decimal(20,0)", "decimal-text", 0),
+        ("float", None, "float", "float", 0),
+        ("REAL", None, "double", "double", 0),
+        ("decimal", None, "string", "decimal-text", 0),
+        ("decimal", "DECIMAL(12,2)", "decimal(12,2)", "decimal-text", 2),
+        ("decimal", "NUMERIC", "decimal(10,0)", "decimal-text", 0),
+        ("decimal", "varchar(12)", "string", "decimal-text", 0),
+        ("DECIMAL(8, 0) unsigned", None, "decimal(8,0)", "decimal-text", 0),
+        ("decimal", "decimal(65,30)", "string", "decimal-text", 30),
+        ("bit", None, "decimal(20,0)", "decimal-text", 0),
+        ("bit", "BIT", "boolean", "boolean", 1),
+        ("bit", "bit(17)", "binary", "bits-number", 17),
+        ("enum", "ENUM('a','b')", "int", "integer", 0),
+        ("set", None, "bigint", "integer", 0),
+        ("date", None, "date", "date-text", 0),
+        ("datetime", "DATETIME(6)", "timestamp_ntz", "timestamp-text", 0),
+        ("timestamp", None, "timestamp_ntz", "timestamp-text", 0),
+        ("time", "time(2)", "string", "time-text", 2),
+        ("year", None, "int", "integer", 0),
+        ("json", None, "string", "text", 0),
+        ("longtext", None, "string", "text", 0),
+        ("varbinary", "VARBINARY(9)", "binary", "latin1", 0),
+        ("vector", None, "string", "text", 0),
+    ],
+)
+def test_canal(mysql_type: str, ddl_type: str | None, iceberg: str, wire: str, digits: int) -> None:
+    assert form(canal_column("c", mysql_type, ddl_type, None)) == (iceberg, wire, digits)
+
+
+def test_canal_timestamp_has_a_zone_where_one_is_declared() -> None:
+    column = canal_column("c", "timestamp", "TIMESTAMP(3)", "Europe/Berlin")
+    assert (column.iceberg, column.wire, column.zone) == (
+        *("timestamp", Wire.LOCAL_TEXT, "Europe/Berlin"),
+    )
+    assert canal_column("c", "datetime", None, "UTC").zone == ""
+
+
+@pytest.mark.parametrize("mysql_type", ["ENUM('value1','value2')", "geometry", "", "set('a')"])
+def test_canal_types_that_are_refused(mysql_type: str) -> None:
+    with pytest.raises(SchemaUnknownError, match="column c has the type"):
+        canal_column("c", mysql_type, None, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "again"),
+    [
+        ("ENUM('a','b,c','it''s','q\\'x')", "enum('a','b,c','it''s','q''x')"),
+        ("set('(x)','')", "set('(x)','')"),
+        ("  double   precision ( 10 , 7 )  UNSIGNED  ", "double(10,7) unsigned"),
+        ("BIGINT UNSIGNED ZEROFILL", "bigint unsigned"),
+        ("serial", "bigint unsigned"),
+    ],
+)
+def test_type_text(text: str, again: str) -> None:
+    parsed = parse_type(text)
+    assert str(parsed) == again
+    assert parse_type(again) == parsed
