@@ -26,18 +26,29 @@ def java_command() -> str:
     where = f"JAVA_HOME={home}" if home else "the PATH"
     if found is None:
         raise _refused(f"no Java was found by {where}")
-    version = _major_version(found)
+    version = major_version(_ask_version(found))
     if version not in SUPPORTED:
         raise _refused(f"{found} (found by {where}) is Java {version}")
     return found
 
 
-def _major_version(java: str) -> str:
+def major_version(answer: str) -> str:
+    """What people call the version in an answer of ``java -version``.
+
+    >>> major_version('openjdk version "21.0.4" 2024-07-16')
+    '21'
+    >>> major_version('java version "1.8.0_392"')
+    '8'
+    """
+    version = re.search(r'version "(?:1\.)?(\d+)', answer)
+    return version[1] if version else "of unknown version"
+
+
+def _ask_version(java: str) -> str:
     answer = subprocess.run(  # noqa: S603  the java of this machine, no input of others
         [java, "-version"], capture_output=True, text=True, check=False
     )
-    version = re.search(r'version "(\d+)', answer.stderr + answer.stdout)
-    return version[1] if version else "of unknown version"
+    return answer.stderr + answer.stdout
 
 
 def _refused(what: str) -> ServiceError:
