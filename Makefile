@@ -1,0 +1,101 @@
+# Every verb below needs nothing but Python >= 3.11, Java 17 or 21, and make: it brings the rest.
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+
+PYTHON ?= python3
+BIN := .venv/bin
+INSTALLED := .venv/installed
+JARS := .state/jars
+CODE := $(wildcard include dags jobs)
+DOCTESTED := $(wildcard $(addprefix include/tidemark/,model spec gate schema embedded/java.py))
+CASES ?= tests/corpus/cases
+# Before there is an environment, checks run on the Python that will make it.
+ANY_PYTHON = $(firstword $(wildcard $(BIN)/python) $(PYTHON))
+
+# A kind of test that nobody wrote yet says so; one that exists must hold tests, or pytest fails.
+pytest = if [ -d tests/$(1) ]; then $(BIN)/python -m pytest tests/$(1) $(2) $(ARGS); \
+	else echo "there are no tests in tests/$(1) yet"; fi
+
+.PHONY: help
+help: ## list these verbs
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: setup
+setup: python java $(INSTALLED) ## create .venv, fetch the jars, verify both
+	@$(BIN)/python -m tidemark.embedded.jars fetch $(JARS)
+
+.PHONY: fmt
+fmt: $(INSTALLED) ## format the code and mend what ruff can mend
+	@$(BIN)/ruff check --fix $(CODE) tests
+	@$(BIN)/ruff format $(CODE) tests
+
+.PHONY: lint
+lint: $(INSTALLED) ## style, format, types, and who may import whom
+	@$(BIN)/ruff check $(CODE) tests
+	@$(BIN)/ruff format --check $(CODE) tests
+	@$(BIN)/mypy $(CODE)
+	@$(BIN)/lint-imports --no-logo
+
+.PHONY: test
+test: lint test-unit test-spark test-dags test-e2e ## lint and all tests
+
+.PHONY: test-unit
+test-unit: $(INSTALLED) ## tests without a JVM, in seconds
+	@$(call pytest,unit,--doctest-modules $(DOCTESTED))
+
+.PHONY: test-spark
+test-spark: setup ## tests on a Spark session and real Iceberg tables
+	@$(call pytest,spark)
+
+.PHONY: test-dags
+test-dags: $(INSTALLED) ## tests of what Airflow parses
+	@$(call pytest,dags)
+
+.PHONY: test-e2e
+test-e2e: setup ## tests on the embedded stack
+	@$(call pytest,e2e)
+
+.PHONY: corpus
+corpus: setup ## recorded topics against the rows that must come out: CASES="DIR..." ARGS="..."
+	@$(BIN)/python -m tests.corpus $(CASES) $(ARGS)
+
+.PHONY: bench
+bench: setup ## measure, JSON out
+	@$(BIN)/python -m tests.bench $(ARGS)
+
+.PHONY: demo
+demo: setup ## sample sources through the whole stack to Iceberg tables, compared at the end
+	@$(BIN)/python -m tidemark.embedded.demo
+
+.PHONY: up
+up: setup ## start the embedded stack and leave it running
+	@$(BIN)/python -m tidemark.embedded.stack up
+
+.PHONY: down
+down: setup ## stop what `make up` started
+	@$(BIN)/python -m tidemark.embedded.stack down
+
+.PHONY: clean
+clean: ## stop the stack; remove the environment, jars, and all state
+	@if [ -e $(INSTALLED) ]; then $(BIN)/python -m tidemark.embedded.stack down; fi
+	@rm -rf .venv .state .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+
+.PHONY: python
+python:
+	@$(ANY_PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { echo \
+		"tidemark needs Python 3.11 or newer, and $(PYTHON) is not; name one: make PYTHON=..." >&2; \
+		exit 1; }
+
+.PHONY: java
+java: python
+	@PYTHONPATH=include $(ANY_PYTHON) -B -m tidemark.embedded.java
+
+$(INSTALLED): requirements.txt pyproject.toml | python
+	@$(PYTHON) -m venv .venv || { echo \
+		"tidemark needs Python's venv; Debian and Ubuntu have it in python3-venv" >&2; exit 1; }
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+		"$$(grep -o '^uv==[^ ]*' requirements.txt)"
+	@$(BIN)/uv pip sync --quiet --python $(BIN)/python requirements.txt
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --editable .
+	@touch $@

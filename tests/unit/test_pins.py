@@ -1,0 +1,23 @@
+"""What pyproject.toml asks for is what requirements.txt installs."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+LOCKED = dict(
+    line.split(" ")[0].split("==")
+    for line in (ROOT / "requirements.txt").read_text().splitlines()
+    if "==" in line and not line.startswith((" ", "#"))
+)
+
+
+def test_every_direct_pin_is_locked() -> None:
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    pins = declared["project"]["dependencies"] + declared["dependency-groups"]["dev"]
+    assert dict(pin.split("==") for pin in pins).items() <= LOCKED.items()
+
+
+def test_both_owners_of_the_pyspark_folder_have_one_version() -> None:
+    assert LOCKED["pyspark"] == LOCKED["pyspark-client"]
