@@ -17,7 +17,8 @@ from tidemark.model.position import OFFSET_DIGITS, commit_bound
 
 class Zone(StrEnum):
     """``settled``: in an earlier cut. ``late``: sent again, below what is published. ``cut``: to
-    be published now. ``held``: above the cut, stays in the changelog for a later one."""
+    be published now. ``held``: above the cut, stays in the changelog for a later one.
+    """
 
     SETTLED = "settled"
     LATE = "late"

@@ -48,19 +48,22 @@ class Survey:
 
     groups: tuple[Group, ...]
 
-    def of(self, table: TableName, zone: Zone) -> tuple[Group, ...]:
-        """The row and truncate groups of ``table`` in ``zone``."""
+    def of(self, table: TableName, zone: Zone, kind: Kind = Kind.ROW) -> tuple[Group, ...]:
+        """The groups of ``table`` in ``zone``."""
         name = (table.schema, table.table)
-        return tuple(g for g in self.groups if g.is_change and g.table == name and g.zone is zone)
+        return tuple(
+            g for g in self.groups if g.table == name and g.zone is zone and g.kind is kind
+        )
 
-    def tables(self, zone: Zone) -> tuple[TableName, ...]:
-        """Tables with rows or truncates in ``zone``."""
-        names = {g.table for g in self.groups if g.is_change and g.zone is zone and g.table}
-        return tuple(TableName(*name) for name in sorted(names))
+    def names(self, zone: Zone) -> tuple[tuple[str, str], ...]:
+        """Schema and table, as records write them, with rows or truncates in ``zone``."""
+        changed = (g for g in self.groups if g.is_change and g.zone is zone)
+        return tuple(sorted({g.table for g in changed if g.table is not None}))
 
-    def records(self, groups: Iterable[Group] | None = None) -> int:
-        """How many records."""
-        return sum(group.records for group in (self.groups if groups is None else groups))
+
+def count(groups: Iterable[Group]) -> int:
+    """How many records ``groups`` hold."""
+    return sum(group.records for group in groups)
 
 
 GROUP_KEYS = (

@@ -7,11 +7,11 @@ change shows on main at once (SCHEMA-10).
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import NoSuchTableError
 from pyspark.sql import SparkSession
-from pyspark.sql.types import DataType
 
 from tidemark.errors import TableStoppedError
 from tidemark.lake import sql
@@ -19,6 +19,7 @@ from tidemark.lake.catalog import TableId, catalog_errors, ensure_namespace
 from tidemark.log import get_logger
 from tidemark.model.columns import SourceColumn, TableSchema
 from tidemark.model.names import ColumnName
+from tidemark.schema.changes import AddColumn, CreateTarget, SchemaChange, WidenColumn
 
 log = get_logger()
 
@@ -45,32 +46,31 @@ def read_source_schema(catalog: SqlCatalog, target: TableId) -> TableSchema | No
     return TableSchema(columns, tuple(ColumnName(name) for name in kept["key"]))
 
 
-def apply_schema(
+def apply_changes(
     session: SparkSession,
     catalog: SqlCatalog,
     target: TableId,
-    have: TableSchema | None,
+    changes: Sequence[SchemaChange],
     want: TableSchema,
 ) -> None:
-    """Make ``target``, or add to it what ``want`` has more than ``have``. Safe to repeat."""
+    """Apply ``changes`` to ``target`` and keep ``want`` with it. Safe to repeat after a crash."""
     name = (catalog.name, *target.parts)
     kept = json.dumps(
         {"columns": [column.to_json() for column in want.columns], "key": list(want.key)}
     )
-    if have is None:
-        ensure_namespace(catalog, target.namespace)
-        properties = {**sql.TARGET_PROPERTIES, SOURCE_SCHEMA: kept}
-        session.sql(sql.create_target(name, want, properties))
-        log.info("table_created", table=str(target), columns=len(want.columns))
-        return
-    if have == want:
-        return
-    present = {f.name: f.dataType for f in session.table(sql.quote(*name)).schema.fields}
-    for column in want.columns:
-        if column.name not in present:
-            session.sql(sql.add_column(name, column))
-            log.info("column_added", table=str(target), column=column.name, type=column.iceberg)
-        elif DataType.fromDDL(column.iceberg) != present[column.name]:
-            session.sql(sql.widen_column(name, column))
-            log.info("column_widened", table=str(target), column=column.name, type=column.iceberg)
+    for change in changes:
+        match change:
+            case CreateTarget(schema):
+                ensure_namespace(catalog, target.namespace)
+                properties = {**sql.TARGET_PROPERTIES, SOURCE_SCHEMA: kept}
+                session.sql(sql.create_target(name, schema, properties))
+                log.info("table_created", table=str(target), columns=len(schema.columns))
+                return
+            case AddColumn(column):
+                if column.name not in session.table(sql.quote(*name)).columns:
+                    session.sql(sql.add_column(name, column))
+                    log.info("column_added", table=str(target), column=column.name)
+            case WidenColumn(column, was):
+                session.sql(sql.widen_column(name, column))
+                log.info("column_widened", table=str(target), column=column.name, was=was)
     session.sql(sql.set_property(name, SOURCE_SCHEMA, kept))

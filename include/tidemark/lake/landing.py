@@ -10,11 +10,13 @@ from pyspark.sql import functions as F
 
 from tidemark.errors import AccountingError
 from tidemark.lake.catalog import SystemTables, catalog_errors
-from tidemark.lake.ledger import branch_of, ensure_table
+from tidemark.lake.ledger import ensure_table
 from tidemark.lake.refs import (
     Move,
     ancestors,
+    attempt_ref,
     create_branch,
+    drop_dead_refs,
     drop_refs,
     main_head,
     move_mains,
@@ -79,6 +81,21 @@ def read_mark(catalog: SqlCatalog, tables: SystemTables) -> LandingMark:
     return LandingMark.from_json(text) if text else LandingMark()
 
 
+def records_since(catalog: SqlCatalog, tables: SystemTables, landing: int) -> int:
+    """How many records the landings after ``landing`` hold, by their snapshots' summaries."""
+    with catalog_errors("the reading of the changelog"):
+        changelog = catalog.load_table(tables.changelog.parts)
+    total = 0
+    for snapshot in ancestors(changelog, main_head(changelog)):
+        text = summary_value(snapshot, MARK)
+        if text is None:
+            continue
+        if LandingMark.from_json(text).number <= landing:
+            break
+        total += int(summary_value(snapshot, "added-records") or 0)
+    return total
+
+
 def stage_landing(
     catalog: SqlCatalog,
     tables: SystemTables,
@@ -91,7 +108,8 @@ def stage_landing(
     The move that makes them count is returned, not made: the caller looks at them first.
     """
     changelog = ensure_table(catalog, tables.changelog, SCHEMA, PROPERTIES)
-    base, branch = main_head(changelog), branch_of(attempt)
+    drop_dead_refs(changelog, mark.number)
+    base, branch = main_head(changelog), attempt_ref(mark.number, attempt)
     create_branch(changelog, branch)
     landing = F.lit(mark.number).cast("long").alias("landing")
     (

@@ -18,7 +18,16 @@ from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
 from tidemark.lake.catalog import SystemTables, TableId, catalog_errors, ensure_namespace
-from tidemark.lake.refs import Move, ancestors, create_branch, main_head, summary_value
+from tidemark.lake.refs import (
+    Move,
+    ancestors,
+    attempt_ref,
+    create_branch,
+    drop_dead_refs,
+    is_ref_of,
+    main_head,
+    summary_value,
+)
 from tidemark.model.names import AttemptId
 from tidemark.model.progress import Progress
 from tidemark.model.result import CutResult
@@ -57,11 +66,6 @@ class StagedCut:
     moves: tuple[Move, ...]
 
 
-def branch_of(attempt: AttemptId) -> str:
-    """The branch, and the tag's stem, of one attempt on every table."""
-    return f"tidemark_{attempt}"
-
-
 def ensure_table(
     catalog: SqlCatalog, table: TableId, schema: pa.Schema, properties: Mapping[str, str]
 ) -> Table:
@@ -71,9 +75,7 @@ def ensure_table(
             return catalog.load_table(table.parts)
         except NoSuchTableError:
             ensure_namespace(catalog, table.namespace)
-        made = catalog.create_table_if_not_exists(
-            table.parts, schema, properties=dict(properties)
-        )
+        made = catalog.create_table_if_not_exists(table.parts, schema, properties=dict(properties))
         if main_head(made) is None:
             made.append(schema.empty_table())
         return made
@@ -106,7 +108,8 @@ def stage_entry(
     """Write the cut's row, progress and moves on the attempt's branch of the ledger."""
     ledger = ensure_table(catalog, tables.ledger, SCHEMA, PROPERTIES)
     base = main_head(ledger)
-    branch = branch_of(staged.result.attempt)
+    drop_dead_refs(ledger, staged.progress.cut)
+    branch = attempt_ref(staged.progress.cut, staged.result.attempt)
     create_branch(ledger, branch)
     with catalog_errors("the staging of the ledger"):
         ledger.append(
@@ -148,18 +151,19 @@ def find_staged(
     for snapshot in ancestors(ledger, main_head(ledger)):
         if summary_value(snapshot, ATTEMPT) == attempt:
             return _read_staged(tables, snapshot), True
-    ref = ledger.refs().get(branch_of(attempt))
-    snapshot_or_none = ledger.snapshot_by_id(ref.snapshot_id) if ref else None
-    if snapshot_or_none is None or summary_value(snapshot_or_none, ATTEMPT) != attempt:
-        return None
-    return _read_staged(tables, snapshot_or_none), False
+    for name, ref in ledger.refs().items():
+        staged = ledger.snapshot_by_id(ref.snapshot_id) if is_ref_of(name, attempt) else None
+        if staged is not None and summary_value(staged, ATTEMPT) == attempt:
+            return _read_staged(tables, staged), False
+    return None
 
 
 def _read_staged(tables: SystemTables, snapshot: Snapshot) -> StagedCut:
     kept = {key: summary_value(snapshot, key) or "" for key in (RESULT, PROGRESS, MOVES)}
     result = CutResult.from_json(kept[RESULT])
     moves, base = _moves_from_json(kept[MOVES])
-    own = Move(tables.ledger, base, snapshot.snapshot_id, (branch_of(result.attempt),))
+    branch = attempt_ref(result.cut, result.attempt)
+    own = Move(tables.ledger, base, snapshot.snapshot_id, (branch,))
     return StagedCut(result, Progress.from_json(kept[PROGRESS]), (*moves, own))
 
 
@@ -168,8 +172,7 @@ def _moves_to_json(moves: Sequence[Move], ledger_base: int | None) -> str:
         {
             "ledger_base": ledger_base,
             "moves": [
-                [m.table.namespace, m.table.table, m.base, m.snapshot, list(m.drops)]
-                for m in moves
+                [m.table.namespace, m.table.table, m.base, m.snapshot, list(m.drops)] for m in moves
             ],
         }
     )

@@ -6,6 +6,7 @@ pyiceberg 0.12 commits one table at a time; tests/unit/lake/test_refs.py holds w
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -27,6 +28,10 @@ from sqlalchemy.orm import Session
 
 from tidemark.errors import UNCHANGED, OutcomeUnknownError, SupersededError
 from tidemark.lake.catalog import TableId, catalog_errors
+from tidemark.model.names import AttemptId
+
+REF_PREFIX = "tidemark_"
+ATTEMPT_REF = re.compile(rf"{REF_PREFIX}(?P<number>\d+)_(?P<attempt>[a-z0-9_]+?)(_audited)?")
 
 
 @dataclass(frozen=True, order=True, slots=True)
@@ -40,6 +45,28 @@ class Move:
     base: int | None
     snapshot: int
     drops: tuple[str, ...] = ()
+
+
+def attempt_ref(number: int, attempt: AttemptId) -> str:
+    """The branch of one attempt at a cut (on the changelog: at a landing) of this number."""
+    return f"{REF_PREFIX}{number}_{attempt}"
+
+
+def is_ref_of(name: str, attempt: AttemptId) -> bool:
+    """Whether a branch or tag belongs to ``attempt``."""
+    match = ATTEMPT_REF.fullmatch(name)
+    return match is not None and match["attempt"] == attempt
+
+
+def drop_dead_refs(table: Table, next_number: int) -> None:
+    """Remove what attempts below ``next_number`` left: they can never be published any more.
+
+    An attempt at ``next_number`` itself may be alive beside this one, so it is left alone.
+    """
+    matches = (ATTEMPT_REF.fullmatch(name) for name in table.refs())
+    dead = [match[0] for match in matches if match and int(match["number"]) < next_number]
+    if dead:
+        drop_refs(table, dead)
 
 
 def main_head(table: Table) -> int | None:

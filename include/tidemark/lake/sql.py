@@ -53,9 +53,7 @@ def literal(value: str) -> str:
     return f"'{escaped}'"
 
 
-def create_target(
-    table: Sequence[str], schema: TableSchema, properties: Mapping[str, str]
-) -> str:
+def create_target(table: Sequence[str], schema: TableSchema, properties: Mapping[str, str]) -> str:
     """CREATE TABLE for a target: the source's columns, then Tidemark's own."""
     keys = set(schema.key)
     columns = [

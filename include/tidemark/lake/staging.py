@@ -14,8 +14,15 @@ from pyspark.sql import functions as F
 from tidemark.errors import AccountingError
 from tidemark.lake import sql
 from tidemark.lake.catalog import TableId, catalog_errors
-from tidemark.lake.ledger import branch_of
-from tidemark.lake.refs import Move, ancestors, create_tag, main_head, summary_value
+from tidemark.lake.refs import (
+    Move,
+    ancestors,
+    create_tag,
+    drop_dead_refs,
+    main_head,
+    summary_value,
+)
+from tidemark.lake.staged import StagedRows
 from tidemark.log import get_logger
 from tidemark.model.columns import TableSchema
 from tidemark.model.cut import Cut
@@ -27,15 +34,6 @@ from tidemark.model.progress import Progress
 log = get_logger()
 
 MERGE_METRIC = "spark.merge-into.num-target-rows-"
-
-
-@dataclass(frozen=True, slots=True)
-class StagedRows:
-    """What is to be merged: a folder of Parquet files, and the upserts and deletes in it."""
-
-    folder: str
-    upserts: int
-    deletes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,28 +83,29 @@ def stage_table(
     session: SparkSession,
     catalog: SqlCatalog,
     target: TableId,
-    attempt: AttemptId,
+    cut: int,
+    branch: str,
     schema: TableSchema,
     rows: StagedRows,
     truncated_at: Position | None,
 ) -> tuple[Move, Effect]:
-    """Truncate and merge on the attempt's branch of ``target``; ``main`` is not touched.
+    """Truncate and merge on ``branch`` of ``target``; ``main`` is not touched.
 
-    truncated_at: position of a truncate of this cut. Returns the move that publishes the tagged
+    cut: number of the cut; what attempts at earlier ones left is removed. truncated_at: position of a truncate of this cut. Returns the move that publishes the tagged
     result, and the rows it changed as the snapshots' own summaries count them.
     """
-    branch = branch_of(attempt)
     table_name = (catalog.name, *target.parts)
     branch_name = (*table_name, f"branch_{branch}")
     table = catalog.load_table(target.parts)
     base = main_head(table)
+    drop_dead_refs(table, cut)
     session.sql(sql.create_branch(table_name, branch))
     truncated = 0
     if truncated_at is not None and base is not None:
         truncated = _truncate(session, branch_name, truncated_at)
     if base is None:
         _append(session.read.parquet(rows.folder), branch_name, schema)
-    elif rows.upserts + rows.deletes > 0:
+    elif rows.rows > 0:
         merge = sql.merge_staged(branch_name, rows.folder, schema.key, schema.names)
         session.sql(merge)
     with catalog_errors(f"the staging of {target}"):

@@ -62,9 +62,7 @@ def _reason(*, by_commit: bool) -> Column:
         ),
     ]
     if by_commit:
-        reasons.append(
-            because(Reason.POSITION_MISSING, is_change & F.col("_commit_ts").isNull())
-        )
+        reasons.append(because(Reason.POSITION_MISSING, is_change & F.col("_commit_ts").isNull()))
     readable = first_reason(unparsed(F.col("_text"), json), *reasons)
     return F.when(F.col("value").isNotNull(), readable)
 
@@ -105,15 +103,11 @@ def _envelope_columns(*, by_commit: bool) -> tuple[Column, ...]:
         "kind": kind,
         "source_schema": F.when(is_row | is_ddl, json["database"]),
         "source_table": F.when(is_row | is_ddl, json["table"]),
-        "op": F.when(
-            is_row, F.when(is_delete, Op.DELETE.value).otherwise(Op.UPSERT.value)
-        ),
+        "op": F.when(is_row, F.when(is_delete, Op.DELETE.value).otherwise(Op.UPSERT.value)),
         "position": F.when(is_row | is_ddl, placed),
         "commit_time": millis_to_time(millis),
         "transaction_id": F.lit(None).cast("string"),
-        "watermark": F.when(
-            kind == Kind.WATERMARK.value, number(json["_tidb"]["watermarkTs"])
-        ),
+        "watermark": F.when(kind == Kind.WATERMARK.value, number(json["_tidb"]["watermarkTs"])),
         "schema_id": F.when(is_row, _schema_id()),
         "reason": F.col("reason"),
     }

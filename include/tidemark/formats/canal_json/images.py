@@ -15,9 +15,10 @@ def canal_changes(events: DataFrame, schema: TableSchema) -> DataFrame:
     """One row per key that an event touches.
 
     In: changelog rows of one table of kind ``row``. Out: the same and ``row_key``, a struct of
-    the typed key. A raw update that changes the key touches two keys (KEY-8).
+    the typed key, and ``part``, the change's number in its event. A raw update that changes the key touches two keys (KEY-8).
     """
-    rows = f"data ARRAY<STRUCT<{text_fields(schema.key)}>>, old ARRAY<STRUCT<{text_fields(schema.key)}>>"
+    keys = f"ARRAY<STRUCT<{text_fields(schema.key)}>>"
+    rows = f"data {keys}, old {keys}"
     now, before = F.col("_rows.data")[0], F.get(F.col("_rows.old"), F.lit(0))
     former = F.struct(*(F.coalesce(before[k], now[k]).alias(k) for k in schema.key))
     current = F.struct(F.col("op").alias("op"), typed_key(now, schema).alias("k"))
@@ -28,10 +29,10 @@ def canal_changes(events: DataFrame, schema: TableSchema) -> DataFrame:
     )
     return (
         events.withColumn("_rows", F.from_json(F.col("value").cast("string"), rows))
-        .withColumn("_touched", F.explode(touched))
+        .select(*events.columns, F.posexplode(touched).alias("part", "_touched"))
         .withColumn("op", F.col("_touched.op"))
         .withColumn("row_key", F.col("_touched.k"))
-        .drop("_rows", "_touched")
+        .drop("_touched")
     )
 
 
@@ -39,4 +40,3 @@ def canal_image(schema: TableSchema) -> Column:
     """The row that an upsert leaves: a struct of every column's text."""
     rows = f"data ARRAY<STRUCT<{text_fields(schema.names)}>>"
     return F.from_json(F.col("value").cast("string"), rows)["data"][0]
-

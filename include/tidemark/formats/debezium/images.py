@@ -17,14 +17,14 @@ def debezium_changes(events: DataFrame, schema: TableSchema, *, key_from_images:
     """One row per key that an event touches.
 
     In: changelog rows of one table of kind ``row``. Out: the same and ``row_key``, a struct of
-    the typed key. key_from_images: the key is declared, or records have none of their own; then
+    the typed key, and ``part``, the change's number in its event. key_from_images: the key is declared, or records have none of their own; then
     an update that changes it touches two keys (KEY-1, KEY-8).
     """
     if key_from_images:
         return _by_images(events, schema)
     text = F.col("key").cast("string")
     own = _unwrapped(text, text.rlike(WRAPPED_KEY), text_fields(schema.key))
-    return events.withColumn("row_key", typed_key(own, schema))
+    return events.withColumn("row_key", typed_key(own, schema)).withColumn("part", F.lit(0))
 
 
 def _by_images(events: DataFrame, schema: TableSchema) -> DataFrame:
@@ -44,10 +44,10 @@ def _by_images(events: DataFrame, schema: TableSchema) -> DataFrame:
     )
     return (
         events.withColumn("_images", body)
-        .withColumn("_touched", F.explode(touched))
+        .select(*events.columns, F.posexplode(touched).alias("part", "_touched"))
         .withColumn("op", F.col("_touched.op"))
         .withColumn("row_key", F.col("_touched.k"))
-        .drop("_touched", "_images")
+        .drop("_touched")
     )
 
 
@@ -63,4 +63,3 @@ def _unwrapped(text: Column, wrapped: Column, inner: str) -> Column:
     return F.when(wrapped, F.from_json(text, f"payload STRUCT<{inner}>")["payload"]).otherwise(
         F.from_json(text, inner)
     )
-

@@ -1,0 +1,121 @@
+"""Exact decimals: from text without rounding, and from Connect's base64 two's complement.
+
+Spark has no conversion from bytes to decimal, so the bytes go through hexadecimal text. A decimal
+literal may have an exponent: ``12345E-2`` places the point of an unscaled number exactly.
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from tidemark.model.columns import SourceColumn
+
+_DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
+_LONG_DIGITS = 18
+_LONG_HEX = 16
+_WORD = Decimal(2**64)
+_ONES_COMPLEMENT = ("0123456789ABCDEF", "FEDCBA9876543210")
+
+# A number of up to 28 bytes (65 digits, MySQL's largest) as four words of 56 bits, most
+# significant first, and as limbs of 18 digits: 10^18 * 2^56 still fits a decimal of 38 digits.
+_WIDE_HEX, _WIDE_WORD_HEX, _WIDE_WORD = 56, 14, Decimal(2**56)
+_LIMB_DIGITS = 18
+
+
+def decimal_from_text(raw: Column, column: SourceColumn) -> Column:
+    """The number in ``raw``; null where the type of ``column`` would round or not hold it."""
+    if column.iceberg == "string":
+        return F.when(raw.rlike(r"^[-+]?[0-9]+(\.[0-9]*)?$"), raw)
+    precision, scale = _sizes(column)
+    exact, point = raw.try_cast(column.iceberg), F.instr(raw, ".")
+    finer = raw.try_cast(f"decimal(38,{38 - precision + scale})")
+    fits = (point == 0) | (F.length(raw) - point <= scale)
+    zeros_beyond = raw.rlike(rf"\.[0-9]{{{scale}}}0+$")
+    exponent = raw.contains("E") | raw.contains("e")
+    return F.when(exponent, F.when(finer == exact, exact)).when(fits | zeros_beyond, exact)
+
+
+def decimal_from_base64(raw: Column, column: SourceColumn) -> Column:
+    """The two's complement, big-endian, unscaled number in ``raw``, placed by the column's scale."""
+    digits = F.hex(F.try_to_binary(raw, F.lit("base64")))
+    if column.iceberg == "string":
+        return _wide(digits, column.digits)
+    precision, scale = _sizes(column)
+    unscaled = _long(digits) if precision <= _LONG_DIGITS else _two_longs(digits)
+    return F.concat(unscaled, F.lit(f"E-{scale}")).try_cast(column.iceberg)
+
+
+def _sizes(column: SourceColumn) -> tuple[int, int]:
+    match = _DECIMAL.fullmatch(column.iceberg)
+    if match is None:
+        raise ValueError(f"{column.name}: {column.iceberg} is no decimal type")
+    return int(match[1]), int(match[2])
+
+
+def _long(digits: Column) -> Column:
+    """Hexadecimal two's complement of up to 8 bytes as decimal text."""
+    sign = F.when(digits >= "8", F.lit("F")).otherwise(F.lit("0"))
+    return F.conv(_padded(digits, _LONG_HEX, sign), 16, -10)
+
+
+def _two_longs(digits: Column) -> Column:
+    """Hexadecimal two's complement of up to 16 bytes as decimal text; null from 10^38 on.
+
+    A negative number is its ones' complement, which is positive, from -1: so no step on the way
+    is larger than the result.
+    """
+    magnitude = _padded(_without_sign(digits), 2 * _LONG_HEX, F.lit("0"))
+    high, low = (
+        F.conv(F.substring(magnitude, start, _LONG_HEX), 16, 10).cast("decimal(20,0)")
+        for start in (1, 1 + _LONG_HEX)
+    )
+    number = F.try_add(F.try_multiply(high, F.lit(_WORD)), low)
+    signed = F.when(digits >= "8", F.try_subtract(F.lit(Decimal(-1)), number)).otherwise(number)
+    return signed.cast("string")
+
+
+def _wide(digits: Column, scale: int) -> Column:
+    """Hexadecimal two's complement of up to 28 bytes as text with ``scale`` fraction digits."""
+    negative = digits >= "8"
+    padded = _padded(_without_sign(digits), _WIDE_HEX, F.lit("0"))
+    words = [
+        F.conv(F.substring(padded, start, _WIDE_WORD_HEX), 16, 10).cast("decimal(20,0)")
+        for start in range(1, _WIDE_HEX, _WIDE_WORD_HEX)
+    ]
+    limbs = [words[0]]
+    for word in words[1:]:
+        limbs = _times_word_plus(limbs, word)
+    limbs = _carried(limbs, F.when(negative, F.lit(Decimal(1))).otherwise(F.lit(Decimal(0))))
+    number = F.concat(*(F.lpad(limb.cast("string"), _LIMB_DIGITS, "0") for limb in limbs[::-1]))
+    whole = F.ltrim(F.substring(number, 1, _LIMB_DIGITS * len(limbs) - scale), F.lit("0"))
+    fraction = F.concat(F.lit("."), F.right(number, F.lit(scale))) if scale else F.lit("")
+    sign = F.when(negative, F.lit("-")).otherwise(F.lit(""))
+    return F.concat(sign, F.when(whole == "", F.lit("0")).otherwise(whole), fraction)
+
+
+def _times_word_plus(limbs: list[Column], word: Column) -> list[Column]:
+    return _carried([limb * F.lit(_WIDE_WORD) for limb in limbs], word)
+
+
+def _carried(limbs: list[Column], carry: Column) -> list[Column]:
+    """``limbs`` (least significant first) plus ``carry``, each below 10^18 again."""
+    low = []
+    for limb in limbs:
+        text = F.lpad((limb + carry).cast("string"), 38, "0")
+        low.append(F.right(text, F.lit(_LIMB_DIGITS)).cast("decimal(20,0)"))
+        carry = F.left(text, F.lit(38 - _LIMB_DIGITS)).cast("decimal(20,0)")
+    return [*low, carry]
+
+
+def _without_sign(digits: Column) -> Column:
+    return F.when(digits >= "8", F.translate(digits, *_ONES_COMPLEMENT)).otherwise(digits)
+
+
+def _padded(digits: Column, width: int, fill: Column) -> Column:
+    """``digits`` filled up on the left to ``width``; null when there are none, or too many."""
+    fits = F.when(F.length(digits).between(2, width), F.lit(width))
+    return F.lpad(digits, fits, fill)

@@ -1,0 +1,50 @@
+"""What one record says about the columns of its table; read from an example per schema."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class RecordSchema:
+    """Columns and key as a record describes them, in its format's own terms.
+
+    fields: Connect's field list of a row image. types: column -> ``mysqlType``. key: names of the
+    key columns. Each is empty where the record does not tell.
+    """
+
+    fields: Sequence[Mapping[str, Any]] = ()
+    types: Mapping[str, str] = field(default_factory=dict)
+    key: tuple[str, ...] = ()
+
+
+def debezium_record_schema(key: bytes | None, value: bytes) -> RecordSchema:
+    """From a Debezium record: the schema wrapper where it has one, and the names in its key."""
+    wrapper = json.loads(value).get("schema")
+    fields: Sequence[Mapping[str, Any]] = ()
+    if isinstance(wrapper, dict):
+        images = (f for f in wrapper.get("fields", ()) if f.get("field") in ("before", "after"))
+        fields = next((image["fields"] for image in images if image.get("fields")), ())
+    return RecordSchema(fields=fields, key=_key_names(key))
+
+
+def _key_names(key: bytes | None) -> tuple[str, ...]:
+    if key is None:
+        return ()
+    content = json.loads(key)
+    payload = content.get("payload") if "payload" in content else None
+    is_wrapped = isinstance(payload, dict) and set(content) <= {"schema", "payload"}
+    return tuple(payload if is_wrapped and payload is not None else content)
+
+
+def canal_record_schema(value: bytes) -> RecordSchema:
+    """From a Canal-JSON record: ``mysqlType`` in the order of the row's columns, ``pkNames``."""
+    content = json.loads(value)
+    types: Mapping[str, str] = content.get("mysqlType") or {}
+    ordered = [name for name in content["data"][0] if name in types]
+    return RecordSchema(
+        types={name: types[name] for name in ordered}, key=tuple(content.get("pkNames") or ())
+    )

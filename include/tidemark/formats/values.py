@@ -1,0 +1,232 @@
+"""A value's text as it stands in a record, to the value of the target's type.
+
+A builder never fails on a value: what it cannot read exactly becomes null, and `misread` tells, so
+that nothing turns into null, rounds or is cut in silence (TYPE-2). The session runs in UTC with
+ANSI on (TYPE-7); Spark's TIMESTAMP_NTZ is Iceberg's timestamp, its TIMESTAMP the timestamptz.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from tidemark.formats.decimals import decimal_from_base64, decimal_from_text
+from tidemark.model.columns import SourceColumn, Wire
+
+FIRST_DAY, LAST_DAY = -719_162, 2_932_896
+"""0001-01-01 and 9999-12-31 in days since 1970: what sources write, and every reader can read."""
+DAY_MILLIS = 86_400_000
+FIRST_MILLI, LAST_MILLI = FIRST_DAY * DAY_MILLIS, (LAST_DAY + 1) * DAY_MILLIS - 1
+LAST_DURATION_MILLI = 839 * 3_600_000 - 1
+"""A TIME of MySQL reaches 838:59:59, in both directions."""
+TIME = r"^-?[0-9]{2,3}:[0-5][0-9]:[0-5][0-9](\.[0-9]{1,6})?Z?$"
+MICRO_DIGITS = 6
+
+
+def typed(raw: Column, column: SourceColumn) -> Column:
+    """The value of ``raw`` in the type ``column.iceberg``; null where it cannot be read.
+
+    raw: the JSON value as `from_json` reads it into a STRING: a number's text, a string without
+    quotes, an object's JSON.
+    """
+    return _READERS[column.wire](raw, column)
+
+
+def misread(raw: Column, value: Column) -> Column:
+    """Whether ``value``, typed from ``raw``, lost what was there."""
+    return raw.isNotNull() & value.isNull()
+
+
+def _integer(raw: Column, column: SourceColumn) -> Column:
+    of_boolean = F.when(raw == "true", F.lit(1)).when(raw == "false", F.lit(0))
+    return F.coalesce(raw.try_cast(column.iceberg), of_boolean.cast(column.iceberg))
+
+
+def _unsigned_as_signed(raw: Column, column: SourceColumn) -> Column:
+    signed = raw.try_cast("bigint")
+    overflowed = F.when(signed < 0, F.lit(Decimal(2**64))).otherwise(F.lit(Decimal(0)))
+    return (signed + overflowed).cast(column.iceberg)
+
+
+def _floating(raw: Column, column: SourceColumn) -> Column:
+    number = raw.try_cast(column.iceberg)
+    return F.when((F.abs(number) != float("inf")) | raw.endswith("Infinity"), number)
+
+
+def _boolean(raw: Column, _: SourceColumn) -> Column:
+    return F.when(raw.isin("true", "1"), F.lit(True)).when(raw.isin("false", "0"), F.lit(False))
+
+
+def _text(raw: Column, _: SourceColumn) -> Column:
+    return raw
+
+
+def _base64(raw: Column, _: SourceColumn) -> Column:
+    return F.try_to_binary(raw, F.lit("base64"))
+
+
+def _base64_url(raw: Column, _: SourceColumn) -> Column:
+    return F.try_to_binary(F.translate(raw, "-_", "+/"), F.lit("base64"))
+
+
+def _hex(raw: Column, _: SourceColumn) -> Column:
+    return F.when(F.length(raw) % 2 == 0, F.try_to_binary(raw, F.lit("hex")))
+
+
+def _latin1(raw: Column, _: SourceColumn) -> Column:
+    return F.encode(F.when(~raw.rlike(r"[^\x00-\xFF]"), raw), "ISO-8859-1")
+
+
+def _bits(raw: Column, column: SourceColumn) -> Column:
+    """Debezium writes the least significant byte first, targets hold the most significant first."""
+    mirrored = F.reverse(F.hex(F.try_to_binary(raw, F.lit("base64"))))
+    return _left_padded(F.regexp_replace(mirrored, "(.)(.)", "$2$1"), column)
+
+
+def _bits_number(raw: Column, column: SourceColumn) -> Column:
+    holds = raw.try_cast("decimal(20,0)") < Decimal(2**column.digits)
+    return _left_padded(F.conv(F.when(raw.rlike("^[0-9]+$") & holds, raw), 10, 16), column)
+
+
+def _left_padded(hexadecimal: Column, column: SourceColumn) -> Column:
+    width = 2 * ((column.digits + 7) // 8)
+    fits = F.when(F.length(hexadecimal) <= width, F.lit(width))
+    return F.unhex(F.lpad(hexadecimal, fits, F.lit("0")))
+
+
+def _days(raw: Column, _: SourceColumn) -> Column:
+    days = raw.try_cast("int")
+    return F.when(days.between(FIRST_DAY, LAST_DAY), F.date_from_unix_date(days))
+
+
+def _date_text(raw: Column, _: SourceColumn) -> Column:
+    date = F.rtrim(raw, F.lit("Z"))
+    return F.when(_has_year(raw) & (F.length(date) == 10), date.try_cast("date"))
+
+
+def _timestamp_text(raw: Column, _: SourceColumn) -> Column:
+    return F.when(_has_year(raw) & (F.length(raw) >= 19), raw.try_cast("timestamp_ntz"))
+
+
+def _zoned_text(raw: Column, _: SourceColumn) -> Column:
+    return F.when(_has_year(raw) & (F.length(raw) >= 19), raw.try_cast("timestamp"))
+
+
+def _local_text(raw: Column, column: SourceColumn) -> Column:
+    return F.to_utc_timestamp(_timestamp_text(raw, column).cast("timestamp"), column.zone)
+
+
+def _has_year(raw: Column) -> Column:
+    """A year of four digits that is not 0000: zero dates are no dates (TYPE-12)."""
+    return (F.substring(raw, 5, 1) == "-") & ~raw.startswith("0000")
+
+
+def _timestamp_millis(raw: Column, _: SourceColumn) -> Column:
+    millis = _within(raw, FIRST_MILLI, LAST_MILLI)
+    return F.timestamp_millis(millis).cast("timestamp_ntz")
+
+
+def _timestamp_micros(raw: Column, _: SourceColumn) -> Column:
+    micros = _within(raw, FIRST_MILLI * 1_000, LAST_MILLI * 1_000 + 999)
+    return F.timestamp_micros(micros).cast("timestamp_ntz")
+
+
+def _timestamp_nanos(raw: Column, _: SourceColumn) -> Column:
+    return F.timestamp_micros(_whole_micros(raw.try_cast("bigint"))).cast("timestamp_ntz")
+
+
+def _time_millis(raw: Column, column: SourceColumn) -> Column:
+    return _duration(_within(raw, -LAST_DURATION_MILLI, LAST_DURATION_MILLI) * 1_000, column)
+
+
+def _time_micros(raw: Column, column: SourceColumn) -> Column:
+    last = LAST_DURATION_MILLI * 1_000 + 999
+    return _duration(_within(raw, -last, last), column)
+
+
+def _time_nanos(raw: Column, column: SourceColumn) -> Column:
+    last = LAST_DURATION_MILLI * 1_000_000 + 999_999
+    return _duration(_whole_micros(_within(raw, -last, last)), column)
+
+
+def _time_text(raw: Column, column: SourceColumn) -> Column:
+    time = F.rtrim(F.when(raw.rlike(TIME), raw), F.lit("Z"))
+    if not column.digits:
+        return time
+    point = F.instr(time, ".")
+    padded = F.rpad(time, F.greatest(F.length(time), point + F.lit(column.digits)), F.lit("0"))
+    return F.when(point == 0, F.concat(time, F.lit(f".{'0' * column.digits}"))).otherwise(padded)
+
+
+def _within(raw: Column, first: int, last: int) -> Column:
+    number = raw.try_cast("bigint")
+    return F.when(number.between(first, last), number)
+
+
+def _whole_micros(nanos: Column) -> Column:
+    return F.when(nanos % 1_000 == 0, _div(nanos, 1_000))
+
+
+def _duration(micros: Column, column: SourceColumn) -> Column:
+    """``[-]HH:MM:SS[.ffffff]`` with the column's fraction digits, or more if there are more."""
+    size = F.abs(micros)
+    seconds = _div(size, 1_000_000)
+    hours = _div(seconds, 3_600).cast("string")
+    unit = 10 ** (MICRO_DIGITS - column.digits)
+    fraction = F.concat(F.lit("."), F.lpad((size % 1_000_000).cast("string"), 6, "0"))
+    as_declared = F.left(fraction, F.lit(column.digits + 1)) if column.digits else F.lit("")
+    return F.concat(
+        F.when(micros < 0, F.lit("-")).otherwise(F.lit("")),
+        F.when(F.length(hours) < 2, F.concat(F.lit("0"), hours)).otherwise(hours),
+        F.lit(":"),
+        F.lpad((_div(seconds, 60) % 60).cast("string"), 2, "0"),
+        F.lit(":"),
+        F.lpad((seconds % 60).cast("string"), 2, "0"),
+        F.when(size % unit == 0, as_declared).otherwise(F.rtrim(fraction, F.lit("0"))),
+    )
+
+
+def _div(number: Column, by: int) -> Column:
+    return F.call_function("div", number, F.lit(by))
+
+
+def _geometry(raw: Column, _: SourceColumn) -> Column:
+    written = F.from_json(raw, "wkb STRING, srid STRING")
+    wkb = F.try_to_binary(written["wkb"], F.lit("base64"))
+    srid = written["srid"].try_cast("int")
+    read = wkb.isNotNull() & (srid.isNotNull() | written["srid"].isNull())
+    return F.when(read, F.struct(srid.alias("srid"), wkb.alias("wkb")))
+
+
+_READERS: Mapping[Wire, Callable[[Column, SourceColumn], Column]] = {
+    Wire.INTEGER: _integer,
+    Wire.UNSIGNED_AS_SIGNED: _unsigned_as_signed,
+    Wire.FLOAT: _floating,
+    Wire.DOUBLE: _floating,
+    Wire.BOOLEAN: _boolean,
+    Wire.TEXT: _text,
+    Wire.BASE64: _base64,
+    Wire.BASE64_URL: _base64_url,
+    Wire.HEX: _hex,
+    Wire.LATIN1: _latin1,
+    Wire.BITS: _bits,
+    Wire.BITS_NUMBER: _bits_number,
+    Wire.DECIMAL_TEXT: decimal_from_text,
+    Wire.DECIMAL_BASE64: decimal_from_base64,
+    Wire.DAYS: _days,
+    Wire.TIMESTAMP_MILLIS: _timestamp_millis,
+    Wire.TIMESTAMP_MICROS: _timestamp_micros,
+    Wire.TIMESTAMP_NANOS: _timestamp_nanos,
+    Wire.TIMESTAMP_TEXT: _timestamp_text,
+    Wire.DATE_TEXT: _date_text,
+    Wire.ZONED_TEXT: _zoned_text,
+    Wire.LOCAL_TEXT: _local_text,
+    Wire.TIME_MILLIS: _time_millis,
+    Wire.TIME_MICROS: _time_micros,
+    Wire.TIME_NANOS: _time_nanos,
+    Wire.TIME_TEXT: _time_text,
+    Wire.GEOMETRY: _geometry,
+}

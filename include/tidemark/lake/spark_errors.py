@@ -1,0 +1,71 @@
+"""What Spark, Iceberg and the disk raise inside the JVM, translated once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
+from tidemark.errors import (
+    UNCHANGED,
+    BrokerUnreachableError,
+    CatalogUnreachableError,
+    DataLossError,
+    OutcomeUnknownError,
+    StorageError,
+    SupersededError,
+    TidemarkError,
+)
+
+AGAIN = "run again; nothing is lost"
+KNOWN: Mapping[str, tuple[type[TidemarkError], str, str]] = {
+    "No space left on device": (StorageError, "the disk is full", "make room, then run again"),
+    "CommitStateUnknownException": (
+        OutcomeUnknownError,
+        "the catalog did not say whether a commit happened",
+        "run again: the next run looks at what main holds before it does anything",
+    ),
+    "CommitFailedException": (SupersededError, "another writer changed the table first", AGAIN),
+    "SQLITE_BUSY": (
+        CatalogUnreachableError,
+        "the catalog's database stayed locked",
+        "find who holds the lock, then run again",
+    ),
+    "UncheckedSQLException": (
+        CatalogUnreachableError,
+        "the catalog's database did not answer",
+        "look whether it runs, then run again",
+    ),
+    "OffsetOutOfRangeException": (
+        DataLossError,
+        "records were deleted from the topic while they were read",
+        "the tables of this topic need a new snapshot at the source",
+    ),
+    "Cannot fetch offset": (
+        DataLossError,
+        "records were deleted from the topic while they were read",
+        "the tables of this topic need a new snapshot at the source",
+    ),
+    "org.apache.kafka.common.errors.TimeoutException": (
+        BrokerUnreachableError,
+        "the broker did not answer",
+        "look whether it runs, then run again",
+    ),
+}
+
+
+@contextmanager
+def spark_errors(doing: str) -> Iterator[None]:
+    """Translate what is known; what is not is a defect and passes as it is."""
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        text = str(error)
+        for mark, (kind, what, next_step) in KNOWN.items():
+            if mark in text:
+                raise kind(
+                    f"{what}, during {doing}", state=UNCHANGED, next_step=next_step
+                ) from error
+        raise

@@ -1,0 +1,104 @@
+"""Winners on their way to the merge: Parquet files of one attempt, written once, scanned plainly.
+
+The merge must read a plain scan: a view, a window or a cached frame as its source costs the
+runtime Bloom filter (docs/adr/0002-one-guarded-merge.md).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import DataFrame, Observation
+from pyspark.sql import functions as F
+
+from tidemark.errors import StorageError
+from tidemark.lake.catalog import TableId
+from tidemark.lake.refs import ATTEMPT_REF
+from tidemark.lake.sql import COMMIT_TIME, POSITION, STAGED_KEY_HASH, STAGED_OP
+from tidemark.model.columns import TableSchema
+from tidemark.model.event import Op
+from tidemark.model.names import PipelineName
+
+
+@dataclass(frozen=True, slots=True)
+class StagedRows:
+    """Staged winners of one table: the folder, and what is in it.
+
+    splits: winners that are the second half of one event. misread: a column whose value did not
+    fit its type, None when all did; misread_rows: in how many rows.
+    """
+
+    folder: str
+    upserts: int
+    deletes: int
+    splits: int
+    misread: str | None
+    misread_rows: int
+
+    @property
+    def rows(self) -> int:
+        """How many keys change."""
+        return self.upserts + self.deletes
+
+
+def staged_folder(state: Path, pipeline: PipelineName) -> Path:
+    """Where attempts of a pipeline stage their rows, each in a folder named like its branch."""
+    return state / "staged" / pipeline
+
+
+def stage_rows(folder: Path, target: TableId, rows: DataFrame, schema: TableSchema) -> StagedRows:
+    """Write typed winners (`formats.rows.typed_rows`) for the merge, and count them on the way."""
+    path = folder / hashlib.sha256(str(target).encode()).hexdigest()[:32]
+    counted = Observation()
+    is_delete = F.col("op") == Op.DELETE.value
+    observed = rows.observe(
+        counted,
+        F.count_if(~is_delete).alias("upserts"),
+        F.count_if(is_delete).alias("deletes"),
+        F.count_if(F.col("part") > 0).alias("splits"),
+        F.max("misread").alias("misread"),
+        F.count("misread").alias("misread_rows"),
+    )
+    system = [
+        F.col("position").alias(POSITION),
+        F.col("commit_time").alias(COMMIT_TIME),
+        F.col("op").alias(STAGED_OP),
+    ]
+    if len(schema.key) > 1:
+        hashed = F.xxhash64(*(F.col(f"`{name}`") for name in schema.key))
+        system.append(hashed.alias(STAGED_KEY_HASH))
+    columns = (F.col(f"`{name}`") for name in schema.names)
+    observed.select(*columns, *system).write.option("compression", "lz4_raw").parquet(str(path))
+    found = counted.get
+    return StagedRows(
+        str(path),
+        upserts=found["upserts"],
+        deletes=found["deletes"],
+        splits=found["splits"],
+        misread=found["misread"],
+        misread_rows=found["misread_rows"],
+    )
+
+
+def drop_staged(folder: Path, next_number: int) -> None:
+    """Remove what attempts at cuts below ``next_number`` staged; they are over."""
+    for path in folder.glob("*"):
+        match = ATTEMPT_REF.fullmatch(path.name)
+        if match and int(match["number"]) < next_number:
+            _remove(path)
+
+
+def _remove(path: Path) -> None:
+    try:
+        shutil.rmtree(path)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise StorageError(
+            f"staged files could not be removed: {error}",
+            state="the tables are not concerned",
+            next_step=f"look after the disk, then remove {path}",
+        ) from error

@@ -1,0 +1,129 @@
+"""Expectation suites as Great Expectations' own objects, or one error that lists every fault.
+
+Nothing is run and no row is read here. Great Expectations costs seconds to import, so only the
+functions that need it import it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from pydantic import JsonValue
+
+from tidemark.errors import SuiteError
+from tidemark.spec.audit import ExpectationSpec, Scope, SuiteSpec
+from tidemark.spec.faults import nearest, shown
+
+if TYPE_CHECKING:
+    from great_expectations.expectations.expectation import Expectation
+
+AUDIT_STATE = "no audited table is published; main of every table of the cut is as it was"
+
+# Arguments that name columns which must exist. Expectations about the columns of a table
+# (expect_table_..., expect_column_to_exist) have an opinion on missing ones and keep it.
+_COLUMN_ARGUMENTS = ("column", "column_A", "column_B", "column_list")
+_ABOUT_COLUMNS = ("expect_table_", "expect_column_to_exist")
+# Of what every expectation takes, these are for people; the rest steers a run (result_format
+# would bring cell values) or stands elsewhere in the suite file (severity).
+_FOR_PEOPLE = ("description", "notes")
+
+
+def build_expectations(
+    suite: SuiteSpec, columns: Mapping[Scope, Sequence[str]]
+) -> tuple[Expectation, ...]:
+    """The expectations of ``suite`` in its order, ready to run.
+
+    columns: what the frame of each scope has. Raises `SuiteError` with every unknown name,
+    refused argument and missing column of the suite.
+    """
+    built, faults = [], []
+    for index, spec in enumerate(suite.expectations):
+        found = list(_faults(spec, columns[spec.scope]))
+        faults += [f"expectations[{index}] {spec.expect}: {fault}" for fault in found]
+        if not found:
+            built.append(_class_of(spec.expect)(**_arguments(spec), meta={"index": index}))
+    if faults:
+        lines = "\n".join(f"  {fault}" for fault in faults)
+        raise SuiteError(
+            f"suite {suite.suite} cannot be run as written:\n{lines}",
+            state=AUDIT_STATE,
+            next_step=f"mend the suite {suite.suite} in the expectations folder, "
+            "then run the cut again",
+        )
+    return tuple(built)
+
+
+def columns_of(spec: ExpectationSpec) -> tuple[str, ...]:
+    """The columns that ``spec`` reads."""
+    if spec.expect.startswith(_ABOUT_COLUMNS):
+        return ()
+    named = [spec.arguments.get(argument) for argument in _COLUMN_ARGUMENTS]
+    flat = [name for value in named for name in (value if isinstance(value, list) else [value])]
+    return tuple(name for name in flat if isinstance(name, str))
+
+
+def _faults(spec: ExpectationSpec, columns: Sequence[str]) -> Iterator[str]:
+    from great_expectations.expectations.registry import (
+        list_registered_expectation_implementations,
+    )
+
+    known = [
+        name
+        for name in list_registered_expectation_implementations()
+        if name.startswith("expect_")
+    ]
+    if spec.expect not in known:
+        yield _fault("no expectation of Great Expectations", nearest(spec.expect, known))
+        return
+    yield from _argument_faults(spec)
+    for name in columns_of(spec):
+        if name not in columns:
+            yield _fault(f"no column {name!r} in the {spec.scope} rows", nearest(name, columns))
+
+
+def _argument_faults(spec: ExpectationSpec) -> Iterator[str]:
+    from great_expectations.compatibility.pydantic import ValidationError
+    from great_expectations.exceptions import GreatExpectationsError
+    from great_expectations.expectations.expectation import Expectation
+
+    kind = _class_of(spec.expect)
+    everywhere = set(Expectation.__fields__) - set(_FOR_PEOPLE)
+    known = set(kind.__fields__) - everywhere - {"batch_id"}
+    unknown = set(spec.arguments) - known
+    for name in sorted(unknown):
+        yield _fault(f"no argument {name!r}", nearest(name, known))
+    if unknown:
+        return
+    try:
+        kind(**_arguments(spec))
+    except ValidationError as error:
+        for fault in error.errors():
+            yield _argument_fault(spec.arguments, fault["loc"], fault["msg"])
+    except GreatExpectationsError as error:
+        yield str(error)
+
+
+def _argument_fault(
+    arguments: Mapping[str, JsonValue], loc: tuple[int | str, ...], message: str
+) -> str:
+    name = str(loc[0])
+    if name == "__root__":
+        return message
+    if name not in arguments:
+        return f"argument {name!r} is missing"
+    return f"argument {name!r} is {shown(arguments[name])}: {message}"
+
+
+def _class_of(name: str) -> type[Expectation]:
+    from great_expectations.expectations.registry import get_expectation_impl
+
+    return get_expectation_impl(name)
+
+
+def _arguments(spec: ExpectationSpec) -> dict[str, JsonValue]:
+    return {**spec.arguments, "severity": spec.severity.value}
+
+
+def _fault(what: str, hint: str) -> str:
+    return f"{what}; nearest: {hint}" if hint else what

@@ -1,0 +1,93 @@
+"""Every record of a run ends in exactly one bucket, or the run fails (ACC-1, ACC-4)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from enum import StrEnum
+
+from tidemark.errors import AccountingError
+from tidemark.fold.admit import Zone
+from tidemark.fold.survey import Group, Survey, count
+from tidemark.model.event import Kind
+from tidemark.model.names import TableName
+from tidemark.runs.stage import StagedTable
+
+
+class Bucket(StrEnum):
+    """Where a record ended (ACC-1)."""
+
+    APPLIED = "applied"
+    SUPERSEDED = "superseded"
+    DUPLICATE = "duplicate"
+    CONTROL = "control"
+    FILTERED = "filtered"
+    QUARANTINED = "quarantined"
+    HELD = "held"
+
+
+def account(
+    survey: Survey,
+    staged: Sequence[StagedTable],
+    folded: Collection[TableName],
+    standing: Collection[TableName],
+    landed: int,
+) -> Mapping[str, int]:
+    """Records per bucket.
+
+    survey: what the cut looked at. folded: tables that are kept up, also without rows in this
+    cut. standing: tables whose changes wait. landed: records that came in since the last cut.
+    `AccountingError` when the sums disagree.
+    """
+    fresh = [group for group in survey.groups if group.zone is not Zone.SETTLED]
+    arrived = count(group for group in survey.groups if group.is_new)
+    if arrived != landed:
+        raise AccountingError(
+            f"{landed} records were landed since the last cut, but the changelog shows {arrived}",
+            state="every table is as it was; the attempt's branches are kept",
+            next_step="run again; if this repeats, the changelog's files are not sound",
+        )
+    buckets = dict.fromkeys((bucket.value for bucket in Bucket), 0)
+    names = {(table.schema, table.table): table for table in (*folded, *standing)}
+    for group in fresh:
+        bucket = _bucket(group, names, standing)
+        if bucket is not None:
+            buckets[bucket.value] += group.records
+    for table in staged:
+        _add_folded(buckets, table)
+    units = sum(buckets.values()) - sum(table.rows.splits for table in staged)
+    if units > count(fresh) or any(number < 0 for number in buckets.values()):
+        raise AccountingError(
+            f"the {count(fresh)} records of the cut end in {units} places: {buckets}",
+            state="every table is as it was; the attempt's branches are kept",
+            next_step="run again; if this repeats, report the numbers above",
+        )
+    return buckets
+
+
+def _bucket(
+    group: Group, names: Mapping[tuple[str, str], TableName], standing: Collection[TableName]
+) -> Bucket | None:
+    """The bucket of a whole group; None for rows of folded tables, which are counted one by one."""
+    table = names.get(group.table) if group.table else None
+    if group.kind is Kind.UNREADABLE:
+        return Bucket.QUARANTINED
+    if group.kind not in (Kind.ROW, Kind.TRUNCATE, Kind.DDL):
+        return Bucket.CONTROL
+    if group.zone is Zone.HELD or (table is not None and table in standing):
+        return Bucket.HELD
+    if group.zone is Zone.LATE:
+        return Bucket.DUPLICATE
+    if group.kind is Kind.DDL:
+        return Bucket.APPLIED if table is not None else Bucket.CONTROL
+    if table is None:
+        return Bucket.FILTERED
+    return Bucket.APPLIED if group.kind is Kind.TRUNCATE else None
+
+
+def _add_folded(buckets: dict[str, int], table: StagedTable) -> None:
+    """Rows of one table: winners are applied unless the target was newer; the rest lost to them."""
+    stale = max(0, table.rows.upserts - table.effect.inserted - table.effect.updated)
+    events = table.work.rows + table.rows.splits
+    buckets[Bucket.DUPLICATE] += stale
+    buckets[Bucket.APPLIED] += table.rows.rows - stale
+    buckets[Bucket.SUPERSEDED] += max(0, events - table.rows.rows)

@@ -1,0 +1,124 @@
+"""What the schema changes of a cut mean for its tables."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from tidemark.errors import NameRefusedError
+from tidemark.model.columns import TableSchema
+from tidemark.model.event import Kind
+from tidemark.model.modes import ConnectorModes
+from tidemark.model.names import ColumnName, TableName
+from tidemark.model.position import Position
+from tidemark.schema.ddl import AddColumns, CreateTable, TruncateTable, Unsupported, parse_ddl
+from tidemark.schema.source_types import table_change_columns
+from tidemark.spec import SourceFormat, SourceSpec
+
+NOT_SNAPSHOT = (None, False, "false")
+
+
+@dataclass(frozen=True, slots=True)
+class DdlRecord:
+    """One schema change as it was landed."""
+
+    position: Position
+    schema: str
+    value: bytes
+
+
+@dataclass
+class DdlEffects:
+    """Schema changes, added up in position order.
+
+    types: table -> column -> type text of TiCDC's DDL. keys: table -> key columns of its DDL.
+    schemas: table -> its state after Debezium's newest change. dropped: table -> columns that a
+    change took away. truncated: table -> newest truncate. stops: table -> why it cannot go on; a
+    table of None concerns the whole source.
+    """
+
+    types: dict[TableName, dict[str, str]] = field(default_factory=dict)
+    keys: dict[TableName, tuple[ColumnName, ...]] = field(default_factory=dict)
+    schemas: dict[TableName, TableSchema] = field(default_factory=dict)
+    truncated: dict[TableName, Position] = field(default_factory=dict)
+    stops: dict[TableName | None, str] = field(default_factory=dict)
+
+    @property
+    def tables(self) -> tuple[TableName, ...]:
+        """Every table that something happened to."""
+        named = {*self.types, *self.schemas, *self.truncated, *self.stops}
+        return tuple(sorted(table for table in named if table is not None))
+
+
+def collect_ddl(events: DataFrame) -> tuple[DdlRecord, ...]:
+    """The schema changes among ``events`` (changelog rows), each once, in position order."""
+    rows = (
+        events.where(F.col("kind") == Kind.DDL.value)
+        .select("position", "source_schema", "value")
+        .collect()
+    )
+    records = {
+        (row["position"], bytes(row["value"])): DdlRecord(
+            row["position"], row["source_schema"] or "", bytes(row["value"])
+        )
+        for row in rows
+    }
+    return tuple(record for _, record in sorted(records.items()))
+
+
+def add_up(source: SourceSpec, records: Sequence[DdlRecord], modes: ConnectorModes) -> DdlEffects:
+    """The effect of ``records``, which are in position order."""
+    effects = DdlEffects()
+    for record in records:
+        content = json.loads(record.value)
+        if source.format is SourceFormat.DEBEZIUM_MYSQL:
+            _add_debezium(effects, content, modes)
+        else:
+            _add_statement(effects, content["sql"], record)
+    return effects
+
+
+def _add_statement(effects: DdlEffects, statement: str, record: DdlRecord) -> None:
+    for operation in parse_ddl(statement, record.schema):
+        match operation:
+            case CreateTable(table, columns, key):
+                effects.types[table] = dict(columns)
+                effects.keys[table] = key
+            case AddColumns(table, columns):
+                effects.types.setdefault(table, {}).update(columns)
+            case TruncateTable(table):
+                effects.truncated[table] = record.position
+            case Unsupported(table, text, why):
+                effects.stops[table] = f"{why}: {text} (at position {record.position})"
+
+
+def _add_debezium(effects: DdlEffects, content: Mapping[str, Any], modes: ConnectorModes) -> None:
+    """A schema-change record; those of a snapshot describe the start and drop nothing (MSG-24)."""
+    body = content.get("payload", content) if "source" not in content else content
+    snapshot = body["source"].get("snapshot") not in NOT_SNAPSHOT
+    for change in body.get("tableChanges") or ():
+        table = _table_of(change["id"])
+        if table is None:
+            continue
+        if change.get("table") is not None:
+            effects.schemas[table] = table_change_columns(change["table"], modes)
+        elif not snapshot:
+            effects.stops[table] = f"the source dropped the table: {body.get('ddl')}"
+    if not snapshot and not body.get("tableChanges"):
+        for operation in parse_ddl(body.get("ddl") or "", body.get("databaseName") or ""):
+            if isinstance(operation, Unsupported):
+                effects.stops[operation.table] = f"{operation.why}: {operation.statement}"
+
+
+def _table_of(quoted: str) -> TableName | None:
+    """The table in ``"schema"."table"``; None when the name is unfit and so cannot be mapped."""
+    parts = [part.strip('"') for part in quoted.split('"."')]
+    try:
+        return TableName(*parts[-2:])
+    except (NameRefusedError, TypeError):
+        return None

@@ -1,0 +1,176 @@
+"""The schema that a table's rows are read with, out of everything that tells about it (SCHEMA-1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from tidemark.errors import SchemaUnknownError, TableStoppedError
+from tidemark.fold.survey import Group
+from tidemark.formats.decoder import Decoder
+from tidemark.formats.record_schema import RecordSchema
+from tidemark.model.columns import SourceColumn, TableSchema
+from tidemark.model.names import TableName, column_name
+from tidemark.runs.ddl import DdlEffects
+from tidemark.schema.changes import merge_schemas
+from tidemark.schema.connect_types import connect_columns, refine
+from tidemark.schema.source_types import canal_column, debezium_column
+from tidemark.schema.type_text import parse_type
+from tidemark.spec import SourceFormat, SourceSpec, TableSpec
+
+
+def examples(
+    events: DataFrame, groups: Iterable[Group], decoder: Decoder
+) -> dict[TableName, tuple[RecordSchema, ...]]:
+    """One record schema per table and ``schema_id`` of ``groups``, newest last.
+
+    The examples are named by partition and offset, so that only their payload is read.
+    """
+    newest: dict[tuple[tuple[str, str], int | None], Group] = {}
+    for group in groups:
+        if group.table is None:
+            continue
+        known = newest.get((group.table, group.schema_id))
+        if known is None or (group.highest or "") > (known.highest or ""):
+            newest[group.table, group.schema_id] = group
+    if not newest:
+        return {}
+    wanted = F.lit(False)
+    for group in newest.values():
+        wanted = wanted | (
+            (F.col("topic") == group.at.topic)
+            & (F.col("partition") == group.at.partition)
+            & (F.col("offset") == group.newest_offset)
+        )
+    rows = (
+        events.where(wanted)
+        .select("source_schema", "source_table", "position", "key", "value")
+        .orderBy("position")
+        .collect()
+    )
+    found: dict[TableName, tuple[RecordSchema, ...]] = {}
+    for row in rows:
+        table = TableName(row["source_schema"], row["source_table"])
+        key = bytes(row["key"]) if row["key"] is not None else None
+        schema = decoder.record_schema(key, bytes(row["value"]))
+        found[table] = (*found.get(table, ()), schema)
+    return found
+
+
+def resolve(
+    source: SourceSpec,
+    spec: TableSpec,
+    have: TableSchema | None,
+    effects: DdlEffects,
+    records: Sequence[RecordSchema],
+) -> TableSchema:
+    """The schema of one table at the cut.
+
+    have: what the target was made from. records: what examples of the cut's records tell.
+    `SchemaUnknownError` when nothing tells the columns, `TableStoppedError` when the table has no
+    key or changed in a way that cannot be followed.
+    """
+    told = _canal if source.format is SourceFormat.TICDC_CANAL_JSON else _debezium
+    versions = told(source, spec, have, effects, records)
+    known = [*([have] if have else []), *versions]
+    declared = _declared(source, spec)
+    if not known and not declared:
+        raise SchemaUnknownError(
+            f"nothing tells the columns of {spec.source}: its records carry no schema and no "
+            "schema change of it was landed (SCHEMA_UNKNOWN)",
+            state="the table is not folded; its records wait in the changelog",
+            next_step="add the schema-change topic to source.topics.schema-changes, or declare "
+            f"columns: and key: of {spec.source} in the pipeline file",
+        )
+    merged = merge_schemas(known) if known else TableSchema(())
+    columns = {column.name: column for column in merged.columns} | declared
+    key = spec.key or merged.key
+    if not key or any(name not in columns for name in key):
+        raise TableStoppedError(
+            f"{spec.source} has no key: neither the file nor the stream names one that its "
+            f"columns hold (key {list(key)}, columns {list(columns)})",
+            state="the table is not folded; its records wait in the changelog",
+            next_step=f"declare key: of {spec.source} in the pipeline file",
+        )
+    return TableSchema(tuple(columns.values()), key)
+
+
+def _declared(source: SourceSpec, spec: TableSpec) -> dict[str, SourceColumn]:
+    if source.format is SourceFormat.TICDC_CANAL_JSON:
+        return {
+            name: canal_column(name, _base(text), text, source.zone)
+            for name, text in spec.columns.items()
+        }
+    modes = source.modes.connector
+    return {name: debezium_column(name, text, modes) for name, text in spec.columns.items()}
+
+
+def _debezium(
+    source: SourceSpec,
+    spec: TableSpec,
+    have: TableSchema | None,
+    effects: DdlEffects,
+    records: Sequence[RecordSchema],
+) -> list[TableSchema]:
+    modes = source.modes.connector
+    changed = effects.schemas.get(spec.source)
+    if have is not None and changed is not None:
+        _refuse_dropped(spec, have, changed)
+    known = changed or have
+    names = {column.name: column for column in known.columns} if known else {}
+    versions = [changed] if changed else []
+    for record in records:
+        key = tuple(column_name(name) for name in record.key)
+        columns = tuple(
+            refine(column, names[column.name]) if column.name in names else column
+            for column in connect_columns(record.fields, modes)
+        )
+        versions.append(TableSchema(columns, () if spec.key else key))
+    return [replace(version, key=spec.key or version.key) for version in versions]
+
+
+def _refuse_dropped(spec: TableSpec, have: TableSchema, changed: TableSchema) -> None:
+    gone = [name for name in have.names if name not in changed.names]
+    if gone:
+        raise TableStoppedError(
+            f"the source dropped or renamed column {', '.join(gone)} of {spec.source}",
+            state="the table stays as it was last published; its records wait in the changelog",
+            next_step="fold the table into a new target from a new snapshot of the source",
+        )
+
+
+def _canal(
+    source: SourceSpec,
+    spec: TableSpec,
+    have: TableSchema | None,
+    effects: DdlEffects,
+    records: Sequence[RecordSchema],
+) -> list[TableSchema]:
+    ddl = effects.types.get(spec.source, {})
+    known = {c.name: c.source_type for c in have.columns} if have else {}
+    versions = []
+    if ddl:
+        columns = [canal_column(name, _base(text), text, source.zone) for name, text in ddl.items()]
+        versions.append(TableSchema(tuple(columns), effects.keys.get(spec.source, ())))
+    for record in records:
+        columns = [
+            canal_column(
+                name,
+                text,
+                spec.columns.get(column_name(name)) or ddl.get(name) or known.get(name),
+                source.zone,
+            )
+            for name, text in record.types.items()
+        ]
+        key = tuple(column_name(name) for name in record.key)
+        versions.append(TableSchema(tuple(columns), key))
+    return [replace(version, key=spec.key or version.key) for version in versions]
+
+
+def _base(type_text: str) -> str:
+    """The type as TiCDC's ``mysqlType`` would name it: without length, scale and labels."""
+    parsed = parse_type(type_text)
+    return str(replace(parsed, parameters=())) if parsed else type_text

@@ -1,0 +1,132 @@
+"""Stage: fold one table on its own branch, and audit what came out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from tidemark.errors import TableStoppedError
+from tidemark.fold.admit import Zone
+from tidemark.fold.latest import latest_events
+from tidemark.fold.truncate import after_truncate
+from tidemark.formats.decoder import decoder_of
+from tidemark.formats.rows import typed_rows
+from tidemark.lake.evolve import apply_changes
+from tidemark.lake.refs import Move
+from tidemark.lake.sql import POSITION, STAGED_OP, quote
+from tidemark.lake.staged import StagedRows, stage_rows, staged_folder
+from tidemark.lake.staging import Effect, stage_table
+from tidemark.model.event import Kind, Op
+from tidemark.model.verdict import CheckResult, Verdict
+from tidemark.quality.audit import SuiteRun, run_suite
+from tidemark.quality.checks import check_winners
+from tidemark.runs.choose import Chosen
+from tidemark.runs.tables import TableWork
+from tidemark.runs.world import World
+from tidemark.spec import NO_SUITE, PipelineSpec, load_suite
+
+NOTHING_STAGED = StagedRows("", 0, 0, 0, None, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class StagedTable:
+    """A table on its branch: how to publish it, what changed, what the audit said."""
+
+    work: TableWork
+    move: Move
+    effect: Effect
+    rows: StagedRows
+    verdict: Verdict
+    suite_run: SuiteRun | None
+
+
+def stage_one(
+    pipeline: PipelineSpec,
+    world: World,
+    chosen: Chosen,
+    work: TableWork,
+    branch: str,
+) -> StagedTable | None:
+    """Fold and audit one table; ``main`` of it is not touched, save for added columns.
+
+    None when only its schema changed.
+    """
+    if not work.is_folded:
+        apply_changes(world.spark, world.catalog, work.target, work.changes, work.schema)
+        return None
+    folder = staged_folder(world.installation.state, pipeline.name) / branch
+    winners = _winners(pipeline, chosen, work)
+    rows = stage_rows(folder, work.target, winners, work.schema) if work.rows else NOTHING_STAGED
+    if rows.misread is not None:
+        raise TableStoppedError(
+            f"{rows.misread_rows} rows of {work.spec.source} hold a value that does not fit its "
+            f"column, among them column {rows.misread} of type "
+            f"{work.schema[rows.misread].source_type}",
+            state="the table stays as it was last published; its records wait in the changelog",
+            next_step=f"declare the true type in columns: of {work.spec.source}",
+        )
+    apply_changes(world.spark, world.catalog, work.target, work.changes, work.schema)
+    move, effect = stage_table(
+        world.spark,
+        world.catalog,
+        work.target,
+        chosen.cut.number,
+        branch,
+        work.schema,
+        rows,
+        work.new_truncate,
+    )
+    verdict, suite_run = _audit(world, work, rows, move.snapshot)
+    return StagedTable(work, move, effect, rows, verdict, suite_run)
+
+
+def _winners(pipeline: PipelineSpec, chosen: Chosen, work: TableWork) -> DataFrame:
+    decoder = decoder_of(pipeline.source)
+    in_cut = (F.col("zone") == Zone.CUT.value) & (F.col("kind") == Kind.ROW.value)
+    events = chosen.events_of(work.spec.source).where(in_cut).drop("headers", "kafka_time", "zone")
+    changes = decoder.changes(
+        events.transform(after_truncate, work.truncated_at),
+        work.schema,
+        key_from_images=work.key_from_images,
+    )
+    return changes.transform(latest_events).transform(
+        typed_rows, work.schema, decoder.image(work.schema)
+    )
+
+
+def _audit(
+    world: World, work: TableWork, rows: StagedRows, snapshot_id: int
+) -> tuple[Verdict, SuiteRun | None]:
+    """The engine's checks and the table's suite on exactly ``snapshot_id``."""
+    name = quote(world.catalog.name, *work.target.parts)
+    table = world.spark.read.option("versionAsOf", snapshot_id).table(name)
+    checks: tuple[CheckResult, ...] = ()
+    suite_run = None
+    if rows.rows:
+        staged = world.spark.read.parquet(rows.folder).where(
+            F.col(STAGED_OP).isin(Op.UPSERT.value, Op.DELETE.value)
+        )
+        checks = check_winners(
+            staged, table, work.schema.key, op=STAGED_OP, position=POSITION, deleted=Op.DELETE.value
+        )
+    if work.spec.suite is not None:
+        suite_run = run_suite(
+            load_suite(work.spec.suite), changed=_changed(world, work, rows, table), table=table
+        )
+        checks = (*checks, *suite_run.checks)
+    suite = work.spec.suite or NO_SUITE
+    return Verdict(str(work.target), snapshot_id, suite, checks), suite_run
+
+
+def _changed(world: World, work: TableWork, rows: StagedRows, table: DataFrame) -> DataFrame:
+    """The rows of the staged snapshot that this cut wrote."""
+    if not rows.upserts:
+        return table.limit(0)
+    written = (
+        world.spark.read.parquet(rows.folder)
+        .where(F.col(STAGED_OP) == Op.UPSERT.value)
+        .select(*work.schema.key, POSITION)
+    )
+    return table.join(written, on=[*work.schema.key, POSITION], how="left_semi")

@@ -1,0 +1,197 @@
+"""Which tables of a cut are folded into which targets, with which schema, and which stand still."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tidemark.errors import NameRefusedError, TableStoppedError
+from tidemark.fold.admit import Zone
+from tidemark.fold.survey import count
+from tidemark.formats.decoder import decoder_of
+from tidemark.formats.record_schema import RecordSchema
+from tidemark.lake.catalog import TableId
+from tidemark.lake.evolve import read_source_schema
+from tidemark.log import get_logger
+from tidemark.model.columns import TableSchema
+from tidemark.model.event import Kind
+from tidemark.model.names import TableName
+from tidemark.model.position import OFFSET_DIGITS, Position
+from tidemark.model.progress import Progress
+from tidemark.runs.choose import Chosen
+from tidemark.runs.schemas import examples, resolve
+from tidemark.runs.world import World
+from tidemark.schema.changes import CreateTarget, SchemaChange, plan_changes
+from tidemark.spec import NO_SUITE, OtherTables, PipelineSpec, TableSpec, TruncatePolicy
+
+log = get_logger()
+CUT = Zone.CUT
+
+
+@dataclass(frozen=True, slots=True)
+class TableWork:
+    """What a cut does to one table.
+
+    changes: to the target before it is staged. rows: row events in the cut. truncated_at: newest
+    truncate ever, which events must be above; new_truncate: the truncate of this cut, if any.
+    """
+
+    spec: TableSpec
+    target: TableId
+    schema: TableSchema
+    changes: tuple[SchemaChange, ...]
+    rows: int
+    key_from_images: bool
+    truncated_at: Position | None
+    new_truncate: Position | None
+
+    @property
+    def is_folded(self) -> bool:
+        """Rows change, and not only the schema; a table that is new has none to truncate."""
+        is_made = any(isinstance(change, CreateTarget) for change in self.changes)
+        return self.rows > 0 or (self.new_truncate is not None and not is_made)
+
+
+@dataclass(frozen=True, slots=True)
+class CutTables:
+    """The tables of a cut: what is done, and what is not.
+
+    stopped: table -> why it cannot be folded. skipped: tables that this run was not asked for.
+    """
+
+    work: tuple[TableWork, ...] = ()
+    stopped: Mapping[TableName, str] = field(default_factory=dict)
+    skipped: frozenset[TableName] = frozenset()
+
+    @property
+    def standing(self) -> frozenset[TableName]:
+        """Tables whose changes of this cut wait."""
+        return self.skipped | self.stopped.keys()
+
+
+def plan_tables(
+    pipeline: PipelineSpec,
+    world: World,
+    chosen: Chosen,
+    progress: Progress,
+    requested: Collection[TableName],
+) -> CutTables:
+    """Join what the stream says with what the file declares; nothing is written.
+
+    requested: the only tables to fold; all when empty.
+    """
+    specs = _concerned(pipeline, chosen)
+    wanted = [spec for spec in specs if not requested or spec.source in requested]
+    told = _told(pipeline, chosen, wanted)
+    work: list[TableWork] = []
+    stopped: dict[TableName, str] = {}
+    owners: dict[str, TableName] = {}
+    for spec in wanted:
+        try:
+            _refuse(spec, chosen.effects.stops, owners.setdefault(spec.target.lower(), spec.source))
+            work.append(_work(pipeline, world, chosen, progress, spec, told.get(spec.source, ())))
+        except (TableStoppedError, NameRefusedError) as error:
+            stopped[spec.source] = str(error)
+            log.warning("table_stopped", table=str(spec.source), why=error.what)
+    skipped = frozenset(spec.source for spec in specs if spec not in wanted)
+    return CutTables(tuple(work), stopped, skipped)
+
+
+def _concerned(pipeline: PipelineSpec, chosen: Chosen) -> list[TableSpec]:
+    """The specs of the tables that have anything in the cut.
+
+    A table that is not declared and whose name is unfit is never mapped: it is `filtered`.
+    """
+    declared = {(table.source.schema, table.source.table): table for table in pipeline.tables}
+    names = set(chosen.survey.names(Zone.CUT))
+    names |= {(table.schema, table.table) for table in chosen.effects.tables}
+    if None in chosen.effects.stops:
+        names |= declared.keys()
+    specs = [declared[name] for name in sorted(names & declared.keys())]
+    if pipeline.other_tables is OtherTables.FOLLOW:
+        for name in sorted(names - declared.keys()):
+            try:
+                specs.append(TableSpec(source=TableName(*name), expectations=NO_SUITE))
+            except NameRefusedError as error:
+                log.warning("table_refused", table=".".join(name), why=error.what)
+    return specs
+
+
+def _refuse(spec: TableSpec, stops: Mapping[TableName | None, str], owner: TableName) -> None:
+    """Raise when DDL stops the table, or when its target belongs to another one."""
+    why = stops.get(spec.source, stops.get(None))
+    if why is not None:
+        raise TableStoppedError(
+            f"a schema change of {spec.source} cannot be followed: {why}",
+            state="the table stays as it was last published; its records wait in the changelog",
+            next_step="fold the table into a new target from a new snapshot of the source, or "
+            "take it out of the pipeline file",
+        )
+    if owner != spec.source:
+        raise TableStoppedError(
+            f"{spec.source} and {owner} would share the target {spec.target}",
+            state=f"{owner} is folded into it, {spec.source} is not folded",
+            next_step=f"give {spec.source} a target: of its own in the pipeline file",
+        )
+
+
+def _told(
+    pipeline: PipelineSpec, chosen: Chosen, specs: Sequence[TableSpec]
+) -> dict[TableName, tuple[RecordSchema, ...]]:
+    """What example records say about the tables' columns."""
+    decoder = decoder_of(pipeline.source)
+    found: dict[TableName, tuple[RecordSchema, ...]] = {}
+    apart = {spec.source for spec in specs if spec.source in chosen.zoned}
+    together = [g for s in specs if s.source not in apart for g in chosen.survey.of(s.source, CUT)]
+    found |= examples(chosen.zoned[None], together, decoder)
+    for table in apart:
+        found |= examples(chosen.zoned[table], chosen.survey.of(table, CUT), decoder)
+    return found
+
+
+def _work(
+    pipeline: PipelineSpec,
+    world: World,
+    chosen: Chosen,
+    progress: Progress,
+    spec: TableSpec,
+    told: Sequence[RecordSchema],
+) -> TableWork:
+    target = TableId(pipeline.target_namespace, spec.target)
+    groups = chosen.survey.of(spec.source, CUT)
+    have = read_source_schema(world.catalog, target)
+    schema = resolve(pipeline.source, spec, have, chosen.effects, told)
+    before = progress.truncated.get(spec.source)
+    truncate = _newest_truncate(chosen, spec)
+    is_new = truncate is not None and (before is None or _place(before) < _place(truncate))
+    return TableWork(
+        spec=spec,
+        target=target,
+        schema=schema,
+        changes=plan_changes(have, schema),
+        rows=count(groups),
+        key_from_images=bool(spec.key) or any(group.without_key for group in groups),
+        truncated_at=truncate if is_new else before,
+        new_truncate=truncate if is_new else None,
+    )
+
+
+def _newest_truncate(chosen: Chosen, spec: TableSpec) -> Position | None:
+    """The newest truncate of the cut, as the table's policy lets it count (TRUNC-14)."""
+    groups = chosen.survey.of(spec.source, CUT, Kind.TRUNCATE)
+    found = [group.highest for group in groups if group.highest is not None]
+    if spec.source in chosen.effects.truncated:
+        found.append(chosen.effects.truncated[spec.source])
+    if not found or spec.truncate is TruncatePolicy.IGNORE:
+        return None
+    if spec.truncate is TruncatePolicy.BLOCK:
+        raise TableStoppedError(
+            f"{spec.source} was truncated at position {max(found)}, and its policy is to block",
+            state="the table stays as it was last published; its records wait in the changelog",
+            next_step="set truncate: apply or truncate: ignore for it in the pipeline file",
+        )
+    return max(found)
+
+
+def _place(position: Position) -> str:
+    return position[:-OFFSET_DIGITS]

@@ -1,0 +1,84 @@
+"""The edges of a run, opened once by the entry point and handed down."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pyiceberg.catalog.sql import SqlCatalog
+from pyspark.sql import SparkSession
+
+from tidemark.errors import ServiceError
+from tidemark.lake.catalog import open_catalog, spark_catalog_conf
+from tidemark.spec import InstallationSpec
+from tidemark.topics.client import Broker
+
+BLOOM = "spark.sql.optimizer.runtime.bloomFilter"
+SESSION_CONF: Mapping[str, str] = {
+    "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.adaptive.enabled": "true",
+    # What makes a merge cost its batch and not its table: docs/adr/0002-one-guarded-merge.md
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+    f"{BLOOM}.enabled": "true",
+    f"{BLOOM}.applicationSideScanSizeThreshold": "1b",
+    f"{BLOOM}.creationSideThreshold": "1GB",
+    "spark.scheduler.mode": "FAIR",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """Catalog, broker and, where the work needs one, a Spark session."""
+
+    installation: InstallationSpec
+    catalog: SqlCatalog
+    broker: Broker
+    session: SparkSession | None = None
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session of a world that was opened with one."""
+        if self.session is None:
+            raise RuntimeError("this world was opened without Spark")
+        return self.session
+
+
+def open_world(installation: InstallationSpec) -> World:
+    """The edges for work without a JVM."""
+    return World(installation, open_catalog(installation.catalog), Broker(installation.kafka))
+
+
+def open_spark_world(
+    installation: InstallationSpec, *, conf: Mapping[str, str] | None = None
+) -> World:
+    """The edges with a Spark session; conf: settings of a pipeline, over the installation's.
+
+    Under spark-submit the jars are on the driver's class path already; else they are put there
+    before the JVM starts.
+    """
+    jars = sorted(installation.spark.jars.glob("*.jar"))
+    if not jars:
+        raise ServiceError(
+            f"no jars are in {installation.spark.jars}",
+            state="Spark was not started",
+            next_step="fetch them: make setup",
+        )
+    builder = SparkSession.builder.appName("tidemark")
+    settings = {
+        **SESSION_CONF,
+        "spark.driver.extraClassPath": ":".join(map(str, jars)),
+        "spark.executor.extraClassPath": ":".join(map(str, jars)),
+        **spark_catalog_conf(installation.catalog),
+        **installation.spark.conf,
+        **(conf or {}),
+    }
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    world = open_world(installation)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    return World(world.installation, world.catalog, world.broker, session)
