@@ -15,9 +15,11 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from enum import StrEnum
 from importlib.util import find_spec
+from itertools import repeat
 from pathlib import Path
 
 from tidemark.embedded.java import java_command
@@ -162,8 +164,8 @@ def main() -> None:
     if arguments.verb == "lock":
         write_lock()
     else:
-        for jar_set in JarSet:
-            fetch_jars(jar_set, arguments.into.resolve())
+        with ThreadPoolExecutor() as threads:  # most of the time is waiting for the registry
+            list(threads.map(fetch_jars, JarSet, repeat(arguments.into.resolve())))
 
 
 if __name__ == "__main__":
