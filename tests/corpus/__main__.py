@@ -1,0 +1,76 @@
+"""The command line: cases in, one line a case and variant out, exit code 1 when one failed."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.corpus.cases import find_cases
+from tests.corpus.run import Options, run_case, running_world
+from tidemark.log import configure
+
+JARS = Path(__file__).parents[2] / ".state" / "jars"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the cases; the exit code."""
+    parser = _parser()
+    given = parser.parse_args(arguments)
+    cases = find_cases(given.folders, None if given.variants == "all" else given.variants)
+    if not cases:
+        parser.error("no such case in these folders")
+    options = Options(given.cuts, given.partitions, given.redeliver, given.seed)
+    configure(level=logging.CRITICAL)
+    failed = 0
+    with (
+        tempfile.TemporaryDirectory(prefix="corpus-") as state,
+        running_world(Path(state), JARS) as world,
+    ):
+        for number, case in enumerate(cases, start=1):
+            outcome = run_case(case, f"case_{number}", world, options)
+            failed += bool(outcome.faults)
+            _tell(str(outcome))
+    _tell(f"{len(cases) - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tests.corpus", description=__doc__)
+    parser.add_argument("folders", nargs="+", type=_folder, metavar="DIR")
+    parser.add_argument("--variants", default="all", help="all, or the name of one")
+    parser.add_argument(
+        "--cuts", default=0, type=_more_cuts, help="stages, or random:N for N more micro-batches"
+    )
+    parser.add_argument("--partitions", default=1, type=int, help="of topics that rows spread over")
+    parser.add_argument("--redeliver", action="store_true", help="send random stretches again")
+    parser.add_argument("--seed", default=0, type=int, help="what all chances follow from")
+    return parser
+
+
+def _folder(text: str) -> Path:
+    folder = Path(text)
+    if not folder.is_dir():
+        raise argparse.ArgumentTypeError(f"there is no folder {text}")
+    return folder
+
+
+def _more_cuts(text: str) -> int:
+    kind, _, number = text.partition(":")
+    if text == "stages":
+        return 0
+    if kind != "random" or not number.isdecimal():
+        raise argparse.ArgumentTypeError("stages or random:N")
+    return int(number)
+
+
+def _tell(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

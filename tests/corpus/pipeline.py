@@ -1,0 +1,79 @@
+"""The pipeline file of a case: what an operator of its source would write down."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.corpus.cases import Case, Table
+from tests.corpus.source import Format, Role, Source
+from tidemark.spec import PipelineSpec, load_pipeline
+
+_MODES = {
+    "decimal": "decimal.handling.mode",
+    "time": "time.precision.mode",
+    "bigint-unsigned": "bigint.unsigned.handling.mode",
+    "binary": "binary.handling.mode",
+}
+_RENAMED = {"adaptive_time_microseconds": "adaptive-microseconds"}
+
+
+def make_pipeline(case: Case, source: Source, name: str, folder: Path) -> PipelineSpec:
+    """The pipeline, written to ``folder`` and read as the product reads it.
+
+    Its topics are those of the case behind ``name`` and a dot. `SpecError` when the product does
+    not know such a source.
+    """
+    file = folder / f"{name}.yaml"
+    file.write_text(yaml.safe_dump(pipeline_content(case, source, name), sort_keys=False))
+    return load_pipeline(file, suites=folder)
+
+
+def pipeline_content(case: Case, source: Source, name: str) -> dict[str, Any]:
+    """What the file says."""
+    return {
+        "name": name,
+        "description": case.title,
+        "owner": "corpus",
+        "schedule": None,
+        "source": {
+            "format": source.format.value,
+            "gate": "watermark" if case.is_gated else "none",
+            "topics": {
+                role.value: [f"{name}.{topic}" for topic in source.topics(role)]
+                for role in Role
+                if source.topics(role)
+            },
+            **_modes(case.connector),
+        },
+        "other-tables": "follow",
+        "tables": [
+            declared
+            for table_name, table in sorted(case.tables.items())
+            if (declared := _declared(table_name, table, case, source))
+        ],
+    }
+
+
+def _modes(connector: Mapping[str, str]) -> dict[str, Any]:
+    modes = {
+        mode: _RENAMED.get(connector[setting], connector[setting]).replace("_", "-")
+        for mode, setting in _MODES.items()
+        if setting in connector
+    }
+    return {"modes": modes} if modes else {}
+
+
+def _declared(name: str, table: Table, case: Case, source: Source) -> dict[str, Any]:
+    """What nobody but the operator can know of a table; empty when the stream tells all."""
+    if source.format is Format.DEBEZIUM_AVRO:
+        return {}
+    told: dict[str, Any] = {}
+    if case.lacks_keys and table.key:
+        told["key"] = list(table.key)
+    if not source.tells_columns:
+        told["columns"] = {column.name: column.source_type for column in table.columns}
+    return {"source": name, **told, "expectations": "none"} if told else {}

@@ -1,0 +1,173 @@
+"""A case through the product: topics, micro-batches, and a comparison at every stage."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import Producer
+from pyiceberg.exceptions import NoSuchTableError
+
+from tests.corpus.batches import batches_of
+from tests.corpus.cases import Case, Stage
+from tests.corpus.compare import differences
+from tests.corpus.pipeline import make_pipeline
+from tests.corpus.produce import create_topics, place, send, spread
+from tests.corpus.redeliver import with_repeats
+from tests.corpus.source import Format, Source, source_of
+from tidemark.embedded.broker import running_broker
+from tidemark.errors import SpecError, TidemarkError
+from tidemark.model.names import AttemptId
+from tidemark.model.result import CutStatus
+from tidemark.runs.cut import CutRequest, run_cut
+from tidemark.runs.world import World, open_spark_world
+from tidemark.spec import CatalogSpec, InstallationSpec, KafkaSpec, PipelineSpec, SparkSpec
+
+SHOWN = 3
+_ENDED_WELL = {CutStatus.PUBLISHED, CutStatus.IDLE}
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How cases are sent; more_cuts: micro-batches at random places, beside one a stage."""
+
+    more_cuts: int = 0
+    partitions: int = 1
+    redeliver: bool = False
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a case; faults: the first few, empty when it passed."""
+
+    case: Case
+    cuts: int
+    seconds: float
+    faults: tuple[str, ...]
+
+    def __str__(self) -> str:
+        verdict = "FAIL" if self.faults else "ok  "
+        first = f"{verdict} {self.case.title}  {self.cuts} cuts  {self.seconds:.1f} s"
+        return "\n".join((first, *(f"       {fault}" for fault in self.faults)))
+
+
+@contextmanager
+def running_world(state: Path, jars: Path) -> Iterator[World]:
+    """Broker, catalog and Spark session for a whole run; all of it below ``state``."""
+    with running_broker(state, jars) as servers:
+        world = open_spark_world(
+            InstallationSpec(
+                kafka=KafkaSpec(bootstrap_servers=servers),
+                catalog=CatalogSpec(
+                    name="lake",
+                    uri=f"sqlite:///{state}/catalog.db",
+                    warehouse=str(state / "warehouse"),
+                ),
+                spark=SparkSpec(
+                    jars=jars / "spark",
+                    conf={
+                        "spark.master": "local[2]",
+                        "spark.driver.bindAddress": "127.0.0.1",
+                        "spark.driver.host": "127.0.0.1",
+                        "spark.sql.shuffle.partitions": "2",
+                    },
+                ),
+                state=state,
+            )
+        )
+        try:
+            yield world
+        finally:
+            world.spark.stop()
+
+
+def run_case(case: Case, name: str, world: World, options: Options) -> Outcome:
+    """Send the case and compare it; ``name`` is that of its pipeline, topics and namespace."""
+    began = time.monotonic()
+    batches: list[str] = []
+    try:
+        faults = tuple(_run(case, name, world, options, batches))
+    except SpecError as error:
+        faults = (f"not supported by the product: {error.what}",)
+    except Exception as error:  # one bad case must not hide what the others show
+        faults = (f"cut {len(batches)}: {_first_line(error)}",)
+    return Outcome(case, len(batches), time.monotonic() - began, faults)
+
+
+def _run(
+    case: Case, name: str, world: World, options: Options, batches: list[str]
+) -> Iterator[str]:
+    """Faults of the first stage that has any; ``batches`` gets the attempt of every cut."""
+    source = source_of(case)
+    rng = random.Random(f"{options.seed} {case.title}")  # noqa: S311  repeatable, not secret
+    partitions = spread(case, source, options.partitions)
+    lines = place(case, source, partitions, rng)
+    if options.redeliver:
+        lines = with_repeats(lines, rng, to_newest=not source.has_positions)
+    pipeline = make_pipeline(case, source, name, world.installation.state)
+    create_topics(world.broker.servers, name, partitions)
+    producer = Producer({"bootstrap.servers": world.broker.servers, "linger.ms": 0})
+    start = 0
+    for end, stage in batches_of(case, options.more_cuts, rng):
+        send(producer, name, (record for line in lines[start:end] for record in line))
+        start = end
+        batches.append(f"cut_{len(batches) + 1}")
+        faults = tuple(_cut(pipeline, world, AttemptId(batches[-1])))
+        if stage is not None:
+            faults += tuple(_compare(stage, pipeline, world, source))
+        if faults:
+            at = f"stage {stage.name}" if stage else "between stages"
+            yield from (f"{at}: {fault}" for fault in faults[:SHOWN])
+            if len(faults) > SHOWN:
+                yield f"and {len(faults) - SHOWN} more"
+            return
+
+
+def _cut(pipeline: PipelineSpec, world: World, attempt: AttemptId) -> Iterator[str]:
+    """Run one micro-batch; what it says when it did not end as it should."""
+    result = run_cut(pipeline, world, CutRequest(attempt))
+    if result.status not in _ENDED_WELL:
+        yield f"the cut ended as {result.status}: {result.error or result.hold}".split("\n", 1)[0]
+    for table, why in result.stopped.items():
+        yield f"{table} stands still: {why}".split("\n", 1)[0]
+
+
+def _compare(stage: Stage, pipeline: PipelineSpec, world: World, source: Source) -> Iterator[str]:
+    is_postgres = source.format is Format.DEBEZIUM_POSTGRES
+    targets = {name.partition(".")[2]: name for name in stage.tables}
+    for target, name in targets.items():
+        rows = read_rows(world, pipeline.target_namespace, target)
+        found = differences(stage.tables[name], rows, is_postgres=is_postgres)
+        yield from (f"{name}: {difference}" for difference in found)
+    yield from _strange_tables(world, pipeline.target_namespace, targets)
+
+
+def _strange_tables(world: World, namespace: str, known: Mapping[str, str]) -> Iterator[str]:
+    """Tables with rows that the source does not have at this stage."""
+    if not world.catalog.namespace_exists(namespace):
+        return
+    for _, target in world.catalog.list_tables(namespace):
+        if target not in known and (rows := read_rows(world, namespace, target)):
+            yield f"{target}: unexpected table with {len(rows)} rows"
+
+
+def read_rows(world: World, namespace: str, table: str) -> list[dict[str, Any]] | None:
+    """The rows that a reader without Spark sees; None when there is no such table."""
+    try:
+        rows: list[dict[str, Any]] = (
+            world.catalog.load_table((namespace, table)).scan().to_arrow().to_pylist()
+        )
+    except NoSuchTableError:
+        return None
+    return rows
+
+
+def _first_line(error: Exception) -> str:
+    kind = "" if isinstance(error, TidemarkError) else f"{type(error).__name__}: "
+    return kind + (str(error).strip() or "it said nothing").splitlines()[0]
