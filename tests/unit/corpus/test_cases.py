@@ -1,0 +1,44 @@
+"""The kept cases are read as they are, each in every variant."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.corpus.cases import Case, find_cases
+from tests.corpus.compare import differences
+from tests.corpus.source import Format, source_of
+
+KEPT = find_cases([Path(__file__).parents[2] / "corpus" / "cases"])
+
+
+def test_every_variant_is_found() -> None:
+    assert [case.title for case in KEPT] == [
+        "flink-json/debezium-mysql-noschema json-noschema",
+        "flink-json/debezium-mysql-schema json-schema",
+        "recorded-debezium-mysql/my-inventory json-noschema",
+        "recorded-debezium-mysql/my-inventory json-schema",
+        "ticdc-canal-json/cdcfresh-recorded ticdc",
+        "ticdc-canal-json/tiflow-employee ticdc",
+        "ticdc-made/shop 1p",
+        "ticdc-made/shop 3p",
+        "ticdc-made/shop 3p-redelivered",
+    ]
+
+
+def test_one_variant_can_be_named() -> None:
+    folder = Path(__file__).parents[2] / "corpus" / "cases"
+    assert [case.name for case in find_cases([folder], "3p")] == ["ticdc-made/shop"]
+
+
+@pytest.mark.parametrize("case", KEPT, ids=lambda case: case.title)
+def test_case_is_whole(case: Case) -> None:
+    assert case.stages[-1].end == len(case.records)
+    assert [stage.end for stage in case.stages] == sorted(stage.end for stage in case.stages)
+    source = source_of(case)
+    assert source.format in {Format.DEBEZIUM_MYSQL, Format.TICDC}
+    assert case.is_gated == (case.name == "ticdc-made/shop")
+    assert source.has_positions == ("ticdc-canal-json" not in case.name)
+    for table in case.tables.values():
+        assert len(list(differences(table, None))) == len(table.rows)
