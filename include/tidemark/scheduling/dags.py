@@ -1,0 +1,137 @@
+"""From a pipeline file to its DAG; the only module that makes operators."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, time, timedelta
+from typing import Any
+
+from airflow.providers.standard.operators.python import PythonOperator, ShortCircuitOperator
+from airflow.sdk import DAG, CronDataIntervalTimetable, Label, Param
+
+from tidemark.scheduling.assets import asset_of
+from tidemark.scheduling.pools import pool_of
+from tidemark.scheduling.submit_operator import FoldOperator
+from tidemark.scheduling.tasks import AUDIT, FOLD, PLAN, PUBLISH, audit, plan, publish
+from tidemark.spec import OtherTables, PipelineSpec
+
+RETRIES = 2
+RETRY_DELAY = timedelta(minutes=1)
+# For whoever triggers by the REST API: it does not look at ``format``, the form does.
+TIME = r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})?$"
+
+
+def build_cut_dag(pipeline: PipelineSpec) -> DAG:
+    """The DAG that publishes one cut a run: plan, fold, audit, publish.
+
+    A scheduled or backfill run takes what happened before the end of its data interval. Runs never
+    overlap; should they do so all the same, the lake lets one of them win.
+    """
+    with DAG(
+        dag_id=f"cut__{pipeline.name}",
+        description=f"Publish what changed in {pipeline.target_namespace}",
+        doc_md=_doc(pipeline),
+        schedule=_schedule(pipeline),
+        start_date=_start(pipeline),
+        catchup=False,
+        max_active_runs=1,
+        params=_params(pipeline),
+        tags={"tidemark", "cut", pipeline.source.format.value},
+        default_args={
+            "owner": pipeline.owner,
+            "pool": pool_of(pipeline.name),
+            "retries": RETRIES,
+            "retry_delay": RETRY_DELAY,
+        },
+    ) as dag:
+        name: dict[str, Any] = {"pipeline": pipeline.name}
+        planned = ShortCircuitOperator(task_id=PLAN, python_callable=plan, op_kwargs=name)
+        folded = FoldOperator(task_id=FOLD, pipeline=pipeline.name)
+        audited = PythonOperator(task_id=AUDIT, python_callable=audit, op_kwargs=name)
+        published = PythonOperator(
+            task_id=PUBLISH,
+            python_callable=publish,
+            op_kwargs=name,
+            outlets=[asset_of(pipeline, table) for table in pipeline.tables],
+        )
+        planned >> Label("there is something to fold") >> folded
+        folded >> audited >> Label("nothing blocks") >> published
+    return dag
+
+
+def _schedule(pipeline: PipelineSpec) -> CronDataIntervalTimetable | None:
+    # Airflow's default for a cron text has intervals of no length; a cut is capped by a real one.
+    if pipeline.schedule is None:
+        return None
+    return CronDataIntervalTimetable(pipeline.schedule, timezone="UTC")
+
+
+def _start(pipeline: PipelineSpec) -> datetime | None:
+    if pipeline.start_date is None:
+        return None
+    return datetime.combine(pipeline.start_date, time.min, UTC)
+
+
+def _params(pipeline: PipelineSpec) -> dict[str, Param]:
+    sources = [str(table.source) for table in pipeline.tables]
+    # A pipeline that follows every table of its stream has more than its file names.
+    closed = {"enum": sources} if pipeline.other_tables is OtherTables.IGNORE else {}
+    return {
+        "until": Param(
+            None,
+            type=["null", "string"],
+            format="date-time",
+            pattern=TIME,
+            title="Until",
+            description="Take only what the source committed before this time (UTC unless it says "
+            "otherwise). Empty: the end of the data interval of a scheduled or backfill run, else "
+            "as far as the gate allows.",
+        ),
+        "tables": Param(
+            [],
+            type="array",
+            items={"type": "string", **closed},
+            examples=sources,
+            uniqueItems=True,
+            title="Tables",
+            description="Fold these source tables only. Empty: all.",
+        ),
+        "reason": Param(
+            "",
+            type="string",
+            maxLength=500,
+            title="Reason",
+            description="Why this run was started by hand; kept with the cut in the ledger.",
+        ),
+    }
+
+
+def _doc(pipeline: PipelineSpec) -> str:
+    rows = [
+        f"| {_cell(str(table.source))} | {_cell(f'{pipeline.target_namespace}.{table.target}')} "
+        f"| {table.truncate} | {table.suite or 'none'} |"
+        for table in pipeline.tables
+    ]
+    followed = (
+        ["", "Every other table of the stream is followed too, without expectations."]
+        if pipeline.other_tables is OtherTables.FOLLOW
+        else []
+    )
+    return "\n".join(
+        [
+            pipeline.description,
+            "",
+            "| source | target | truncate | expectations |",
+            "| --- | --- | --- | --- |",
+            *rows,
+            *followed,
+            "",
+            f"Source: {pipeline.source.format}, gate `{pipeline.source.gate}`. "
+            f"How it stands: `tidemark status {pipeline.name}`.",
+        ]
+    )
+
+
+def _cell(text: str) -> str:
+    """``text`` as code in a Markdown table, whatever a source calls its tables."""
+    escaped = text.replace("|", "\\|").replace("`", "'")
+    return f"`{escaped}`"

@@ -1,0 +1,45 @@
+"""What becomes of a task that failed: another try, or a stop until somebody acts.
+
+The branch of the error decides, and nothing else: `TerminalError` stops, everything else is tried
+again as often as the DAG allows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
+
+from tidemark.errors import TerminalError
+from tidemark.model.result import CutResult
+
+
+@contextmanager
+def stop_on_terminal_errors() -> Iterator[None]:
+    """Fail the task for good when the block raises a `TerminalError`."""
+    try:
+        yield
+    except TerminalError as error:
+        raise AirflowFailException(str(error)) from error
+
+
+def failure_of(result: CutResult | None, submit: AirflowException) -> AirflowException:
+    """What a failed spark-submit means: told by the result that its job left, if it left one.
+
+    A job that was killed leaves none, and then another try is worth it.
+    """
+    if result is None:
+        return submit
+    if result.retryable:
+        return AirflowException(result.error)
+    return AirflowFailException(result.error)
+
+
+def read_result(file: Path) -> CutResult | None:
+    """What the job left in ``file``; None when it left nothing."""
+    try:
+        return CutResult.from_json(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None

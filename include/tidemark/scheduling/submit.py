@@ -1,0 +1,105 @@
+"""From a pipeline, the installation and an order to what spark-submit is given. Pure.
+
+Whatever stands here is seen by everybody who may list processes: no secret comes near it. The job
+reads the installation file itself, in its own process.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from tidemark.model.names import AttemptId, PipelineName
+from tidemark.spec import InstallationSpec, PipelineSpec
+from tidemark.spec.references import is_secret
+
+CUT_JOB = Path(__file__).parents[3] / "jobs" / "cut.py"
+# What a JVM has to know before it starts; every other setting is made by the job on its session.
+LAUNCH_SETTINGS = "spark.driver."
+
+
+@dataclass(frozen=True, slots=True)
+class FoldOrder:
+    """What one try of the fold is asked for; until: ISO time that caps the cut, or empty."""
+
+    attempt: AttemptId
+    until: str = ""
+    tables: tuple[str, ...] = ()
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """The arguments of SparkSubmitOperator that depend on where it runs."""
+
+    application: str
+    application_args: tuple[str, ...]
+    name: str
+    driver_class_path: str
+    conf: Mapping[str, str]
+
+
+def submission(
+    pipeline: PipelineSpec, installation: InstallationSpec, order: FoldOrder
+) -> Submission:
+    """How the fold of ``order`` is submitted."""
+    settings = {**installation.spark.conf, **pipeline.spark.conf}
+    return Submission(
+        application=str(CUT_JOB),
+        application_args=(
+            f"--pipeline={pipeline.name}",
+            f"--attempt={order.attempt}",
+            f"--until={order.until}",
+            f"--tables={','.join(order.tables)}",
+            f"--reason={order.reason}",
+            f"--result={result_file(installation.state, pipeline.name, order.attempt)}",
+        ),
+        name=f"cut {pipeline.name} {order.attempt}",
+        driver_class_path=f"{installation.spark.jars}/*",
+        conf={
+            name: value
+            for name, value in settings.items()
+            if name.startswith(LAUNCH_SETTINGS) and not is_secret(name)
+        },
+    )
+
+
+def result_file(state: Path, pipeline: PipelineName, attempt: AttemptId) -> Path:
+    """Where the job of an attempt leaves its result."""
+    return state / "results" / pipeline / f"{attempt}.json"
+
+
+def attempt_stem(run_id: str, token: str) -> str:
+    """What the attempts of a run have in common: readable, and by ``token`` (6 of a-f0-9) its own.
+
+    A run id alone would come again when Airflow's database is lost and a run is made anew.
+    >>> attempt_stem("scheduled__2026-01-01T00:10:00+00:00", "3f9a1c")
+    'scheduled_20260101t001000_3f9a1c'
+    """
+    slug = re.sub(r"[^a-z0-9]+", "_", re.sub(r"[-:]", "", run_id).lower()).strip("_")
+    return f"{slug[:25].rstrip('_')}_{token}"
+
+
+def attempt_of(stem: str, try_number: int) -> AttemptId:
+    """The attempt of one try of the fold; clearing the task counts the tries on.
+
+    >>> attempt_of("scheduled_20260101t001000_3f9a1c", 2)
+    'scheduled_20260101t001000_3f9a1c_2'
+    """
+    return AttemptId(f"{stem}_{try_number}")
+
+
+def cap_of(asked: str | None, run_type: str, interval_end: datetime | None) -> datetime | None:
+    """The time that caps the cut of a run: what was asked for, else the end of its interval.
+
+    A run that a person starts has no interval of its own: without a wish it goes as far as it can.
+    """
+    if asked:
+        time = datetime.fromisoformat(asked)
+        return time if time.tzinfo else time.replace(tzinfo=UTC)
+    if run_type in {"scheduled", "backfill"}:
+        return interval_end
+    return None

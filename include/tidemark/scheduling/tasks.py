@@ -1,0 +1,145 @@
+"""What the tasks of a cut do in Python, without a JVM.
+
+This module is read whenever DAGs are parsed, so what is heavy is imported inside the functions.
+What a task leaves for the next by XCom are ids and counts.
+"""
+
+from __future__ import annotations
+
+import secrets
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
+
+from tidemark.errors import SupersededError
+from tidemark.log import get_logger
+from tidemark.model.names import AttemptId, PipelineName
+from tidemark.model.result import CutStatus
+from tidemark.model.verdict import Outcome
+from tidemark.scheduling.assets import asset_of, event_extra
+from tidemark.scheduling.retries import stop_on_terminal_errors
+from tidemark.scheduling.submit import attempt_stem, cap_of
+from tidemark.spec import load_installation, pipeline_named
+
+if TYPE_CHECKING:
+    from airflow.sdk.types import (
+        DagRunProtocol,
+        OutletEventAccessorsProtocol,
+        RuntimeTaskInstanceProtocol,
+    )
+
+log = get_logger()
+
+PLAN, FOLD, AUDIT, PUBLISH = "plan", "fold", "audit", "publish"
+
+
+class Planned(TypedDict):
+    """What plan leaves under the key ``plan``; until: ISO time or empty."""
+
+    sentence: str
+    unread: int
+    stem: str
+    until: str
+    tables: list[str]
+    reason: str
+
+
+class Folded(TypedDict):
+    """What fold returns; cut and status as in the result of its job."""
+
+    attempt: str
+    status: str
+    cut: int
+    tables: int
+    hold: str
+
+
+def plan(
+    pipeline: PipelineName,
+    ti: RuntimeTaskInstanceProtocol,
+    dag_run: DagRunProtocol,
+    params: dict[str, Any],
+) -> bool:
+    """Whether there is anything to fold; if not, the tasks after this one are skipped."""
+    from tidemark.runs.plan import plan_cut
+    from tidemark.runs.world import open_world
+
+    until = cap_of(params["until"], dag_run.run_type, dag_run.data_interval_end)
+    with stop_on_terminal_errors():
+        found = plan_cut(pipeline_named(pipeline), open_world(load_installation()), until)
+    planned = Planned(
+        sentence=found.sentence,
+        unread=found.unread_records,
+        stem=attempt_stem(dag_run.run_id, secrets.token_hex(3)),
+        until=until.isoformat() if until else "",
+        tables=params["tables"],
+        reason=params["reason"],
+    )
+    ti.xcom_push(PLAN, planned)
+    log.info("cut_planned", pipeline=pipeline, has_work=found.has_work, **planned)
+    return found.has_work
+
+
+def audit(pipeline: PipelineName, ti: RuntimeTaskInstanceProtocol) -> dict[str, int]:
+    """Tables by outcome of the audit that ran in fold; red when one blocks."""
+    from tidemark.quality.report import data_docs_folder
+    from tidemark.runs.publish import read_verdicts
+    from tidemark.runs.world import open_world
+
+    folded: Folded = ti.xcom_pull(task_ids=FOLD)
+    if folded["status"] == CutStatus.IDLE:
+        raise AirflowSkipException(f"there is no new cut to publish: {folded['hold']}")
+    with stop_on_terminal_errors():
+        installation, spec = load_installation(), pipeline_named(pipeline)
+        verdicts = read_verdicts(spec, open_world(installation), AttemptId(folded["attempt"]))
+    for verdict in verdicts:
+        log.info("verdict", table=verdict.table, outcome=verdict.outcome, suite=verdict.suite)
+        for check in verdict.failures:
+            log.warning(
+                "expectation_failed",
+                table=verdict.table,
+                check=check.name,
+                severity=check.severity,
+                observed=check.observed,
+            )
+    docs = data_docs_folder(installation, spec.name) / "index.html"
+    log.info("data_docs", file=str(docs))
+    blocking = [verdict.table for verdict in verdicts if verdict.outcome is Outcome.BLOCK]
+    if blocking:
+        raise AirflowFailException(_blocked(folded, blocking, str(docs)))
+    outcomes = [verdict.outcome for verdict in verdicts]
+    return {outcome.value: outcomes.count(outcome) for outcome in Outcome}
+
+
+def publish(
+    pipeline: PipelineName,
+    ti: RuntimeTaskInstanceProtocol,
+    outlet_events: OutletEventAccessorsProtocol,
+) -> dict[str, int]:
+    """Publish the attempt that fold staged last and audit let pass; safe to repeat.
+
+    An attempt that another one overtook changes nothing and ends as skipped.
+    """
+    from tidemark.runs.publish import publish_cut
+    from tidemark.runs.world import open_world
+
+    folded: Folded = ti.xcom_pull(task_ids=FOLD)
+    with stop_on_terminal_errors():
+        spec = pipeline_named(pipeline)
+        world = open_world(load_installation())
+        try:
+            result = publish_cut(spec, world, AttemptId(folded["attempt"]))
+        except SupersededError as error:
+            raise AirflowSkipException(f"superseded: {error}") from error
+    for table in spec.tables:
+        outlet_events[asset_of(spec, table)].extra = dict(event_extra(result, table))
+    return {"cut": result.cut, "tables": len(result.tables)}
+
+
+def _blocked(folded: Folded, tables: list[str], docs: str) -> str:
+    return (
+        f"the audit of cut {folded['cut']} blocks: {', '.join(tables)}\n"
+        "  state: main of every table is as it was; the staged branches are kept\n"
+        f"  next:  look at the failed expectations above and at {docs}; mend the data or the "
+        "suite, then clear fold"
+    )

@@ -1,0 +1,130 @@
+"""From a pipeline file to the graph, form, schedule and words of its DAG."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from airflow.sdk import DAG, Asset, CronDataIntervalTimetable
+from airflow.sdk.exceptions import ParamValidationError
+
+from tidemark.scheduling import build_cut_dag
+from tidemark.scheduling.submit import CUT_JOB
+from tidemark.spec import PipelineSpec
+
+SHOP: dict[str, Any] = {
+    "name": "shop",
+    "description": "What the web shop sold.",
+    "owner": "sales-data",
+    "schedule": "*/10 * * * *",
+    "start-date": "2026-01-01",
+    "source": {
+        "format": "ticdc-canal-json",
+        "gate": "watermark",
+        "topics": {"data": ["shop"]},
+    },
+    "target-namespace": "web",
+    "tables": [
+        {"source": "shop.orders", "expectations": "orders"},
+        {"source": "shop.odd|`name`", "target": "odd names", "expectations": "none"},
+    ],
+}
+
+
+def dag_of(**fields: Any) -> DAG:
+    return build_cut_dag(PipelineSpec.model_validate({**SHOP, **fields}))
+
+
+def test_tasks_follow_each_other() -> None:
+    dag = dag_of()
+    assert dag.dag_id == "cut__shop"
+    assert {task.task_id: task.downstream_task_ids for task in dag.tasks} == {
+        "plan": {"fold"},
+        "fold": {"audit"},
+        "audit": {"publish"},
+        "publish": set(),
+    }
+    assert {task.owner for task in dag.tasks} == {"sales-data"}
+
+
+def test_schedule_has_intervals_that_can_cap_a_cut() -> None:
+    dag = dag_of()
+    assert isinstance(dag.schedule, CronDataIntervalTimetable)
+    assert dag.start_date == datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def test_pipeline_without_schedule_runs_by_hand_alone() -> None:
+    dag = dag_of(schedule=None, **{"start-date": None})
+    assert dag.schedule is None
+    assert dag.start_date is None
+
+
+def test_every_target_is_an_outlet_of_publish() -> None:
+    dag = dag_of()
+    outlets = dag.get_task("publish").outlets
+    assert [(each.name, each.uri) for each in outlets if isinstance(each, Asset)] == [
+        ("web.orders", "iceberg://web/orders"),
+        ("web.odd names", "iceberg://web/odd%20names"),
+    ]
+    assert all(not task.outlets for task in dag.tasks if task.task_id != "publish")
+
+
+def test_words_of_the_file_are_shown() -> None:
+    doc = dag_of().doc_md
+    assert doc is not None
+    assert doc.startswith("What the web shop sold.\n")
+    assert "| `shop.orders` | `web.orders` | apply | orders |" in doc
+    assert r"| `shop.odd\|'name'` | `web.odd names` | apply | none |" in doc
+    assert "followed" not in doc
+
+
+def test_other_tables_that_are_followed_are_mentioned() -> None:
+    assert "Every other table" in (dag_of(**{"other-tables": "follow"}).doc_md or "")
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        {"until": None},
+        {"until": "2026-11-21T13:00:00+00:00"},
+        {"until": "2026-11-21T13:00:00.000Z"},
+        {"tables": ["shop.orders"]},
+        {"reason": "the suite was mended"},
+    ],
+    ids=str,
+)
+def test_form_accepts(answers: dict[str, Any]) -> None:
+    dag = dag_of()
+    dag.params.update(answers)
+    dag.params.validate()
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        {"until": "yesterday"},
+        {"until": 5},
+        {"tables": ["shop.customers"]},
+        {"tables": ["shop.orders", "shop.orders"]},
+        {"reason": None},
+        {"reason": "x" * 501},
+    ],
+    ids=lambda answers: str(answers)[:40],
+)
+def test_form_refuses(answers: dict[str, Any]) -> None:
+    dag = dag_of()
+    with pytest.raises(ParamValidationError):
+        dag.params.update(answers)
+
+
+def test_form_of_a_pipeline_that_follows_takes_any_table() -> None:
+    dag = dag_of(**{"other-tables": "follow"})
+    dag.params.update({"tables": ["shop.customers"]})
+    dag.params.validate()
+
+
+def test_job_that_is_submitted_is_there() -> None:
+    assert Path(__file__).parents[2] / "jobs" / "cut.py" == CUT_JOB
+    assert CUT_JOB.is_file()

@@ -1,0 +1,76 @@
+"""What every DAG of the project has to keep, whoever adds one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from airflow.dag_processing.dagbag import DagBag
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+from airflow.sdk import DAG
+from airflow.sdk.bases.operator import BaseOperator
+
+from tidemark.spec import load_pipelines
+
+DAGS = Path(__file__).parents[2] / "dags"
+BAG = DagBag(str(DAGS), collect_dags=True)
+ALL = sorted(BAG.dags.values(), key=lambda dag: dag.dag_id)
+TASKS = [task for dag in ALL for task in dag.tasks]
+
+each_dag = pytest.mark.parametrize("dag", ALL, ids=lambda dag: dag.dag_id)
+each_task = pytest.mark.parametrize("task", TASKS, ids=lambda task: f"{task.dag_id}.{task.task_id}")
+
+
+def test_every_file_is_read_without_errors() -> None:
+    assert BAG.import_errors == {}
+
+
+def test_every_pipeline_has_its_dag() -> None:
+    assert {f"cut__{pipeline.name}" for pipeline in load_pipelines()} == set(BAG.dags)
+
+
+@each_dag
+def test_runs_never_overlap(dag: DAG) -> None:
+    assert dag.max_active_runs == 1, (
+        f"{dag.dag_id}: max_active_runs={dag.max_active_runs}, so two runs may stage one cut; "
+        "build it with tidemark.scheduling.build_cut_dag, which sets 1"
+    )
+
+
+@each_dag
+def test_nothing_is_caught_up_unasked(dag: DAG) -> None:
+    assert not dag.catchup, f"{dag.dag_id}: missed intervals are backfilled by a person, not alone"
+
+
+@each_dag
+def test_it_says_what_it_is_for(dag: DAG) -> None:
+    assert dag.doc_md
+    assert dag.description
+    assert {"tidemark", "cut"} <= set(dag.tags)
+
+
+@each_dag
+def test_its_form_accepts_its_own_defaults(dag: DAG) -> None:
+    assert dag.params.validate() == {"until": None, "tables": [], "reason": ""}
+    for name in dag.params:
+        param = dag.params.get_param(name)
+        assert param.description, f"{dag.dag_id}: parameter {name} explains nothing in the form"
+        assert param.schema.get("type"), f"{dag.dag_id}: parameter {name} takes anything"
+
+
+@each_task
+def test_it_waits_in_the_pool_of_its_pipeline(task: BaseOperator) -> None:
+    assert task.pool == f"pipeline__{task.dag_id.partition('__')[2]}"
+    assert task.pool_slots == 1
+
+
+@each_task
+def test_it_is_owned_and_tried_again(task: BaseOperator) -> None:
+    assert task.owner not in {"", "airflow"}, f"{task.task_id}: nobody is asked when it stops"
+    assert task.retries
+    assert task.retry_delay.total_seconds() >= 30
+
+
+@each_task
+def test_only_a_fold_starts_a_jvm(task: BaseOperator) -> None:
+    assert isinstance(task, SparkSubmitOperator) == (task.task_id == "fold")

@@ -1,0 +1,55 @@
+"""The branch of an error decides whether a task is tried again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
+
+from tidemark.errors import (
+    BrokerUnreachableError,
+    RetryableError,
+    SupersededError,
+    TerminalError,
+    TidemarkError,
+    TopicMissingError,
+)
+from tidemark.model.names import AttemptId
+from tidemark.model.result import CutResult
+from tidemark.scheduling.retries import failure_of, read_result, stop_on_terminal_errors
+
+SUBMIT = AirflowException("spark-submit ended with 1")
+WORDS = {"state": "as it was", "next_step": "look"}
+
+
+@pytest.mark.parametrize(
+    ("error", "is_final"),
+    [(TopicMissingError, True), (BrokerUnreachableError, False), (SupersededError, False)],
+)
+def test_result_of_the_job_decides(error: type[TidemarkError], is_final: bool) -> None:
+    result = CutResult.failed(AttemptId("a"), error("it is so", **WORDS))
+    failure = failure_of(result, SUBMIT)
+    assert isinstance(failure, AirflowFailException) == is_final
+    assert str(failure) == f"{error.__name__}: it is so\n  state: as it was\n  next:  look"
+
+
+def test_job_that_left_nothing_is_tried_again(tmp_path: Path) -> None:
+    assert failure_of(read_result(tmp_path / "none.json"), SUBMIT) is SUBMIT
+
+
+def test_result_is_read_as_it_was_left(tmp_path: Path) -> None:
+    result = CutResult.failed(AttemptId("a"), TopicMissingError("gone", **WORDS))
+    file = tmp_path / "a.json"
+    file.write_text(result.to_json())
+    assert read_result(file) == result
+
+
+def test_terminal_error_stops_a_task() -> None:
+    with pytest.raises(AirflowFailException, match="state: as it was"), stop_on_terminal_errors():
+        raise TerminalError("no", **WORDS)
+
+
+def test_retryable_error_is_left_to_the_retries() -> None:
+    with pytest.raises(RetryableError), stop_on_terminal_errors():
+        raise RetryableError("not now", **WORDS)

@@ -1,0 +1,138 @@
+"""What spark-submit is given: as the order says, and never a secret."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tidemark.model.names import AttemptId
+from tidemark.scheduling.submit import (
+    FoldOrder,
+    Submission,
+    attempt_of,
+    attempt_stem,
+    cap_of,
+    submission,
+)
+from tidemark.spec import InstallationSpec, PipelineSpec
+
+PIPELINE = PipelineSpec.model_validate(
+    {
+        "name": "shop",
+        "description": "d",
+        "owner": "o",
+        "schedule": None,
+        "source": {"format": "ticdc-canal-json", "gate": "watermark", "topics": {"data": ["s"]}},
+        "other-tables": "follow",
+        "spark": {"conf": {"spark.driver.memory": "3g", "spark.executor.cores": 2}},
+    }
+)
+SECRETS = {
+    "catalog": "catalog-secret",
+    "kafka": "kafka-secret",
+    "store": "store-secret",
+    "keystore": "keystore-secret",
+}
+INSTALLATION = InstallationSpec.model_validate(
+    {
+        "kafka": {
+            "bootstrap-servers": "k:9092",
+            "properties": {"sasl.password": SECRETS["kafka"]},
+        },
+        "catalog": {
+            "name": "lake",
+            "uri": "postgresql://db:5432/lake",
+            "user": "lake",
+            "password": SECRETS["catalog"],
+            "warehouse": "s3://lake/warehouse",
+        },
+        "spark": {
+            "jars": "/opt/jars",
+            "conf": {
+                "spark.driver.memory": "1g",
+                "spark.driver.extraJavaOptions": "-Xss4m",
+                "spark.driver.keystore.password": SECRETS["keystore"],
+                "spark.hadoop.fs.s3a.access.key": SECRETS["store"],
+            },
+        },
+        "state": "/var/tidemark",
+    }
+)
+ORDER = FoldOrder(
+    AttemptId("run_3f9a1c_1"), "2026-01-01T00:10:00+00:00", ("s.a", "s.b"), "--why 'not' $HOME"
+)
+
+
+def submit(order: FoldOrder = ORDER) -> Submission:
+    return submission(PIPELINE, INSTALLATION, order)
+
+
+def test_order_reaches_the_job_word_for_word() -> None:
+    assert submit().application_args == (
+        "--pipeline=shop",
+        "--attempt=run_3f9a1c_1",
+        "--until=2026-01-01T00:10:00+00:00",
+        "--tables=s.a,s.b",
+        "--reason=--why 'not' $HOME",
+        "--result=/var/tidemark/results/shop/run_3f9a1c_1.json",
+    )
+
+
+def test_jars_are_on_the_class_path_of_the_driver() -> None:
+    assert submit().driver_class_path == "/opt/jars/*"
+
+
+def test_settings_that_a_jvm_needs_to_start_are_given_and_no_others() -> None:
+    assert submit().conf == {"spark.driver.memory": "3g", "spark.driver.extraJavaOptions": "-Xss4m"}
+
+
+@pytest.mark.parametrize("secret", SECRETS.values(), ids=SECRETS)
+def test_no_secret_is_given(secret: str) -> None:
+    assert secret not in repr(submit())
+
+
+def test_same_order_same_arguments() -> None:
+    assert submit() == submit()
+
+
+@pytest.mark.parametrize(
+    ("run_id", "stem"),
+    [
+        ("scheduled__2026-01-01T00:10:00+00:00", "scheduled_20260101t001000_3f9a1c"),
+        ("manual__2026-11-21T14:03:05.123456+00:00_x", "manual_20261121t140305_12_3f9a1c"),
+        ("Zürich / Nachtlauf!", "z_rich_nachtlauf_3f9a1c"),
+        ("…", "_3f9a1c"),
+    ],
+)
+def test_attempt_is_named_after_its_run(run_id: str, stem: str) -> None:
+    assert attempt_stem(run_id, "3f9a1c") == stem
+    assert len(attempt_of(stem, 999)) <= 40
+
+
+END = datetime(2026, 1, 2, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("asked", "run_type", "cap"),
+    [
+        pytest.param(None, "scheduled", END, id="schedule: its interval"),
+        pytest.param(None, "backfill", END, id="backfill: its interval"),
+        pytest.param(None, "manual", None, id="by hand: as far as it can"),
+        pytest.param(None, "asset_triggered", None, id="by an asset: as far as it can"),
+        pytest.param("2026-01-01T12:00:00Z", "backfill", END.replace(day=1, hour=12), id="asked"),
+        pytest.param("2026-01-01T12:00:00Z", "manual", END.replace(day=1, hour=12), id="by form"),
+        pytest.param("2026-01-01T12:00", "manual", END.replace(day=1, hour=12), id="without zone"),
+    ],
+)
+def test_cap(asked: str | None, run_type: str, cap: Any) -> None:
+    assert cap_of(asked, run_type, END) == cap
+
+
+def test_results_are_kept_apart() -> None:
+    first = submit().application_args[-1]
+    again = submit(FoldOrder(AttemptId("run_3f9a1c_2"))).application_args[-1]
+    assert Path(first).parent == Path(again).parent
+    assert first != again
