@@ -16,8 +16,9 @@ from tidemark.model.position import OFFSET_DIGITS, commit_bound
 
 
 class Zone(StrEnum):
-    """``settled``: in an earlier cut. ``late``: sent again, below what is published. ``cut``: to
-    be published now. ``held``: above the cut, stays in the changelog for a later one.
+    """Settled in an earlier cut; late, as it was sent again; to be published now; or held.
+
+    What is held is above the cut and stays in the changelog for a later one.
     """
 
     SETTLED = "settled"
@@ -27,7 +28,6 @@ class Zone(StrEnum):
 
 
 CHANGES = (Kind.ROW.value, Kind.TRUNCATE.value, Kind.DDL.value)
-ORDER_END = "G"  # sorts above every hexadecimal digit
 
 
 def place() -> Column:
@@ -85,8 +85,8 @@ def _with_offsets(events: DataFrame, old: Frontier, new: Frontier) -> DataFrame:
         }
         for place in sorted(_places(old.offsets) | _places(new.offsets))
     ]
-    shape = "ARRAY<STRUCT<topic STRING, partition INT, _old_next LONG, _new_next LONG, _reached STRING>>"
-    listed = F.inline(F.from_json(F.lit(json.dumps(rows)), shape))
+    fields = "topic STRING, partition INT, _old_next LONG, _new_next LONG, _reached STRING"
+    listed = F.inline(F.from_json(F.lit(json.dumps(rows)), f"ARRAY<STRUCT<{fields}>>"))
     bounds = events.sparkSession.range(1).select(listed)
     return (
         events.join(F.broadcast(bounds), on=["topic", "partition"], how="left")

@@ -40,7 +40,7 @@ def decimal_from_text(raw: Column, column: SourceColumn) -> Column:
 
 
 def decimal_from_base64(raw: Column, column: SourceColumn) -> Column:
-    """The two's complement, big-endian, unscaled number in ``raw``, placed by the column's scale."""
+    """The two's complement, big-endian, unscaled number of ``raw``, at its scale."""
     digits = F.hex(F.try_to_binary(raw, F.lit("base64")))
     if column.iceberg == "string":
         return _wide(digits, column.digits)

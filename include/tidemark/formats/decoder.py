@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 from pyspark.sql import Column, DataFrame
@@ -21,69 +24,35 @@ from tidemark.model.cut import GateMode
 from tidemark.spec import SourceFormat, SourceSpec
 
 
-class Decoder(Protocol):
-    """Bytes to events, events to changes of keys, changes to row images."""
+class Changes(Protocol):
+    """In: rows of one table. Out: the same, ``row_key`` and ``part``; one row per touched key."""
 
-    def envelope(self, records: DataFrame, roles: TopicRoles) -> DataFrame:
-        """In: RECORD_COLUMNS. Out: the same and ENVELOPE_COLUMNS, one row per record."""
-        ...
-
-    def changes(
+    def __call__(
         self, events: DataFrame, schema: TableSchema, *, key_from_images: bool
     ) -> DataFrame:
-        """In: rows of one table. Out: the same, ``row_key`` and ``part``; one row per key."""
-        ...
-
-    def image(self, schema: TableSchema) -> Column:
-        """A struct with the text of every column of the row that an upsert leaves."""
-        ...
-
-    def record_schema(self, key: bytes | None, value: bytes) -> RecordSchema:
-        """What one record of kind ``row`` says about its table's columns."""
+        """Events to the keys that they touch."""
         ...
 
 
-class DebeziumDecoder:
-    """Debezium's JSON, with or without schema wrapper."""
+@dataclass(frozen=True, slots=True)
+class Decoder:
+    """Bytes to events, events to changes of keys, changes to row images.
 
-    def envelope(self, records: DataFrame, roles: TopicRoles) -> DataFrame:
-        return debezium_envelope(records, roles)
+    envelope: in RECORD_COLUMNS, out the same and ENVELOPE_COLUMNS, one row per record.
+    image: a struct with the text of every column of the row that an upsert leaves.
+    record_schema: key and value of one row event -> what it says about its table's columns.
+    """
 
-    def changes(
-        self, events: DataFrame, schema: TableSchema, *, key_from_images: bool
-    ) -> DataFrame:
-        return debezium_changes(events, schema, key_from_images=key_from_images)
-
-    def image(self, schema: TableSchema) -> Column:
-        return debezium_image(schema)
-
-    def record_schema(self, key: bytes | None, value: bytes) -> RecordSchema:
-        return debezium_record_schema(key, value)
-
-
-class CanalDecoder:
-    """TiCDC's Canal-JSON; ``by_commit`` when it has the TiDB extension."""
-
-    def __init__(self, *, by_commit: bool) -> None:
-        self.by_commit = by_commit
-
-    def envelope(self, records: DataFrame, roles: TopicRoles) -> DataFrame:
-        return canal_envelope(records, by_commit=self.by_commit)
-
-    def changes(
-        self, events: DataFrame, schema: TableSchema, *, key_from_images: bool
-    ) -> DataFrame:
-        return canal_changes(events, schema)
-
-    def image(self, schema: TableSchema) -> Column:
-        return canal_image(schema)
-
-    def record_schema(self, key: bytes | None, value: bytes) -> RecordSchema:
-        return canal_record_schema(value)
+    envelope: Callable[[DataFrame, TopicRoles], DataFrame]
+    changes: Changes
+    image: Callable[[TableSchema], Column]
+    record_schema: Callable[[bytes | None, bytes], RecordSchema]
 
 
 def decoder_of(source: SourceSpec) -> Decoder:
     """The decoder of ``source``."""
     if source.format is SourceFormat.DEBEZIUM_MYSQL:
-        return DebeziumDecoder()
-    return CanalDecoder(by_commit=source.gate is GateMode.WATERMARK)
+        return Decoder(debezium_envelope, debezium_changes, debezium_image, debezium_record_schema)
+    by_commit = source.gate is GateMode.WATERMARK
+    envelope = partial(canal_envelope, by_commit=by_commit)
+    return Decoder(envelope, canal_changes, canal_image, canal_record_schema)

@@ -40,7 +40,7 @@ def _key_names(key: bytes | None) -> tuple[str, ...]:
     return tuple(payload if is_wrapped and payload is not None else content)
 
 
-def canal_record_schema(value: bytes) -> RecordSchema:
+def canal_record_schema(_key: bytes | None, value: bytes) -> RecordSchema:
     """From a Canal-JSON record: ``mysqlType`` in the order of the row's columns, ``pkNames``."""
     content = json.loads(value)
     types: Mapping[str, str] = content.get("mysqlType") or {}

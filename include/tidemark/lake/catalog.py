@@ -1,4 +1,4 @@
-"""One catalog block, rendered for pyiceberg (no JVM) and for Spark; and where a pipeline's tables are."""
+"""One catalog block, rendered for pyiceberg (no JVM) and for Spark; a pipeline's own tables."""
 
 from __future__ import annotations
 

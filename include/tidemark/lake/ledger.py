@@ -99,6 +99,13 @@ def newest_entry(catalog: SqlCatalog, tables: SystemTables) -> Snapshot | None:
     return next(entries, None)
 
 
+def newest_result(catalog: SqlCatalog, tables: SystemTables) -> CutResult | None:
+    """The result of the newest published cut; None when nothing is published."""
+    newest = newest_entry(catalog, tables)
+    text = summary_value(newest, RESULT) if newest else None
+    return CutResult.from_json(text) if text else None
+
+
 def stage_entry(
     catalog: SqlCatalog,
     tables: SystemTables,

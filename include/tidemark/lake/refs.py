@@ -92,8 +92,7 @@ def summary_value(snapshot: Snapshot, key: str) -> str | None:
 
 def create_branch(table: Table, branch: str) -> None:
     """A branch at the head of ``main``, which must have a snapshot."""
-    head = main_head(table)
-    assert head is not None, f"{table.name()} has no snapshot to branch from"
+    head = table.refs()[MAIN_BRANCH].snapshot_id
     with catalog_errors(f"the making of branch {branch}"):
         table.manage_snapshots().create_branch(head, branch).commit()
 
@@ -157,7 +156,12 @@ def _refuse_stale(table: Table, move: Move) -> None:
 def _stage(catalog: SqlCatalog, table: Table, move: Move) -> StagedTable:
     updates: list[TableUpdate] = [
         SetSnapshotRefUpdate(
-            ref_name=MAIN_BRANCH, type=SnapshotRefType.BRANCH, snapshot_id=move.snapshot
+            ref_name=MAIN_BRANCH,
+            type=SnapshotRefType.BRANCH,
+            snapshot_id=move.snapshot,
+            max_ref_age_ms=None,
+            max_snapshot_age_ms=None,
+            min_snapshots_to_keep=None,
         )
     ]
     updates += [

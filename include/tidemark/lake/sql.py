@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tidemark.model.columns import SourceColumn, TableSchema
+from tidemark.model.columns import (
+    COMMIT_TIME,
+    POSITION,
+    STAGED_KEY_HASH,
+    STAGED_OP,
+    SourceColumn,
+    TableSchema,
+)
 from tidemark.model.event import Op
 from tidemark.model.names import ColumnName
 
-POSITION = "_tidemark_position"
-COMMIT_TIME = "_tidemark_commit_time"
-STAGED_OP = "_tidemark_op"
-STAGED_KEY_HASH = "_tidemark_key_hash"
 SYSTEM_COLUMNS: Mapping[str, str] = {POSITION: "string", COMMIT_TIME: "timestamp"}
 
 TARGET_PROPERTIES: Mapping[str, str] = {
@@ -44,10 +47,10 @@ def quote(*parts: str) -> str:
 
 
 def literal(value: str) -> str:
-    """A string literal.
+    r"""A string literal.
 
     >>> literal("it's")
-    "'it\\\\'s'"
+    "'it\\'s'"
     """
     escaped = value.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"
@@ -123,8 +126,3 @@ def merge_staged(
         f"WHEN MATCHED AND {newer} THEN UPDATE SET {updates} "
         f"WHEN NOT MATCHED AND NOT ({is_delete}) THEN INSERT ({names}) VALUES ({values})"
     )
-
-
-def explain(statement: str) -> str:
-    """EXPLAIN of ``statement``."""
-    return f"EXPLAIN {statement}"

@@ -17,8 +17,13 @@ from pyspark.sql import functions as F
 from tidemark.errors import StorageError
 from tidemark.lake.catalog import TableId
 from tidemark.lake.refs import ATTEMPT_REF
-from tidemark.lake.sql import COMMIT_TIME, POSITION, STAGED_KEY_HASH, STAGED_OP
-from tidemark.model.columns import TableSchema
+from tidemark.model.columns import (
+    COMMIT_TIME,
+    POSITION,
+    STAGED_KEY_HASH,
+    STAGED_OP,
+    TableSchema,
+)
 from tidemark.model.event import Op
 from tidemark.model.names import PipelineName
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from tidemark.errors import AccountingError
@@ -24,7 +24,7 @@ from tidemark.lake.refs import (
 )
 from tidemark.lake.staged import StagedRows
 from tidemark.log import get_logger
-from tidemark.model.columns import TableSchema
+from tidemark.model.columns import STAGED_OP, TableSchema
 from tidemark.model.cut import Cut
 from tidemark.model.event import Op
 from tidemark.model.names import AttemptId, PipelineName
@@ -79,57 +79,82 @@ def mark_session(
         session.conf.set(f"spark.sql.iceberg.snapshot-property.tidemark.{name}", value)
 
 
-def stage_table(
-    session: SparkSession,
-    catalog: SqlCatalog,
-    target: TableId,
-    cut: int,
-    branch: str,
-    schema: TableSchema,
-    rows: StagedRows,
-    truncated_at: Position | None,
-) -> tuple[Move, Effect]:
-    """Truncate and merge on ``branch`` of ``target``; ``main`` is not touched.
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """Where one table is staged: session, catalog, target, and the branch of the attempt.
 
-    cut: number of the cut; what attempts at earlier ones left is removed. truncated_at: position of a truncate of this cut. Returns the move that publishes the tagged
+    cut: number of the cut; what attempts at earlier ones left on the target is removed.
+    """
+
+    session: SparkSession
+    catalog: SqlCatalog
+    target: TableId
+    branch: str
+    cut: int
+
+    @property
+    def table(self) -> tuple[str, ...]:
+        """Parts of the target's name in Spark."""
+        return (self.catalog.name, *self.target.parts)
+
+    @property
+    def branch_table(self) -> tuple[str, ...]:
+        """Parts of the branch's name in Spark: writes name it, so none can fall on main."""
+        return (*self.table, f"branch_{self.branch}")
+
+
+def stage_table(
+    bench: Bench, schema: TableSchema, rows: StagedRows, truncated_at: Position | None
+) -> tuple[Move, Effect]:
+    """Truncate and merge on the branch; ``main`` is not touched.
+
+    truncated_at: position of a truncate of this cut. Returns the move that publishes the tagged
     result, and the rows it changed as the snapshots' own summaries count them.
     """
-    table_name = (catalog.name, *target.parts)
-    branch_name = (*table_name, f"branch_{branch}")
-    table = catalog.load_table(target.parts)
+    table = bench.catalog.load_table(bench.target.parts)
     base = main_head(table)
-    drop_dead_refs(table, cut)
-    session.sql(sql.create_branch(table_name, branch))
+    drop_dead_refs(table, bench.cut)
+    bench.session.sql(sql.create_branch(bench.table, bench.branch))
     truncated = 0
     if truncated_at is not None and base is not None:
-        truncated = _truncate(session, branch_name, truncated_at)
+        truncated = _truncate(bench, truncated_at)
     if base is None:
-        _append(session.read.parquet(rows.folder), branch_name, schema)
+        _append(bench, schema, rows)
     elif rows.rows > 0:
-        merge = sql.merge_staged(branch_name, rows.folder, schema.key, schema.names)
-        session.sql(merge)
-    with catalog_errors(f"the staging of {target}"):
+        merge = sql.merge_staged(bench.branch_table, rows.folder, schema.key, schema.names)
+        bench.session.sql(merge)
+    with catalog_errors(f"the staging of {bench.target}"):
         table = table.refresh()
-    snapshot_id = table.refs()[branch].snapshot_id
+    snapshot_id = table.refs()[bench.branch].snapshot_id
     effect = _effect(table, snapshot_id, base) + Effect(truncated=truncated)
-    tag = f"{branch}_audited"
+    tag = f"{bench.branch}_audited"
     create_tag(table, snapshot_id, tag)
-    log.info("table_staged", table=str(target), snapshot_id=snapshot_id, effect=str(effect))
-    return Move(target, base, snapshot_id, (branch, tag)), effect
+    log.info(
+        "table_staged",
+        table=str(bench.target),
+        snapshot_id=snapshot_id,
+        inserted=effect.inserted,
+        updated=effect.updated,
+        deleted=effect.deleted,
+        truncated=effect.truncated,
+    )
+    return Move(bench.target, base, snapshot_id, (bench.branch, tag)), effect
 
 
-def _truncate(session: SparkSession, branch: tuple[str, ...], truncated_at: Position) -> int:
+def _truncate(bench: Bench, truncated_at: Position) -> int:
     """Delete what the truncate ended, and count it: whole files may go, so no metric tells."""
-    rows = session.table(sql.quote(*branch))
-    before = rows.count()
-    session.sql(sql.delete_below(branch, truncated_at))
-    return before - session.table(sql.quote(*branch)).count()
+    name = sql.quote(*bench.branch_table)
+    before = bench.session.table(name).count()
+    bench.session.sql(sql.delete_below(bench.branch_table, truncated_at))
+    return before - bench.session.table(name).count()
 
 
-def _append(staged: DataFrame, branch: tuple[str, ...], schema: TableSchema) -> None:
+def _append(bench: Bench, schema: TableSchema, rows: StagedRows) -> None:
     """The first rows of an empty table need no merge: deletes have nothing to delete."""
-    upserts = staged.where(F.col(sql.STAGED_OP) == Op.UPSERT)
-    upserts.select(*schema.names, *sql.SYSTEM_COLUMNS).writeTo(sql.quote(*branch)).append()
+    staged = bench.session.read.parquet(rows.folder)
+    upserts = staged.where(F.col(STAGED_OP) == Op.UPSERT.value)
+    columns = upserts.select(*(F.col(sql.quote(n)) for n in (*schema.names, *sql.SYSTEM_COLUMNS)))
+    columns.writeTo(sql.quote(*bench.branch_table)).append()
 
 
 def _effect(table: Table, snapshot_id: int, base: int | None) -> Effect:

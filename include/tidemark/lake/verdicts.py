@@ -85,7 +85,7 @@ def read_verdicts(
             table = catalog.load_table(tables.verdicts.parts)
         except NoSuchTableError:
             return ()
-        rows = table.scan(row_filter=EqualTo("attempt", attempt)).to_arrow().to_pylist()
+        rows = table.scan(row_filter=EqualTo(term="attempt", value=attempt)).to_arrow().to_pylist()
     checks: dict[tuple[str, int, str], list[CheckResult]] = {}
     for row in rows:
         check = CheckResult(

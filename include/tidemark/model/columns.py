@@ -7,7 +7,12 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
-from tidemark.model.names import ColumnName
+from tidemark.model.names import SYSTEM_PREFIX, ColumnName
+
+POSITION = f"{SYSTEM_PREFIX}position"
+COMMIT_TIME = f"{SYSTEM_PREFIX}commit_time"
+STAGED_OP = f"{SYSTEM_PREFIX}op"
+STAGED_KEY_HASH = f"{SYSTEM_PREFIX}key_hash"
 
 
 class Wire(StrEnum):
@@ -56,6 +61,11 @@ class SourceColumn:
     source_type: str
     digits: int = 0
     zone: str = ""
+
+    @property
+    def is_sized(self) -> bool:
+        """Whether the source type says its length, precision or labels."""
+        return "(" in self.source_type
 
     def to_json(self) -> dict[str, Any]:
         """As kept in the target's properties."""

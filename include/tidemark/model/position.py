@@ -55,8 +55,9 @@ def _hex(number: int, digits: int) -> str:
 
 
 def commit_bound(commit_ts: int) -> Position:
-    """The least position of ``commit_ts``: positions of smaller commits are below it, and every
-    position of this commit is at or above it.
+    """The least position of ``commit_ts``: every position of this commit is at or above it.
+
+    Positions of smaller commits are below.
 
     >>> commit_bound(0x60) < commit_bound(0x61)
     True

@@ -1,4 +1,4 @@
-"""What a run leaves for whoever started it: one JSON object, and the exit code that goes with it."""
+"""What a run leaves for whoever started it: one JSON object, and the exit code beside it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,8 @@ class TableResult:
 class CutResult:
     """How a run of a cut ended.
 
-    hold: the sentence that says why the cut goes no further, empty when nothing waits.
+    hold: the sentence that says why the cut goes no further, empty when nothing waits; hold_code:
+    the same for machines (`model.cut.HoldCode`).
     complete_until_ms: source time up to which the tables are complete, 0 when the gate tells none.
     buckets: records of the run by accounting bucket (ACC-1). stopped: table -> why it stands still.
     retryable: of a failure, whether another attempt may help.
@@ -61,6 +62,7 @@ class CutResult:
     attempt: AttemptId
     cut: int = 0
     hold: str = ""
+    hold_code: str = ""
     complete_until_ms: int = 0
     tables: tuple[TableResult, ...] = ()
     buckets: Mapping[str, int] = field(default_factory=dict)

@@ -10,7 +10,7 @@ from enum import StrEnum
 class Outcome(StrEnum):
     """``pass`` and ``warn`` may be published; ``block`` leaves main as it was."""
 
-    PASS = "pass"
+    PASS = "pass"  # noqa: S105 an outcome, not a password
     WARN = "warn"
     BLOCK = "block"
 

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from tidemark.model.columns import POSITION, STAGED_OP
+from tidemark.model.event import Op
 from tidemark.model.names import ColumnName
 from tidemark.model.verdict import CheckResult, Severity
 
@@ -18,24 +20,20 @@ def check_winners(
     staged: DataFrame,
     table: DataFrame,
     key: Sequence[ColumnName],
-    *,
-    deleted: str,
-    op: str,
-    position: str,
 ) -> tuple[CheckResult, ...]:
     """Compare staged winners with the rows of the staged snapshot that have their keys.
 
-    staged: key columns, ``op`` and ``position``, one row per key; a row whose op is ``deleted``
-    must be gone. table: key columns and ``position``. One Spark job; its cost follows the batch.
+    staged: key columns, STAGED_OP and POSITION, one row per key; table: key columns and POSITION.
+    One Spark job; its cost follows the batch.
     """
     wanted = staged.select(
         *(F.col(f"`{name}`") for name in key),
-        F.col(op).alias("_op"),
-        F.col(position).alias("_wanted"),
+        F.col(STAGED_OP).alias("_op"),
+        F.col(POSITION).alias("_wanted"),
     )
     there = table.select(
         *(F.col(f"`{name}`").alias(f"_t{i}") for i, name in enumerate(key)),
-        F.col(position).alias("_found"),
+        F.col(POSITION).alias("_found"),
     )
     same_key = [F.col(f"`{name}`") == F.col(f"_t{i}") for i, name in enumerate(key)]
     matched = (
@@ -43,7 +41,7 @@ def check_winners(
         .groupBy(*(F.col(f"`{name}`") for name in key), "_op", "_wanted")
         .agg(F.count("_found").alias("rows"), F.max("_found").alias("newest"))
     )
-    is_delete = F.col("_op") == deleted
+    is_delete = F.col("_op") == Op.DELETE.value
     null_key = F.lit(False)
     for name in key:
         null_key = null_key | F.col(f"`{name}`").isNull()

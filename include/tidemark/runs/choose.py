@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import reduce
@@ -14,12 +14,14 @@ from tidemark.fold.admit import CHANGES, Zone, with_zone
 from tidemark.fold.survey import Survey, highest_places, survey
 from tidemark.gate.by_offset import offset_cut
 from tidemark.gate.by_watermark import newest_watermarks, watermark_cut
-from tidemark.model.cut import Cut, Frontier, GateMode, HoldCode
+from tidemark.model.cut import Cut, Frontier, GateMode, Hold, HoldCode
 from tidemark.model.event import Kind
 from tidemark.model.names import TableName, TopicName
 from tidemark.model.offsets import TopicPartition
-from tidemark.model.progress import LandingMark, Progress
+from tidemark.model.position import Place
+from tidemark.model.progress import Progress
 from tidemark.runs.ddl import DdlEffects, add_up, collect_ddl
+from tidemark.runs.land import Landed
 from tidemark.spec import PipelineSpec
 
 SAID = (HoldCode.GATE_NO_WATERMARK, HoldCode.UNTIL)
@@ -40,11 +42,11 @@ class Chosen:
     effects: DdlEffects
 
     @property
-    def hold_sentence(self) -> str:
-        """Why the cut goes no further; empty when nothing waits above it."""
+    def hold(self) -> Hold | None:
+        """Why the cut goes no further; None when nothing waits above it."""
         waits = any(group.zone is Zone.HELD for group in self.survey.groups)
         hold = self.cut.hold
-        return hold.sentence if hold is not None and (waits or hold.code in SAID) else ""
+        return hold if hold is not None and (waits or hold.code in SAID) else None
 
     def events_of(self, table: TableName) -> DataFrame:
         """The events of ``table``, of every zone."""
@@ -54,23 +56,21 @@ class Chosen:
 def choose_cut(
     pipeline: PipelineSpec,
     events: DataFrame,
-    mark: LandingMark,
-    partitions: Collection[TopicPartition],
+    landed: Landed,
     progress: Progress,
     until: datetime | None,
 ) -> Chosen:
     """The next cut of ``events`` (changelog rows since the oldest that may be held).
 
-    mark: how far the topics are landed. partitions: every partition of every data topic.
     until: source time that the cut may not pass.
     """
     seen = _watermarks(events, progress) if pipeline.source.gate is GateMode.WATERMARK else {}
     watermarks = newest_watermarks(progress.watermarks, seen)
     if pipeline.source.gate is GateMode.WATERMARK:
-        cut = watermark_cut(progress, watermarks, partitions, until)
+        cut = watermark_cut(progress, watermarks, landed.plan.data_places, until)
     else:
         late = _first_after(events, until) if until is not None else {}
-        cut = offset_cut(progress, mark.offsets, late, until)
+        cut = offset_cut(progress, landed.mark.offsets, late, until)
     zoned = _zoned(events, cut, progress)
     found = survey(list(zoned.values()), progress.landing)
     cut = replace(cut, frontier=_with_reached(cut.frontier, progress, found))
@@ -128,5 +128,8 @@ def _with_reached(frontier: Frontier, progress: Progress, found: Survey) -> Fron
     settled = highest_places([group for group in found.groups if group.zone is Zone.CUT])
     kept = progress.frontier.reached
     places = kept.keys() | settled.keys()
-    reached = {p: max(kept.get(p, ""), settled.get(p, "")) for p in sorted(places)}
+    reached = {
+        place: max(kept.get(place, Place("")), settled.get(place, Place("")))
+        for place in sorted(places)
+    }
     return replace(frontier, reached=reached) if frontier.offsets else frontier

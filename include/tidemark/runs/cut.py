@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 
 from pyspark import inheritable_thread_target
 
 from tidemark.errors import TableStoppedError
 from tidemark.fold.admit import Zone
-from tidemark.lake.catalog import SystemTables
 from tidemark.lake.landing import read_changelog, records_since
 from tidemark.lake.ledger import StagedCut, read_progress, stage_entry
 from tidemark.lake.refs import attempt_ref
@@ -21,38 +20,25 @@ from tidemark.lake.staging import mark_session
 from tidemark.lake.verdicts import write_verdicts
 from tidemark.log import get_logger
 from tidemark.model.cut import GateMode
-from tidemark.model.names import AttemptId, TableName
 from tidemark.model.position import millis_of
 from tidemark.model.progress import LandingMark, Progress
 from tidemark.model.result import CutResult, CutStatus, TableResult
 from tidemark.model.verdict import Outcome
-from tidemark.quality.report import data_docs_folder, write_data_docs
+from tidemark.quality.report import write_data_docs
 from tidemark.runs.account import account
 from tidemark.runs.choose import Chosen, choose_cut
 from tidemark.runs.land import land_records
 from tidemark.runs.publish import publish_cut
+from tidemark.runs.run import CutRequest, Run
 from tidemark.runs.stage import StagedTable, stage_one
 from tidemark.runs.tables import CutTables, TableWork, plan_tables
-from tidemark.runs.world import World
+from tidemark.runs.world import World, data_docs_folder
 from tidemark.spec import Consistency, PipelineSpec
 
 log = get_logger()
 
 TABLES_AT_ONCE = 4
-
-
-@dataclass(frozen=True, slots=True)
-class CutRequest:
-    """What a run was asked for.
-
-    attempt: names the branches, so it is never used twice. until: source time that the cut may not
-    pass. tables: the only ones to fold, all when empty. reason: kept in the ledger.
-    """
-
-    attempt: AttemptId
-    until: datetime | None = None
-    tables: tuple[TableName, ...] = ()
-    reason: str = ""
+NO_RECORDS = "the topics hold no records yet"
 
 
 def run_cut(pipeline: PipelineSpec, world: World, request: CutRequest) -> CutResult:
@@ -69,36 +55,42 @@ def stage_cut(pipeline: PipelineSpec, world: World, request: CutRequest) -> CutR
     ``main`` of every target stays as it is. All that publishing needs is left in the lake: the
     audited snapshots by tag, the verdicts, and the moves on the ledger's branch.
     """
-    tables = SystemTables.of(pipeline.name)
-    progress = read_progress(world.catalog, tables)
+    run = Run(pipeline, world, request)
+    progress = read_progress(world.catalog, run.system)
     drop_staged(staged_folder(world.installation.state, pipeline.name), progress.cut + 1)
-    landed = land_records(pipeline, world, request.attempt)
+    landed = land_records(run)
     if landed.mark.number == 0:
-        return _idle(request, progress, "the topics hold no records yet")
+        return CutResult(CutStatus.IDLE, request.attempt, hold=NO_RECORDS)
     with spark_errors("the choice of the cut"):
-        events = read_changelog(world.spark, world.catalog, tables, progress.oldest_held)
-        chosen = choose_cut(
-            pipeline, events, landed.mark, landed.plan.data_places, progress, request.until
-        )
-        planned = plan_tables(pipeline, world, chosen, progress, request.tables)
-    _refuse_stopped(pipeline, planned)
+        events = read_changelog(world.spark, world.catalog, run.system, progress.oldest_held)
+        chosen = choose_cut(pipeline, events, landed, progress, request.until)
+        planned = plan_tables(run, chosen, progress)
     after = advance(progress, landed.mark, chosen, planned)
+    _refuse_stopped(pipeline, planned)
     if not planned.work and replace(after, cut=progress.cut) == progress:
-        return _idle(request, progress, chosen.hold_sentence)
+        return replace(_result(run, chosen, CutStatus.IDLE), cut=progress.cut)
     mark_session(world.spark, pipeline.name, request.attempt, chosen.cut, after)
     with spark_errors("the fold"):
-        staged, planned = _stage_all(pipeline, world, chosen, planned, request.attempt)
+        staged, planned = _stage_all(run, chosen, planned)
     _refuse_stopped(pipeline, planned)
     after = advance(progress, landed.mark, chosen, planned)
-    return _finish(pipeline, world, request, progress, after, chosen, planned, staged)
+    return _finish(run, progress, after, _Outcome(chosen, planned, tuple(staged)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """A cut, what was to be done, and what is staged."""
+
+    chosen: Chosen
+    planned: CutTables
+    staged: tuple[StagedTable, ...]
 
 
 def advance(progress: Progress, mark: LandingMark, chosen: Chosen, planned: CutTables) -> Progress:
     """Progress as it is once the cut is published; tables that stand still keep their frontier."""
     waiting = {name for name in planned.standing if chosen.survey.of(name, Zone.CUT)}
-    behind = {
-        table: frontier for table, frontier in progress.behind.items() if table in planned.standing
-    } | {table: progress.frontier_of(table) for table in waiting}
+    kept = {table: at for table, at in progress.behind.items() if table in planned.standing}
+    behind = kept | {table: progress.frontier_of(table) for table in waiting}
     names = {(table.schema, table.table) for table in behind}
     held = [
         group.oldest_landing
@@ -130,27 +122,22 @@ def _refuse_stopped(pipeline: PipelineSpec, planned: CutTables) -> None:
     )
 
 
-def _stage_all(
-    pipeline: PipelineSpec,
-    world: World,
-    chosen: Chosen,
-    planned: CutTables,
-    attempt: AttemptId,
-) -> tuple[list[StagedTable], CutTables]:
+def _stage_all(run: Run, chosen: Chosen, planned: CutTables) -> tuple[list[StagedTable], CutTables]:
     """Fold and audit the tables side by side; what turns out to be stopped is left out."""
-    branch = attempt_ref(chosen.cut.number, attempt)
+    branch = attempt_ref(chosen.cut.number, run.request.attempt)
     staged: list[StagedTable] = []
     stopped = dict(planned.stopped)
+    session = run.world.spark
 
     def stage(work: TableWork) -> StagedTable | TableStoppedError | None:
-        world.spark.sparkContext.setLocalProperty("spark.scheduler.pool", str(work.target))
+        session.sparkContext.setLocalProperty("spark.scheduler.pool", str(work.target))
         try:
-            return stage_one(pipeline, world, chosen, work, branch)
+            return stage_one(run, chosen, work, branch)
         except TableStoppedError as error:
             return error
 
     with ThreadPoolExecutor(TABLES_AT_ONCE) as pool:
-        outcomes = pool.map(inheritable_thread_target(stage), planned.work)
+        outcomes = pool.map(inheritable_thread_target(session)(stage), planned.work)
         for work, outcome in zip(planned.work, outcomes, strict=True):
             if isinstance(outcome, TableStoppedError):
                 stopped[work.spec.source] = str(outcome)
@@ -160,43 +147,48 @@ def _stage_all(
     return staged, replace(planned, work=done, stopped=stopped)
 
 
-def _finish(
-    pipeline: PipelineSpec,
-    world: World,
-    request: CutRequest,
-    progress: Progress,
-    after: Progress,
-    chosen: Chosen,
-    planned: CutTables,
-    staged: Sequence[StagedTable],
-) -> CutResult:
+def _finish(run: Run, progress: Progress, after: Progress, outcome: _Outcome) -> CutResult:
     """Account for every record, then leave verdicts and the ledger's entry on its branch."""
-    tables = SystemTables.of(pipeline.name)
-    landed = records_since(world.catalog, tables, progress.landing)
+    catalog, attempt = run.world.catalog, run.request.attempt
+    chosen, planned, staged = outcome.chosen, outcome.planned, outcome.staged
+    landed = records_since(catalog, run.system, progress.landing)
     folded = [work.spec.source for work in planned.work]
     buckets = account(chosen.survey, staged, folded, planned.standing, landed)
     verdicts = [table.verdict for table in staged]
     if verdicts:
-        write_verdicts(world.catalog, tables, request.attempt, chosen.cut.number, verdicts)
-    runs = [table.suite_run for table in staged if table.suite_run is not None]
-    if runs:
-        write_data_docs(data_docs_folder(world.installation, pipeline.name), runs)
+        write_verdicts(catalog, run.system, attempt, chosen.cut.number, verdicts)
+    _write_docs(run, chosen.cut.number, staged)
     blocked = any(verdict.outcome is Outcome.BLOCK for verdict in verdicts)
-    gated = chosen.cut.mode is GateMode.WATERMARK
-    result = CutResult(
-        status=CutStatus.BLOCKED if blocked else CutStatus.STAGED,
-        attempt=request.attempt,
-        cut=chosen.cut.number,
-        hold=chosen.hold_sentence,
-        complete_until_ms=millis_of(chosen.cut.frontier.commit_ts) if gated else 0,
+    result = replace(
+        _result(run, chosen, CutStatus.BLOCKED if blocked else CutStatus.STAGED),
         tables=tuple(_table_result(table) for table in staged),
         buckets=buckets,
         stopped={str(table): why for table, why in sorted(planned.stopped.items())},
     )
     moves = tuple(table.move for table in staged)
-    stage_entry(world.catalog, tables, StagedCut(result, after, moves), request.reason)
-    log.info("cut_staged", pipeline=pipeline.name, cut=result.cut, status=result.status, **buckets)
+    stage_entry(catalog, run.system, StagedCut(result, after, moves), run.request.reason)
+    log.info("cut_staged", cut=result.cut, status=result.status.value, **buckets)
     return result
+
+
+def _write_docs(run: Run, cut: int, staged: Sequence[StagedTable]) -> None:
+    runs = {str(table.work.target): table.suite_run for table in staged if table.suite_run}
+    if runs:
+        folder = data_docs_folder(run.world.installation, run.pipeline.name)
+        name = attempt_ref(cut, run.request.attempt)
+        write_data_docs(folder, runs, cut=name, at=datetime.now(UTC))
+
+
+def _result(run: Run, chosen: Chosen, status: CutStatus) -> CutResult:
+    hold, gated = chosen.hold, chosen.cut.mode is GateMode.WATERMARK
+    return CutResult(
+        status=status,
+        attempt=run.request.attempt,
+        cut=chosen.cut.number,
+        hold=hold.sentence if hold else "",
+        hold_code=hold.code if hold else "",
+        complete_until_ms=millis_of(chosen.cut.frontier.commit_ts) if gated else 0,
+    )
 
 
 def _table_result(table: StagedTable) -> TableResult:
@@ -210,7 +202,3 @@ def _table_result(table: StagedTable) -> TableResult:
         truncated=table.effect.truncated,
         outcome=table.verdict.outcome,
     )
-
-
-def _idle(request: CutRequest, progress: Progress, sentence: str) -> CutResult:
-    return CutResult(CutStatus.IDLE, request.attempt, cut=progress.cut, hold=sentence)

@@ -12,16 +12,14 @@ from pyspark.sql import functions as F
 from tidemark.errors import PreflightError, UnreadableRecordsError
 from tidemark.formats.decoder import decoder_of
 from tidemark.formats.topic_roles import TopicRoles
-from tidemark.lake.catalog import SystemTables
 from tidemark.lake.landing import drop_landing, publish_landing, read_mark, stage_landing
 from tidemark.lake.spark_errors import spark_errors
 from tidemark.log import get_logger
 from tidemark.model.cut import GateMode
 from tidemark.model.event import Kind, Reason
-from tidemark.model.names import AttemptId
 from tidemark.model.offsets import limit_ranges
 from tidemark.model.progress import LandingMark
-from tidemark.runs.world import World
+from tidemark.runs.run import Run
 from tidemark.spec import PipelineSpec
 from tidemark.topics.preflight import TopicPlan, plan_topics
 from tidemark.topics.read import read_records
@@ -38,15 +36,15 @@ class Landed:
     records: int
 
 
-def land_records(pipeline: PipelineSpec, world: World, attempt: AttemptId) -> Landed:
+def land_records(run: Run) -> Landed:
     """Append everything unread, up to ``limits.max-records``; nothing when nothing is unread.
 
     Raises what `topics.preflight.plan_topics` refuses, `PreflightError` when a gated source has
     no positions, `UnreadableRecordsError` above the limit, `SupersededError` when another run
     landed first. In each case what is landed stays as it was.
     """
-    tables = SystemTables.of(pipeline.name)
-    mark = read_mark(world.catalog, tables)
+    pipeline, world = run.pipeline, run.world
+    mark = read_mark(world.catalog, run.system)
     plan = plan_topics(pipeline, world.broker, mark)
     ranges = limit_ranges(plan.ranges, pipeline.limits.max_records)
     if not any(span.count for span in ranges.values()):
@@ -61,7 +59,7 @@ def land_records(pipeline: PipelineSpec, world: World, attempt: AttemptId) -> La
     roles = TopicRoles(plan.schema_changes, plan.transactions)
     events = decoder_of(pipeline.source).envelope(records, roles).observe(counted, *_counts())
     with spark_errors("the landing"):
-        move = stage_landing(world.catalog, tables, attempt, events, after)
+        move = stage_landing(world.catalog, run.system, run.request.attempt, events, after)
     found = counted.get
     refusal = _refusal(pipeline, found)
     if refusal is not None:

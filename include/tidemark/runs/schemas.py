@@ -1,4 +1,4 @@
-"""The schema that a table's rows are read with, out of everything that tells about it (SCHEMA-1)."""
+"""The schema that a table's rows are read with, from all that tells about it (SCHEMA-1)."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def _canal(
     records: Sequence[RecordSchema],
 ) -> list[TableSchema]:
     ddl = effects.types.get(spec.source, {})
-    known = {c.name: c.source_type for c in have.columns} if have else {}
+    known = {c.name: c.source_type for c in have.columns if c.is_sized} if have else {}
     versions = []
     if ddl:
         columns = [canal_column(name, _base(text), text, source.zone) for name, text in ddl.items()]
@@ -160,10 +160,10 @@ def _canal(
             canal_column(
                 name,
                 text,
-                spec.columns.get(column_name(name)) or ddl.get(name) or known.get(name),
+                spec.columns.get(name) or ddl.get(name) or known.get(name),
                 source.zone,
             )
-            for name, text in record.types.items()
+            for name, text in ((column_name(n), text) for n, text in record.types.items())
         ]
         key = tuple(column_name(name) for name in record.key)
         versions.append(TableSchema(tuple(columns), key))

@@ -15,14 +15,16 @@ from tidemark.formats.decoder import decoder_of
 from tidemark.formats.rows import typed_rows
 from tidemark.lake.evolve import apply_changes
 from tidemark.lake.refs import Move
-from tidemark.lake.sql import POSITION, STAGED_OP, quote
+from tidemark.lake.sql import quote
 from tidemark.lake.staged import StagedRows, stage_rows, staged_folder
-from tidemark.lake.staging import Effect, stage_table
+from tidemark.lake.staging import Bench, Effect, stage_table
+from tidemark.model.columns import POSITION, STAGED_OP
 from tidemark.model.event import Kind, Op
 from tidemark.model.verdict import CheckResult, Verdict
 from tidemark.quality.audit import SuiteRun, run_suite
 from tidemark.quality.checks import check_winners
 from tidemark.runs.choose import Chosen
+from tidemark.runs.run import Run
 from tidemark.runs.tables import TableWork
 from tidemark.runs.world import World
 from tidemark.spec import NO_SUITE, PipelineSpec, load_suite
@@ -42,22 +44,17 @@ class StagedTable:
     suite_run: SuiteRun | None
 
 
-def stage_one(
-    pipeline: PipelineSpec,
-    world: World,
-    chosen: Chosen,
-    work: TableWork,
-    branch: str,
-) -> StagedTable | None:
+def stage_one(run: Run, chosen: Chosen, work: TableWork, branch: str) -> StagedTable | None:
     """Fold and audit one table; ``main`` of it is not touched, save for added columns.
 
     None when only its schema changed.
     """
+    world = run.world
     if not work.is_folded:
         apply_changes(world.spark, world.catalog, work.target, work.changes, work.schema)
         return None
-    folder = staged_folder(world.installation.state, pipeline.name) / branch
-    winners = _winners(pipeline, chosen, work)
+    folder = staged_folder(world.installation.state, run.pipeline.name) / branch
+    winners = _winners(run.pipeline, chosen, work)
     rows = stage_rows(folder, work.target, winners, work.schema) if work.rows else NOTHING_STAGED
     if rows.misread is not None:
         raise TableStoppedError(
@@ -68,16 +65,8 @@ def stage_one(
             next_step=f"declare the true type in columns: of {work.spec.source}",
         )
     apply_changes(world.spark, world.catalog, work.target, work.changes, work.schema)
-    move, effect = stage_table(
-        world.spark,
-        world.catalog,
-        work.target,
-        chosen.cut.number,
-        branch,
-        work.schema,
-        rows,
-        work.new_truncate,
-    )
+    bench = Bench(world.spark, world.catalog, work.target, branch, chosen.cut.number)
+    move, effect = stage_table(bench, work.schema, rows, work.new_truncate)
     verdict, suite_run = _audit(world, work, rows, move.snapshot)
     return StagedTable(work, move, effect, rows, verdict, suite_run)
 
@@ -108,9 +97,7 @@ def _audit(
         staged = world.spark.read.parquet(rows.folder).where(
             F.col(STAGED_OP).isin(Op.UPSERT.value, Op.DELETE.value)
         )
-        checks = check_winners(
-            staged, table, work.schema.key, op=STAGED_OP, position=POSITION, deleted=Op.DELETE.value
-        )
+        checks = check_winners(staged, table, work.schema.key)
     if work.spec.suite is not None:
         suite_run = run_suite(
             load_suite(work.spec.suite), changed=_changed(world, work, rows, table), table=table

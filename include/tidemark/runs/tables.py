@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tidemark.errors import NameRefusedError, TableStoppedError
@@ -19,8 +19,8 @@ from tidemark.model.names import TableName
 from tidemark.model.position import OFFSET_DIGITS, Position
 from tidemark.model.progress import Progress
 from tidemark.runs.choose import Chosen
+from tidemark.runs.run import Run
 from tidemark.runs.schemas import examples, resolve
-from tidemark.runs.world import World
 from tidemark.schema.changes import CreateTarget, SchemaChange, plan_changes
 from tidemark.spec import NO_SUITE, OtherTables, PipelineSpec, TableSpec, TruncatePolicy
 
@@ -69,27 +69,19 @@ class CutTables:
         return self.skipped | self.stopped.keys()
 
 
-def plan_tables(
-    pipeline: PipelineSpec,
-    world: World,
-    chosen: Chosen,
-    progress: Progress,
-    requested: Collection[TableName],
-) -> CutTables:
-    """Join what the stream says with what the file declares; nothing is written.
-
-    requested: the only tables to fold; all when empty.
-    """
-    specs = _concerned(pipeline, chosen)
+def plan_tables(run: Run, chosen: Chosen, progress: Progress) -> CutTables:
+    """Join what the stream says with what the file declares; nothing is written."""
+    specs = _concerned(run.pipeline, chosen)
+    requested = run.request.tables
     wanted = [spec for spec in specs if not requested or spec.source in requested]
-    told = _told(pipeline, chosen, wanted)
+    told = _told(run.pipeline, chosen, wanted)
     work: list[TableWork] = []
     stopped: dict[TableName, str] = {}
     owners: dict[str, TableName] = {}
     for spec in wanted:
         try:
             _refuse(spec, chosen.effects.stops, owners.setdefault(spec.target.lower(), spec.source))
-            work.append(_work(pipeline, world, chosen, progress, spec, told.get(spec.source, ())))
+            work.append(_work(run, chosen, progress, spec, told.get(spec.source, ())))
         except (TableStoppedError, NameRefusedError) as error:
             stopped[spec.source] = str(error)
             log.warning("table_stopped", table=str(spec.source), why=error.what)
@@ -150,17 +142,16 @@ def _told(
 
 
 def _work(
-    pipeline: PipelineSpec,
-    world: World,
+    run: Run,
     chosen: Chosen,
     progress: Progress,
     spec: TableSpec,
     told: Sequence[RecordSchema],
 ) -> TableWork:
-    target = TableId(pipeline.target_namespace, spec.target)
+    target = TableId(run.pipeline.target_namespace, spec.target)
     groups = chosen.survey.of(spec.source, CUT)
-    have = read_source_schema(world.catalog, target)
-    schema = resolve(pipeline.source, spec, have, chosen.effects, told)
+    have = read_source_schema(run.world.catalog, target)
+    schema = resolve(run.pipeline.source, spec, have, chosen.effects, told)
     before = progress.truncated.get(spec.source)
     truncate = _newest_truncate(chosen, spec)
     is_new = truncate is not None and (before is None or _place(before) < _place(truncate))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from pyiceberg.catalog.sql import SqlCatalog
 from pyspark.sql import SparkSession
 
 from tidemark.errors import ServiceError
 from tidemark.lake.catalog import open_catalog, spark_catalog_conf
+from tidemark.model.names import PipelineName
 from tidemark.spec import InstallationSpec
 from tidemark.topics.client import Broker
 
@@ -45,6 +47,11 @@ class World:
         if self.session is None:
             raise RuntimeError("this world was opened without Spark")
         return self.session
+
+
+def data_docs_folder(installation: InstallationSpec, pipeline: PipelineName) -> Path:
+    """Where the Data Docs of a pipeline are; the page to open is its ``index.html``."""
+    return installation.state / "data_docs" / pipeline
 
 
 def open_world(installation: InstallationSpec) -> World:

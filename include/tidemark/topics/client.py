@@ -9,7 +9,12 @@ from dataclasses import dataclass
 
 from confluent_kafka import IsolationLevel, KafkaException, TopicCollection
 from confluent_kafka import TopicPartition as KafkaPartition
-from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec, ResourceType
+from confluent_kafka.admin import (  # type: ignore[attr-defined] its __init__ re-exports bare
+    AdminClient,
+    ConfigResource,
+    OffsetSpec,
+    ResourceType,
+)
 
 from tidemark.errors import UNCHANGED, BrokerUnreachableError, TopicMissingError
 from tidemark.log import get_logger
@@ -111,8 +116,8 @@ class Broker:
         """Earliest offset and last stable next offset of each partition (read committed)."""
         if not places:
             return {}
-        earliest = self._offsets(places, OffsetSpec.earliest())
-        latest = self._offsets(places, OffsetSpec.latest())
+        earliest = self._offsets(places, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
+        latest = self._offsets(places, OffsetSpec.latest())  # type: ignore[no-untyped-call]
         return {place: OffsetRange(earliest[place], latest[place]) for place in sorted(places)}
 
     def _offsets(

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 from tidemark.formats.place import commit_position, hexadecimal, millis_to_time, number, position
 from tidemark.formats.refuse import CORRUPT, because, first_reason, unparsed
+from tidemark.formats.topic_roles import TopicRoles
 from tidemark.model.event import ENVELOPE_COLUMNS, RECORD_COLUMNS, Kind, Op, Reason
 from tidemark.model.position import PARTITION_DIGITS, TSO_LOGICAL_BITS, CommitRank
 
@@ -24,11 +25,12 @@ ROW_TYPES = ("INSERT", "UPDATE", "DELETE")
 WATERMARK_TYPE = "TIDB_WATERMARK"
 
 
-def canal_envelope(records: DataFrame, *, by_commit: bool) -> DataFrame:
+def canal_envelope(records: DataFrame, _roles: TopicRoles, *, by_commit: bool) -> DataFrame:
     """Read the envelope of every record.
 
     In: RECORD_COLUMNS. Out: the same and ENVELOPE_COLUMNS, one row per record. by_commit: the
-    source has the TiDB extension, so a change without commitTs is ``unreadable``.
+    source has the TiDB extension, so a change without commitTs is ``unreadable``. Rows, DDL and
+    watermarks share their topics, so topics have no roles.
     """
     return (
         records.withColumn("_text", F.col("value").cast("string"))

@@ -11,11 +11,17 @@ from tidemark.model.columns import TableSchema
 from tidemark.model.event import Op
 
 
-def canal_changes(events: DataFrame, schema: TableSchema) -> DataFrame:
+def canal_changes(
+    events: DataFrame,
+    schema: TableSchema,
+    *,
+    key_from_images: bool,
+) -> DataFrame:
     """One row per key that an event touches.
 
     In: changelog rows of one table of kind ``row``. Out: the same and ``row_key``, a struct of
-    the typed key, and ``part``, the change's number in its event. A raw update that changes the key touches two keys (KEY-8).
+    the typed key, and ``part``, the change's number in its event. A raw update that changes the
+    key touches two keys (KEY-8).
     """
     keys = f"ARRAY<STRUCT<{text_fields(schema.key)}>>"
     rows = f"data {keys}, old {keys}"

@@ -17,8 +17,9 @@ def debezium_changes(events: DataFrame, schema: TableSchema, *, key_from_images:
     """One row per key that an event touches.
 
     In: changelog rows of one table of kind ``row``. Out: the same and ``row_key``, a struct of
-    the typed key, and ``part``, the change's number in its event. key_from_images: the key is declared, or records have none of their own; then
-    an update that changes it touches two keys (KEY-1, KEY-8).
+    the typed key, and ``part``, the change's number in its event. key_from_images: the key is
+    declared, or records have none of their own; then an update that changes it touches two keys
+    (KEY-1, KEY-8).
     """
     if key_from_images:
         return _by_images(events, schema)

@@ -1,0 +1,76 @@
+"""Plan: is there anything to do? Offsets against progress, in milliseconds, without a JVM."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from tidemark.lake.catalog import SystemTables
+from tidemark.lake.landing import read_mark
+from tidemark.lake.ledger import newest_result, read_progress
+from tidemark.model.cut import GateMode, HoldCode
+from tidemark.model.offsets import OffsetRange, TopicPartition
+from tidemark.model.position import commit_ts_of, millis_of
+from tidemark.runs.world import World
+from tidemark.spec import PipelineSpec
+from tidemark.topics.preflight import plan_topics
+
+
+@dataclass(frozen=True, slots=True)
+class CutPlan:
+    """What the next cut would start from.
+
+    next_cut: its number. unread: offsets per partition that are not landed yet. waiting: records
+    that are landed but in no cut yet may be there. complete_until_ms: source time up to which the
+    tables are complete, 0 when the gate tells none. sentence: what a run would do, and why.
+    """
+
+    next_cut: int
+    unread: Mapping[TopicPartition, OffsetRange]
+    waiting: bool
+    complete_until_ms: int
+    has_work: bool
+    sentence: str
+
+    @property
+    def unread_records(self) -> int:
+        """How many offsets are unread; an upper bound of the records."""
+        return sum(span.count for span in self.unread.values())
+
+
+def plan_cut(pipeline: PipelineSpec, world: World, until: datetime | None = None) -> CutPlan:
+    """Look what is unread and what waits; reads metadata only and changes nothing.
+
+    until: source time that the cut may not pass. Raises what `plan_topics` refuses.
+    """
+    tables = SystemTables.of(pipeline.name)
+    mark = read_mark(world.catalog, tables)
+    progress = read_progress(world.catalog, tables)
+    unread = plan_topics(pipeline, world.broker, mark).ranges
+    records = sum(span.count for span in unread.values())
+    ungated = mark.number > progress.landing
+    held = progress.oldest_held <= mark.number
+    complete = 0
+    if pipeline.source.gate is GateMode.WATERMARK:
+        complete = millis_of(progress.frontier.commit_ts)
+    last = newest_result(world.catalog, tables)
+    capped = last is not None and last.hold_code == HoldCode.UNTIL
+    if until is not None and _reached(progress.frontier.commit_ts, until):
+        has_work, sentence = False, f"everything before {until.isoformat()} is published"
+    elif records or ungated:
+        has_work, sentence = True, f"{records} offsets are unread"
+        if ungated:
+            sentence += "; records of an earlier run are landed but not in a cut yet"
+    elif held and (capped or progress.behind):
+        has_work, sentence = True, "records that an earlier run left wait in the changelog"
+    elif held and last is not None:
+        has_work, sentence = False, f"nothing is unread; records wait because {last.hold}"
+    else:
+        has_work, sentence = False, "nothing is unread and nothing waits"
+    return CutPlan(progress.cut + 1, unread, held or ungated, complete, has_work, sentence)
+
+
+def _reached(commit_ts: int, until: datetime) -> bool:
+    """Whether a frontier stands at or above ``until``; with gate ``none`` it never tells."""
+    return 0 < commit_ts_of(int(until.astimezone(UTC).timestamp() * 1000)) <= commit_ts
