@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from pyspark.sql import Observation
+from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
 from tidemark.errors import PreflightError, UnreadableRecordsError
@@ -17,7 +17,7 @@ from tidemark.lake.spark_errors import spark_errors
 from tidemark.log import get_logger
 from tidemark.model.cut import GateMode
 from tidemark.model.event import Kind, Reason
-from tidemark.model.offsets import limit_ranges
+from tidemark.model.offsets import Ranges, limit_ranges
 from tidemark.model.progress import LandingMark
 from tidemark.runs.run import Run
 from tidemark.spec import PipelineSpec
@@ -36,6 +36,20 @@ class Landed:
     records: int
 
 
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """What a landing takes; after: how far the topics are landed once it is done."""
+
+    plan: TopicPlan
+    ranges: Ranges
+    after: LandingMark
+
+    @property
+    def is_empty(self) -> bool:
+        """There is nothing to land."""
+        return not any(span.count for span in self.ranges.values())
+
+
 def land_records(run: Run) -> Landed:
     """Append everything unread, up to ``limits.max-records``; nothing when nothing is unread.
 
@@ -43,34 +57,46 @@ def land_records(run: Run) -> Landed:
     no positions, `UnreadableRecordsError` above the limit, `SupersededError` when another run
     landed first. In each case what is landed stays as it was.
     """
-    pipeline, world = run.pipeline, run.world
-    mark = read_mark(world.catalog, run.system)
-    plan = plan_topics(pipeline, world.broker, mark)
-    ranges = limit_ranges(plan.ranges, pipeline.limits.max_records)
-    if not any(span.count for span in ranges.values()):
-        return Landed(plan, mark, 0)
-    after = LandingMark(
-        mark.number + 1,
-        {**mark.offsets, **{place: span.end for place, span in ranges.items()}},
-        {**mark.topic_ids, **plan.topic_ids},
-    )
-    counted = Observation()
-    records = read_records(world.spark, world.broker, ranges)
-    roles = TopicRoles(plan.schema_changes, plan.transactions)
-    events = decoder_of(pipeline.source).envelope(records, roles).observe(counted, *_counts())
+    unread = find_unread(run)
+    if unread.is_empty:
+        return Landed(unread.plan, unread.after, 0)
+    catalog, counted = run.world.catalog, Observation()
+    events = read_unread(run, unread).observe(counted, *landing_counts())
     with spark_errors("the landing"):
-        move = stage_landing(world.catalog, run.system, run.request.attempt, events, after)
+        move = stage_landing(catalog, run.system, run.request.attempt, events, unread.after)
     found = counted.get
-    refusal = _refusal(pipeline, found)
+    refusal = landing_refusal(run.pipeline, found)
     if refusal is not None:
-        drop_landing(world.catalog, move)
+        drop_landing(catalog, move)
         raise refusal
-    publish_landing(world.catalog, move, found["records"])
-    log.info("landed", landing=after.number, **found)
-    return Landed(plan, after, found["records"])
+    publish_landing(catalog, move, found["records"])
+    log.info("landed", landing=unread.after.number, **found)
+    return Landed(unread.plan, unread.after, found["records"])
 
 
-def _counts() -> tuple[Any, ...]:
+def find_unread(run: Run) -> Unread:
+    """What a landing would take now. Raises what `topics.preflight.plan_topics` refuses."""
+    mark = read_mark(run.world.catalog, run.system)
+    plan = plan_topics(run.pipeline, run.world.broker, mark)
+    unread = Unread(plan, limit_ranges(plan.ranges, run.pipeline.limits.max_records), mark)
+    if unread.is_empty:
+        return unread
+    offsets = {place: span.end for place, span in unread.ranges.items()}
+    after = LandingMark(
+        mark.number + 1, {**mark.offsets, **offsets}, {**mark.topic_ids, **plan.topic_ids}
+    )
+    return replace(unread, after=after)
+
+
+def read_unread(run: Run, unread: Unread) -> DataFrame:
+    """The unread records, decoded. Out: RECORD_COLUMNS and ENVELOPE_COLUMNS, a row per record."""
+    records = read_records(run.world.spark, run.world.broker, unread.ranges)
+    roles = TopicRoles(unread.plan.schema_changes, unread.plan.transactions)
+    return decoder_of(run.pipeline.source).envelope(records, roles)
+
+
+def landing_counts() -> tuple[Column, ...]:
+    """Aggregates over the records of a landing, by which `landing_refusal` decides."""
     unreadable = F.col("kind") == Kind.UNREADABLE.value
     unplaced = F.col("reason") == Reason.POSITION_MISSING.value
     return (
@@ -81,9 +107,10 @@ def _counts() -> tuple[Any, ...]:
     )
 
 
-def _refusal(
+def landing_refusal(
     pipeline: PipelineSpec, found: Mapping[str, Any]
 ) -> PreflightError | UnreadableRecordsError | None:
+    """Why records that count as ``found`` must not be landed; None when they may."""
     if pipeline.source.gate is GateMode.WATERMARK and found["unplaced"]:
         return PreflightError(
             f"{found['unplaced']} of {found['records']} records of pipeline {pipeline.name} have "
