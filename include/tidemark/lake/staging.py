@@ -171,7 +171,9 @@ def _effect_of(snapshot: Snapshot) -> Effect:
     def count(key: str) -> int:
         return int(summary_value(snapshot, key) or 0)
 
-    added, removed = count("added-records"), count("added-position-deletes")
+    added = count("added-records")
+    # Deletes are kept one file per data file: older ones are rewritten into the new file.
+    removed = count("added-position-deletes") - count("removed-position-deletes")
     if summary_value(snapshot, f"{MERGE_METRIC}inserted") is None:
         return Effect(inserted=added)
     effect = Effect(

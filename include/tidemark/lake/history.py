@@ -1,0 +1,119 @@
+"""What the ledger remembers: published cuts and attempts that were not, from one catalog call."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
+from pyiceberg.expressions import GreaterThan, In, Or
+from pyiceberg.table import Table
+from pyiceberg.table.refs import MAIN_BRANCH
+from pyiceberg.table.snapshots import Snapshot
+
+from tidemark.lake.catalog import SystemTables, catalog_errors
+from tidemark.lake.ledger import RESULT
+from tidemark.lake.refs import ATTEMPT_REF, ancestors, main_head, summary_value
+from tidemark.model.result import CutResult
+from tidemark.model.verdict import CheckResult, Severity, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A cut in the ledger; at_ms: when it was published or, of an attempt, when it was staged."""
+
+    result: CutResult
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Published cuts as far as their snapshots are kept, and attempts at the next; newest first."""
+
+    published: tuple[Entry, ...] = ()
+    attempts: tuple[Entry, ...] = ()
+
+    @property
+    def cut(self) -> int:
+        """Number of the newest published cut, 0 when nothing is published."""
+        return self.published[0].result.cut if self.published else 0
+
+    def last_change(self, target: str) -> Entry | None:
+        """The newest published cut that changed ``target``."""
+        entries = (e for e in self.published if any(t.target == target for t in e.result.tables))
+        return next(entries, None)
+
+
+def read_history(catalog: SqlCatalog, tables: SystemTables) -> History:
+    """The cuts of a pipeline; an empty history when it has no ledger yet."""
+    with catalog_errors("the reading of the ledger"):
+        try:
+            ledger = catalog.load_table(tables.ledger.parts)
+        except NoSuchTableError:
+            return History()
+    moved = {entry.snapshot_id: entry.timestamp_ms for entry in ledger.metadata.snapshot_log}
+    published = [
+        Entry(result, moved.get(snapshot.snapshot_id, snapshot.timestamp_ms))
+        for snapshot in ancestors(ledger, main_head(ledger))
+        if (result := _result(snapshot)) is not None
+    ]
+    above = published[0].result.cut if published else 0
+    attempts = [
+        Entry(result, snapshot.timestamp_ms)
+        for snapshot in _attempted(ledger)
+        if (result := _result(snapshot)) is not None and result.cut > above
+    ]
+    attempts.sort(key=lambda entry: entry.at_ms, reverse=True)
+    return History(tuple(published), tuple(attempts))
+
+
+def _attempted(ledger: Table) -> list[Snapshot]:
+    heads = {
+        ref.snapshot_id
+        for name, ref in ledger.refs().items()
+        if name != MAIN_BRANCH and ATTEMPT_REF.fullmatch(name)
+    }
+    return [s for s in map(ledger.snapshot_by_id, sorted(heads)) if s is not None]
+
+
+def _result(snapshot: Snapshot) -> CutResult | None:
+    text = summary_value(snapshot, RESULT)
+    return CutResult.from_json(text) if text else None
+
+
+def newest_verdicts(
+    catalog: SqlCatalog, tables: SystemTables, *, above_cut: int, snapshots: Collection[int]
+) -> Mapping[str, Verdict]:
+    """The newest verdict of each target, among those of ``snapshots`` and of later attempts.
+
+    above_cut: the newest published cut; snapshots: those that are published.
+    """
+    wanted = Or(
+        GreaterThan(term="cut", value=above_cut),
+        In(term="snapshot_id", literals=set(snapshots)),
+    )
+    with catalog_errors("the reading of verdicts"):
+        try:
+            rows = catalog.load_table(tables.verdicts.parts).scan(row_filter=wanted).to_arrow()
+        except NoSuchTableError:
+            return {}
+    checks: dict[tuple[str, int, str], list[CheckResult]] = {}
+    for row in sorted(rows.to_pylist(), key=lambda row: row["audited_at"]):
+        check = CheckResult(
+            row["check"], row["success"], Severity(row["severity"]), row["observed"]
+        )
+        checks.setdefault((row["table"], row["snapshot_id"], row["suite"]), []).append(check)
+    return {
+        target: Verdict(target, snapshot_id, suite, tuple(found))
+        for (target, snapshot_id, suite), found in checks.items()
+    }
+
+
+def existing_tables(catalog: SqlCatalog, namespace: str) -> frozenset[str]:
+    """Names of the tables of ``namespace``; none when there is no such namespace."""
+    with catalog_errors(f"the list of tables of {namespace}"):
+        try:
+            return frozenset(identifier[-1] for identifier in catalog.list_tables(namespace))
+        except NoSuchNamespaceError:
+            return frozenset()

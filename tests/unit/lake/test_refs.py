@@ -1,0 +1,156 @@
+"""The one atomic step: `move_mains` on a real SQLite catalog and real Iceberg tables."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.table import Table
+
+from tidemark.errors import SupersededError
+from tidemark.lake.catalog import TableId
+from tidemark.lake.refs import (
+    Move,
+    attempt_ref,
+    create_branch,
+    create_tag,
+    drop_dead_refs,
+    is_ref_of,
+    main_head,
+    move_mains,
+)
+from tidemark.model.names import AttemptId
+
+ROWS = pa.schema([pa.field("id", pa.int64())])
+A, B = TableId("db", "a"), TableId("db", "b")
+ATTEMPT = AttemptId("try_1")
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> SqlCatalog:
+    catalog = SqlCatalog(
+        "lake", uri=f"sqlite:///{tmp_path}/catalog.db?timeout=30", warehouse=str(tmp_path)
+    )
+    catalog.create_namespace("db")
+    for table in (A, B):
+        catalog.create_table(table.parts, ROWS).append(ROWS.empty_table())
+    return catalog
+
+
+def stage(catalog: SqlCatalog, table: TableId, *ids: int) -> Move:
+    """Append ``ids`` on a branch of the attempt."""
+    branch = attempt_ref(1, ATTEMPT)
+    create_branch(catalog.load_table(table.parts), branch)
+    loaded = catalog.load_table(table.parts)
+    loaded.append(pa.table({"id": list(ids)}, schema=ROWS), branch=branch)
+    snapshot = loaded.refs()[branch].snapshot_id
+    create_tag(loaded, snapshot, f"{branch}_audited")
+    return Move(table, main_head(loaded), snapshot, (branch, f"{branch}_audited"))
+
+
+def ids(catalog: SqlCatalog, table: TableId) -> list[int]:
+    return sorted(catalog.load_table(table.parts).scan().to_arrow()["id"].to_pylist())
+
+
+def load(catalog: SqlCatalog, table: TableId) -> Table:
+    return catalog.load_table(table.parts)
+
+
+def test_all_tables_move_and_their_refs_go(catalog: SqlCatalog) -> None:
+    moves = [stage(catalog, A, 1), stage(catalog, B, 2, 3)]
+    assert (ids(catalog, A), ids(catalog, B)) == ([], [])
+    move_mains(catalog, moves)
+    assert (ids(catalog, A), ids(catalog, B)) == ([1], [2, 3])
+    assert set(load(catalog, A).refs()) == {"main"}
+
+
+def test_a_lost_race_on_one_table_moves_none(catalog: SqlCatalog) -> None:
+    moves = [stage(catalog, A, 1), stage(catalog, B, 2)]
+    load(catalog, B).append(pa.table({"id": [9]}, schema=ROWS))
+    with pytest.raises(SupersededError, match=r"main of db\.b stands at snapshot"):
+        move_mains(catalog, moves)
+    assert (ids(catalog, A), ids(catalog, B)) == ([], [9])
+
+
+def test_repeating_a_move_is_no_op(catalog: SqlCatalog) -> None:
+    moves = [stage(catalog, A, 1), stage(catalog, B, 2)]
+    move_mains(catalog, moves)
+    before = [load(catalog, table).metadata_location for table in (A, B)]
+    move_mains(catalog, moves)
+    assert [load(catalog, table).metadata_location for table in (A, B)] == before
+
+
+def test_a_snapshot_that_does_not_descend_from_main_is_refused(catalog: SqlCatalog) -> None:
+    """The compare-and-set alone would let it through: main still stands where the move says."""
+    orphan = stage(catalog, A, 1)
+    move_mains(catalog, [stage_on(catalog, A, 5)])
+    current = main_head(load(catalog, A))
+    with pytest.raises(SupersededError):
+        move_mains(catalog, [Move(A, current, orphan.snapshot)])
+    assert ids(catalog, A) == [5]
+
+
+def stage_on(catalog: SqlCatalog, table: TableId, number: int) -> Move:
+    branch = attempt_ref(2, ATTEMPT)
+    create_branch(load(catalog, table), branch)
+    loaded = load(catalog, table)
+    loaded.append(pa.table({"id": [number]}, schema=ROWS), branch=branch)
+    return Move(table, main_head(loaded), loaded.refs()[branch].snapshot_id, (branch,))
+
+
+def test_a_reader_of_the_catalog_sees_two_states_and_no_other(catalog: SqlCatalog) -> None:
+    """Polls the database that readers load tables from, while ten moves are made."""
+    seen: set[tuple[int, int]] = set()
+    done = threading.Event()
+
+    def poll() -> None:
+        with catalog.engine.connect() as connection:
+            while not done.is_set():
+                rows = connection.exec_driver_sql(
+                    "SELECT table_name, metadata_location FROM iceberg_tables "
+                    "WHERE table_namespace = 'db' ORDER BY table_name"
+                ).all()
+                connection.rollback()
+                seen.add((hash(rows[0][1]), hash(rows[1][1])))
+
+    locations = []
+    poller = threading.Thread(target=poll)
+    for number in range(10):
+        moves = [stage_on(catalog, table, number) for table in (A, B)]
+        if number == 0:
+            poller.start()
+        else:
+            seen.clear()
+        before = tuple(hash(load(catalog, table).metadata_location) for table in (A, B))
+        move_mains(catalog, moves)
+        after = tuple(hash(load(catalog, table).metadata_location) for table in (A, B))
+        locations.append((before, after))
+        assert seen <= {before, after} or number == 0
+    done.set()
+    poller.join()
+    assert len(set(locations)) == 10
+
+
+def test_dead_attempts_are_dropped_and_live_ones_stay(catalog: SqlCatalog) -> None:
+    stage(catalog, A, 1)
+    live = stage_on(catalog, A, 2)
+    load(catalog, A).manage_snapshots().create_branch(live.snapshot, "a_users_branch").commit()
+    drop_dead_refs(load(catalog, A), 2)
+    assert set(load(catalog, A).refs()) == {"main", attempt_ref(2, ATTEMPT), "a_users_branch"}
+
+
+@pytest.mark.parametrize(
+    ("ref", "attempt", "belongs"),
+    [
+        pytest.param("tidemark_7_try_1", "try_1", True, id="branch"),
+        pytest.param("tidemark_7_try_1_audited", "try_1", True, id="tag"),
+        pytest.param("tidemark_7_try_12", "try_1", False, id="longer attempt"),
+        pytest.param("tidemark_7_2_try_1", "try_1", False, id="attempt with the same end"),
+        pytest.param("main", "try_1", False, id="main"),
+    ],
+)
+def test_refs_of_an_attempt(ref: str, attempt: str, belongs: bool) -> None:
+    assert is_ref_of(ref, AttemptId(attempt)) is belongs
