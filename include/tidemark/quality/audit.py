@@ -18,20 +18,23 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from pyspark.logger import PySparkLogger
 from pyspark.sql import DataFrame
 
 from tidemark.errors import SuiteError
 from tidemark.log import get_logger
 from tidemark.model.verdict import CheckResult
 from tidemark.quality.counts import counts_only, observed_text, reason_of
-from tidemark.quality.suites import AUDIT_STATE, build_expectations, columns_of
+from tidemark.quality.suites import AUDIT_STATE, ROWS, build_expectations, columns_of
 from tidemark.spec.audit import ExpectationSpec, Scope, SuiteSpec
 
 if TYPE_CHECKING:
     from great_expectations.core.result_format import ResultFormatUnion
-    from great_expectations.data_context import EphemeralDataContext
-    from great_expectations.datasource.fluent import SparkDatasource
+    from great_expectations.data_context.data_context.ephemeral_data_context import (
+        EphemeralDataContext,
+    )
     from great_expectations.datasource.fluent.interfaces import Batch
+    from great_expectations.datasource.fluent.spark_datasource import SparkDatasource
     from great_expectations.expectations.expectation import Expectation
 
 log = get_logger()
@@ -67,9 +70,9 @@ def run_suite(suite: SuiteSpec, *, changed: DataFrame, table: DataFrame) -> Suit
     Raises `SuiteError` when the suite cannot be run as written, also when a single expectation of
     it cannot; none of them counts as passed then.
     """
-    started = time.monotonic()
     frames = {Scope.CHANGED: changed, Scope.TABLE: table}
-    with _TURN, _data_source() as source, _cached(changed):
+    with great_expectations() as context, _data_source(context) as source, _cached(changed):
+        started = time.monotonic()
         columns = {scope: frame.columns for scope, frame in frames.items()}
         expectations = build_expectations(suite, columns)
         results: dict[int, dict[str, Any]] = {}
@@ -88,12 +91,19 @@ def run_suite(suite: SuiteSpec, *, changed: DataFrame, table: DataFrame) -> Suit
 def describe(spec: ExpectationSpec) -> str:
     """The name of a check: an expectation with its arguments and scope, as the suite has them."""
     arguments = ", ".join(f"{name}={_shown(value)}" for name, value in spec.arguments.items())
-    return f"{spec.expect}({arguments}) on {spec.scope}"
+    return f"{spec.expect}({arguments}) on {ROWS[spec.scope]}"
+
+
+@contextmanager
+def great_expectations() -> Iterator[EphemeralDataContext]:
+    """The Great Expectations of this process, for one thread at a time."""
+    with _TURN:
+        yield _context()
 
 
 @cache
-def context() -> EphemeralDataContext:
-    """The Great Expectations of this process: in memory, silent, sending nothing."""
+def _context() -> EphemeralDataContext:
+    """In memory, silent, sending nothing."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import great_expectations as gx
@@ -102,8 +112,10 @@ def context() -> EphemeralDataContext:
             InMemoryStoreBackendDefaults,
             ProgressBarsConfig,
         )
-    # What it logs are exceptions with their text, which may hold values; we raise them without.
+    # These log exceptions with their text, which holds values; we raise them without it.
     logging.getLogger("great_expectations").setLevel(logging.CRITICAL)
+    for query in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
+        PySparkLogger.getLogger(query).setLevel(logging.CRITICAL)
     return gx.get_context(
         mode="ephemeral",
         project_config=DataContextConfig(
@@ -115,9 +127,9 @@ def context() -> EphemeralDataContext:
 
 
 @contextmanager
-def _data_source() -> Iterator[SparkDatasource]:
+def _data_source(context: EphemeralDataContext) -> Iterator[SparkDatasource]:
     """A data source for one suite: it keeps frames and computed metrics by name, so it goes."""
-    sources = context().data_sources
+    sources = context.data_sources
     try:
         yield sources.add_spark("audit", persist=False)
     finally:
@@ -176,14 +188,14 @@ def _run(
     frame: DataFrame,
 ) -> dict[int, dict[str, Any]]:
     from great_expectations import ExpectationSuite
-    from great_expectations.exceptions import GreatExpectationsError
+    from great_expectations.exceptions.exceptions import GreatExpectationsError
 
     runnable = ExpectationSuite(suite.suite, expectations=list(expectations.values()))
     try:
         run = batch.validate(runnable, result_format=result_format)
     except GreatExpectationsError as error:
         raise _not_run(suite, "the suite", type(error).__name__) from None
-    found = [result.to_json_dict() for result in run.results]
+    found: list[dict[str, Any]] = [result.to_json_dict() for result in run.results]
     # Great Expectations sorts what it runs by column; the position travels in the metadata.
     results = {result["expectation_config"]["meta"]["index"]: result for result in found}
     for index, result in results.items():
@@ -227,20 +239,20 @@ def _document(suite: SuiteSpec, results: Sequence[Mapping[str, Any]]) -> str:
                 "unsuccessful_expectations": len(results) - passed,
                 "success_percent": 100 * passed / len(results),
             },
-            "results": list(map(_result, suite.expectations, results)),
+            "results": list(map(_result, results)),
             "meta": {},
         }
     )
 
 
-def _result(spec: ExpectationSpec, result: Mapping[str, Any]) -> dict[str, Any]:
+def _result(result: Mapping[str, Any]) -> dict[str, Any]:
     config = result["expectation_config"]
     arguments = {name: value for name, value in config["kwargs"].items() if name != "batch_id"}
-    about = {name: config[name] for name in ("type", "description", "severity") if name in config}
+    about = {name: config[name] for name in ("type", "severity")}
     return {
         "success": result["success"],
-        "expectation_config": {**about, "kwargs": arguments, "meta": {"scope": spec.scope}},
+        "expectation_config": {**about, "kwargs": arguments, "meta": {}},
         "result": result["result"],
-        "exception_info": {"raised_exception": False},
+        "exception_info": result["exception_info"],
         "meta": {},
     }

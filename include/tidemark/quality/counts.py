@@ -74,7 +74,7 @@ def reason_of(exception_info: Mapping[str, Any]) -> str | None:
 def _shape_text(unit: str, counts: Mapping[str, Any]) -> str:
     mismatched = counts.get("details", {}).get("mismatched")
     if isinstance(mismatched, dict):
-        return "; ".join(f"{kind} {', '.join(names)}" for kind, names in mismatched.items())
+        return "; ".join(f"{kind} {', '.join(names)}" for kind, names in sorted(mismatched.items()))
     observed = counts.get("observed_value")
     if isinstance(observed, list):
         observed = ", ".join(observed)

@@ -7,7 +7,7 @@ functions that need it import it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pydantic import JsonValue
 
@@ -18,15 +18,13 @@ from tidemark.spec.faults import nearest, shown
 if TYPE_CHECKING:
     from great_expectations.expectations.expectation import Expectation
 
+ROWS = {Scope.CHANGED: "changed rows", Scope.TABLE: "whole table"}
 AUDIT_STATE = "no audited table is published; main of every table of the cut is as it was"
 
 # Arguments that name columns which must exist. Expectations about the columns of a table
 # (expect_table_..., expect_column_to_exist) have an opinion on missing ones and keep it.
 _COLUMN_ARGUMENTS = ("column", "column_A", "column_B", "column_list")
 _ABOUT_COLUMNS = ("expect_table_", "expect_column_to_exist")
-# Of what every expectation takes, these are for people; the rest steers a run (result_format
-# would bring cell values) or stands elsewhere in the suite file (severity).
-_FOR_PEOPLE = ("description", "notes")
 
 
 def build_expectations(
@@ -69,9 +67,7 @@ def _faults(spec: ExpectationSpec, columns: Sequence[str]) -> Iterator[str]:
     )
 
     known = [
-        name
-        for name in list_registered_expectation_implementations()
-        if name.startswith("expect_")
+        name for name in list_registered_expectation_implementations() if name.startswith("expect_")
     ]
     if spec.expect not in known:
         yield _fault("no expectation of Great Expectations", nearest(spec.expect, known))
@@ -79,17 +75,18 @@ def _faults(spec: ExpectationSpec, columns: Sequence[str]) -> Iterator[str]:
     yield from _argument_faults(spec)
     for name in columns_of(spec):
         if name not in columns:
-            yield _fault(f"no column {name!r} in the {spec.scope} rows", nearest(name, columns))
+            yield _fault(f"no column {name!r} in the {ROWS[spec.scope]}", nearest(name, columns))
 
 
 def _argument_faults(spec: ExpectationSpec) -> Iterator[str]:
     from great_expectations.compatibility.pydantic import ValidationError
-    from great_expectations.exceptions import GreatExpectationsError
+    from great_expectations.exceptions.exceptions import GreatExpectationsError
     from great_expectations.expectations.expectation import Expectation
 
     kind = _class_of(spec.expect)
-    everywhere = set(Expectation.__fields__) - set(_FOR_PEOPLE)
-    known = set(kind.__fields__) - everywhere - {"batch_id"}
+    # What every expectation takes steers the run (result_format would bring cell values), goes to
+    # pages as markup (description) or stands elsewhere in the suite file (severity).
+    known = set(kind.__fields__) - set(Expectation.__fields__) - {"batch_id"}
     unknown = set(spec.arguments) - known
     for name in sorted(unknown):
         yield _fault(f"no argument {name!r}", nearest(name, known))
@@ -98,21 +95,26 @@ def _argument_faults(spec: ExpectationSpec) -> Iterator[str]:
     try:
         kind(**_arguments(spec))
     except ValidationError as error:
-        for fault in error.errors():
-            yield _argument_fault(spec.arguments, fault["loc"], fault["msg"])
+        yield from _refusals(spec.arguments, error.errors())
     except GreatExpectationsError as error:
         yield str(error)
 
 
-def _argument_fault(
-    arguments: Mapping[str, JsonValue], loc: tuple[int | str, ...], message: str
-) -> str:
-    name = str(loc[0])
-    if name == "__root__":
-        return message
-    if name not in arguments:
-        return f"argument {name!r} is missing"
-    return f"argument {name!r} is {shown(arguments[name])}: {message}"
+def _refusals(
+    arguments: Mapping[str, JsonValue], refused: Sequence[Mapping[str, Any]]
+) -> Iterator[str]:
+    """One fault an argument; what is said of all together only when each is good by itself."""
+    reasons: dict[str, list[str]] = {}
+    for refusal in refused:
+        reasons.setdefault(str(refusal["loc"][0]), []).append(refusal["msg"])
+    together = reasons.pop("__root__", [])
+    for name, why in reasons.items():
+        if name in arguments:
+            yield f"argument {name!r} is {shown(arguments[name])}: {', or '.join(why)}"
+        else:
+            yield f"argument {name!r} is missing"
+    if not reasons:
+        yield from together
 
 
 def _class_of(name: str) -> type[Expectation]:
@@ -121,7 +123,7 @@ def _class_of(name: str) -> type[Expectation]:
     return get_expectation_impl(name)
 
 
-def _arguments(spec: ExpectationSpec) -> dict[str, JsonValue]:
+def _arguments(spec: ExpectationSpec) -> dict[str, Any]:
     return {**spec.arguments, "severity": spec.severity.value}
 
 
