@@ -20,23 +20,24 @@ _LONG_HEX = 16
 _WORD = Decimal(2**64)
 _ONES_COMPLEMENT = ("0123456789ABCDEF", "FEDCBA9876543210")
 
-# A number of up to 28 bytes (65 digits, MySQL's largest) as four words of 56 bits, most
-# significant first, and as limbs of 18 digits: 10^18 * 2^56 still fits a decimal of 38 digits.
+# A number of up to 28 bytes (65 digits, MySQL's largest): four words of 56 bits are folded into
+# limbs of 18 digits. 10^18 * 2^56 + 10^18 still fits a decimal of 38 digits.
 _WIDE_HEX, _WIDE_WORD_HEX, _WIDE_WORD = 56, 14, Decimal(2**56)
-_LIMB_DIGITS = 18
+_LIMBS, _LIMB_DIGITS = 4, 18
 
 
 def decimal_from_text(raw: Column, column: SourceColumn) -> Column:
     """The number in ``raw``; null where the type of ``column`` would round or not hold it."""
     if column.iceberg == "string":
         return F.when(raw.rlike(r"^[-+]?[0-9]+(\.[0-9]*)?$"), raw)
-    precision, scale = _sizes(column)
+    _, scale = _sizes(column)
     exact, point = raw.try_cast(column.iceberg), F.instr(raw, ".")
-    finer = raw.try_cast(f"decimal(38,{38 - precision + scale})")
     fits = (point == 0) | (F.length(raw) - point <= scale)
     zeros_beyond = raw.rlike(rf"\.[0-9]{{{scale}}}0+$")
+    # Only doubles are written with an exponent, so a double is what must not be lost.
     exponent = raw.contains("E") | raw.contains("e")
-    return F.when(exponent, F.when(finer == exact, exact)).when(fits | zeros_beyond, exact)
+    same = exact.cast("double") == raw.try_cast("double")
+    return F.when(exponent, F.when(same, exact)).when(fits | zeros_beyond, exact)
 
 
 def decimal_from_base64(raw: Column, column: SourceColumn) -> Column:
@@ -82,33 +83,40 @@ def _wide(digits: Column, scale: int) -> Column:
     """Hexadecimal two's complement of up to 28 bytes as text with ``scale`` fraction digits."""
     negative = digits >= "8"
     padded = _padded(_without_sign(digits), _WIDE_HEX, F.lit("0"))
-    words = [
-        F.conv(F.substring(padded, start, _WIDE_WORD_HEX), 16, 10).cast("decimal(20,0)")
-        for start in range(1, _WIDE_HEX, _WIDE_WORD_HEX)
-    ]
-    limbs = [words[0]]
-    for word in words[1:]:
-        limbs = _times_word_plus(limbs, word)
-    limbs = _carried(limbs, F.when(negative, F.lit(Decimal(1))).otherwise(F.lit(Decimal(0))))
-    number = F.concat(*(F.lpad(limb.cast("string"), _LIMB_DIGITS, "0") for limb in limbs[::-1]))
-    whole = F.ltrim(F.substring(number, 1, _LIMB_DIGITS * len(limbs) - scale), F.lit("0"))
+    words = F.array(
+        *(
+            F.conv(F.substring(padded, start, _WIDE_WORD_HEX), 16, 10).cast("decimal(38,0)")
+            for start in range(1, _WIDE_HEX, _WIDE_WORD_HEX)
+        )
+    )
+    zeros = F.array_repeat(F.lit(Decimal(0)).cast("decimal(38,0)"), _LIMBS)
+    limbs = F.aggregate(words, zeros, lambda limbs, word: _carried(limbs, _WIDE_WORD, word))
+    one_more = F.when(negative, F.lit(Decimal(1))).otherwise(F.lit(Decimal(0)))
+    limbs = _carried(limbs, Decimal(1), one_more.cast("decimal(38,0)"))
+    texts = F.transform(limbs, lambda limb: F.lpad(limb.cast("string"), _LIMB_DIGITS, "0"))
+    number = F.array_join(F.reverse(texts), "")
+    whole = F.ltrim(F.substring(number, 1, _LIMB_DIGITS * _LIMBS - scale), F.lit("0"))
     fraction = F.concat(F.lit("."), F.right(number, F.lit(scale))) if scale else F.lit("")
     sign = F.when(negative, F.lit("-")).otherwise(F.lit(""))
-    return F.concat(sign, F.when(whole == "", F.lit("0")).otherwise(whole), fraction)
+    read = F.concat(sign, F.when(whole == "", F.lit("0")).otherwise(whole), fraction)
+    return F.when(padded.isNotNull(), read)
 
 
-def _times_word_plus(limbs: list[Column], word: Column) -> list[Column]:
-    return _carried([limb * F.lit(_WIDE_WORD) for limb in limbs], word)
+def _carried(limbs: Column, factor: Decimal, carry: Column) -> Column:
+    """``limbs`` (least significant first) times ``factor`` plus ``carry``, below 10^18 each."""
 
+    def step(done: Column, limb: Column) -> Column:
+        number = (limb * F.lit(factor) + done["carry"]).cast("string")
+        text = F.lpad(number, 2 * _LIMB_DIGITS, "0")
+        low, high = F.right(text, F.lit(_LIMB_DIGITS)), F.left(text, F.lit(_LIMB_DIGITS))
+        return F.struct(
+            high.cast("decimal(38,0)").alias("carry"),
+            F.concat(done["low"], F.array(low.cast("decimal(38,0)"))).alias("low"),
+        )
 
-def _carried(limbs: list[Column], carry: Column) -> list[Column]:
-    """``limbs`` (least significant first) plus ``carry``, each below 10^18 again."""
-    low = []
-    for limb in limbs:
-        text = F.lpad((limb + carry).cast("string"), 38, "0")
-        low.append(F.right(text, F.lit(_LIMB_DIGITS)).cast("decimal(20,0)"))
-        carry = F.left(text, F.lit(38 - _LIMB_DIGITS)).cast("decimal(20,0)")
-    return [*low, carry]
+    none = F.array().cast("array<decimal(38,0)>")
+    start = F.struct(carry.alias("carry"), none.alias("low"))
+    return F.aggregate(limbs, start, step)["low"]
 
 
 def _without_sign(digits: Column) -> Column:

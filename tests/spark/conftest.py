@@ -1,0 +1,37 @@
+"""One Spark session for all tests that need one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tidemark.runs.world import SESSION_CONF
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let pass what pyspark does itself: it leaves the socket of a `collect` to the garbage."""
+    config.addinivalue_line("filterwarnings", "ignore:unclosed <socket:ResourceWarning")
+
+
+@pytest.fixture(scope="session")
+def spark(jars: Path) -> Iterator[SparkSession]:
+    """A session as Tidemark runs it: UTC, ANSI, no shuffle wider than the machine."""
+    settings = {
+        **SESSION_CONF,
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.extraClassPath": os.pathsep.join(
+            map(str, sorted((jars / "spark").glob("*.jar")))
+        ),
+        "spark.sql.shuffle.partitions": "2",
+    }
+    builder = SparkSession.builder.master("local[2]").appName("tidemark-tests")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    yield session
+    session.stop()

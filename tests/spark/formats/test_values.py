@@ -1,0 +1,443 @@
+"""Every wire form against an encoder of its own, hundreds of values in one action."""
+
+from __future__ import annotations
+
+import json
+import struct
+from base64 import b64encode, urlsafe_b64encode
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from itertools import zip_longest
+from math import isnan
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from tidemark.formats.values import misread, typed
+from tidemark.model.columns import SourceColumn, Wire
+from tidemark.model.names import ColumnName
+
+MICRO, HOUR = timedelta(microseconds=1), timedelta(hours=1)
+DURATION = 839 * 3600 * 10**6 - 1
+
+
+def column(iceberg: str, wire: Wire, digits: int = 0, zone: str = "") -> SourceColumn:
+    return SourceColumn(ColumnName("c"), iceberg, wire, "", digits, zone)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Texts of one column and what must be read from them; ``...`` where they are misread."""
+
+    column: SourceColumn
+    cases: Sequence[tuple[str | None, Any]]
+
+
+def encoded(
+    of: SourceColumn,
+    values: Sequence[Any],
+    encode: Callable[[Any], str],
+    show: Callable[[Any], Any] = lambda value: value,
+) -> Reading:
+    return Reading(of, [(encode(value), show(value)) for value in values])
+
+
+def refused(of: SourceColumn, *texts: str) -> Reading:
+    return Reading(of, [(text, ...) for text in texts])
+
+
+def check(spark: SparkSession, *readings: Reading) -> None:
+    """Read all ``readings`` side by side in one action."""
+    texts = zip_longest(*([text for text, _ in reading.cases] for reading in readings))
+    names = [f"raw{n}" for n in range(len(readings))]
+    fields = ", ".join(f"{name} STRING" for name in names)
+    raws = spark.createDataFrame(list(enumerate(texts)), "n INT, raws STRUCT<" + fields + ">")
+    values = raws.select(
+        "n",
+        "raws",
+        *(
+            typed(F.col("raws")[name], r.column).alias(name)
+            for name, r in zip(names, readings, strict=True)
+        ),
+    )
+    found = values.select(
+        "n",
+        *names,
+        *(misread(F.col("raws")[name], F.col(name)).alias(f"lost_{name}") for name in names),
+    )
+    rows = sorted(found.collect(), key=lambda row: row["n"])
+    for name, reading in zip(names, readings, strict=True):
+        assert found.schema[name].dataType.simpleString() == reading.column.iceberg
+        got = [... if row[f"lost_{name}"] else row[name] for row in rows]
+        pairs = zip(reading.cases, got, strict=False)
+        wrong = [(text, wanted, value) for (text, wanted), value in pairs if wanted != value]
+        assert not wrong[:5], reading.column
+
+
+def drawn(strategy: st.SearchStrategy[Any], extremes: Sequence[Any], count: int = 300) -> list[Any]:
+    """``extremes`` and values of ``strategy``, to be read in one action."""
+    found: list[Any] = list(extremes)
+
+    @settings(
+        max_examples=count,
+        database=None,
+        phases=[Phase.generate],
+        derandomize=True,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(strategy)
+    def collect(value: Any) -> None:
+        found.append(value)
+
+    collect()
+    return found
+
+
+def test_integers(spark: SparkSession) -> None:
+    readings = []
+    for iceberg, bits in (("int", 32), ("bigint", 64)):
+        low, high = -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
+        of = column(iceberg, Wire.INTEGER)
+        readings += [
+            encoded(of, drawn(st.integers(low, high), [low, high, 0, -1]), str),
+            refused(of, str(low - 1), str(high + 1), "1.5", "", "one", "[1]", "1e3"),
+            Reading(of, [("true", 1), ("false", 0), ("007", 7), (None, None)]),
+        ]
+    check(spark, *readings)
+
+
+def test_unsigned_sent_as_signed(spark: SparkSession) -> None:
+    values = drawn(st.integers(0, 2**64 - 1), [0, 2**63 - 1, 2**63, 2**64 - 1])
+    of = column("decimal(20,0)", Wire.UNSIGNED_AS_SIGNED)
+    check(
+        spark,
+        encoded(of, values, lambda n: str(n - 2**64 if n >= 2**63 else n), Decimal),
+        refused(of, "18446744073709551616", "x", "0.5"),
+    )
+
+
+def single(number: float) -> float:
+    (nearest,) = struct.unpack(">f", struct.pack(">f", number))
+    return float(nearest)
+
+
+def test_floats(spark: SparkSession) -> None:
+    largest, least = (2 - 2**-23) * 2.0**127, 2.0**-149
+    singles = drawn(st.floats(width=32, allow_nan=False), [largest, -largest, least, 0.0])
+    doubles = drawn(st.floats(allow_nan=False), [1.7976931348623157e308, 5e-324])
+    of_single, of_double = column("float", Wire.FLOAT), column("double", Wire.DOUBLE)
+
+    def java(number: float) -> str:
+        return repr(number).replace("inf", "Infinity")
+
+    check(
+        spark,
+        encoded(of_single, singles, java),
+        encoded(of_double, doubles, java),
+        Reading(of_single, [("1.2339999675750732", single(1.234)), ("3.14", single(3.14))]),
+        refused(of_single, "1e39", "-1e39", "ten"),
+        refused(of_double, "1e400", "ten", ""),
+    )
+    rows = spark.createDataFrame([("NaN",)], "raw STRING")
+    (row,) = rows.select(typed(F.col("raw"), of_double).alias("value")).collect()
+    assert isnan(row["value"])
+
+
+def test_booleans(spark: SparkSession) -> None:
+    of = column("boolean", Wire.BOOLEAN)
+    accepted = [("true", True), ("false", False), ("1", True), ("0", False), (None, None)]
+    check(spark, Reading(of, accepted), refused(of, "2", "yes", ""))
+
+
+def test_text_is_kept_as_it_came(spark: SparkSession) -> None:
+    values = drawn(st.text(st.characters(exclude_categories=["Cs"])), ["", " ", "null", "\0", "☕"])
+    check(spark, encoded(column("string", Wire.TEXT), values, str))
+
+
+def test_bytes(spark: SparkSession) -> None:
+    values = drawn(st.binary(max_size=200), [b"", b"\0", bytes(range(256)), b"\xfb\xff\xfe"])
+    base64, url, hexadecimal, latin1 = (
+        column("binary", wire) for wire in (Wire.BASE64, Wire.BASE64_URL, Wire.HEX, Wire.LATIN1)
+    )
+    check(
+        spark,
+        encoded(base64, values, lambda value: b64encode(value).decode(), bytearray),
+        encoded(url, values, lambda value: urlsafe_b64encode(value).decode(), bytearray),
+        encoded(hexadecimal, values, bytes.hex, bytearray),
+        encoded(hexadecimal, values, lambda value: value.hex().upper(), bytearray),
+        encoded(latin1, values, lambda value: value.decode("latin-1"), bytearray),
+        refused(base64, "A-_=", "A", "AQ==\n"),
+        refused(hexadecimal, "0", "0g", "abc"),
+        refused(latin1, "Ā", "a\nĀ", "☕", "\U0001f600"),
+    )
+
+
+def test_bits(spark: SparkSession) -> None:
+    check(spark, *(reading for bits in (2, 8, 9, 64) for reading in bit_readings(bits)))
+
+
+def bit_readings(bits: int) -> list[Reading]:
+    size = (bits + 7) // 8
+    values = drawn(st.integers(0, 2**bits - 1), [0, 1, 2**bits - 1, 2 ** (bits - 1)], 50)
+    base64, number = column("binary", Wire.BITS, bits), column("binary", Wire.BITS_NUMBER, bits)
+
+    def show(n: int) -> bytearray:
+        return bytearray(n.to_bytes(size, "big"))
+
+    def little_endian(n: int) -> str:
+        return b64encode(n.to_bytes(size, "little")).decode()
+
+    return [
+        encoded(base64, values, little_endian, show),
+        encoded(number, values, str, show),
+        refused(base64, b64encode(bytes([1] * (size + 1))).decode(), "?"),
+        refused(number, str(2**bits), str(2**64), "9" * 30, "-1", "x", "1.5", ""),
+    ]
+
+
+def around(*numbers: int) -> list[int]:
+    return [sign * n + d for n in numbers for d in (-1, 0, 1) for sign in (1, -1)]
+
+
+def unscaled(precision: int) -> list[int]:
+    limit = 10**precision - 1
+    powers = around(*(2**n for n in (7, 8, 15, 31, 32, 63, 64, 65, 126, 127)), 10**18, 10**19)
+    extremes = [0, 1, -1, limit, -limit, limit // 3, *(n for n in powers if abs(n) <= limit)]
+    return drawn(st.integers(-limit, limit), extremes, 150)
+
+
+def exact(n: int, scale: int) -> Decimal:
+    """``n * 10^-scale`` at any size: Decimal's own arithmetic rounds to 28 digits."""
+    return Decimal((int(n < 0), tuple(map(int, str(abs(n)))), -scale))
+
+
+def twos_complement(n: int) -> str:
+    """As Java's BigInteger: big-endian, the fewest bytes that hold the sign."""
+    size = (n + (n < 0)).bit_length() // 8 + 1
+    return b64encode(n.to_bytes(size, "big", signed=True)).decode()
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        pytest.param([(1, 0), (3, 1), (5, 5), (12, 2), (18, 0), (18, 18)], id="up to 8 bytes"),
+        pytest.param([(19, 4), (20, 0), (30, 10), (37, 36)], id="up to 16 bytes"),
+        pytest.param([(38, 0), (38, 19), (38, 38)], id="38 digits"),
+    ],
+)
+def test_decimals(spark: SparkSession, sizes: list[tuple[int, int]]) -> None:
+    check(spark, *(reading for size in sizes for reading in decimal_readings(*size)))
+
+
+def decimal_readings(precision: int, scale: int) -> list[Reading]:
+    values, iceberg = unscaled(precision), f"decimal({precision},{scale})"
+    base64 = column(iceberg, Wire.DECIMAL_BASE64, scale)
+    text = column(iceberg, Wire.DECIMAL_TEXT, scale)
+
+    def show(n: int) -> Decimal:
+        return exact(n, scale)
+
+    large = [10**precision, -(10**precision), 2**127 - 1, -(2**127), 2**200, -(2**200)]
+    zeros = f"{exact(1, scale):f}" + "0" * 40 if scale else "1.00"
+    finer = f"0.{'0' * scale}1"
+    return [
+        encoded(base64, values, twos_complement, show),
+        encoded(text, values, lambda n: f"{show(n):f}", show),
+        Reading(text, [(zeros, show(1)), ("0E-9", show(0)), (None, None)]),
+        refused(base64, "", "?", *map(twos_complement, large)),
+        refused(text, str(10 ** (precision - scale)), finer, f"-{finer}", "NaN", "", "0x1", "1,0"),
+        refused(text, f"1.5E-{scale}", f"{10**precision:E}"),
+    ]
+
+
+def test_decimals_sent_as_doubles(spark: SparkSession) -> None:
+    def java(n: int) -> str:
+        """As Java prints a double: with an exponent below 10^-3 and from 10^7."""
+        number = n / 100
+        return f"{Decimal(repr(number)):E}" if abs(number) >= 10**7 else repr(number)
+
+    values = drawn(st.integers(-(10**15), 10**15), [0, 1, 10**15, 123456789])
+    of = column("decimal(17,2)", Wire.DECIMAL_TEXT, 2)
+    check(spark, encoded(of, values, java, lambda n: exact(n, 2)), refused(of, "1.0E-5"))
+
+
+def test_decimals_wider_than_iceberg_are_exact_text(spark: SparkSession) -> None:
+    values, readings = unscaled(65), []
+    for scale in (0, 3, 30):
+        base64 = column("string", Wire.DECIMAL_BASE64, scale)
+        text = column("string", Wire.DECIMAL_TEXT, scale)
+        shown = [f"{exact(n, scale):f}" for n in values]
+        numbers = map(twos_complement, values)
+        readings += [
+            Reading(base64, list(zip(numbers, shown, strict=True))),
+            encoded(text, shown, str),
+            refused(base64, "", "?", twos_complement(2**223)),
+            refused(text, "", "NaN", "1,0", "-"),
+        ]
+    check(spark, *readings)
+
+
+def wall(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+EPOCH, FIRST, LAST = wall("1970-01-01"), wall("0001-01-01"), wall("9999-12-31 23:59:59.999999")
+DAYS = [date.min, date.max, date(1582, 10, 10), date(1900, 2, 28), date(1970, 1, 1)]
+DATES = drawn(st.dates(), DAYS)
+STAMPS = drawn(st.datetimes(), [FIRST, LAST, EPOCH, EPOCH - MICRO, wall("1582-10-10")])
+
+
+def test_dates(spark: SparkSession) -> None:
+    days, text = column("date", Wire.DAYS), column("date", Wire.DATE_TEXT)
+    zero_dates = ["0000-00-00", "2026-00-10", "2026-02-30", "0000-01-01"]
+    check(
+        spark,
+        encoded(days, DATES, lambda value: str((value - date(1970, 1, 1)).days)),
+        encoded(text, DATES, date.isoformat),
+        encoded(text, DATES, lambda value: f"{value}Z"),
+        refused(days, "-719163", "2932897", "2147483648", "x"),
+        refused(text, *zero_dates, "2026", "2026-1-1", "12026-01-01", ""),
+    )
+
+
+def since_1970(stamp: datetime, unit: int = 1) -> int:
+    return (stamp - EPOCH) // MICRO // unit
+
+
+def test_timestamps_as_numbers(spark: SparkSession) -> None:
+    readings = []
+    for wire, unit in ((Wire.TIMESTAMP_MILLIS, 1000), (Wire.TIMESTAMP_MICROS, 1)):
+        of = column("timestamp_ntz", wire)
+        stamps = [stamp.replace(microsecond=stamp.microsecond // unit * unit) for stamp in STAMPS]
+        first, last = since_1970(FIRST, unit), since_1970(LAST, unit)
+        beyond = [first - 1, last + 1, 2**63 - 1, -(2**63), 2**63]
+        readings += [
+            Reading(of, [(str(since_1970(stamp, unit)), stamp) for stamp in stamps]),
+            refused(of, *map(str, beyond), "x"),
+        ]
+    nanos, limit = column("timestamp_ntz", Wire.TIMESTAMP_NANOS), 2**63 // 1000 - 1
+    micros = drawn(st.integers(-limit, limit), [0, 1, -1, limit, -limit])
+    check(
+        spark,
+        *readings,
+        encoded(nanos, micros, lambda n: str(n * 1000), lambda n: EPOCH + n * MICRO),
+        refused(nanos, "1", "-1001", str(2**63), "x"),
+    )
+
+
+def test_timestamps_as_text(spark: SparkSession) -> None:
+    of = column("timestamp_ntz", Wire.TIMESTAMP_TEXT)
+    zero = ["0000-00-00 00:00:00", "2026-02-30 00:00:00", "0000-01-01 00:00:00"]
+    check(
+        spark,
+        encoded(of, STAMPS, lambda stamp: stamp.isoformat(" ")),
+        encoded(of, STAMPS, lambda stamp: f"{stamp.isoformat()}Z"),
+        refused(of, *zero, "2026-01-01", "2026-01-01 25:00:00", "12026-01-01 00:00:00"),
+    )
+
+
+def test_timestamps_with_zone(spark: SparkSession) -> None:
+    """As instants: collect() would show them in the zone of this machine, and fails at year 1."""
+    stamps = [stamp for stamp in STAMPS if stamp not in (FIRST, LAST)]
+    local = [stamp.replace(fold=0) for stamp in stamps if 1950 < stamp.year < 2100]
+    berlin, berlin_zone = (
+        column("timestamp", Wire.LOCAL_TEXT, zone="Europe/Berlin"),
+        ZoneInfo("Europe/Berlin"),
+    )
+    instants = [
+        stamp.replace(tzinfo=berlin_zone).astimezone(UTC).replace(tzinfo=None) for stamp in local
+    ]
+    zoned, utc = (
+        column("timestamp", Wire.ZONED_TEXT),
+        column("timestamp", Wire.LOCAL_TEXT, zone="UTC"),
+    )
+    cases = [
+        *((zoned, f"{stamp.isoformat()}Z", stamp) for stamp in [FIRST, LAST, *stamps]),
+        *((zoned, f"{(stamp + 2 * HOUR).isoformat()}+02:00", stamp) for stamp in stamps),
+        *((utc, stamp.isoformat(" "), stamp) for stamp in STAMPS),
+        *((berlin, stamp.isoformat(" "), at) for stamp, at in zip(local, instants, strict=True)),
+        *((of, "0000-00-00 00:00:00", None) for of in (zoned, utc, berlin)),
+        (zoned, "+10000-01-01T00:00:00Z", None),
+        (zoned, "infinity", None),
+    ]
+    rows = spark.createDataFrame(
+        [
+            (n, ("zoned", "utc", "berlin")[(zoned, utc, berlin).index(of)], text)
+            for n, (of, text, _) in enumerate(cases)
+        ],
+        "n INT, form STRING, raw STRING",
+    )
+    raw = F.col("raw")
+    value = F.when(F.col("form") == "zoned", typed(raw, zoned)).when(
+        F.col("form") == "utc", typed(raw, utc)
+    )
+    shown = rows.select(
+        "n", value.otherwise(typed(raw, berlin)).cast("timestamp_ntz").alias("value")
+    )
+    got = {row["n"]: row["value"] for row in shown.collect()}
+    assert [c for n, c in enumerate(cases) if got[n] != c[2]][:5] == []
+
+
+def clock(micros: int, digits: int) -> str:
+    """As the source prints it; a fraction beyond its digits is never cut off."""
+    seconds, fraction = divmod(abs(micros), 10**6)
+    text = f"{fraction:06d}".rstrip("0").ljust(digits, "0")
+    whole = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
+    return f"{'-' if micros < 0 else ''}{whole}{'.' if text else ''}{text}"
+
+
+TIMES = drawn(
+    st.integers(-DURATION, DURATION),
+    [0, 1, -1, DURATION, -DURATION, 86_399_999_999, 100 * 3600 * 10**6, 120_000, 10**6],
+)
+MILLIS = [n // 1000 * 1000 for n in TIMES if n > 0]
+
+
+@pytest.mark.parametrize("digits", [0, 3, 6])
+def test_times(spark: SparkSession, digits: int) -> None:
+    millis, micros, nanos, text = (
+        column("string", wire, digits)
+        for wire in (Wire.TIME_MILLIS, Wire.TIME_MICROS, Wire.TIME_NANOS, Wire.TIME_TEXT)
+    )
+
+    def show(n: int) -> str:
+        return clock(n, digits)
+
+    beyond = DURATION + 1
+    check(
+        spark,
+        encoded(millis, MILLIS, lambda n: str(n // 1000), show),
+        encoded(millis, MILLIS, lambda n: str(-n // 1000), lambda n: show(-n) if n else show(n)),
+        encoded(micros, TIMES, str, show),
+        encoded(nanos, TIMES, lambda n: str(n * 1000), show),
+        encoded(text, TIMES, lambda n: clock(n, 0), show),
+        encoded(text, TIMES, lambda n: f"{clock(n, 0)}Z", show),
+        refused(millis, str(beyond // 1000), str(-beyond // 1000), str(-(2**63)), "x"),
+        refused(micros, str(beyond), str(-beyond), str(-(2**63)), str(2**63 - 1)),
+        refused(nanos, str(beyond * 1000), "1", str(-(2**63)), str(2**63 - 1)),
+        refused(text, "10:11", "24h", "10:60:00", "10:11:12.1234567", ""),
+    )
+
+
+def test_geometry(spark: SparkSession) -> None:
+    shapes = drawn(st.tuples(st.none() | st.integers(0, 2**31 - 1), st.binary(min_size=1)), [])
+
+    def encode(shape: tuple[int | None, bytes]) -> str:
+        srid, wkb = shape
+        return json.dumps({"wkb": b64encode(wkb).decode(), "srid": srid})
+
+    of = column("struct<srid:int,wkb:binary>", Wire.GEOMETRY)
+    point = '{"x": 1.0, "y": 2.0, "wkb": "AQ==", "srid": null}'
+    check(
+        spark,
+        encoded(of, shapes, encode, lambda shape: (shape[0], bytearray(shape[1]))),
+        Reading(of, [(point, (None, bytearray(b"\1"))), (None, None)]),
+        refused(of, '{"wkb": "?", "srid": 0}', '{"srid": 0}', '{"wkb": "AQ==", "srid": "x"}', "[]"),
+    )
