@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from tidemark.model.names import quote
+
 
 def text_fields(names: Iterable[str]) -> str:
     """The columns ``names``, each to be read as its text.
@@ -11,4 +13,4 @@ def text_fields(names: Iterable[str]) -> str:
     >>> text_fields(["id", "odd`name"])
     '`id` STRING, `odd``name` STRING'
     """
-    return ", ".join(f"`{name.replace('`', '``')}` STRING" for name in names)
+    return ", ".join(f"{quote(name)} STRING" for name in names)

@@ -6,37 +6,43 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from tidemark.formats.values import misread, typed
-from tidemark.model.columns import TableSchema
+from tidemark.model.columns import (
+    COMMIT_TIME,
+    MISREAD,
+    POSITION,
+    STAGED_OP,
+    STAGED_PART,
+    TableSchema,
+)
 from tidemark.model.event import Op
+from tidemark.model.names import quote
+
+SYSTEM = {"op": STAGED_OP, "position": POSITION, "commit_time": COMMIT_TIME, "part": STAGED_PART}
+IMAGE = "_tidemark_image"
 
 
 def typed_rows(winners: DataFrame, schema: TableSchema, image: Column) -> DataFrame:
     """Decode the winners of one table.
 
-    In: one event per ``row_key``. Out: op, position, commit_time, the source's columns typed, and
-    ``misread``: the first column whose value does not fit its type, null when all do (TYPE-2).
-    A delete has its key and no other value.
+    In: one event per ``row_key``. Out: the source's columns typed; STAGED_OP, POSITION,
+    COMMIT_TIME, STAGED_PART; and MISREAD, the first column that has a null key or a value that does
+    not fit its type, null when there is none (TYPE-2). A delete has its key and no other value.
     """
     upsert = F.col("op") == Op.UPSERT.value
-    raw = winners.withColumn("_image", F.when(upsert, image))
-    values = {
-        column.name: typed(F.col("_image")[column.name], column)
-        for column in schema.columns
-        if column.name not in schema.key
-    }
-    named = raw.select(
-        "op",
-        "position",
-        "commit_time",
-        "part",
-        "_image",
+    values = [column for column in schema.columns if column.name not in schema.key]
+    decoded = winners.withColumn(IMAGE, F.when(upsert, image)).select(
+        *(F.col(name).alias(system) for name, system in SYSTEM.items()),
+        IMAGE,
         *(F.col("row_key")[name].alias(name) for name in schema.key),
-        *(value.alias(name) for name, value in values.items()),
+        *(typed(F.col(IMAGE)[column.name], column).alias(column.name) for column in values),
     )
+    null_keys = [F.when(F.col(quote(name)).isNull(), F.lit(name)) for name in schema.key]
     wrong = [
-        F.when(misread(F.col("_image")[name], F.col(f"`{name}`")), F.lit(name)) for name in values
+        F.when(misread(F.col(IMAGE)[column.name], F.col(quote(column.name))), F.lit(column.name))
+        for column in values
     ]
-    keyless = [F.when(F.col(f"`{name}`").isNull(), F.lit(name)) for name in schema.key]
-    return named.withColumn("misread", F.coalesce(*keyless, *wrong)).select(
-        "op", "position", "commit_time", "part", "misread", *(F.col(f"`{n}`") for n in schema.names)
+    return decoded.select(
+        *(F.col(quote(name)) for name in schema.names),
+        *SYSTEM.values(),
+        F.coalesce(*null_keys, *wrong).alias(MISREAD),
     )

@@ -18,7 +18,7 @@ from tidemark.lake import sql
 from tidemark.lake.catalog import TableId, catalog_errors, ensure_namespace
 from tidemark.log import get_logger
 from tidemark.model.columns import SourceColumn, TableSchema
-from tidemark.model.names import ColumnName
+from tidemark.model.names import ColumnName, quote
 from tidemark.schema.changes import AddColumn, CreateTarget, SchemaChange, WidenColumn
 
 log = get_logger()
@@ -67,7 +67,7 @@ def apply_changes(
                 log.info("table_created", table=str(target), columns=len(schema.columns))
                 return
             case AddColumn(column):
-                if column.name not in session.table(sql.quote(*name)).columns:
+                if column.name not in session.table(quote(*name)).columns:
                     session.sql(sql.add_column(name, column))
                     log.info("column_added", table=str(target), column=column.name)
             case WidenColumn(column, was):

@@ -22,9 +22,8 @@ from tidemark.lake.refs import (
     move_mains,
     summary_value,
 )
-from tidemark.lake.sql import quote
 from tidemark.model.event import ENVELOPE_COLUMNS, RECORD_COLUMNS
-from tidemark.model.names import AttemptId
+from tidemark.model.names import AttemptId, quote
 from tidemark.model.progress import LandingMark
 
 MARK = "tidemark.landing"

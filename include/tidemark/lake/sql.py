@@ -17,7 +17,7 @@ from tidemark.model.columns import (
     TableSchema,
 )
 from tidemark.model.event import Op
-from tidemark.model.names import ColumnName
+from tidemark.model.names import ColumnName, quote
 
 SYSTEM_COLUMNS: Mapping[str, str] = {POSITION: "string", COMMIT_TIME: "timestamp"}
 
@@ -35,15 +35,6 @@ TARGET_PROPERTIES: Mapping[str, str] = {
     "write.metadata.previous-versions-max": "20",
     f"write.metadata.metrics.column.{POSITION}": "full",
 }
-
-
-def quote(*parts: str) -> str:
-    """An identifier: each part in backticks, backticks inside doubled.
-
-    >>> quote("lake", "odd`name")
-    '`lake`.`odd``name`'
-    """
-    return ".".join("`" + part.replace("`", "``") + "`" for part in parts)
 
 
 def literal(value: str) -> str:

@@ -18,14 +18,14 @@ from tidemark.errors import StorageError
 from tidemark.lake.catalog import TableId
 from tidemark.lake.refs import ATTEMPT_REF
 from tidemark.model.columns import (
-    COMMIT_TIME,
-    POSITION,
+    MISREAD,
     STAGED_KEY_HASH,
     STAGED_OP,
+    STAGED_PART,
     TableSchema,
 )
 from tidemark.model.event import Op
-from tidemark.model.names import PipelineName
+from tidemark.model.names import PipelineName, quote
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,25 +58,20 @@ def stage_rows(folder: Path, target: TableId, rows: DataFrame, schema: TableSche
     """Write typed winners (`formats.rows.typed_rows`) for the merge, and count them on the way."""
     path = folder / hashlib.sha256(str(target).encode()).hexdigest()[:32]
     counted = Observation()
-    is_delete = F.col("op") == Op.DELETE.value
+    is_delete = F.col(STAGED_OP) == Op.DELETE.value
     observed = rows.observe(
         counted,
         F.count_if(~is_delete).alias("upserts"),
         F.count_if(is_delete).alias("deletes"),
-        F.count_if(F.col("part") > 0).alias("splits"),
-        F.max("misread").alias("misread"),
-        F.count("misread").alias("misread_rows"),
+        F.count_if(F.col(STAGED_PART) > 0).alias("splits"),
+        F.max(MISREAD).alias("misread"),
+        F.count(MISREAD).alias("misread_rows"),
     )
-    system = [
-        F.col("position").alias(POSITION),
-        F.col("commit_time").alias(COMMIT_TIME),
-        F.col("op").alias(STAGED_OP),
-    ]
+    staged = observed.drop(STAGED_PART, MISREAD)
     if len(schema.key) > 1:
-        hashed = F.xxhash64(*(F.col(f"`{name}`") for name in schema.key))
-        system.append(hashed.alias(STAGED_KEY_HASH))
-    columns = (F.col(f"`{name}`") for name in schema.names)
-    observed.select(*columns, *system).write.option("compression", "lz4_raw").parquet(str(path))
+        hashed = F.xxhash64(*(F.col(quote(name)) for name in schema.key))
+        staged = staged.withColumn(STAGED_KEY_HASH, hashed)
+    staged.write.option("compression", "lz4_raw").parquet(str(path))
     found = counted.get
     return StagedRows(
         str(path),

@@ -27,7 +27,7 @@ from tidemark.log import get_logger
 from tidemark.model.columns import STAGED_OP, TableSchema
 from tidemark.model.cut import Cut
 from tidemark.model.event import Op
-from tidemark.model.names import AttemptId, PipelineName
+from tidemark.model.names import AttemptId, PipelineName, quote
 from tidemark.model.position import Position
 from tidemark.model.progress import Progress
 
@@ -143,7 +143,7 @@ def stage_table(
 
 def _truncate(bench: Bench, truncated_at: Position) -> int:
     """Delete what the truncate ended, and count it: whole files may go, so no metric tells."""
-    name = sql.quote(*bench.branch_table)
+    name = quote(*bench.branch_table)
     before = bench.session.table(name).count()
     bench.session.sql(sql.delete_below(bench.branch_table, truncated_at))
     return before - bench.session.table(name).count()
@@ -153,8 +153,8 @@ def _append(bench: Bench, schema: TableSchema, rows: StagedRows) -> None:
     """The first rows of an empty table need no merge: deletes have nothing to delete."""
     staged = bench.session.read.parquet(rows.folder)
     upserts = staged.where(F.col(STAGED_OP) == Op.UPSERT.value)
-    columns = upserts.select(*(F.col(sql.quote(n)) for n in (*schema.names, *sql.SYSTEM_COLUMNS)))
-    columns.writeTo(sql.quote(*bench.branch_table)).append()
+    columns = upserts.select(*(F.col(quote(n)) for n in (*schema.names, *sql.SYSTEM_COLUMNS)))
+    columns.writeTo(quote(*bench.branch_table)).append()
 
 
 def _effect(table: Table, snapshot_id: int, base: int | None) -> Effect:

@@ -13,6 +13,8 @@ POSITION = f"{SYSTEM_PREFIX}position"
 COMMIT_TIME = f"{SYSTEM_PREFIX}commit_time"
 STAGED_OP = f"{SYSTEM_PREFIX}op"
 STAGED_KEY_HASH = f"{SYSTEM_PREFIX}key_hash"
+STAGED_PART = f"{SYSTEM_PREFIX}part"
+MISREAD = f"{SYSTEM_PREFIX}misread"
 
 
 class Wire(StrEnum):

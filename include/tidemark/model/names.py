@@ -46,6 +46,15 @@ def column_name(name: str) -> ColumnName:
     return ColumnName(name)
 
 
+def quote(*parts: str) -> str:
+    """An identifier for Spark, in SQL and in `col`: parts in backticks, backticks doubled.
+
+    >>> quote("lake", "odd`name")
+    '`lake`.`odd``name`'
+    """
+    return ".".join("`" + part.replace("`", "``") + "`" for part in parts)
+
+
 @dataclass(frozen=True, order=True, slots=True)
 class TableName:
     """A source table as its records name it: database (or schema) and table.

@@ -6,14 +6,20 @@ They run on every table of every cut, whatever suites say, and each is critical.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
+from operator import or_
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from tidemark.model.columns import POSITION, STAGED_OP
 from tidemark.model.event import Op
-from tidemark.model.names import ColumnName
+from tidemark.model.names import SYSTEM_PREFIX, ColumnName, quote
 from tidemark.model.verdict import CheckResult, Severity
+
+OP, WANTED, FOUND, ROWS, NEWEST = (
+    f"{SYSTEM_PREFIX}{name}" for name in ("op", "wanted", "found", "rows", "newest")
+)
 
 
 def check_winners(
@@ -27,30 +33,28 @@ def check_winners(
     One Spark job; its cost follows the batch.
     """
     wanted = staged.select(
-        *(F.col(f"`{name}`") for name in key),
-        F.col(STAGED_OP).alias("_op"),
-        F.col(POSITION).alias("_wanted"),
+        *(F.col(quote(name)) for name in key),
+        F.col(STAGED_OP).alias(OP),
+        F.col(POSITION).alias(WANTED),
     )
     there = table.select(
-        *(F.col(f"`{name}`").alias(f"_t{i}") for i, name in enumerate(key)),
-        F.col(POSITION).alias("_found"),
+        *(F.col(quote(name)).alias(f"{FOUND}_{i}") for i, name in enumerate(key)),
+        F.col(POSITION).alias(FOUND),
     )
-    same_key = [F.col(f"`{name}`") == F.col(f"_t{i}") for i, name in enumerate(key)]
+    same_key = [F.col(quote(name)) == F.col(f"{FOUND}_{i}") for i, name in enumerate(key)]
     matched = (
         wanted.join(there, on=same_key, how="left")
-        .groupBy(*(F.col(f"`{name}`") for name in key), "_op", "_wanted")
-        .agg(F.count("_found").alias("rows"), F.max("_found").alias("newest"))
+        .groupBy(*(F.col(quote(name)) for name in key), OP, WANTED)
+        .agg(F.count(FOUND).alias(ROWS), F.max(FOUND).alias(NEWEST))
     )
-    is_delete = F.col("_op") == Op.DELETE.value
-    null_key = F.lit(False)
-    for name in key:
-        null_key = null_key | F.col(f"`{name}`").isNull()
+    is_delete = F.col(OP) == Op.DELETE.value
+    null_key = reduce(or_, (F.col(quote(name)).isNull() for name in key))
     rules = {
         "no key is null": null_key,
-        "no key stands twice": F.col("rows") > 1,
-        "every upsert is there": ~is_delete & (F.col("rows") == 0),
-        "no upsert is older than its change": ~is_delete & (F.col("newest") < F.col("_wanted")),
-        "every delete is gone": is_delete & (F.col("newest") <= F.col("_wanted")),
+        "no key stands twice": F.col(ROWS) > 1,
+        "every upsert is there": ~is_delete & (F.col(ROWS) == 0),
+        "no upsert is older than its change": ~is_delete & (F.col(NEWEST) < F.col(WANTED)),
+        "every delete is gone": is_delete & (F.col(NEWEST) <= F.col(WANTED)),
     }
     counts = matched.agg(
         F.count(F.lit(1)).alias("keys"),

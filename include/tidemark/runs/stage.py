@@ -15,11 +15,11 @@ from tidemark.formats.decoder import decoder_of
 from tidemark.formats.rows import typed_rows
 from tidemark.lake.evolve import apply_changes
 from tidemark.lake.refs import Move
-from tidemark.lake.sql import quote
 from tidemark.lake.staged import StagedRows, stage_rows, staged_folder
 from tidemark.lake.staging import Bench, Effect, stage_table
 from tidemark.model.columns import POSITION, STAGED_OP
 from tidemark.model.event import Kind, Op
+from tidemark.model.names import quote
 from tidemark.model.verdict import CheckResult, Verdict
 from tidemark.quality.audit import SuiteRun, run_suite
 from tidemark.quality.checks import check_winners
@@ -114,6 +114,6 @@ def _changed(world: World, work: TableWork, rows: StagedRows, table: DataFrame) 
     written = (
         world.spark.read.parquet(rows.folder)
         .where(F.col(STAGED_OP) == Op.UPSERT.value)
-        .select(*work.schema.key, POSITION)
+        .select(*(F.col(quote(name)) for name in work.schema.key), POSITION)
     )
     return table.join(written, on=[*work.schema.key, POSITION], how="left_semi")

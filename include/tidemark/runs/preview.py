@@ -1,0 +1,202 @@
+"""Preview: what the next cut would hold and why it stops there; reads and gates, writes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from tidemark.fold.admit import Zone
+from tidemark.fold.survey import count
+from tidemark.lake.catalog import TableId
+from tidemark.lake.landing import COLUMNS, read_changelog
+from tidemark.lake.ledger import read_progress
+from tidemark.lake.spark_errors import spark_errors
+from tidemark.model.cut import GateMode
+from tidemark.model.event import Kind
+from tidemark.model.names import AttemptId, PipelineName, TableName, refusal
+from tidemark.model.offsets import OffsetRange, TopicPartition
+from tidemark.model.position import millis_of
+from tidemark.model.progress import Progress
+from tidemark.runs.choose import Chosen, choose_cut
+from tidemark.runs.cut import NO_RECORDS, advance
+from tidemark.runs.land import (
+    Landed,
+    Unread,
+    find_unread,
+    landing_counts,
+    landing_refusal,
+    read_unread,
+)
+from tidemark.runs.run import CutRequest, Run
+from tidemark.runs.tables import CutTables, plan_tables
+from tidemark.runs.world import World
+from tidemark.schema.changes import SchemaChange
+from tidemark.spec import Consistency, OtherTables, PipelineSpec
+
+NOBODY = AttemptId("preview")
+
+
+@dataclass(frozen=True, slots=True)
+class TablePreview:
+    """What the cut would do to one table.
+
+    rows: row events in the cut. held: those that wait above it. stopped: why the table cannot be
+    folded, empty when it can.
+    """
+
+    table: TableName
+    target: str
+    rows: int = 0
+    held: int = 0
+    is_truncated: bool = False
+    changes: tuple[SchemaChange, ...] = ()
+    stopped: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CutPreview:
+    """What the next cut would hold.
+
+    records: that would be landed first; left: unread offsets beyond the limit of one run.
+    complete_until_ms: source time, with gate ``watermark``. offsets: what the cut settles of each
+    partition, with gate ``none``. is_idle: there would be no new cut. holds_all: tables that stop
+    would stop all of them. ignored: rows of tables that the pipeline does not fold.
+    """
+
+    pipeline: PipelineName
+    cut: int
+    gate: GateMode
+    is_idle: bool
+    records: int = 0
+    left: int = 0
+    unreadable: int = 0
+    complete_until_ms: int = 0
+    offsets: Mapping[TopicPartition, OffsetRange] = field(default_factory=dict)
+    hold: str = ""
+    holds_all: bool = False
+    tables: tuple[TablePreview, ...] = ()
+    ignored: Mapping[str, int] = field(default_factory=dict)
+
+
+def preview_cut(
+    pipeline: PipelineSpec, world: World, *, until: datetime | None = None
+) -> CutPreview:
+    """What a run would do now. Raises what the run would raise before it stages anything.
+
+    until: source time that the cut may not pass.
+    """
+    run = Run(pipeline, world, CutRequest(NOBODY, until))
+    gate = pipeline.source.gate
+    progress = read_progress(world.catalog, run.system)
+    unread = find_unread(run)
+    if unread.after.number == 0:
+        return CutPreview(pipeline.name, progress.cut, gate, is_idle=True, hold=NO_RECORDS)
+    with spark_errors("the preview"), _decoded_once(run, unread) as records:
+        landed = Landed(unread.plan, unread.after, _count_landable(run, records))
+        events = _changelog_after(run, unread, progress, records)
+        chosen = choose_cut(pipeline, events, landed, progress, until)
+        planned = plan_tables(run, chosen, progress)
+    after = advance(progress, landed.mark, chosen, planned)
+    old, new = progress.frontier.offsets, chosen.cut.frontier.offsets
+    spans = {place: OffsetRange(old.get(place, 0), end) for place, end in sorted(new.items())}
+    return CutPreview(
+        pipeline=pipeline.name,
+        cut=chosen.cut.number,
+        gate=gate,
+        is_idle=not planned.work and replace(after, cut=progress.cut) == progress,
+        records=landed.records,
+        left=unread.plan.unread - sum(span.count for span in unread.ranges.values()),
+        unreadable=count(g for g in chosen.survey.groups if g.kind is Kind.UNREADABLE and g.is_new),
+        complete_until_ms=millis_of(chosen.cut.frontier.commit_ts),
+        offsets={place: span for place, span in spans.items() if span.count > 0},
+        hold=chosen.hold.sentence if chosen.hold else "",
+        holds_all=bool(planned.stopped) and pipeline.publish.consistency is Consistency.PIPELINE,
+        tables=tuple(_tables(pipeline, chosen, planned)),
+        ignored=_ignored(chosen, planned),
+    )
+
+
+@contextmanager
+def _decoded_once(run: Run, unread: Unread) -> Iterator[DataFrame | None]:
+    """The unread records, read from the broker once; None when nothing is unread."""
+    if unread.is_empty:
+        yield None
+        return
+    landing = F.lit(unread.after.number).cast("long").alias("landing")
+    records = read_unread(run, unread).select("*", landing).select(*COLUMNS)
+    kept = records.persist(StorageLevel.DISK_ONLY)
+    try:
+        yield kept
+    finally:
+        kept.unpersist()
+
+
+def _count_landable(run: Run, records: DataFrame | None) -> int:
+    """How many records there are, if a landing may take them."""
+    if records is None:
+        return 0
+    found = records.agg(*landing_counts()).collect()[0].asDict()
+    refusal = landing_refusal(run.pipeline, found)
+    if refusal is not None:
+        raise refusal
+    return int(found["records"])
+
+
+def _changelog_after(
+    run: Run, unread: Unread, progress: Progress, records: DataFrame | None
+) -> DataFrame:
+    """The changelog as it would be once ``records`` are landed."""
+    world = run.world
+    if records is not None and unread.after.number == 1:
+        return records
+    landed = read_changelog(world.spark, world.catalog, run.system, progress.oldest_held)
+    return landed if records is None else landed.unionByName(records)
+
+
+def _tables(pipeline: PipelineSpec, chosen: Chosen, planned: CutTables) -> Iterator[TablePreview]:
+    work = {item.spec.source: item for item in planned.work}
+    targets = {spec.source: spec.target for spec in pipeline.tables}
+    for table in sorted(work.keys() | planned.stopped.keys() | _waiting(pipeline, chosen)):
+        target = TableId(pipeline.target_namespace, targets.get(table, table.table))
+        preview = TablePreview(
+            table,
+            str(target),
+            rows=count(chosen.survey.of(table, Zone.CUT)),
+            held=count(chosen.survey.of(table, Zone.HELD)),
+            stopped=planned.stopped.get(table, ""),
+        )
+        if table in work:
+            truncates = work[table].new_truncate is not None
+            preview = replace(preview, is_truncated=truncates, changes=work[table].changes)
+        yield preview
+
+
+def _waiting(pipeline: PipelineSpec, chosen: Chosen) -> set[TableName]:
+    """The folded tables that have rows above the cut."""
+    declared = {(spec.source.schema, spec.source.table) for spec in pipeline.tables}
+    follows = pipeline.other_tables is OtherTables.FOLLOW
+    return {
+        TableName(*name)
+        for name in chosen.survey.names(Zone.HELD)
+        if name in declared or (follows and not any(map(refusal, name)))
+    }
+
+
+def _ignored(chosen: Chosen, planned: CutTables) -> dict[str, int]:
+    folded = {item.spec.source for item in planned.work} | planned.standing
+    names = {(table.schema, table.table) for table in folded}
+    rows = [
+        g for g in chosen.survey.groups if g.kind is Kind.ROW and g.zone is Zone.CUT and g.table
+    ]
+    ignored: dict[str, int] = {}
+    for group in rows:
+        if group.table is not None and group.table not in names:
+            name = ".".join(group.table)
+            ignored[name] = ignored.get(name, 0) + group.records
+    return dict(sorted(ignored.items()))

@@ -1,0 +1,170 @@
+"""Status: how far a pipeline is, table by table, and what to do next. Reads only, no JVM."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tidemark.errors import TidemarkError
+from tidemark.lake.catalog import SystemTables, TableId
+from tidemark.lake.history import (
+    Entry,
+    History,
+    existing_tables,
+    newest_verdicts,
+    read_history,
+)
+from tidemark.lake.landing import records_since
+from tidemark.lake.ledger import read_progress
+from tidemark.model.cut import GateMode
+from tidemark.model.names import PipelineName, TableName
+from tidemark.model.position import millis_of
+from tidemark.model.progress import Progress
+from tidemark.model.result import CutStatus
+from tidemark.model.verdict import Verdict
+from tidemark.runs.plan import CutPlan, plan_cut
+from tidemark.runs.world import World
+from tidemark.spec import PipelineSpec
+
+NOTHING = "nothing to do"
+NOT_ASKED = "earlier runs were not asked for it; a run for all tables takes it along"
+
+
+@dataclass(frozen=True, slots=True)
+class Lag:
+    """What is not published yet.
+
+    unread: offsets that are not landed. landed: records that are, but in no cut yet. held: records
+    above the newest cut.
+    """
+
+    unread: int
+    landed: int
+    held: int
+
+
+@dataclass(frozen=True, slots=True)
+class TableStatus:
+    """One table.
+
+    complete_until_ms: source time, 0 when the gate tells none. changed: newest cut that changed
+    it, as far as the ledger remembers. verdict: of the newest audit, published or not. why: the
+    reason it stands lower than the pipeline, empty when it does not.
+    """
+
+    table: TableName
+    target: str
+    exists: bool
+    complete_until_ms: int
+    changed: Entry | None
+    verdict: Verdict | None
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineStatus:
+    """One pipeline.
+
+    published: newest cut. attempt: newest one that is staged or blocked, but not published. lag:
+    None when trouble keeps it unknown. work: what a run would find. hold: why the newest cut went
+    no further. trouble: why a run would not even start reading.
+    """
+
+    pipeline: PipelineName
+    gate: GateMode
+    published: Entry | None
+    attempt: Entry | None
+    complete_until_ms: int
+    lag: Lag | None
+    work: str
+    hold: str
+    tables: tuple[TableStatus, ...]
+    trouble: TidemarkError | None
+    next_step: str
+
+
+def pipeline_status(pipeline: PipelineSpec, world: World) -> PipelineStatus:
+    """How far ``pipeline`` is; what is wrong with its topics is told, not raised."""
+    system = SystemTables.of(pipeline.name)
+    history = read_history(world.catalog, system)
+    progress = read_progress(world.catalog, system)
+    plan, trouble = _plan(pipeline, world)
+    newest = history.published[0] if history.published else None
+    attempt = history.attempts[0] if history.attempts else None
+    held = newest.result.buckets.get("held", 0) if newest else 0
+    lag = None
+    if plan is not None:
+        landed = records_since(world.catalog, system, progress.landing) if plan.waiting else 0
+        lag = Lag(plan.unread_records, landed, held)
+    return PipelineStatus(
+        pipeline=pipeline.name,
+        gate=pipeline.source.gate,
+        published=newest,
+        attempt=attempt,
+        complete_until_ms=millis_of(progress.frontier.commit_ts),
+        lag=lag,
+        work=plan.sentence if plan else "",
+        hold=newest.result.hold if newest else "",
+        tables=_tables(pipeline, world, history, progress),
+        trouble=trouble,
+        next_step=trouble.next_step if trouble else _next_step(pipeline, plan, attempt),
+    )
+
+
+def _plan(pipeline: PipelineSpec, world: World) -> tuple[CutPlan | None, TidemarkError | None]:
+    """An operator asks for the status above all when something is wrong."""
+    try:
+        return plan_cut(pipeline, world), None
+    except TidemarkError as error:
+        return None, error
+
+
+def _next_step(pipeline: PipelineSpec, plan: CutPlan | None, attempt: Entry | None) -> str:
+    again = f"tidemark cut {pipeline.name}"
+    if attempt is not None and attempt.result.status is CutStatus.BLOCKED:
+        return f"mend the data at the source or the suite, then: {again}"
+    return again if attempt is not None or (plan is not None and plan.has_work) else NOTHING
+
+
+def _tables(
+    pipeline: PipelineSpec, world: World, history: History, progress: Progress
+) -> tuple[TableStatus, ...]:
+    targets = _targets(pipeline, history, progress)
+    changes = {str(target): history.last_change(str(target)) for target in targets.values()}
+    published = {
+        table.snapshot_id
+        for target, entry in changes.items()
+        if entry is not None
+        for table in entry.result.tables
+        if table.target == target
+    }
+    system = SystemTables.of(pipeline.name)
+    verdicts = newest_verdicts(world.catalog, system, above_cut=history.cut, snapshots=published)
+    there = existing_tables(world.catalog, pipeline.target_namespace)
+    stopped = history.published[0].result.stopped if history.published else {}
+    return tuple(
+        TableStatus(
+            table=table,
+            target=str(target),
+            exists=target.table in there,
+            complete_until_ms=millis_of(progress.frontier_of(table).commit_ts),
+            changed=changes[str(target)],
+            verdict=verdicts.get(str(target)),
+            why=stopped.get(str(table), NOT_ASKED) if table in progress.behind else "",
+        )
+        for table, target in sorted(targets.items())
+    )
+
+
+def _targets(
+    pipeline: PipelineSpec, history: History, progress: Progress
+) -> Mapping[TableName, TableId]:
+    """The declared tables, and those that were followed without being declared."""
+    declared = {spec.source: spec.target for spec in pipeline.tables}
+    results = (table for entry in history.published for table in entry.result.tables)
+    seen = {TableName.parse(result.table) for result in results} | progress.behind.keys()
+    followed = {table: table.table for table in seen - declared.keys()}
+    return {
+        table: TableId(pipeline.target_namespace, target)
+        for table, target in (declared | followed).items()
+    }

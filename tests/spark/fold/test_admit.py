@@ -1,0 +1,87 @@
+"""Zones: what is settled, late, in the cut or held. Rules GATE-W1, GATE-3, POS-20, TOP-3."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tidemark.fold.admit import with_zone
+from tidemark.model.cut import Frontier, GateMode
+from tidemark.model.names import TopicName
+from tidemark.model.offsets import TopicPartition
+from tidemark.model.position import Place, commit_bound
+
+P0 = TopicPartition(TopicName("db.t"), 0)
+P1 = TopicPartition(TopicName("db.t"), 1)
+SHAPE = "landing LONG, topic STRING, partition INT, offset LONG, kind STRING, position STRING"
+
+
+def zones(
+    spark: SparkSession,
+    rows: list[tuple[int, int, int, str, str | None]],
+    mode: GateMode,
+    frontiers: tuple[Frontier, Frontier],
+) -> list[str]:
+    """Zone of each (landing, partition, offset, kind, position); landing 1 was gated before."""
+    frame = spark.createDataFrame([(landing, "db.t", *rest) for landing, *rest in rows], SHAPE)
+    old, new = frontiers
+    zoned = with_zone(frame, mode, old, new, gated_landing=1).collect()
+    found: Mapping[tuple[int, int], str] = {
+        (row["partition"], row["offset"]): row["zone"] for row in zoned
+    }
+    return [found[partition, offset] for _, partition, offset, *_ in rows]
+
+
+def at(commit_ts: int, offset: int = 0) -> str:
+    return f"{commit_bound(commit_ts)}10000{offset:016X}"
+
+
+@pytest.mark.parametrize(
+    ("landing", "commit_ts", "zone"),
+    [
+        pytest.param(1, 90, "settled", id="published before"),
+        pytest.param(2, 90, "late", id="came again, below the frontier"),
+        pytest.param(2, 100, "cut", id="at the old frontier: it was not published"),
+        pytest.param(1, 150, "cut", id="held until now"),
+        pytest.param(2, 199, "cut", id="just below the watermark"),
+        pytest.param(2, 200, "held", id="equal to the watermark (GATE-W1)"),
+        pytest.param(2, 300, "held", id="above"),
+    ],
+)
+def test_watermark(spark: SparkSession, landing: int, commit_ts: int, zone: str) -> None:
+    row = (landing, 0, 5, "row", at(commit_ts, 5))
+    frontiers = (Frontier(commit_ts=100), Frontier(commit_ts=200))
+    assert zones(spark, [row], GateMode.WATERMARK, frontiers) == [zone]
+
+
+def test_offsets(spark: SparkSession) -> None:
+    rows = [
+        (1, 0, 9, "row", "AA" + "0" * 16),
+        (1, 0, 10, "row", "CC" + "0" * 16),
+        (2, 0, 11, "row", "AA" + "1" * 16),
+        (2, 0, 12, "row", "BB" + "1" * 16),
+        (2, 0, 20, "row", "DD" + "0" * 16),
+        (2, 1, 0, "row", "AA" + "0" * 16),
+    ]
+    old = Frontier(offsets={P0: 10}, reached={P0: Place("BB")})
+    new = Frontier(offsets={P0: 20, P1: 1})
+    assert zones(spark, rows, GateMode.NONE, (old, new)) == [
+        "settled",
+        "cut",  # landed before, but not in a cut
+        "late",  # below what its own partition reached: sent again (POS-20)
+        "cut",  # equal to it: goes through the position guard
+        "held",
+        "cut",  # a partition that was added later reaches nothing yet
+    ]
+
+
+def test_records_without_position_settle_when_they_are_first_seen(spark: SparkSession) -> None:
+    rows: list[tuple[int, int, int, str, str | None]] = [
+        (1, 0, 1, "watermark", None),
+        (2, 0, 2, "tombstone", None),
+        (2, 0, 3, "unreadable", None),
+    ]
+    frontiers = (Frontier(commit_ts=100), Frontier(commit_ts=200))
+    assert zones(spark, rows, GateMode.WATERMARK, frontiers) == ["settled", "cut", "cut"]

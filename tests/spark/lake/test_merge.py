@@ -1,0 +1,136 @@
+"""The one guarded MERGE: right rows, and a plan whose cost follows the batch."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tidemark.lake import sql
+from tidemark.lake.catalog import TableId
+from tidemark.lake.evolve import apply_changes, read_source_schema
+from tidemark.lake.refs import move_mains
+from tidemark.lake.staged import StagedRows, stage_rows
+from tidemark.lake.staging import Bench, Effect, stage_table
+from tidemark.model.columns import SourceColumn, TableSchema, Wire
+from tidemark.model.names import ColumnName
+from tidemark.model.position import Position
+from tidemark.runs.world import World
+from tidemark.schema.changes import plan_changes
+
+KEYS: dict[str, tuple[str, ...]] = {
+    "integer": ("int",),
+    "long": ("bigint",),
+    "unsigned": ("decimal(20,0)",),
+    "text": ("string",),
+    "date": ("date",),
+    "timestamp": ("timestamp_ntz",),
+    "binary": ("binary",),
+    "composite": ("int", "bigint"),
+    "text and integer": ("string", "int"),
+}
+
+
+def schema_of(types: Sequence[str]) -> TableSchema:
+    names = [ColumnName(f"k{number}") for number in range(len(types))]
+    columns = [
+        SourceColumn(name, iceberg, Wire.TEXT, iceberg)
+        for name, iceberg in zip(names, types, strict=True)
+    ]
+    value = SourceColumn(ColumnName("v`odd"), "string", Wire.TEXT, "text")
+    return TableSchema((*columns, value), tuple(names))
+
+
+def make(world: World, name: str, schema: TableSchema) -> TableId:
+    target = TableId("db", name)
+    changes = plan_changes(read_source_schema(world.catalog, target), schema)
+    apply_changes(world.spark, world.catalog, target, changes, schema)
+    return target
+
+
+def stage(
+    world: World, folder: Path, target: TableId, schema: TableSchema, rows: Sequence[str]
+) -> StagedRows:
+    """Stage ``<op><key>@<position>=<value>`` rows; every key column is made from the number."""
+    values = []
+    for text in rows:
+        match = re.fullmatch(r"([UD])(\d+)@(\w+)(?:=(\w+))?", text)
+        assert match is not None, text
+        op, key, at, value = match.groups()
+        values.append((op, at, int(key), value))
+    frame = world.spark.createDataFrame(values, "op STRING, position STRING, n INT, v STRING")
+    keys = [f"{_from_number(schema[name].iceberg)} AS {name}" for name in schema.key]
+    typed = frame.selectExpr(
+        *keys,
+        "v AS `v``odd`",
+        "op AS _tidemark_op",
+        "position AS _tidemark_position",
+        "timestamp'2026-01-01' AS _tidemark_commit_time",
+        "0 AS _tidemark_part",
+        "CAST(NULL AS STRING) AS _tidemark_misread",
+    )
+    return stage_rows(folder, target, typed, schema)
+
+
+def _from_number(iceberg: str) -> str:
+    return {
+        "date": "date_add(date'2026-01-01', n)",
+        "timestamp_ntz": "CAST(date_add(date'2026-01-01', n) AS TIMESTAMP_NTZ)",
+        "binary": "CAST(CAST(n AS STRING) AS BINARY)",
+    }.get(iceberg, f"CAST(n AS {iceberg})")
+
+
+def bench(world: World, target: TableId, cut: int) -> Bench:
+    return Bench(world.spark, world.catalog, target, f"tidemark_{cut}_try", cut)
+
+
+def published(world: World, target: TableId) -> dict[object, str]:
+    """Rows as an independent reader sees them."""
+    rows = world.catalog.load_table(target.parts).scan().to_arrow().to_pylist()
+    return {row["k0"]: row["v`odd"] for row in rows}
+
+
+def test_merge_guards_by_position_and_counts_what_it_did(world: World, tmp_path: Path) -> None:
+    schema = schema_of(KEYS["long"])
+    target = make(world, "guarded", schema)
+    first = stage(world, tmp_path / "1", target, schema, ["U1@A1=a", "U2@A2=b", "D9@A3"])
+    move, effect = stage_table(bench(world, target, 1), schema, first, None)
+    assert effect == Effect(inserted=2)
+    assert published(world, target) == {}, "staging does not touch main"
+    move_mains(world.catalog, [move])
+    assert published(world, target) == {1: "a", 2: "b"}
+    second = stage(
+        world, tmp_path / "2", target, schema, ["U1@A0=old", "D2@B1", "U3@B2=c", "D4@B3"]
+    )
+    move, effect = stage_table(bench(world, target, 2), schema, second, None)
+    assert effect == Effect(inserted=1, deleted=1), "an older change and a missing row do nothing"
+    move_mains(world.catalog, [move])
+    assert published(world, target) == {1: "a", 3: "c"}
+
+
+def test_truncate_ends_what_is_below_it_and_the_refill_stays(world: World, tmp_path: Path) -> None:
+    schema = schema_of(KEYS["text"])
+    target = make(world, "truncated", schema)
+    rows = stage(world, tmp_path / "1", target, schema, ["U1@A1=a", "U2@A2=b", "U3@C1=new"])
+    move_mains(world.catalog, [stage_table(bench(world, target, 1), schema, rows, None)[0]])
+    refill = stage(world, tmp_path / "2", target, schema, ["U1@B2=again"])
+    move, effect = stage_table(bench(world, target, 2), schema, refill, Position("B1"))
+    assert effect == Effect(inserted=1, truncated=2)
+    move_mains(world.catalog, [move])
+    assert published(world, target) == {"1": "again", "3": "new"}
+
+
+@pytest.mark.parametrize("kind", KEYS)
+def test_the_plan_filters_the_target_by_the_batch(world: World, tmp_path: Path, kind: str) -> None:
+    """Without the runtime Bloom filter a merge reads and shuffles the whole table."""
+    schema = schema_of(KEYS[kind])
+    target = make(world, f"plan_{kind.replace(' ', '_')}", schema)
+    rows = stage(world, tmp_path, target, schema, ["U1@A1=a", "U2@A2=b"])
+    move_mains(world.catalog, [stage_table(bench(world, target, 1), schema, rows, None)[0]])
+    name = (world.catalog.name, *target.parts)
+    merge = sql.merge_staged(name, rows.folder, schema.key, schema.names)
+    plan = world.spark.sql(f"EXPLAIN {merge}").collect()[0][0]
+    filters = plan.count("might_contain")
+    assert filters >= len(schema.key) + (len(schema.key) > 1), plan
