@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import CommitFailedException, NamespaceAlreadyExistsError
 from sqlalchemy import make_url
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from tidemark.errors import UNCHANGED, CatalogUnreachableError, SupersededError
 from tidemark.model.names import PipelineName
@@ -95,8 +95,8 @@ def ensure_namespace(catalog: SqlCatalog, namespace: str) -> None:
     """Make ``namespace`` unless it is there."""
     try:
         catalog.create_namespace_if_not_exists(namespace)
-    except NamespaceAlreadyExistsError:
-        return
+    except (NamespaceAlreadyExistsError, IntegrityError):
+        return  # tables are made side by side, and another one was faster
 
 
 def spark_catalog_conf(spec: CatalogSpec) -> Mapping[str, str]:
