@@ -92,11 +92,11 @@ def open_catalog(spec: CatalogSpec) -> SqlCatalog:
 
 
 def ensure_namespace(catalog: SqlCatalog, namespace: str) -> None:
-    """Make ``namespace`` unless it is there."""
+    """Make ``namespace`` unless it is there; several may do so at once."""
     try:
         catalog.create_namespace_if_not_exists(namespace)
     except (NamespaceAlreadyExistsError, IntegrityError):
-        return  # tables are made side by side, and another one was faster
+        return
 
 
 def spark_catalog_conf(spec: CatalogSpec) -> Mapping[str, str]:

@@ -32,7 +32,7 @@ from tidemark.runs.publish import publish_cut
 from tidemark.runs.run import CutRequest, Run
 from tidemark.runs.stage import StagedTable, stage_one
 from tidemark.runs.tables import CutTables, TableWork, plan_tables
-from tidemark.runs.world import World, data_docs_folder
+from tidemark.runs.world import World, data_docs_folder, size_shuffles
 from tidemark.spec import Consistency, PipelineSpec
 
 log = get_logger()
@@ -61,6 +61,7 @@ def stage_cut(pipeline: PipelineSpec, world: World, request: CutRequest) -> CutR
     landed = land_records(run)
     if landed.mark.number == 0:
         return CutResult(CutStatus.IDLE, request.attempt, hold=NO_RECORDS)
+    size_shuffles(world.spark, landed.records)
     with spark_errors("the choice of the cut"):
         events = read_changelog(world.spark, world.catalog, run.system, progress.oldest_held)
         chosen = choose_cut(pipeline, events, landed, progress, request.until)
@@ -69,6 +70,7 @@ def stage_cut(pipeline: PipelineSpec, world: World, request: CutRequest) -> CutR
     _refuse_stopped(pipeline, planned)
     if not planned.work and replace(after, cut=progress.cut) == progress:
         return replace(_result(run, chosen, CutStatus.IDLE), cut=progress.cut)
+    size_shuffles(world.spark, sum(work.rows for work in planned.work))
     mark_session(world.spark, pipeline.name, request.attempt, chosen.cut, after)
     with spark_errors("the fold"):
         staged, planned = _stage_all(run, chosen, planned)

@@ -15,12 +15,17 @@ from tidemark.model.names import PipelineName
 from tidemark.spec import InstallationSpec
 from tidemark.topics.client import Broker
 
+RECORDS_PER_SHUFFLE = 50_000
+SHUFFLES_PER_CORE = 8
 BLOOM = "spark.sql.optimizer.runtime.bloomFilter"
 SESSION_CONF: Mapping[str, str] = {
     "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "true",
-    "spark.sql.adaptive.enabled": "true",
+    # Shuffles are sized by the batch (`size_shuffles`). Adaptive execution re-plans a MERGE on the
+    # way, and Spark 4.1 then may run MergeRowsExec with metrics that were never made: its tasks
+    # end in a NullPointerException when several merges run side by side.
+    "spark.sql.adaptive.enabled": "false",
     # What makes a merge cost its batch and not its table: docs/adr/0002-one-guarded-merge.md
     "spark.sql.autoBroadcastJoinThreshold": "-1",
     f"{BLOOM}.enabled": "true",
@@ -47,6 +52,13 @@ class World:
         if self.session is None:
             raise RuntimeError("this world was opened without Spark")
         return self.session
+
+
+def size_shuffles(session: SparkSession, records: int) -> None:
+    """Have shuffles of this session as many partitions as ``records`` are worth."""
+    most = SHUFFLES_PER_CORE * session.sparkContext.defaultParallelism
+    partitions = min(most, max(1, -(-records // RECORDS_PER_SHUFFLE)))
+    session.conf.set("spark.sql.shuffle.partitions", str(partitions))
 
 
 def data_docs_folder(installation: InstallationSpec, pipeline: PipelineName) -> Path:
