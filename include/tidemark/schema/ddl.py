@@ -1,68 +1,64 @@
-"""DDL text of MySQL and TiDB to a closed set of operations; the text itself is never executed.
+"""DDL text to a closed set of operations (SCHEMA-20 to 24): text is judged, never executed.
 
-What is not in the set, or cannot be judged, is `Unsupported`, never "no effect" (SCHEMA-20, 24).
+What is not recognised word for word is `Unsupported`, never "no effect": a statement that was
+misunderstood would leave the target quietly different from its source.
 """
 
 from __future__ import annotations
 
-import logging
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-import sqlglot
-from sqlglot import exp
-from sqlglot.errors import SqlglotError
+from sqlglot.errors import ParseError, TokenError
 
 from tidemark.errors import NameRefusedError
-from tidemark.model.names import ColumnName, TableName, column_name
-
-logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
-
-Columns = tuple[tuple[ColumnName, str], ...]
+from tidemark.model.names import ColumnName, TableName
+from tidemark.schema.alter_items import CHANGES_KEY, judge_item, refusal
+from tidemark.schema.ddl_columns import ColumnText, column_definition, key_columns
+from tidemark.schema.sql_words import Words
 
 
 @dataclass(frozen=True, slots=True)
 class CreateDatabase:
-    """A database is made; no table is concerned."""
+    """A database is made."""
 
-    database: str
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
 class CreateTable:
-    """A table is made; columns: name and type text in order."""
+    """An empty table is made; key: empty when it has no primary key."""
 
     table: TableName
-    columns: Columns
+    columns: tuple[ColumnText, ...]
     key: tuple[ColumnName, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class TruncateTable:
-    """Every row of a table ends."""
+    """Every row of a table goes."""
 
     table: TableName
 
 
 @dataclass(frozen=True, slots=True)
 class AddColumns:
-    """Columns are added at the end or in between; order means nothing to a target."""
+    """Columns join a table, and are null in the rows it has."""
 
     table: TableName
-    columns: Columns
+    columns: tuple[ColumnText, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class NoEffect:
-    """Nothing that a target would show: an index, a comment, a setting."""
+    """Rows and columns stay as they are."""
 
     what: str
 
 
 @dataclass(frozen=True, slots=True)
 class Unsupported:
-    """What Tidemark cannot follow; table: None when the text does not tell which."""
+    """What cannot be followed; table: None when the statement names none."""
 
     table: TableName | None
     statement: str
@@ -71,160 +67,184 @@ class Unsupported:
 
 DdlOperation = CreateDatabase | CreateTable | TruncateTable | AddColumns | NoEffect | Unsupported
 
-# TiDB hides its own options from MySQL in comments; these change storage, not rows or columns.
-_TIDB_STORAGE = re.compile(
-    r"/\*T!\[(?:clustered_index|auto_id_cache|auto_rand_base|auto_rand|placement|ttl|presplit"
-    r"|pre_split|force_inc)\].*?\*/",
-    re.DOTALL,
-)
-_EXECUTED = re.compile(r"/\*(?:!\d*|T!(?:\[[\w,]+\])?)\s?(.*?)\*/", re.DOTALL)
-_UNIQUE = exp.UniqueColumnConstraint
-_SHOWN_CHARACTERS = 200
-
-
-def parse_ddl(statement: str, default_schema: str) -> tuple[DdlOperation, ...]:
-    """The operations of ``statement``, which may hold several statements.
-
-    default_schema: of names that have none; a qualified name in the text wins (SCHEMA-23).
-
-    >>> parse_ddl("TRUNCATE TABLE `orders`", "shop")
-    (TruncateTable(table=TableName(schema='shop', table='orders')),)
-    """
-    text = _EXECUTED.sub(r"\1", _TIDB_STORAGE.sub("", statement))
-    try:
-        parsed = sqlglot.parse(text, dialect="mysql")
-    except (SqlglotError, RecursionError):
-        return (_unsupported(None, statement, "the statement cannot be parsed"),)
-    return tuple(
-        operation
-        for tree in parsed
-        if tree is not None
-        for operation in _operations(tree, default_schema)
-    )
-
-
-def _operations(tree: exp.Expression, schema: str) -> Iterator[DdlOperation]:
-    read = _READERS.get(type(tree))
-    if read is None:
-        yield _unsupported(_named(tree, schema), tree.sql("mysql"), "it is of an unknown kind")
-        return
-    try:
-        yield from read(tree, schema)
-    except NameRefusedError as error:
-        yield _unsupported(None, tree.sql("mysql"), error.what)
-
-
-def _create(tree: exp.Expression, schema: str) -> Iterator[DdlOperation]:
-    kind = str(tree.args.get("kind") or "").upper()
-    if kind in {"DATABASE", "SCHEMA"}:
-        yield CreateDatabase(tree.this.name)
-    elif kind in {"INDEX", "VIEW", "PROCEDURE", "FUNCTION", "TRIGGER"}:
-        yield NoEffect(f"CREATE {kind}")
-    elif kind == "TABLE" and isinstance(tree.this, exp.Schema) and not tree.expression:
-        yield _created_table(tree.this, schema)
-    else:
-        why = "the columns of the new table are not in the statement"
-        yield _unsupported(_named(tree, schema), tree.sql("mysql"), why)
-
-
-def _created_table(definition: exp.Schema, schema: str) -> CreateTable:
-    columns: list[tuple[ColumnName, str]] = []
-    key: list[str] = []
-    for item in definition.expressions:
-        if isinstance(item, exp.ColumnDef):
-            columns.append(_column(item))
-            if item.find(exp.PrimaryKeyColumnConstraint):
-                key.append(item.name)
-        for primary in [item, *item.find_all(exp.PrimaryKey)]:
-            if isinstance(primary, exp.PrimaryKey) and not key:
-                key = [part.name for part in primary.expressions]
-    return CreateTable(
-        _table(definition.this, schema), tuple(columns), tuple(column_name(k) for k in key)
-    )
-
-
-def _alter(tree: exp.Expression, schema: str) -> Iterator[DdlOperation]:
-    """One ALTER is as good as its worst item (SCHEMA-22)."""
-    if str(tree.args.get("kind") or "").upper() != "TABLE":
-        yield NoEffect("ALTER of something that is no table")
-        return
-    table = _table(tree.this, schema)
-    actions: list[exp.Expression] = tree.args.get("actions") or []
-    added = [action for action in actions if isinstance(action, exp.ColumnDef)]
-    others = [action for action in actions if action not in added and not _is_index(action)]
-    if others or not actions:
-        worst = others[0].sql("mysql") if others else tree.sql("mysql")
-        yield _unsupported(table, tree.sql("mysql"), f"{worst} is not a change that can be followed")
-    elif added:
-        yield AddColumns(table, tuple(_column(action) for action in added))
-    else:
-        yield NoEffect("ALTER TABLE of indexes")
-
-
-def _is_index(action: exp.Expression) -> bool:
-    """Adding or dropping an index or a constraint that is not the primary key."""
-    if isinstance(action, exp.AddConstraint):
-        return not list(action.find_all(exp.PrimaryKey))
-    if isinstance(action, exp.Drop):
-        return str(action.args.get("kind") or "").upper() in {"INDEX", "KEY", "FOREIGN KEY"}
-    return False
-
-
-def _truncate(tree: exp.Expression, schema: str) -> Iterator[DdlOperation]:
-    for table in tree.expressions:
-        if tree.args.get("partition") or table.args.get("partition"):
-            yield _unsupported(
-                _table(table, schema), tree.sql("mysql"), "rows of partitions went without events"
-            )
-        else:
-            yield TruncateTable(_table(table, schema))
-
-
-def _drop(tree: exp.Expression, schema: str) -> Iterator[DdlOperation]:
-    kind = str(tree.args.get("kind") or "").upper()
-    if kind == "TABLE":
-        yield _unsupported(_named(tree, schema), tree.sql("mysql"), "the table was dropped")
-    elif kind in {"DATABASE", "SCHEMA"}:
-        yield _unsupported(None, tree.sql("mysql"), "a database was dropped")
-    else:
-        yield NoEffect(f"DROP {kind}")
-
-
-def _none(tree: exp.Expression, _schema: str) -> Iterator[DdlOperation]:
-    yield NoEffect(type(tree).__name__.upper())
-
-
-_READERS: Mapping[type, Callable[[exp.Expression, str], Iterator[DdlOperation]]] = {
-    exp.Create: _create,
-    exp.Alter: _alter,
-    exp.TruncateTable: _truncate,
-    exp.Drop: _drop,
-    exp.Set: _none,
-    exp.Use: _none,
-    exp.Grant: _none,
+_ROUTINES = {"PROCEDURE", "FUNCTION", "TRIGGER", "EVENT"}
+"""Their bodies hold statements of their own, which do not run now."""
+_WITHOUT_ROWS = _ROUTINES | {
+    *("VIEW", "INDEX", "USER", "ROLE", "SERVER", "SEQUENCE", "TABLESPACE", "PLACEMENT"),
+    *("RESOURCE", "BINDING", "STATISTICS", "LOGFILE", "UNDO"),
 }
+_HARMLESS = {
+    *("SET", "USE", "GRANT", "REVOKE", "ANALYZE", "OPTIMIZE", "FLUSH"),
+    *("BEGIN", "START", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE", "XA"),
+}
+_DATABASES = {"DATABASE", "SCHEMA"}
+
+NO_TARGET = NoEffect("a table whose name no target can have")
 
 
-def _column(definition: exp.ColumnDef) -> tuple[ColumnName, str]:
-    kind = definition.args.get("kind")
-    return column_name(definition.name), kind.sql("mysql") if kind else ""
+def parse_ddl(sql: str, default_schema: str) -> tuple[DdlOperation, ...]:
+    """What the statements of ``sql`` do, in their order.
 
-
-def _table(tree: exp.Expression, schema: str) -> TableName:
-    table = tree if isinstance(tree, exp.Table) else tree.find(exp.Table)
-    assert isinstance(table, exp.Table)
-    return TableName(table.db or schema, table.name)
-
-
-def _named(tree: exp.Expression, schema: str) -> TableName | None:
-    table = tree.find(exp.Table)
-    if table is None:
-        return None
+    A name without schema is in ``default_schema``, which the record tells (SCHEMA-23).
+    """
     try:
-        return TableName(table.db or schema, table.name)
+        words = Words.of(sql)
+    except TokenError:
+        return (Unsupported(None, sql.strip(), "its text cannot be divided into words"),)
+    operations: list[DdlOperation] = []
+    for statement in _statements(words):
+        operations += _judge(statement, default_schema)
+    return tuple(operations)
+
+
+def _statements(words: Words) -> list[Words]:
+    found = [part for part in words.split(";") if part.left]
+    for place, statement in enumerate(found):
+        if _kind(statement) in _ROUTINES:
+            rest = Words(words.text, [word for part in found[place:] for word in part.words])
+            return [*found[:place], rest]
+    return found
+
+
+def _judge(statement: Words, schema: str) -> tuple[DdlOperation, ...]:
+    text, verb = statement.source(), statement.keyword()
+    if verb in _HARMLESS:
+        return (NoEffect(verb),)
+    judge = _VERBS.get(verb)
+    if judge is None:
+        return (Unsupported(None, text, f"{verb or 'it'} is not among the known statements"),)
+    try:
+        return judge(statement, schema)
+    except ParseError as error:
+        return (Unsupported(None, text, f"{verb} could not be read to its end: {error}"),)
+
+
+def _kind(statement: Words) -> str:
+    """What CREATE, ALTER or DROP is about; options such as DEFINER may stand before it."""
+    if statement.keyword() not in {"CREATE", "ALTER", "DROP"}:
+        return ""
+    kinds = {"TABLE", "TEMPORARY"} | _WITHOUT_ROWS | _DATABASES
+    return next((word for word in statement.outside_parentheses() if word in kinds), "")
+
+
+def _create(statement: Words, schema: str) -> tuple[DdlOperation, ...]:
+    text, kind = statement.source(), _kind(statement)
+    if kind in _WITHOUT_ROWS or kind == "TEMPORARY":
+        return (NoEffect(f"CREATE {kind}"),)
+    statement.accept("CREATE")
+    if statement.accept(kind) and kind in _DATABASES:
+        statement.accept("IF", "NOT", "EXISTS")
+        return (CreateDatabase(statement.name()),)
+    if kind != "TABLE" or statement.at != 2:
+        return (Unsupported(None, text, f"CREATE {statement.keyword()} is not known"),)
+    statement.accept("IF", "NOT", "EXISTS")
+    table = _table(statement, schema)
+    if table is None:
+        return (NO_TARGET,)
+    items = list(statement.group().split(",")) if statement.keyword() == "(" else []
+    rest = {word.keyword for word in statement.words[statement.at :]}
+    if not items or items[0].keyword() == "LIKE" or rest & {"SELECT", "AS", "TABLE"}:
+        return (Unsupported(table, text, "its columns are those of another table or query"),)
+    return (_new_table(table, items, text),)
+
+
+def _new_table(table: TableName, items: list[Words], text: str) -> CreateTable | Unsupported:
+    columns: list[ColumnText] = []
+    key: tuple[ColumnName, ...] = ()
+    try:
+        for item in items:
+            declared = key_columns(item)
+            if declared is None:
+                column, attributes = column_definition(item)
+                columns.append(column)
+                key = (column.name,) if attributes.is_key else key
+            else:
+                key = declared or key
+    except (NameRefusedError, ParseError) as error:
+        return Unsupported(table, text, str(error).partition("\n")[0])
+    return CreateTable(table, tuple(columns), key)
+
+
+def _alter(statement: Words, schema: str) -> tuple[DdlOperation, ...]:
+    text, kind = statement.source(), _kind(statement)
+    if kind in _WITHOUT_ROWS | _DATABASES:
+        return (NoEffect(f"ALTER {kind}"),)
+    statement.accept("ALTER")
+    statement.accept("IGNORE")
+    if not statement.accept("TABLE"):
+        return (Unsupported(None, text, f"ALTER {statement.keyword()} is not known"),)
+    statement.accept("IF", "EXISTS")
+    table = _table(statement, schema)
+    if table is None:
+        return (NO_TARGET,)
+    if statement.keyword(1) == "PARTITION" and refusal(statement) is None:
+        return (NoEffect(f"{statement.keyword()} PARTITION"),)
+    added: list[ColumnText] = []
+    for item in statement.split(","):
+        why = judge_item(item, added)
+        if why is not None:
+            return (Unsupported(table, text, why),)
+    return (AddColumns(table, tuple(added)) if added else NoEffect("ALTER TABLE"),)
+
+
+def _drop(statement: Words, schema: str) -> tuple[DdlOperation, ...]:
+    text, kind = statement.source(), _kind(statement)
+    if kind == "INDEX" and "primary" in {word.name.lower() for word in statement.words}:
+        return (Unsupported(None, text, CHANGES_KEY),)
+    if kind in _WITHOUT_ROWS or kind == "TEMPORARY":
+        return (NoEffect(f"DROP {kind}"),)
+    statement.accept("DROP")
+    statement.accept(kind)
+    statement.accept("IF", "EXISTS")
+    if kind != "TABLE":
+        return (Unsupported(None, text, f"it drops {statement.source(statement.at) or 'what?'}"),)
+    tables = [_table(part, schema) for part in statement.split(",")]
+    return _each(tables, text, "it drops the table")
+
+
+def _truncate(statement: Words, schema: str) -> tuple[DdlOperation, ...]:
+    statement.accept("TRUNCATE")
+    statement.accept("TABLE")
+    table = _table(statement, schema)
+    if statement.left:
+        raise ParseError("more follows than a name")
+    return (NO_TARGET if table is None else TruncateTable(table),)
+
+
+def _rename(statement: Words, schema: str) -> tuple[DdlOperation, ...]:
+    text = statement.source()
+    if statement.accept("RENAME", "USER"):
+        return (NoEffect("RENAME USER"),)
+    if not statement.accept("RENAME", "TABLE") and not statement.accept("RENAME", "TABLES"):
+        return (Unsupported(None, text, f"RENAME {statement.keyword(1)} is not known"),)
+    statement.accept("IF", "EXISTS")
+    tables = []
+    for pair in statement.split(","):
+        tables.append(_table(pair, schema))
+        pair.accept("TO")
+        tables.append(_table(pair, schema))
+    return _each(tables, text, "it renames a table")
+
+
+def _each(tables: list[TableName | None], text: str, why: str) -> tuple[DdlOperation, ...]:
+    named = dict.fromkeys(table for table in tables if table is not None)
+    return tuple(Unsupported(table, text, why) for table in named) or (NO_TARGET,)
+
+
+def _table(words: Words, schema: str) -> TableName | None:
+    """The name of a table; None when it is unfit, so that no target can have it."""
+    first = words.name()
+    parts = (first, words.name()) if words.accept(".") else (schema, first)
+    try:
+        return TableName(*parts)
     except NameRefusedError:
         return None
 
 
-def _unsupported(table: TableName | None, statement: str, why: str) -> Unsupported:
-    return Unsupported(table, statement[:_SHOWN_CHARACTERS], why)
+_VERBS: Mapping[str, Callable[[Words, str], tuple[DdlOperation, ...]]] = {
+    "CREATE": _create,
+    "ALTER": _alter,
+    "DROP": _drop,
+    "TRUNCATE": _truncate,
+    "RENAME": _rename,
+}

@@ -1,0 +1,296 @@
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tidemark.model.names import TableName
+from tidemark.schema.ddl import (
+    AddColumns,
+    CreateDatabase,
+    CreateTable,
+    DdlOperation,
+    NoEffect,
+    TruncateTable,
+    Unsupported,
+    parse_ddl,
+)
+
+EVERY_FORM = r"""CREATE TABLE IF NOT EXISTS `x` (
+  a DOUBLE PRECISION(10,7) UNSIGNED ZEROFILL DEFAULT 1.5,
+  `b``q` NATIONAL CHARACTER VARYING (20) COMMENT 'no; PRIMARY KEY, ('' \' )',
+  "c d" enum('a,b','it''s',')') CHARACTER SET utf8,
+  e char character set latin1,
+  f LONG VARCHAR,
+  g bit,
+  h SERIAL,
+  i int GENERATED ALWAYS AS (a + (1 * 2)) VIRTUAL,
+  `key` varchar(10) /* a remark, with 'a quote */ UNIQUE KEY, -- another; one
+  CONSTRAINT pk PRIMARY KEY USING BTREE (`b``q`(10) DESC, g),
+  UNIQUE INDEX u (a), FULLTEXT KEY (e), CHECK (a > 0), FOREIGN KEY (a) REFERENCES y (b)
+) COMMENT='x'
+  /*!50100 PARTITION BY RANGE (a) (PARTITION p0 VALUES LESS THAN (5), PARTITION p1) */"""
+
+Columns = list[tuple[str, str]]
+
+
+RECORDED = json.loads(Path(__file__).with_name("recorded_ddl.json").read_text())
+
+
+def shown(operation: DdlOperation) -> str:
+    match operation:
+        case CreateDatabase(name):
+            return f"create database {name}"
+        case CreateTable(table, columns, key):
+            listed = ", ".join(f"{column.name} {column.type_text}" for column in columns)
+            return f"create table {table}: {listed} | key {', '.join(key)}"
+        case TruncateTable(table):
+            return f"truncate {table}"
+        case AddColumns(table, columns):
+            listed = ", ".join(f"{column.name} {column.type_text}" for column in columns)
+            return f"add to {table}: {listed}"
+        case NoEffect(what):
+            return f"no effect: {what}"
+        case Unsupported(table, _, why):
+            return f"unsupported for {table}: {why}"
+
+
+@pytest.mark.parametrize("record", RECORDED, ids=lambda record: record["ddl"][:60])
+def test_recorded(record: dict[str, Any]) -> None:
+    """DDL as Debezium, Canal and TiCDC sent it."""
+    operations = parse_ddl(record["ddl"], record["database"])
+    assert [shown(operation) for operation in operations] == record["operations"]
+
+
+@pytest.mark.parametrize(
+    ("sql", "table", "columns", "key"),
+    [
+        (
+            EVERY_FORM,
+            "db.x",
+            [
+                ("a", "DOUBLE PRECISION(10,7) UNSIGNED ZEROFILL"),
+                ("b`q", "NATIONAL CHARACTER VARYING (20)"),
+                ("c d", "enum('a,b','it''s',')')"),
+                ("e", "char"),
+                ("f", "LONG VARCHAR"),
+                ("g", "bit"),
+                ("h", "SERIAL"),
+                ("i", "int"),
+                ("key", "varchar(10)"),
+            ],
+            ["b`q", "g"],
+        ),
+        ("create table t (a int, b int key)", "db.t", [("a", "int"), ("b", "int")], ["b"]),
+        ("CREATE TABLE t (a int)", "db.t", [("a", "int")], []),
+        ('CREATE TABLE "t" ("a" int)', "db.t", [("a", "int")], []),
+    ],
+)
+def test_create_table(sql: str, table: str, columns: Columns, key: list[str]) -> None:
+    (created,) = parse_ddl(sql, "db")
+    assert isinstance(created, CreateTable)
+    assert created.table == TableName.parse(table)
+    assert [(column.name, column.type_text) for column in created.columns] == columns
+    assert list(created.key) == key
+
+
+@pytest.mark.parametrize(
+    ("sql", "table", "columns"),
+    [
+        (
+            "ALTER TABLE `customers` ADD COLUMN `tier` VARCHAR(16) NULL AFTER `name`",
+            *("db.customers", [("tier", "VARCHAR(16)")]),
+        ),
+        (
+            "ALTER TABLE albums ADD COLUMN rating decimal(3,1) NULL AFTER price",
+            *("db.albums", [("rating", "decimal(3,1)")]),
+        ),
+        (
+            "/* Query from DMS-WEBSQL-0-Qid_18j by user 1486767996652600 */ "
+            "ALTER TABLE schema_evolution_2 ADD COLUMN v2 INT",
+            *("db.schema_evolution_2", [("v2", "INT")]),
+        ),
+        ("ALTER TABLE t ADD COLUMN v3 NUMERIC(8, 3)", "db.t", [("v3", "NUMERIC(8, 3)")]),
+        ("ALTER TABLE t ADD v5 FLOAT FIRST", "db.t", [("v5", "FLOAT")]),
+        (
+            "ALTER TABLE x.t ADD COLUMN (a int, b varchar(20))",
+            *("x.t", [("a", "int"), ("b", "varchar(20)")]),
+        ),
+        ("ALTER TABLE t ADD (a int DEFAULT NULL)", "db.t", [("a", "int")]),
+        ("ALTER TABLE `x`.t ADD a int, ADD b time(3)", *("x.t", [("a", "int"), ("b", "time(3)")])),
+        (
+            "ALTER TABLE t ADD COLUMN a int UNIQUE KEY, ADD INDEX i (a), LOCK=NONE",
+            *("db.t", [("a", "int")]),
+        ),
+        ("ALTER TABLE t ENGINE=InnoDB, ADD b int", "db.t", [("b", "int")]),
+        ("ALTER IGNORE TABLE t ADD COLUMN IF NOT EXISTS a int", "db.t", [("a", "int")]),
+        (
+            "ALTER TABLE t ADD COLUMN `primary` int COMMENT 'not null default 1'",
+            *("db.t", [("primary", "int")]),
+        ),
+        ("alter /*!50000 table */ t add /*T! column */ a int", "db.t", [("a", "int")]),
+    ],
+)
+def test_added_columns(sql: str, table: str, columns: Columns) -> None:
+    (added,) = parse_ddl(sql, "db")
+    assert isinstance(added, AddColumns)
+    assert added.table == TableName.parse(table)
+    assert [(column.name, column.type_text) for column in added.columns] == columns
+
+
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        ("TRUNCATE TABLE `orders`", [TruncateTable(TableName("db", "orders"))]),
+        ("truncate x.`or``ders`", [TruncateTable(TableName("x", "or`ders"))]),
+        ("CREATE DATABASE `shop`", [CreateDatabase("shop")]),
+        ("CREATE DATABASE IF NOT EXISTS canal_hvygfc", [CreateDatabase("canal_hvygfc")]),
+        (
+            "CREATE DATABASE `inventory` CHARSET utf8mb4 COLLATE utf8mb4_general_ci",
+            [CreateDatabase("inventory")],
+        ),
+        ("create schema s", [CreateDatabase("s")]),
+        ("", []),
+        ("/* nothing */ ; -- at all", []),
+        (
+            "USE `a`; TRUNCATE t; CREATE DATABASE b;",
+            [NoEffect("USE"), TruncateTable(TableName("db", "t")), CreateDatabase("b")],
+        ),
+    ],
+)
+def test_other_operations(sql: str, expected: list[DdlOperation]) -> None:
+    assert list(parse_ddl(sql, "db")) == expected
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SET character_set_server=utf8mb4, collation_server=utf8mb4_general_ci",
+        "USE `inventory`",
+        "CREATE INDEX `ix_status` ON `orders` (`status`)",
+        "CREATE UNIQUE INDEX i ON t (a)",
+        "DROP INDEX i ON t",
+        "ALTER TABLE products AUTO_INCREMENT = 1101",
+        "ALTER TABLE t COMMENT='DROP COLUMN a; TRUNCATE TABLE t'",
+        "ALTER TABLE t ADD INDEX i (a), DROP KEY j, RENAME INDEX k TO l",
+        "ALTER TABLE t ADD CONSTRAINT fk FOREIGN KEY (a) REFERENCES x (b) ON DELETE CASCADE",
+        "ALTER TABLE t ADD UNIQUE KEY u (a), DROP FOREIGN KEY fk, DROP CHECK c",
+        "ALTER TABLE t ALTER COLUMN a SET DEFAULT 3, ALTER b DROP DEFAULT",
+        "ALTER TABLE t ALTER INDEX i INVISIBLE",
+        "ALTER TABLE t ADD PARTITION (PARTITION p3 VALUES LESS THAN (40))",
+        "ALTER TABLE t REORGANIZE PARTITION p0, p1 INTO (PARTITION p VALUES LESS THAN (9))",
+        "ALTER TABLE t PARTITION BY HASH (id) PARTITIONS 4",
+        "ALTER TABLE t REMOVE PARTITIONING",
+        "ALTER TABLE t CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_bin",
+        "ALTER TABLE t DEFAULT CHARSET = utf8mb4",
+        "ALTER TABLE t ENGINE=InnoDB ROW_FORMAT=DYNAMIC, FORCE",
+        "ALTER TABLE t SET TIFLASH REPLICA 1",
+        "ALTER DATABASE shop CHARACTER SET utf8mb4",
+        "CREATE OR REPLACE DEFINER=`root`@`%` SQL SECURITY DEFINER VIEW v AS SELECT 1",
+        "DROP VIEW IF EXISTS v",
+        "CREATE TEMPORARY TABLE t (a int)",
+        "DROP TEMPORARY TABLE IF EXISTS t",
+        "CREATE DEFINER=`a`@`b` PROCEDURE p() BEGIN TRUNCATE TABLE t; DROP TABLE u; END",
+        "CREATE TRIGGER g BEFORE INSERT ON t FOR EACH ROW BEGIN DELETE FROM u; SET @a = 1; END;",
+        "DROP TRIGGER g",
+        "CREATE USER 'u'@'%' IDENTIFIED BY 'x'",
+        "GRANT ALL ON *.* TO 'u'@'%'",
+        "RENAME USER a TO b",
+        "ANALYZE TABLE t",
+        "CREATE TABLE `a/b` (id int)",
+        "TRUNCATE TABLE `_tidemark_x`",
+    ],
+)
+def test_no_effect(sql: str) -> None:
+    (operation,) = parse_ddl(sql, "db")
+    assert isinstance(operation, NoEffect)
+
+
+@pytest.mark.parametrize(
+    ("sql", "tables", "why"),
+    [
+        ("DROP TABLE IF EXISTS `vinyl`.`albums`", ["vinyl.albums"], "drops the table"),
+        ("DROP TABLE a, x.b", ["db.a", "x.b"], "drops the table"),
+        ("DROP DATABASE IF EXISTS `inventory`", [None], "drops `inventory`"),
+        ("RENAME TABLE a TO b, c TO x.d", ["db.a", "db.b", "db.c", "x.d"], "renames a table"),
+        ("RENAME TABLE t TO `_t/del`, _t_gho TO t", ["db.t", "db._t_gho"], "renames a table"),
+        ("ALTER TABLE t RENAME TO u", ["db.t"], "renames the table"),
+        ("ALTER TABLE t RENAME COLUMN a TO b", ["db.t"], "renames a column"),
+        (
+            "ALTER TABLE schema_evolution_1 MODIFY COLUMN v2 BIGINT",
+            ["db.schema_evolution_1"],
+            "changes a column",
+        ),
+        ("ALTER TABLE t MODIFY COLUMN v1 VARCHAR(20)", ["db.t"], "changes a column"),
+        ("ALTER TABLE t CHANGE a b int", ["db.t"], "changes a column"),
+        ("ALTER TABLE t DROP COLUMN b", ["db.t"], "drops a column"),
+        ("ALTER TABLE t DROP b", ["db.t"], "drops a column"),
+        ("ALTER TABLE t ADD COLUMN a int, DROP COLUMN b", ["db.t"], "drops a column"),
+        ("ALTER TABLE t ADD INDEX i (a), MODIFY a BIGINT", ["db.t"], "changes a column"),
+        ("ALTER TABLE t ADD PRIMARY KEY (a)", ["db.t"], "changes the key"),
+        ("ALTER TABLE t ADD CONSTRAINT pk PRIMARY KEY (a)", ["db.t"], "changes the key"),
+        ("ALTER TABLE t DROP PRIMARY KEY", ["db.t"], "changes the key"),
+        ("ALTER TABLE t DROP INDEX `PRIMARY`", ["db.t"], "changes the key"),
+        ("DROP INDEX `PRIMARY` ON t", [None], "changes the key"),
+        ("ALTER TABLE t ADD COLUMN a int PRIMARY KEY", ["db.t"], "changes the key"),
+        ("ALTER TABLE t ADD COLUMN a int KEY", ["db.t"], "changes the key"),
+        ("ALTER TABLE t ADD COLUMN a int NOT NULL", ["db.t"], "get a value in a"),
+        ("ALTER TABLE t ADD COLUMN a int DEFAULT 5", ["db.t"], "get a value in a"),
+        (
+            "ALTER TABLE t ADD COLUMN a varchar(36) DEFAULT (uuid()) NULL",
+            ["db.t"],
+            "get a value in a",
+        ),
+        ("ALTER TABLE t ADD COLUMN a int AS (b + 1)", ["db.t"], "get a value in a"),
+        ("ALTER TABLE t ADD COLUMN (a int, b int DEFAULT 0)", ["db.t"], "get a value in b"),
+        ("ALTER TABLE t TRUNCATE PARTITION p0", ["db.t"], "rows go without events"),
+        ("ALTER TABLE t DROP PARTITION p0, p1", ["db.t"], "rows go without events"),
+        ("ALTER TABLE t EXCHANGE PARTITION p WITH TABLE u", ["db.t"], "rows change without events"),
+        ("ALTER TABLE t IMPORT TABLESPACE", ["db.t"], "rows come without events"),
+        ("ALTER TABLE t CONVERT TO CHARACTER SET latin1", ["db.t"], "may not hold every value"),
+        ("ALTER TABLE t FROBNICATE", ["db.t"], "not among the known changes"),
+        ("ALTER TABLE t ADD COLUMN `_tidemark_op` int", ["db.t"], "_tidemark_"),
+        ("CREATE TABLE t LIKE u", ["db.t"], "another table or query"),
+        ("CREATE TABLE t (LIKE u)", ["db.t"], "another table or query"),
+        ("CREATE TABLE t AS SELECT 1", ["db.t"], "another table or query"),
+        ("CREATE TABLE t (a int) SELECT * FROM u", ["db.t"], "another table or query"),
+        ("CREATE TABLE t (a int) (SELECT * FROM u)", ["db.t"], "another table or query"),
+        ("CREATE TABLE t (a int, `b/c` int)", ["db.t"], "b/c"),
+        ("CREATE TABLE t (a)", ["db.t"], "a name is missing"),
+        ("CREATE OR REPLACE TABLE t (a int)", [None], "CREATE OR is not known"),
+        ("CREATE TABLE t (a int", [None], "parentheses are missing"),
+        ("CREATE", [None], "not known"),
+        ("ALTER TABLE", [None], "a name is missing"),
+        ("FLASHBACK TABLE t", [None], "FLASHBACK is not among the known statements"),
+        ("TRUNCATE TABLE t PARTITION p", [None], "more follows than a name"),
+        ("ALTER TABLE t ALTER COLUMN a SET DATA TYPE int", ["db.t"], "not among the known changes"),
+        ("RECOVER TABLE t", [None], "RECOVER is not among the known statements"),
+        ("DELETE FROM t", [None], "DELETE is not among the known statements"),
+        ("INSERT INTO t VALUES (1)", [None], "INSERT is not among the known statements"),
+        ("(select 1)", [None], "not among the known statements"),
+        ("ALTER TABLE t COMMENT 'open", [None], "cannot be divided into words"),
+    ],
+)
+def test_unsupported(sql: str, tables: list[str | None], why: str) -> None:
+    operations = parse_ddl(sql, "db")
+    assert [
+        (operation.table and str(operation.table))
+        for operation in operations
+        if isinstance(operation, Unsupported) and why in operation.why
+    ] == tables
+    assert len(operations) == len(tables)
+
+
+def test_statements_before_an_unsupported_one_are_kept() -> None:
+    first, second = parse_ddl("TRUNCATE t; ALTER TABLE t DROP a", "db")
+    assert first == TruncateTable(TableName("db", "t"))
+    assert second == Unsupported(TableName("db", "t"), "ALTER TABLE t DROP a", "it drops a column")
+
+
+def test_nothing_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG):
+        parse_ddl("RENAME TABLE a TO b; ALTER TABLE t TRUNCATE PARTITION p; nonsense ::", "db")
+    assert caplog.records == []
