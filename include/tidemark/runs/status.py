@@ -27,6 +27,7 @@ from tidemark.runs.world import World
 from tidemark.spec import PipelineSpec
 
 NOTHING = "nothing to do"
+HELD = "held"  # `runs.account.Bucket.HELD`, whose module needs Spark
 NOT_ASKED = "earlier runs were not asked for it; a run for all tables takes it along"
 
 
@@ -91,7 +92,7 @@ def pipeline_status(pipeline: PipelineSpec, world: World) -> PipelineStatus:
     plan, trouble = _plan(pipeline, world)
     newest = history.published[0] if history.published else None
     attempt = history.attempts[0] if history.attempts else None
-    held = newest.result.buckets.get("held", 0) if newest else 0
+    held = newest.result.buckets.get(HELD, 0) if newest else 0
     lag = None
     if plan is not None:
         landed = records_since(world.catalog, system, progress.landing) if plan.waiting else 0
