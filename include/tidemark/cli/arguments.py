@@ -1,0 +1,97 @@
+"""What verbs take: pipelines, times, tables and attempts, checked before anything is opened."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tidemark.errors import NameRefusedError
+from tidemark.model.names import AttemptId, TableName
+
+if TYPE_CHECKING:
+    from tidemark.spec import PipelineSpec
+
+_ATTEMPT = re.compile(r"[a-z0-9_]{1,40}")
+
+
+def _time(text: str) -> datetime:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"{text!r} is no ISO time such as 2026-01-31T12:00:00Z") from error
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _table(text: str) -> TableName:
+    try:
+        return TableName.parse(text)
+    except NameRefusedError as error:
+        expected = "a table as records name it, such as shop.orders"
+        raise typer.BadParameter(f"{text!r} is not {expected}") from error
+
+
+def _attempt(text: str) -> AttemptId:
+    if _ATTEMPT.fullmatch(text) is None:
+        raise typer.BadParameter(f"{text!r} is not 1 to 40 of a-z, 0-9 and _")
+    return AttemptId(text)
+
+
+Pipeline = Annotated[str, typer.Argument(metavar="PIPELINE", help="Name of the pipeline.")]
+Until = Annotated[
+    datetime | None,
+    typer.Option(
+        parser=_time,
+        metavar="TIME",
+        help="Source time that the cut may not pass, ISO; UTC unless it says otherwise.",
+    ),
+]
+Tables = Annotated[
+    list[TableName] | None,
+    typer.Option(
+        "--table",
+        parser=_table,
+        metavar="TABLE",
+        help="Fold this source table only (database.table); may be repeated.",
+    ),
+]
+Attempt = Annotated[
+    str | None,
+    typer.Option(
+        parser=_attempt, metavar="ID", help="Name of this attempt, never used before; made up."
+    ),
+]
+
+
+def load_named(name: str) -> PipelineSpec:
+    """The pipeline called ``name``; a wrong name ends with the nearest right one."""
+    from tidemark.spec import pipeline_files, pipeline_named
+
+    _refuse_unknown("pipeline", name, [file.stem for file in pipeline_files()])
+    return pipeline_named(name)
+
+
+def declared_tables(
+    pipeline: PipelineSpec, asked: Iterable[TableName] | None
+) -> tuple[TableName, ...]:
+    """The tables that were asked for; the pipeline must fold them."""
+    from tidemark.spec import OtherTables
+
+    tables = tuple(asked or ())
+    if pipeline.other_tables is OtherTables.IGNORE:
+        for table in tables:
+            _refuse_unknown("table", str(table), [str(spec.source) for spec in pipeline.tables])
+    return tables
+
+
+def _refuse_unknown(kind: str, name: str, known: Collection[str]) -> None:
+    from tidemark.spec.faults import nearest
+
+    if name not in known:
+        near = nearest(name, known)
+        hint = f"; did you mean {near}?" if near else ";"
+        there = ", ".join(sorted(known)) or "none"
+        raise typer.BadParameter(f"there is no {kind} {name!r}{hint} there is {there}")

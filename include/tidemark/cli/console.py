@@ -1,0 +1,138 @@
+"""How the command line looks: plain words, aligned columns; colour only where a person reads."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from tidemark.errors import TidemarkError
+from tidemark.model.verdict import Severity, Verdict
+
+PIPED_COLUMNS = 200
+STYLES = {"pass": "green", "warn": "yellow", "block": "red"}
+_UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
+
+
+def stdout() -> Console:
+    """Where results go."""
+    return _console(stderr=False)
+
+
+def stderr() -> Console:
+    """Where progress and errors go."""
+    return _console(stderr=True)
+
+
+def _console(*, stderr: bool) -> Console:
+    console = Console(stderr=stderr, highlight=False, markup=False, emoji=False)
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = PIPED_COLUMNS  # a pipe has no width, and whoever greps wants whole lines
+    return console
+
+
+def columns(console: Console, *headers: str, right: Iterable[str] = ()) -> Table:
+    """An empty table; the columns in ``right`` hold numbers."""
+    box = SIMPLE_HEAD if console.is_terminal else None
+    table = Table(box=box, pad_edge=False, header_style="bold", show_edge=False)
+    numbers = set(right)
+    for header in headers:
+        table.add_column(header, justify="right" if header in numbers else "left", overflow="fold")
+    return table
+
+
+def put(console: Console, table: Table) -> None:
+    """Print a table; in a pipe without the blanks that fill its last column."""
+    if console.is_terminal:
+        console.print(table)
+        return
+    with console.capture() as captured:
+        console.print(table)
+    for line in captured.get().splitlines():
+        console.print(line.rstrip(), soft_wrap=True)
+
+
+def facts(console: Console, *pairs: tuple[str, str]) -> None:
+    """Lines of a name and what it is; empty ones are left out."""
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for name, value in pairs:
+        if value:
+            grid.add_row(name, value)
+    put(console, grid)
+
+
+def letter(console: Console, error: TidemarkError) -> None:
+    """An error as its letter: what happened, how the tables stand, what to do next."""
+    console.print(Text.assemble((type(error).__name__, "bold red"), f": {error}"), soft_wrap=True)
+
+
+def stopped_tables(console: Console, stopped: Mapping[str, str]) -> None:
+    """Tables that stand still, each with its reason."""
+    for table, why in stopped.items():
+        console.print(Text.assemble(("stopped ", "bold yellow"), f"{table}: {why}"))
+
+
+def failed_checks(console: Console, verdicts: Iterable[Verdict]) -> None:
+    """What audits found: the checks that failed, with their counts."""
+    for verdict in verdicts:
+        for check in verdict.failures:
+            mark = ("blocked " if check.severity is Severity.CRITICAL else "warned ", "bold yellow")
+            found = f"{verdict.table}: {check.name}: {check.observed}"
+            console.print(Text.assemble(mark, found))
+
+
+def outcome(word: str, failed: int = 0) -> Text:
+    """The outcome of an audit."""
+    return Text(f"{word}, {failed} failed" if failed else word, STYLES.get(word, ""))
+
+
+def now_ms() -> int:
+    """The clock, to tell ages; nothing is decided by it."""
+    return int(datetime.now(UTC).timestamp() * 1000)
+
+
+def clock(at_ms: int) -> str:
+    """A moment in UTC.
+
+    >>> clock(1_767_225_600_000)
+    '2026-01-01 00:00:00'
+    """
+    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def age(at_ms: int, now: int) -> str:
+    """How long ago a moment is, in its largest unit.
+
+    >>> age(0, 59_000), age(0, 61_000), age(0, 7_300_000)
+    ('59 s', '1 min', '2 h')
+    """
+    seconds = max(0, now - at_ms) // 1000
+    for size, unit in _UNITS:
+        if seconds >= size:
+            return f"{seconds // size} {unit}"
+    return f"{seconds} s"
+
+
+def moment(at_ms: int, now: int) -> str:
+    """A moment in UTC and how long ago it is.
+
+    >>> moment(1_767_225_600_000, 1_767_225_660_000)
+    '2026-01-01 00:00:00 UTC, 1 min ago'
+    """
+    return f"{clock(at_ms)} UTC, {age(at_ms, now)} ago"
+
+
+def plural(number: int, noun: str) -> str:
+    """A count with its noun.
+
+    >>> plural(1, "offset"), plural(1200, "offset")
+    ('1 offset', '1,200 offsets')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,125 @@
+"""`tidemark cut`: land, fold, audit and publish in one Spark session."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tidemark.cli.arguments import (
+    Attempt,
+    Pipeline,
+    Tables,
+    Until,
+    declared_tables,
+    load_named,
+)
+from tidemark.model.names import AttemptId
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from tidemark.model.result import CutResult
+    from tidemark.model.verdict import Verdict
+
+Reason = Annotated[
+    str, typer.Option(metavar="TEXT", help="Why it is run by hand; kept in the ledger.")
+]
+
+
+def cut(
+    pipeline: Pipeline,
+    until: Until = None,
+    table: Tables = None,
+    reason: Reason = "",
+    attempt: Attempt = None,
+) -> None:
+    """Land, fold, audit and publish the next cut.
+
+    All tables of the cut are published together, or none.
+
+    Exit codes: 0 published or nothing to do, 1 failed, 3 blocked by the audit, 4 superseded.
+    """
+    from tidemark.cli.console import stdout
+    from tidemark.cli.session import spark_world
+
+    spec = load_named(pipeline)
+    tables = declared_tables(spec, table)
+    own = AttemptId(attempt) if attempt else _made_up()
+    with spark_world(spec, "landing what is unread") as world:
+        from tidemark.runs.cut import run_cut
+        from tidemark.runs.publish import read_verdicts
+        from tidemark.runs.run import CutRequest
+
+        result = run_cut(spec, world, CutRequest(own, until, tables, reason))
+        verdicts = read_verdicts(spec, world, own)
+    show_result(stdout(), pipeline, result, verdicts)
+    raise typer.Exit(result.exit_code)
+
+
+def _made_up() -> AttemptId:
+    """A name that sorts by time and that nobody else takes."""
+    now = datetime.now(UTC).strftime("%Y%m%d_%H%M%S")
+    return AttemptId(f"cli_{now}_{secrets.token_hex(3)}")
+
+
+def show_result(
+    console: Console, pipeline: str, result: CutResult, verdicts: Sequence[Verdict]
+) -> None:
+    """What a run did, table by table, and what is next."""
+    from tidemark.cli.console import clock, facts, failed_checks, put, stopped_tables
+
+    console.print(_headline(pipeline, result), style="bold")
+    if result.tables:
+        console.print()
+        put(console, _tables(console, result, verdicts))
+        console.print()
+    stopped_tables(console, result.stopped)
+    failed_checks(console, verdicts)
+    until = f"{clock(result.complete_until_ms)} UTC" if result.complete_until_ms else ""
+    facts(
+        console,
+        ("attempt", result.attempt),
+        ("complete", f"until {until}, source time" if until else ""),
+        ("holds at", result.hold),
+        ("records", ", ".join(f"{n:,} {name}" for name, n in result.buckets.items() if n)),
+        ("next", _next(pipeline, result)),
+    )
+
+
+def _headline(pipeline: str, result: CutResult) -> str:
+    from tidemark.model.result import CutStatus
+
+    if result.status is CutStatus.IDLE:
+        return f"{pipeline}: nothing to do; cut {result.cut} stays the newest"
+    if result.status is CutStatus.BLOCKED:
+        return f"{pipeline}: cut {result.cut} is blocked by its audit; every table is as it was"
+    return f"{pipeline}: cut {result.cut} is {result.status}"
+
+
+def _next(pipeline: str, result: CutResult) -> str:
+    from tidemark.model.result import CutStatus
+
+    if result.status is CutStatus.BLOCKED:
+        return f"mend the data at the source or the suite, then: tidemark cut {pipeline}"
+    return f"tidemark status {pipeline}"
+
+
+def _tables(console: Console, result: CutResult, verdicts: Sequence[Verdict]) -> Table:
+    from tidemark.cli.console import columns, outcome
+
+    failed = {verdict.table: len(verdict.failures) for verdict in verdicts}
+    numbers = ("inserted", "updated", "deleted", "truncated")
+    table = columns(console, "table", *numbers, "audit", right=numbers)
+    for row in result.tables:
+        counts = (row.inserted, row.updated, row.deleted, row.truncated)
+        table.add_row(
+            row.target,
+            *(f"{number:,}" for number in counts),
+            outcome(row.outcome, failed.get(row.target, 0)),
+        )
+    return table

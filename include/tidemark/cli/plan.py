@@ -1,0 +1,100 @@
+"""`tidemark plan`: what the next cut would hold, and why it stops there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tidemark.cli.arguments import Pipeline, Until, load_named
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from tidemark.runs.preview import CutPreview
+    from tidemark.schema.changes import SchemaChange
+
+SHOWN_PARTITIONS = 12
+
+
+def plan(pipeline: Pipeline, until: Until = None) -> None:
+    """Show what the next cut would hold; change nothing.
+
+    It reads what is unread, and tells why the cut would stop where it does.
+    """
+    from tidemark.cli.console import stdout
+    from tidemark.cli.session import spark_world
+
+    spec = load_named(pipeline)
+    with spark_world(spec, "reading what is unread") as world:
+        from tidemark.runs.preview import preview_cut
+
+        preview = preview_cut(spec, world, until=until)
+    _show(stdout(), preview)
+
+
+def _show(console: Console, preview: CutPreview) -> None:
+    from tidemark.cli.console import columns, facts, plural, put, stopped_tables
+
+    if preview.is_idle:
+        console.print(f"{preview.pipeline}: there would be no new cut", style="bold")
+        facts(console, ("because", preview.hold or "nothing is unread and nothing waits"))
+        return
+    console.print(f"{preview.pipeline}: next is cut {preview.cut}", style="bold")
+    if preview.tables:
+        table = columns(
+            console,
+            "table",
+            "in the cut",
+            "held",
+            "truncate",
+            "schema",
+            right=("in the cut", "held"),
+        )
+        for row in preview.tables:
+            schema = "stopped" if row.stopped else ", ".join(map(_words, row.changes))
+            truncate = "yes" if row.is_truncated else ""
+            table.add_row(row.target, f"{row.rows:,}", f"{row.held:,}", truncate, schema)
+        console.print()
+        put(console, table)
+        console.print()
+    stopped_tables(console, {str(row.table): row.stopped for row in preview.tables if row.stopped})
+    left = f"; {plural(preview.left, 'offset')} stay for later runs" if preview.left else ""
+    facts(
+        console,
+        ("lands", plural(preview.records, "record") + left),
+        ("unreadable", f"{preview.unreadable:,} set aside" if preview.unreadable else ""),
+        ("goes to", _reach(preview)),
+        ("holds at", preview.hold),
+        ("not folded", ", ".join(f"{rows:,} of {name}" for name, rows in preview.ignored.items())),
+        ("next", _next(preview)),
+    )
+
+
+def _reach(preview: CutPreview) -> str:
+    """Source time where the gate tells it, else the offsets that the cut settles."""
+    from tidemark.cli.console import clock
+    from tidemark.model.cut import GateMode
+
+    if preview.gate is GateMode.WATERMARK:
+        at = preview.complete_until_ms
+        return f"{clock(at)} UTC, source time" if at else "nowhere yet"
+    spans = [f"{place}: {span.start} to {span.end}" for place, span in preview.offsets.items()]
+    more = len(spans) - SHOWN_PARTITIONS
+    return "\n".join(spans[:SHOWN_PARTITIONS]) + (f"\nand {more} partitions" if more > 0 else "")
+
+
+def _next(preview: CutPreview) -> str:
+    if preview.holds_all:
+        return "mend what stops: with publish.consistency pipeline it stops every table"
+    return f"tidemark cut {preview.pipeline}"
+
+
+def _words(change: SchemaChange) -> str:
+    from tidemark.schema.changes import AddColumn, CreateTarget, WidenColumn
+
+    match change:
+        case CreateTarget(schema):
+            return f"new, {len(schema.columns)} columns, key {', '.join(schema.key)}"
+        case AddColumn(column):
+            return f"add {column.name} {column.iceberg}"
+        case WidenColumn(column, was):
+            return f"widen {column.name} {was} to {column.iceberg}"

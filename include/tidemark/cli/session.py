@@ -1,0 +1,48 @@
+"""The world in which a verb works, and what is told while it is opened and used."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tidemark.runs.world import World
+    from tidemark.spec import PipelineSpec
+
+SPARK_CONF = Path(__file__).parents[2] / "deploy" / "spark"  # where its log is told to be quiet
+
+
+def catalog_world() -> World:
+    """Catalog and broker, without a JVM."""
+    from tidemark.log import configure
+    from tidemark.runs.world import open_world
+    from tidemark.spec import load_installation
+
+    configure(level=logging.WARNING)
+    return open_world(load_installation())
+
+
+@contextmanager
+def spark_world(pipeline: PipelineSpec, doing: str) -> Iterator[World]:
+    """The world of ``pipeline`` with a Spark session of its own; steps are told on stderr.
+
+    doing: what comes once Spark is up.
+    """
+    from tidemark.cli.progress import telling
+
+    with telling("starting Spark") as progress:
+        from tidemark.runs.world import open_spark_world
+        from tidemark.spec import load_installation
+
+        if SPARK_CONF.is_dir():
+            os.environ.setdefault("SPARK_CONF_DIR", str(SPARK_CONF))
+        world = open_spark_world(load_installation(), conf=pipeline.spark.conf)
+        progress.done("Spark is up", then=doing)
+        try:
+            yield world
+        finally:
+            world.spark.stop()

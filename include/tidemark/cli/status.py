@@ -1,0 +1,152 @@
+"""`tidemark status`: how far pipelines are, and what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tidemark.cli.arguments import load_named
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from tidemark.lake.history import Entry
+    from tidemark.runs.status import Lag, PipelineStatus, TableStatus
+
+PIPELINE = Annotated[
+    str | None,
+    typer.Argument(metavar="PIPELINE", help="Name of the pipeline; all in short without one."),
+]
+
+
+def status(pipeline: PIPELINE = None) -> None:
+    """Show how far the tables are, and what is next."""
+    from tidemark.cli.console import stdout
+    from tidemark.cli.session import catalog_world
+    from tidemark.spec import load_pipelines
+
+    specs = load_pipelines() if pipeline is None else (load_named(pipeline),)
+    world = catalog_world()
+    from tidemark.runs.status import pipeline_status
+
+    found = [pipeline_status(spec, world) for spec in specs]
+    if pipeline is None:
+        _show_all(stdout(), found)
+    else:
+        _show(stdout(), found[0])
+
+
+def _show_all(console: Console, pipelines: Sequence[PipelineStatus]) -> None:
+    from tidemark.cli.console import age, columns, now_ms, put
+
+    now = now_ms()
+    table = columns(
+        console, "pipeline", "cut", "published", "unread", "waits", "next", right=("cut", "unread")
+    )
+    for found in pipelines:
+        newest = found.published
+        table.add_row(
+            found.pipeline,
+            str(newest.result.cut) if newest else "-",
+            f"{age(newest.at_ms, now)} ago" if newest else "never",
+            f"{found.lag.unread:,}" if found.lag else "?",
+            f"{found.lag.landed + found.lag.held:,}" if found.lag else "?",
+            f"tidemark status {found.pipeline}" if found.trouble else found.next_step,
+        )
+    put(console, table)
+
+
+def _show(console: Console, found: PipelineStatus) -> None:
+    from tidemark.cli.console import (
+        facts,
+        failed_checks,
+        letter,
+        moment,
+        now_ms,
+        put,
+        stopped_tables,
+    )
+
+    now = now_ms()
+    newest, attempt, until = found.published, found.attempt, found.complete_until_ms
+    facts(
+        console,
+        (found.pipeline, f"gate {found.gate}"),
+        (
+            "published",
+            f"cut {newest.result.cut}, {moment(newest.at_ms, now)}" if newest else "never",
+        ),
+        ("complete", f"until {moment(until, now)}, source time" if until else ""),
+        ("behind", _lag(found.lag)),
+        ("holds at", found.hold),
+        ("attempt", _attempt(attempt, now) if attempt else ""),
+    )
+    console.print()
+    put(console, _tables(console, found, now))
+    console.print()
+    stopped_tables(console, {str(table.table): table.why for table in found.tables if table.why})
+    failed_checks(console, [table.verdict for table in found.tables if table.verdict])
+    if found.trouble:
+        letter(console, found.trouble)
+    else:
+        facts(console, ("next", found.next_step))
+
+
+def _lag(lag: Lag | None) -> str:
+    from tidemark.cli.console import plural
+
+    if lag is None:
+        return "unknown, see below"
+    parts = [
+        f"{plural(lag.unread, 'offset')} unread" if lag.unread else "",
+        f"{plural(lag.landed, 'record')} landed but in no cut" if lag.landed else "",
+        f"{plural(lag.held, 'record')} held above the cut" if lag.held else "",
+    ]
+    return ", ".join(filter(None, parts)) or "nothing unread, nothing held"
+
+
+def _attempt(attempt: Entry, now: int) -> str:
+    from tidemark.cli.console import moment
+
+    result = attempt.result
+    return f"{result.attempt} at cut {result.cut} is {result.status}, {moment(attempt.at_ms, now)}"
+
+
+def _tables(console: Console, found: PipelineStatus, now: int) -> Table:
+    from tidemark.cli.console import columns
+    from tidemark.model.cut import GateMode
+
+    gated = found.gate is GateMode.WATERMARK
+    reach = ("complete until (UTC)", "lag") if gated else ("complete",)
+    table = columns(console, "table", *reach, "last change", "audit", right=("lag",))
+    for row in found.tables:
+        table.add_row(row.target, *_reach(found, row, now), *_last(row, now))
+    return table
+
+
+def _reach(found: PipelineStatus, row: TableStatus, now: int) -> tuple[str, ...]:
+    """How far the table is: source time and its age where the gate tells it, else the cut."""
+    from tidemark.cli.console import age, clock
+    from tidemark.model.cut import GateMode
+
+    if found.gate is GateMode.WATERMARK:
+        at = row.complete_until_ms
+        return (clock(at), age(at, now)) if at else ("-", "-")
+    if found.published is None:
+        return ("-",)
+    return ("lower" if row.why else f"cut {found.published.result.cut}",)
+
+
+def _last(row: TableStatus, now: int) -> tuple[str, str | Text]:
+    """The newest cut that changed the table, and what its newest audit said."""
+    from tidemark.cli.console import age, outcome
+
+    change = row.changed
+    changed = f"cut {change.result.cut}, {age(change.at_ms, now)} ago" if change else "-"
+    if row.verdict is None:
+        return (changed if row.exists else "not made yet"), "-"
+    return changed, outcome(row.verdict.outcome, len(row.verdict.failures))
