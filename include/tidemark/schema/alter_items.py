@@ -13,9 +13,7 @@ from tidemark.schema.sql_words import Words
 CHANGES_KEY = "it changes the key"
 UNKNOWN_ITEM = "it is not among the known changes of a table"
 
-_HARMLESS = frozenset(
-    tuple(phrase.split())
-    for phrase in """
+_NO_EFFECT = """
     ADD INDEX, ADD KEY, ADD UNIQUE, ADD FULLTEXT, ADD SPATIAL, ADD FOREIGN, ADD CHECK,
     DROP INDEX, DROP KEY, DROP FOREIGN, DROP CHECK, DROP CONSTRAINT, RENAME INDEX, RENAME KEY,
     ALTER INDEX, ALTER CHECK, ALTER CONSTRAINT, ENABLE KEYS, DISABLE KEYS,
@@ -29,8 +27,8 @@ _HARMLESS = frozenset(
     ROW_FORMAT, STATS_AUTO_RECALC, STATS_PERSISTENT, STATS_SAMPLE_PAGES,
     SET TIFLASH, PLACEMENT POLICY, ATTRIBUTES, AUTO_ID_CACHE, AUTO_RANDOM_BASE, CACHE, NOCACHE,
     SHARD_ROW_ID_BITS, STATS_OPTIONS, TTL, TTL_ENABLE, REMOVE TTL
-    """.split(",")
-)
+"""
+_HARMLESS = frozenset(tuple(phrase.split()) for phrase in _NO_EFFECT.split(","))
 _REFUSED: Mapping[tuple[str, ...], str] = {
     ("ADD", "PRIMARY"): CHANGES_KEY,
     ("DROP", "PRIMARY"): CHANGES_KEY,

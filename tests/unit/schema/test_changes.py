@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import pytest
+
+from tidemark.errors import TableStoppedError
+from tidemark.model.columns import TableSchema
+from tidemark.model.modes import ConnectorModes
+from tidemark.model.names import ColumnName
+from tidemark.schema.changes import (
+    AddColumn,
+    CreateTarget,
+    WidenColumn,
+    merge_schemas,
+    plan_changes,
+)
+from tidemark.schema.source_types import debezium_column
+
+
+def table(columns: str, key: str = "id") -> TableSchema:
+    """``id int; name varchar(9)`` as a schema."""
+    texts = (column.strip().partition(" ") for column in columns.split(";"))
+    return TableSchema(
+        tuple(debezium_column(name, kind, ConnectorModes()) for name, _, kind in texts),
+        tuple(ColumnName(name) for name in key.split()),
+    )
+
+
+@pytest.mark.parametrize(
+    ("have", "want", "changes"),
+    [
+        pytest.param("id int", "id int", [], id="nothing"),
+        pytest.param("id int; a char(1)", "id int; a varchar(9)", [], id="length is no change"),
+        pytest.param("id int; a datetime", "id int; a datetime(6)", [], id="nor is precision"),
+        pytest.param("id int; a tinyint", "id int; a mediumint", [], id="one type in Iceberg"),
+        pytest.param("id int; a int", "id int", [], id="a column that went is kept"),
+        pytest.param("id int; a int", "a int; id int", [], id="order is no change"),
+        pytest.param("id int", "id int; b int; a date", ["add b int", "add a date"], id="added"),
+        pytest.param("id int", "id bigint", ["widen id int bigint"], id="wider key"),
+        pytest.param(
+            "id int; a float", "id int; a double", ["widen a float double"], id="float to double"
+        ),
+        pytest.param(
+            *("id int; a decimal(8,3)", "id int; a decimal(10,3)"),
+            ["widen a decimal(8,3) decimal(10,3)"],
+            id="precision of a decimal",
+        ),
+        pytest.param(
+            "id bigint; a double", "id int; a float", [], id="a narrower view is no change"
+        ),
+    ],
+)
+def test_plan(have: str, want: str, changes: list[str]) -> None:
+    planned = []
+    for change in plan_changes(table(have), table(want)):
+        assert not isinstance(change, CreateTarget)
+        column = change.column
+        if isinstance(change, AddColumn):
+            planned.append(f"add {column.name} {column.iceberg}")
+        elif isinstance(change, WidenColumn):
+            planned.append(f"widen {column.name} {change.was} {column.iceberg}")
+    assert planned == changes
+
+
+def test_a_missing_table_is_created() -> None:
+    want = table("id int; a date")
+    assert plan_changes(None, want) == (CreateTarget(want),)
+
+
+@pytest.mark.parametrize(
+    ("have", "want", "why"),
+    [
+        (
+            "id int; a int",
+            "id int; a varchar(9)",
+            r"a changed from int \(int\) to varchar\(9\) \(str",
+        ),
+        (
+            "id int; a bigint",
+            "id int; a bigint unsigned",
+            r"\(bigint\) to bigint unsigned \(decimal",
+        ),
+        ("id int; a decimal(8,2)", "id int; a decimal(9,3)", r"to decimal\(9,3\)"),
+        ("id int; a decimal(38,2)", "id int; a decimal(40,2)", r"to decimal\(40,2\) \(string\)"),
+        ("id int; a text", "id int; a blob", r"from text \(string\) to blob \(binary\)"),
+        ("id int; a date", "id int; a datetime", r"\(date\) to datetime \(timestamp_ntz\)"),
+        ("id int; a int", "id int; A int", "a and A differ in case alone"),
+    ],
+)
+def test_what_stops_a_table(have: str, want: str, why: str) -> None:
+    with pytest.raises(TableStoppedError, match=why):
+        plan_changes(table(have), table(want))
+
+
+def test_another_key_stops_a_table() -> None:
+    with pytest.raises(TableStoppedError, match=r"key changed from \['id'\] to \['id', 'a'\]"):
+        plan_changes(table("id int; a int"), table("id int; a int", key="id a"))
+
+
+def test_columns_that_differ_in_case_cannot_make_a_table() -> None:
+    with pytest.raises(TableStoppedError, match="COLUMN_COLLISION"):
+        plan_changes(None, table("id int; Name text; name text"))
+
+
+def test_merge_is_the_union_with_the_newest_type_that_holds_every_value() -> None:
+    first = table("id int; a int; b time(3)", key="")
+    second = table("id int; c date; a bigint; b time(6)")
+    third = table("a int; d text", key="")
+    assert merge_schemas([first, second, third]) == table(
+        "id int; a bigint; b time(6); c date; d text"
+    )
+    assert merge_schemas([first]) == first
+
+
+@pytest.mark.parametrize(
+    ("versions", "why"),
+    [
+        (["id int; a int", "id int; a text"], "cannot promote"),
+        (["id int; a text", "id int; a int"], "cannot promote"),
+    ],
+)
+def test_versions_that_do_not_fit_together(versions: list[str], why: str) -> None:
+    with pytest.raises(TableStoppedError, match=why):
+        merge_schemas([table(version) for version in versions])
