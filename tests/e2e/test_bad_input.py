@@ -1,0 +1,226 @@
+"""Each kind of bad input: a clear error or the right bucket, main untouched, and a rerun works."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+import tidemark.lake.catalog
+import tidemark.topics.client
+from tests.support.records import Record, debezium_row, ticdc_ddl, ticdc_row, ticdc_watermark
+from tests.support.stack import Stream, reopened
+from tidemark.errors import (
+    BrokerUnreachableError,
+    CatalogUnreachableError,
+    DataLossError,
+    PreflightError,
+    StorageError,
+    TableStoppedError,
+    TopicMissingError,
+    TopicRecreatedError,
+    UnreadableRecordsError,
+)
+from tidemark.lake.catalog import SystemTables
+from tidemark.lake.landing import read_mark
+from tidemark.model.result import CutStatus
+from tidemark.runs.cut import stage_cut
+from tidemark.runs.plan import plan_cut
+from tidemark.runs.publish import publish_cut
+from tidemark.runs.run import CutRequest
+from tidemark.runs.world import World
+from tidemark.spec import KafkaSpec
+
+FIRST = [ticdc_row("INSERT", 1, 100, name="a"), ticdc_watermark(200)]
+SECOND = [ticdc_row("INSERT", 2, 250, name="b"), ticdc_watermark(300)]
+
+
+def landed(stream: Stream) -> int:
+    return read_mark(stream.world.catalog, SystemTables.of(stream.pipeline.name)).number
+
+
+def test_a_missing_topic_is_named(world: World) -> None:
+    stream = Stream(world)
+    with pytest.raises(TopicMissingError, match=stream.topic):
+        stream.cut()
+    stream.create().send(FIRST)
+    assert stream.cut().status is CutStatus.PUBLISHED
+    assert stream.rows() == {1: "a"}
+
+
+def test_a_broker_that_is_down_is_named(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tidemark.topics.client, "TIMEOUT_SECONDS", 2)
+    closed = KafkaSpec(bootstrap_servers="127.0.0.1:1")
+    with pytest.raises(BrokerUnreachableError, match=r"127\.0\.0\.1:1"):
+        plan_cut(Stream(world).pipeline, reopened(world, kafka=closed))
+
+
+def test_a_locked_catalog_leaves_main_and_publishing_again_works(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream = Stream(world).create()
+    stream.send(FIRST)
+    attempt = stream.attempt()
+    assert stage_cut(stream.pipeline, world, CutRequest(attempt)).status is CutStatus.STAGED
+    monkeypatch.setattr(tidemark.lake.catalog, "SQLITE_TIMEOUT_SECONDS", 1)
+    impatient = reopened(world)
+    file = str(world.catalog.engine.url.database)
+    with contextlib.closing(sqlite3.connect(file, isolation_level=None)) as lock:
+        lock.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(CatalogUnreachableError, match="locked"):
+            publish_cut(stream.pipeline, impatient, attempt)
+        lock.execute("ROLLBACK")
+    assert stream.rows() == {}
+    assert publish_cut(stream.pipeline, world, attempt).status is CutStatus.PUBLISHED
+    assert stream.rows() == {1: "a"}
+
+
+def test_records_that_retention_took_are_named_and_nothing_is_skipped(world: World) -> None:
+    stream = Stream(world).create()
+    stream.send(FIRST)
+    stream.cut()
+    stream.send([*SECOND, ticdc_watermark(400)])
+    deletion = stream.admin.delete_records([TopicPartition(stream.topic, 0, 4)])
+    for future in deletion.values():
+        future.result(timeout=30)
+    with pytest.raises(DataLossError, match=rf"records 2 to 3 of {stream.topic}-0"):
+        stream.cut()
+    assert stream.rows() == {1: "a"}
+
+
+def test_a_topic_that_was_made_again_is_refused(world: World) -> None:
+    stream = Stream(world).create()
+    stream.send(FIRST)
+    stream.cut()
+    recreate(stream.admin, stream.topic)
+    stream.send([*FIRST, *SECOND])
+    with pytest.raises(TopicRecreatedError, match=f"topic {stream.topic} has id"):
+        stream.cut()
+    assert stream.rows() == {1: "a"}
+
+
+def recreate(admin: AdminClient, topic: str) -> None:
+    admin.delete_topics([topic])[topic].result(timeout=30)
+    for _ in range(100):
+        with contextlib.suppress(Exception):
+            new = NewTopic(topic, num_partitions=1, replication_factor=1)
+            admin.create_topics([new])[topic].result(timeout=30)
+            return
+    pytest.fail(f"{topic} could not be made again")
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        pytest.param(b"not json", "JSON_INVALID", id="text"),
+        pytest.param(b'{"id": 0, "database": "shop"', "JSON_INVALID", id="cut off"),
+        pytest.param(b"", "EMPTY_VALUE", id="nothing"),
+        pytest.param(b'{"some": "json"}', "FORMAT_MISMATCH", id="another format"),
+    ],
+)
+def test_a_record_that_cannot_be_read_is_kept_with_its_reason(
+    world: World, value: bytes, reason: str
+) -> None:
+    stream = Stream(world).create()
+    stream.send([Record(value), *FIRST])
+    result = stream.cut()
+    assert result.buckets["quarantined"] == 1
+    assert result.buckets["applied"] == 1
+    assert stream.rows() == {1: "a"}
+    changelog = world.catalog.load_table(SystemTables.of(stream.pipeline.name).changelog.parts)
+    kept = changelog.scan(row_filter="kind = 'unreadable'").to_arrow().to_pylist()
+    assert [(row["reason"], row["value"], row["offset"]) for row in kept] == [(reason, value, 0)]
+
+
+def test_more_unreadable_records_than_allowed_stop_the_run_before_it_lands(world: World) -> None:
+    stream = Stream(world, options={"limits": {"max-unreadable": 1}}).create()
+    stream.send([Record(b"x"), Record(b"y"), *FIRST])
+    with pytest.raises(UnreadableRecordsError, match="2 of 4 records"):
+        stream.cut()
+    assert landed(stream) == 0
+    stream.options = {}
+    assert stream.cut().status is CutStatus.PUBLISHED
+    assert stream.rows() == {1: "a"}
+
+
+def test_watermark_gate_without_the_extension_says_what_to_set(world: World) -> None:
+    stream = Stream(world).create()
+    stream.send([ticdc_row("INSERT", 1, None, name="a")])
+    with pytest.raises(PreflightError, match="commitTs") as caught:
+        stream.cut()
+    assert "enable-tidb-extension=true" in caught.value.next_step
+    assert landed(stream) == 0
+    stream.gate = "none"
+    assert stream.cut().status is CutStatus.PUBLISHED
+    assert stream.rows() == {1: "a"}
+
+
+def test_offsets_order_one_partition_only(world: World) -> None:
+    stream = Stream(world, partitions=2, gate="none").create()
+    stream.send([ticdc_row("INSERT", 1, None)])
+    with pytest.raises(PreflightError, match="has 2 partitions"):
+        stream.cut()
+
+
+def test_a_table_without_key_waits_until_one_is_declared(world: World) -> None:
+    columns = {"id": "bigint", "name": "varchar(20)"}
+    stream = Stream(
+        world, format="debezium-mysql", gate="none", table={"columns": columns}
+    ).create()
+    stream.send([debezium_row("c", 1, 10, name="a", with_key=False)])
+    with pytest.raises(TableStoppedError, match=r"shop\.items has no key"):
+        stream.cut()
+    assert stream.rows() == {}
+    stream.table = {"columns": columns, "key": ["id"]}
+    assert stream.cut().status is CutStatus.PUBLISHED
+    assert stream.rows() == {1: "a"}
+
+
+def test_a_schema_change_that_cannot_be_followed_stops_its_table(world: World) -> None:
+    stream = Stream(world).create()
+    stream.send(FIRST)
+    stream.cut()
+    drop = "ALTER TABLE `items` DROP COLUMN `name`"
+    stream.send([ticdc_ddl(drop, 240), *SECOND])
+    with pytest.raises(TableStoppedError, match="DROP COLUMN"):
+        stream.cut()
+    assert stream.rows() == {1: "a"}
+    stream.options = {"publish": {"consistency": "table"}}
+    result = stream.cut()
+    assert result.status is CutStatus.PUBLISHED
+    assert list(result.stopped) == ["shop.items"]
+    assert result.buckets["held"] == 2
+    assert stream.rows() == {1: "a"}
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of its own with room for next to nothing."""
+    mounted = subprocess.run(
+        ["/bin/mount", "-t", "tmpfs", "-o", "size=64k", "tidemark-test", str(tmp_path)],
+        capture_output=True,
+        check=False,
+    )
+    if mounted.returncode != 0:
+        pytest.skip("a small file system can only be mounted by root")
+    yield tmp_path
+    subprocess.run(["/bin/umount", "-l", str(tmp_path)], check=True)
+
+
+def test_a_full_disk_leaves_everything_and_a_rerun_works(world: World, small_disk: Path) -> None:
+    stream = Stream(reopened(world, state=small_disk)).create()
+    many = [ticdc_row("INSERT", n, 100, name="n" * 500) for n in range(2000)]
+    stream.send([*many, ticdc_watermark(200)])
+    (small_disk / "ballast").write_bytes(b"x" * 40_000)
+    with pytest.raises(StorageError, match="disk is full"):
+        stream.cut()
+    assert stream.rows() == {}
+    subprocess.run(["/bin/mount", "-o", "remount,size=64m", str(small_disk)], check=True)
+    assert stream.cut().status is CutStatus.PUBLISHED
+    assert len(stream.rows()) == 2000

@@ -1,0 +1,110 @@
+"""Records as the sources write them, for tests that need a few of their own."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+TABLE = "shop.items"
+
+
+@dataclass(frozen=True)
+class Record:
+    """Key, value and partition of one Kafka record."""
+
+    value: bytes | None
+    key: bytes | None = None
+    partition: int = 0
+
+
+def ticdc_row(
+    kind: str, number: int, commit_ts: int | None, *, name: str = "x", partition: int = 0
+) -> Record:
+    """A row of shop.items; commit_ts: None leaves the TiDB extension out."""
+    value = {
+        "id": 0,
+        "database": "shop",
+        "table": "items",
+        "pkNames": ["id"],
+        "isDdl": False,
+        "type": kind,
+        "es": 1,
+        "ts": 1,
+        "sql": "",
+        "sqlType": {"id": -5, "name": 12},
+        "mysqlType": {"id": "bigint", "name": "varchar"},
+        "old": None,
+        "data": [{"id": str(number), "name": name}],
+    }
+    if commit_ts is not None:
+        value["_tidb"] = {"commitTs": commit_ts}
+    return Record(json.dumps(value).encode(), partition=partition)
+
+
+def ticdc_watermark(watermark_ts: int, partition: int = 0) -> Record:
+    """The promise that everything below ``watermark_ts`` was sent."""
+    value = {
+        "id": 0,
+        "database": "",
+        "table": "",
+        "pkNames": None,
+        "isDdl": False,
+        "type": "TIDB_WATERMARK",
+        "es": 1,
+        "ts": 1,
+        "sql": "",
+        "sqlType": None,
+        "mysqlType": None,
+        "data": None,
+        "old": None,
+        "_tidb": {"watermarkTs": watermark_ts},
+    }
+    return Record(json.dumps(value).encode(), partition=partition)
+
+
+def ticdc_ddl(statement: str, commit_ts: int, *, table: str = "items") -> Record:
+    """A DDL record, which TiCDC sends to partition 0."""
+    value = {
+        "id": 0,
+        "database": "shop",
+        "table": table,
+        "pkNames": None,
+        "isDdl": True,
+        "type": "QUERY",
+        "es": 1,
+        "ts": 1,
+        "sql": statement,
+        "sqlType": None,
+        "mysqlType": None,
+        "data": None,
+        "old": None,
+        "_tidb": {"commitTs": commit_ts},
+    }
+    return Record(json.dumps(value).encode())
+
+
+def debezium_row(
+    op: str, number: int, pos: int, *, name: str = "x", with_key: bool = True
+) -> Record:
+    """A row of shop.items as the MySQL connector writes it without schema."""
+    image = {"id": number, "name": name}
+    value = {
+        "before": image if op == "d" else None,
+        "after": None if op == "d" else image,
+        "source": {
+            "connector": "mysql",
+            "name": "db",
+            "ts_ms": 1_700_000_000_000 + pos,
+            "snapshot": "false",
+            "db": "shop",
+            "table": "items",
+            "file": "bin.000009",
+            "pos": pos,
+            "row": 0,
+        },
+        "transaction": None,
+        "op": op,
+        "ts_ms": 1,
+    }
+    key = json.dumps({"id": number}).encode() if with_key else None
+    return Record(json.dumps(value).encode(), key)

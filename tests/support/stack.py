@@ -1,0 +1,123 @@
+"""A broker, a Spark session and a catalog for tests that run whole cuts."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from tests.support.records import TABLE, Record
+from tidemark.lake.catalog import open_catalog
+from tidemark.model.names import AttemptId
+from tidemark.model.result import CutResult
+from tidemark.runs.cut import run_cut
+from tidemark.runs.run import CutRequest
+from tidemark.runs.world import World, open_spark_world
+from tidemark.spec import InstallationSpec, PipelineSpec
+from tidemark.topics.client import Broker
+
+COUNTER = itertools.count(1)
+
+
+def installation(state: Path, jars: Path, servers: str) -> InstallationSpec:
+    """An installation below ``state`` with an SQLite catalog."""
+    return InstallationSpec.model_validate(
+        {
+            "kafka": {"bootstrap-servers": servers},
+            "catalog": {
+                "name": "lake",
+                "uri": f"sqlite:///{state}/catalog.db",
+                "warehouse": str(state / "warehouse"),
+            },
+            "spark": {
+                "jars": str(jars / "spark"),
+                "conf": {
+                    "spark.master": "local[2]",
+                    "spark.driver.bindAddress": "127.0.0.1",
+                    "spark.driver.host": "127.0.0.1",
+                },
+            },
+            "state": str(state),
+        }
+    )
+
+
+@dataclass
+class Stream:
+    """One pipeline on a topic of its own, and what a reader sees of its one table."""
+
+    world: World
+    partitions: int = 1
+    format: str = "ticdc-canal-json"
+    gate: str = "watermark"
+    table: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.name = f"p{next(COUNTER)}"
+        self.topic = f"{self.name}.items"
+        self.attempts = itertools.count(1)
+        self.admin = AdminClient({"bootstrap.servers": self.world.broker.servers})
+
+    @property
+    def pipeline(self) -> PipelineSpec:
+        """The pipeline as its file would declare it."""
+        return PipelineSpec.model_validate(
+            {
+                "name": self.name,
+                "description": "a test",
+                "owner": "tests",
+                "schedule": None,
+                "source": {
+                    "format": self.format,
+                    "gate": self.gate,
+                    "topics": {"data": [self.topic]},
+                },
+                "tables": [{"source": TABLE, "expectations": "none", **self.table}],
+                **self.options,
+            }
+        )
+
+    def create(self) -> Stream:
+        """Make the topic."""
+        topic = NewTopic(self.topic, num_partitions=self.partitions, replication_factor=1)
+        self.admin.create_topics([topic])[self.topic].result(timeout=30)
+        return self
+
+    def send(self, records: Iterable[Record]) -> None:
+        """Produce ``records`` in order."""
+        producer = Producer({"bootstrap.servers": self.world.broker.servers, "acks": "all"})
+        for record in records:
+            producer.produce(self.topic, record.value, record.key, partition=record.partition)
+        assert producer.flush(30) == 0
+
+    def attempt(self) -> AttemptId:
+        """A name that was not used before."""
+        return AttemptId(f"t{next(self.attempts)}")
+
+    def cut(self, **request: Any) -> CutResult:
+        """Run one cut to its end."""
+        return run_cut(self.pipeline, self.world, CutRequest(self.attempt(), **request))
+
+    def rows(self) -> dict[int, str]:
+        """id -> name as pyiceberg reads main; empty when there is no table."""
+        if not self.world.catalog.table_exists((self.name, "items")):
+            return {}
+        rows = self.world.catalog.load_table((self.name, "items")).scan().to_arrow()
+        return {row["id"]: row["name"] for row in rows.to_pylist()}
+
+
+def reopened(world: World, **changed: Any) -> World:
+    """The same session with another installation: `kafka` or `catalog` replaced."""
+    spec = world.installation.model_copy(update=changed)
+    return World(spec, open_catalog(spec.catalog), Broker(spec.kafka), world.session)
+
+
+def open_stack(state: Path, jars: Path, servers: str) -> World:
+    """A world with a session, for a whole test process."""
+    return open_spark_world(installation(state, jars, servers))
