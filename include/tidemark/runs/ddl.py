@@ -87,10 +87,11 @@ def _add_statement(effects: DdlEffects, statement: str, record: DdlRecord) -> No
     for operation in parse_ddl(statement, record.schema):
         match operation:
             case CreateTable(table, columns, key):
-                effects.types[table] = dict(columns)
+                effects.types[table] = {c.name: c.type_text for c in columns}
                 effects.keys[table] = key
             case AddColumns(table, columns):
-                effects.types.setdefault(table, {}).update(columns)
+                known = effects.types.setdefault(table, {})
+                known.update({c.name: c.type_text for c in columns})
             case TruncateTable(table):
                 effects.truncated[table] = record.position
             case Unsupported(table, text, why):

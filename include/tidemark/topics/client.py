@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from confluent_kafka import IsolationLevel, KafkaException, TopicCollection
 from confluent_kafka import TopicPartition as KafkaPartition
-from confluent_kafka.admin import (  # type: ignore[attr-defined] its __init__ re-exports bare
+from confluent_kafka.admin import (  # type: ignore[attr-defined]  # re-exported bare
     AdminClient,
     ConfigResource,
     OffsetSpec,
