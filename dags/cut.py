@@ -1,6 +1,6 @@
 """One Airflow DAG per pipeline: on its schedule, fold what the gate allows and publish it."""
 
-from tidemark.scheduling import build_cut_dag
+from tidemark.scheduling.dags import build_cut_dag
 from tidemark.spec import load_pipelines
 
 for pipeline in load_pipelines():

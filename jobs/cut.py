@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
@@ -19,7 +20,8 @@ from tidemark.errors import TidemarkError
 from tidemark.log import configure, get_logger
 from tidemark.model.names import AttemptId, TableName
 from tidemark.model.result import CutResult, CutStatus
-from tidemark.runs.cut import CutRequest, stage_cut
+from tidemark.runs.cut import stage_cut
+from tidemark.runs.run import CutRequest
 from tidemark.runs.world import open_spark_world
 from tidemark.spec import load_installation, pipeline_named
 
@@ -37,7 +39,7 @@ def main(arguments: Sequence[str]) -> int:
         result = CutResult.failed(asked.attempt, error)
         log.error("cut_failed", error=result.error)
     except Exception as error:
-        log.exception("cut_failed")
+        traceback.print_exc()
         result = _unforeseen(asked.attempt, error)
     _leave(result, asked.result)
     return result.exit_code

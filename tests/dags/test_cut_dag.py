@@ -10,7 +10,7 @@ import pytest
 from airflow.sdk import DAG, Asset, CronDataIntervalTimetable
 from airflow.sdk.exceptions import ParamValidationError
 
-from tidemark.scheduling import build_cut_dag
+from tidemark.scheduling.dags import build_cut_dag
 from tidemark.scheduling.submit import CUT_JOB
 from tidemark.spec import PipelineSpec
 

@@ -1,4 +1,7 @@
-"""Reading all DAGs is cheap and touches nothing: 100 pipelines in 2 s, without a socket."""
+"""Reading all DAGs is cheap and touches nothing: 100 pipelines in 2 s, without a socket.
+
+The seconds are those of the processor, so that a busy machine does not count.
+"""
 
 from __future__ import annotations
 
@@ -30,11 +33,11 @@ def refuse(*_):
     raise OSError("a DAG file opened a socket")
 
 socket.socket.connect = socket.create_connection = socket.getaddrinfo = refuse
-before, began = set(sys.modules), time.perf_counter()
+before, began = set(sys.modules), time.process_time()
 bag = DagBag(sys.argv[1])
-took_seconds = time.perf_counter() - began
+cpu_seconds = time.process_time() - began
 modules = sorted({name.partition(".")[0] for name in set(sys.modules) - before})
-print(json.dumps([len(bag.dags), bag.import_errors, took_seconds, modules]), file=sys.stderr)
+print(json.dumps([len(bag.dags), bag.import_errors, cpu_seconds, modules]), file=sys.stderr)
 """
 HEAVY = {
     "confluent_kafka",
@@ -60,10 +63,10 @@ def test_hundred_pipelines(tmp_path: Path) -> None:
         check=False,
     )
     assert outcome.returncode == 0, outcome.stderr
-    dags, errors, took_seconds, modules = json.loads(outcome.stderr.splitlines()[-1])
+    dags, errors, cpu_seconds, modules = json.loads(outcome.stderr.splitlines()[-1])
     assert (dags, errors) == (100, {})
     assert HEAVY.isdisjoint(modules)
-    assert took_seconds < 2
+    assert cpu_seconds < 2
 
 
 @pytest.mark.parametrize("file", sorted((Path(__file__).parents[2] / "dags").glob("*.py")))

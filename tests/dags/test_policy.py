@@ -33,7 +33,7 @@ def test_every_pipeline_has_its_dag() -> None:
 def test_runs_never_overlap(dag: DAG) -> None:
     assert dag.max_active_runs == 1, (
         f"{dag.dag_id}: max_active_runs={dag.max_active_runs}, so two runs may stage one cut; "
-        "build it with tidemark.scheduling.build_cut_dag, which sets 1"
+        "build it with tidemark.scheduling.dags.build_cut_dag, which sets 1"
     )
 
 

@@ -17,7 +17,8 @@ from tidemark.errors import (
 )
 from tidemark.model.names import AttemptId
 from tidemark.model.result import CutResult
-from tidemark.scheduling.retries import failure_of, read_result, stop_on_terminal_errors
+from tidemark.scheduling.handover import read_result
+from tidemark.scheduling.retries import failure_of, stop_on_terminal_errors
 
 SUBMIT = AirflowException("spark-submit ended with 1")
 WORDS = {"state": "as it was", "next_step": "look"}

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
@@ -35,11 +34,3 @@ def failure_of(result: CutResult | None, submit: AirflowException) -> AirflowExc
     if result.retryable:
         return AirflowException(result.error)
     return AirflowFailException(result.error)
-
-
-def read_result(file: Path) -> CutResult | None:
-    """What the job left in ``file``; None when it left nothing."""
-    try:
-        return CutResult.from_json(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return None

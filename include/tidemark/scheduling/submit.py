@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tidemark.model.names import AttemptId, PipelineName
+from tidemark.model.names import AttemptId
+from tidemark.scheduling.handover import result_file
 from tidemark.spec import InstallationSpec, PipelineSpec
 from tidemark.spec.references import is_secret
 
@@ -57,7 +58,7 @@ def submission(
             f"--reason={order.reason}",
             f"--result={result_file(installation.state, pipeline.name, order.attempt)}",
         ),
-        name=f"cut {pipeline.name} {order.attempt}",
+        name=f"cut__{pipeline.name}__{order.attempt}",
         driver_class_path=f"{installation.spark.jars}/*",
         conf={
             name: value
@@ -65,11 +66,6 @@ def submission(
             if name.startswith(LAUNCH_SETTINGS) and not is_secret(name)
         },
     )
-
-
-def result_file(state: Path, pipeline: PipelineName, attempt: AttemptId) -> Path:
-    """Where the job of an attempt leaves its result."""
-    return state / "results" / pipeline / f"{attempt}.json"
 
 
 def attempt_stem(run_id: str, token: str) -> str:

@@ -11,15 +11,14 @@ from airflow.sdk.exceptions import AirflowException
 from tidemark.log import get_logger
 from tidemark.model.names import PipelineName
 from tidemark.model.result import CutResult, CutStatus
-from tidemark.scheduling.retries import failure_of, read_result, stop_on_terminal_errors
+from tidemark.scheduling.handover import PLAN, Folded, Planned, read_result, result_file
+from tidemark.scheduling.retries import failure_of, stop_on_terminal_errors
 from tidemark.scheduling.submit import (
     FoldOrder,
     Submission,
     attempt_of,
-    result_file,
     submission,
 )
-from tidemark.scheduling.tasks import PLAN, Folded, Planned
 from tidemark.spec import load_installation, pipeline_named
 
 if TYPE_CHECKING:

@@ -1,13 +1,12 @@
 """What the tasks of a cut do in Python, without a JVM.
 
 This module is read whenever DAGs are parsed, so what is heavy is imported inside the functions.
-What a task leaves for the next by XCom are ids and counts.
 """
 
 from __future__ import annotations
 
 import secrets
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
@@ -17,6 +16,7 @@ from tidemark.model.names import AttemptId, PipelineName
 from tidemark.model.result import CutStatus
 from tidemark.model.verdict import Outcome
 from tidemark.scheduling.assets import asset_of, event_extra
+from tidemark.scheduling.handover import FOLD, PLAN, Folded, Planned
 from tidemark.scheduling.retries import stop_on_terminal_errors
 from tidemark.scheduling.submit import attempt_stem, cap_of
 from tidemark.spec import load_installation, pipeline_named
@@ -29,29 +29,6 @@ if TYPE_CHECKING:
     )
 
 log = get_logger()
-
-PLAN, FOLD, AUDIT, PUBLISH = "plan", "fold", "audit", "publish"
-
-
-class Planned(TypedDict):
-    """What plan leaves under the key ``plan``; until: ISO time or empty."""
-
-    sentence: str
-    unread: int
-    stem: str
-    until: str
-    tables: list[str]
-    reason: str
-
-
-class Folded(TypedDict):
-    """What fold returns; cut and status as in the result of its job."""
-
-    attempt: str
-    status: str
-    cut: int
-    tables: int
-    hold: str
 
 
 def plan(
@@ -82,9 +59,8 @@ def plan(
 
 def audit(pipeline: PipelineName, ti: RuntimeTaskInstanceProtocol) -> dict[str, int]:
     """Tables by outcome of the audit that ran in fold; red when one blocks."""
-    from tidemark.quality.report import data_docs_folder
     from tidemark.runs.publish import read_verdicts
-    from tidemark.runs.world import open_world
+    from tidemark.runs.world import data_docs_folder, open_world
 
     folded: Folded = ti.xcom_pull(task_ids=FOLD)
     if folded["status"] == CutStatus.IDLE:
