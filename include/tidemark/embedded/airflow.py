@@ -18,6 +18,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from tidemark.embedded.home import REPOSITORY
+from tidemark.embedded.process import Program, tethered
 from tidemark.errors import ServiceError
 from tidemark.scheduling.pools import pools_json
 from tidemark.spec import load_pipelines
@@ -106,15 +107,14 @@ def run_dag(
     """
     arguments = ["--conf", json.dumps(conf)] if conf else []
     log = airflow.log_file(f"test-{dag_id}")
-    with log.open("wb") as sink:
-        subprocess.run(  # noqa: S603  every argument is ours
-            [*airflow_command("dags", "test", dag_id), *arguments],
-            stdin=subprocess.DEVNULL,
-            stdout=sink,
-            stderr=subprocess.STDOUT,
-            env=airflow.environment,
-            check=False,
-        )
+    test = Program(
+        [*airflow_command("dags", "test", dag_id), *arguments],
+        log,
+        airflow.pid_file(f"test-{dag_id}"),
+        airflow.environment,
+    )
+    with tethered(test) as run:  # so that no Spark is left when this process is killed
+        run.wait()
     reports = read_runs(airflow, dag_id)
     if not reports:
         raise ServiceError(
