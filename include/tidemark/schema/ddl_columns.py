@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 from tidemark.model.names import ColumnName, column_name
 from tidemark.schema.sql_words import Words
@@ -21,8 +22,7 @@ _CONTINUED: Mapping[str, frozenset[str]] = {
 _MARKS = {"SIGNED", "UNSIGNED", "ZEROFILL"}
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnText:
+class ColumnText(NamedTuple):
     """A column as DDL declares it; type_text: for example ``decimal(12,2) unsigned``."""
 
     name: ColumnName
