@@ -16,6 +16,7 @@ from tidemark.model.event import Kind
 from tidemark.model.modes import ConnectorModes
 from tidemark.model.names import ColumnName, TableName
 from tidemark.model.position import Position
+from tidemark.schema.alter_items import CHANGES_COLUMN
 from tidemark.schema.ddl import AddColumns, CreateTable, TruncateTable, Unsupported, parse_ddl
 from tidemark.schema.source_types import table_change_columns
 from tidemark.spec import SourceFormat, SourceSpec
@@ -101,19 +102,22 @@ def _add_statement(effects: DdlEffects, statement: str, record: DdlRecord) -> No
 def _add_debezium(effects: DdlEffects, content: Mapping[str, Any], modes: ConnectorModes) -> None:
     """A schema-change record; those of a snapshot describe the start and drop nothing (MSG-24)."""
     body = content.get("payload", content) if "source" not in content else content
-    snapshot = body["source"].get("snapshot") not in NOT_SNAPSHOT
+    is_snapshot = body["source"].get("snapshot") not in NOT_SNAPSHOT
+    changed: list[TableName | None] = []
     for change in body.get("tableChanges") or ():
         table = _table_of(change["id"])
-        if table is None:
-            continue
-        if change.get("table") is not None:
+        if table is not None and change.get("table") is not None:
             effects.schemas[table] = table_change_columns(change["table"], modes)
-        elif not snapshot:
-            effects.stops[table] = f"the source dropped the table: {body.get('ddl')}"
-    if not snapshot and not body.get("tableChanges"):
-        for operation in parse_ddl(body.get("ddl") or "", body.get("databaseName") or ""):
-            if isinstance(operation, Unsupported):
-                effects.stops[operation.table] = f"{operation.why}: {operation.statement}"
+            changed.append(table)
+    if is_snapshot:
+        return
+    for operation in parse_ddl(body.get("ddl") or "", body.get("databaseName") or ""):
+        # What a changed column is now, the table's new state says; what else it did, only the text.
+        told = changed and isinstance(operation, Unsupported) and operation.why == CHANGES_COLUMN
+        if isinstance(operation, Unsupported) and not told:
+            tables = [operation.table] if operation.table else changed or [None]
+            for table in tables:
+                effects.stops[table] = f"{operation.why}: {operation.statement}"
 
 
 def _table_of(quoted: str) -> TableName | None:

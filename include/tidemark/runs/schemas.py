@@ -86,7 +86,10 @@ def resolve(
             f"columns: and key: of {spec.source} in the pipeline file",
         )
     merged = merge_schemas(known) if known else TableSchema(())
-    columns = {column.name: column for column in merged.columns} | declared
+    described = {field["field"] for record in records for field in record.fields}
+    columns = {column.name: column for column in merged.columns} | {
+        name: column for name, column in declared.items() if name not in described
+    }
     key = spec.key or merged.key
     if not key or any(name not in columns for name in key):
         raise TableStoppedError(
@@ -121,6 +124,7 @@ def _debezium(
         _refuse_dropped(spec, have, changed)
     known = changed or have
     names = {column.name: column for column in known.columns} if known else {}
+    names |= _declared(source, spec)
     versions = [changed] if changed else []
     for record in records:
         key = tuple(column_name(name) for name in record.key)

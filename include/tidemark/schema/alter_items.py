@@ -11,6 +11,7 @@ from tidemark.schema.ddl_columns import ColumnText, column_definition
 from tidemark.schema.sql_words import Words
 
 CHANGES_KEY = "it changes the key"
+CHANGES_COLUMN = "it changes a column"
 UNKNOWN_ITEM = "it is not among the known changes of a table"
 
 _NO_EFFECT = """
@@ -39,8 +40,8 @@ _REFUSED: Mapping[tuple[str, ...], str] = {
     ("IMPORT",): "rows come without events",
     ("CONVERT", "TO"): "the character set may not hold every value",
     ("DROP",): "it drops a column",
-    ("MODIFY",): "it changes a column",
-    ("CHANGE",): "it changes a column",
+    ("MODIFY",): CHANGES_COLUMN,
+    ("CHANGE",): CHANGES_COLUMN,
     ("RENAME", "COLUMN"): "it renames a column",
     ("RENAME",): "it renames the table",
 }
