@@ -13,7 +13,7 @@ from tidemark.fold.survey import Group
 from tidemark.formats.decoder import Decoder
 from tidemark.formats.record_schema import RecordSchema
 from tidemark.model.columns import SourceColumn, TableSchema
-from tidemark.model.names import TableName, column_name
+from tidemark.model.names import ColumnName, TableName, column_name
 from tidemark.runs.ddl import DdlEffects
 from tidemark.schema.changes import merge_schemas
 from tidemark.schema.connect_types import connect_columns, refine
@@ -101,7 +101,7 @@ def resolve(
     return TableSchema(tuple(columns.values()), key)
 
 
-def _declared(source: SourceSpec, spec: TableSpec) -> dict[str, SourceColumn]:
+def _declared(source: SourceSpec, spec: TableSpec) -> dict[ColumnName, SourceColumn]:
     if source.format is SourceFormat.TICDC_CANAL_JSON:
         return {
             name: canal_column(name, _base(text), text, source.zone)
