@@ -13,8 +13,6 @@ from tests.corpus.cases import find_cases
 from tests.corpus.run import Options, run_case, running_world
 from tidemark.log import configure
 
-JARS = Path(__file__).parents[2] / ".state" / "jars"
-
 
 def main(arguments: Sequence[str]) -> int:
     """Run the cases; the exit code."""
@@ -28,7 +26,7 @@ def main(arguments: Sequence[str]) -> int:
     failed = 0
     with (
         tempfile.TemporaryDirectory(prefix="corpus-") as state,
-        running_world(Path(state), JARS) as world,
+        running_world(Path(state)) as world,
     ):
         for number, case in enumerate(cases, start=1):
             outcome = run_case(case, f"case_{number}", world, options)

@@ -54,10 +54,15 @@ def place(
 
 def create_topics(servers: str, prefix: str, partitions: Mapping[str, int]) -> None:
     """Make the topics, each behind ``prefix`` and a dot."""
-    admin = AdminClient({"bootstrap.servers": servers})
+    admin = AdminClient({"bootstrap.servers": servers, "log_level": 0})
     topics = [NewTopic(f"{prefix}.{topic}", count, 1) for topic, count in partitions.items()]
     for made in admin.create_topics(topics, operation_timeout=TIMEOUT_SECONDS).values():
         made.result(timeout=TIMEOUT_SECONDS)
+
+
+def open_producer(servers: str) -> Producer:
+    """A producer that waits for nothing and leaves what it thinks of it unsaid."""
+    return Producer({"bootstrap.servers": servers, "linger.ms": 0, "log_level": 0})
 
 
 def send(producer: Producer, prefix: str, records: Iterable[Record]) -> None:

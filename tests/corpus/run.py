@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import time
 from collections.abc import Iterator, Mapping
@@ -10,23 +11,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import Producer
 from pyiceberg.exceptions import NoSuchTableError
 
 from tests.corpus.batches import batches_of
 from tests.corpus.cases import Case, Stage
 from tests.corpus.compare import differences
 from tests.corpus.pipeline import make_pipeline
-from tests.corpus.produce import create_topics, place, send, spread
+from tests.corpus.produce import create_topics, open_producer, place, send, spread
 from tests.corpus.redeliver import with_repeats
 from tests.corpus.source import Format, Source, source_of
 from tidemark.embedded.broker import running_broker
+from tidemark.embedded.home import JARS, embedded_environment
 from tidemark.errors import SpecError, TidemarkError
 from tidemark.model.names import AttemptId
 from tidemark.model.result import CutStatus
-from tidemark.runs.cut import CutRequest, run_cut
+from tidemark.runs.cut import run_cut
+from tidemark.runs.run import CutRequest
 from tidemark.runs.world import World, open_spark_world
-from tidemark.spec import CatalogSpec, InstallationSpec, KafkaSpec, PipelineSpec, SparkSpec
+from tidemark.spec import PipelineSpec, load_installation
 
 SHOWN = 3
 _ENDED_WELL = {CutStatus.PUBLISHED, CutStatus.IDLE}
@@ -58,29 +60,11 @@ class Outcome:
 
 
 @contextmanager
-def running_world(state: Path, jars: Path) -> Iterator[World]:
-    """Broker, catalog and Spark session for a whole run; all of it below ``state``."""
-    with running_broker(state, jars) as servers:
-        world = open_spark_world(
-            InstallationSpec(
-                kafka=KafkaSpec(bootstrap_servers=servers),
-                catalog=CatalogSpec(
-                    name="lake",
-                    uri=f"sqlite:///{state}/catalog.db",
-                    warehouse=str(state / "warehouse"),
-                ),
-                spark=SparkSpec(
-                    jars=jars / "spark",
-                    conf={
-                        "spark.master": "local[2]",
-                        "spark.driver.bindAddress": "127.0.0.1",
-                        "spark.driver.host": "127.0.0.1",
-                        "spark.sql.shuffle.partitions": "2",
-                    },
-                ),
-                state=state,
-            )
-        )
+def running_world(state: Path) -> Iterator[World]:
+    """Broker, catalog and Spark session for a whole run; all they keep is below ``state``."""
+    with running_broker(state, JARS) as servers:
+        os.environ.update(embedded_environment(state, servers))
+        world = open_spark_world(load_installation())
         try:
             yield world
         finally:
@@ -112,7 +96,7 @@ def _run(
         lines = with_repeats(lines, rng, to_newest=not source.has_positions)
     pipeline = make_pipeline(case, source, name, world.installation.state)
     create_topics(world.broker.servers, name, partitions)
-    producer = Producer({"bootstrap.servers": world.broker.servers, "linger.ms": 0})
+    producer = open_producer(world.broker.servers)
     start = 0
     for end, stage in batches_of(case, options.more_cuts, rng):
         send(producer, name, (record for line in lines[start:end] for record in line))
