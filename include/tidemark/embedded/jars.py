@@ -35,6 +35,11 @@ class JarSet(StrEnum):
 
     SPARK = "spark"
     BROKER = "broker"
+    SERVER = "server"
+
+
+EMBEDDED = (JarSet.SPARK, JarSet.BROKER)
+"""What runs on one machine; a server also wants S3 and PostgreSQL."""
 
 
 def fetch_jars(jar_set: JarSet, into: Path, *, lock: Path = LOCK) -> Path:
@@ -154,18 +159,19 @@ def _unresolved(jar_set: JarSet, output: str) -> JarsError:
 
 
 def main() -> None:
-    """Fetch every set into a folder, or write the lock."""
+    """Fetch sets into a folder, or write the lock."""
     parser = argparse.ArgumentParser(prog="python -m tidemark.embedded.jars")
     verbs = parser.add_subparsers(dest="verb", required=True)
     fetch = verbs.add_parser("fetch", help="fetch what is missing, and verify all")
     fetch.add_argument("into", type=Path, help="folder that holds a folder per set")
+    fetch.add_argument("sets", nargs="*", type=JarSet, default=EMBEDDED, help="which sets")
     verbs.add_parser("lock", help="resolve jars.xml anew and write jars.lock")
     arguments = parser.parse_args()
     if arguments.verb == "lock":
         write_lock()
     else:
         with ThreadPoolExecutor() as threads:  # most of the time is waiting for the registry
-            list(threads.map(fetch_jars, JarSet, repeat(arguments.into.resolve())))
+            list(threads.map(fetch_jars, arguments.sets, repeat(arguments.into.resolve())))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from tidemark.model.names import PipelineName
 from tidemark.spec import InstallationSpec
 from tidemark.topics.client import Broker
 
+SPARK_CONF = Path(__file__).parents[2] / "deploy" / "spark"  # quiet logs without cell values
 RECORDS_PER_SHUFFLE = 50_000
 SHUFFLES_PER_CORE = 8
 BLOOM = "spark.sql.optimizer.runtime.bloomFilter"
@@ -57,7 +59,8 @@ class World:
 def size_shuffles(session: SparkSession, records: int) -> None:
     """Have shuffles of this session as many partitions as ``records`` are worth."""
     most = SHUFFLES_PER_CORE * session.sparkContext.defaultParallelism
-    partitions = min(most, max(1, -(-records // RECORDS_PER_SHUFFLE)))
+    partitions = min(most, max(1, -(-records // SPARK_CONF = Path(__file__).parents[2] / "deploy" / "spark"  # quiet logs without cell values
+RECORDS_PER_SHUFFLE)))
     session.conf.set("spark.sql.shuffle.partitions", str(partitions))
 
 
@@ -98,6 +101,7 @@ def open_spark_world(
     for name, value in settings.items():
         builder = builder.config(name, value)
     world = open_world(installation)
+    os.environ.setdefault("SPARK_CONF_DIR", str(SPARK_CONF))
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     return World(world.installation, world.catalog, world.broker, session)
