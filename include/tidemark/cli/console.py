@@ -89,8 +89,8 @@ def failed_checks(console: Console, verdicts: Iterable[Verdict]) -> None:
 
 
 def outcome(word: str, failed: int = 0) -> Text:
-    """The outcome of an audit."""
-    return Text(f"{word}, {failed} failed" if failed else word, STYLES.get(word, ""))
+    """The outcome of an audit, and how many checks failed."""
+    return Text(f"{word} ({failed})" if failed else word, STYLES.get(word, ""))
 
 
 def now_ms() -> int:

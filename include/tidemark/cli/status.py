@@ -121,7 +121,7 @@ def _tables(console: Console, found: PipelineStatus, now: int) -> Table:
     from tidemark.model.cut import GateMode
 
     gated = found.gate is GateMode.WATERMARK
-    reach = ("complete until (UTC)", "lag") if gated else ("complete",)
+    reach = ("until (UTC)", "lag") if gated else ("complete",)
     table = columns(console, "table", *reach, "last change", "audit", right=("lag",))
     for row in found.tables:
         table.add_row(row.target, *_reach(found, row, now), *_last(row, now))
