@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tidemark.runs.world import World
     from tidemark.spec import PipelineSpec
-
-SPARK_CONF = Path(__file__).parents[2] / "deploy" / "spark"  # where its log is told to be quiet
 
 
 def catalog_world() -> World:
@@ -38,8 +34,6 @@ def spark_world(pipeline: PipelineSpec, doing: str) -> Iterator[World]:
         from tidemark.runs.world import open_spark_world
         from tidemark.spec import load_installation
 
-        if SPARK_CONF.is_dir():
-            os.environ.setdefault("SPARK_CONF_DIR", str(SPARK_CONF))
         world = open_spark_world(load_installation(), conf=pipeline.spark.conf)
         progress.done("Spark is up", then=doing)
         try:

@@ -59,8 +59,7 @@ class World:
 def size_shuffles(session: SparkSession, records: int) -> None:
     """Have shuffles of this session as many partitions as ``records`` are worth."""
     most = SHUFFLES_PER_CORE * session.sparkContext.defaultParallelism
-    partitions = min(most, max(1, -(-records // SPARK_CONF = Path(__file__).parents[2] / "deploy" / "spark"  # quiet logs without cell values
-RECORDS_PER_SHUFFLE)))
+    partitions = min(most, max(1, -(-records // RECORDS_PER_SHUFFLE)))
     session.conf.set("spark.sql.shuffle.partitions", str(partitions))
 
 

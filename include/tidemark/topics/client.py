@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from tidemark.model.offsets import OffsetRange, TopicPartition
 from tidemark.spec import KafkaSpec
 
 TIMEOUT_SECONDS = 20
+RETRY_SECONDS = 0.2
 PATTERN_MARK = "^"
 
 log = get_logger()
@@ -123,19 +125,27 @@ class Broker:
     def _offsets(
         self, places: Collection[TopicPartition], spec: OffsetSpec
     ) -> dict[TopicPartition, int]:
+        """Offsets of ``places``; asked again while a new partition has no leader yet."""
         asked = {KafkaPartition(place.topic, place.partition): spec for place in places}
+        patience = time.monotonic() + TIMEOUT_SECONDS
         with self._errors("the offsets of topics"):
-            answered = self.admin.list_offsets(
-                asked,
-                isolation_level=IsolationLevel.READ_COMMITTED,
-                request_timeout=TIMEOUT_SECONDS,
-            )
-            return {
-                TopicPartition(TopicName(asked_for.topic), asked_for.partition): future.result(
-                    timeout=TIMEOUT_SECONDS
-                ).offset
-                for asked_for, future in answered.items()
-            }
+            while True:
+                answered = self.admin.list_offsets(
+                    asked,
+                    isolation_level=IsolationLevel.READ_COMMITTED,
+                    request_timeout=TIMEOUT_SECONDS,
+                )
+                try:
+                    return {
+                        TopicPartition(TopicName(at.topic), at.partition): future.result(
+                            timeout=TIMEOUT_SECONDS
+                        ).offset
+                        for at, future in answered.items()
+                    }
+                except KafkaException as error:
+                    if not error.args[0].retriable() or time.monotonic() > patience:
+                        raise
+                    time.sleep(RETRY_SECONDS)
 
     @contextmanager
     def _errors(self, doing: str) -> Iterator[None]:
