@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from confluent_kafka import IsolationLevel, KafkaException, TopicCollection
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection
 from confluent_kafka import TopicPartition as KafkaPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # re-exported bare
     AdminClient,
@@ -25,6 +25,7 @@ from tidemark.spec import KafkaSpec
 
 TIMEOUT_SECONDS = 20
 RETRY_SECONDS = 0.2
+NO_LEADER = (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE)
 PATTERN_MARK = "^"
 
 log = get_logger()
@@ -143,7 +144,7 @@ class Broker:
                         for at, future in answered.items()
                     }
                 except KafkaException as error:
-                    if not error.args[0].retriable() or time.monotonic() > patience:
+                    if error.args[0].code() not in NO_LEADER or time.monotonic() > patience:
                         raise
                     time.sleep(RETRY_SECONDS)
 
