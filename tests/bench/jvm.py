@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import psutil
 from pyspark.sql import SparkSession
+
+COLLECTIONS, CLEANING_SECONDS = 3, 0.5
 
 
 def _java(session: SparkSession) -> Any:
@@ -22,10 +25,14 @@ def process_of(session: SparkSession) -> psutil.Process:
 
 
 def used_heap_bytes(session: SparkSession) -> int:
-    """Heap that is in use after a full collection."""
-    _java(session).lang.System.gc()
+    """Heap that is in use after full collections; Spark drops what each shows it to be unused."""
     memory = _java(session).lang.management.ManagementFactory.getMemoryMXBean()
-    return int(memory.getHeapMemoryUsage().getUsed())
+    used: list[int] = []
+    for _ in range(COLLECTIONS):
+        _java(session).lang.System.gc()
+        used.append(int(memory.getHeapMemoryUsage().getUsed()))
+        time.sleep(CLEANING_SECONDS)
+    return min(used)
 
 
 def java_version(session: SparkSession) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -14,6 +15,7 @@ from rich.table import Table
 from tests.bench.figures import Figure
 from tests.bench.setting import Setting
 
+WIDTH = 120
 VERDICTS: Mapping[bool | None, str] = {True: "met", False: "missed", None: ""}
 
 
@@ -32,7 +34,7 @@ def show(figures: Sequence[Figure], setting: Setting) -> None:
             str(figure.target or ""),
             VERDICTS[figure.is_met(setting.scale)],
         )
-    console = Console()
+    console = Console(width=None if sys.stdout.isatty() else WIDTH)
     console.print(table)
     console.print(
         f"{setting.rounds} rounds on {setting.cores} cores of {setting.processor}; "

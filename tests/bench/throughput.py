@@ -5,16 +5,16 @@ All of them read the same topic; what they write is theirs alone and is removed 
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 
 from tests.bench.figures import Figure, Target, ratio
 from tests.bench.lab import Lab
 from tests.bench.measure import Cost, take_turns
-from tests.bench.messages import Batch, Message, row_changes, schema_change
+from tests.bench.messages import Batch, row_changes, schema_change
 from tests.bench.produce import send
 from tests.bench.tables import base_table, clone, discard
 from tidemark.lake.catalog import SystemTables, TableId, ensure_namespace
@@ -56,9 +56,8 @@ def fill_topic(lab: Lab, prefix: str) -> Topic:
     """Everything that must be there before the first round."""
     batch = Batch(rows=lab.scaled(ROWS), changes=lab.scaled(RECORDS))
     lab.make_topics(prefix, [TABLE])
-    messages: Sequence[Message] = [schema_change(TABLE)]
+    messages = chain([schema_change(TABLE)], row_changes(TABLE, batch))
     send(lab.world.broker.servers, prefix, messages)
-    send(lab.world.broker.servers, prefix, row_changes(TABLE, batch))
     return Topic(prefix, batch, base_table(lab.world, batch.rows))
 
 
@@ -158,7 +157,7 @@ def _refuse_wrong(result: CutResult, batch: Batch) -> None:
     expected = [(batch.count("c"), batch.count("u"), batch.count("d"))]
     done = [(table.inserted, table.updated, table.deleted) for table in result.tables]
     if result.status is not CutStatus.PUBLISHED or done != expected:
-        raise RuntimeError(f"the cut did {done}, not {expected}: {json.dumps(result.to_json())}")
+        raise RuntimeError(f"the cut did {done}, not {expected}: {result.to_json()}")
 
 
 def _rate(
