@@ -17,6 +17,7 @@ from tests.bench.scheduled import measure_scheduled
 from tests.bench.setting import setting_of
 from tests.bench.small import measure_small
 from tests.bench.throughput import measure_throughput
+from tidemark.errors import TidemarkError
 
 Measure = Callable[[Lab, Collection[str]], Sequence[Figure]]
 MEASURES: Mapping[tuple[str, ...], Measure] = {
@@ -70,4 +71,7 @@ def _scale(text: str) -> float:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except TidemarkError as error:
+        sys.exit(str(error))
