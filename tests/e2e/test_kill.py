@@ -1,0 +1,95 @@
+"""A run that is killed at any point leaves main as it was, and the next one makes up for it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.support.records import ticdc_ddl, ticdc_row, ticdc_watermark
+from tests.support.stack import Stream
+from tidemark.embedded.home import REPOSITORY, embedded_environment
+from tidemark.model.names import AttemptId
+from tidemark.model.result import CutStatus
+from tidemark.runs.publish import publish_cut
+from tidemark.runs.world import World
+
+FIRST = [ticdc_row("INSERT", 1, 100, name="a"), ticdc_row("INSERT", 2, 110, name="b")]
+SECOND = [
+    ticdc_row("UPDATE", 2, 250, name="dropped by the truncate"),
+    ticdc_ddl("TRUNCATE TABLE `items`", 260),
+    ticdc_row("INSERT", 1, 270, name="again"),
+]
+
+
+def job(stream: Stream, folder: Path, attempt: str) -> subprocess.Popen[str]:
+    """The job of one attempt as a process of its own, its log lines on a pipe."""
+    state = stream.world.installation.state
+    pipeline = stream.pipeline.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    (folder / f"{stream.name}.yaml").write_text(yaml.safe_dump(pipeline))
+    environment = {
+        **os.environ,
+        **embedded_environment(state, stream.world.broker.servers),
+        "TIDEMARK_PIPELINES": str(folder),
+    }
+    return subprocess.Popen(
+        [
+            sys.executable,
+            str(REPOSITORY / "jobs" / "cut.py"),
+            f"--pipeline={stream.name}",
+            f"--attempt={attempt}",
+            f"--result={folder / attempt}.json",
+        ],
+        env=environment,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def kill_at(process: subprocess.Popen[str], event: str) -> None:
+    """SIGKILL to the driver and its JVM as soon as the log tells of ``event``."""
+    assert process.stderr is not None
+    lines = []
+    for line in process.stderr:
+        lines.append(line)
+        if f"event={event}" in line:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait(timeout=30)
+            process.stderr.close()
+            return
+    pytest.fail(f"the job ended before {event}:\n{''.join(lines)}")
+
+
+def test_a_killed_run_changes_nothing_and_the_next_one_is_right(
+    world: World, tmp_path: Path
+) -> None:
+    stream = Stream(world).create()
+    stream.send([*FIRST, ticdc_watermark(200)])
+    assert stream.cut().status is CutStatus.PUBLISHED
+    before = stream.rows()
+    assert before == {1: "a", 2: "b"}
+    stream.send([*SECOND, ticdc_watermark(300)])
+    for number, event in enumerate(["landed", "table_staged", "cut_staged"]):
+        kill_at(job(stream, tmp_path, f"killed_{number}"), event)
+        assert stream.rows() == before, f"killed at {event}"
+    result = stream.cut()
+    assert result.status is CutStatus.PUBLISHED
+    assert stream.rows() == {1: "again"}
+
+
+def test_a_run_that_was_killed_after_staging_can_still_be_published(
+    world: World, tmp_path: Path
+) -> None:
+    stream = Stream(world).create()
+    stream.send([*FIRST, ticdc_watermark(200)])
+    kill_at(job(stream, tmp_path, "staged_then_killed"), "cut_staged")
+    assert stream.rows() == {}
+    publish_cut(stream.pipeline, world, AttemptId("staged_then_killed"))
+    assert stream.rows() == {1: "a", 2: "b"}
