@@ -26,9 +26,11 @@ from tidemark.errors import ServiceError
 
 # A program with a descendant that a polite request does not end.
 COMMAND = ["sh", "-c", "(trap '' TERM; sleep 600) & echo $!; wait"]
+# Where the tests run in the background SIGINT is ignored, and that is inherited.
 PARENT = f"""
-import sys, time
+import signal, sys, time
 from pathlib import Path
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from tidemark.embedded.process import Program, tethered
 with tethered(Program({COMMAND!r}, Path(sys.argv[1]), Path(sys.argv[2]))):
     time.sleep(600)
