@@ -1,0 +1,282 @@
+"""Both pipelines through Airflow: by `dags test`, by the REST API as the UI does, by backfill."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import time
+import urllib.request
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from tests.corpus.cases import Case, Table, read_case
+from tests.corpus.compare import differences
+from tests.corpus.run import read_rows
+from tidemark.embedded.airflow import (
+    USER,
+    Airflow,
+    RunReport,
+    airflow_command,
+    prepare_airflow,
+    read_runs,
+    run_dag,
+)
+from tidemark.embedded.airflow_servers import running_airflow
+from tidemark.embedded.home import embedded_environment
+from tidemark.runs.world import World, open_world
+from tidemark.spec import CatalogSpec, InstallationSpec, KafkaSpec, SparkSpec
+
+REPOSITORY = Path(__file__).parents[2]
+CASES = REPOSITORY / "tests" / "corpus" / "cases"
+SHOP = read_case(CASES / "ticdc-made" / "shop", "3p")
+INVENTORY = read_case(CASES / "recorded-debezium-mysql" / "my-inventory", "json-schema")
+CAP = "2026-04-01T09:00:04.055Z"  # what the shop's stage first-load is complete to
+GREEN = {"plan": "success", "fold": "success", "audit": "success", "publish": "success"}
+RED = {"plan": "success", "fold": "success", "audit": "failed", "publish": "upstream_failed"}
+IDLE = {"plan": "success", "fold": "skipped", "audit": "skipped", "publish": "skipped"}
+NO_CUSTOMERS = """\
+suite: shop_customers
+expectations:
+  - expect: expect_table_row_count_to_equal
+    arguments: {value: 0}
+    severity: critical
+    scope: table
+"""
+WAIT_SECONDS = 300
+
+
+@dataclass(frozen=True)
+class Site:
+    """An installation with its Airflow, and the topics that fill it."""
+
+    airflow: Airflow
+    world: World
+    servers: str
+
+    def send(self, case: Case, start: int, end: int | None = None) -> None:
+        """Put lines of a case into its topics, under the names that the pipeline files have."""
+        producer = Producer({"bootstrap.servers": self.servers})
+        for record in case.records[start:end]:
+            producer.produce(
+                record.topic, record.value, record.key, record.partition, headers=[*record.headers]
+            )
+        assert producer.flush(30) == 0
+
+    def differences(self, namespace: str, tables: Mapping[str, Table]) -> list[str]:
+        """Where the published rows are not those of ``tables``."""
+        return [
+            f"{name}: {difference}"
+            for name, table in tables.items()
+            for difference in differences(
+                table,
+                read_rows(self.world, namespace, name.partition(".")[2]),
+                is_postgres=False,
+            )
+        ]
+
+
+@pytest.fixture(scope="module")
+def site(broker: str, jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Site:
+    state = tmp_path_factory.mktemp("site")
+    pipelines = tmp_path_factory.mktemp("pipelines")
+    shutil.copytree(REPOSITORY / "include" / "pipelines", pipelines, dirs_exist_ok=True)
+    inventory = pipelines / "inventory.yaml"
+    # Or its schedule takes the records that a test sends before it starts a run by hand.
+    inventory.write_text(inventory.read_text().replace('"*/10 * * * *"', "null"))
+    settings = {
+        **embedded_environment(state, broker, jars),
+        "TIDEMARK_PIPELINES": str(pipelines),
+    }
+    catalog = CatalogSpec(
+        name="lake", uri=settings["TIDEMARK_CATALOG"], warehouse=settings["TIDEMARK_WAREHOUSE"]
+    )
+    world = open_world(
+        InstallationSpec(
+            kafka=KafkaSpec(bootstrap_servers=broker),
+            catalog=catalog,
+            spark=SparkSpec(jars=settings["TIDEMARK_JARS"]),
+            state=state,
+        )
+    )
+    partitions = {**SHOP.partitions, **INVENTORY.partitions}
+    topics = [NewTopic(topic, count, 1) for topic, count in partitions.items()]
+    admin = AdminClient({"bootstrap.servers": broker})
+    for made in admin.create_topics(topics).values():
+        made.result(timeout=30)
+    return Site(prepare_airflow(state, settings), world, broker)
+
+
+@pytest.fixture(scope="module")
+def blocked(site: Site, tmp_path_factory: pytest.TempPathFactory) -> RunReport:
+    """A run over the whole shop with a suite that no shop can meet."""
+    site.send(SHOP, 0)
+    suites = tmp_path_factory.mktemp("suites")
+    shutil.copytree(REPOSITORY / "include" / "expectations", suites, dirs_exist_ok=True)
+    (suites / "shop_customers.yaml").write_text(NO_CUSTOMERS)
+    strict = {**site.airflow.environment, "TIDEMARK_EXPECTATIONS": str(suites)}
+    report = run_dag(replace(site.airflow, environment=strict), "cut__shop")
+    log = site.airflow.log_file("test-cut__shop")
+    log.rename(log.with_stem("test-cut__shop-blocked"))
+    assert not any(read_rows(site.world, "shop", name) for name in ("customers", "orders"))
+    return report
+
+
+@pytest.fixture(scope="module")
+def capped(site: Site, blocked: RunReport) -> RunReport:
+    """A run over the whole shop that was asked to stop early."""
+    assert blocked.state == "failed"
+    report = run_dag(site.airflow, "cut__shop", conf={"until": CAP, "reason": "month end"})
+    tables = next(stage.tables for stage in SHOP.stages if stage.name == "first-load")
+    assert site.differences("shop", tables) == []
+    return report
+
+
+@pytest.fixture(scope="module")
+def published(site: Site, capped: RunReport) -> Mapping[str, RunReport]:
+    """Runs that publish all there is of the shop, and the first two stages of the inventory."""
+    site.send(INVENTORY, 0, INVENTORY.stages[1].end)
+    return {name: run_dag(site.airflow, f"cut__{name}") for name in ("shop", "inventory")}
+
+
+@pytest.fixture(scope="module")
+def repeated(site: Site, published: Mapping[str, RunReport]) -> Mapping[str, RunReport]:
+    """Runs with nothing to do, on a machine where no Java can be started."""
+    assert {report.state for report in published.values()} == {"success"}
+    no_java = replace(
+        site.airflow, environment={**site.airflow.environment, "JAVA_HOME": "/nowhere"}
+    )
+    return {name: run_dag(no_java, f"cut__{name}") for name in published}
+
+
+@pytest.fixture(scope="module")
+def served(site: Site, repeated: Mapping[str, RunReport]) -> Iterator[Api]:
+    assert {report.state for report in repeated.values()} == {"success"}
+    with running_airflow(site.airflow) as url:
+        yield Api(url, site.airflow.password)
+
+
+class Api:
+    """The REST API as the UI uses it."""
+
+    def __init__(self, url: str, password: str) -> None:
+        self.url, self.headers = url, {"Content-Type": "application/json"}
+        token = self.ask("/auth/token", {"username": USER, "password": password})["access_token"]
+        self.headers["Authorization"] = f"Bearer {token}"
+
+    def ask(self, path: str, content: object | None = None) -> dict[str, Any]:
+        request = urllib.request.Request(  # noqa: S310  our own server
+            self.url + path,
+            None if content is None else json.dumps(content).encode(),
+            self.headers,
+        )
+        with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310
+            found: dict[str, Any] = json.load(answer)
+        return found
+
+    def trigger(self, dag_id: str, **conf: object) -> dict[str, Any]:
+        """Start a run as the form does, and wait for its end."""
+        content = {"logical_date": None, "conf": conf}
+        run = self.ask(f"/api/v2/dags/{dag_id}/dagRuns", content)["dag_run_id"]
+        return self.ended(dag_id, run)
+
+    def ended(self, dag_id: str, run_id: str) -> dict[str, Any]:
+        path = f"/api/v2/dags/{dag_id}/dagRuns/{urllib.request.quote(run_id)}"
+        until = time.monotonic() + WAIT_SECONDS
+        while time.monotonic() < until:
+            run = self.ask(path)
+            if run["state"] in {"success", "failed"}:
+                return run
+            time.sleep(0.5)
+        raise AssertionError(f"{run_id} of {dag_id} is still {run['state']}")
+
+
+def test_run_that_its_audit_blocks_is_red_and_says_why(blocked: RunReport, site: Site) -> None:
+    assert blocked.tasks == RED
+    log = site.airflow.log_file("test-cut__shop-blocked").read_text()
+    assert "the audit of cut 1 blocks: shop.customers" in log
+    assert "expect_table_row_count_to_equal" in log
+    assert str(site.airflow.home.parent / "data_docs" / "shop" / "index.html") in log
+
+
+def test_run_publishes_up_to_the_time_it_was_asked_for(capped: RunReport) -> None:
+    assert (capped.state, capped.tasks) == ("success", GREEN)
+    assert capped.left["plan"]["plan"]["until"] == "2026-04-01T09:00:04.055000+00:00"
+
+
+@pytest.mark.parametrize(
+    ("name", "tables"),
+    [("shop", SHOP.stages[-1].tables), ("inventory", INVENTORY.stages[1].tables)],
+    ids=["shop", "inventory"],
+)
+def test_run_publishes_what_the_source_holds(
+    name: str, tables: Mapping[str, Table], published: Mapping[str, RunReport], site: Site
+) -> None:
+    assert (published[name].state, published[name].tasks) == ("success", GREEN)
+    if name == "shop":
+        assert site.differences(name, tables) == []
+
+
+@pytest.mark.parametrize("name", ["shop", "inventory"])
+def test_run_with_nothing_to_do_says_so_and_starts_no_jvm(
+    name: str, repeated: Mapping[str, RunReport]
+) -> None:
+    assert (repeated[name].state, repeated[name].tasks) == ("success", IDLE)
+    assert "nothing is unread" in repeated[name].left["plan"]["plan"]["sentence"]
+
+
+def test_run_by_the_form_publishes(site: Site, served: Api) -> None:
+    site.send(INVENTORY, INVENTORY.stages[1].end)
+    run = served.trigger("cut__inventory", reason="a person wanted it")
+    assert run["state"] == "success"
+    report = next(
+        r for r in read_runs(site.airflow, "cut__inventory") if r.run_id == run["dag_run_id"]
+    )
+    assert report.tasks == GREEN
+    assert site.differences("inventory", INVENTORY.stages[-1].tables) == []
+    events = served.ask("/api/v2/assets/events?source_dag_id=cut__inventory&limit=100")
+    told = {event["name"]: event["extra"] for event in events["asset_events"]}
+    cut = report.left["publish"]["return_value"]["cut"]
+    assert told["inventory.products"]["cut"] == cut
+    assert told["inventory.products"]["inserted_rows"] == 1
+
+
+def test_published_interval_is_backfilled_without_a_change(site: Site, served: Api) -> None:
+    created = subprocess.run(
+        [
+            *airflow_command("backfill", "create", "--dag-id", "cut__shop"),
+            *("--from-date", "2026-04-01T08:50:00Z", "--to-date", "2026-04-01T09:00:00Z"),
+            *("--max-active-runs", "1"),
+        ],
+        env=site.airflow.environment,
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert created.returncode == 0, created.stdout + created.stderr
+    runs = [r for r in read_runs(site.airflow, "cut__shop") if r.run_id.startswith("backfill")]
+    assert len(runs) == 2
+    for run in runs:
+        assert served.ended("cut__shop", run.run_id)["state"] == "success"
+    first, _ = (r for r in read_runs(site.airflow, "cut__shop") if r.run_id.startswith("backfill"))
+    assert first.tasks == IDLE
+    assert "everything before 2026-04-01T09:00:00+00:00" in first.left["plan"]["plan"]["sentence"]
+    assert site.differences("shop", SHOP.stages[-1].tables) == []
+
+
+def test_nobody_else_can_reach_it(served: Api) -> None:
+    addresses = {
+        connection.laddr.ip
+        for process in psutil.Process().children(recursive=True)
+        for connection in process.net_connections("inet")
+        if connection.status == psutil.CONN_LISTEN
+    }
+    assert addresses <= {"127.0.0.1", "::ffff:127.0.0.1"}
