@@ -21,6 +21,7 @@ from tidemark.embedded.broker import start_broker, stop_broker
 from tidemark.embedded.home import JARS, STATE, embedded_environment
 from tidemark.embedded.process import Program, find_recorded, start_detached, stop_recorded
 from tidemark.embedded.sample import (
+    Stream,
     count_sent,
     create_topics,
     inventory_stream,
@@ -42,10 +43,15 @@ def up() -> None:
     """Start what is not running, and say where it is."""
     HOME.mkdir(parents=True, exist_ok=True)
     servers = start_broker(HOME, JARS)
+    for stream in _streams():
+        create_topics(servers, stream)
     settings = embedded_environment(HOME, servers)
-    os.environ.update(settings)
     airflow = prepare_airflow(HOME, settings)
-    _write_environment(airflow, settings)
+    exports = _exports(airflow, settings)
+    if not ENVIRONMENT.exists() or ENVIRONMENT.read_text() != exports:
+        stop_airflow(HOME)  # what still runs knows another broker
+        stop_recorded(PRODUCER_PID)
+        ENVIRONMENT.write_text(exports)
     url = start_airflow(airflow)
     if find_recorded(PRODUCER_PID) is None:
         start_detached(_producer(servers))
@@ -87,12 +93,9 @@ def status() -> None:
 
 def produce(servers: str) -> None:
     """Send the next stage of every stream, wait, and so on until all is sent."""
-    streams = (inventory_stream(), shop_stream())
-    for stream in streams:
-        create_topics(servers, stream)
     while True:
         ahead = False
-        for stream in streams:
+        for stream in _streams():
             start = count_sent(servers, stream)
             following = [stage for stage in stream.stages if stage.end > start]
             if following:
@@ -123,20 +126,24 @@ def main() -> None:
         {"up": up, "down": down, "status": status}[asked.verb]()
 
 
+def _streams() -> tuple[Stream, ...]:
+    return inventory_stream(), shop_stream()
+
+
 def _producer(servers: str) -> Program:
     command = [sys.executable, "-m", "tidemark.embedded.stack", "produce", servers]
     return Program(command, HOME / "producer.log", PRODUCER_PID)
 
 
-def _write_environment(airflow: Airflow, settings: Mapping[str, str]) -> None:
-    """A file to source, after which `tidemark` and `airflow` work with this installation."""
+def _exports(airflow: Airflow, settings: Mapping[str, str]) -> str:
+    """What a shell has to source for `tidemark` and `airflow` to work with this installation."""
     variables = {
         **{name: text for name, text in airflow.environment.items() if name.startswith("AIRFLOW")},
         **settings,
     }
     lines = [f"export {name}={shlex.quote(text)}\n" for name, text in sorted(variables.items())]
     programs = shlex.quote(str(Path(sys.executable).parent))
-    ENVIRONMENT.write_text(f'{"".join(lines)}export PATH={programs}:"$PATH"\n')
+    return f'{"".join(lines)}export PATH={programs}:"$PATH"\n'
 
 
 def _tell(text: str) -> None:
