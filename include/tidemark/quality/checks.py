@@ -42,6 +42,10 @@ def check_winners(
         F.col(POSITION).alias(FOUND),
     )
     same_key = [F.col(quote(name)) == F.col(f"{FOUND}_{i}") for i, name in enumerate(key)]
+    if len(key) > 1:  # as in the merge: one column alone filters nothing
+        both = ([quote(name) for name in key], [f"{FOUND}_{i}" for i in range(len(key))])
+        wanted_hash, found_hash = (F.xxhash64(*map(F.col, names)) for names in both)
+        same_key.append(wanted_hash == found_hash)
     matched = (
         wanted.join(there, on=same_key, how="left")
         .groupBy(*(F.col(quote(name)) for name in key), OP, WANTED)

@@ -1,0 +1,55 @@
+"""The engine's checks find every way in which a fold can go wrong."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tidemark.model.columns import POSITION, STAGED_OP
+from tidemark.model.names import ColumnName
+from tidemark.quality.checks import check_winners
+
+STAGED = f"a INT, rows STRING, {STAGED_OP} STRING, {POSITION} STRING"
+TABLE = f"a INT, rows STRING, {POSITION} STRING"
+KEY = (ColumnName("a"), ColumnName("rows"))
+
+
+@pytest.mark.parametrize(
+    ("staged", "table", "failed"),
+    [
+        pytest.param([(1, "x", "U", "B")], [(1, "x", "B")], [], id="upsert is there"),
+        pytest.param([(1, "x", "U", "B")], [(1, "x", "C")], [], id="a newer one is there"),
+        pytest.param([(1, "x", "D", "B")], [(2, "x", "A")], [], id="delete is gone"),
+        pytest.param([(1, "x", "D", "B")], [(1, "x", "C")], [], id="it came back later"),
+        pytest.param([(1, "x", "U", "B")], [], ["every upsert is there"], id="lost upsert"),
+        pytest.param(
+            [(1, "x", "U", "B")],
+            [(1, "x", "A")],
+            ["no upsert is older than its change"],
+            id="old image kept",
+        ),
+        pytest.param(
+            [(1, "x", "D", "B")], [(1, "x", "A")], ["every delete is gone"], id="delete undone"
+        ),
+        pytest.param(
+            [(1, "x", "U", "B")],
+            [(1, "x", "B"), (1, "x", "B")],
+            ["no key stands twice"],
+            id="doubled row",
+        ),
+        pytest.param(
+            [(None, "x", "D", "B")], [(1, "x", "B")], ["no key is null"], id="null in a key"
+        ),
+    ],
+)
+def test_checks(
+    spark: SparkSession,
+    staged: list[tuple[object, ...]],
+    table: list[tuple[object, ...]],
+    failed: list[str],
+) -> None:
+    checks = check_winners(
+        spark.createDataFrame(staged, STAGED), spark.createDataFrame(table, TABLE), KEY
+    )
+    assert [check.name for check in checks if not check.success] == failed
+    assert len(checks) == 5
