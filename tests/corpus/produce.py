@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import json
 import random
-import time
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from confluent_kafka import KafkaException, Producer, TopicPartition
-from confluent_kafka.admin import (  # type: ignore[attr-defined]  # re-exported bare
-    AdminClient,
-    NewTopic,
-    OffsetSpec,
-)
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from tests.corpus.cases import Case, Record
 from tests.corpus.source import (
@@ -57,31 +52,11 @@ def place(
 
 
 def create_topics(servers: str, prefix: str, partitions: Mapping[str, int]) -> None:
-    """Make the topics, each behind ``prefix`` and a dot, and wait until they can be read."""
+    """Make the topics, each behind ``prefix`` and a dot."""
     admin = AdminClient({"bootstrap.servers": servers, "log_level": 0})
-    counts = {f"{prefix}.{topic}": count for topic, count in partitions.items()}
-    topics = [NewTopic(topic, count, 1) for topic, count in counts.items()]
+    topics = [NewTopic(f"{prefix}.{topic}", count, 1) for topic, count in partitions.items()]
     for made in admin.create_topics(topics, operation_timeout=TIMEOUT_SECONDS).values():
         made.result(timeout=TIMEOUT_SECONDS)
-    newest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
-    asked = {
-        TopicPartition(topic, number): newest
-        for topic, count in counts.items()
-        for number in range(count)
-    }
-    deadline = time.monotonic() + TIMEOUT_SECONDS
-    while not _have_leaders(admin, asked) and time.monotonic() < deadline:
-        time.sleep(0.05)
-
-
-def _have_leaders(admin: AdminClient, asked: dict[TopicPartition, OffsetSpec]) -> bool:
-    """A topic is there some moments before its partitions have somebody who answers for them."""
-    try:
-        for answer in admin.list_offsets(asked).values():
-            answer.result(timeout=TIMEOUT_SECONDS)
-    except KafkaException:
-        return False
-    return True
 
 
 def open_producer(servers: str) -> Producer:
