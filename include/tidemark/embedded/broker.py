@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
-import random
 import secrets
-import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -19,6 +17,7 @@ from confluent_kafka.admin import AdminClient
 
 from tidemark.embedded.jars import JarSet, verify_jars
 from tidemark.embedded.java import java_command
+from tidemark.embedded.ports import HOST, free_ports
 from tidemark.embedded.process import (
     Program,
     find_recorded,
@@ -30,7 +29,6 @@ from tidemark.embedded.process import (
 from tidemark.errors import ServiceError
 from tidemark.log import get_logger
 
-HOST = "127.0.0.1"
 READY_SECONDS = 60
 
 
@@ -104,7 +102,7 @@ def _prepare(home: _Home, jars: Path) -> tuple[Program, str]:
     class_path = os.pathsep.join(str(jar) for jar in verify_jars(JarSet.BROKER, jars))
     require_stopped(home.pid_file)
     home.folder.mkdir(parents=True, exist_ok=True)
-    broker_port, controller_port = _free_ports(2)
+    broker_port, controller_port = free_ports(2)
     address = f"{HOST}:{broker_port}"
     home.properties.write_text(_properties(home, address, controller_port))
     home.address_file.write_text(address)
@@ -153,18 +151,6 @@ def _format_storage(home: _Home, java: list[str]) -> None:
     if outcome.returncode != 0:
         home.log.write_text(outcome.stdout + outcome.stderr)
         raise _not_started(home, "its storage could not be formatted")
-
-
-def _free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on, below those that outgoing connections are given at random."""
-    free: list[int] = []
-    for port in random.sample(range(20_000, 32_000), 200):
-        with socket.socket() as probe:
-            if probe.connect_ex((HOST, port)) != 0:
-                free.append(port)
-        if len(free) == count:
-            break
-    return free
 
 
 def _await_ready(home: _Home, address: str, is_alive: Callable[[], bool]) -> None:
