@@ -96,6 +96,6 @@ $(INSTALLED): requirements.txt pyproject.toml | python
 		"tidemark needs Python's venv; Debian and Ubuntu have it in python3-venv" >&2; exit 1; }
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check \
 		"$$(grep -o '^uv==[^ ]*' requirements.txt)"
-	@$(BIN)/uv pip sync --quiet --python $(BIN)/python requirements.txt
+	@$(BIN)/uv pip sync --quiet --compile-bytecode --python $(BIN)/python requirements.txt
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --editable .
 	@touch $@
