@@ -27,6 +27,8 @@ from tidemark.spec import PipelineSpec, load_installation, load_pipeline
 
 ROUNDS = 5
 SPARK_CONF: Mapping[str, str] = {
+    # The embedded installation stops at the first compiler, which suits runs of seconds only.
+    "spark.driver.extraJavaOptions": "-XX:+UseParallelGC",
     "spark.master": "local[*]",
     "spark.driver.memory": "2g",
     "spark.sql.shuffle.partitions": "8",
