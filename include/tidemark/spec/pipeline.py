@@ -40,7 +40,8 @@ class PublishSpec(SpecModel):
 
     consistency: Consistency = Field(
         default=Consistency.PIPELINE,
-        description="pipeline: all tables of a cut or none; table: those that pass their audit",
+        description="pipeline: a table that cannot be folded stops all; table: the others go on. "
+        "A blocking audit holds the whole cut in both",
     )
 
 
