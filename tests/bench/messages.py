@@ -44,16 +44,26 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Row changes with distinct keys, uniform over a table with ids from 1 to ``rows``."""
+    """Row changes, uniform over a table with ids from 1 to ``rows``.
+
+    keys: rows that are changed, by OPS in turn. times: how often each of them is changed; all but
+    the last change of a row are updates, or the insert that its updates need.
+    """
 
     rows: int
-    changes: int
+    keys: int
+    times: int = 1
+
+    @property
+    def changes(self) -> int:
+        """How many records they are."""
+        return self.keys * self.times
 
     @property
     def stride(self) -> int:
         """Its multiples, modulo ``rows``, are all different: the two have no common divisor.
 
-        >>> Batch(rows=10, changes=5).stride
+        >>> Batch(rows=10, keys=5).stride
         7
         """
         stride = max(1, round(self.rows * STRIDE))
@@ -62,12 +72,12 @@ class Batch:
         return stride
 
     def count(self, op: str) -> int:
-        """How many changes are of ``op``.
+        """How many rows are changed by ``op`` in the end.
 
-        >>> [Batch(rows=1_000, changes=100).count(op) for op in "ucd"]
+        >>> [Batch(rows=1_000, keys=100).count(op) for op in "ucd"]
         [80, 12, 8]
         """
-        rounds, rest = divmod(self.changes, len(OPS))
+        rounds, rest = divmod(self.keys, len(OPS))
         return rounds * OPS.count(op) + OPS[:rest].count(op)
 
 
@@ -77,17 +87,21 @@ def row_changes(table: str, batch: Batch, *, first: int = 0) -> Iterator[Message
     first: number of the first one, when there were others before.
     """
     stride, rows = batch.stride, batch.rows
-    for number in range(first, first + batch.changes):
-        op = OPS[number % len(OPS)]
-        row_id = rows + 1 + number if op == "c" else 1 + number * stride % rows
-        yield _row_change(table, op, row_id, number)
+    for turn in range(batch.times):
+        is_first, is_last = turn == 0, turn == batch.times - 1
+        for number in range(first, first + batch.keys):
+            op = OPS[number % len(OPS)]
+            row_id = rows + 1 + number if op == "c" else 1 + number * stride % rows
+            if (op == "c" and not is_first) or (op == "d" and not is_last):
+                op = "u"
+            yield _row_change(table, op, row_id, turn, number + turn * batch.keys)
 
 
-def _row_change(table: str, op: str, row_id: int, number: int) -> Message:
+def _row_change(table: str, op: str, row_id: int, version: int, number: int) -> Message:
     key = b'{"id":%d}' % row_id
     value = _VALUE % {
-        b"before": b"null" if op == "c" else image(row_id, 0),
-        b"after": b"null" if op == "d" else image(row_id, 1),
+        b"before": b"null" if op == "c" else image(row_id, version),
+        b"after": b"null" if op == "d" else image(row_id, version + 1),
         b"op": op.encode(),
         b"table": table.encode(),
         b"pos": 4 + number * _EVENT_BYTES,

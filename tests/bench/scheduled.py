@@ -53,7 +53,7 @@ def measure_scheduled(lab: Lab, wanted: Collection[str]) -> Sequence[Figure]:
 
 
 def _run_with_rows(lab: Lab, airflow: Airflow, number: int) -> Cost:
-    changes = row_changes(TABLE, Batch(rows=1_000, changes=ROWS), first=number * ROWS)
+    changes = row_changes(TABLE, Batch(rows=1_000, keys=ROWS), first=number * ROWS)
     send(lab.world.broker.servers, NAME, changes)
     cost = _run(airflow, PUBLISH, "success")
     if JAVA not in cost.started:

@@ -58,7 +58,7 @@ def _messages(number: int) -> Iterator[Message]:
     for table, changes in TABLES.items():
         if number == 0:
             yield schema_change(table)
-        yield from row_changes(table, Batch(rows=100, changes=changes), first=number * changes)
+        yield from row_changes(table, Batch(rows=100, keys=changes), first=number * changes)
 
 
 def _memory(name: str, before_and_after: Sequence[int], cuts: int) -> Sequence[Figure]:

@@ -27,6 +27,8 @@ from tidemark.spec import PipelineSpec
 
 TABLE = "orders"
 RECORDS, ROWS = 400_000, 2_000_000
+TIMES = 2
+"""How often a row is changed in them, so half of the records are superseded by the other half."""
 GB = 1e9
 
 
@@ -54,7 +56,7 @@ class Topic:
 
 def fill_topic(lab: Lab, prefix: str) -> Topic:
     """Everything that must be there before the first round."""
-    batch = Batch(rows=lab.scaled(ROWS), changes=lab.scaled(RECORDS))
+    batch = Batch(lab.scaled(ROWS), keys=lab.scaled(RECORDS) // TIMES, times=TIMES)
     lab.make_topics(prefix, [TABLE])
     messages = chain([schema_change(TABLE)], row_changes(TABLE, batch))
     send(lab.world.broker.servers, prefix, messages)

@@ -17,7 +17,8 @@ def newest_first() -> list[Column]:
 
 def latest_events(changes: DataFrame) -> DataFrame:
     """The newest event of each ``row_key``. In: one row per change. Out: same, one per key."""
-    by_key = Window.partitionBy("row_key").orderBy(*newest_first())
+    # A sort compares numbers first where it can; keys are structs, and their texts are long.
+    by_key = Window.partitionBy(F.xxhash64("row_key"), "row_key").orderBy(*newest_first())
     return (
         changes.withColumn("_rank", F.row_number().over(by_key))
         .where(F.col("_rank") == 1)

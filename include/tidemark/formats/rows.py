@@ -26,10 +26,14 @@ def typed_rows(winners: DataFrame, schema: TableSchema, image: Column) -> DataFr
 
     In: one event per ``row_key``. Out: the source's columns typed; STAGED_OP, POSITION,
     COMMIT_TIME, STAGED_PART; and MISREAD, the first column that has a null key or a value that does
-    not fit its type, null when there is none (TYPE-2). A delete has its key and no other value.
+    not fit its type, or any when there is no image at all; null when all is well (TYPE-2). A delete
+    has its key and no other value.
     """
     upsert = F.col("op") == Op.UPSERT.value
     values = [column for column in schema.columns if column.name not in schema.key]
+    no_image = F.when(
+        (F.col(STAGED_OP) == Op.UPSERT.value) & F.col(IMAGE).isNull(), schema.names[0]
+    )
     decoded = winners.withColumn(IMAGE, F.when(upsert, image)).select(
         *(F.col(name).alias(system) for name, system in SYSTEM.items()),
         IMAGE,
@@ -44,5 +48,5 @@ def typed_rows(winners: DataFrame, schema: TableSchema, image: Column) -> DataFr
     return decoded.select(
         *(F.col(quote(name)) for name in schema.names),
         *SYSTEM.values(),
-        F.coalesce(*null_keys, *wrong).alias(MISREAD),
+        F.coalesce(no_image, *null_keys, *wrong).alias(MISREAD),
     )

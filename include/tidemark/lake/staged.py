@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
@@ -26,6 +28,9 @@ from tidemark.model.columns import (
 )
 from tidemark.model.event import Op
 from tidemark.model.names import PipelineName, quote
+
+WRITTEN: Mapping[str, Any] = {"compression": "lz4_raw", "parquet.enable.dictionary": False}
+"""The files are read twice and removed, so what they cost is the writing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +76,7 @@ def stage_rows(folder: Path, target: TableId, rows: DataFrame, schema: TableSche
     if len(schema.key) > 1:
         hashed = F.xxhash64(*(F.col(quote(name)) for name in schema.key))
         staged = staged.withColumn(STAGED_KEY_HASH, hashed)
-    staged.write.option("compression", "lz4_raw").parquet(str(path))
+    staged.write.options(**WRITTEN).parquet(str(path))
     found = counted.get
     return StagedRows(
         str(path),

@@ -28,6 +28,12 @@ SESSION_CONF: Mapping[str, str] = {
     # way, and Spark 4.1 then may run MergeRowsExec with metrics that were never made: its tasks
     # end in a NullPointerException when several merges run side by side.
     "spark.sql.adaptive.enabled": "false",
+    # Ranks are sought over whole records: to rank them before the shuffle sorts them once more.
+    "spark.sql.optimizer.windowGroupLimitThreshold": "-1",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    # A cut has about a hundred generated classes; a smaller cache makes a session that runs several
+    # compile all of them again in each.
+    "spark.sql.codegen.cache.maxEntries": "2000",
     # What makes a merge cost its batch and not its table: docs/adr/0002-one-guarded-merge.md
     "spark.sql.autoBroadcastJoinThreshold": "-1",
     f"{BLOOM}.enabled": "true",

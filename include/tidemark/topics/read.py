@@ -11,6 +11,14 @@ from tidemark.model.offsets import OffsetRange, Ranges, TopicPartition, offsets_
 from tidemark.topics.client import Broker
 
 RECORDS_PER_TASK = 25_000
+MIB = 1024 * 1024
+CONSUMER = {
+    "isolation.level": "read_committed",
+    # A task decodes what it has while the broker fills the socket with what comes next.
+    "receive.buffer.bytes": str(4 * MIB),
+    "max.partition.fetch.bytes": str(8 * MIB),
+    "max.poll.records": "4000",
+}
 
 
 def read_records(session: SparkSession, broker: Broker, ranges: Ranges) -> DataFrame:
@@ -26,10 +34,9 @@ def read_records(session: SparkSession, broker: Broker, ranges: Ranges) -> DataF
         .option("startingOffsets", _offsets({p: span.start for p, span in wanted.items()}))
         .option("endingOffsets", _offsets({p: span.end for p, span in wanted.items()}))
         .option("includeHeaders", "true")
-        .option("kafka.isolation.level", "read_committed")
         .option("failOnDataLoss", "true")
     )
-    for name, value in java_properties(broker.properties).items():
+    for name, value in {**CONSUMER, **java_properties(broker.properties)}.items():
         reader = reader.option(f"kafka.{name}", value)
     total = sum(span.count for span in wanted.values())
     records = reader.load().selectExpr(

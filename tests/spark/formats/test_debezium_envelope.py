@@ -1,0 +1,175 @@
+"""What Debezium's envelope says of a record, whichever way its text is read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from pyspark.sql import Row, SparkSession
+
+from tidemark.formats.debezium.envelope import debezium_envelope
+from tidemark.formats.topic_roles import TopicRoles
+from tidemark.model.event import RECORD_COLUMNS
+
+RECORDS = (
+    "topic STRING, partition INT, offset LONG, kafka_time TIMESTAMP, "
+    "headers ARRAY<STRUCT<key: STRING, value: BINARY>>, key BINARY, value BINARY"
+)
+ROLES = TopicRoles(frozenset({"changes"}), frozenset({"transactions"}))
+ROW = {"id": 1, "name": 'said "source":{ and left', "place": {"wkb": "AQ==", "srid": None}}
+SOURCE = {
+    "version": "3.6.3.Final",
+    "ts_ms": 1_700_000_000_123,
+    "snapshot": "false",
+    "db": "shop",
+    "table": "orders",
+    "file": "mysql-bin.000012",
+    "pos": 255,
+    "row": 0,
+}
+SCHEMA = {"type": "struct", "fields": [{"field": "source"}, {"field": "op"}]}
+PLACE = "0001" + "0000000C" + "00000000000000FF"
+OFFSET = "0000000000000007"
+KEY = b'{"id":1}'
+
+
+def compact(value: Mapping[str, Any]) -> bytes:
+    """As Connect's converter writes it."""
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+def spaced(value: Mapping[str, Any]) -> bytes:
+    """As no converter writes it, so that it has to be read as a whole."""
+    return json.dumps(value, indent=1).encode()
+
+
+def change(op: str | None = "u", **fields: Any) -> dict[str, Any]:
+    """A change of a row; ``fields`` replace its own, those of its source with ``source_``."""
+    source = SOURCE | {
+        name.removeprefix("source_"): value
+        for name, value in fields.items()
+        if name.startswith("source_")
+    }
+    body = {"before": ROW, "after": ROW, "source": source, "transaction": None, "op": op}
+    return body | {k: v for k, v in fields.items() if not k.startswith("source_")}
+
+
+def wrapped(body: Mapping[str, Any]) -> dict[str, Any]:
+    """With its schema, as ``schemas.enable`` has it."""
+    return {"schema": SCHEMA, "payload": body}
+
+
+def read(
+    spark: SparkSession, *values: bytes | None, key: bytes | None = KEY, topic: str = "shop.orders"
+) -> list[Row]:
+    """The envelopes of ``values``, in their order; every record stands at offset 7."""
+    records = spark.createDataFrame(
+        [
+            (topic, number, 7, None, None, key, None if value is None else bytearray(value))
+            for number, value in enumerate(values)
+        ],
+        RECORDS,
+    )
+    return debezium_envelope(records, ROLES).orderBy("partition").drop(*RECORD_COLUMNS).collect()
+
+
+GOOD = [
+    (change("c", before=None), "U", "1"),
+    (change("u"), "U", "1"),
+    (change("d", after=None), "D", "1"),
+    (change("d", before=None, after=None), "D", "1"),
+    (change("r", before=None, source_snapshot="true"), "U", "0"),
+    (change("c", before=None, source_snapshot="last"), "U", "0"),
+    (change("u", source_pos="255"), "U", "1"),
+    (change("u", after={"source": {"op": "d", "db": "x"}, "z": 1}), "U", "1"),
+    (change("u", after={"a": 1, "source": {"db": "x", "table": "y"}}), "U", "1"),
+]
+
+
+@pytest.mark.parametrize("text", [compact, spaced])
+@pytest.mark.parametrize("form", [dict, wrapped])
+def test_changes_of_rows(spark: SparkSession, text: Any, form: Any) -> None:
+    """POS-2, POS-4, MSG-15: the same events from every way to write them."""
+    rows = read(spark, *(text(form(value)) for value, _, _ in GOOD))
+    assert [row["reason"] for row in rows] == [None] * len(GOOD)
+    found = [(row["kind"], row["op"], row["position"]) for row in rows]
+    assert found == [("row", op, PLACE + rank + OFFSET) for _, op, rank in GOOD]
+    assert {(row["source_schema"], row["source_table"]) for row in rows} == {("shop", "orders")}
+    assert {row["commit_time"].microsecond for row in rows} == {123_000}
+    assert {row["schema_id"] is None for row in rows} == {form is dict}
+
+
+def test_the_schema_id_follows_the_schema(spark: SparkSession) -> None:
+    """MSG-15: equal schemas have one id, whatever their records hold."""
+    other = {"schema": {"type": "struct", "fields": []}, "payload": change()}
+    first, second, third = read(
+        spark, compact(wrapped(change("u"))), compact(wrapped(change("d"))), compact(other)
+    )
+    assert first["schema_id"] == second["schema_id"] != third["schema_id"]
+
+
+def test_the_transaction_of_a_change(spark: SparkSession) -> None:
+    """The id that BEGIN and END name."""
+    block = {"id": "file=a,pos=1", "total_order": 1, "data_collection_order": 1}
+    rows = read(spark, compact(change(transaction=block)), spaced(change(transaction=block)))
+    assert [row["transaction_id"] for row in rows] == ["file=a,pos=1"] * 2
+
+
+REFUSED = [
+    (b"", "EMPTY_VALUE"),
+    (b"  ", "EMPTY_VALUE"),
+    (b"[1]", "JSON_INVALID"),
+    (compact(change())[:-40], "JSON_INVALID"),
+    (compact({"id": 1, "name": "flat"}), "FORMAT_MISMATCH"),
+    (compact(change("x")), "OP_UNKNOWN"),
+    (compact(change(None)), "OP_UNKNOWN"),
+    (compact(change(source_table=None)), "ENVELOPE_INVALID"),
+    (compact(change("u", after=None)), "IMAGE_MISSING"),
+    (compact(change("u", before={"s": {"source": {"db": "x"}}}, after=None)), "IMAGE_MISSING"),
+    (compact(change(source_file="nameless")), "POSITION_MISSING"),
+    (compact(change(source_pos=None)), "POSITION_MISSING"),
+]
+
+
+@pytest.mark.parametrize("form", [dict, wrapped])
+def test_what_cannot_be_read_has_its_reason(spark: SparkSession, form: Any) -> None:
+    """MSG-3, MSG-4, POISON-1: unreadable, and why; it never stands anywhere in the order."""
+    values = [value for value, _ in REFUSED]
+    if form is wrapped:
+        values = [
+            v if not v.startswith(b'{"be') else b'{"schema":{},"payload":' + v for v in values
+        ]
+        values = [v + b"}" if v.startswith(b'{"schema') else v for v in values]
+    rows = read(spark, *values)
+    found = [(row["kind"], row["reason"], row["position"]) for row in rows]
+    assert found == [("unreadable", reason, None) for _, reason in REFUSED]
+
+
+def test_a_delete_needs_a_key(spark: SparkSession) -> None:
+    """KEY-1: its own, or that of the image before."""
+    gone = compact(change("d", before=None, after=None))
+    kept = compact(change("d", after=None))
+    rows = read(spark, gone, kept, key=None)
+    assert [row["reason"] for row in rows] == ["IMAGE_MISSING", None]
+
+
+def test_records_that_are_no_rows(spark: SparkSession) -> None:
+    """POISON-7: truncates, messages and tombstones."""
+    truncate = change("t", before=None, after=None)
+    rows = read(spark, None, compact(truncate), compact(change("m", before=None, after=None)))
+    found = [(row["kind"], row["position"]) for row in rows]
+    assert found == [("tombstone", None), ("truncate", f"{PLACE}1{OFFSET}"), ("control", None)]
+
+
+def test_the_role_of_a_topic_decides(spark: SparkSession) -> None:
+    """MSG-1: a change of a row is no schema change, and the reverse."""
+    ddl = {"source": SOURCE, "databaseName": "shop", "ddl": "DROP TABLE t", "tableChanges": []}
+    (row,) = read(spark, compact(change()), topic="changes")
+    assert (row["kind"], row["reason"]) == ("unreadable", "FORMAT_MISMATCH")
+    (row,) = read(spark, compact(ddl), topic="changes")
+    assert (row["kind"], row["position"]) == ("ddl", f"{PLACE}1{OFFSET}")
+    begin = {"status": "BEGIN", "id": "file=a,pos=1", "event_count": None}
+    (row,) = read(spark, compact(begin), topic="transactions")
+    assert (row["kind"], row["transaction_id"]) == ("begin", "file=a,pos=1")
