@@ -34,6 +34,8 @@ SESSION_CONF: Mapping[str, str] = {
     # A cut has about a hundred generated classes; a smaller cache makes a session that runs several
     # compile all of them again in each.
     "spark.sql.codegen.cache.maxEntries": "2000",
+    # Else each call that builds a column asks the JVM where it was made.
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
     # What makes a merge cost its batch and not its table: docs/adr/0002-one-guarded-merge.md
     "spark.sql.autoBroadcastJoinThreshold": "-1",
     f"{BLOOM}.enabled": "true",
