@@ -11,16 +11,15 @@ from tidemark.model.event import Op
 from tidemark.model.names import quote
 from tidemark.runs.world import SESSION_CONF
 
-OPTIMIZER = "spark.sql.optimizer."
-BROADCAST = "spark.sql.autoBroadcastJoinThreshold"
+TUNED = ("spark.sql.optimizer.", "spark.sql.adaptive.", "spark.sql.autoBroadcastJoinThreshold")
 VIEW = "changes"
 
 
 def plain_session(session: SparkSession) -> SparkSession:
-    """A session of the same application without what the product tunes joins with."""
+    """A session of the same application with Spark's own settings for joins and shuffles."""
     plain = session.newSession()
     for name in SESSION_CONF:
-        if name.startswith(OPTIMIZER) or name == BROADCAST:
+        if name.startswith(TUNED):
             plain.conf.unset(name)
     return plain
 
