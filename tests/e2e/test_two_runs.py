@@ -13,6 +13,7 @@ from tidemark.lake.catalog import SystemTables
 from tidemark.lake.ledger import read_progress
 from tidemark.model.names import AttemptId
 from tidemark.model.result import CutStatus
+from tidemark.model.verdict import Outcome
 from tidemark.runs.cut import stage_cut
 from tidemark.runs.plan import plan_cut
 from tidemark.runs.publish import publish_cut, read_verdicts
@@ -108,6 +109,16 @@ def test_a_truncate_and_what_follows_it_publish_together(world: World) -> None:
     stream.send([ticdc_ddl("TRUNCATE TABLE `items`", 250), ticdc_watermark(400)])
     stream.cut()
     assert stream.rows() == {2: "refilled"}, "the same truncate again is a duplicate (TRUNC-3)"
+
+
+def test_a_cut_of_nothing_but_a_truncate_is_audited_and_published(world: World) -> None:
+    stream = Stream(world).create()
+    stream.send([*ROWS, ticdc_watermark(200)])
+    stream.cut()
+    stream.send([ticdc_ddl("TRUNCATE TABLE `items`", 300), ticdc_watermark(400)])
+    result = stream.cut()
+    assert [(table.truncated, table.outcome) for table in result.tables] == [(2, Outcome.PASS)]
+    assert stream.rows() == {}
 
 
 @pytest.mark.parametrize(

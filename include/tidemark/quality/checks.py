@@ -1,4 +1,4 @@
-"""The engine's own checks: every winner of a cut must stand in the staged snapshot as it should.
+"""The engine's own checks: what a cut changed must stand in the staged snapshot as it should.
 
 They run on every table of every cut, whatever suites say, and each is critical.
 """
@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 from tidemark.model.columns import POSITION, STAGED_OP
 from tidemark.model.event import Op
 from tidemark.model.names import SYSTEM_PREFIX, ColumnName, quote
+from tidemark.model.position import Position
 from tidemark.model.verdict import CheckResult, Severity
 
 OP, WANTED, FOUND, ROWS, NEWEST = (
@@ -69,4 +70,16 @@ def check_winners(
             name, counts[name] == 0, Severity.CRITICAL, f"{counts[name]} of {counts['keys']} keys"
         )
         for name in rules
+    )
+
+
+def check_truncate(table: DataFrame, truncated_at: Position) -> CheckResult:
+    """Nothing that the table's newest truncate ended is left (TRUNC-2).
+
+    table: the staged snapshot. Files whose positions lie above are not read.
+    """
+    position = F.col(POSITION)
+    left = table.where(position.isNull() | (position < truncated_at)).count()
+    return CheckResult(
+        "no row is older than the truncate", left == 0, Severity.CRITICAL, f"{left} rows"
     )

@@ -22,7 +22,7 @@ from tidemark.model.event import Kind, Op
 from tidemark.model.names import quote
 from tidemark.model.verdict import CheckResult, Verdict
 from tidemark.quality.audit import SuiteRun, run_suite
-from tidemark.quality.checks import check_winners
+from tidemark.quality.checks import check_truncate, check_winners
 from tidemark.runs.choose import Chosen
 from tidemark.runs.run import Run
 from tidemark.runs.tables import TableWork
@@ -88,7 +88,10 @@ def _winners(pipeline: PipelineSpec, chosen: Chosen, work: TableWork) -> DataFra
 def _audit(
     world: World, work: TableWork, rows: StagedRows, snapshot_id: int
 ) -> tuple[Verdict, SuiteRun | None]:
-    """The engine's checks and the table's suite on exactly ``snapshot_id``."""
+    """The engine's checks and the table's suite on exactly ``snapshot_id``.
+
+    At least one check is made: what is staged has rows, or a truncate took them away.
+    """
     name = quote(world.catalog.name, *work.target.parts)
     table = world.spark.read.option("versionAsOf", snapshot_id).table(name)
     checks: tuple[CheckResult, ...] = ()
@@ -98,6 +101,8 @@ def _audit(
             F.col(STAGED_OP).isin(Op.UPSERT.value, Op.DELETE.value)
         )
         checks = check_winners(staged, table, work.schema.key)
+    if work.truncated_at is not None:
+        checks = (*checks, check_truncate(table, work.truncated_at))
     if work.spec.suite is not None:
         suite_run = run_suite(
             load_suite(work.spec.suite), changed=_changed(world, work, rows, table), table=table

@@ -7,7 +7,8 @@ from pyspark.sql import SparkSession
 
 from tidemark.model.columns import POSITION, STAGED_OP
 from tidemark.model.names import ColumnName
-from tidemark.quality.checks import check_winners
+from tidemark.model.position import Position
+from tidemark.quality.checks import check_truncate, check_winners
 
 STAGED = f"a INT, rows STRING, {STAGED_OP} STRING, {POSITION} STRING"
 TABLE = f"a INT, rows STRING, {POSITION} STRING"
@@ -53,3 +54,21 @@ def test_checks(
     )
     assert [check.name for check in checks if not check.success] == failed
     assert len(checks) == 5
+
+
+@pytest.mark.parametrize(
+    ("positions", "success", "observed"),
+    [
+        ([], True, "0 rows"),
+        (["0C", "0B"], True, "0 rows"),
+        (["0C", "0A"], False, "1 rows"),
+        (["0C", None], False, "1 rows"),
+    ],
+)
+def test_what_a_truncate_left(
+    spark: SparkSession, positions: list[str | None], success: bool, observed: str
+) -> None:
+    """TRUNC-2, TRUNC-11: older rows and rows without a position are what it ended."""
+    table = spark.createDataFrame([(position,) for position in positions], f"{POSITION} STRING")
+    check = check_truncate(table, Position("0B"))
+    assert (check.success, check.observed) == (success, observed)
