@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
@@ -21,6 +20,7 @@ from confluent_kafka.cimpl import NewTopic
 from tests.corpus.cases import Case, Table, read_case
 from tests.corpus.compare import differences
 from tests.corpus.run import read_rows
+from tests.support.network import LOOPBACK, listening_addresses
 from tidemark.embedded.airflow import (
     USER,
     Airflow,
@@ -272,11 +272,8 @@ def test_published_interval_is_backfilled_without_a_change(site: Site, served: A
     assert site.differences("shop", SHOP.stages[-1].tables) == []
 
 
-def test_nobody_else_can_reach_it(served: Api) -> None:
-    addresses = {
-        connection.laddr.ip
-        for process in psutil.Process().children(recursive=True)
-        for connection in process.net_connections("inet")
-        if connection.status == psutil.CONN_LISTEN
-    }
-    assert addresses <= {"127.0.0.1", "::ffff:127.0.0.1"}
+@pytest.mark.usefixtures("served")
+def test_nobody_else_can_reach_it() -> None:
+    addresses = listening_addresses()
+    assert addresses
+    assert addresses <= LOOPBACK
