@@ -30,7 +30,6 @@ SPARK_CONF: Mapping[str, str] = {
     # The embedded installation stops at the first compiler, which suits runs of seconds only.
     "spark.driver.extraJavaOptions": "-XX:+UseParallelGC",
     "spark.master": "local[*]",
-    "spark.driver.memory": "2g",
     "spark.sql.shuffle.partitions": "8",
 }
 """Over the embedded installation's, which is made for a few rows; every competitor runs with it."""
