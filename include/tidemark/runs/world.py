@@ -33,7 +33,7 @@ SESSION_CONF: Mapping[str, str] = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     # A cut has about a hundred generated classes; a smaller cache makes a session that runs several
     # compile all of them again in each.
-    "spark.sql.codegen.cache.maxEntries": "2000",
+    "spark.sql.codegen.cache.maxEntries": "500",
     # Else each call that builds a column asks the JVM where it was made.
     "spark.python.sql.dataFrameDebugging.enabled": "false",
     # What makes a merge cost its batch and not its table: docs/adr/0002-one-guarded-merge.md
@@ -44,6 +44,10 @@ SESSION_CONF: Mapping[str, str] = {
     "spark.scheduler.mode": "FAIR",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+    # What the page would show is kept all the same, up to a thousand of each.
+    "spark.ui.retainedJobs": "20",
+    "spark.ui.retainedStages": "20",
+    "spark.sql.ui.retainedExecutions": "20",
 }
 
 
