@@ -30,7 +30,7 @@ from tidemark.model.event import Op
 from tidemark.model.names import PipelineName, quote
 
 WRITTEN: Mapping[str, Any] = {"compression": "lz4_raw", "parquet.enable.dictionary": False}
-"""The files are read twice and removed, so what they cost is the writing."""
+"""The files are read by the merge and the audit, then removed: what they cost is the writing."""
 
 
 @dataclass(frozen=True, slots=True)
