@@ -21,7 +21,7 @@ from tidemark.formats.record_schema import (
 from tidemark.formats.topic_roles import TopicRoles
 from tidemark.model.columns import TableSchema
 from tidemark.model.cut import GateMode
-from tidemark.spec import SourceFormat, SourceSpec
+from tidemark.spec import SourceSpec
 
 
 class Changes(Protocol):
@@ -51,7 +51,7 @@ class Decoder:
 
 def decoder_of(source: SourceSpec) -> Decoder:
     """The decoder of ``source``."""
-    if source.format is SourceFormat.DEBEZIUM_MYSQL:
+    if not source.format.is_canal:
         return Decoder(debezium_envelope, debezium_changes, debezium_image, debezium_record_schema)
     by_commit = source.gate is GateMode.WATERMARK
     envelope = partial(canal_envelope, by_commit=by_commit)

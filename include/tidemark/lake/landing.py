@@ -49,6 +49,8 @@ SCHEMA = pa.schema(
         pa.field("position", pa.string()),
         pa.field("commit_time", pa.timestamp("us", tz="UTC")),
         pa.field("transaction_id", pa.string()),
+        pa.field("event_order", pa.int64()),
+        pa.field("snapshot", pa.string()),
         pa.field("watermark", pa.int64()),
         pa.field("schema_id", pa.int64()),
         pa.field("reason", pa.string()),

@@ -14,6 +14,7 @@ class GateMode(StrEnum):
     """The rule that says how far a stream is complete (GATE-1)."""
 
     WATERMARK = "watermark"
+    TRANSACTION = "transaction"
     NONE = "none"
 
 

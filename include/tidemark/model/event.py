@@ -30,6 +30,17 @@ class Op(StrEnum):
     DELETE = "D"
 
 
+class SnapshotMark(StrEnum):
+    """What ``source.snapshot`` says of a snapshot row (MSG-11); a streamed change has none."""
+
+    FIRST = "first"
+    FIRST_IN_TABLE = "first_in_data_collection"
+    INSIDE = "true"
+    LAST_IN_TABLE = "last_in_data_collection"
+    LAST = "last"
+    INCREMENTAL = "incremental"
+
+
 class Reason(StrEnum):
     """Why a record is unreadable (rule POISON-6)."""
 
@@ -43,6 +54,7 @@ class Reason(StrEnum):
     POSITION_MISSING = "POSITION_MISSING"
 
 
+# event_order: Debezium's total_order. snapshot: a SnapshotMark of rows that were read.
 RECORD_COLUMNS = ("topic", "partition", "offset", "kafka_time", "headers", "key", "value")
 ENVELOPE_COLUMNS = (
     "kind",
@@ -52,6 +64,8 @@ ENVELOPE_COLUMNS = (
     "position",
     "commit_time",
     "transaction_id",
+    "event_order",
+    "snapshot",
     "watermark",
     "schema_id",
     "reason",

@@ -19,7 +19,7 @@ from tidemark.model.position import Position
 from tidemark.schema.alter_items import CHANGES_COLUMN
 from tidemark.schema.ddl import AddColumns, CreateTable, TruncateTable, Unsupported, parse_ddl
 from tidemark.schema.source_types import table_change_columns
-from tidemark.spec import SourceFormat, SourceSpec
+from tidemark.spec import SourceSpec
 
 NOT_SNAPSHOT = (None, False, "false")
 
@@ -77,7 +77,7 @@ def add_up(source: SourceSpec, records: Sequence[DdlRecord], modes: ConnectorMod
     effects = DdlEffects()
     for record in records:
         content = json.loads(record.value)
-        if source.format is SourceFormat.DEBEZIUM_MYSQL:
+        if not source.format.is_canal:
             _add_debezium(effects, content, modes)
         else:
             _add_statement(effects, content["sql"], record)

@@ -19,7 +19,7 @@ from tidemark.schema.changes import merge_schemas
 from tidemark.schema.connect_types import connect_columns, refine
 from tidemark.schema.source_types import canal_column, debezium_column
 from tidemark.schema.type_text import parse_type
-from tidemark.spec import SourceFormat, SourceSpec, TableSpec
+from tidemark.spec import SourceSpec, TableSpec
 
 
 def examples(
@@ -73,7 +73,7 @@ def resolve(
     `SchemaUnknownError` when nothing tells the columns, `TableStoppedError` when the table has no
     key or changed in a way that cannot be followed.
     """
-    told = _canal if source.format is SourceFormat.TICDC_CANAL_JSON else _debezium
+    told = _canal if source.format.is_canal else _debezium
     versions = told(source, spec, have, effects, records)
     known = [*([have] if have else []), *versions]
     declared = _declared(source, spec)
@@ -102,7 +102,7 @@ def resolve(
 
 
 def _declared(source: SourceSpec, spec: TableSpec) -> dict[ColumnName, SourceColumn]:
-    if source.format is SourceFormat.TICDC_CANAL_JSON:
+    if source.format.is_canal:
         return {
             name: canal_column(name, _base(text), text, source.zone)
             for name, text in spec.columns.items()

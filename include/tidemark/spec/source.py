@@ -27,7 +27,15 @@ class SourceFormat(StrEnum):
     """What wrote the records."""
 
     DEBEZIUM_MYSQL = "debezium-mysql"
+    DEBEZIUM_MARIADB = "debezium-mariadb"
+    DEBEZIUM_POSTGRES = "debezium-postgres"
     TICDC_CANAL_JSON = "ticdc-canal-json"
+    CANAL_JSON = "canal-json"
+
+    @property
+    def is_canal(self) -> bool:
+        """Records are Canal-JSON, official or TiCDC's; else they are Debezium's."""
+        return self in {SourceFormat.TICDC_CANAL_JSON, SourceFormat.CANAL_JSON}
 
 
 def is_pattern(selector: str) -> bool:
@@ -84,7 +92,7 @@ class TopicsSpec(SpecModel):
         default=(), description="Debezium's schema-change topic, named like its topic prefix"
     )
     transactions: tuple[TopicSelector, ...] = Field(
-        default=(), description="Debezium's transaction topic: landed as control records"
+        default=(), description="Debezium's transaction topic, for gate transaction"
     )
 
     def broken_rules(self) -> Iterator[BrokenRule]:
@@ -134,12 +142,12 @@ class ModesSpec(SpecModel):
 
 
 class SourceSpec(SpecModel):
-    """The change stream of one Debezium connector or of one TiCDC changefeed."""
+    """The change stream of one Debezium connector, TiCDC changefeed or Canal instance."""
 
     format: SourceFormat = Field(description="what wrote the records")
     gate: GateMode = Field(
-        description="how far a cut may go: to TiCDC's watermark, or (none) to the end of what "
-        "was landed"
+        description="how far a cut may go: to TiCDC's watermark, over Debezium's complete "
+        "transactions, or (none) to the end of what was landed"
     )
     topics: TopicsSpec = Field(description="topics by role")
     modes: ModesSpec = Field(
@@ -153,16 +161,34 @@ class SourceSpec(SpecModel):
 
     def broken_rules(self) -> Iterator[BrokenRule]:
         """What one format has and the other has not."""
-        if self.format is SourceFormat.TICDC_CANAL_JSON:
+        if self.format.is_canal:
             yield from self._debezium_only()
-            return
-        if self.gate is GateMode.WATERMARK:
-            yield BrokenRule(
-                ("gate",), "'watermark'", "gate none: Debezium sends no watermarks, TiCDC does"
-            )
-        if self.zone is not None:
+        elif self.zone is not None:
             yield BrokenRule(
                 ("zone",), repr(self.zone), "no zone: Debezium writes TIMESTAMP values in UTC"
+            )
+        yield from self._unfit_gate()
+        if self.format is SourceFormat.DEBEZIUM_POSTGRES and self.topics.schema_changes:
+            yield BrokenRule(
+                ("topics", "schema-changes"),
+                "a list of topics",
+                "no schema-change topics: the PostgreSQL connector has none",
+            )
+
+    def _unfit_gate(self) -> Iterator[BrokenRule]:
+        """A gate needs what proves that the stream is complete (GATE-1)."""
+        if self.gate is GateMode.WATERMARK and self.format is not SourceFormat.TICDC_CANAL_JSON:
+            yield BrokenRule(("gate",), "'watermark'", "another gate: TiCDC alone sends watermarks")
+        if self.gate is GateMode.TRANSACTION and self.format.is_canal:
+            yield BrokenRule(
+                ("gate",), "'transaction'", "another gate: Debezium alone sends BEGIN and END"
+            )
+        elif self.gate is GateMode.TRANSACTION and not self.topics.transactions:
+            yield BrokenRule(
+                ("gate",),
+                "'transaction'",
+                "topics.transactions beside it; the connector writes that topic with "
+                "provide.transaction.metadata=true",
             )
 
     def _debezium_only(self) -> Iterator[BrokenRule]:
@@ -170,7 +196,7 @@ class SourceSpec(SpecModel):
             yield BrokenRule(
                 ("topics", "schema-changes"),
                 "a list of topics",
-                "no schema-change topics: TiCDC sends DDL in its data topics",
+                "no schema-change topics: Canal-JSON has DDL in its data topics",
             )
         if self.topics.transactions:
             yield BrokenRule(

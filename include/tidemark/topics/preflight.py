@@ -10,7 +10,7 @@ from tidemark.model.cut import GateMode
 from tidemark.model.names import TopicName
 from tidemark.model.offsets import OffsetRange, TopicPartition
 from tidemark.model.progress import LandingMark
-from tidemark.spec import PipelineSpec, SourceFormat
+from tidemark.spec import PipelineSpec
 from tidemark.topics.client import Broker, TopicFacts
 
 
@@ -78,7 +78,7 @@ def _refuse_unfit(pipeline: PipelineSpec, data: Sequence[TopicFacts]) -> None:
             next_step="set cleanup.policy=delete on the topic and take a new snapshot",
         )
     source = pipeline.source
-    unordered = source.format is SourceFormat.TICDC_CANAL_JSON and source.gate is GateMode.NONE
+    unordered = source.format.is_canal and source.gate is GateMode.NONE
     wide = [topic for topic in data if topic.partitions > 1]
     if unordered and wide:
         raise PreflightError(

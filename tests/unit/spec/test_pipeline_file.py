@@ -137,9 +137,31 @@ def swapped(old: str, new: str, text: str = SHOP) -> str:
         ),
         pytest.param(
             swapped("gate: none", "gate: watermark", DEBEZIUM),
-            "shop.yaml:7 -> source.gate: got 'watermark'; expected gate none: Debezium sends no "
-            "watermarks, TiCDC does",
+            "shop.yaml:7 -> source.gate: got 'watermark'; expected another gate: TiCDC "
+            "alone sends watermarks",
             id="watermark gate on Debezium",
+        ),
+        pytest.param(
+            swapped("gate: watermark", "gate: transaction"),
+            "shop.yaml:7 -> source.gate: got 'transaction'; expected another gate: Debezium "
+            "alone sends BEGIN and END",
+            id="transaction gate on TiCDC",
+        ),
+        pytest.param(
+            swapped("ticdc-canal-json\n  gate: watermark", "debezium-mysql\n  gate: transaction"),
+            "shop.yaml:7 -> source.gate: got 'transaction'; expected topics.transactions beside "
+            "it; the connector writes that topic with provide.transaction.metadata=true",
+            id="transaction gate without its topic",
+        ),
+        pytest.param(
+            swapped(
+                "ticdc-canal-json\n  gate: watermark\n  topics:\n    data: [shop]",
+                "debezium-postgres\n  gate: none\n  topics:\n    data: [shop]\n"
+                "    schema-changes: [ddl]",
+            ),
+            "shop.yaml:10 -> source.topics.schema-changes: got a list of topics; expected no "
+            "schema-change topics: the PostgreSQL connector has none",
+            id="schema-change topic with PostgreSQL",
         ),
         pytest.param(
             swapped("data: [shop]", "data: [shop]\n    schema-changes: [ddl]"),

@@ -109,6 +109,8 @@ def _envelope_columns(*, by_commit: bool) -> tuple[Column, ...]:
         "position": F.when(is_row | is_ddl, placed),
         "commit_time": millis_to_time(millis),
         "transaction_id": F.lit(None).cast("string"),
+        "event_order": F.lit(None).cast("long"),
+        "snapshot": F.lit(None).cast("string"),
         "watermark": F.when(kind == Kind.WATERMARK.value, number(json["_tidb"]["watermarkTs"])),
         "schema_id": F.when(is_row, _schema_id()),
         "reason": F.col("reason"),

@@ -14,13 +14,13 @@ from pyspark.sql import functions as F
 from tidemark.formats.place import hexadecimal, millis_to_time, number, position
 from tidemark.formats.refuse import CORRUPT, because, first_reason, unparsed
 from tidemark.formats.topic_roles import TopicRoles
-from tidemark.model.event import ENVELOPE_COLUMNS, RECORD_COLUMNS, Kind, Op, Reason
+from tidemark.model.event import ENVELOPE_COLUMNS, RECORD_COLUMNS, Kind, Op, Reason, SnapshotMark
 from tidemark.model.position import FILE_DIGITS, NUMBER_DIGITS, SnapshotRank
 
 FIELDS = (
     "op STRING, before STRUCT<>, after STRUCT<>, "
     "source STRUCT<snapshot STRING, db STRING, `table` STRING, `file` STRING, pos STRING, "
-    "ts_ms STRING>, transaction STRUCT<id STRING>, "
+    "ts_ms STRING>, transaction STRUCT<id STRING, total_order STRING>, "
     "status STRING, id STRING, ddl STRING, databaseName STRING, tableChanges ARRAY<STRUCT<>>"
 )
 ENVELOPE = f"{FIELDS}, payload STRUCT<{FIELDS}>, {CORRUPT} STRING"
@@ -131,8 +131,8 @@ def _file_number(file: Column) -> Column:
 def _envelope_columns(roles: TopicRoles) -> tuple[Column, ...]:
     body, kind = F.col("_body"), F.col("kind")
     source = body["source"]
-    streamed = F.coalesce(source["snapshot"], F.lit("false")) == "false"
-    is_snapshot = (body["op"] == "r") | ~streamed
+    mark = F.nullif(F.lower(source["snapshot"]), F.lit("false"))
+    is_snapshot = (body["op"] == "r") | mark.isNotNull()
     rank = F.when(is_snapshot, SnapshotRank.SNAPSHOT.value).otherwise(SnapshotRank.STREAMED.value)
     placed = position(
         hexadecimal(_file_number(source["file"]), FILE_DIGITS),
@@ -151,6 +151,8 @@ def _envelope_columns(roles: TopicRoles) -> tuple[Column, ...]:
         "transaction_id": F.coalesce(
             body["transaction"]["id"], F.when(_is_role(roles.transactions), body["id"])
         ),
+        "event_order": number(body["transaction"]["total_order"]),
+        "snapshot": F.when(is_snapshot, F.coalesce(mark, F.lit(SnapshotMark.INSIDE.value))),
         "watermark": F.lit(None).cast("long"),
         "schema_id": F.col("schema_id"),
         "reason": F.col("reason"),
