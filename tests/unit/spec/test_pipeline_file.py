@@ -76,7 +76,7 @@ def swapped(old: str, new: str, text: str = SHOP) -> str:
         ),
         pytest.param(
             swapped("gate: watermark", "gate: watermarks"),
-            "shop.yaml:7 -> source.gate: got 'watermarks'; expected one of watermark, none; "
+            "shop.yaml:7 -> source.gate: got 'watermarks'; expected one of watermark, transaction, none; "
             "did you mean 'watermark'",
             id="mode that does not exist",
         ),
@@ -166,7 +166,7 @@ def swapped(old: str, new: str, text: str = SHOP) -> str:
         pytest.param(
             swapped("data: [shop]", "data: [shop]\n    schema-changes: [ddl]"),
             "shop.yaml:10 -> source.topics.schema-changes: got a list of topics; expected no "
-            "schema-change topics: TiCDC sends DDL in its data topics",
+            "schema-change topics: Canal-JSON has DDL in its data topics",
             id="schema-change topic with TiCDC",
         ),
         pytest.param(
