@@ -10,6 +10,7 @@ import yaml
 
 from tests.corpus.cases import Case, Table
 from tests.corpus.source import Format, Role, Source
+from tidemark.model.cut import GateMode
 from tidemark.spec import PipelineSpec, load_pipeline
 
 _MODES = {
@@ -41,7 +42,7 @@ def pipeline_content(case: Case, source: Source, name: str) -> dict[str, Any]:
         "schedule": None,
         "source": {
             "format": source.format.value,
-            "gate": "watermark" if case.is_gated else "none",
+            "gate": gate_of(case, source).value,
             "topics": {
                 role.value: [f"{name}.{topic}" for topic in source.topics(role)]
                 for role in Role
@@ -56,6 +57,14 @@ def pipeline_content(case: Case, source: Source, name: str) -> dict[str, Any]:
             if (declared := _declared(table_name, table, case, source))
         ],
     }
+
+
+def gate_of(case: Case, source: Source) -> GateMode:
+    """The strongest gate that the recording has proofs for."""
+    if case.is_gated:
+        return GateMode.WATERMARK
+    proven = source.has_positions and source.topics(Role.TRANSACTIONS)
+    return GateMode.TRANSACTION if proven else GateMode.NONE
 
 
 def _modes(connector: Mapping[str, str]) -> dict[str, Any]:

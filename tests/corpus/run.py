@@ -23,6 +23,7 @@ from tests.corpus.source import Format, Source, source_of
 from tidemark.embedded.broker import running_broker
 from tidemark.embedded.home import JARS, embedded_environment
 from tidemark.errors import SpecError, TidemarkError
+from tidemark.model.cut import GateMode
 from tidemark.model.names import AttemptId
 from tidemark.model.result import CutStatus
 from tidemark.runs.cut import run_cut
@@ -103,6 +104,10 @@ def _run(
         start = end
         batches.append(f"cut_{len(batches) + 1}")
         faults = tuple(_cut(pipeline, world, AttemptId(batches[-1])))
+        if stage is not None and pipeline.source.gate is GateMode.TRANSACTION:
+            # What stands outside transactions settles once a run finds nothing new (GATE-T6).
+            batches.append(f"cut_{len(batches) + 1}")
+            faults += tuple(_cut(pipeline, world, AttemptId(batches[-1])))
         if stage is not None:
             faults += tuple(_compare(stage, pipeline, world, source))
         if faults:

@@ -1,38 +1,31 @@
-"""Where each record of the changelog stands towards a cut: settled, late, in the cut, or held."""
+"""Every record of the changelog beside its zone, and the answers to what a cut asks of them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from enum import StrEnum
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from tidemark.model.cut import Frontier, GateMode
-from tidemark.model.event import Kind
-from tidemark.model.offsets import TopicPartition
-from tidemark.model.position import OFFSET_DIGITS, commit_bound
+from tidemark.model.summary import Summary
+from tidemark.model.zone import (
+    NEW_BOUND,
+    NEW_NEXT,
+    OLD_BOUND,
+    OLD_NEXT,
+    REACHED,
+    zone,
+)
 
 
-class Zone(StrEnum):
-    """Settled in an earlier cut; late, as it was sent again; to be published now; or held.
-
-    What is held is above the cut and stays in the changelog for a later one.
-    """
-
-    SETTLED = "settled"
-    LATE = "late"
-    CUT = "cut"
-    HELD = "held"
-
-
-CHANGES = (Kind.ROW.value, Kind.TRUNCATE.value, Kind.DDL.value)
-
-
-def place() -> Column:
-    """A position without its offset: what two copies of one event share (POS-13)."""
-    return F.expr(f"left(position, length(position) - {OFFSET_DIGITS})")
+def answer(events: DataFrame, question: Summary) -> DataFrame:
+    """The rows that answer ``question`` over changelog rows: its keys and its figures."""
+    return (
+        events.where(question.where)
+        .groupBy(*(F.expr(text).alias(name) for name, text in question.keys.items()))
+        .agg(*(F.expr(text).alias(name) for name, text in question.figures.items()))
+    )
 
 
 def with_zone(
@@ -41,35 +34,15 @@ def with_zone(
     """Say of every event where it stands when the frontier moves from ``old`` to ``new``.
 
     In: changelog rows. Out: the same and ``zone``. gated_landing: the newest landing that an
-    earlier cut has gated; what came later and lies below the frontier was sent again.
-    Records that change nothing settle with the first cut that sees them.
+    earlier cut has gated.
     """
-    below_old, below_new, bounded = _bounds(events, mode, old, new)
-    was_gated = F.col("landing") <= gated_landing
-    zone = (
-        F.when(
-            ~F.col("kind").isin(*CHANGES),
-            F.when(was_gated, Zone.SETTLED.value).otherwise(Zone.CUT.value),
-        )
-        .when(below_old & was_gated, Zone.SETTLED.value)
-        .when(below_old | F.col("_repeated"), Zone.LATE.value)
-        .when(below_new, Zone.CUT.value)
-        .otherwise(Zone.HELD.value)
+    bounded = events.withColumns(
+        {OLD_BOUND: F.lit(old.bound_in(mode)), NEW_BOUND: F.lit(new.bound_in(mode))}
     )
-    return bounded.withColumn("zone", zone).select(*events.columns, "zone")
-
-
-def _bounds(
-    events: DataFrame, mode: GateMode, old: Frontier, new: Frontier
-) -> tuple[Column, Column, DataFrame]:
-    if mode is GateMode.WATERMARK:
-        below = [F.col("position") < commit_bound(f.commit_ts) for f in (old, new)]
-        return below[0], below[1], events.withColumn("_repeated", F.lit(False))
-    joined = _with_offsets(events, old, new)
-    return (
-        F.col("offset") < F.col("_old_next"),
-        F.col("offset") < F.col("_new_next"),
-        joined.withColumn("_repeated", place() < F.col("_reached")),
+    if mode is not GateMode.WATERMARK:
+        bounded = _with_offsets(bounded, old, new)
+    return bounded.withColumn("zone", F.expr(zone(mode, gated_landing))).select(
+        *events.columns, "zone"
     )
 
 
@@ -79,21 +52,17 @@ def _with_offsets(events: DataFrame, old: Frontier, new: Frontier) -> DataFrame:
         {
             "topic": place.topic,
             "partition": place.partition,
-            "_old_next": old.offsets.get(place, 0),
-            "_new_next": new.offsets.get(place, 0),
-            "_reached": old.reached.get(place, ""),
+            OLD_NEXT: old.offsets.get(place, 0),
+            NEW_NEXT: new.offsets.get(place, 0),
+            REACHED: old.reached.get(place, ""),
         }
-        for place in sorted(_places(old.offsets) | _places(new.offsets))
+        for place in sorted({*old.offsets, *new.offsets, *old.reached})
     ]
-    fields = "topic STRING, partition INT, _old_next LONG, _new_next LONG, _reached STRING"
+    fields = f"topic STRING, partition INT, {OLD_NEXT} LONG, {NEW_NEXT} LONG, {REACHED} STRING"
     listed = F.inline(F.from_json(F.lit(json.dumps(rows)), f"ARRAY<STRUCT<{fields}>>"))
     bounds = events.sparkSession.range(1).select(listed)
     return (
         events.join(F.broadcast(bounds), on=["topic", "partition"], how="left")
-        .fillna({"_old_next": 0, "_new_next": 0, "_reached": ""})
-        .select(*events.columns, "_old_next", "_new_next", "_reached")
+        .fillna({OLD_NEXT: 0, NEW_NEXT: 0, REACHED: ""})
+        .select(*events.columns, OLD_NEXT, NEW_NEXT, REACHED)
     )
-
-
-def _places(offsets: Mapping[TopicPartition, int]) -> set[TopicPartition]:
-    return set(offsets)

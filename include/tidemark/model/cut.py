@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from tidemark.model.offsets import TopicPartition
-from tidemark.model.position import Place
+from tidemark.model.position import Place, commit_bound, millis_of
 
 
 class GateMode(StrEnum):
@@ -24,6 +24,9 @@ class HoldCode(StrEnum):
     IDLE = "IDLE"
     GATE_NO_WATERMARK = "GATE_NO_WATERMARK"
     GATE_STALLED = "GATE_STALLED"
+    TX_INCOMPLETE = "TX_INCOMPLETE"
+    TX_UNPROVABLE = "TX_UNPROVABLE"
+    SNAPSHOT_OPEN = "SNAPSHOT_OPEN"
     UNTIL = "UNTIL"
 
 
@@ -40,14 +43,30 @@ class Frontier:
     """Everything below it is published.
 
     commit_ts: with gate ``watermark``, strictly below which commits are published.
-    offsets: with gate ``none``, per partition the next offset that is not.
-    reached: with gate ``none``, per partition the greatest place that is published; what comes
-    below it in its own partition was sent again (POS-20).
+    bound: with gate ``transaction``, below which positions are.
+    time_ms: with gate ``transaction``, source time of the newest transaction below it.
+    numbers: with gate ``transaction``, per domain of transaction ids the greatest below it.
+    offsets: with gate ``none``, per partition the next offset that is not published; with gate
+    ``transaction``, of the transaction topic alone.
+    reached: per partition the greatest place that is published; what comes below it in its own
+    partition was sent again (POS-20). Not with gate ``watermark``.
     """
 
     commit_ts: int = 0
+    bound: str = ""
+    time_ms: int = 0
+    numbers: Mapping[str, int] = field(default_factory=dict)
     offsets: Mapping[TopicPartition, int] = field(default_factory=dict)
     reached: Mapping[TopicPartition, Place] = field(default_factory=dict)
+
+    def bound_in(self, mode: GateMode) -> str:
+        """The text that the positions below it are smaller than; empty when nothing is."""
+        return commit_bound(self.commit_ts) if mode is GateMode.WATERMARK else self.bound
+
+    @property
+    def complete_until_ms(self) -> int:
+        """Source time up to which the tables are complete; 0 when the gate tells none."""
+        return millis_of(self.commit_ts) or self.time_ms
 
 
 @dataclass(frozen=True, slots=True)

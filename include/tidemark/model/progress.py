@@ -48,7 +48,8 @@ class Progress:
     landing: newest landing whose records were gated; oldest_held: oldest landing that may still
     hold a record above the frontier. behind: tables that stand lower than the frontier.
     watermarks: greatest seen per partition (GATE-4). truncated: per table the position of its
-    newest truncate (TRUNC-3).
+    newest truncate (TRUNC-3). quiet_settles: the next run may settle more though it finds nothing
+    new (GATE-T6).
     """
 
     cut: int = 0
@@ -58,6 +59,7 @@ class Progress:
     behind: Mapping[TableName, Frontier] = field(default_factory=dict)
     watermarks: Mapping[TopicPartition, int] = field(default_factory=dict)
     truncated: Mapping[TableName, Position] = field(default_factory=dict)
+    quiet_settles: bool = False
 
     def frontier_of(self, table: TableName) -> Frontier:
         """How far ``table`` is published."""
@@ -75,6 +77,7 @@ class Progress:
                 "behind": {str(t): _frontier_to_json(f) for t, f in sorted(self.behind.items())},
                 "watermarks": offsets_to_json(self.watermarks),
                 "truncated": {str(t): p for t, p in sorted(self.truncated.items())},
+                "quiet_settles": self.quiet_settles,
             }
         )
 
@@ -93,12 +96,16 @@ class Progress:
             },
             watermarks=offsets_from_json(kept["watermarks"]),
             truncated={TableName.parse(name): at for name, at in kept["truncated"].items()},
+            quiet_settles=kept.get("quiet_settles", False),
         )
 
 
 def _frontier_to_json(frontier: Frontier) -> dict[str, Any]:
     return {
         "commit_ts": frontier.commit_ts,
+        "bound": frontier.bound,
+        "time_ms": frontier.time_ms,
+        "numbers": dict(sorted(frontier.numbers.items())),
         "offsets": offsets_to_json(frontier.offsets),
         "reached": [[p.topic, p.partition, s] for p, s in sorted(frontier.reached.items())],
     }
@@ -106,7 +113,10 @@ def _frontier_to_json(frontier: Frontier) -> dict[str, Any]:
 
 def _frontier_from_json(kept: Mapping[str, Any]) -> Frontier:
     return Frontier(
-        kept["commit_ts"],
-        offsets_from_json(kept["offsets"]),
-        {TopicPartition(topic, number): place for topic, number, place in kept["reached"]},
+        commit_ts=kept["commit_ts"],
+        bound=kept.get("bound", ""),
+        time_ms=kept.get("time_ms", 0),
+        numbers=kept.get("numbers", {}),
+        offsets=offsets_from_json(kept["offsets"]),
+        reached={TopicPartition(topic, number): place for topic, number, place in kept["reached"]},
     )

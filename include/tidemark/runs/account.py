@@ -6,10 +6,10 @@ from collections.abc import Collection, Mapping, Sequence
 from enum import StrEnum
 
 from tidemark.errors import AccountingError
-from tidemark.fold.admit import Zone
-from tidemark.fold.survey import Group, Survey, count
 from tidemark.model.event import Kind
 from tidemark.model.names import TableName
+from tidemark.model.survey import Group, Survey, count
+from tidemark.model.zone import Zone
 from tidemark.runs.stage import StagedTable
 
 

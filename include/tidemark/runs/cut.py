@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pyspark import inheritable_thread_target
 
 from tidemark.errors import TableStoppedError
-from tidemark.fold.admit import Zone
+from tidemark.gate.next_cut import advance
 from tidemark.lake.landing import read_changelog, records_since
 from tidemark.lake.ledger import StagedCut, read_progress, stage_entry
 from tidemark.lake.refs import attempt_ref
@@ -19,8 +19,6 @@ from tidemark.lake.staged import drop_staged, staged_folder
 from tidemark.lake.staging import mark_session
 from tidemark.lake.verdicts import write_verdicts
 from tidemark.log import get_logger
-from tidemark.model.cut import GateMode
-from tidemark.model.position import millis_of
 from tidemark.model.progress import LandingMark, Progress
 from tidemark.model.result import CutResult, CutStatus, TableResult
 from tidemark.model.verdict import Outcome
@@ -66,7 +64,7 @@ def stage_cut(pipeline: PipelineSpec, world: World, request: CutRequest) -> CutR
         events = read_changelog(world.spark, world.catalog, run.system, progress.oldest_held)
         chosen = choose_cut(pipeline, events, landed, progress, request.until)
         planned = plan_tables(run, chosen, progress)
-    after = advance(progress, landed.mark, chosen, planned)
+    after = progress_after(progress, landed.mark, chosen, planned)
     _refuse_stopped(pipeline, planned)
     if not planned.work and replace(after, cut=progress.cut) == progress:
         return replace(_result(run, chosen, CutStatus.IDLE), cut=progress.cut)
@@ -75,7 +73,7 @@ def stage_cut(pipeline: PipelineSpec, world: World, request: CutRequest) -> CutR
     with spark_errors("the fold"):
         staged, planned = _stage_all(run, chosen, planned)
     _refuse_stopped(pipeline, planned)
-    after = advance(progress, landed.mark, chosen, planned)
+    after = progress_after(progress, landed.mark, chosen, planned)
     return _finish(run, progress, after, _Outcome(chosen, planned, tuple(staged)))
 
 
@@ -88,27 +86,12 @@ class _Outcome:
     staged: tuple[StagedTable, ...]
 
 
-def advance(progress: Progress, mark: LandingMark, chosen: Chosen, planned: CutTables) -> Progress:
-    """Progress as it is once the cut is published; tables that stand still keep their frontier."""
-    waiting = {name for name in planned.standing if chosen.survey.of(name, Zone.CUT)}
-    kept = {table: at for table, at in progress.behind.items() if table in planned.standing}
-    behind = kept | {table: progress.frontier_of(table) for table in waiting}
-    names = {(table.schema, table.table) for table in behind}
-    held = [
-        group.oldest_landing
-        for group in chosen.survey.groups
-        if group.zone is Zone.HELD or (group.zone is Zone.CUT and group.table in names)
-    ]
-    truncated = {work.spec.source: work.new_truncate for work in planned.work if work.new_truncate}
-    return Progress(
-        cut=chosen.cut.number,
-        landing=mark.number,
-        oldest_held=min(held, default=mark.number + 1),
-        frontier=chosen.cut.frontier,
-        behind=behind,
-        watermarks=chosen.watermarks,
-        truncated={**progress.truncated, **truncated},
-    )
+def progress_after(
+    progress: Progress, mark: LandingMark, chosen: Chosen, planned: CutTables
+) -> Progress:
+    """Progress as it is once the cut is published."""
+    new = {work.spec.source: work.new_truncate for work in planned.work if work.new_truncate}
+    return advance(progress, mark.number, chosen.decision, planned.standing, new)
 
 
 def _refuse_stopped(pipeline: PipelineSpec, planned: CutTables) -> None:
@@ -182,14 +165,14 @@ def _write_docs(run: Run, cut: int, staged: Sequence[StagedTable]) -> None:
 
 
 def _result(run: Run, chosen: Chosen, status: CutStatus) -> CutResult:
-    hold, gated = chosen.hold, chosen.cut.mode is GateMode.WATERMARK
+    hold = chosen.hold
     return CutResult(
         status=status,
         attempt=run.request.attempt,
         cut=chosen.cut.number,
         hold=hold.sentence if hold else "",
         hold_code=hold.code if hold else "",
-        complete_until_ms=millis_of(chosen.cut.frontier.commit_ts) if gated else 0,
+        complete_until_ms=chosen.cut.frontier.complete_until_ms,
     )
 
 

@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from tidemark.lake.catalog import SystemTables
 from tidemark.lake.landing import read_mark
 from tidemark.lake.ledger import newest_result, read_progress
-from tidemark.model.cut import GateMode, HoldCode
+from tidemark.model.cut import HoldCode
 from tidemark.model.offsets import OffsetRange, TopicPartition
-from tidemark.model.position import commit_ts_of, millis_of
+from tidemark.model.position import commit_ts_of
 from tidemark.runs.world import World
 from tidemark.spec import PipelineSpec
 from tidemark.topics.preflight import plan_topics
@@ -51,9 +51,7 @@ def plan_cut(pipeline: PipelineSpec, world: World, until: datetime | None = None
     records = sum(span.count for span in unread.values())
     ungated = mark.number > progress.landing
     held = progress.oldest_held <= mark.number
-    complete = 0
-    if pipeline.source.gate is GateMode.WATERMARK:
-        complete = millis_of(progress.frontier.commit_ts)
+    complete = progress.frontier.complete_until_ms
     last = newest_result(world.catalog, tables)
     capped = last is not None and last.hold_code == HoldCode.UNTIL
     if until is not None and _reached(progress.frontier.commit_ts, until):
@@ -62,6 +60,8 @@ def plan_cut(pipeline: PipelineSpec, world: World, until: datetime | None = None
         has_work, sentence = True, f"{records} offsets are unread"
         if ungated:
             sentence += "; records of an earlier run are landed but not in a cut yet"
+    elif progress.quiet_settles:
+        has_work, sentence = True, "nothing is unread, so what the last run held may settle now"
     elif held and (capped or progress.behind):
         has_work, sentence = True, "records that an earlier run left wait in the changelog"
     elif held and last is not None:

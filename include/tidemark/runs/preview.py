@@ -11,8 +11,6 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from tidemark.fold.admit import Zone
-from tidemark.fold.survey import count
 from tidemark.lake.catalog import TableId
 from tidemark.lake.landing import COLUMNS, read_changelog
 from tidemark.lake.ledger import read_progress
@@ -21,10 +19,11 @@ from tidemark.model.cut import GateMode
 from tidemark.model.event import Kind
 from tidemark.model.names import AttemptId, PipelineName, TableName, refusal
 from tidemark.model.offsets import OffsetRange, TopicPartition
-from tidemark.model.position import millis_of
 from tidemark.model.progress import Progress
+from tidemark.model.survey import count
+from tidemark.model.zone import Zone
 from tidemark.runs.choose import Chosen, choose_cut
-from tidemark.runs.cut import NO_RECORDS, advance
+from tidemark.runs.cut import NO_RECORDS, progress_after
 from tidemark.runs.land import (
     Landed,
     Unread,
@@ -102,7 +101,7 @@ def preview_cut(
         events = _changelog_after(run, unread, progress, records)
         chosen = choose_cut(pipeline, events, landed, progress, until)
         planned = plan_tables(run, chosen, progress)
-    after = advance(progress, landed.mark, chosen, planned)
+    after = progress_after(progress, landed.mark, chosen, planned)
     old, new = progress.frontier.offsets, chosen.cut.frontier.offsets
     spans = {place: OffsetRange(old.get(place, 0), end) for place, end in sorted(new.items())}
     return CutPreview(
@@ -113,7 +112,7 @@ def preview_cut(
         records=landed.records,
         left=unread.plan.unread - sum(span.count for span in unread.ranges.values()),
         unreadable=count(g for g in chosen.survey.groups if g.kind is Kind.UNREADABLE and g.is_new),
-        complete_until_ms=millis_of(chosen.cut.frontier.commit_ts),
+        complete_until_ms=chosen.cut.frontier.complete_until_ms,
         offsets={place: span for place, span in spans.items() if span.count > 0},
         hold=chosen.hold.sentence if chosen.hold else "",
         holds_all=bool(planned.stopped) and pipeline.publish.consistency is Consistency.PIPELINE,

@@ -8,7 +8,6 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from tidemark.errors import TableStoppedError
-from tidemark.fold.admit import Zone
 from tidemark.fold.latest import latest_events
 from tidemark.fold.truncate import after_truncate
 from tidemark.formats.decoder import decoder_of
@@ -21,6 +20,7 @@ from tidemark.model.columns import POSITION, STAGED_OP
 from tidemark.model.event import Kind, Op
 from tidemark.model.names import quote
 from tidemark.model.verdict import CheckResult, Verdict
+from tidemark.model.zone import Zone
 from tidemark.quality.audit import SuiteRun, run_suite
 from tidemark.quality.checks import check_truncate, check_winners
 from tidemark.runs.choose import Chosen

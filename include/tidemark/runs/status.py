@@ -18,7 +18,6 @@ from tidemark.lake.landing import records_since
 from tidemark.lake.ledger import read_progress
 from tidemark.model.cut import GateMode
 from tidemark.model.names import PipelineName, TableName
-from tidemark.model.position import millis_of
 from tidemark.model.progress import Progress
 from tidemark.model.result import CutStatus
 from tidemark.model.verdict import Verdict
@@ -102,7 +101,7 @@ def pipeline_status(pipeline: PipelineSpec, world: World) -> PipelineStatus:
         gate=pipeline.source.gate,
         published=newest,
         attempt=attempt,
-        complete_until_ms=millis_of(progress.frontier.commit_ts),
+        complete_until_ms=progress.frontier.complete_until_ms,
         lag=lag,
         work=plan.sentence if plan else "",
         hold=newest.result.hold if newest else "",
@@ -148,7 +147,7 @@ def _tables(
             table=table,
             target=str(target),
             exists=target.table in there,
-            complete_until_ms=millis_of(progress.frontier_of(table).commit_ts),
+            complete_until_ms=progress.frontier_of(table).complete_until_ms,
             changed=changes[str(target)],
             verdict=verdicts.get(str(target)),
             why=stopped.get(str(table), NOT_ASKED) if table in progress.behind else "",

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tidemark.errors import NameRefusedError, TableStoppedError
-from tidemark.fold.admit import Zone
-from tidemark.fold.survey import count
 from tidemark.formats.decoder import decoder_of
 from tidemark.formats.record_schema import RecordSchema
 from tidemark.lake.catalog import TableId
@@ -18,6 +16,8 @@ from tidemark.model.event import Kind
 from tidemark.model.names import TableName
 from tidemark.model.position import OFFSET_DIGITS, Position
 from tidemark.model.progress import Progress
+from tidemark.model.survey import count
+from tidemark.model.zone import Zone
 from tidemark.runs.choose import Chosen
 from tidemark.runs.run import Run
 from tidemark.runs.schemas import examples, resolve

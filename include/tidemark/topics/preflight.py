@@ -57,6 +57,7 @@ def plan_topics(pipeline: PipelineSpec, broker: Broker, mark: LandingMark) -> To
     transactions = broker.find(topics.transactions)
     facts = broker.describe({*data, *schema_changes, *transactions})
     _refuse_unfit(pipeline, [topic for topic in facts if topic.name in set(data)])
+    _refuse_unordered_ends([topic for topic in facts if topic.name in set(transactions)])
     _refuse_recreated(facts, mark)
     places = [place for topic in facts for place in topic.places]
     ranges = {
@@ -87,6 +88,17 @@ def _refuse_unfit(pipeline: PipelineSpec, data: Sequence[TopicFacts]) -> None:
             state=UNCHANGED,
             next_step="set enable-tidb-extension=true on the changefeed and gate: watermark in "
             "the pipeline file, or use a topic with one partition",
+        )
+
+
+def _refuse_unordered_ends(transactions: Collection[TopicFacts]) -> None:
+    """The ENDs of a source have one order, which only one partition of one topic keeps."""
+    if sum(topic.partitions for topic in transactions) > 1:
+        named = ", ".join(f"{topic.name} ({topic.partitions})" for topic in transactions)
+        raise PreflightError(
+            f"transactions come from several partitions: {named}; their order is lost (GATE-T1)",
+            state=UNCHANGED,
+            next_step="name one transaction topic with one partition, or set gate: none",
         )
 
 

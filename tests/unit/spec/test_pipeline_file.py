@@ -76,8 +76,8 @@ def swapped(old: str, new: str, text: str = SHOP) -> str:
         ),
         pytest.param(
             swapped("gate: watermark", "gate: watermarks"),
-            "shop.yaml:7 -> source.gate: got 'watermarks'; expected one of watermark, transaction, none; "
-            "did you mean 'watermark'",
+            "shop.yaml:7 -> source.gate: got 'watermarks'; expected one of watermark, "
+            "transaction, none; did you mean 'watermark'",
             id="mode that does not exist",
         ),
         pytest.param(

@@ -1,0 +1,303 @@
+"""Debezium's transactions: a cut holds the longest run of complete ones, in the source's order.
+
+An END counts the events of its transaction per table. Where as many different ones are landed the
+transaction is complete; where the counts cannot be trusted, later changes or silence must prove
+it. Changes outside transactions settle between the transactions that do. Source of the rules:
+GATE-T2 to GATE-T13 in docs/concepts.md.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from tidemark.gate.sight import Sight
+from tidemark.model.cut import Cut, Frontier, GateMode, Hold, HoldCode
+from tidemark.model.offsets import TopicPartition
+from tidemark.model.position import Place
+from tidemark.model.progress import Progress
+from tidemark.model.transaction import Boundary, Share, key_of, number_of
+
+ABOVE_ALL_OFFSETS = "~"
+"""Sorts behind every hexadecimal digit: a place followed by it is above all that stand there."""
+
+NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Ceiling:
+    """A place that the cut must stay below, and why."""
+
+    place: Place
+    hold: Hold
+
+
+@dataclass(frozen=True, slots=True)
+class _Settled:
+    """A transaction that is complete: its END and the greatest place of its events, if any."""
+
+    end: Boundary
+    highest: Place
+
+
+@dataclass(slots=True)
+class _Walk:
+    """What the walk over the transaction topic has found; hold: why it stopped, None at its end."""
+
+    settled: list[_Settled] = field(default_factory=list)
+    hold: Hold | None = None
+
+
+def transaction_cut(progress: Progress, sight: Sight, until: datetime | None) -> Cut:
+    """The next cut of a source with transaction metadata; its frontier never goes back."""
+    frontier = progress.frontier
+    ceilings = tuple(_ceilings(sight, until))
+    walk = _walk(frontier, sight)
+    unfinished = _unfinished(frontier, sight, walk)
+    if unfinished:
+        first = min(unfinished, key=lambda share: share.lowest)
+        ceilings += (_Ceiling(first.lowest, walk.hold or _no_end(first)),)
+    ceiling = min(ceilings, key=lambda c: c.place, default=None)
+    settled = walk.settled
+    if ceiling is not None:
+        settled = _below(settled, ceiling.place)
+    hold = walk.hold if len(settled) == len(walk.settled) else ceiling.hold if ceiling else None
+    after = _advanced(frontier, settled)
+    if sight.is_quiet and walk.hold is None and not unfinished:
+        after = _with_everything(after, sight, ceiling)
+        hold = hold or (ceiling.hold if ceiling else None)
+    elif hold is None:
+        hold = ceiling.hold if ceiling else _WAITS_FOR_PROOF
+    return Cut(progress.cut + 1, GateMode.TRANSACTION, after, hold)
+
+
+_WAITS_FOR_PROOF = Hold(
+    HoldCode.GATE_STALLED,
+    "changes outside transactions (rows of a snapshot, a TRUNCATE, schema changes) wait for a "
+    "later transaction, or for a run that finds nothing new",
+)
+
+
+def _walk(frontier: Frontier, sight: Sight) -> _Walk:
+    """Go through the boundaries above the frontier, in their topic's order, as far as possible."""
+    shares: dict[str, list[Share]] = {}
+    for share in sight.shares:
+        shares.setdefault(share.transaction, []).append(share)
+    begun: Counter[str] = Counter()
+    ended: dict[str, Mapping[str, int]] = {}
+    walk = _Walk()
+    for boundary in _in_order(frontier, sight):
+        if boundary.counts is None:
+            begun[boundary.id] += 1
+            continue
+        key = key_of(boundary.id)
+        own = shares.get(key, [])
+        if _says_nothing_new(boundary, ended, frontier, own):
+            walk.settled.append(_Settled(boundary, Place("")))
+            continue
+        expected = _followed(boundary.counts, sight.followed)
+        seen = _seen(own, sight.followed)
+        doubts = _doubts(boundary, begun, ended, expected, seen)
+        if any(seen.get(table, 0) < events for table, events in expected.items()):
+            walk.hold = Hold(HoldCode.TX_INCOMPLETE, _incomplete(boundary, expected, seen))
+            return walk
+        if doubts and not (sight.is_quiet or _is_passed(own, expected, sight)):
+            walk.hold = Hold(HoldCode.TX_UNPROVABLE, _unprovable(boundary, doubts))
+            return walk
+        walk.settled.append(
+            _Settled(boundary, max((share.highest for share in own), default=Place("")))
+        )
+        ended[boundary.id] = boundary.counts
+    return walk
+
+
+def _in_order(frontier: Frontier, sight: Sight) -> list[Boundary]:
+    fresh = (b for b in sight.boundaries if b.offset >= frontier.offsets.get(b.at, 0))
+    return sorted(fresh, key=lambda b: (b.at, b.offset))
+
+
+def _says_nothing_new(
+    end: Boundary,
+    ended: Mapping[str, Mapping[str, int]],
+    frontier: Frontier,
+    own: Collection[Share],
+) -> bool:
+    """A repeated END of a transaction that is settled, here or in an earlier cut (GATE-T9)."""
+    if end.id in ended:
+        return end.is_empty or ended[end.id] == end.counts
+    number = number_of(end.id)
+    return number is not None and not own and number[1] <= frontier.numbers.get(number[0], -1)
+
+
+def _followed(counts: Mapping[str, int], followed: frozenset[str] | None) -> dict[str, int]:
+    return {t: n for t, n in counts.items() if n and (followed is None or t in followed)}
+
+
+def _seen(own: Collection[Share], followed: frozenset[str] | None) -> dict[str, int]:
+    seen: Counter[str] = Counter()
+    for share in own:
+        if followed is None or share.table in followed:
+            seen[share.table] += share.events
+    return dict(seen)
+
+
+def _doubts(
+    end: Boundary,
+    begun: Mapping[str, int],
+    ended: Mapping[str, object],
+    expected: Mapping[str, int],
+    seen: Mapping[str, int],
+) -> str:
+    """Why the counts of ``end`` prove nothing; empty when they do (GATE-T5, GATE-T13)."""
+    if begun[end.id] > 1:
+        return f"its BEGIN came {begun[end.id]} times"
+    if end.id in ended:
+        return "its END came before, with other counts"
+    more = [table for table, events in sorted(seen.items()) if events > expected.get(table, 0)]
+    if more:
+        return (
+            f"{seen[more[0]]} events of {more[0]} came, but END counts {expected.get(more[0], 0)}"
+        )
+    return ""
+
+
+def _is_passed(own: Collection[Share], expected: Mapping[str, int], sight: Sight) -> bool:
+    """Every partition that can hold a part of the transaction holds a later change (GATE-T7)."""
+    topics = {share.table: share.at.topic for share in sight.shares}
+    if not expected.keys() <= topics.keys():
+        concerned = set(sight.places)
+    else:
+        wanted = {topics[table] for table in expected} | {share.at.topic for share in own}
+        concerned = {place for place in sight.places if place.topic in wanted}
+    top = max((share.highest for share in own), default=Place(""))
+    return all(_highest(sight, place) > top for place in concerned)
+
+
+def _highest(sight: Sight, place: TopicPartition) -> Place:
+    found = sight.partitions.get(place)
+    return (found.highest if found else None) or Place("")
+
+
+def _unfinished(frontier: Frontier, sight: Sight, walk: _Walk) -> list[Share]:
+    """What is landed of transactions that are open: neither settled nor without any END to come.
+
+    MariaDB begins a transaction for every DDL and TRUNCATE and ends none of them: what names one
+    of these is outside transactions once another has ended, or all is quiet (GATE-T11).
+    """
+    settled = {key_of(done.end.id) for done in walk.settled}
+    boundaries = _in_order(frontier, sight)
+    begun = {key_of(b.id): (b.at, b.offset) for b in boundaries if b.counts is None}
+    ends = {key_of(b.id): (b.at, b.offset) for b in boundaries if b.counts is not None}
+    last_end = max(ends.values(), default=None)
+
+    def is_open(share: Share) -> bool:
+        key = share.transaction
+        if key in settled or (sight.followed is not None and share.table not in sight.followed):
+            return False
+        if key in ends:
+            return True
+        if key in begun:
+            passed = last_end is not None and begun[key] < last_end
+            return not (passed or (sight.is_quiet and share.only_truncates))
+        number = number_of(key)
+        return number is None or number[1] > frontier.numbers.get(number[0], -1)
+
+    return [share for share in sight.shares if is_open(share)]
+
+
+def _ceilings(sight: Sight, until: datetime | None) -> Iterator[_Ceiling]:
+    """What the cut must stay below, whatever transactions say."""
+    starts = [p.snapshot_from for p in sight.partitions.values() if p.snapshot_from is not None]
+    if starts and not _snapshot_is_read(sight, min(starts)):
+        yield _Ceiling(
+            min(starts),
+            Hold(
+                HoldCode.SNAPSHOT_OPEN,
+                "a snapshot of the source is under way: its last row, or the first change behind "
+                "it, has not come from every partition yet",
+            ),
+        )
+    for place in sorted(sight.unread):
+        if place in sight.places:
+            sentence = f"partition {place.partition} of topic {place.topic} is not read to its end"
+            top = _highest(sight, place)
+            at = Place(top + ABOVE_ALL_OFFSETS) if top else top
+            yield _Ceiling(at, Hold(HoldCode.GATE_STALLED, sentence))
+    if until is not None:
+        capped = [p.capped_from for p in sight.partitions.values() if p.capped_from is not None]
+        if capped:
+            hold = Hold(HoldCode.UNTIL, f"the run is capped at {until.isoformat()}")
+            yield _Ceiling(min(capped), hold)
+
+
+def _snapshot_is_read(sight: Sight, start: Place) -> bool:
+    """An earlier run saw the snapshot's end, and no partition can hold more of it (SNAP-4, -5)."""
+    ended = any(
+        seen.snapshot_ended or (seen.streamed_before or "") > start
+        for seen in sight.partitions.values()
+    )
+    return ended and all(
+        place not in sight.unread and _has_no_more(sight, place, start) for place in sight.places
+    )
+
+
+def _has_no_more(sight: Sight, place: TopicPartition, start: Place) -> bool:
+    seen = sight.partitions.get(place)
+    return seen is None or seen.records == 0 or (seen.streamed or "") > start
+
+
+def _below(settled: list[_Settled], ceiling: Place) -> list[_Settled]:
+    """The longest run of ``settled`` all of which stands below ``ceiling``."""
+    for index, done in enumerate(settled):
+        if done.highest >= ceiling:
+            return settled[:index]
+    return settled
+
+
+def _advanced(frontier: Frontier, settled: Collection[_Settled]) -> Frontier:
+    bound, time_ms = frontier.bound, frontier.time_ms
+    numbers, offsets = dict(frontier.numbers), dict(frontier.offsets)
+    for done in settled:
+        if done.highest:
+            bound = max(bound, done.highest + ABOVE_ALL_OFFSETS)
+        time_ms = max(time_ms, done.end.time_ms)
+        offsets[done.end.at] = done.end.offset + 1
+        number = number_of(done.end.id)
+        if number is not None:
+            numbers[number[0]] = max(numbers.get(number[0], -1), number[1])
+    return replace(frontier, bound=bound, time_ms=time_ms, numbers=numbers, offsets=offsets)
+
+
+def _with_everything(frontier: Frontier, sight: Sight, ceiling: _Ceiling | None) -> Frontier:
+    """``frontier`` above all that is landed, or up to ``ceiling`` (GATE-T6)."""
+    tops = [seen.highest for seen in sight.partitions.values() if seen.highest is not None]
+    bound = max(tops) + ABOVE_ALL_OFFSETS if tops else ""
+    if ceiling is not None:
+        return replace(frontier, bound=max(frontier.bound, min(bound, ceiling.place)))
+    ends = {boundary.at: sight.landed[boundary.at] for boundary in sight.boundaries}
+    offsets = {**frontier.offsets, **ends}
+    return replace(frontier, bound=max(frontier.bound, bound), offsets=offsets)
+
+
+def _no_end(share: Share) -> Hold:
+    return Hold(
+        HoldCode.TX_INCOMPLETE,
+        f"the END of transaction {share.transaction} has not come; {share.events} of its events "
+        f"are in {share.at}",
+    )
+
+
+def _incomplete(end: Boundary, expected: Mapping[str, int], seen: Mapping[str, int]) -> str:
+    short = [t for t in sorted(expected) if seen.get(t, 0) < expected[t]]
+    named = "; ".join(f"{expected[t]} of {t}, {seen.get(t, 0)} came" for t in short[:NAMED])
+    more = f" and {len(short) - NAMED} more tables" if len(short) > NAMED else ""
+    return f"transaction {end.id} is not complete: its END counts {named}{more}"
+
+
+def _unprovable(end: Boundary, doubts: str) -> str:
+    return (
+        f"transaction {end.id} cannot be proven complete: {doubts}, so its counts prove nothing; "
+        "it waits for later changes in each of its partitions, or for a run that finds nothing new"
+    )

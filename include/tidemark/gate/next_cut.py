@@ -1,0 +1,86 @@
+"""The next cut of a pipeline, by whichever gate it has; and its progress once it is published."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from tidemark.gate.by_offset import offset_cut
+from tidemark.gate.by_transaction import transaction_cut
+from tidemark.gate.by_watermark import newest_watermarks, watermark_cut
+from tidemark.gate.sight import Sight
+from tidemark.model.cut import Cut, Frontier, GateMode
+from tidemark.model.names import TableName
+from tidemark.model.position import Place, Position
+from tidemark.model.progress import Progress
+from tidemark.model.survey import Survey, highest_places
+from tidemark.model.zone import Zone
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A cut, what the gate decided it by, and what it holds."""
+
+    cut: Cut
+    sight: Sight
+    survey: Survey
+
+
+def next_cut(mode: GateMode, progress: Progress, sight: Sight, until: datetime | None) -> Cut:
+    """How far the next cut goes; until: source time that it may not pass."""
+    match mode:
+        case GateMode.WATERMARK:
+            newest = newest_watermarks(progress.watermarks, sight.watermarks)
+            return watermark_cut(progress, newest, sight.places, until)
+        case GateMode.TRANSACTION:
+            return transaction_cut(progress, sight, until)
+        case GateMode.NONE:
+            return offset_cut(progress, sight.landed, sight.first_capped, until)
+
+
+def with_reached(cut: Cut, progress: Progress, survey: Survey) -> Cut:
+    """``cut`` with the greatest place that each partition settles by it (POS-20)."""
+    if cut.mode is GateMode.WATERMARK:
+        return cut
+    settled = highest_places([group for group in survey.groups if group.zone is Zone.CUT])
+    kept = progress.frontier.reached
+    reached = {
+        place: max(kept.get(place, Place("")), settled.get(place, Place("")))
+        for place in sorted(kept.keys() | settled.keys())
+    }
+    return replace(cut, frontier=replace(cut.frontier, reached=reached))
+
+
+def advance(
+    progress: Progress,
+    landing: int,
+    decision: Decision,
+    standing: Collection[TableName],
+    truncated: Mapping[TableName, Position],
+) -> Progress:
+    """Progress as it is once the cut of ``decision`` is published.
+
+    landing: the newest one. standing: tables whose changes wait; they keep their frontier.
+    truncated: newest truncates of this cut.
+    """
+    cut, sight, survey = decision.cut, decision.sight, decision.survey
+    waiting = {name for name in standing if survey.of(name, Zone.CUT)}
+    kept = {table: at for table, at in progress.behind.items() if table in standing}
+    behind: dict[TableName, Frontier] = kept | {t: progress.frontier_of(t) for t in waiting}
+    names = {(table.schema, table.table) for table in behind}
+    held = [
+        group.oldest_landing
+        for group in survey.groups
+        if group.zone is Zone.HELD or (group.zone is Zone.CUT and group.table in names)
+    ]
+    return Progress(
+        cut=cut.number,
+        landing=landing,
+        oldest_held=min(held, default=landing + 1),
+        frontier=cut.frontier,
+        behind=behind,
+        watermarks=newest_watermarks(progress.watermarks, sight.watermarks),
+        truncated={**progress.truncated, **truncated},
+        quiet_settles=cut.mode is GateMode.TRANSACTION and bool(held) and not sight.is_quiet,
+    )

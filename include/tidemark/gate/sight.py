@@ -1,0 +1,150 @@
+"""What the gates ask of the landed records before they say how far a cut may go."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tidemark.model.event import Kind, SnapshotMark
+from tidemark.model.names import TopicName
+from tidemark.model.offsets import Offsets, TopicPartition
+from tidemark.model.position import Place
+from tidemark.model.summary import PLACE, Summary, listed
+from tidemark.model.transaction import Boundary, Share
+from tidemark.model.zone import CHANGES
+
+_BY_PARTITION = {"topic": "topic", "partition": "partition"}
+_COUNTED = (Kind.ROW.value, Kind.TRUNCATE.value)
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionSight:
+    """What is landed of one partition and not settled.
+
+    highest: greatest place of any change; streamed: of one that was not read by a snapshot;
+    streamed_before: likewise, among those that an earlier cut has seen. snapshot_from: least place
+    of a snapshot row. snapshot_ended: an earlier cut has seen the mark ``last``. capped_from: least
+    place of a change that is not before the run's cap. records: new ones, of any kind.
+    """
+
+    highest: Place | None = None
+    streamed: Place | None = None
+    streamed_before: Place | None = None
+    snapshot_from: Place | None = None
+    snapshot_ended: bool = False
+    capped_from: Place | None = None
+    records: int = 0
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> PartitionSight:
+        """From one row of the answer to `partitions`."""
+        return cls(
+            highest=row["highest"],
+            streamed=row["streamed"],
+            streamed_before=row["streamed_before"],
+            snapshot_from=row["snapshot_from"],
+            snapshot_ended=bool(row["snapshot_ended"]),
+            capped_from=row["capped_from"],
+            records=row["records"],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """All that a gate decides by.
+
+    places: every partition of every data topic. landed: next offset per partition. unread: the
+    partitions that were not read to the end that they had when the run was planned. is_quiet: this
+    run found nothing new, and all that is landed was gated before.
+    watermarks: newest per partition, of this run's records. first_capped: per partition the first
+    landed offset that is not before the run's cap.
+    boundaries, shares, partitions: with gate ``transaction``. followed: tables that are folded, in
+    the source's words; None when all are.
+    """
+
+    places: tuple[TopicPartition, ...] = ()
+    landed: Offsets = field(default_factory=dict)
+    unread: frozenset[TopicPartition] = frozenset()
+    is_quiet: bool = False
+    watermarks: Mapping[TopicPartition, int] = field(default_factory=dict)
+    first_capped: Mapping[TopicPartition, int] = field(default_factory=dict)
+    boundaries: tuple[Boundary, ...] = ()
+    shares: tuple[Share, ...] = ()
+    partitions: Mapping[TopicPartition, PartitionSight] = field(default_factory=dict)
+    followed: frozenset[str] | None = None
+
+
+def place_of(row: Mapping[str, Any]) -> TopicPartition:
+    """The partition that a row of an answer is about."""
+    return TopicPartition(TopicName(row["topic"]), row["partition"])
+
+
+def watermarks(gated_landing: int) -> Summary:
+    """Per partition the greatest watermark of the records that no cut has seen: ``watermark``."""
+    new = f"kind = '{Kind.WATERMARK}' AND landing > {gated_landing}"
+    return Summary(_BY_PARTITION, {"watermark": "max(watermark)"}, new)
+
+
+def first_after(until_ms: int) -> Summary:
+    """Per partition the first ``offset`` of a change whose commit is not before ``until_ms``."""
+    late = f"kind IN ({listed(CHANGES)}) AND unix_millis(commit_time) >= {until_ms}"
+    return Summary(_BY_PARTITION, {"offset": "min(offset)"}, late)
+
+
+def partitions(bound: str, gated_landing: int, until_ms: int | None) -> Summary:
+    """Per partition what `PartitionSight.of` reads.
+
+    bound: text below which positions are settled, our own hexadecimal digits.
+    """
+    change = f"kind IN ({listed(CHANGES)}) AND position >= '{bound}'"
+    streamed = f"{change} AND snapshot IS NULL"
+    whole = f"{change} AND snapshot IS NOT NULL AND snapshot <> '{SnapshotMark.INCREMENTAL}'"
+    before = f"landing <= {gated_landing}"
+    capped = f"unix_millis(commit_time) >= {until_ms}" if until_ms is not None else "FALSE"
+
+    def place(function: str, condition: str) -> str:
+        return f"{function}(CASE WHEN {condition} THEN {PLACE} END)"
+
+    return Summary(
+        _BY_PARTITION,
+        {
+            "highest": place("max", change),
+            "streamed": place("max", streamed),
+            "streamed_before": place("max", f"{streamed} AND {before}"),
+            "snapshot_from": place("min", f"{whole} AND kind = '{Kind.ROW}'"),
+            "snapshot_ended": f"max(CASE WHEN {whole} AND {before} "
+            f"AND snapshot = '{SnapshotMark.LAST}' THEN 1 ELSE 0 END)",
+            "capped_from": place("min", f"{change} AND {capped}"),
+            "records": f"sum(CASE WHEN {before} THEN 0 ELSE 1 END)",
+        },
+    )
+
+
+def shares(bound: str, *, own_positions: bool) -> Summary:
+    """Per transaction, table and partition what `model.transaction.share_of` reads.
+
+    own_positions: the id of a transaction ends in a position that each event has of its own, as
+    with PostgreSQL (GATE-T2).
+    """
+    key = "transaction_id"
+    if own_positions:
+        cut = "substr(transaction_id, 1, instr(transaction_id, ':') - 1)"
+        key = f"CASE WHEN instr(transaction_id, ':') > 0 THEN {cut} ELSE transaction_id END"
+    return Summary(
+        keys={
+            **_BY_PARTITION,
+            "transaction_key": key,
+            "source_schema": "source_schema",
+            "source_table": "source_table",
+        },
+        figures={
+            "events": "count(DISTINCT event_order)",
+            "records": "count(*)",
+            "truncates": f"sum(CASE WHEN kind = '{Kind.TRUNCATE}' THEN 1 ELSE 0 END)",
+            "lowest": f"min({PLACE})",
+            "highest": f"max({PLACE})",
+        },
+        where=f"kind IN ({listed(_COUNTED)}) AND transaction_id IS NOT NULL "
+        f"AND position >= '{bound}'",
+    )

@@ -1,0 +1,106 @@
+"""Transactions of a source as its topics show them: BEGIN, END, and the events between."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tidemark.model.names import TopicName
+from tidemark.model.offsets import TopicPartition
+from tidemark.model.position import Place
+
+_POSTGRES = re.compile(r"(?P<xid>\d+):(?P<lsn>\d+)")
+_GTID = re.compile(r"(?P<domain>[0-9a-fA-F-]{36}(?::[^:]+)?):(?P<number>\d+)")
+_MARIADB = re.compile(r"(?P<domain>\d+)-\d+-(?P<number>\d+)")
+_BINLOG = re.compile(r"file=.*\.(?P<file>\d+),pos=(?P<pos>\d+)")
+_POS_BITS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Boundary:
+    """A BEGIN or END record of the transaction topic (MSG-26).
+
+    counts: of an END, events per table in the source's words; None for a BEGIN. time_ms: the
+    record's own ``ts_ms``.
+    """
+
+    at: TopicPartition
+    offset: int
+    id: str
+    counts: Mapping[str, int] | None = None
+    time_ms: int = 0
+
+    @property
+    def is_empty(self) -> bool:
+        """An END that counts no event."""
+        return self.counts is not None and not any(self.counts.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What is landed of one transaction in one table and partition, above the frontier.
+
+    events: different ones. only_truncates: none of them is a row.
+    """
+
+    at: TopicPartition
+    transaction: str
+    table: str
+    events: int
+    only_truncates: bool
+    lowest: Place
+    highest: Place
+
+
+def boundary_of(at: TopicPartition, offset: int, value: bytes) -> Boundary:
+    """From the value of a record that was landed as ``begin`` or ``end``."""
+    content: Mapping[str, Any] = json.loads(value)
+    body: Mapping[str, Any] = content.get("payload") or content
+    counts = None
+    if body["status"] == "END":
+        listed = body.get("data_collections") or ()
+        counts = {item["data_collection"]: int(item["event_count"]) for item in listed}
+    return Boundary(at, offset, str(body["id"]), counts, int(body.get("ts_ms") or 0))
+
+
+def key_of(transaction_id: str) -> str:
+    """What the events and the END of a transaction have in common (GATE-T2).
+
+    PostgreSQL's id is ``xid:lsn`` with a position that each record has of its own.
+
+    >>> key_of("571:53195832"), key_of("0-1-27")
+    ('571', '0-1-27')
+    """
+    found = _POSTGRES.fullmatch(transaction_id)
+    return found["xid"] if found else transaction_id
+
+
+def number_of(transaction_id: str) -> tuple[str, int] | None:
+    """Domain and number of an id whose numbers grow within their domain; None for any other.
+
+    >>> number_of("571:53195832"), number_of("0-1-27"), number_of("file=bin.000042,pos=4990")
+    (('lsn', 53195832), ('0', 27), ('binlog', 774763251095801172862))
+    """
+    if found := _POSTGRES.fullmatch(transaction_id):
+        return "lsn", int(found["lsn"])
+    if found := _BINLOG.fullmatch(transaction_id):
+        return "binlog", (int(found["file"]) << _POS_BITS) | int(found["pos"])
+    if found := _GTID.fullmatch(transaction_id) or _MARIADB.fullmatch(transaction_id):
+        return found["domain"], int(found["number"])
+    return None
+
+
+def share_of(row: Mapping[str, Any]) -> Share:
+    """From one row of the answer to `gate.sight.shares`."""
+    return Share(
+        at=TopicPartition(TopicName(row["topic"]), row["partition"]),
+        transaction=row["transaction_key"],
+        table=f"{row['source_schema']}.{row['source_table']}",
+        events=row["events"],
+        only_truncates=row["truncates"] == row["records"],
+        lowest=row["lowest"],
+        highest=row["highest"],
+    )

@@ -1,0 +1,68 @@
+"""Where a record of the changelog stands when the frontier moves, as one SQL expression."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from tidemark.model.cut import GateMode
+from tidemark.model.event import Kind
+from tidemark.model.summary import PLACE, listed
+
+
+class Zone(StrEnum):
+    """Settled in an earlier cut; late, as it was sent again; to be published now; or held.
+
+    What is held is above the cut and stays in the changelog for a later one.
+    """
+
+    SETTLED = "settled"
+    LATE = "late"
+    CUT = "cut"
+    HELD = "held"
+
+
+CHANGES = (Kind.ROW.value, Kind.TRUNCATE.value, Kind.DDL.value)
+BOUNDARIES = (Kind.BEGIN.value, Kind.END.value)
+
+OLD_BOUND, NEW_BOUND = "_old_bound", "_new_bound"
+OLD_NEXT, NEW_NEXT, REACHED = "_old_next", "_new_next", "_reached"
+
+_BELOW = {
+    GateMode.WATERMARK: (f"position < {OLD_BOUND}", f"position < {NEW_BOUND}"),
+    GateMode.TRANSACTION: (f"position < {OLD_BOUND}", f"position < {NEW_BOUND}"),
+    GateMode.NONE: (f"offset < {OLD_NEXT}", f"offset < {NEW_NEXT}"),
+}
+_CAME_AGAIN = f"{PLACE} < {REACHED}"
+_LATE = {
+    # A watermark promises that nothing below it comes any more, so what comes was there before.
+    GateMode.WATERMARK: f"position < {OLD_BOUND}",
+    # Partitions keep the source's order (POS-20); what END does not count may come behind it.
+    GateMode.TRANSACTION: _CAME_AGAIN,
+    GateMode.NONE: f"offset < {OLD_NEXT} OR {_CAME_AGAIN}",
+}
+
+
+def zone(mode: GateMode, gated_landing: int) -> str:
+    """The zone of a changelog row that stands beside the bounds of its partition.
+
+    OLD_BOUND, NEW_BOUND: positions that the frontier moves between. OLD_NEXT, NEW_NEXT: offsets
+    of the row's partition, likewise. REACHED: greatest place that this partition had settled.
+    gated_landing: the newest landing that an earlier cut has seen; what came later and was below
+    the frontier was sent again. Records that change nothing settle with the first cut that sees
+    them, but BEGIN and END only with their transaction (GATE-T9).
+    """
+    settled, late, cut, held = (f"'{zone.value}'" for zone in Zone)
+    below_old, below_new = _BELOW[mode]
+    was_gated = f"landing <= {gated_landing}"
+    boundary = ""
+    if mode is GateMode.TRANSACTION:
+        boundary = f"WHEN kind IN ({listed(BOUNDARIES)}) AND offset >= {NEW_NEXT} THEN {held} "
+    return (
+        f"CASE {boundary}"
+        f"WHEN kind NOT IN ({listed(CHANGES)}) AND {was_gated} THEN {settled} "
+        f"WHEN kind NOT IN ({listed(CHANGES)}) THEN {cut} "
+        f"WHEN {below_old} AND {was_gated} THEN {settled} "
+        f"WHEN {_LATE[mode]} THEN {late} "
+        f"WHEN {below_new} THEN {cut} "
+        f"ELSE {held} END"
+    )

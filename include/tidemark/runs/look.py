@@ -1,0 +1,110 @@
+"""Look: what the gate decides by, collected from light columns of the changelog."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from tidemark.fold.admit import answer
+from tidemark.gate.sight import (
+    PartitionSight,
+    Sight,
+    first_after,
+    partitions,
+    place_of,
+    shares,
+    watermarks,
+)
+from tidemark.model.cut import GateMode
+from tidemark.model.progress import Progress
+from tidemark.model.summary import Summary, listed
+from tidemark.model.transaction import Boundary, boundary_of, share_of
+from tidemark.model.zone import BOUNDARIES
+from tidemark.runs.land import Landed
+from tidemark.spec import OtherTables, PipelineSpec, SourceFormat
+
+
+def look(
+    pipeline: PipelineSpec,
+    events: DataFrame,
+    landed: Landed,
+    progress: Progress,
+    until: datetime | None,
+) -> Sight:
+    """What the pipeline's gate needs to know of ``events``, changelog rows that may be held."""
+    places, offsets = landed.plan.data_places, landed.mark.offsets
+    match pipeline.source.gate:
+        case GateMode.WATERMARK:
+            newest = _rows(events, watermarks(progress.landing))
+            seen = {place_of(row): row["watermark"] for row in newest}
+            return Sight(places, offsets, watermarks=seen)
+        case GateMode.NONE:
+            capped = _rows(events, first_after(_millis(until))) if until is not None else ()
+            return Sight(
+                places, offsets, first_capped={place_of(row): row["offset"] for row in capped}
+            )
+        case GateMode.TRANSACTION:
+            return _transactions(pipeline, events, landed, progress, until)
+
+
+def _transactions(
+    pipeline: PipelineSpec,
+    events: DataFrame,
+    landed: Landed,
+    progress: Progress,
+    until: datetime | None,
+) -> Sight:
+    bound = progress.frontier.bound
+    question = partitions(bound, progress.landing, _millis(until) if until else None)
+    own_positions = pipeline.source.format is SourceFormat.DEBEZIUM_POSTGRES
+    is_gated = progress.landing == landed.mark.number
+    unread = frozenset(
+        place
+        for place, span in landed.plan.ranges.items()
+        if landed.mark.offsets.get(place, 0) < span.end
+    )
+    return Sight(
+        landed.plan.data_places,
+        landed.mark.offsets,
+        unread,
+        is_quiet=is_gated and not landed.records and not unread,
+        boundaries=tuple(_boundaries(events, progress)),
+        shares=tuple(map(share_of, _rows(events, shares(bound, own_positions=own_positions)))),
+        partitions={place_of(row): PartitionSight.of(row) for row in _rows(events, question)},
+        followed=_followed(pipeline),
+    )
+
+
+def _rows(events: DataFrame, question: Summary) -> Iterable[Mapping[str, Any]]:
+    """The answer as Python values; columnar on the way, as there may be very many."""
+    found: list[Mapping[str, Any]] = answer(events, question).toArrow().to_pylist()
+    return found
+
+
+def _boundaries(events: DataFrame, progress: Progress) -> Iterable[Boundary]:
+    rows = (
+        events.where(f"kind IN ({listed(BOUNDARIES)})")
+        .select("topic", "partition", "offset", F.col("value"))
+        .toArrow()
+        .to_pylist()
+    )
+    kept = progress.frontier.offsets
+    for row in rows:
+        place = place_of(row)
+        if row["offset"] >= kept.get(place, 0):
+            yield boundary_of(place, row["offset"], row["value"])
+
+
+def _followed(pipeline: PipelineSpec) -> frozenset[str] | None:
+    """Tables that a transaction waits for; tables whose topics nobody reads can never come."""
+    if pipeline.other_tables is OtherTables.FOLLOW:
+        return None
+    return frozenset(str(table.source) for table in pipeline.tables)
+
+
+def _millis(moment: datetime) -> int:
+    return int(moment.timestamp() * 1000)

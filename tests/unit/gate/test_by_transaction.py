@@ -1,0 +1,235 @@
+"""The transaction gate: rules GATE-T2 to GATE-T13, SNAP-4 and SNAP-5."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from tidemark.gate.by_transaction import transaction_cut
+from tidemark.gate.sight import PartitionSight, Sight
+from tidemark.model.cut import Cut, Frontier, HoldCode
+from tidemark.model.names import TopicName
+from tidemark.model.offsets import TopicPartition
+from tidemark.model.position import Place
+from tidemark.model.progress import Progress
+from tidemark.model.transaction import Boundary, Share
+
+A0, A1 = (TopicPartition(TopicName("s.db.a"), number) for number in range(2))
+B0 = TopicPartition(TopicName("s.db.b"), 0)
+TX = TopicPartition(TopicName("s.transaction"), 0)
+PLACES = (A0, A1, B0)
+
+
+def place(number: int) -> Place:
+    return Place(f"{number:04X}")
+
+
+def gtid(number: int) -> str:
+    return f"3e11fa47-71ca-11e1-9e33-c80aa9429562:{number}"
+
+
+def begin(offset: int, number: int) -> Boundary:
+    return Boundary(TX, offset, gtid(number))
+
+
+def end(offset: int, number: int, counts: Mapping[str, int]) -> Boundary:
+    return Boundary(TX, offset, gtid(number), counts, time_ms=1000 * number)
+
+
+def share(at: TopicPartition, number: int, events: int, lowest: int, highest: int) -> Share:
+    table = at.topic.removeprefix("s.")
+    return Share(at, gtid(number), table, events, False, place(lowest), place(highest))
+
+
+def sight(
+    boundaries: tuple[Boundary, ...],
+    shares: tuple[Share, ...],
+    partitions: Mapping[TopicPartition, PartitionSight] | None = None,
+) -> Sight:
+    """What is landed; every partition's highest change is that of its shares unless told."""
+    tops = {s.at: max(o.highest for o in shares if o.at == s.at) for s in shares}
+    seen = {at: PartitionSight(highest=top, streamed=top, records=1) for at, top in tops.items()}
+    landed = {TX: len(boundaries)} | dict.fromkeys(PLACES, 9)
+    return Sight(
+        PLACES,
+        landed,
+        boundaries=boundaries,
+        shares=shares,
+        partitions={**seen, **(partitions or {})},
+    )
+
+
+def cut_of(seen: Sight, frontier: Frontier | None = None) -> Cut:
+    return transaction_cut(Progress(frontier=frontier or Frontier()), seen, None)
+
+
+def code(cut: Cut) -> HoldCode | None:
+    return cut.hold.code if cut.hold else None
+
+
+TWO = (
+    begin(0, 1),
+    end(1, 1, {"db.a": 2}),
+    begin(2, 2),
+    end(3, 2, {"db.a": 1, "db.b": 1}),
+)
+
+
+def test_complete_transactions_are_in_the_cut() -> None:
+    shares = (
+        share(A0, 1, 1, 10, 10),
+        share(A1, 1, 1, 11, 11),
+        share(A0, 2, 1, 20, 20),
+        share(B0, 2, 1, 21, 21),
+    )
+    frontier = cut_of(sight(TWO, shares)).frontier
+    assert place(21) < frontier.bound < place(22)
+    assert frontier.offsets == {TX: 4}
+    assert frontier.time_ms == 2000
+
+
+def test_a_row_on_its_way_holds_its_transaction_and_all_behind_it() -> None:
+    shares = (share(A0, 1, 1, 10, 10), share(A0, 2, 1, 20, 20), share(B0, 2, 1, 21, 21))
+    cut = cut_of(sight(TWO, shares))
+    assert cut.frontier.bound == ""
+    assert cut.hold is not None
+    assert cut.hold.code is HoldCode.TX_INCOMPLETE
+    assert f"transaction {gtid(1)} is not complete: its END counts 2 of db.a, 1 came" in (
+        cut.hold.sentence
+    )
+
+
+def test_rows_without_their_end_hold_what_stands_above_them() -> None:
+    shares = (share(A0, 1, 2, 10, 11), share(B0, 2, 1, 20, 20))
+    cut = cut_of(sight(TWO[:3], shares))
+    assert place(11) < cut.frontier.bound < place(20)
+    assert code(cut) is HoldCode.TX_INCOMPLETE
+
+
+def test_an_end_before_its_rows_waits() -> None:
+    assert code(cut_of(sight(TWO[:2], ()))) is HoldCode.TX_INCOMPLETE
+
+
+def test_an_empty_transaction_is_complete_at_once() -> None:
+    cut = cut_of(sight((begin(0, 1), end(1, 1, {})), ()))
+    assert cut.frontier.offsets == {TX: 2}
+
+
+def test_tables_that_are_not_followed_are_not_waited_for() -> None:
+    seen = sight(TWO, (share(A0, 1, 2, 10, 11), share(A0, 2, 1, 20, 20)))
+    cut = cut_of(replace(seen, followed=frozenset({"db.a"})))
+    assert cut.frontier.offsets == {TX: 4}
+
+
+def test_a_second_begin_makes_equal_counts_prove_nothing() -> None:
+    boundaries = (begin(0, 1), begin(1, 1), end(2, 1, {"db.a": 2}))
+    seen = sight(boundaries, (share(A0, 1, 1, 10, 10), share(A1, 1, 1, 11, 11)))
+    assert code(cut_of(seen)) is HoldCode.TX_UNPROVABLE
+    assert cut_of(seen).frontier.bound == ""
+
+
+def test_later_changes_in_each_partition_prove_a_doubted_transaction() -> None:
+    boundaries = (begin(0, 1), begin(1, 1), end(2, 1, {"db.a": 2}))
+    doubted = (share(A0, 1, 1, 10, 10), share(A1, 1, 1, 11, 11))
+    one_later = sight(boundaries, (*doubted, share(A0, 2, 1, 20, 20)))
+    assert code(cut_of(one_later)) is HoldCode.TX_UNPROVABLE
+    both = (*doubted, share(A0, 2, 1, 20, 20), share(A1, 2, 1, 21, 21))
+    assert place(11) < cut_of(sight(boundaries, both)).frontier.bound < place(20)
+
+
+def test_a_run_without_anything_new_proves_a_doubted_transaction() -> None:
+    boundaries = (begin(0, 1), begin(1, 1), end(2, 1, {"db.a": 2}))
+    seen = sight(boundaries, (share(A0, 1, 2, 10, 11),))
+    assert cut_of(replace(seen, is_quiet=True)).frontier.bound > place(11)
+
+
+def test_more_events_than_counted_are_doubted() -> None:
+    seen = sight(TWO[:2], (share(A0, 1, 3, 10, 12),))
+    assert code(cut_of(seen)) is HoldCode.TX_UNPROVABLE
+
+
+def test_repeated_boundaries_of_a_settled_transaction_say_nothing() -> None:
+    settled = cut_of(sight(TWO[:2], (share(A0, 1, 2, 10, 11),))).frontier
+    again = (begin(2, 1), end(3, 1, {}), begin(4, 2), end(5, 2, {"db.b": 1}))
+    cut = cut_of(sight(again, (share(B0, 2, 1, 20, 20),)), settled)
+    assert cut.frontier.offsets == {TX: 6}
+
+
+def test_an_end_that_is_sent_twice_settles_once() -> None:
+    twice = (*TWO[:2], begin(2, 1), end(3, 1, {"db.a": 2}))
+    cut = cut_of(sight(twice, (share(A0, 1, 2, 10, 11),)))
+    assert cut.frontier.offsets == {TX: 4}
+
+
+def test_a_begin_of_mariadb_without_an_end_is_outside_transactions() -> None:
+    truncate = replace(share(A1, 2, 1, 15, 15), only_truncates=True)
+    boundaries = (begin(0, 1), end(1, 1, {"db.a": 1}), begin(2, 2))
+    open_end = sight(boundaries, (share(A0, 1, 1, 10, 10), truncate))
+    cut = cut_of(open_end)
+    assert place(10) < cut.frontier.bound < place(15)
+    assert cut_of(replace(open_end, is_quiet=True)).frontier.bound > place(15)
+    later = (*boundaries, begin(3, 3), end(4, 3, {"db.a": 1}))
+    passed = sight(later, (share(A0, 1, 1, 10, 10), truncate, share(A0, 3, 1, 20, 20)))
+    assert cut_of(passed).frontier.bound > place(20)
+
+
+def test_changes_outside_transactions_settle_below_one_or_in_silence() -> None:
+    outside = {A1: PartitionSight(highest=place(15), streamed=place(15), records=1)}
+    seen = sight(TWO[:2], (share(A0, 1, 2, 10, 11),), outside)
+    assert place(11) < cut_of(seen).frontier.bound < place(15)
+    assert code(cut_of(seen)) is HoldCode.GATE_STALLED
+    quiet = cut_of(replace(seen, is_quiet=True))
+    assert place(15) < quiet.frontier.bound < place(16)
+    assert quiet.hold is None
+
+
+def test_a_partition_that_was_not_read_to_its_end_holds_what_stands_above() -> None:
+    shares = (share(A0, 1, 2, 10, 11), share(A0, 2, 1, 20, 20), share(B0, 2, 1, 21, 21))
+    late = {A1: PartitionSight(highest=place(12), streamed=place(12), records=1)}
+    seen = replace(sight(TWO, shares, late), unread=frozenset({A1}))
+    cut = cut_of(seen)
+    assert place(11) < cut.frontier.bound < place(20)
+    assert cut.hold is not None
+    assert cut.hold.sentence == "partition 1 of topic s.db.a is not read to its end"
+
+
+def test_an_open_snapshot_holds_itself_and_all_behind_it() -> None:
+    rows = {A0: PartitionSight(highest=place(5), snapshot_from=place(5), records=3)}
+    seen = sight(TWO[:2], (share(A1, 1, 2, 10, 11),), rows)
+    assert code(cut_of(seen)) is HoldCode.SNAPSHOT_OPEN
+    assert cut_of(seen).frontier.bound == ""
+
+
+def test_a_snapshot_settles_once_every_partition_was_read_behind_its_end() -> None:
+    ended = PartitionSight(highest=place(5), snapshot_from=place(5), snapshot_ended=True, records=0)
+    seen = sight((), (), {A0: ended})
+    assert cut_of(replace(seen, is_quiet=True)).frontier.bound > place(5)
+    still = {A0: ended, A1: replace(ended, snapshot_ended=False, records=2)}
+    assert code(cut_of(sight((), (), still))) is HoldCode.SNAPSHOT_OPEN
+
+
+def test_until_ends_the_cut_below_the_first_later_change() -> None:
+    shares = (share(A0, 1, 2, 10, 11), share(A0, 2, 1, 20, 20), share(B0, 2, 1, 21, 21))
+    late = {A0: PartitionSight(highest=place(20), streamed=place(20), capped_from=place(20))}
+    until = datetime(2026, 1, 1, tzinfo=UTC)
+    cut = transaction_cut(Progress(), sight(TWO, shares, late), until)
+    assert place(11) < cut.frontier.bound < place(20)
+    assert code(cut) is HoldCode.UNTIL
+
+
+def test_postgres_joins_by_the_number_of_the_transaction() -> None:
+    boundaries = (
+        Boundary(TX, 0, "571:100"),
+        Boundary(TX, 1, "571:180", {"public.a": 1}),
+    )
+    row = Share(A0, "571", "public.a", 1, False, place(10), place(10))
+    frontier = cut_of(sight(boundaries, (row,))).frontier
+    assert frontier.bound > place(10)
+    assert frontier.numbers == {"lsn": 180}
+
+
+def test_the_frontier_never_goes_back() -> None:
+    ahead = Frontier(bound=place(99), offsets={TX: 7}, time_ms=9)
+    cut = cut_of(sight(TWO, (share(A0, 1, 2, 10, 11),)), ahead)
+    assert cut.frontier == ahead
