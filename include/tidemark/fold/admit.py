@@ -7,7 +7,7 @@ import json
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from tidemark.model.cut import Frontier, GateMode
+from tidemark.model.cut import Cut, Frontier, GateMode
 from tidemark.model.summary import Summary
 from tidemark.model.zone import (
     NEW_BOUND,
@@ -28,20 +28,19 @@ def answer(events: DataFrame, question: Summary) -> DataFrame:
     )
 
 
-def with_zone(
-    events: DataFrame, mode: GateMode, old: Frontier, new: Frontier, *, gated_landing: int
-) -> DataFrame:
-    """Say of every event where it stands when the frontier moves from ``old`` to ``new``.
+def with_zone(events: DataFrame, cut: Cut, old: Frontier, *, gated_landing: int) -> DataFrame:
+    """Say of every event where it stands when the frontier moves from ``old`` to that of ``cut``.
 
     In: changelog rows. Out: the same and ``zone``. gated_landing: the newest landing that an
     earlier cut has gated.
     """
+    mode, new = cut.mode, cut.frontier
     bounded = events.withColumns(
         {OLD_BOUND: F.lit(old.bound_in(mode)), NEW_BOUND: F.lit(new.bound_in(mode))}
     )
     if mode is not GateMode.WATERMARK:
         bounded = _with_offsets(bounded, old, new)
-    return bounded.withColumn("zone", F.expr(zone(mode, gated_landing))).select(
+    return bounded.withColumn("zone", F.expr(zone(cut, gated_landing))).select(
         *events.columns, "zone"
     )
 

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from tidemark.gate.sight import Sight
+from tidemark.gate.sight import Sight, SnapshotSight
 from tidemark.model.cut import Cut, Frontier, GateMode, Hold, HoldCode
 from tidemark.model.offsets import TopicPartition
 from tidemark.model.position import Place
@@ -70,7 +70,7 @@ def transaction_cut(progress: Progress, sight: Sight, until: datetime | None) ->
         hold = hold or (ceiling.hold if ceiling else None)
     elif hold is None:
         hold = ceiling.hold if ceiling else _WAITS_FOR_PROOF
-    return Cut(progress.cut + 1, GateMode.TRANSACTION, after, hold)
+    return Cut(progress.cut + 1, GateMode.TRANSACTION, after, hold, _void(sight))
 
 
 _WAITS_FOR_PROOF = Hold(
@@ -184,8 +184,10 @@ def _unfinished(frontier: Frontier, sight: Sight, walk: _Walk) -> list[Share]:
     """What is landed of transactions that are open: neither settled nor without any END to come.
 
     MariaDB begins a transaction for every DDL and TRUNCATE and ends none of them: what names one
-    of these is outside transactions once another has ended, or all is quiet (GATE-T11).
+    of these is outside transactions once another has ended, or all is quiet (GATE-T11). A connector
+    that starts again with a snapshot never sends the END of what it had begun (TOP-7).
     """
+    restarted = max((s.place for s in sight.snapshots if s.ended), default=Place(""))
     settled = {key_of(done.end.id) for done in walk.settled}
     boundaries = _in_order(frontier, sight)
     begun = {key_of(b.id): (b.at, b.offset) for b in boundaries if b.counts is None}
@@ -198,6 +200,8 @@ def _unfinished(frontier: Frontier, sight: Sight, walk: _Walk) -> list[Share]:
             return False
         if key in ends:
             return True
+        if sight.is_quiet and share.highest < restarted:
+            return False
         if key in begun:
             passed = last_end is not None and begun[key] < last_end
             return not (passed or (sight.is_quiet and share.only_truncates))
@@ -209,10 +213,10 @@ def _unfinished(frontier: Frontier, sight: Sight, walk: _Walk) -> list[Share]:
 
 def _ceilings(sight: Sight, until: datetime | None) -> Iterator[_Ceiling]:
     """What the cut must stay below, whatever transactions say."""
-    starts = [p.snapshot_from for p in sight.partitions.values() if p.snapshot_from is not None]
-    if starts and not _snapshot_is_read(sight, min(starts)):
+    opened = [s.place for s in sight.snapshots if not _is_read(s, sight)]
+    if opened:
         yield _Ceiling(
-            min(starts),
+            min(opened),
             Hold(
                 HoldCode.SNAPSHOT_OPEN,
                 "a snapshot of the source is under way: its last row, or the first change behind "
@@ -232,20 +236,27 @@ def _ceilings(sight: Sight, until: datetime | None) -> Iterator[_Ceiling]:
             yield _Ceiling(min(capped), hold)
 
 
-def _snapshot_is_read(sight: Sight, start: Place) -> bool:
+def _is_read(snapshot: SnapshotSight, sight: Sight) -> bool:
     """An earlier run saw the snapshot's end, and no partition can hold more of it (SNAP-4, -5)."""
-    ended = any(
-        seen.snapshot_ended or (seen.streamed_before or "") > start
-        for seen in sight.partitions.values()
+    start = snapshot.place
+    ended = (
+        snapshot.ended
+        or any((seen.streamed_before or "") > start for seen in sight.partitions.values())
+        or any(other.ended and other.place > start for other in sight.snapshots)
     )
-    return ended and all(
-        place not in sight.unread and _has_no_more(sight, place, start) for place in sight.places
-    )
+    return ended and all(_has_no_more(sight, place, start) for place in sight.places)
 
 
 def _has_no_more(sight: Sight, place: TopicPartition, start: Place) -> bool:
     seen = sight.partitions.get(place)
-    return seen is None or seen.records == 0 or (seen.streamed or "") > start
+    is_silent = place not in sight.unread and (seen is None or seen.records == 0)
+    return is_silent or _highest(sight, place) > start
+
+
+def _void(sight: Sight) -> tuple[Place, ...]:
+    """Snapshots without an end that one with an end has replaced: their connector broke off."""
+    newest = max((s.place for s in sight.snapshots if s.has_last), default=Place(""))
+    return tuple(s.place for s in sight.snapshots if not s.has_last and s.place < newest)
 
 
 def _below(settled: list[_Settled], ceiling: Place) -> list[_Settled]:
@@ -276,8 +287,12 @@ def _with_everything(frontier: Frontier, sight: Sight, ceiling: _Ceiling | None)
     bound = max(tops) + ABOVE_ALL_OFFSETS if tops else ""
     if ceiling is not None:
         return replace(frontier, bound=max(frontier.bound, min(bound, ceiling.place)))
-    ends = {boundary.at: sight.landed[boundary.at] for boundary in sight.boundaries}
-    offsets = {**frontier.offsets, **ends}
+    offsets = dict(frontier.offsets)
+    seen = {share.transaction for share in sight.shares}
+    for boundary in _in_order(frontier, sight):
+        if key_of(boundary.id) not in seen:
+            break  # A BEGIN whose events, if there are any, have not come.
+        offsets[boundary.at] = boundary.offset + 1
     return replace(frontier, bound=max(frontier.bound, bound), offsets=offsets)
 
 

@@ -12,7 +12,7 @@ from tidemark.model.offsets import Offsets, TopicPartition
 from tidemark.model.position import Place
 from tidemark.model.summary import PLACE, Summary, listed
 from tidemark.model.transaction import Boundary, Share
-from tidemark.model.zone import CHANGES
+from tidemark.model.zone import CHANGES, WHOLE_SNAPSHOT
 
 _BY_PARTITION = {"topic": "topic", "partition": "partition"}
 _COUNTED = (Kind.ROW.value, Kind.TRUNCATE.value)
@@ -22,17 +22,13 @@ _COUNTED = (Kind.ROW.value, Kind.TRUNCATE.value)
 class PartitionSight:
     """What is landed of one partition and not settled.
 
-    highest: greatest place of any change; streamed: of one that was not read by a snapshot;
-    streamed_before: likewise, among those that an earlier cut has seen. snapshot_from: least place
-    of a snapshot row. snapshot_ended: an earlier cut has seen the mark ``last``. capped_from: least
-    place of a change that is not before the run's cap. records: new ones, of any kind.
+    highest: greatest place of any change; streamed_before: of one that no snapshot has read, among
+    those that an earlier cut has seen. capped_from: least place of a change that is not before the
+    run's cap. records: new ones, of any kind.
     """
 
     highest: Place | None = None
-    streamed: Place | None = None
     streamed_before: Place | None = None
-    snapshot_from: Place | None = None
-    snapshot_ended: bool = False
     capped_from: Place | None = None
     records: int = 0
 
@@ -41,13 +37,27 @@ class PartitionSight:
         """From one row of the answer to `partitions`."""
         return cls(
             highest=row["highest"],
-            streamed=row["streamed"],
             streamed_before=row["streamed_before"],
-            snapshot_from=row["snapshot_from"],
-            snapshot_ended=bool(row["snapshot_ended"]),
             capped_from=row["capped_from"],
             records=row["records"],
         )
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotSight:
+    """What is landed of one snapshot of the source; all its rows stand at one place (SNAP-2).
+
+    has_last: the mark ``last`` came; ended: an earlier cut has seen it.
+    """
+
+    place: Place
+    has_last: bool
+    ended: bool
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> SnapshotSight:
+        """From one row of the answer to `snapshots`."""
+        return cls(row["place"], bool(row["has_last"]), bool(row["ended"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +69,7 @@ class Sight:
     run found nothing new, and all that is landed was gated before.
     watermarks: newest per partition, of this run's records. first_capped: per partition the first
     landed offset that is not before the run's cap.
-    boundaries, shares, partitions: with gate ``transaction``. followed: tables that are folded, in
+    boundaries, shares, partitions, snapshots: with gate ``transaction``. followed: tables that are folded, in
     the source's words; None when all are.
     """
 
@@ -72,6 +82,7 @@ class Sight:
     boundaries: tuple[Boundary, ...] = ()
     shares: tuple[Share, ...] = ()
     partitions: Mapping[TopicPartition, PartitionSight] = field(default_factory=dict)
+    snapshots: tuple[SnapshotSight, ...] = ()
     followed: frozenset[str] | None = None
 
 
@@ -97,9 +108,7 @@ def partitions(bound: str, gated_landing: int, until_ms: int | None) -> Summary:
 
     bound: text below which positions are settled, our own hexadecimal digits.
     """
-    change = f"kind IN ({listed(CHANGES)}) AND position >= '{bound}'"
-    streamed = f"{change} AND snapshot IS NULL"
-    whole = f"{change} AND snapshot IS NOT NULL AND snapshot <> '{SnapshotMark.INCREMENTAL}'"
+    change = _unsettled(bound)
     before = f"landing <= {gated_landing}"
     capped = f"unix_millis(commit_time) >= {until_ms}" if until_ms is not None else "FALSE"
 
@@ -110,15 +119,28 @@ def partitions(bound: str, gated_landing: int, until_ms: int | None) -> Summary:
         _BY_PARTITION,
         {
             "highest": place("max", change),
-            "streamed": place("max", streamed),
-            "streamed_before": place("max", f"{streamed} AND {before}"),
-            "snapshot_from": place("min", f"{whole} AND kind = '{Kind.ROW}'"),
-            "snapshot_ended": f"max(CASE WHEN {whole} AND {before} "
-            f"AND snapshot = '{SnapshotMark.LAST}' THEN 1 ELSE 0 END)",
+            "streamed_before": place("max", f"{change} AND snapshot IS NULL AND {before}"),
             "capped_from": place("min", f"{change} AND {capped}"),
             "records": f"sum(CASE WHEN {before} THEN 0 ELSE 1 END)",
         },
     )
+
+
+def snapshots(bound: str, gated_landing: int) -> Summary:
+    """Per snapshot what `SnapshotSight.of` reads; incremental ones have no beginning and end."""
+    last = f"snapshot = '{SnapshotMark.LAST}'"
+    return Summary(
+        keys={"place": PLACE},
+        figures={
+            "has_last": f"max(CASE WHEN {last} THEN 1 ELSE 0 END)",
+            "ended": f"max(CASE WHEN {last} AND landing <= {gated_landing} THEN 1 ELSE 0 END)",
+        },
+        where=f"{_unsettled(bound)} AND kind = '{Kind.ROW}' AND {WHOLE_SNAPSHOT}",
+    )
+
+
+def _unsettled(bound: str) -> str:
+    return f"kind IN ({listed(CHANGES)}) AND position >= '{bound}'"
 
 
 def shares(bound: str, *, own_positions: bool) -> Summary:

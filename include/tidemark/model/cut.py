@@ -73,10 +73,12 @@ class Frontier:
 class Cut:
     """What one run publishes: everything from the old frontier up to ``frontier``.
 
-    hold: why it ends there when records above it are waiting; None when nothing waits.
+    hold: why it ends there when records above it are waiting; None when nothing waits. void: places
+    of snapshots that were broken off, and which a later one has replaced (TOP-7).
     """
 
     number: int
     mode: GateMode
     frontier: Frontier
     hold: Hold | None = None
+    void: tuple[Place, ...] = ()

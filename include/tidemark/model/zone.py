@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from tidemark.model.cut import GateMode
-from tidemark.model.event import Kind
+from tidemark.model.cut import Cut, GateMode
+from tidemark.model.event import Kind, SnapshotMark
 from tidemark.model.summary import PLACE, listed
 
 
@@ -24,6 +24,8 @@ class Zone(StrEnum):
 CHANGES = (Kind.ROW.value, Kind.TRUNCATE.value, Kind.DDL.value)
 BOUNDARIES = (Kind.BEGIN.value, Kind.END.value)
 
+WHOLE_SNAPSHOT = f"snapshot IS NOT NULL AND snapshot <> '{SnapshotMark.INCREMENTAL}'"
+
 OLD_BOUND, NEW_BOUND = "_old_bound", "_new_bound"
 OLD_NEXT, NEW_NEXT, REACHED = "_old_next", "_new_next", "_reached"
 
@@ -36,14 +38,15 @@ _CAME_AGAIN = f"{PLACE} < {REACHED}"
 _LATE = {
     # A watermark promises that nothing below it comes any more, so what comes was there before.
     GateMode.WATERMARK: f"position < {OLD_BOUND}",
-    # Partitions keep the source's order (POS-20); what END does not count may come behind it.
-    GateMode.TRANSACTION: _CAME_AGAIN,
+    # Partitions keep the source's order (POS-20); what END does not count may come behind it. A
+    # snapshot settles when every partition was read behind its end.
+    GateMode.TRANSACTION: f"{_CAME_AGAIN} OR (position < {OLD_BOUND} AND {WHOLE_SNAPSHOT})",
     GateMode.NONE: f"offset < {OLD_NEXT} OR {_CAME_AGAIN}",
 }
 
 
-def zone(mode: GateMode, gated_landing: int) -> str:
-    """The zone of a changelog row that stands beside the bounds of its partition.
+def zone(cut: Cut, gated_landing: int) -> str:
+    """The zone towards ``cut`` of a changelog row that stands beside the bounds of its partition.
 
     OLD_BOUND, NEW_BOUND: positions that the frontier moves between. OLD_NEXT, NEW_NEXT: offsets
     of the row's partition, likewise. REACHED: greatest place that this partition had settled.
@@ -51,18 +54,25 @@ def zone(mode: GateMode, gated_landing: int) -> str:
     the frontier was sent again. Records that change nothing settle with the first cut that sees
     them, but BEGIN and END only with their transaction (GATE-T9).
     """
-    settled, late, cut, held = (f"'{zone.value}'" for zone in Zone)
-    below_old, below_new = _BELOW[mode]
+    settled, late, taken, held = (f"'{zone.value}'" for zone in Zone)
+    below_old, below_new = _BELOW[cut.mode]
     was_gated = f"landing <= {gated_landing}"
-    boundary = ""
-    if mode is GateMode.TRANSACTION:
-        boundary = f"WHEN kind IN ({listed(BOUNDARIES)}) AND offset >= {NEW_NEXT} THEN {held} "
+    boundary, void = "", ""
+    if cut.mode is GateMode.TRANSACTION:
+        is_boundary = f"kind IN ({listed(BOUNDARIES)})"
+        boundary = (
+            f"WHEN {is_boundary} AND offset >= {NEW_NEXT} THEN {held} "
+            f"WHEN {is_boundary} AND offset >= {OLD_NEXT} THEN {taken} "
+        )
+    if cut.void:
+        is_void = f"{WHOLE_SNAPSHOT} AND {PLACE} IN ({listed(cut.void)})"
+        void = f"WHEN {below_new} AND {is_void} THEN {late} "
     return (
         f"CASE {boundary}"
         f"WHEN kind NOT IN ({listed(CHANGES)}) AND {was_gated} THEN {settled} "
-        f"WHEN kind NOT IN ({listed(CHANGES)}) THEN {cut} "
+        f"WHEN kind NOT IN ({listed(CHANGES)}) THEN {taken} "
         f"WHEN {below_old} AND {was_gated} THEN {settled} "
-        f"WHEN {_LATE[mode]} THEN {late} "
-        f"WHEN {below_new} THEN {cut} "
+        f"WHEN {_LATE[cut.mode]} THEN {late} {void}"
+        f"WHEN {below_new} THEN {taken} "
         f"ELSE {held} END"
     )

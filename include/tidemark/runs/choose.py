@@ -92,7 +92,7 @@ def _zoned(events: DataFrame, cut: Cut, progress: Progress) -> dict[TableName | 
     """Events with zones: a table that stands lower has bounds of its own."""
 
     def zone(frame: DataFrame, old: Frontier) -> DataFrame:
-        return with_zone(frame, cut.mode, old, cut.frontier, gated_landing=progress.landing)
+        return with_zone(frame, cut, old, gated_landing=progress.landing)
 
     apart = F.coalesce(
         reduce(lambda a, b: a | b, map(_is_table, progress.behind), F.lit(False)), F.lit(False)

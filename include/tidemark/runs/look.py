@@ -13,10 +13,12 @@ from tidemark.fold.admit import answer
 from tidemark.gate.sight import (
     PartitionSight,
     Sight,
+    SnapshotSight,
     first_after,
     partitions,
     place_of,
     shares,
+    snapshots,
     watermarks,
 )
 from tidemark.model.cut import GateMode
@@ -75,6 +77,7 @@ def _transactions(
         boundaries=tuple(_boundaries(events, progress)),
         shares=tuple(map(share_of, _rows(events, shares(bound, own_positions=own_positions)))),
         partitions={place_of(row): PartitionSight.of(row) for row in _rows(events, question)},
+        snapshots=tuple(map(SnapshotSight.of, _rows(events, snapshots(bound, progress.landing)))),
         followed=_followed(pipeline),
     )
 

@@ -9,7 +9,6 @@ from pyspark.sql import functions as F
 
 from tidemark.errors import TableStoppedError
 from tidemark.fold.latest import latest_events
-from tidemark.fold.truncate import after_truncate
 from tidemark.formats.decoder import decoder_of
 from tidemark.formats.rows import typed_rows
 from tidemark.lake.evolve import apply_changes
@@ -19,6 +18,7 @@ from tidemark.lake.staging import Bench, Effect, stage_table
 from tidemark.model.columns import POSITION, STAGED_OP
 from tidemark.model.event import Kind, Op
 from tidemark.model.names import quote
+from tidemark.model.reduction import above_truncate
 from tidemark.model.verdict import CheckResult, Verdict
 from tidemark.model.zone import Zone
 from tidemark.quality.audit import SuiteRun, run_suite
@@ -76,7 +76,7 @@ def _winners(pipeline: PipelineSpec, chosen: Chosen, work: TableWork) -> DataFra
     in_cut = (F.col("zone") == Zone.CUT.value) & (F.col("kind") == Kind.ROW.value)
     events = chosen.events_of(work.spec.source).where(in_cut).drop("headers", "kafka_time", "zone")
     changes = decoder.changes(
-        events.transform(after_truncate, work.truncated_at),
+        events.where(above_truncate(work.truncated_at)),
         work.schema,
         key_from_images=work.key_from_images,
     )

@@ -14,8 +14,9 @@ from tidemark.log import get_logger
 from tidemark.model.columns import TableSchema
 from tidemark.model.event import Kind
 from tidemark.model.names import TableName
-from tidemark.model.position import OFFSET_DIGITS, Position
+from tidemark.model.position import Position
 from tidemark.model.progress import Progress
+from tidemark.model.reduction import new_truncate
 from tidemark.model.survey import count
 from tidemark.model.zone import Zone
 from tidemark.runs.choose import Chosen
@@ -153,8 +154,7 @@ def _work(
     have = read_source_schema(run.world.catalog, target)
     schema = resolve(run.pipeline.source, spec, have, chosen.effects, told)
     before = progress.truncated.get(spec.source)
-    truncate = _newest_truncate(chosen, spec)
-    is_new = truncate is not None and (before is None or _place(before) < _place(truncate))
+    truncate = new_truncate(_truncates(chosen, spec), before)
     return TableWork(
         spec=spec,
         target=target,
@@ -162,27 +162,21 @@ def _work(
         changes=plan_changes(have, schema),
         rows=count(groups),
         key_from_images=bool(spec.key) or any(group.without_key for group in groups),
-        truncated_at=truncate if is_new else before,
-        new_truncate=truncate if is_new else None,
+        truncated_at=truncate or before,
+        new_truncate=truncate,
     )
 
 
-def _newest_truncate(chosen: Chosen, spec: TableSpec) -> Position | None:
-    """The newest truncate of the cut, as the table's policy lets it count (TRUNC-14)."""
+def _truncates(chosen: Chosen, spec: TableSpec) -> list[Position]:
+    """The truncates of the cut, as the table's policy lets them count (TRUNC-14)."""
     groups = chosen.survey.of(spec.source, CUT, Kind.TRUNCATE)
     found = [group.highest for group in groups if group.highest is not None]
     if spec.source in chosen.effects.truncated:
         found.append(chosen.effects.truncated[spec.source])
-    if not found or spec.truncate is TruncatePolicy.IGNORE:
-        return None
-    if spec.truncate is TruncatePolicy.BLOCK:
+    if found and spec.truncate is TruncatePolicy.BLOCK:
         raise TableStoppedError(
             f"{spec.source} was truncated at position {max(found)}, and its policy is to block",
             state="the table stays as it was last published; its records wait in the changelog",
             next_step="set truncate: apply or truncate: ignore for it in the pipeline file",
         )
-    return max(found)
-
-
-def _place(position: Position) -> str:
-    return position[:-OFFSET_DIGITS]
+    return [] if spec.truncate is TruncatePolicy.IGNORE else found

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tidemark.fold.admit import with_zone
-from tidemark.model.cut import Frontier, GateMode
+from tidemark.model.cut import Cut, Frontier, GateMode
 from tidemark.model.names import TopicName
 from tidemark.model.offsets import TopicPartition
 from tidemark.model.position import Place, commit_bound
@@ -27,7 +27,7 @@ def zones(
     """Zone of each (landing, partition, offset, kind, position); landing 1 was gated before."""
     frame = spark.createDataFrame([(landing, "db.t", *rest) for landing, *rest in rows], SHAPE)
     old, new = frontiers
-    zoned = with_zone(frame, mode, old, new, gated_landing=1).collect()
+    zoned = with_zone(frame, Cut(2, mode, new), old, gated_landing=1).collect()
     found: Mapping[tuple[int, int], str] = {
         (row["partition"], row["offset"]): row["zone"] for row in zoned
     }

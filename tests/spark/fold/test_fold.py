@@ -16,8 +16,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from tidemark.fold.latest import latest_events
-from tidemark.fold.truncate import after_truncate
 from tidemark.model.position import Position
+from tidemark.model.reduction import above_truncate
 
 EVENT = re.compile(r"([udt])(\d*)@(\d+)(?:=(\w+))?")
 
@@ -42,9 +42,7 @@ def fold(spark: SparkSession, events: str) -> dict[str, str]:
         "op STRING, k STRING, position STRING, v STRING, partition INT, part INT",
     )
     changes = frame.withColumn("row_key", F.struct("k"))
-    newest = changes.transform(after_truncate, max(truncates, default=None)).transform(
-        latest_events
-    )
+    newest = changes.where(above_truncate(max(truncates, default=None))).transform(latest_events)
     return {row["k"]: row["v"] for row in newest.where("op = 'u'").collect()}
 
 

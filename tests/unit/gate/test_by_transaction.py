@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from tidemark.gate.by_transaction import transaction_cut
-from tidemark.gate.sight import PartitionSight, Sight
+from tidemark.gate.sight import PartitionSight, Sight, SnapshotSight
 from tidemark.model.cut import Cut, Frontier, HoldCode
 from tidemark.model.names import TopicName
 from tidemark.model.offsets import TopicPartition
@@ -49,7 +49,7 @@ def sight(
 ) -> Sight:
     """What is landed; every partition's highest change is that of its shares unless told."""
     tops = {s.at: max(o.highest for o in shares if o.at == s.at) for s in shares}
-    seen = {at: PartitionSight(highest=top, streamed=top, records=1) for at, top in tops.items()}
+    seen = {at: PartitionSight(highest=top, records=1) for at, top in tops.items()}
     landed = {TX: len(boundaries)} | dict.fromkeys(PLACES, 9)
     return Sight(
         PLACES,
@@ -175,7 +175,7 @@ def test_a_begin_of_mariadb_without_an_end_is_outside_transactions() -> None:
 
 
 def test_changes_outside_transactions_settle_below_one_or_in_silence() -> None:
-    outside = {A1: PartitionSight(highest=place(15), streamed=place(15), records=1)}
+    outside = {A1: PartitionSight(highest=place(15), records=1)}
     seen = sight(TWO[:2], (share(A0, 1, 2, 10, 11),), outside)
     assert place(11) < cut_of(seen).frontier.bound < place(15)
     assert code(cut_of(seen)) is HoldCode.GATE_STALLED
@@ -186,7 +186,7 @@ def test_changes_outside_transactions_settle_below_one_or_in_silence() -> None:
 
 def test_a_partition_that_was_not_read_to_its_end_holds_what_stands_above() -> None:
     shares = (share(A0, 1, 2, 10, 11), share(A0, 2, 1, 20, 20), share(B0, 2, 1, 21, 21))
-    late = {A1: PartitionSight(highest=place(12), streamed=place(12), records=1)}
+    late = {A1: PartitionSight(highest=place(12), records=1)}
     seen = replace(sight(TWO, shares, late), unread=frozenset({A1}))
     cut = cut_of(seen)
     assert place(11) < cut.frontier.bound < place(20)
@@ -195,23 +195,36 @@ def test_a_partition_that_was_not_read_to_its_end_holds_what_stands_above() -> N
 
 
 def test_an_open_snapshot_holds_itself_and_all_behind_it() -> None:
-    rows = {A0: PartitionSight(highest=place(5), snapshot_from=place(5), records=3)}
+    rows = {A0: PartitionSight(highest=place(5), records=3)}
     seen = sight(TWO[:2], (share(A1, 1, 2, 10, 11),), rows)
+    seen = replace(seen, snapshots=(SnapshotSight(place(5), has_last=True, ended=False),))
     assert code(cut_of(seen)) is HoldCode.SNAPSHOT_OPEN
     assert cut_of(seen).frontier.bound == ""
 
 
 def test_a_snapshot_settles_once_every_partition_was_read_behind_its_end() -> None:
-    ended = PartitionSight(highest=place(5), snapshot_from=place(5), snapshot_ended=True, records=0)
-    seen = sight((), (), {A0: ended})
-    assert cut_of(replace(seen, is_quiet=True)).frontier.bound > place(5)
-    still = {A0: ended, A1: replace(ended, snapshot_ended=False, records=2)}
-    assert code(cut_of(sight((), (), still))) is HoldCode.SNAPSHOT_OPEN
+    ended = (SnapshotSight(place(5), has_last=True, ended=True),)
+    silent = {A0: PartitionSight(highest=place(5))}
+    seen = replace(sight((), (), silent), snapshots=ended, is_quiet=True)
+    assert cut_of(seen).frontier.bound > place(5)
+    arriving = {**silent, A1: PartitionSight(highest=place(5), records=2)}
+    still = replace(sight((), (), arriving), snapshots=ended)
+    assert code(cut_of(still)) is HoldCode.SNAPSHOT_OPEN
+
+
+def test_a_snapshot_that_was_broken_off_is_void_once_a_later_one_has_ended() -> None:
+    both = (SnapshotSight(place(5), False, False), SnapshotSight(place(8), True, True))
+    seen = replace(
+        sight((), (), {A0: PartitionSight(highest=place(8))}), snapshots=both, is_quiet=True
+    )
+    assert cut_of(seen).void == (place(5),)
+    assert cut_of(seen).frontier.bound > place(8)
+    assert cut_of(replace(seen, snapshots=both[:1])).void == ()
 
 
 def test_until_ends_the_cut_below_the_first_later_change() -> None:
     shares = (share(A0, 1, 2, 10, 11), share(A0, 2, 1, 20, 20), share(B0, 2, 1, 21, 21))
-    late = {A0: PartitionSight(highest=place(20), streamed=place(20), capped_from=place(20))}
+    late = {A0: PartitionSight(highest=place(20), capped_from=place(20))}
     until = datetime(2026, 1, 1, tzinfo=UTC)
     cut = transaction_cut(Progress(), sight(TWO, shares, late), until)
     assert place(11) < cut.frontier.bound < place(20)

@@ -1,0 +1,36 @@
+"""How the pending events of a table become one per key, as SQL that any engine reads alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tidemark.model.position import EPOCH_DIGITS, OFFSET_DIGITS, Position
+
+NEWEST_FIRST = "position DESC, part DESC, partition DESC"
+"""The one order of a key's events (POS-13).
+
+Total: the position ends in the offset, and the upsert half of one update comes after its delete
+half (``part``), so arrival and redelivery cannot change a result.
+"""
+
+
+def above_truncate(truncated_at: Position | None) -> str:
+    """Which events a truncate leaves: those above its position, whenever they came (TRUNC-2)."""
+    return "TRUE" if truncated_at is None else f"position > '{truncated_at}'"
+
+
+def new_truncate(found: Iterable[Position], before: Position | None) -> Position | None:
+    """The newest of the truncates ``found`` in a cut, if it is newer than ``before`` (TRUNC-3).
+
+    One that is sent again stands at the same place with another offset, and is not newer. Where
+    the offset is all the order there is, it is a new one, and so is what was behind it.
+    """
+    newest = max(found, default=None)
+    if newest is None or (before is not None and _place(newest) <= _place(before)):
+        return None
+    return newest
+
+
+def _place(position: Position) -> str:
+    has_place = len(position) > EPOCH_DIGITS + OFFSET_DIGITS
+    return position[:-OFFSET_DIGITS] if has_place else position

@@ -1,0 +1,38 @@
+"""``python -m tests.simulate``: search many histories for one that breaks an invariant."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from concurrent.futures import ProcessPoolExecutor, as_completed
+
+from tests.simulate.search import find
+
+SHARE = 500
+
+
+def main() -> None:
+    """Exit code 1 and the shortest history found when one breaks something."""
+    parser = argparse.ArgumentParser(prog="python -m tests.simulate")
+    parser.add_argument("--histories", type=int, default=20_000, help="how many")
+    parser.add_argument("--seed", type=int, default=1, help="of the first; others follow it")
+    parser.add_argument("--processes", type=int, default=2, help="side by side")
+    options = parser.parse_args()
+    began = time.monotonic()
+    shares = range(0, options.histories, SHARE)
+    with ProcessPoolExecutor(options.processes) as pool:
+        numbers = {
+            pool.submit(find, min(SHARE, options.histories - start), options.seed + index): index
+            for index, start in enumerate(shares)
+        }
+        for done in as_completed(numbers):
+            found = done.result()
+            if found is not None:
+                pool.shutdown(cancel_futures=True)
+                raise SystemExit(f"{found}\nseed {options.seed + numbers[done]}")
+    seconds = time.monotonic() - began
+    print(f"{options.histories} histories, no invariant broken, {seconds:.0f} s")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,185 @@
+"""Runs a history and holds what is published against the source's own log.
+
+I1 the last state is the source's; I2 each published state is the source's at its cut; I3 the
+frontier never goes back; I4 no transaction is half visible; I5 every record becomes final once;
+I6 sending anything again changes nothing; I7 cuts, partitions and interleaving change nothing,
+which is I1 over many histories.
+"""
+
+from __future__ import annotations
+
+from tests.simulate.broker import Broker
+from tests.simulate.connector import Connector
+from tests.simulate.consumer import Consumer, Published
+from tests.simulate.history import (
+    TABLES,
+    Chunk,
+    Commit,
+    Deliver,
+    DeliverAll,
+    Flavour,
+    History,
+    Repeat,
+    Restart,
+    Rotate,
+    Run,
+    Snapshot,
+    Step,
+    Truncate,
+    Watermark,
+)
+from tests.simulate.source import Database, Entry, State
+from tidemark.model.cut import Frontier, GateMode
+
+RUNS_TO_SETTLE = 3
+
+
+class BrokenInvariantError(AssertionError):
+    """A published state that the source never had, or a record that was lost or counted twice."""
+
+
+def run_history(history: History) -> int:
+    """Run it and check every invariant; `BrokenInvariantError` when one is broken. Returns the cuts."""
+    return _Running(history).run()
+
+
+class _Running:
+    def __init__(self, history: History) -> None:
+        self.history = history
+        self.database = Database(history.flavour)
+        partitions = 1 if history.flavour is Flavour.BY_OFFSET else history.partitions
+        self.connector = Connector(self.database, partitions)
+        self.broker = Broker()
+        self.consumer = Consumer(self.connector, self.broker)
+        self.frontier = Frontier()
+        self.reached = -1
+        self.cuts = 0
+
+    def run(self) -> int:
+        for commit in self.history.before:
+            self.database.commit(commit.writes, early=commit.early)
+        if self.connector.has_snapshots:
+            self.connector.snapshot(initial=True)
+        for step in self.history.steps:
+            self._step(step)
+        self._settle()
+        self._is_final("at the end")
+        for place in range(len(self.broker.logs)):
+            self.broker.repeat(place, *((-3, 3) if self._by_offset else (3 * place, 5)))
+        self._settle()
+        self._is_final("after a stretch of every partition came again")
+        return self.cuts
+
+    def _step(self, step: Step) -> None:
+        match step:
+            case Commit(writes, early):
+                self.database.commit(writes, early=early)
+            case Truncate(table, then):
+                self.database.truncate(table, then)
+            case Rotate(far):
+                self.database.rotate(far=far)
+            case Deliver(partition, records):
+                self.connector.stream()
+                self.broker.deliver(self.connector, partition, records)
+            case DeliverAll():
+                self.connector.stream()
+                self.broker.deliver_all(self.connector)
+            case Watermark() if self.history.flavour is Flavour.TICDC:
+                self.connector.watermark()
+            case Chunk(table) if self.connector.has_snapshots:
+                self.connector.chunk(TABLES[table])
+            case Snapshot() if self.connector.has_snapshots:
+                self.connector.snapshot(initial=False)
+            case Restart(back):
+                is_empty = not any(self.database.state.values())
+                if self.consumer.mode is GateMode.NONE or is_empty:
+                    # Without a gate a snapshot that breaks off leaves what it had sent; with one,
+                    # the next snapshot makes that void, unless it finds nothing at all.
+                    self.broker.deliver_all(self.connector)
+                self.connector.restart(back)
+            case Repeat(partition, start, records) if not self._by_offset:
+                self.broker.repeat(partition, start, records)
+            case Run(limit, dies):
+                self._run(limit, dies=dies)
+            case _:
+                pass
+
+    @property
+    def _by_offset(self) -> bool:
+        """Without positions a repeat that does not reach the newest record cannot be told."""
+        return self.history.flavour is Flavour.BY_OFFSET
+
+    def _settle(self) -> None:
+        self.connector.stream()
+        if self.history.flavour is Flavour.TICDC:
+            self.connector.watermark()
+        self.broker.deliver_all(self.connector)
+        for _ in range(RUNS_TO_SETTLE):
+            self._run(None, dies=False)
+
+    def _run(self, limit: int | None, *, dies: bool) -> None:
+        published = self.consumer.run(limit, dies=dies)
+        if published is None:
+            return
+        self.cuts += 1
+        self._is_forward(published.frontier)
+        if self.consumer.mode is not GateMode.NONE:
+            self._is_at_the_cut(published)
+        if self.consumer.held() < 0:
+            raise BrokenInvariantError(f"I5: {-self.consumer.held()} records became final twice")
+
+    def _is_forward(self, frontier: Frontier) -> None:
+        old, self.frontier = self.frontier, frontier
+        behind = [p for p, offset in old.offsets.items() if frontier.offsets[p] < offset]
+        if frontier.commit_ts < old.commit_ts or frontier.bound < old.bound or behind:
+            raise BrokenInvariantError(f"I3: the frontier went from {old} to {frontier}")
+
+    def _is_at_the_cut(self, published: Published) -> None:
+        """I2 and I4: one of the states between transactions, and the one that the cut names."""
+        number = self._entries_below(published.frontier)
+        expected = self.database.states[number]
+        if published.tables != expected:
+            raise BrokenInvariantError(
+                f"I2: cut {self.cuts} is behind {number} entries of the log; the source had "
+                f"{expected}, published is {published.tables}"
+            )
+
+    def _entries_below(self, frontier: Frontier) -> int:
+        """How many entries of the log stand wholly below the frontier."""
+        if self.history.flavour is Flavour.TICDC:
+            return sum(entry.end[0] < frontier.commit_ts for entry in self.database.log)
+        return sum(self._is_below(entry, frontier.bound) for entry in self.database.log)
+
+    def _is_below(self, entry: Entry, bound: str) -> bool:
+        """What the first snapshot read stands where that was read; a bound ends before ``~``."""
+        read = self.connector.first_read
+        first, last = entry.changes[-1].at
+        if entry.number < self.connector.first_entry:
+            if read is None:
+                return True
+            place = (read[1], 0, read[1]) if self._is_postgres else (*read, 0)
+        elif self._is_postgres:
+            if entry.number == self.connector.first_entry:
+                first = max(last, read[1] if read else 0)
+            place = (first, 1, last)
+        else:
+            place = (first, last, 1)
+        digits = (16, 1, 16) if self._is_postgres else (8, 16, 1)
+        text = "".join(f"{number:0{width}X}" for number, width in zip(place, digits, strict=True))
+        return f"0001{text}0" < bound
+
+    @property
+    def _is_postgres(self) -> bool:
+        return self.history.flavour is Flavour.POSTGRES
+
+    def _is_final(self, when: str) -> None:
+        state: State = {
+            table: {key: value for key, (value, _) in rows.items()}
+            for table, rows in self.consumer.targets.items()
+        }
+        if state != self.database.state:
+            raise BrokenInvariantError(
+                f"I1: {when} the source has {self.database.state}, published is {state}"
+            )
+        if self.consumer.held() != self.consumer.waiting_begins():
+            raise BrokenInvariantError(f"I5: {when} {self.consumer.held()} records are not final")

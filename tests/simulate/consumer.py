@@ -1,0 +1,270 @@
+"""Tidemark without Spark: the product's decisions over a changelog in SQLite."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.simulate.broker import Broker
+from tests.simulate.connector import Connector
+from tests.simulate.decode import POSTGRES, decode, row_of, snapshot_lsn
+from tests.simulate.history import TABLES, Flavour
+from tidemark.gate import sight
+from tidemark.gate.next_cut import Decision, advance, next_cut, with_reached
+from tidemark.model import reduction, survey, zone
+from tidemark.model.cut import Cut, Frontier, GateMode
+from tidemark.model.event import ENVELOPE_COLUMNS, Kind
+from tidemark.model.names import TableName
+from tidemark.model.offsets import TopicPartition
+from tidemark.model.position import Position
+from tidemark.model.progress import Progress
+from tidemark.model.summary import Summary
+from tidemark.model.transaction import Boundary, boundary_of, share_of
+
+COLUMNS = ("landing", "topic", "partition", "offset", "key", "value", *ENVELOPE_COLUMNS)
+GATES = {
+    Flavour.MYSQL: GateMode.TRANSACTION,
+    Flavour.MARIADB: GateMode.TRANSACTION,
+    Flavour.POSTGRES: GateMode.TRANSACTION,
+    Flavour.TICDC: GateMode.WATERMARK,
+}
+
+Target = dict[int, tuple[int, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """One cut: where the frontier is, what the tables hold, how many records became final."""
+
+    frontier: Frontier
+    tables: Mapping[str, Mapping[int, int]]
+
+
+@dataclass(slots=True)
+class Consumer:
+    """Lands, gates, folds and publishes. targets: table -> key -> (value, position)."""
+
+    connector: Connector
+    broker: Broker
+    database: sqlite3.Connection = field(default_factory=lambda: opened())
+    progress: Progress = field(default_factory=Progress)
+    landing: int = 0
+    landed: dict[TopicPartition, int] = field(default_factory=dict)
+    targets: dict[str, Target] = field(default_factory=lambda: {t: {} for t in TABLES})
+    final: int = 0
+    snapshot_lsn: int = 0
+
+    @property
+    def mode(self) -> GateMode:
+        """The gate of the flavour."""
+        return GATES.get(self.connector.flavour, GateMode.NONE)
+
+    def run(self, limit: int | None, *, dies: bool) -> Published | None:
+        """Land up to ``limit`` records, cut, and publish unless the run dies before that."""
+        ends = {place: len(log) for place, log in self.broker.logs.items()}
+        found = self._land(ends, limit)
+        if self.landing == 0:
+            return None
+        before = self.progress
+        seen = self._look(found, ends)
+        cut = next_cut(self.mode, before, seen, None)
+        self._zone(before.frontier, cut)
+        groups = self._ask(survey.groups(before.landing), "zoned")
+        found_groups = survey.Survey(tuple(map(survey.Group.of, groups)))
+        cut = with_reached(cut, before, found_groups)
+        truncates = dict(self._truncates())
+        decision = Decision(cut, seen, found_groups)
+        after = advance(before, self.landing, decision, (), truncates)
+        if dies:
+            return None
+        self._fold({**before.truncated, **truncates}, truncates)
+        self.progress = after
+        groups_now = found_groups.groups
+        self.final += survey.count(
+            g for g in groups_now if g.zone in (zone.Zone.CUT, zone.Zone.LATE)
+        )
+        tables = {t: {k: v for k, (v, _) in rows.items()} for t, rows in self.targets.items()}
+        return Published(after.frontier, tables)
+
+    def held(self) -> int:
+        """Records that are landed and not final."""
+        records: int = self.database.execute("SELECT count(*) FROM changelog").fetchone()[0]
+        return records - self.final
+
+    def waiting_begins(self) -> int:
+        """Those of them that begin a transaction of which nothing else has come (GATE-T11)."""
+        query = f"SELECT count(*) FROM zoned WHERE zone = 'held' AND kind = '{Kind.BEGIN}'"
+        begins: int = self.database.execute(query).fetchone()[0]
+        return begins
+
+    def _land(self, ends: Mapping[TopicPartition, int], limit: int | None) -> int:
+        spans = {
+            place: (self.landed.get(place, 0), end if limit is None else min(end, start + limit))
+            for place, end in sorted(ends.items())
+            for start in [self.landed.get(place, 0)]
+        }
+        records = [
+            (offset, self.broker.logs[place][offset])
+            for place, (start, stop) in spans.items()
+            for offset in range(start, stop)
+        ]
+        if self.connector.flavour in POSTGRES:
+            seen = (snapshot_lsn(record) for _, record in records)
+            self.snapshot_lsn = max((self.snapshot_lsn, *seen))
+        taken: list[tuple[Any, ...]] = []
+        for offset, record in records:
+            row = decode(record, offset, self.connector.flavour, self.snapshot_lsn)
+            taken.append((self.landing + 1, *(row[name] for name in COLUMNS[1:])))
+        self.landed |= {place: max(span) for place, span in spans.items()}
+        if taken:
+            self.landing += 1
+            marks = ", ".join("?" * len(COLUMNS))
+            self.database.executemany(f"INSERT INTO changelog VALUES ({marks})", taken)
+        return len(taken)
+
+    def _look(self, found: int, ends: Mapping[TopicPartition, int]) -> sight.Sight:
+        progress, places = self.progress, self.connector.places()
+        unread = frozenset(p for p, end in ends.items() if self.landed.get(p, 0) < end)
+        self._pending()
+        if self.mode is GateMode.WATERMARK:
+            newest = self._ask(sight.watermarks(progress.landing), "pending")
+            seen = {sight.place_of(row): row["watermark"] for row in newest}
+            return sight.Sight(places, self.landed, watermarks=seen)
+        if self.mode is GateMode.NONE:
+            return sight.Sight(places, dict(self.landed))
+        bound, is_gated = progress.frontier.bound, progress.landing == self.landing
+        own = self.connector.flavour in POSTGRES
+        partitions = self._ask(sight.partitions(bound, progress.landing, None), "pending")
+        return sight.Sight(
+            places,
+            dict(self.landed),
+            unread,
+            is_quiet=is_gated and not found and not unread,
+            boundaries=tuple(self._boundaries()),
+            shares=tuple(
+                share_of(row)
+                for row in self._ask(sight.shares(bound, own_positions=own), "pending")
+            ),
+            partitions={sight.place_of(r): sight.PartitionSight.of(r) for r in partitions},
+            snapshots=tuple(
+                map(
+                    sight.SnapshotSight.of,
+                    self._ask(sight.snapshots(bound, progress.landing), "pending"),
+                )
+            ),
+        )
+
+    def _boundaries(self) -> Iterator[Boundary]:
+        kept = self.progress.frontier.offsets
+        words = ", ".join(f"'{kind}'" for kind in zone.BOUNDARIES)
+        query = f"SELECT * FROM pending WHERE kind IN ({words})"
+        for row in self._rows(query):
+            place = sight.place_of(row)
+            if row["offset"] >= kept.get(place, 0):
+                yield boundary_of(place, row["offset"], row["value"])
+
+    def _pending(self) -> None:
+        self.database.execute("DROP VIEW IF EXISTS pending")
+        self.database.execute(
+            "CREATE TEMP VIEW pending AS SELECT * FROM changelog "
+            f"WHERE landing >= {self.progress.oldest_held}"
+        )
+
+    def _zone(self, old: Frontier, cut: Cut) -> None:
+        """Every pending record beside the bounds of its partition, and its zone."""
+        new = cut.frontier
+        places = {*old.offsets, *new.offsets, *old.reached}
+        bounds = [
+            (
+                p.topic,
+                p.partition,
+                old.offsets.get(p, 0),
+                new.offsets.get(p, 0),
+                old.reached.get(p, ""),
+            )
+            for p in places
+        ]
+        self.database.execute("DELETE FROM bounds")
+        self.database.executemany("INSERT INTO bounds VALUES (?, ?, ?, ?, ?)", bounds)
+        self.database.execute("DROP TABLE IF EXISTS zoned")
+        joined = (
+            f"SELECT p.*, '{old.bound_in(self.mode)}' AS {zone.OLD_BOUND}, "
+            f"'{new.bound_in(self.mode)}' AS {zone.NEW_BOUND}, "
+            f"coalesce(b.old_next, 0) AS {zone.OLD_NEXT}, "
+            f"coalesce(b.new_next, 0) AS {zone.NEW_NEXT}, "
+            f"coalesce(b.reached, '') AS {zone.REACHED} "
+            "FROM pending p LEFT JOIN bounds b USING (topic, partition)"
+        )
+        expression = zone.zone(cut, self.progress.landing)
+        self.database.execute(
+            f"CREATE TEMP TABLE zoned AS SELECT *, {expression} AS zone FROM ({joined})"
+        )
+
+    def _truncates(self) -> Iterator[tuple[TableName, Position]]:
+        """The truncates of the cut that are newer than those before."""
+        kinds = f"kind IN ('{Kind.TRUNCATE}', '{Kind.DDL}')"
+        query = f"SELECT source_table, position FROM zoned WHERE zone = 'cut' AND {kinds}"
+        found: dict[str, list[Position]] = {}
+        for row in self._rows(query):
+            found.setdefault(row["source_table"], []).append(row["position"])
+        for table, positions in found.items():
+            name = TableName("shop", table)
+            new = reduction.new_truncate(positions, self.progress.truncated.get(name))
+            if new is not None:
+                yield name, new
+
+    def _fold(
+        self, truncated: Mapping[TableName, Position], new: Mapping[TableName, Position]
+    ) -> None:
+        for table in TABLES:
+            name, target = TableName("shop", table), self.targets[table]
+            if name in new:
+                for key in [k for k, (_, position) in target.items() if position < new[name]]:
+                    del target[key]
+            for winner in self._winners(table, truncated.get(name)):
+                key, value = row_of(winner["value"])
+                stored = target.get(key)
+                if stored is not None and not winner["position"] > stored[1]:
+                    continue
+                if winner["op"] == "D":
+                    target.pop(key, None)
+                else:
+                    target[key] = (value, winner["position"])
+
+    def _winners(self, table: str, truncated: Position | None) -> Iterable[Mapping[str, Any]]:
+        events = (
+            "SELECT *, 0 AS part, row_key(value) AS row_key FROM zoned WHERE zone = 'cut' "
+            f"AND kind = '{Kind.ROW}' AND source_table = '{table}'"
+        )
+        ranked = (
+            "SELECT *, row_number() OVER (PARTITION BY row_key ORDER BY "
+            f"{reduction.NEWEST_FIRST}) AS _rank FROM ({events}) "
+            f"WHERE {reduction.above_truncate(truncated)}"
+        )
+        return self._rows(f"SELECT * FROM ({ranked}) WHERE _rank = 1")
+
+    def _ask(self, question: Summary, source: str) -> Sequence[Mapping[str, Any]]:
+        named = {**question.keys, **question.figures}
+        columns = ", ".join(f"{text} AS {name}" for name, text in named.items())
+        groups = ", ".join(question.keys.values())
+        return self._rows(
+            f"SELECT {columns} FROM {source} WHERE {question.where} GROUP BY {groups}"
+        )
+
+    def _rows(self, query: str) -> Sequence[Mapping[str, Any]]:
+        rows = self.database.execute(query).fetchall()
+        return [dict(row) for row in rows]
+
+
+def opened() -> sqlite3.Connection:
+    """An empty changelog, and the functions of Spark that SQLite lacks."""
+    database = sqlite3.connect(":memory:")
+    database.row_factory = sqlite3.Row
+    database.create_function("row_key", 1, lambda value: row_of(value)[0], deterministic=True)
+    database.create_function("unix_millis", 1, lambda millis: millis, deterministic=True)
+    database.execute(f"CREATE TABLE changelog ({', '.join(COLUMNS)})")
+    database.execute("CREATE TEMP TABLE zoned (zone, kind)")
+    database.execute("CREATE TEMP TABLE bounds (topic, partition, old_next, new_next, reached)")
+    return database

@@ -1,0 +1,95 @@
+"""The envelope of a record, read by a few lines of Python: what the changelog keeps of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from tests.simulate.connector import Record
+from tests.simulate.history import Flavour
+from tidemark.model.event import ENVELOPE_COLUMNS
+
+EPOCH = "0001"
+POSTGRES = (Flavour.POSTGRES, Flavour.POSTGRES_UNGATED)
+
+Row = dict[str, Any]
+
+
+def decode(record: Record, offset: int, flavour: Flavour, snapshot_lsn: int) -> Row:
+    """The columns of the changelog; snapshot_lsn: highest position of a snapshot read before."""
+    row: Row = dict.fromkeys(ENVELOPE_COLUMNS)
+    row |= {
+        "topic": record.at.topic,
+        "partition": record.at.partition,
+        "offset": offset,
+        "key": record.key,
+        "value": record.value,
+    }
+    if record.value is None:
+        return row | {"kind": "tombstone"}
+    content = json.loads(record.value)
+    if "status" in content:
+        return row | {"kind": content["status"].lower(), "transaction_id": content["id"]}
+    if "isDdl" in content:
+        return row | _canal(content, record, offset, flavour)
+    return row | _debezium(content, offset, flavour, snapshot_lsn)
+
+
+def snapshot_lsn(record: Record) -> int:
+    """Where a new connector's snapshot was read in PostgreSQL's log; 0 for other records."""
+    source = json.loads(record.value or b"{}").get("source") or {}
+    if source.get("snapshot") in (None, "false", "incremental"):
+        return 0
+    committed, lsn = json.loads(source.get("sequence") or "[0, 0]")
+    return int(lsn) if committed is None else 0
+
+
+def _debezium(content: Mapping[str, Any], offset: int, flavour: Flavour, lsn: int) -> Row:
+    source, transaction = content["source"], content["transaction"] or {}
+    mark = None if source["snapshot"] == "false" else source["snapshot"]
+    rank = "0" if mark else "1"
+    if flavour in POSTGRES:
+        first, second = json.loads(source["sequence"])
+        reached = int(second) if mark else max(int(second), lsn)
+        last = int(first) if first is not None else reached
+        place = f"{EPOCH}{last:016X}{rank}{int(second):016X}"
+    else:
+        number = int(source["file"].rpartition(".")[2])
+        place = f"{EPOCH}{number:08X}{source['pos']:016X}{rank}"
+    return {
+        "kind": "truncate" if content["op"] == "t" else "row",
+        "source_schema": source.get("schema") or source["db"],
+        "source_table": source["table"],
+        "op": {"d": "D", "t": None}.get(content["op"], "U"),
+        "position": f"{place}{offset:016X}",
+        "commit_time": source["ts_ms"],
+        "transaction_id": transaction.get("id"),
+        "event_order": transaction.get("total_order"),
+        "snapshot": mark,
+    }
+
+
+def _canal(content: Mapping[str, Any], record: Record, offset: int, flavour: Flavour) -> Row:
+    if content["type"] == "TIDB_WATERMARK":
+        return {"kind": "watermark", "watermark": content["_tidb"]["watermarkTs"]}
+    is_ddl, is_delete = content["isDdl"], content["type"] == "DELETE"
+    place = EPOCH
+    if flavour is Flavour.TICDC:
+        rank = 2 if is_ddl else 0 if is_delete else 1
+        place += f"{content['_tidb']['commitTs']:016X}{rank}{record.at.partition:04X}"
+    return {
+        "kind": "ddl" if is_ddl else "row",
+        "source_schema": content["database"],
+        "source_table": content["table"],
+        "op": None if is_ddl else "D" if is_delete else "U",
+        "position": f"{place}{offset:016X}",
+        "commit_time": content["es"],
+    }
+
+
+def row_of(value: bytes) -> tuple[int, int]:
+    """Key and value of the row that an upsert leaves, or of the one that a delete ends."""
+    content = json.loads(value)
+    image = content["data"][0] if "data" in content else content["after"] or content["before"]
+    return int(image["id"]), int(image["v"])

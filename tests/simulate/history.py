@@ -1,0 +1,181 @@
+"""What happens in a history: a few steps, small enough to read when one of them goes wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from hypothesis import strategies as st
+
+TABLES = ("a", "b")
+KEYS = 4
+
+
+class Flavour(StrEnum):
+    """Source and gate."""
+
+    MYSQL = "mysql, transaction"
+    MARIADB = "mariadb, transaction"
+    POSTGRES = "postgres, transaction"
+    TICDC = "ticdc, watermark"
+    MYSQL_UNGATED = "mysql, none"
+    POSTGRES_UNGATED = "postgres, none"
+    BY_OFFSET = "no positions, none"
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """One row change; value None deletes. moved_to: the key changes to this one."""
+
+    table: int
+    key: int
+    value: int | None
+    moved_to: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A transaction. early: with PostgreSQL it began before the one that committed before it."""
+
+    writes: tuple[Write, ...]
+    early: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Truncate:
+    """TRUNCATE of a table; then: row changes behind it in the same transaction (PostgreSQL)."""
+
+    table: int
+    then: tuple[Write, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Rotate:
+    """The source starts a new log file; far: its number gains a digit."""
+
+    far: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Watermark:
+    """TiCDC promises that all it has sent is all there is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """An incremental snapshot reads a table."""
+
+    table: int
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The connector reads all tables again, as after a lost position."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deliver:
+    """The broker takes ``records`` that the connector has sent to a partition, in order."""
+
+    partition: int
+    records: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeliverAll:
+    """The broker takes all that the connector has sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Restart:
+    """The connector dies and goes on from ``back`` events before where it was."""
+
+    back: int
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """A producer sends a stretch of a partition again."""
+
+    partition: int
+    start: int
+    records: int
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Tidemark runs. limit: of records to land; dies: before it publishes."""
+
+    limit: int | None = None
+    dies: bool = False
+
+
+Step = (
+    Commit
+    | Truncate
+    | Rotate
+    | Watermark
+    | Chunk
+    | Snapshot
+    | Deliver
+    | DeliverAll
+    | Restart
+    | Repeat
+    | Run
+)
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """A source with rows that its connector finds when it starts, and what happens then."""
+
+    flavour: Flavour
+    partitions: int
+    before: tuple[Commit, ...]
+    steps: tuple[Step, ...]
+
+    def __str__(self) -> str:
+        head = f"{self.flavour}, {self.partitions} partitions, {len(self.before)} commits before:"
+        return "\n".join((head, *(f"  {c}" for c in self.before), *(f"  {s}" for s in self.steps)))
+
+
+_small = st.integers(0, 5)
+_tables = st.integers(0, len(TABLES) - 1)
+_keys = st.integers(0, KEYS - 1)
+_writes = st.builds(
+    Write, _tables, _keys, st.none() | st.integers(0, 99), st.none() | st.none() | _keys
+)
+_commits = st.builds(Commit, st.lists(_writes, min_size=1, max_size=4).map(tuple), st.booleans())
+_deliveries = st.builds(Deliver, _small, st.integers(1, 6))
+_all = st.builds(DeliverAll)
+_runs = st.builds(Run, st.none() | st.integers(1, 12), st.sampled_from((False, False, True)))
+_steps: Sequence[st.SearchStrategy[Step]] = (
+    _commits,
+    _commits,
+    _commits,
+    st.builds(Truncate, _tables, st.lists(_writes, max_size=2).map(tuple)),
+    st.builds(Rotate, st.booleans()),
+    st.builds(Watermark),
+    st.builds(Watermark),
+    st.builds(Chunk, _tables),
+    st.builds(Snapshot),
+    _deliveries,
+    _deliveries,
+    _all,
+    st.builds(Restart, st.integers(0, 9)),
+    st.builds(Repeat, _small, st.integers(0, 12), st.integers(1, 8)),
+    _runs,
+    _runs,
+)
+
+
+def histories(flavours: Sequence[Flavour] = tuple(Flavour)) -> st.SearchStrategy[History]:
+    """Any history of one of ``flavours``."""
+    return st.builds(
+        History,
+        st.sampled_from(flavours),
+        st.integers(1, 3),
+        st.lists(_commits, max_size=2).map(tuple),
+        st.lists(st.one_of(_steps), min_size=4, max_size=24).map(tuple),
+    )

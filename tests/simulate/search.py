@@ -1,0 +1,81 @@
+"""Looks for a history that breaks an invariant, and makes it as short as it can."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from hypothesis import HealthCheck, Phase, given, seed, settings
+
+from tests.simulate.check import BrokenInvariantError, run_history
+from tests.simulate.history import Commit, Flavour, History, histories
+
+
+@dataclass(frozen=True, slots=True)
+class Counterexample:
+    """A short history, and which invariant it breaks."""
+
+    history: History
+    broken: str
+
+    def __str__(self) -> str:
+        return f"{self.history}\n{self.broken}"
+
+
+def find(
+    number: int, at_seed: int, flavours: Sequence[Flavour] = tuple(Flavour)
+) -> Counterexample | None:
+    """The first of ``number`` histories that breaks something, shortened; None when none does."""
+    broken: list[History] = []
+
+    @seed(at_seed)
+    @settings(
+        max_examples=number,
+        deadline=None,
+        database=None,
+        phases=[Phase.generate],
+        report_multiple_bugs=False,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(histories(flavours))
+    def search(history: History) -> None:
+        if _broken(history):
+            broken.append(history)
+            raise BrokenInvariantError
+
+    try:
+        search()
+    except BrokenInvariantError:
+        short = shorten(broken[0])
+        return Counterexample(short, _broken(short))
+    return None
+
+
+def shorten(history: History) -> History:
+    """Leave out whatever can be left out while something is still broken."""
+    for shorter in _shorter(history):
+        if _broken(shorter):
+            return shorten(shorter)
+    return history
+
+
+def _broken(history: History) -> str:
+    try:
+        run_history(history)
+    except BrokenInvariantError as error:
+        return str(error)
+    return ""
+
+
+def _shorter(history: History) -> Iterator[History]:
+    steps, before = history.steps, history.before
+    for index, step in enumerate(steps):
+        yield replace(history, steps=steps[:index] + steps[index + 1 :])
+        if isinstance(step, Commit) and len(step.writes) > 1:
+            for write in range(len(step.writes)):
+                fewer = replace(step, writes=step.writes[:write] + step.writes[write + 1 :])
+                yield replace(history, steps=(*steps[:index], fewer, *steps[index + 1 :]))
+    for index in range(len(before)):
+        yield replace(history, before=before[:index] + before[index + 1 :])
+    if history.partitions > 1:
+        yield replace(history, partitions=1)
