@@ -123,6 +123,7 @@ class Connector:
         self.queues.clear()
         broken_off = [self.begins[event] for event in lost if self.begins[event].entry < 0]
         if INITIAL in broken_off:
+            self.begins.clear()
             self.snapshot(initial=True)
             return
         event = max(0, min([len(self.begins) - 1 - back, *lost]))

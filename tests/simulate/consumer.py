@@ -11,8 +11,7 @@ from tests.simulate.broker import Broker
 from tests.simulate.connector import Connector
 from tests.simulate.decode import POSTGRES, decode, row_of, snapshot_lsn
 from tests.simulate.history import TABLES, Flavour
-from tidemark.gate import sight
-from tidemark.gate.next_cut import Decision, advance, next_cut, with_reached
+from tidemark.gate import next_cut, sight
 from tidemark.model import reduction, survey, zone
 from tidemark.model.cut import Cut, Frontier, GateMode
 from tidemark.model.event import ENVELOPE_COLUMNS, Kind
@@ -69,14 +68,14 @@ class Consumer:
             return None
         before = self.progress
         seen = self._look(found, ends)
-        cut = next_cut(self.mode, before, seen, None)
+        cut = next_cut.next_cut(self.mode, before, seen, None)
         self._zone(before.frontier, cut)
         groups = self._ask(survey.groups(before.landing), "zoned")
         found_groups = survey.Survey(tuple(map(survey.Group.of, groups)))
-        cut = with_reached(cut, before, found_groups)
+        cut = next_cut.with_reached(cut, before, found_groups)
         truncates = dict(self._truncates())
-        decision = Decision(cut, seen, found_groups)
-        after = advance(before, self.landing, decision, (), truncates)
+        decision = next_cut.Decision(cut, seen, found_groups)
+        after = next_cut.advance(before, self.landing, decision, (), truncates)
         if dies:
             return None
         self._fold({**before.truncated, **truncates}, truncates)

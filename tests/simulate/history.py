@@ -147,35 +147,40 @@ _writes = st.builds(
     Write, _tables, _keys, st.none() | st.integers(0, 99), st.none() | st.none() | _keys
 )
 _commits = st.builds(Commit, st.lists(_writes, min_size=1, max_size=4).map(tuple), st.booleans())
-_deliveries = st.builds(Deliver, _small, st.integers(1, 6))
-_all = st.builds(DeliverAll)
-_runs = st.builds(Run, st.none() | st.integers(1, 12), st.sampled_from((False, False, True)))
-_steps: Sequence[st.SearchStrategy[Step]] = (
-    _commits,
+_always: tuple[st.SearchStrategy[Step], ...] = (
     _commits,
     _commits,
     st.builds(Truncate, _tables, st.lists(_writes, max_size=2).map(tuple)),
-    st.builds(Rotate, st.booleans()),
-    st.builds(Watermark),
-    st.builds(Watermark),
-    st.builds(Chunk, _tables),
-    st.builds(Snapshot),
-    _deliveries,
-    _deliveries,
-    _all,
+    st.builds(Deliver, _small, st.integers(1, 4)),
+    st.builds(Deliver, _small, st.integers(1, 4)),
+    st.builds(Deliver, _small, st.integers(1, 12)),
+    st.builds(DeliverAll),
     st.builds(Restart, st.integers(0, 9)),
     st.builds(Repeat, _small, st.integers(0, 12), st.integers(1, 8)),
-    _runs,
-    _runs,
+    st.builds(Run),
+    st.builds(Run, st.none() | st.integers(1, 12), st.sampled_from((False, False, True))),
 )
+_debezium: tuple[st.SearchStrategy[Step], ...] = (
+    *_always,
+    st.builds(Rotate, st.booleans()),
+    st.builds(Chunk, _tables),
+    st.builds(Snapshot),
+)
+_ticdc: tuple[st.SearchStrategy[Step], ...] = (*_always, *3 * (st.builds(Watermark),))
+_STEPS = {Flavour.TICDC: st.one_of(_ticdc), Flavour.BY_OFFSET: st.one_of(_always)}
+_OTHERS = st.one_of(_debezium)
 
 
 def histories(flavours: Sequence[Flavour] = tuple(Flavour)) -> st.SearchStrategy[History]:
     """Any history of one of ``flavours``."""
+    return st.sampled_from(flavours).flatmap(_histories_of)
+
+
+def _histories_of(flavour: Flavour) -> st.SearchStrategy[History]:
     return st.builds(
         History,
-        st.sampled_from(flavours),
+        st.just(flavour),
         st.integers(1, 3),
         st.lists(_commits, max_size=2).map(tuple),
-        st.lists(st.one_of(_steps), min_size=4, max_size=24).map(tuple),
+        st.lists(_STEPS.get(flavour, _OTHERS), min_size=6, max_size=30).map(tuple),
     )

@@ -70,7 +70,7 @@ def transaction_cut(progress: Progress, sight: Sight, until: datetime | None) ->
         hold = hold or (ceiling.hold if ceiling else None)
     elif hold is None:
         hold = ceiling.hold if ceiling else _WAITS_FOR_PROOF
-    return Cut(progress.cut + 1, GateMode.TRANSACTION, after, hold, _void(sight))
+    return Cut(progress.cut + 1, GateMode.TRANSACTION, after, hold, _void(sight, after.bound))
 
 
 _WAITS_FOR_PROOF = Hold(
@@ -253,10 +253,11 @@ def _has_no_more(sight: Sight, place: TopicPartition, start: Place) -> bool:
     return is_silent or _highest(sight, place) > start
 
 
-def _void(sight: Sight) -> tuple[Place, ...]:
-    """Snapshots without an end that one with an end has replaced: their connector broke off."""
-    newest = max((s.place for s in sight.snapshots if s.has_last), default=Place(""))
-    return tuple(s.place for s in sight.snapshots if not s.has_last and s.place < newest)
+def _void(sight: Sight, bound: str) -> tuple[Place, ...]:
+    """Snapshots in pieces that a whole one below ``bound`` has replaced: they broke off."""
+    whole = (s.place for s in sight.snapshots if s.is_whole and s.place < bound)
+    newest = max(whole, default=Place(""))
+    return tuple(s.place for s in sight.snapshots if not s.is_whole and s.place < newest)
 
 
 def _below(settled: list[_Settled], ceiling: Place) -> list[_Settled]:

@@ -47,17 +47,17 @@ class PartitionSight:
 class SnapshotSight:
     """What is landed of one snapshot of the source; all its rows stand at one place (SNAP-2).
 
-    has_last: the mark ``last`` came; ended: an earlier cut has seen it.
+    is_whole: its last row came, so all of them will (SNAP-4); ended: an earlier cut has seen it.
     """
 
     place: Place
-    has_last: bool
+    is_whole: bool
     ended: bool
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> SnapshotSight:
         """From one row of the answer to `snapshots`."""
-        return cls(row["place"], bool(row["has_last"]), bool(row["ended"]))
+        return cls(row["place"], bool(row["is_whole"]), bool(row["ended"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +69,8 @@ class Sight:
     run found nothing new, and all that is landed was gated before.
     watermarks: newest per partition, of this run's records. first_capped: per partition the first
     landed offset that is not before the run's cap.
-    boundaries, shares, partitions, snapshots: with gate ``transaction``. followed: tables that are folded, in
-    the source's words; None when all are.
+    boundaries, shares, partitions, snapshots: with gate ``transaction``. followed: tables that are
+    folded, in the source's words; None when all are.
     """
 
     places: tuple[TopicPartition, ...] = ()
@@ -132,7 +132,7 @@ def snapshots(bound: str, gated_landing: int) -> Summary:
     return Summary(
         keys={"place": PLACE},
         figures={
-            "has_last": f"max(CASE WHEN {last} THEN 1 ELSE 0 END)",
+            "is_whole": f"max(CASE WHEN {last} THEN 1 ELSE 0 END)",
             "ended": f"max(CASE WHEN {last} AND landing <= {gated_landing} THEN 1 ELSE 0 END)",
         },
         where=f"{_unsettled(bound)} AND kind = '{Kind.ROW}' AND {WHOLE_SNAPSHOT}",

@@ -197,13 +197,13 @@ def test_a_partition_that_was_not_read_to_its_end_holds_what_stands_above() -> N
 def test_an_open_snapshot_holds_itself_and_all_behind_it() -> None:
     rows = {A0: PartitionSight(highest=place(5), records=3)}
     seen = sight(TWO[:2], (share(A1, 1, 2, 10, 11),), rows)
-    seen = replace(seen, snapshots=(SnapshotSight(place(5), has_last=True, ended=False),))
+    seen = replace(seen, snapshots=(SnapshotSight(place(5), is_whole=True, ended=False),))
     assert code(cut_of(seen)) is HoldCode.SNAPSHOT_OPEN
     assert cut_of(seen).frontier.bound == ""
 
 
 def test_a_snapshot_settles_once_every_partition_was_read_behind_its_end() -> None:
-    ended = (SnapshotSight(place(5), has_last=True, ended=True),)
+    ended = (SnapshotSight(place(5), is_whole=True, ended=True),)
     silent = {A0: PartitionSight(highest=place(5))}
     seen = replace(sight((), (), silent), snapshots=ended, is_quiet=True)
     assert cut_of(seen).frontier.bound > place(5)

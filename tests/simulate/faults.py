@@ -1,0 +1,234 @@
+"""Faults that change-data consumers are known to have, one at a time planted into the product."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import pytest
+
+from tests.simulate.history import Flavour
+from tidemark.gate import by_transaction, by_watermark, next_cut, sight
+from tidemark.model import reduction, zone
+from tidemark.model.cut import GateMode
+from tidemark.model.summary import Summary
+
+TRANSACTIONS = (Flavour.MYSQL, Flavour.MARIADB, Flavour.POSTGRES)
+UNGATED = (Flavour.MYSQL_UNGATED, Flavour.POSTGRES_UNGATED)
+Change = Callable[[pytest.MonkeyPatch], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A fault and the flavours in which it can show."""
+
+    name: str
+    plant: Change
+    flavours: tuple[Flavour, ...]
+
+
+@contextmanager
+def planted(fault: Fault) -> Iterator[None]:
+    """The product with ``fault`` in it."""
+    with pytest.MonkeyPatch.context() as patch:
+        fault.plant(patch)
+        yield
+
+
+def _wrapped(module: Any, name: str, change: Callable[..., Any]) -> Change:
+    """Replace a function by ``change(original, *its arguments)``."""
+    original = getattr(module, name)
+    return lambda patch: patch.setattr(module, name, partial(change, original))
+
+
+def _item(table: dict[GateMode, Any], mode: GateMode, value: Any) -> Change:
+    return lambda patch: patch.setitem(table, mode, value)
+
+
+def _attribute(module: Any, name: str, value: Any) -> Change:
+    return lambda patch: patch.setattr(module, name, value)
+
+
+def _figures(name: str, change: Mapping[str, str]) -> Change:
+    def changed(original: Callable[..., Summary], *args: Any, **kwargs: Any) -> Summary:
+        question = original(*args, **kwargs)
+        return replace(question, figures={**question.figures, **change})
+
+    return _wrapped(sight, name, changed)
+
+
+def _always(value: Any) -> Callable[..., Any]:
+    return lambda _original, *_args, **_kwargs: value
+
+
+def _without_silent(original: Callable[..., Any], progress: Any, newest: Any, *rest: Any) -> Any:
+    places, until = rest
+    heard = [place for place in places if place in newest]
+    return original(progress, newest, heard, until)
+
+
+def _fastest(_original: Callable[..., Any], newest: Any, places: Any) -> Any:
+    return max(newest.values()) if places and all(p in newest for p in places) else None
+
+
+def _inclusive(original: Callable[..., Any], *args: Any) -> Any:
+    gate = original(*args)
+    return None if gate is None else gate + 1
+
+
+def _with(**changes: Any) -> Callable[..., Any]:
+    return lambda original, *args, **kwargs: replace(original(*args, **kwargs), **changes)
+
+
+def _forgets_held(original: Callable[..., Any], progress: Any, landing: int, *rest: Any) -> Any:
+    return replace(original(progress, landing, *rest), oldest_held=landing + 1)
+
+
+def _same_for_all(original: Callable[..., Any], *args: Any) -> Any:
+    cut = original(*args)
+    top = max(cut.frontier.reached.values(), default="")
+    reached = dict.fromkeys(cut.frontier.offsets, top)
+    return replace(cut, frontier=replace(cut.frontier, reached=reached))
+
+
+def _unchanged(_original: Callable[..., Any], cut: Any, *_rest: Any) -> Any:
+    return cut
+
+
+def _quiet(original: Callable[..., Any], progress: Any, seen: Any, until: Any) -> Any:
+    return original(progress, replace(seen, is_quiet=True), until)
+
+
+FAULTS = (
+    Fault(
+        "a commit equal to the watermark is published",
+        _wrapped(by_watermark, "watermark_gate", _inclusive),
+        (Flavour.TICDC,),
+    ),
+    Fault(
+        "the greatest watermark of all partitions rules",
+        _wrapped(by_watermark, "watermark_gate", _fastest),
+        (Flavour.TICDC,),
+    ),
+    Fault(
+        "a partition without a watermark does not count",
+        _wrapped(next_cut, "watermark_cut", _without_silent),
+        (Flavour.TICDC,),
+    ),
+    Fault(
+        "a watermark that falls back takes the frontier with it",
+        lambda patch: patch.setattr(
+            by_watermark,
+            "_cut",
+            lambda progress, commit_ts, hold: by_watermark.Cut(
+                progress.cut + 1,
+                GateMode.WATERMARK,
+                by_watermark.Frontier(commit_ts=min(commit_ts, *progress.watermarks.values(), 0)),
+                hold,
+            ),
+        ),
+        (Flavour.TICDC,),
+    ),
+    Fault(
+        "what comes behind the frontier is new",
+        _item(zone._LATE, GateMode.WATERMARK, "FALSE"),
+        (Flavour.TICDC,),
+    ),
+    Fault(
+        "held records are not read again",
+        _wrapped(next_cut, "advance", _forgets_held),
+        (*TRANSACTIONS, Flavour.TICDC),
+    ),
+    Fault(
+        "a transaction is complete when its END is there",
+        _attribute(by_transaction, "_followed", lambda *_: {}),
+        TRANSACTIONS,
+    ),
+    Fault(
+        "records are counted, and not different events",
+        _figures("shares", {"events": "count(*)"}),
+        TRANSACTIONS,
+    ),
+    Fault(
+        "equal counts prove a transaction whose BEGIN came twice",
+        _wrapped(by_transaction, "_doubts", _always("")),
+        TRANSACTIONS,
+    ),
+    Fault(
+        "an open snapshot is published as far as it came",
+        _wrapped(by_transaction, "_is_read", _always(True)),  # noqa: FBT003
+        TRANSACTIONS,
+    ),
+    Fault(
+        "rows of a snapshot that broke off stay",
+        _wrapped(by_transaction, "_void", _always(())),
+        TRANSACTIONS,
+    ),
+    Fault(
+        "one silence proves everything",
+        _wrapped(next_cut, "transaction_cut", _quiet),
+        TRANSACTIONS,
+    ),
+    Fault(
+        "events without their END are outside transactions",
+        _wrapped(by_transaction, "_unfinished", _always([])),
+        TRANSACTIONS,
+    ),
+    Fault(
+        "BEGIN and END are settled once they were seen",
+        _attribute(zone, "BOUNDARIES", ("nothing",)),
+        TRANSACTIONS,
+    ),
+    Fault(
+        "what is below the greatest place of any partition was sent again",
+        _wrapped(next_cut, "with_reached", _same_for_all),
+        UNGATED,
+    ),
+    Fault(
+        "what is at the greatest place of its partition was sent again",
+        _item(zone._LATE, GateMode.NONE, f"{zone.PLACE} <= {zone.REACHED}"),
+        UNGATED,
+    ),
+    Fault(
+        "no partition remembers what it had settled",
+        _wrapped(next_cut, "with_reached", _unchanged),
+        (*UNGATED, *TRANSACTIONS),
+    ),
+    Fault(
+        "a truncate ends what was there when it arrived",
+        _attribute(reduction, "above_truncate", lambda _: "TRUE"),
+        (*UNGATED, Flavour.TICDC),
+    ),
+    Fault(
+        "truncates of earlier cuts are forgotten",
+        _wrapped(next_cut, "advance", _with(truncated={})),
+        UNGATED,
+    ),
+    Fault(
+        "a second truncate is the first one",
+        lambda patch: patch.setattr(
+            reduction,
+            "new_truncate",
+            lambda found, before: max(found, default=None) if before is None else None,
+        ),
+        (*UNGATED, *TRANSACTIONS, Flavour.TICDC),
+    ),
+    Fault(
+        "the oldest event of a key wins",
+        _attribute(reduction, "NEWEST_FIRST", "position ASC, part DESC, partition DESC"),
+        tuple(Flavour),
+    ),
+    Fault(
+        "the last to arrive wins",
+        _attribute(reduction, "NEWEST_FIRST", "landing DESC, offset DESC, partition DESC"),
+        (Flavour.TICDC, *UNGATED),
+    ),
+    Fault(
+        "the number in the transaction orders events",
+        _attribute(reduction, "NEWEST_FIRST", "event_order DESC, position DESC"),
+        TRANSACTIONS,
+    ),
+)
