@@ -1,4 +1,4 @@
-"""Canal's own records through whole cuts: what is published, what is counted, what stops a table."""
+"""Canal's own records through whole cuts: what is published and counted, what stops a table."""
 
 from __future__ import annotations
 

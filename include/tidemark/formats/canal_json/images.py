@@ -32,11 +32,12 @@ def canal_changes(
     """
     keys = f"ARRAY<STRUCT<{text_fields(schema.key)}>>"
     text = F.col("value").cast("string")
+    texts = F.from_json(text, "data ARRAY<STRING>")["data"]
     return (
-        events.withColumn("_rows", F.from_json(text, f"data {keys}, old {keys}"))
-        .withColumn("_own", F.when(F.size("_rows.data") > 1, _records_of_rows(text)))
-        .select(*events.columns, "_own", F.posexplode(_images()).alias("_row", "_image"))
-        .withColumn("value", F.coalesce(F.get("_own", "_row").cast("binary"), "value"))
+        events.withColumn("_json", F.from_json(text, f"type STRING, data {keys}, old {keys}"))
+        .withColumn("_texts", F.when(F.size("_json.data") > 1, texts))
+        .select(*events.columns, "_json", F.posexplode(_images()).alias("_row", "_image"))
+        .withColumn("value", F.coalesce(_record_of_row().cast("binary"), "value"))
         .select(*events.columns, "_row", F.posexplode(_touched(schema)).alias("_half", "_touched"))
         .withColumn("op", F.col("_touched.op"))
         .withColumn("row_key", F.col("_touched.k"))
@@ -45,17 +46,16 @@ def canal_changes(
     )
 
 
-def _records_of_rows(text: Column) -> Column:
-    """For each row of the record ``text``, a record with this row alone."""
-    parsed = F.from_json(text, "type STRING, data ARRAY<STRING>")
-    head = F.concat(F.lit('{"type":"'), parsed["type"], F.lit('","data":['))
-    return F.transform(parsed["data"], lambda row: F.concat(head, row, F.lit("]}")))
-
-
 def _images() -> Column:
-    """The key columns of each row beside what an update says they were before."""
-    old = F.coalesce(F.col("_rows.old"), F.array())
-    return F.arrays_zip(F.col("_rows.data").alias("data"), old.alias("old"))
+    """The key of each row, what an update says it was, and the row's text if it is needed."""
+    old, texts = (F.coalesce(F.col(name), F.array()) for name in ("_json.old", "_texts"))
+    return F.arrays_zip(F.col("_json.data").alias("data"), old.alias("old"), texts.alias("text"))
+
+
+def _record_of_row() -> Column:
+    """A record with one row alone; null where there is no other."""
+    head = F.concat(F.lit('{"type":"'), F.col("_json.type"), F.lit('","data":['))
+    return F.concat(head, F.col("_image.text"), F.lit("]}"))
 
 
 def _touched(schema: TableSchema) -> Column:
