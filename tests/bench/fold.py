@@ -24,7 +24,7 @@ from tidemark.lake.refs import attempt_ref, create_branch, drop_refs
 from tidemark.lake.sql import SYSTEM_COLUMNS
 from tidemark.lake.staged import StagedRows, stage_rows
 from tidemark.lake.staging import Bench, Effect, stage_table
-from tidemark.model.columns import COMMIT_TIME, MISREAD, POSITION, STAGED_OP, STAGED_PART
+from tidemark.model.columns import COMMIT_TIME, LEFT_OUT, MISREAD, POSITION, STAGED_OP
 from tidemark.model.event import Op
 from tidemark.model.names import AttemptId
 from tidemark.model.position import SnapshotRank
@@ -106,8 +106,8 @@ def _typed_changes(session: SparkSession, batch: Batch) -> DataFrame:
         F.when(is_delete, Op.DELETE.value).otherwise(Op.UPSERT.value).alias(STAGED_OP),
         file_position(STREAM_FILE, streamed).alias(POSITION),
         F.timestamp_seconds(F.lit(1_795_250_000)).alias(COMMIT_TIME),
-        F.lit(0).alias(STAGED_PART),
         F.lit(None).cast("string").alias(MISREAD),
+        F.lit(None).cast("string").alias(LEFT_OUT),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from typing import Any
 
 TABLE = "shop.items"
 
@@ -79,6 +80,47 @@ def ticdc_ddl(statement: str, commit_ts: int, *, table: str = "items") -> Record
         "data": None,
         "old": None,
         "_tidb": {"commitTs": commit_ts},
+    }
+    return Record(json.dumps(value).encode())
+
+
+def canal_rows(kind: str, *rows: dict[str, str | None], old: Any = None) -> Record:
+    """Rows of shop.items in one record, as Canal writes them."""
+    value = {
+        "id": 31,
+        "database": "shop",
+        "table": "items",
+        "pkNames": ["id"],
+        "isDdl": False,
+        "type": kind,
+        "es": 1,
+        "ts": 1,
+        "sql": "",
+        "sqlType": {"id": -5, "name": 12},
+        "mysqlType": {"id": "bigint(20)", "name": "varchar(20)"},
+        "data": rows,
+        "old": old,
+        "gtid": "",
+    }
+    return Record(json.dumps(value).encode())
+
+
+def canal_statement(kind: str, statement: str, *, table: str = "items") -> Record:
+    """A statement as text: DDL, or with the binlog format STATEMENT a change of rows."""
+    value = {
+        "id": 32,
+        "database": "shop",
+        "table": table,
+        "pkNames": None,
+        "isDdl": kind not in {"INSERT", "UPDATE", "DELETE"},
+        "type": kind,
+        "es": 1,
+        "ts": 1,
+        "sql": statement,
+        "sqlType": None,
+        "mysqlType": None,
+        "data": None,
+        "old": None,
     }
     return Record(json.dumps(value).encode())
 

@@ -15,7 +15,7 @@ from tidemark.spec.field_tables import with_tables
 REPOSITORY = Path(__file__).parents[2]
 DOCS = REPOSITORY / "docs"
 RULE = re.compile(
-    r"\b(?:ACC|DUP|GATE|KEY|MSG|POISON|POS|PUB|SCHEMA|TOP|TRUNC|TYPE)-[A-Z]?\d+\b(?!:)"
+    r"\b(?:ACC|DUP|GATE|KEY|MSG|POISON|POS|PUB|SCHEMA|TOP|TRUNC|TYPE|UNAV)-[A-Z]?\d+\b(?!:)"
 )
 ERRORS = [
     kind

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
@@ -10,9 +10,13 @@ from typing import Protocol
 from pyspark.sql import Column, DataFrame
 
 from tidemark.formats.canal_json.envelope import canal_envelope
-from tidemark.formats.canal_json.images import canal_changes, canal_image
+from tidemark.formats.canal_json.images import canal_changes, canal_image, canal_left_out
 from tidemark.formats.debezium.envelope import debezium_envelope
-from tidemark.formats.debezium.images import debezium_changes, debezium_image
+from tidemark.formats.debezium.images import (
+    debezium_changes,
+    debezium_image,
+    debezium_left_out,
+)
 from tidemark.formats.record_schema import (
     RecordSchema,
     canal_record_schema,
@@ -21,6 +25,8 @@ from tidemark.formats.record_schema import (
 from tidemark.formats.topic_roles import TopicRoles
 from tidemark.model.columns import TableSchema
 from tidemark.model.cut import GateMode
+from tidemark.model.names import ColumnName
+from tidemark.model.position import Position
 from tidemark.spec import SourceSpec
 
 
@@ -40,19 +46,28 @@ class Decoder:
 
     envelope: in RECORD_COLUMNS, out the same and ENVELOPE_COLUMNS, one row per record.
     image: a struct with the text of every column of the row that an upsert leaves.
+    left_out: names of columns that an update of a row does not hold (UNAV-4), given where columns
+    joined the table.
     record_schema: key and value of one row event -> what it says about its table's columns.
     """
 
     envelope: Callable[[DataFrame, TopicRoles], DataFrame]
     changes: Changes
     image: Callable[[TableSchema], Column]
+    left_out: Callable[[TableSchema, Mapping[ColumnName, Position]], Column]
     record_schema: Callable[[bytes | None, bytes], RecordSchema]
 
 
 def decoder_of(source: SourceSpec) -> Decoder:
     """The decoder of ``source``."""
     if not source.format.is_canal:
-        return Decoder(debezium_envelope, debezium_changes, debezium_image, debezium_record_schema)
+        return Decoder(
+            debezium_envelope,
+            debezium_changes,
+            debezium_image,
+            debezium_left_out,
+            debezium_record_schema,
+        )
     by_commit = source.gate is GateMode.WATERMARK
     envelope = partial(canal_envelope, by_commit=by_commit)
-    return Decoder(envelope, canal_changes, canal_image, canal_record_schema)
+    return Decoder(envelope, canal_changes, canal_image, canal_left_out, canal_record_schema)

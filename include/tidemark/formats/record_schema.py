@@ -41,10 +41,14 @@ def _key_names(key: bytes | None) -> tuple[str, ...]:
 
 
 def canal_record_schema(_key: bytes | None, value: bytes) -> RecordSchema:
-    """From a Canal-JSON record: ``mysqlType`` in the order of the row's columns, ``pkNames``."""
+    """From a Canal-JSON record: ``mysqlType`` in the order of the row's columns, ``pkNames``.
+
+    Columns that the row leaves out come last (UNAV-4).
+    """
     content = json.loads(value)
     types: Mapping[str, str] = content.get("mysqlType") or {}
-    ordered = [name for name in content["data"][0] if name in types]
+    ordered = dict.fromkeys((*content["data"][0], *types))
     return RecordSchema(
-        types={name: types[name] for name in ordered}, key=tuple(content.get("pkNames") or ())
+        types={name: types[name] for name in ordered if name in types},
+        key=tuple(content.get("pkNames") or ()),
     )

@@ -8,34 +8,41 @@ from pyspark.sql import functions as F
 from tidemark.formats.values import misread, typed
 from tidemark.model.columns import (
     COMMIT_TIME,
+    LEFT_OUT,
     MISREAD,
     POSITION,
     STAGED_OP,
-    STAGED_PART,
     TableSchema,
 )
 from tidemark.model.event import Op
 from tidemark.model.names import quote
 
-SYSTEM = {"op": STAGED_OP, "position": POSITION, "commit_time": COMMIT_TIME, "part": STAGED_PART}
+SYSTEM = {"op": STAGED_OP, "position": POSITION, "commit_time": COMMIT_TIME}
 IMAGE = "_tidemark_image"
 
 
-def typed_rows(winners: DataFrame, schema: TableSchema, image: Column) -> DataFrame:
+def typed_rows(
+    winners: DataFrame, schema: TableSchema, image: Column, left_out: Column
+) -> DataFrame:
     """Decode the winners of one table.
 
     In: one event per ``row_key``. Out: the source's columns typed; STAGED_OP, POSITION,
-    COMMIT_TIME, STAGED_PART; and MISREAD, the first column that has a null key or a value that does
-    not fit its type, or any when there is no image at all; null when all is well (TYPE-2). A delete
-    has its key and no other value.
+    COMMIT_TIME; MISREAD, the first column that has a null key or a value that does not fit its
+    type, or any when there is no image at all, null when all is well (TYPE-2); and LEFT_OUT, the
+    first of ``left_out``, names of columns that the record does not hold though the row has them
+    (UNAV-4). A delete has its key and no other value.
     """
     upsert = F.col("op") == Op.UPSERT.value
     values = [column for column in schema.columns if column.name not in schema.key]
     no_image = F.when(
         (F.col(STAGED_OP) == Op.UPSERT.value) & F.col(IMAGE).isNull(), schema.names[0]
     )
+    # Only what is null can be left out, so that the record is looked at again for these alone.
+    holds_null = F.array(F.lit(False), *(F.col(IMAGE)[c.name].isNull() for c in values))
+    lacking = F.when(upsert & F.array_contains(holds_null, True), F.get(left_out, F.lit(0)))
     decoded = winners.withColumn(IMAGE, F.when(upsert, image)).select(
         *(F.col(name).alias(system) for name, system in SYSTEM.items()),
+        lacking.alias(LEFT_OUT),
         IMAGE,
         *(F.col("row_key")[name].alias(name) for name in schema.key),
         *(typed(F.col(IMAGE)[column.name], column).alias(column.name) for column in values),
@@ -49,4 +56,5 @@ def typed_rows(winners: DataFrame, schema: TableSchema, image: Column) -> DataFr
         *(F.col(quote(name)) for name in schema.names),
         *SYSTEM.values(),
         F.coalesce(no_image, *null_keys, *wrong).alias(MISREAD),
+        LEFT_OUT,
     )

@@ -82,13 +82,35 @@ def _latin1(raw: Column, _: SourceColumn) -> Column:
 
 def _bits(raw: Column, column: SourceColumn) -> Column:
     """Debezium writes the least significant byte first, targets hold the most significant first."""
-    mirrored = F.reverse(F.hex(F.try_to_binary(raw, F.lit("base64"))))
-    return _left_padded(F.regexp_replace(mirrored, "(.)(.)", "$2$1"), column)
+    return _left_padded(_mirrored(F.try_to_binary(raw, F.lit("base64"))), column)
+
+
+def _mirrored(least_first: Column) -> Column:
+    """Hexadecimal text of bytes in reverse order."""
+    return F.regexp_replace(F.reverse(F.hex(least_first)), "(.)(.)", "$2$1")
 
 
 def _bits_number(raw: Column, column: SourceColumn) -> Column:
     holds = raw.try_cast("decimal(20,0)") < Decimal(2**column.digits)
     return _left_padded(F.conv(F.when(raw.rlike("^[0-9]+$") & holds, raw), 10, 16), column)
+
+
+def _enum_label(raw: Column, column: SourceColumn) -> Column:
+    """The label that an index from 1 names; 0 is MySQL's empty text for what was invalid."""
+    index = F.when(raw.rlike("^[0-9]+$"), raw.try_cast("int"))
+    labels = F.array(*map(F.lit, ("", *column.labels)))
+    return F.get(labels, index)
+
+
+def _set_labels(raw: Column, column: SourceColumn) -> Column:
+    """The labels whose bits are set, the first one's the lowest; 0 is the empty text."""
+    holds = raw.try_cast("decimal(20,0)") < Decimal(2 ** len(column.labels))
+    mask = F.conv(F.when(raw.rlike("^[0-9]+$") & holds, raw), 10, -10).cast("bigint")
+    chosen = (
+        F.when(F.getbit(mask, F.lit(bit)) == 1, F.lit(label))
+        for bit, label in enumerate(column.labels)
+    )
+    return F.when(mask.isNotNull(), F.concat_ws(",", *chosen))
 
 
 def _left_padded(hexadecimal: Column, column: SourceColumn) -> Column:
@@ -201,6 +223,17 @@ def _geometry(raw: Column, _: SourceColumn) -> Column:
     return F.when(read, F.struct(srid.alias("srid"), wkb.alias("wkb")))
 
 
+def _geometry_latin1(raw: Column, column: SourceColumn) -> Column:
+    """As MySQL stores it: four bytes of SRID, the least significant first, then the WKB."""
+    stored = _latin1(raw, column)
+    srid = F.conv(_mirrored(F.substring(stored, 1, 4)), 16, 10).try_cast("int")
+    read = (F.length(stored) > 4) & srid.isNotNull()
+    return F.when(
+        read,
+        F.struct(srid.alias("srid"), F.substring(stored, F.lit(5), F.length(stored)).alias("wkb")),
+    )
+
+
 _READERS: Mapping[Wire, Callable[[Column, SourceColumn], Column]] = {
     Wire.INTEGER: _integer,
     Wire.UNSIGNED_AS_SIGNED: _unsigned_as_signed,
@@ -214,6 +247,8 @@ _READERS: Mapping[Wire, Callable[[Column, SourceColumn], Column]] = {
     Wire.LATIN1: _latin1,
     Wire.BITS: _bits,
     Wire.BITS_NUMBER: _bits_number,
+    Wire.ENUM_INDEX: _enum_label,
+    Wire.SET_MASK: _set_labels,
     Wire.DECIMAL_TEXT: decimal_from_text,
     Wire.DECIMAL_BASE64: decimal_from_base64,
     Wire.DAYS: _days,
@@ -229,4 +264,5 @@ _READERS: Mapping[Wire, Callable[[Column, SourceColumn], Column]] = {
     Wire.TIME_NANOS: _time_nanos,
     Wire.TIME_TEXT: _time_text,
     Wire.GEOMETRY: _geometry,
+    Wire.GEOMETRY_LATIN1: _geometry_latin1,
 }

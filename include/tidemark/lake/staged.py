@@ -20,10 +20,10 @@ from tidemark.errors import StorageError
 from tidemark.lake.catalog import TableId
 from tidemark.lake.refs import ATTEMPT_REF
 from tidemark.model.columns import (
+    LEFT_OUT,
     MISREAD,
     STAGED_KEY_HASH,
     STAGED_OP,
-    STAGED_PART,
     TableSchema,
 )
 from tidemark.model.event import Op
@@ -37,16 +37,17 @@ WRITTEN: Mapping[str, Any] = {"compression": "lz4_raw", "parquet.enable.dictiona
 class StagedRows:
     """Staged winners of one table: the folder, and what is in it.
 
-    splits: winners that are the second half of one event. misread: a column whose value did not
-    fit its type, None when all did; misread_rows: in how many rows.
+    misread: a column whose value did not fit its type, None when all did; misread_rows: in how
+    many rows. left_out: a column that an update did not hold, None when all did; left_out_rows.
     """
 
     folder: str
     upserts: int
     deletes: int
-    splits: int
     misread: str | None
     misread_rows: int
+    left_out: str | None
+    left_out_rows: int
 
     @property
     def rows(self) -> int:
@@ -68,24 +69,17 @@ def stage_rows(folder: Path, target: TableId, rows: DataFrame, schema: TableSche
         counted,
         F.count_if(~is_delete).alias("upserts"),
         F.count_if(is_delete).alias("deletes"),
-        F.count_if(F.col(STAGED_PART) > 0).alias("splits"),
         F.max(MISREAD).alias("misread"),
         F.count(MISREAD).alias("misread_rows"),
+        F.max(LEFT_OUT).alias("left_out"),
+        F.count(LEFT_OUT).alias("left_out_rows"),
     )
-    staged = observed.drop(STAGED_PART, MISREAD)
+    staged = observed.drop(MISREAD, LEFT_OUT)
     if len(schema.key) > 1:
         hashed = F.xxhash64(*(F.col(quote(name)) for name in schema.key))
         staged = staged.withColumn(STAGED_KEY_HASH, hashed)
     staged.write.options(**WRITTEN).parquet(str(path))
-    found = counted.get
-    return StagedRows(
-        str(path),
-        upserts=found["upserts"],
-        deletes=found["deletes"],
-        splits=found["splits"],
-        misread=found["misread"],
-        misread_rows=found["misread_rows"],
-    )
+    return StagedRows(str(path), **counted.get)
 
 
 def drop_staged(folder: Path, next_number: int) -> None:

@@ -13,8 +13,8 @@ POSITION = f"{SYSTEM_PREFIX}position"
 COMMIT_TIME = f"{SYSTEM_PREFIX}commit_time"
 STAGED_OP = f"{SYSTEM_PREFIX}op"
 STAGED_KEY_HASH = f"{SYSTEM_PREFIX}key_hash"
-STAGED_PART = f"{SYSTEM_PREFIX}part"
 MISREAD = f"{SYSTEM_PREFIX}misread"
+LEFT_OUT = f"{SYSTEM_PREFIX}left_out"
 
 
 class Wire(StrEnum):
@@ -32,6 +32,8 @@ class Wire(StrEnum):
     LATIN1 = "latin1"
     BITS = "bits"
     BITS_NUMBER = "bits-number"
+    ENUM_INDEX = "enum-index"
+    SET_MASK = "set-mask"
     DECIMAL_TEXT = "decimal-text"
     DECIMAL_BASE64 = "decimal-base64"
     DAYS = "days"
@@ -47,6 +49,7 @@ class Wire(StrEnum):
     TIME_NANOS = "time-nanos"
     TIME_TEXT = "time-text"
     GEOMETRY = "geometry"
+    GEOMETRY_LATIN1 = "geometry-latin1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,8 @@ class SourceColumn:
     """A column of a source table.
 
     iceberg: type as Spark SQL writes it (``decimal(12,2)``); wire: how records hold the value;
-    digits: scale of a decimal, fraction digits of a time, bits of a BIT; zone: of a local time.
+    digits: scale of a decimal, fraction digits of a time, bits of a BIT; zone: of a local time;
+    labels: of an ENUM or SET whose values records number (TYPE-32).
     """
 
     name: ColumnName
@@ -63,6 +67,7 @@ class SourceColumn:
     source_type: str
     digits: int = 0
     zone: str = ""
+    labels: tuple[str, ...] = ()
 
     @property
     def is_sized(self) -> bool:
@@ -76,7 +81,8 @@ class SourceColumn:
     @classmethod
     def from_json(cls, fields: Mapping[str, Any]) -> SourceColumn:
         """The reverse of `to_json`."""
-        return cls(**{**fields, "wire": Wire(fields["wire"])})
+        labels = tuple(fields.get("labels", ()))
+        return cls(**{**fields, "wire": Wire(fields["wire"]), "labels": labels})
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,8 @@
-"""Every record of a run ends in exactly one bucket, or the run fails (ACC-1, ACC-4)."""
+"""Every change of a run ends in exactly one bucket, or the run fails (ACC-1, ACC-4).
+
+A change is what one row of a record does to one key; of folded tables each is counted. A record of
+any other kind, or of a table that is not folded in this cut, is one unit (ACC-2).
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,7 @@ from tidemark.runs.stage import StagedTable
 
 
 class Bucket(StrEnum):
-    """Where a record ended (ACC-1)."""
+    """Where a change ended (ACC-1)."""
 
     APPLIED = "applied"
     SUPERSEDED = "superseded"
@@ -32,7 +36,7 @@ def account(
     standing: Collection[TableName],
     landed: int,
 ) -> Mapping[str, int]:
-    """Records per bucket.
+    """Units per bucket.
 
     survey: what the cut looked at. folded: tables that are kept up, also without rows in this
     cut. standing: tables whose changes wait. landed: records that came in since the last cut.
@@ -54,10 +58,11 @@ def account(
             buckets[bucket.value] += group.records
     for table in staged:
         _add_folded(buckets, table)
-    units = sum(buckets.values()) - sum(table.rows.splits for table in staged)
-    if units > count(fresh) or any(number < 0 for number in buckets.values()):
+    units = count(fresh) + sum(table.changes - table.work.rows for table in staged)
+    if sum(buckets.values()) != units or any(number < 0 for number in buckets.values()):
         raise AccountingError(
-            f"the {count(fresh)} records of the cut end in {units} places: {buckets}",
+            f"the {count(fresh)} records of the cut hold {units} changes, but "
+            f"{sum(buckets.values())} ended somewhere: {buckets}",
             state="every table is as it was; the attempt's branches are kept",
             next_step="run again; if this repeats, report the numbers above",
         )
@@ -87,7 +92,6 @@ def _bucket(
 def _add_folded(buckets: dict[str, int], table: StagedTable) -> None:
     """Rows of one table: winners are applied unless the target was newer; the rest lost to them."""
     stale = max(0, table.rows.upserts - table.effect.inserted - table.effect.updated)
-    events = table.work.rows + table.rows.splits
     buckets[Bucket.DUPLICATE] += stale
     buckets[Bucket.APPLIED] += table.rows.rows - stale
-    buckets[Bucket.SUPERSEDED] += max(0, events - table.rows.rows)
+    buckets[Bucket.SUPERSEDED] += table.changes - table.rows.rows

@@ -37,7 +37,8 @@ class DdlRecord:
 class DdlEffects:
     """Schema changes, added up in position order.
 
-    types: table -> column -> type text of TiCDC's DDL. keys: table -> key columns of its DDL.
+    types: table -> column -> type text of Canal's and TiCDC's DDL. keys: table -> key columns of
+    its DDL. joined: table -> column -> where it was added to the table, last.
     schemas: table -> its state after Debezium's newest change. dropped: table -> columns that a
     change took away. truncated: table -> newest truncate. stops: table -> why it cannot go on; a
     table of None concerns the whole source.
@@ -45,6 +46,7 @@ class DdlEffects:
 
     types: dict[TableName, dict[str, str]] = field(default_factory=dict)
     keys: dict[TableName, tuple[ColumnName, ...]] = field(default_factory=dict)
+    joined: dict[TableName, dict[ColumnName, Position]] = field(default_factory=dict)
     schemas: dict[TableName, TableSchema] = field(default_factory=dict)
     truncated: dict[TableName, Position] = field(default_factory=dict)
     stops: dict[TableName | None, str] = field(default_factory=dict)
@@ -79,8 +81,10 @@ def add_up(source: SourceSpec, records: Sequence[DdlRecord], modes: ConnectorMod
         content = json.loads(record.value)
         if not source.format.is_canal:
             _add_debezium(effects, content, modes)
-        else:
+        elif content.get("isDdl"):
             _add_statement(effects, content["sql"], record)
+        else:
+            _stop_at_rows_as_text(effects, content, record)
     return effects
 
 
@@ -93,10 +97,29 @@ def _add_statement(effects: DdlEffects, statement: str, record: DdlRecord) -> No
             case AddColumns(table, columns):
                 known = effects.types.setdefault(table, {})
                 known.update({c.name: c.type_text for c in columns})
+                joined = effects.joined.setdefault(table, {})
+                joined.update({c.name: record.position for c in columns})
             case TruncateTable(table):
                 effects.truncated[table] = record.position
             case Unsupported(table, text, why):
                 effects.stops[table] = f"{why}: {text} (at position {record.position})"
+
+
+def _stop_at_rows_as_text(
+    effects: DdlEffects, content: Mapping[str, Any], record: DdlRecord
+) -> None:
+    """A change of rows as the text of a statement (MSG-40), which says nothing about any row.
+
+    The text holds values, so it is not repeated (MSG-7). A table whose name is unfit has no target.
+    """
+    try:
+        table = TableName(record.schema, content["table"])
+    except NameRefusedError:
+        return
+    effects.stops[table] = (
+        f"an {content['type']} came as the text of a statement, so nobody can say which rows it "
+        f"changed (STATEMENT_DML, at position {record.position}); binlog_format must be ROW"
+    )
 
 
 def _add_debezium(effects: DdlEffects, content: Mapping[str, Any], modes: ConnectorModes) -> None:

@@ -19,7 +19,7 @@ from tidemark.schema.changes import merge_schemas
 from tidemark.schema.connect_types import connect_columns, refine
 from tidemark.schema.source_types import canal_column, debezium_column
 from tidemark.schema.type_text import parse_type
-from tidemark.spec import SourceSpec, TableSpec
+from tidemark.spec import SourceFormat, SourceSpec, TableSpec
 
 
 def examples(
@@ -103,10 +103,7 @@ def resolve(
 
 def _declared(source: SourceSpec, spec: TableSpec) -> dict[ColumnName, SourceColumn]:
     if source.format.is_canal:
-        return {
-            name: canal_column(name, _base(text), text, source.zone)
-            for name, text in spec.columns.items()
-        }
+        return {name: _told_column(source, name, text) for name, text in spec.columns.items()}
     modes = source.modes.connector
     return {name: debezium_column(name, text, modes) for name, text in spec.columns.items()}
 
@@ -157,7 +154,7 @@ def _canal(
     known = {c.name: c.source_type for c in have.columns if c.is_sized} if have else {}
     versions = []
     if ddl:
-        columns = [canal_column(name, _base(text), text, source.zone) for name, text in ddl.items()]
+        columns = [_told_column(source, name, text) for name, text in ddl.items()]
         versions.append(TableSchema(tuple(columns), effects.keys.get(spec.source, ())))
     for record in records:
         columns = [
@@ -174,7 +171,12 @@ def _canal(
     return [replace(version, key=spec.key or version.key) for version in versions]
 
 
-def _base(type_text: str) -> str:
-    """The type as TiCDC's ``mysqlType`` would name it: without length, scale and labels."""
-    parsed = parse_type(type_text)
-    return str(replace(parsed, parameters=())) if parsed else type_text
+def _told_column(source: SourceSpec, name: str, type_text: str) -> SourceColumn:
+    """A column as DDL or the file tells it, and as records of ``source`` will tell it too.
+
+    TiCDC's ``mysqlType`` has no length, scale or labels.
+    """
+    parsed, told = parse_type(type_text), type_text
+    if parsed is not None and source.format is SourceFormat.TICDC_CANAL_JSON:
+        told = str(replace(parsed, parameters=()))
+    return canal_column(name, told, type_text, source.zone)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
 from tidemark.errors import TableStoppedError
@@ -29,17 +29,21 @@ from tidemark.runs.tables import TableWork
 from tidemark.runs.world import World
 from tidemark.spec import NO_SUITE, PipelineSpec, load_suite
 
-NOTHING_STAGED = StagedRows("", 0, 0, 0, None, 0)
+NOTHING_STAGED = StagedRows("", 0, 0, None, 0, None, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class StagedTable:
-    """A table on its branch: how to publish it, what changed, what the audit said."""
+    """A table on its branch: how to publish it, what changed, what the audit said.
+
+    changes: what its row events did to keys; one event may do many.
+    """
 
     work: TableWork
     move: Move
     effect: Effect
     rows: StagedRows
+    changes: int
     verdict: Verdict
     suite_run: SuiteRun | None
 
@@ -54,34 +58,63 @@ def stage_one(run: Run, chosen: Chosen, work: TableWork, branch: str) -> StagedT
         apply_changes(world.spark, world.catalog, work.target, work.changes, work.schema)
         return None
     folder = staged_folder(world.installation.state, run.pipeline.name) / branch
-    winners = _winners(run.pipeline, chosen, work)
-    rows = stage_rows(folder, work.target, winners, work.schema) if work.rows else NOTHING_STAGED
+    rows, changes = NOTHING_STAGED, 0
+    if work.rows:
+        counted = Observation()
+        winners = _winners(run.pipeline, chosen, work, counted)
+        rows = stage_rows(folder, work.target, winners, work.schema)
+        changes = counted.get["changes"]
+    _refuse_unknown(rows, work)
+    apply_changes(world.spark, world.catalog, work.target, work.changes, work.schema)
+    bench = Bench(world.spark, world.catalog, work.target, branch, chosen.cut.number)
+    move, effect = stage_table(bench, work.schema, rows, work.new_truncate)
+    verdict, suite_run = _audit(world, work, rows, move.snapshot)
+    return StagedTable(work, move, effect, rows, changes, verdict, suite_run)
+
+
+def _refuse_unknown(rows: StagedRows, work: TableWork) -> None:
+    """Raise when the value of a column cannot be told: it is unfit for it, or was not sent."""
+    state = "the table stays as it was last published; its records wait in the changelog"
     if rows.misread is not None:
         raise TableStoppedError(
             f"{rows.misread_rows} rows of {work.spec.source} hold a value that does not fit its "
             f"column, among them column {rows.misread} of type "
             f"{work.schema[rows.misread].source_type}",
-            state="the table stays as it was last published; its records wait in the changelog",
+            state=state,
             next_step=f"declare the true type in columns: of {work.spec.source}",
         )
-    apply_changes(world.spark, world.catalog, work.target, work.changes, work.schema)
-    bench = Bench(world.spark, world.catalog, work.target, branch, chosen.cut.number)
-    move, effect = stage_table(bench, work.schema, rows, work.new_truncate)
-    verdict, suite_run = _audit(world, work, rows, move.snapshot)
-    return StagedTable(work, move, effect, rows, verdict, suite_run)
+    if rows.left_out is not None:
+        raise TableStoppedError(
+            f"{rows.left_out_rows} updates of {work.spec.source} leave out columns, among them "
+            f"{rows.left_out}, so that their values are not known (UNAV-4)",
+            state=state,
+            next_step="have the source write whole rows (binlog_row_image=FULL, no column "
+            "filter), then fold the table into a new target from a new snapshot",
+        )
 
 
-def _winners(pipeline: PipelineSpec, chosen: Chosen, work: TableWork) -> DataFrame:
+def _winners(
+    pipeline: PipelineSpec, chosen: Chosen, work: TableWork, counted: Observation
+) -> DataFrame:
+    """The newest change of each key, typed (TRUNC-4); ``counted`` gets how many there were.
+
+    The truncate comes last: Spark leaves out of a plan what it finds to be empty, and with it
+    what was to be counted there.
+    """
     decoder = decoder_of(pipeline.source)
     in_cut = (F.col("zone") == Zone.CUT.value) & (F.col("kind") == Kind.ROW.value)
     events = chosen.events_of(work.spec.source).where(in_cut).drop("headers", "kafka_time", "zone")
-    changes = decoder.changes(
-        events.where(above_truncate(work.truncated_at)),
-        work.schema,
-        key_from_images=work.key_from_images,
-    )
-    return changes.transform(latest_events).transform(
-        typed_rows, work.schema, decoder.image(work.schema)
+    changes = decoder.changes(events, work.schema, key_from_images=work.key_from_images)
+    return (
+        changes.observe(counted, F.count(F.lit(1)).alias("changes"))
+        .transform(latest_events)
+        .where(above_truncate(work.truncated_at))
+        .transform(
+            typed_rows,
+            work.schema,
+            decoder.image(work.schema),
+            decoder.left_out(work.schema, work.joined),
+        )
     )
 
 

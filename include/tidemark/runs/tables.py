@@ -13,7 +13,7 @@ from tidemark.lake.evolve import read_source_schema
 from tidemark.log import get_logger
 from tidemark.model.columns import TableSchema
 from tidemark.model.event import Kind
-from tidemark.model.names import TableName
+from tidemark.model.names import ColumnName, TableName
 from tidemark.model.position import Position
 from tidemark.model.progress import Progress
 from tidemark.model.reduction import new_truncate
@@ -23,7 +23,14 @@ from tidemark.runs.choose import Chosen
 from tidemark.runs.run import Run
 from tidemark.runs.schemas import examples, resolve
 from tidemark.schema.changes import CreateTarget, SchemaChange, plan_changes
-from tidemark.spec import NO_SUITE, OtherTables, PipelineSpec, TableSpec, TruncatePolicy
+from tidemark.spec import (
+    NO_SUITE,
+    OtherTables,
+    PipelineSpec,
+    SourceFormat,
+    TableSpec,
+    TruncatePolicy,
+)
 
 log = get_logger()
 CUT = Zone.CUT
@@ -33,8 +40,9 @@ CUT = Zone.CUT
 class TableWork:
     """What a cut does to one table.
 
-    changes: to the target before it is staged. rows: row events in the cut. truncated_at: newest
-    truncate ever, which events must be above; new_truncate: the truncate of this cut, if any.
+    changes: to the target before it is staged. rows: row events in the cut. joined: where columns
+    were added within the cut. truncated_at: newest truncate ever, which events must be above;
+    new_truncate: the truncate of this cut, if any.
     """
 
     spec: TableSpec
@@ -42,6 +50,7 @@ class TableWork:
     schema: TableSchema
     changes: tuple[SchemaChange, ...]
     rows: int
+    joined: Mapping[ColumnName, Position]
     key_from_images: bool
     truncated_at: Position | None
     new_truncate: Position | None
@@ -70,6 +79,15 @@ class CutTables:
         return self.skipped | self.stopped.keys()
 
 
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What is known of a table: by the file, by its target if it has one, by its records."""
+
+    spec: TableSpec
+    have: TableSchema | None
+    records: Sequence[RecordSchema]
+
+
 def plan_tables(run: Run, chosen: Chosen, progress: Progress) -> CutTables:
     """Join what the stream says with what the file declares; nothing is written."""
     specs = _concerned(run.pipeline, chosen)
@@ -82,7 +100,10 @@ def plan_tables(run: Run, chosen: Chosen, progress: Progress) -> CutTables:
     for spec in wanted:
         try:
             _refuse(spec, chosen.effects.stops, owners.setdefault(spec.target.lower(), spec.source))
-            work.append(_work(run, chosen, progress, spec, told.get(spec.source, ())))
+            have = read_source_schema(run.world.catalog, _target(run.pipeline, spec))
+            if have is not None or not _begins_with_a_row(run.pipeline, chosen, spec):
+                records = told.get(spec.source, ())
+                work.append(_work(run.pipeline, chosen, progress, _Told(spec, have, records)))
         except (TableStoppedError, NameRefusedError) as error:
             stopped[spec.source] = str(error)
             log.warning("table_stopped", table=str(spec.source), why=error.what)
@@ -115,7 +136,7 @@ def _refuse(spec: TableSpec, stops: Mapping[TableName | None, str], owner: Table
     why = stops.get(spec.source, stops.get(None))
     if why is not None:
         raise TableStoppedError(
-            f"a schema change of {spec.source} cannot be followed: {why}",
+            f"{spec.source} cannot be followed: {why}",
             state="the table stays as it was last published; its records wait in the changelog",
             next_step="fold the table into a new target from a new snapshot of the source, or "
             "take it out of the pipeline file",
@@ -142,25 +163,32 @@ def _told(
     return found
 
 
-def _work(
-    run: Run,
-    chosen: Chosen,
-    progress: Progress,
-    spec: TableSpec,
-    told: Sequence[RecordSchema],
-) -> TableWork:
-    target = TableId(run.pipeline.target_namespace, spec.target)
+def _begins_with_a_row(pipeline: PipelineSpec, chosen: Chosen, spec: TableSpec) -> bool:
+    """Whether a table without target is to wait for its first row, which tells all columns.
+
+    Canal's records do, so DDL alone need not say enough to make a table (SCHEMA-7).
+    """
+    tells_all = pipeline.source.format is SourceFormat.CANAL_JSON
+    return tells_all and not chosen.survey.of(spec.source, CUT)
+
+
+def _target(pipeline: PipelineSpec, spec: TableSpec) -> TableId:
+    return TableId(pipeline.target_namespace, spec.target)
+
+
+def _work(pipeline: PipelineSpec, chosen: Chosen, progress: Progress, told: _Told) -> TableWork:
+    spec, have = told.spec, told.have
     groups = chosen.survey.of(spec.source, CUT)
-    have = read_source_schema(run.world.catalog, target)
-    schema = resolve(run.pipeline.source, spec, have, chosen.effects, told)
+    schema = resolve(pipeline.source, spec, have, chosen.effects, told.records)
     before = progress.truncated.get(spec.source)
     truncate = new_truncate(_truncates(chosen, spec), before)
     return TableWork(
         spec=spec,
-        target=target,
+        target=_target(pipeline, spec),
         schema=schema,
         changes=plan_changes(have, schema),
         rows=count(groups),
+        joined=chosen.effects.joined.get(spec.source, {}),
         key_from_images=bool(spec.key) or any(group.without_key for group in groups),
         truncated_at=truncate or before,
         new_truncate=truncate,

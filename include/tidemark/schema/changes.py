@@ -103,7 +103,13 @@ def _newer(before: SourceColumn, column: SourceColumn) -> SourceColumn:
             f"column {column.name} changed from {before.source_type} ({before.iceberg}) "
             f"to {column.source_type} ({column.iceberg}), which Iceberg cannot promote"
         )
-    return column
+    fewer, more = sorted((before, column), key=lambda known: len(known.labels))
+    if more.labels[: len(fewer.labels)] != fewer.labels:
+        raise _stopped(
+            f"column {column.name} changed from {before.source_type} to {column.source_type}: "
+            "labels were not only appended, so that numbers changed their meaning (SCHEMA-17)"
+        )
+    return more
 
 
 def _refuse_collisions(schema: TableSchema) -> None:

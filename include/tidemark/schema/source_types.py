@@ -62,6 +62,7 @@ _DEBEZIUM: Mapping[str, Form] = {
 _CANAL: Mapping[str, Form] = {
     **_ANYWHERE,
     **dict.fromkeys(_BINARIES, ("binary", Wire.LATIN1)),
+    **dict.fromkeys(_GEOMETRIES, (GEOMETRY, Wire.GEOMETRY_LATIN1)),
     "bigint unsigned": (UNSIGNED_BIGINT, Wire.DECIMAL_TEXT),
     "bit": ("binary", Wire.BITS_NUMBER),
     "bit(?)": (UNSIGNED_BIGINT, Wire.DECIMAL_TEXT),
@@ -74,6 +75,9 @@ _CANAL: Mapping[str, Form] = {
     "time": ("string", Wire.TIME_TEXT),
     "vector": ("string", Wire.TEXT),
 }
+
+_LABELLED: Mapping[str, Wire] = {"enum": Wire.ENUM_INDEX, "set": Wire.SET_MASK}
+"""Canal's ENUM and SET where the record itself tells the labels (TYPE-32)."""
 
 _DECIMAL_WIRES: Mapping[DecimalMode, Wire] = {
     DecimalMode.PRECISE: Wire.DECIMAL_BASE64,
@@ -148,18 +152,22 @@ def canal_column(
 ) -> SourceColumn:
     """A column as Canal-JSON writes it (semantics 9.6).
 
-    mysql_type: of the record, which with TiCDC has no length, scale or labels; ddl_type: the
-    type's text in the stream's DDL or in a declaration, which has them (TYPE-31). zone: in which
-    TIMESTAMP is written; without one it becomes a timestamp without zone.
+    mysql_type: of the record, which with TiCDC has no length, scale or labels, and with Canal has
+    them in either case (TYPE-30); ddl_type: the type's text in the stream's DDL or in a
+    declaration, which has lengths and scales (TYPE-31). zone: in which TIMESTAMP is written;
+    without one it becomes a timestamp without zone.
     """
     parsed, declared = parse_type(mysql_type), parse_type(ddl_type or "")
-    if parsed is None or parsed.has_labels:
+    if parsed is None:
         raise unreadable(name, mysql_type)
+    labels = parsed.parameters if parsed.has_labels else ()
     if parsed.parameters:
         parsed = _completed(parsed)
     elif declared is not None and declared.base == parsed.base:
         parsed = replace(parsed, parameters=_completed(declared).parameters)
     column = _column(name, parsed, _CANAL, Wire.DECIMAL_TEXT)
+    if labels:
+        return replace(column, iceberg="string", wire=_LABELLED[parsed.base], labels=labels)
     if parsed.base == "timestamp" and zone is not None:
         return replace(column, iceberg="timestamp", wire=Wire.LOCAL_TEXT, zone=zone)
     return column

@@ -86,7 +86,8 @@ class TopicsSpec(SpecModel):
     """
 
     data: tuple[TopicSelector, ...] = Field(
-        min_length=1, description="topics that carry rows; with TiCDC also DDL and watermarks"
+        min_length=1,
+        description="topics that carry rows; with Canal and TiCDC also DDL and watermarks",
     )
     schema_changes: tuple[TopicSelector, ...] = Field(
         default=(), description="Debezium's schema-change topic, named like its topic prefix"
@@ -155,8 +156,8 @@ class SourceSpec(SpecModel):
     )
     zone: Annotated[str, AfterValidator(_zone)] | None = Field(
         default=None,
-        description="TiCDC: zone in which TIMESTAMP values are written; null makes them "
-        "timestamps without zone",
+        description="TiCDC and Canal: zone in which TIMESTAMP values are written; null makes "
+        "them timestamps without zone",
     )
 
     def broken_rules(self) -> Iterator[BrokenRule]:

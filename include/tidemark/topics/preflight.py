@@ -10,7 +10,7 @@ from tidemark.model.cut import GateMode
 from tidemark.model.names import TopicName
 from tidemark.model.offsets import OffsetRange, TopicPartition
 from tidemark.model.progress import LandingMark
-from tidemark.spec import PipelineSpec
+from tidemark.spec import PipelineSpec, SourceFormat
 from tidemark.topics.client import Broker, TopicFacts
 
 
@@ -43,6 +43,21 @@ class TopicPlan:
         return tuple(
             place for facts in self.facts if facts.name in self.data for place in facts.places
         )
+
+
+_POSITIONLESS: Mapping[SourceFormat, tuple[str, str]] = {
+    SourceFormat.TICDC_CANAL_JSON: (
+        "without the TiDB extension",
+        "set enable-tidb-extension=true on the changefeed and gate: watermark in the pipeline "
+        "file, or use a topic with one partition",
+    ),
+    SourceFormat.CANAL_JSON: (
+        "as Canal tells no position in the binlog,",
+        "have Canal write a new topic of one partition, without partitionHash, and start a new "
+        "pipeline on it",
+    ),
+}
+"""What a source without positions lacks, and what its operator can do about it."""
 
 
 def plan_topics(pipeline: PipelineSpec, broker: Broker, mark: LandingMark) -> TopicPlan:
@@ -82,12 +97,12 @@ def _refuse_unfit(pipeline: PipelineSpec, data: Sequence[TopicFacts]) -> None:
     unordered = source.format.is_canal and source.gate is GateMode.NONE
     wide = [topic for topic in data if topic.partitions > 1]
     if unordered and wide:
+        lacking, remedy = _POSITIONLESS[source.format]
         raise PreflightError(
-            f"topic {wide[0].name} has {wide[0].partitions} partitions, but without the TiDB "
-            "extension only the offset of a single partition orders its changes (POS-11)",
+            f"topic {wide[0].name} has {wide[0].partitions} partitions, but {lacking} only the "
+            "offset of a single partition orders its changes (POS-11)",
             state=UNCHANGED,
-            next_step="set enable-tidb-extension=true on the changefeed and gate: watermark in "
-            "the pipeline file, or use a topic with one partition",
+            next_step=remedy,
         )
 
 

@@ -6,7 +6,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from tidemark.formats.rows import typed_rows
-from tidemark.model.columns import MISREAD, SourceColumn, TableSchema, Wire
+from tidemark.model.columns import LEFT_OUT, MISREAD, SourceColumn, TableSchema, Wire
 from tidemark.model.names import ColumnName
 
 ID, NAME = ColumnName("id"), ColumnName("name")
@@ -24,10 +24,11 @@ def test_an_upsert_without_an_image_is_misread_and_not_a_row_of_nulls(spark: Spa
     winners = spark.createDataFrame(
         [("U", (1,), ("1", "a")), ("U", (2,), None), ("D", (3,), None)],
         "op STRING, row_key STRUCT<id: INT>, image STRUCT<id: STRING, name: STRING>",
-    ).selectExpr("*", "'P' AS position", "current_timestamp() AS commit_time", "0 AS part")
-    rows = typed_rows(winners, SCHEMA, F.col("image")).orderBy("id").collect()
-    assert [(row["id"], row["name"], row[MISREAD]) for row in rows] == [
-        (1, "a", None),
-        (2, None, "id"),
-        (3, None, None),
+    ).selectExpr("*", "'P' AS position", "current_timestamp() AS commit_time")
+    left_out = F.array().cast("array<string>")
+    rows = typed_rows(winners, SCHEMA, F.col("image"), left_out).orderBy("id").collect()
+    assert [(row["id"], row["name"], row[MISREAD], row[LEFT_OUT]) for row in rows] == [
+        (1, "a", None, None),
+        (2, None, "id", None),
+        (3, None, None, None),
     ]

@@ -28,8 +28,10 @@ MICRO, HOUR = timedelta(microseconds=1), timedelta(hours=1)
 DURATION = 839 * 3600 * 10**6 - 1
 
 
-def column(iceberg: str, wire: Wire, digits: int = 0, zone: str = "") -> SourceColumn:
-    return SourceColumn(ColumnName("c"), iceberg, wire, "", digits, zone)
+def column(
+    iceberg: str, wire: Wire, digits: int = 0, zone: str = "", labels: tuple[str, ...] = ()
+) -> SourceColumn:
+    return SourceColumn(ColumnName("c"), iceberg, wire, "", digits, zone, labels)
 
 
 @dataclass(frozen=True)
@@ -440,4 +442,52 @@ def test_geometry(spark: SparkSession) -> None:
         encoded(of, shapes, encode, lambda shape: (shape[0], bytearray(shape[1]))),
         Reading(of, [(point, (None, bytearray(b"\1"))), (None, None)]),
         refused(of, '{"wkb": "?", "srid": 0}', '{"srid": 0}', '{"wkb": "AQ==", "srid": "x"}', "[]"),
+    )
+
+
+def test_geometry_as_mysql_stores_it(spark: SparkSession) -> None:
+    """Four bytes of SRID, the least significant first, then the WKB: each byte a character."""
+
+    def encode(shape: tuple[int, bytes]) -> str:
+        return (struct.pack("<I", shape[0]) + shape[1]).decode("latin-1")
+
+    shapes = drawn(
+        st.tuples(st.integers(0, 2**31 - 1), st.binary(min_size=1, max_size=25)),
+        [(0, b"\1"), (4326, bytes(range(256)))],
+    )
+    of = column("struct<srid:int,wkb:binary>", Wire.GEOMETRY_LATIN1)
+    check(
+        spark,
+        encoded(of, shapes, encode, lambda shape: (shape[0], bytearray(shape[1]))),
+        refused(of, "", "\0\0\0\0", "\0\0\0\xff\1", "\0\0\0\0\u0100"),
+    )
+
+
+def test_labels_of_an_index(spark: SparkSession) -> None:
+    """TYPE-32: the first label has number 1; 0 is the empty text for a value that was invalid."""
+    labels = ("red", "it's", "a,b")
+    of = column("string", Wire.ENUM_INDEX, labels=labels)
+    check(
+        spark,
+        Reading(of, [("0", ""), *((str(n), label) for n, label in enumerate(labels, 1))]),
+        Reading(of, [(None, None)]),
+        refused(of, "4", "-1", "red", "", "1.0", "99999999999"),
+    )
+
+
+@pytest.mark.parametrize("count", [1, 3, 63, 64])
+def test_labels_of_a_mask(spark: SparkSession, count: int) -> None:
+    """TYPE-32: bit n stands for label n, up to 64 of them."""
+    labels = tuple(f"l{n}" for n in range(count))
+    of = column("string", Wire.SET_MASK, labels=labels)
+    masks = drawn(st.integers(0, 2**count - 1), [0, 1, 2**count - 1, 2 ** (count - 1)])
+
+    def shown(mask: int) -> str:
+        return ",".join(label for bit, label in enumerate(labels) if mask >> bit & 1)
+
+    check(
+        spark,
+        encoded(of, masks, str, shown),
+        refused(of, str(2**count), "-1", "l0", "", "1.0"),
+        Reading(of, [(None, None)]),
     )

@@ -68,8 +68,8 @@ def stage(
         "op AS _tidemark_op",
         "position AS _tidemark_position",
         "timestamp'2026-01-01' AS _tidemark_commit_time",
-        "0 AS _tidemark_part",
         "CAST(NULL AS STRING) AS _tidemark_misread",
+        "CAST(NULL AS STRING) AS _tidemark_left_out",
     )
     return stage_rows(folder, target, typed, schema)
 

@@ -15,6 +15,7 @@ KEPT = find_cases([Path(__file__).parents[2] / "corpus" / "cases"])
 
 def test_every_variant_is_found() -> None:
     assert [case.title for case in KEPT] == [
+        "flink-json/canal canal",
         "flink-json/debezium-mysql-noschema json-noschema",
         "flink-json/debezium-mysql-schema json-schema",
         "recorded-debezium-mysql/my-inventory json-noschema",
@@ -37,8 +38,9 @@ def test_case_is_whole(case: Case) -> None:
     assert case.stages[-1].end == len(case.records)
     assert [stage.end for stage in case.stages] == sorted(stage.end for stage in case.stages)
     source = source_of(case)
-    assert source.format in {Format.DEBEZIUM_MYSQL, Format.TICDC}
+    assert source.format in {Format.DEBEZIUM_MYSQL, Format.TICDC, Format.CANAL}
     assert case.is_gated == (case.name == "ticdc-made/shop")
-    assert source.has_positions == ("ticdc-canal-json" not in case.name)
+    tells_offsets_alone = "ticdc-canal-json" in case.name or source.format is Format.CANAL
+    assert source.has_positions != tells_offsets_alone
     for table in case.tables.values():
         assert len(list(differences(table, None))) == len(table.rows)

@@ -13,7 +13,7 @@ from tidemark.schema.changes import (
     merge_schemas,
     plan_changes,
 )
-from tidemark.schema.source_types import debezium_column
+from tidemark.schema.source_types import canal_column, debezium_column
 
 
 def table(columns: str, key: str = "id") -> TableSchema:
@@ -121,3 +121,18 @@ def test_merge_is_the_union_with_the_newest_type_that_holds_every_value() -> Non
 def test_versions_that_do_not_fit_together(versions: list[str], why: str) -> None:
     with pytest.raises(TableStoppedError, match=why):
         merge_schemas([table(version) for version in versions])
+
+
+def labelled(text: str) -> TableSchema:
+    """A table of one ENUM or SET, as Canal's records describe it."""
+    return TableSchema((canal_column("kind", text, None, None),), (ColumnName("kind"),))
+
+
+def test_labels_may_be_appended_and_nothing_else() -> None:
+    """SCHEMA-17: records number labels, so none may change its place."""
+    short, long = labelled("enum('a','b')"), labelled("enum('a','b','c')")
+    for versions in ((short, long), (long, short)):
+        assert merge_schemas(versions)["kind"].labels == ("a", "b", "c")
+    for other in ("enum('b','a')", "enum('a','x','b')", "enum('b')"):
+        with pytest.raises(TableStoppedError, match=r"labels.*SCHEMA-17"):
+            merge_schemas((short, labelled(other)))

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tidemark.errors import NameRefusedError, SchemaUnknownError
@@ -206,6 +208,16 @@ def test_table_change_states_sizes_and_labels_beside_the_type() -> None:
         ("longtext", None, "string", "text", 0),
         ("varbinary", "VARBINARY(9)", "binary", "latin1", 0),
         ("vector", None, "string", "text", 0),
+        ("VARCHAR(255)", None, "string", "text", 0),
+        ("NUMERIC(8,3) unsigned zerofill", None, "decimal(8,3)", "decimal-text", 3),
+        ("FIXED(40,3)", None, "string", "decimal-text", 3),
+        ("decimal(8,4)", "decimal(9,4)", "decimal(8,4)", "decimal-text", 4),
+        ("bit(8)", None, "binary", "bits-number", 8),
+        ("TINYINT(1)", None, "int", "integer", 0),
+        ("DOUBLE PRECISION(10,7) unsigned", None, "double", "double", 0),
+        ("VARBINARY(10)", None, "binary", "latin1", 0),
+        ("timestamp(6)", None, "timestamp_ntz", "timestamp-text", 0),
+        ("MULTIPOLYGON", None, GEOMETRY, "geometry-latin1", 0),
     ],
 )
 def test_canal(mysql_type: str, ddl_type: str | None, iceberg: str, wire: str, digits: int) -> None:
@@ -220,7 +232,22 @@ def test_canal_timestamp_has_a_zone_where_one_is_declared() -> None:
     assert canal_column("c", "datetime", None, "UTC").zone == ""
 
 
-@pytest.mark.parametrize("mysql_type", ["ENUM('value1','value2')", "geometry", "", "set('a')"])
+@pytest.mark.parametrize(
+    ("mysql_type", "wire", "labels"),
+    [
+        ("ENUM('value1','it''s','A,b')", "enum-index", ("value1", "it's", "A,b")),
+        ("set('a','B')", "set-mask", ("a", "B")),
+    ],
+)
+def test_labels_that_a_record_tells(mysql_type: str, wire: str, labels: tuple[str, ...]) -> None:
+    """TYPE-32: then the value is the label; what only DDL tells does not make it one."""
+    column = canal_column("c", mysql_type, None, None)
+    assert (column.iceberg, column.wire.value, column.labels) == ("string", wire, labels)
+    assert canal_column("c", mysql_type[:4].strip("('"), mysql_type, None).labels == ()
+    assert SourceColumn.from_json(json.loads(json.dumps(column.to_json()))) == column
+
+
+@pytest.mark.parametrize("mysql_type", ["", "money", "int four"])
 def test_canal_types_that_are_refused(mysql_type: str) -> None:
     with pytest.raises(SchemaUnknownError, match="column c has the type"):
         canal_column("c", mysql_type, None, None)

@@ -1,7 +1,7 @@
-"""TiCDC's Canal-JSON: what a record is and where it stands, with the TiDB extension or without.
+"""Canal-JSON's envelope, Canal's own and TiCDC's: what a record is and where it stands.
 
-With the extension a change stands at its commitTs; without it, only at its offset (POS-11), and
-the pipeline must say ``gate: none``.
+TiCDC with the TiDB extension places a change at its commitTs. Everybody else tells no position, so
+a change stands at its offset, and what one record holds stands at one position (POS-11).
 """
 
 from __future__ import annotations
@@ -17,48 +17,73 @@ from tidemark.model.position import PARTITION_DIGITS, TSO_LOGICAL_BITS, CommitRa
 
 ENVELOPE = (
     "database STRING, `table` STRING, isDdl BOOLEAN, type STRING, es STRING, sql STRING, "
-    "pkNames ARRAY<STRING>, mysqlType MAP<STRING, STRING>, data ARRAY<STRUCT<>>, "
+    "pkNames ARRAY<STRING>, mysqlType MAP<STRING, STRING>, "
+    "data ARRAY<STRUCT<>>, old ARRAY<STRUCT<>>, "
     "_tidb STRUCT<commitTs STRING, watermarkTs STRING, onlyHandleKey BOOLEAN, "
     f"claimCheckLocation STRING>, {CORRUPT} STRING"
 )
 ROW_TYPES = ("INSERT", "UPDATE", "DELETE")
+CONTROL_TYPES = ("GTID", "XACOMMIT", "XAROLLBACK", "MHEARTBEAT")
 WATERMARK_TYPE = "TIDB_WATERMARK"
 
 
 def canal_envelope(records: DataFrame, _roles: TopicRoles, *, by_commit: bool) -> DataFrame:
     """Read the envelope of every record.
 
-    In: RECORD_COLUMNS. Out: the same and ENVELOPE_COLUMNS, one row per record. by_commit: the
-    source has the TiDB extension, so a change without commitTs is ``unreadable``. Rows, DDL and
-    watermarks share their topics, so topics have no roles.
+    In: RECORD_COLUMNS. Out: the same and ENVELOPE_COLUMNS, one row per record, however many rows
+    of its table it holds (MSG-41). by_commit: the source has the TiDB extension, so a change
+    without commitTs is ``unreadable``. Rows, DDL and watermarks share their topics, so topics
+    have no roles.
     """
     return (
         records.withColumn("_text", F.col("value").cast("string"))
         .withColumn("_json", F.from_json("_text", ENVELOPE))
         .withColumn("_commit_ts", number(F.col("_json._tidb.commitTs")))
         .withColumn("_is_ddl", F.coalesce(F.col("_json.isDdl"), F.lit(False)))
+        .withColumn("_found", _found())
         .withColumn("reason", _reason(by_commit=by_commit))
         .withColumn("kind", _kind())
         .select(*RECORD_COLUMNS, *_envelope_columns(by_commit=by_commit))
     )
 
 
+def _found() -> Column:
+    """What the fields say that it is, looked at in this order (MSG-40); null for nothing known.
+
+    Rows that came as the text of a statement can be followed no more than DDL that is not
+    understood: such a record is of the same kind, and stops its table.
+    """
+    json = F.col("_json")
+    has_rows = F.coalesce(F.size(json["data"]), F.lit(0)) > 0
+    is_statement = ~has_rows & (F.trim(json["sql"]) != "")
+    return (
+        F.when(F.col("_is_ddl"), Kind.DDL.value)
+        .when(json["type"] == WATERMARK_TYPE, Kind.WATERMARK.value)
+        .when(json["type"].isin(*CONTROL_TYPES), Kind.CONTROL.value)
+        .when(json["type"].isin(*ROW_TYPES) & is_statement, Kind.DDL.value)
+        .when(json["type"].isin(*ROW_TYPES), Kind.ROW.value)
+    )
+
+
 def _reason(*, by_commit: bool) -> Column:
-    json, is_ddl = F.col("_json"), F.col("_is_ddl")
-    kind, is_watermark = json["type"], json["type"] == WATERMARK_TYPE
-    is_row = ~is_ddl & kind.isin(*ROW_TYPES)
-    is_change = is_ddl | is_row
-    pointer = F.coalesce(json["_tidb"]["onlyHandleKey"], F.lit(False)) & (kind != "DELETE")
+    json, found, is_ddl = F.col("_json"), F.col("_found"), F.col("_is_ddl")
+    is_row, is_watermark = found == Kind.ROW.value, found == Kind.WATERMARK.value
+    is_change = is_row | (found == Kind.DDL.value)
+    rows, old = F.coalesce(F.size(json["data"]), F.lit(0)), json["old"]
+    no_table = ~is_ddl & (F.coalesce(json["table"], F.lit("")) == "")
+    pointer = F.coalesce(json["_tidb"]["onlyHandleKey"], F.lit(False)) & (json["type"] != "DELETE")
     reasons = [
-        because(Reason.FORMAT_MISMATCH, kind.isNull() | json["database"].isNull()),
-        because(Reason.OP_UNKNOWN, ~is_change & ~is_watermark),
-        because(Reason.ENVELOPE_INVALID, is_row & (F.coalesce(json["table"], F.lit("")) == "")),
+        because(Reason.FORMAT_MISMATCH, found.isNull() & json["type"].isNull()),
+        because(Reason.OP_UNKNOWN, found.isNull()),
+        because(Reason.FORMAT_MISMATCH, is_change & json["database"].isNull()),
+        because(Reason.ENVELOPE_INVALID, is_change & no_table),
         because(
             Reason.IMAGE_MISSING,
-            (is_row & ((F.coalesce(F.size(json["data"]), F.lit(0)) != 1) | pointer))
+            (is_row & ((rows == 0) | pointer))
             | (is_ddl & json["sql"].isNull())
             | json["_tidb"]["claimCheckLocation"].isNotNull(),
         ),
+        because(Reason.CANAL_ARRAY_MISMATCH, is_row & old.isNotNull() & (F.size(old) != rows)),
         because(
             Reason.POSITION_MISSING, is_watermark & number(json["_tidb"]["watermarkTs"]).isNull()
         ),
@@ -73,9 +98,7 @@ def _kind() -> Column:
     return (
         F.when(F.col("value").isNull(), F.lit(Kind.TOMBSTONE.value))
         .when(F.col("reason").isNotNull(), F.lit(Kind.UNREADABLE.value))
-        .when(F.col("_is_ddl"), F.lit(Kind.DDL.value))
-        .when(F.col("_json.type") == WATERMARK_TYPE, F.lit(Kind.WATERMARK.value))
-        .otherwise(F.lit(Kind.ROW.value))
+        .otherwise(F.col("_found"))
     )
 
 

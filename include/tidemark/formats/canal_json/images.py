@@ -1,6 +1,8 @@
-"""Canal-JSON's keys and row images as typed columns; TiCDC sends one row per record."""
+"""Canal-JSON's keys and row images as typed columns; one record may hold many rows."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -9,6 +11,10 @@ from tidemark.formats.json_fields import text_fields
 from tidemark.formats.keys import typed_key
 from tidemark.model.columns import TableSchema
 from tidemark.model.event import Op
+from tidemark.model.names import ColumnName
+from tidemark.model.position import Position
+
+KEYS_PER_ROW = 2
 
 
 def canal_changes(
@@ -20,25 +26,47 @@ def canal_changes(
     """One row per key that an event touches.
 
     In: changelog rows of one table of kind ``row``. Out: the same and ``row_key``, a struct of
-    the typed key, and ``part``, the change's number in its event. A raw update that changes the
-    key touches two keys (KEY-8).
+    the typed key, and ``part``, which numbers the changes of an event in their order (MSG-41). An
+    update that changes the key touches two keys (KEY-8). Where an event holds several rows,
+    ``value`` becomes a record of its own for each, so that nobody carries the others along.
     """
     keys = f"ARRAY<STRUCT<{text_fields(schema.key)}>>"
-    rows = f"data {keys}, old {keys}"
-    now, before = F.col("_rows.data")[0], F.get(F.col("_rows.old"), F.lit(0))
+    text = F.col("value").cast("string")
+    texts = F.from_json(text, "data ARRAY<STRING>")["data"]
+    return (
+        events.withColumn("_json", F.from_json(text, f"type STRING, data {keys}, old {keys}"))
+        .withColumn("_texts", F.when(F.size("_json.data") > 1, texts))
+        .select(*events.columns, "_json", F.posexplode(_images()).alias("_row", "_image"))
+        .withColumn("value", F.coalesce(_record_of_row().cast("binary"), "value"))
+        .select(*events.columns, "_row", F.posexplode(_touched(schema)).alias("_half", "_touched"))
+        .withColumn("op", F.col("_touched.op"))
+        .withColumn("row_key", F.col("_touched.k"))
+        .withColumn("part", F.col("_row") * KEYS_PER_ROW + F.col("_half"))
+        .drop("_row", "_half", "_touched")
+    )
+
+
+def _images() -> Column:
+    """The key of each row, what an update says it was, and the row's text if it is needed."""
+    old, texts = (F.coalesce(F.col(name), F.array()) for name in ("_json.old", "_texts"))
+    return F.arrays_zip(F.col("_json.data").alias("data"), old.alias("old"), texts.alias("text"))
+
+
+def _record_of_row() -> Column:
+    """A record with one row alone; null where there is no other."""
+    head = F.concat(F.lit('{"type":"'), F.col("_json.type"), F.lit('","data":['))
+    return F.concat(head, F.col("_image.text"), F.lit("]}"))
+
+
+def _touched(schema: TableSchema) -> Column:
+    """The keys that one row touches, each with its op: the one that it leaves, the one it has."""
+    now, before = F.col("_image.data"), F.col("_image.old")
     former = F.struct(*(F.coalesce(before[k], now[k]).alias(k) for k in schema.key))
     current = F.struct(F.col("op").alias("op"), typed_key(now, schema).alias("k"))
     left = F.struct(F.lit(Op.DELETE.value).alias("op"), typed_key(former, schema).alias("k"))
     moved = (F.col("op") == Op.UPSERT.value) & (left["k"] != current["k"])
-    touched = F.when(F.coalesce(moved, F.lit(False)), F.array(left, current)).otherwise(
+    return F.when(F.coalesce(moved, F.lit(False)), F.array(left, current)).otherwise(
         F.array(current)
-    )
-    return (
-        events.withColumn("_rows", F.from_json(F.col("value").cast("string"), rows))
-        .select(*events.columns, F.posexplode(touched).alias("part", "_touched"))
-        .withColumn("op", F.col("_touched.op"))
-        .withColumn("row_key", F.col("_touched.k"))
-        .drop("_touched")
     )
 
 
@@ -46,3 +74,25 @@ def canal_image(schema: TableSchema) -> Column:
     """The row that an upsert leaves: a struct of every column's text."""
     rows = f"data ARRAY<STRUCT<{text_fields(schema.names)}>>"
     return F.from_json(F.col("value").cast("string"), rows)["data"][0]
+
+
+def canal_left_out(schema: TableSchema, joined: Mapping[ColumnName, Position]) -> Column:
+    """Columns that an update does not hold, so that nobody can say what is in them (UNAV-4).
+
+    An array of names, empty when all are there. joined: where columns became part of the table;
+    older updates have to be without them, as an insert may be without any.
+    """
+    rows = "type STRING, data ARRAY<MAP<STRING, STRING>>"
+    record = F.from_json(F.col("value").cast("string"), rows)
+    expected = F.array_compact(
+        F.array(
+            *(
+                F.when(F.col("position") > joined[name], F.lit(name))
+                if name in joined
+                else F.lit(name)
+                for name in schema.names
+            )
+        )
+    )
+    missing = F.array_except(expected, F.map_keys(record["data"][0]))
+    return F.when(record["type"] == "UPDATE", missing).otherwise(F.array().cast("array<string>"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -9,6 +11,8 @@ from tidemark.formats.json_fields import text_fields
 from tidemark.formats.keys import typed_key
 from tidemark.model.columns import TableSchema
 from tidemark.model.event import Op
+from tidemark.model.names import ColumnName
+from tidemark.model.position import Position
 
 WRAPPED_KEY = r'^\s*\{\s*"(schema"\s*:\s*(\{|null)|payload"\s*:\s*\{)'
 
@@ -57,6 +61,11 @@ def debezium_image(schema: TableSchema) -> Column:
     images = f"after STRUCT<{text_fields(schema.names)}>"
     value = F.col("value").cast("string")
     return _unwrapped(value, F.col("schema_id").isNotNull(), images)["after"]
+
+
+def debezium_left_out(_schema: TableSchema, _joined: Mapping[ColumnName, Position]) -> Column:
+    """Nothing: an ``after`` is a whole row, and what it lacks did not exist then (UNAV-4)."""
+    return F.array().cast("array<string>")
 
 
 def _unwrapped(text: Column, wrapped: Column, inner: str) -> Column:

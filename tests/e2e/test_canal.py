@@ -1,0 +1,121 @@
+"""Canal's own records through whole cuts: what is published and counted, what stops a table."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.records import Record, canal_rows, canal_statement
+from tests.support.stack import Stream
+from tidemark.errors import PreflightError, TableStoppedError
+from tidemark.model.result import CutResult
+from tidemark.runs.world import World
+
+
+def item(number: int, name: str | None = "x") -> dict[str, str | None]:
+    return {"id": str(number), "name": name}
+
+
+def opened(world: World, *records: Record, **options: object) -> Stream:
+    stream = Stream(world, format="canal-json", gate="none", options=options).create()
+    stream.send(records)
+    return stream
+
+
+def counted(result: CutResult) -> dict[str, int]:
+    return {name: number for name, number in result.buckets.items() if number}
+
+
+def test_every_row_of_a_record_is_folded_and_counted(world: World) -> None:
+    """MSG-41, KEY-8, ACC-1, ACC-2."""
+    stream = opened(
+        world,
+        canal_rows("INSERT", *(item(n) for n in range(1, 10))),
+        canal_rows("UPDATE", item(1, "a"), item(2, "b"), old=[{"name": "x"}, {"name": "x"}]),
+        canal_rows("UPDATE", item(30, "c"), item(4, None), old=[{"id": "3"}, {"name": "x"}]),
+        canal_rows("DELETE", item(5), item(6)),
+    )
+    result = stream.cut()
+    left = {7: "x", 8: "x", 9: "x"}
+    assert stream.rows() == {1: "a", 2: "b", 30: "c", 4: None, **left}
+    # 9 + 2 + 3 + 2 changes, as one row left its key, of ten keys: 1 to 9, and 30.
+    assert counted(result) == {"applied": 10, "superseded": 6}
+
+
+def test_a_truncate_ends_what_came_before_it_and_a_second_one_does_too(world: World) -> None:
+    """TRUNC-1, TRUNC-3, TRUNC-10, MSG-46: whatever table and type stand beside the text."""
+    truncate = canal_statement("QUERY", "/* by hand */ TRUNCATE TABLE `shop`.`items`", table="x")
+    stream = opened(world, canal_rows("INSERT", item(1), item(2)))
+    stream.cut()
+    stream.send([truncate, canal_rows("INSERT", item(2, "again"), item(3))])
+    stream.cut()
+    assert stream.rows() == {2: "again", 3: "x"}
+    stream.send([canal_rows("UPDATE", item(3, "y"), old=[{}]), truncate])
+    assert counted(stream.cut())["superseded"] == 1
+    assert stream.rows() == {}
+    stream.send([canal_rows("INSERT", item(4))])
+    stream.cut()
+    assert stream.rows() == {4: "x"}
+
+
+def test_an_update_that_leaves_out_a_column_stops_its_table(world: World) -> None:
+    """UNAV-4: null is not written for what is not known; in an insert it is what is there."""
+    stream = opened(world, canal_rows("INSERT", {"id": "1"}, item(2)))
+    stream.cut()
+    assert stream.rows() == {1: None, 2: "x"}
+    stream.send([canal_rows("UPDATE", {"id": "2"}, old=[{"name": "w"}])])
+    with pytest.raises(TableStoppedError, match="1 updates of shop.items leave out .* name") as why:
+        stream.cut()
+    assert "binlog_row_image=FULL" in str(why.value)
+    assert stream.rows() == {1: None, 2: "x"}
+    stream.send([canal_rows("UPDATE", item(2, "z"), old=[{"name": "y"}])])
+    stream.cut()
+    assert stream.rows() == {1: None, 2: "z"}
+
+
+def test_a_column_that_joins_is_null_in_the_updates_before_it(world: World) -> None:
+    """UNAV-4: they do not leave it out, as it was not there."""
+    stream = opened(
+        world,
+        canal_rows("UPDATE", item(1, "a"), old=[{}]),
+        canal_statement("ALTER", "ALTER TABLE items ADD COLUMN note VARCHAR(9)"),
+        canal_rows("UPDATE", {**item(2, "b"), "note": "n"}, old=[{}]),
+    )
+    stream.cut()
+    rows = world.catalog.load_table((stream.name, "items")).scan().to_arrow().to_pylist()
+    assert {row["id"]: row["note"] for row in rows} == {1: None, 2: "n"}
+
+
+def test_rows_that_came_as_text_stop_their_table_and_the_text_is_not_told(world: World) -> None:
+    """MSG-7, MSG-40."""
+    stream = opened(
+        world,
+        canal_rows("INSERT", item(1)),
+        canal_statement("UPDATE", "UPDATE items SET name = 'secret'"),
+    )
+    with pytest.raises(TableStoppedError, match=r"UPDATE .* as the text .*STATEMENT_DML") as why:
+        stream.cut()
+    assert "secret" not in str(why.value)
+    assert stream.rows() == {}
+
+
+def test_ddl_of_tables_that_are_not_folded_stops_nothing(world: World) -> None:
+    """MSG-46, SCHEMA-7: nor does DDL of one that has no row yet."""
+    stream = opened(
+        world,
+        canal_statement("CREATE", "CREATE TABLE `other`.`t` (a INT)", table="t"),
+        canal_statement("CREATE", "CREATE TABLE log (line TEXT)", table="log"),
+        canal_statement("ALTER", "ALTER TABLE later ADD COLUMN v INT", table="later"),
+        canal_rows("INSERT", item(1)),
+        **{"other-tables": "follow"},
+    )
+    stream.cut()
+    assert stream.rows() == {1: "x"}
+    assert [name for _, name in world.catalog.list_tables(stream.name)] == ["items"]
+
+
+def test_canal_needs_a_topic_of_one_partition(world: World) -> None:
+    """POS-11: there is no extension that would help."""
+    stream = Stream(world, partitions=2, format="canal-json", gate="none").create()
+    stream.send([canal_rows("INSERT", item(1))])
+    with pytest.raises(PreflightError, match="has 2 partitions, but as Canal tells no position"):
+        stream.cut()
