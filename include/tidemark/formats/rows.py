@@ -5,13 +5,16 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from tidemark.formats.special import left_out
 from tidemark.formats.values import misread, typed
 from tidemark.model.columns import (
     COMMIT_TIME,
+    LEFT_OUT,
     MISREAD,
     POSITION,
     STAGED_OP,
     STAGED_PART,
+    SourceColumn,
     TableSchema,
 )
 from tidemark.model.event import Op
@@ -26,8 +29,9 @@ def typed_rows(winners: DataFrame, schema: TableSchema, image: Column) -> DataFr
 
     In: one event per ``row_key``. Out: the source's columns typed; STAGED_OP, POSITION,
     COMMIT_TIME, STAGED_PART; and MISREAD, the first column that has a null key or a value that does
-    not fit its type, or any when there is no image at all; null when all is well (TYPE-2). A delete
-    has its key and no other value.
+    not fit its type, or any when there is no image at all; null when all is well (TYPE-2). Where a
+    record has left a value out, the name stands behind LEFT_OUT (UNAV-1). A delete has its key and
+    no other value.
     """
     upsert = F.col("op") == Op.UPSERT.value
     values = [column for column in schema.columns if column.name not in schema.key]
@@ -42,11 +46,17 @@ def typed_rows(winners: DataFrame, schema: TableSchema, image: Column) -> DataFr
     )
     null_keys = [F.when(F.col(quote(name)).isNull(), F.lit(name)) for name in schema.key]
     wrong = [
-        F.when(misread(F.col(IMAGE)[column.name], F.col(quote(column.name))), F.lit(column.name))
-        for column in values
+        _wrong(F.col(IMAGE)[column.name], F.col(quote(column.name)), column) for column in values
     ]
     return decoded.select(
         *(F.col(quote(name)) for name in schema.names),
         *SYSTEM.values(),
         F.coalesce(no_image, *null_keys, *wrong).alias(MISREAD),
     )
+
+
+def _wrong(raw: Column, value: Column, column: SourceColumn) -> Column:
+    wrong = F.when(misread(raw, value, column), F.lit(column.name))
+    if not column.may_be_left_out:
+        return wrong
+    return F.when(left_out(raw, column), F.lit(LEFT_OUT + column.name)).otherwise(wrong)

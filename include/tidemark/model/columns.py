@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -15,6 +15,8 @@ STAGED_OP = f"{SYSTEM_PREFIX}op"
 STAGED_KEY_HASH = f"{SYSTEM_PREFIX}key_hash"
 STAGED_PART = f"{SYSTEM_PREFIX}part"
 MISREAD = f"{SYSTEM_PREFIX}misread"
+LEFT_OUT = f"{SYSTEM_PREFIX}left_out "
+ARRAY = "array<"
 
 
 class Wire(StrEnum):
@@ -32,8 +34,11 @@ class Wire(StrEnum):
     LATIN1 = "latin1"
     BITS = "bits"
     BITS_NUMBER = "bits-number"
+    BITS_TEXT = "bits-text"
+    BYTES_TEXT = "bytes-text"
     DECIMAL_TEXT = "decimal-text"
     DECIMAL_BASE64 = "decimal-base64"
+    DECIMAL_SCALED = "decimal-scaled"
     DAYS = "days"
     TIMESTAMP_MILLIS = "timestamp-millis"
     TIMESTAMP_MICROS = "timestamp-micros"
@@ -47,14 +52,18 @@ class Wire(StrEnum):
     TIME_NANOS = "time-nanos"
     TIME_TEXT = "time-text"
     GEOMETRY = "geometry"
+    MAP = "map"
 
 
 @dataclass(frozen=True, slots=True)
 class SourceColumn:
     """A column of a source table.
 
-    iceberg: type as Spark SQL writes it (``decimal(12,2)``); wire: how records hold the value;
-    digits: scale of a decimal, fraction digits of a time, bits of a BIT; zone: of a local time.
+    iceberg: type as Spark SQL writes it (``decimal(12,2)``); wire: how records hold the value, of
+    an array each of its elements; digits: scale of a decimal, fraction digits of a time, bits of a
+    BIT; zone: of a local time. has_infinity: dates of the source may be infinite, which is null in
+    the target (TYPE-22). may_be_left_out: where an update does not change the value, records may
+    hold a placeholder for it (UNAV-1).
     """
 
     name: ColumnName
@@ -63,6 +72,14 @@ class SourceColumn:
     source_type: str
     digits: int = 0
     zone: str = ""
+    has_infinity: bool = False
+    may_be_left_out: bool = False
+
+    @property
+    def element(self) -> SourceColumn | None:
+        """What an array holds; None of any other type."""
+        inner = self.iceberg.removeprefix(ARRAY).removesuffix(">")
+        return replace(self, iceberg=inner) if self.iceberg.startswith(ARRAY) else None
 
     @property
     def is_sized(self) -> bool:

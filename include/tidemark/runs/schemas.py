@@ -17,9 +17,10 @@ from tidemark.model.names import ColumnName, TableName, column_name
 from tidemark.runs.ddl import DdlEffects
 from tidemark.schema.changes import merge_schemas
 from tidemark.schema.connect_types import connect_columns, refine
+from tidemark.schema.postgres_types import postgres_column, postgres_record_columns
 from tidemark.schema.source_types import canal_column, debezium_column
 from tidemark.schema.type_text import parse_type
-from tidemark.spec import SourceSpec, TableSpec
+from tidemark.spec import SourceFormat, SourceSpec, TableSpec
 
 
 def examples(
@@ -107,8 +108,17 @@ def _declared(source: SourceSpec, spec: TableSpec) -> dict[ColumnName, SourceCol
             name: canal_column(name, _base(text), text, source.zone)
             for name, text in spec.columns.items()
         }
+    if source.format is SourceFormat.DEBEZIUM_POSTGRES:
+        modes = source.modes.postgres
+        return {name: postgres_column(name, text, modes) for name, text in spec.columns.items()}
     modes = source.modes.connector
     return {name: debezium_column(name, text, modes) for name, text in spec.columns.items()}
+
+
+def _told_columns(source: SourceSpec, record: RecordSchema) -> tuple[SourceColumn, ...]:
+    if source.format is SourceFormat.DEBEZIUM_POSTGRES:
+        return postgres_record_columns(record.fields, source.modes.postgres)
+    return connect_columns(record.fields, source.modes.connector)
 
 
 def _debezium(
@@ -118,7 +128,6 @@ def _debezium(
     effects: DdlEffects,
     records: Sequence[RecordSchema],
 ) -> list[TableSchema]:
-    modes = source.modes.connector
     changed = effects.schemas.get(spec.source)
     if have is not None and changed is not None:
         _refuse_dropped(spec, have, changed)
@@ -130,7 +139,7 @@ def _debezium(
         key = tuple(column_name(name) for name in record.key)
         columns = tuple(
             refine(column, names[column.name]) if column.name in names else column
-            for column in connect_columns(record.fields, modes)
+            for column in _told_columns(source, record)
         )
         versions.append(TableSchema(columns, () if spec.key else key))
     return [replace(version, key=spec.key or version.key) for version in versions]

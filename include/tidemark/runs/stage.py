@@ -17,7 +17,7 @@ from tidemark.lake.evolve import apply_changes
 from tidemark.lake.refs import Move
 from tidemark.lake.staged import StagedRows, stage_rows, staged_folder
 from tidemark.lake.staging import Bench, Effect, stage_table
-from tidemark.model.columns import POSITION, STAGED_OP
+from tidemark.model.columns import LEFT_OUT, POSITION, STAGED_OP
 from tidemark.model.event import Kind, Op
 from tidemark.model.names import quote
 from tidemark.model.verdict import CheckResult, Verdict
@@ -57,18 +57,30 @@ def stage_one(run: Run, chosen: Chosen, work: TableWork, branch: str) -> StagedT
     winners = _winners(run.pipeline, chosen, work)
     rows = stage_rows(folder, work.target, winners, work.schema) if work.rows else NOTHING_STAGED
     if rows.misread is not None:
-        raise TableStoppedError(
-            f"{rows.misread_rows} rows of {work.spec.source} hold a value that does not fit its "
-            f"column, among them column {rows.misread} of type "
-            f"{work.schema[rows.misread].source_type}",
-            state="the table stays as it was last published; its records wait in the changelog",
-            next_step=f"declare the true type in columns: of {work.spec.source}",
-        )
+        raise _misread(work, rows.misread, rows.misread_rows)
     apply_changes(world.spark, world.catalog, work.target, work.changes, work.schema)
     bench = Bench(world.spark, world.catalog, work.target, branch, chosen.cut.number)
     move, effect = stage_table(bench, work.schema, rows, work.new_truncate)
     verdict, suite_run = _audit(world, work, rows, move.snapshot)
     return StagedTable(work, move, effect, rows, verdict, suite_run)
+
+
+def _misread(work: TableWork, column: str, rows: int) -> TableStoppedError:
+    state = "the table stays as it was last published; its records wait in the changelog"
+    if column.startswith(LEFT_OUT):
+        return TableStoppedError(
+            f"{rows} rows of {work.spec.source} do not hold every value: the source left column "
+            f"{column.removeprefix(LEFT_OUT)} out of a record, as it had not changed (UNAV-1)",
+            state=state,
+            next_step="let the source send whole rows (PostgreSQL: ALTER TABLE ... REPLICA "
+            "IDENTITY FULL), then fold the table into a new target from a new snapshot",
+        )
+    return TableStoppedError(
+        f"{rows} rows of {work.spec.source} hold a value that does not fit its column, among them "
+        f"column {column} of type {work.schema[column].source_type}",
+        state=state,
+        next_step=f"declare the true type in columns: of {work.spec.source}",
+    )
 
 
 def _winners(pipeline: PipelineSpec, chosen: Chosen, work: TableWork) -> DataFrame:

@@ -59,6 +59,10 @@ def form(column: SourceColumn) -> tuple[str, str, int]:
         ("string", f"{DEBEZIUM}.data.EnumSet", "string", "text"),
         ("string", f"{DEBEZIUM}.data.Json", "string", "text"),
         ("string", f"{DEBEZIUM}.data.Uuid", "string", "text"),
+        ("string", f"{DEBEZIUM}.data.Tsvector", "string", "text"),
+        ("string", f"{DEBEZIUM}.time.Interval", "string", "text"),
+        ("int64", f"{DEBEZIUM}.time.MicroDuration", "bigint", "integer"),
+        ("struct", f"{DEBEZIUM}.data.VariableScaleDecimal", "string", "decimal-scaled"),
         ("struct", f"{DEBEZIUM}.data.geometry.Geometry", "struct<srid:int,wkb:binary>", "geometry"),
         ("struct", f"{DEBEZIUM}.data.geometry.Point", "struct<srid:int,wkb:binary>", "geometry"),
     ],
@@ -80,12 +84,9 @@ def test_connect_types_with_parameters() -> None:
 @pytest.mark.parametrize(
     ("kind", "name"),
     [
-        ("array", None),
-        ("map", None),
         ("struct", None),
-        ("struct", f"{DEBEZIUM}.data.VariableScaleDecimal"),
-        ("int64", f"{DEBEZIUM}.time.MicroDuration"),
-        ("string", f"{DEBEZIUM}.time.Interval"),
+        ("struct", f"{DEBEZIUM}.data.geometry.Circle"),
+        ("int64", f"{DEBEZIUM}.time.NanoDuration"),
         ("int32", "com.example.Money"),
     ],
 )
@@ -109,6 +110,25 @@ def test_a_propagated_source_type_refines_its_field() -> None:
     field["name"] = f"{DEBEZIUM}.time.MicroTime"
     (column,) = connect_columns([field], DEFAULTS)
     assert form(column) == ("string", "time-micros", 3)
+
+
+def test_arrays_and_maps() -> None:
+    texts = {"type": "string", "optional": True}
+    numbers = {"type": "bytes", "name": f"{CONNECT}.Decimal", "parameters": {"scale": "2"}}
+    fields = [
+        {"field": "tags", "type": "array", "items": texts},
+        {"field": "sums", "type": "array", "items": numbers},
+        {"field": "grid", "type": "array", "items": {"type": "array", "items": texts}},
+        {"field": "facts", "type": "map", "keys": texts, "values": texts},
+    ]
+    assert [form(column) for column in connect_columns(fields, DEFAULTS)] == [
+        ("array<string>", "text", 0),
+        ("array<decimal(38,2)>", "decimal-base64", 2),
+        ("array<array<string>>", "text", 0),
+        ("map<string,string>", "map", 0),
+    ]
+    with pytest.raises(SchemaUnknownError):
+        connect_columns([{**fields[3], "keys": {"type": "int32"}}], DEFAULTS)
 
 
 PRECISE_UNSIGNED = ConnectorModes(bigint_unsigned=BigintUnsignedMode.PRECISE)
