@@ -116,9 +116,11 @@ def _declared(source: SourceSpec, spec: TableSpec) -> dict[ColumnName, SourceCol
 
 
 def _told_columns(source: SourceSpec, record: RecordSchema) -> tuple[SourceColumn, ...]:
+    numbers = record.has_number_decimals
     if source.format is SourceFormat.DEBEZIUM_POSTGRES:
-        return postgres_record_columns(record.fields, source.modes.postgres)
-    return connect_columns(record.fields, source.modes.connector)
+        modes = source.modes.postgres
+        return postgres_record_columns(record.fields, modes, has_number_decimals=numbers)
+    return connect_columns(record.fields, source.modes.connector, has_number_decimals=numbers)
 
 
 def _debezium(

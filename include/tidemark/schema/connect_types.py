@@ -66,7 +66,13 @@ _SEMANTIC: Mapping[str, Form] = {
     ),
 }
 
+_OPEN_TYPES = (
+    *("string", "bytes"),
+    *(f"{_DATA}{name}" for name in ("Json", "Xml", "Ltree", "Tsvector")),
+)
+"""Types whose long values an update leaves out when it does not change them (UNAV-2)."""
 _DECIMALS = (Wire.DECIMAL_BASE64, Wire.DECIMAL_TEXT, Wire.UNSIGNED_AS_SIGNED)
+_WRITTEN_DECIMALS = (Wire.DECIMAL_BASE64, Wire.DECIMAL_TEXT)
 _REFINED: Mapping[tuple[Wire, Wire], Wire] = {
     (Wire.INTEGER, Wire.UNSIGNED_AS_SIGNED): Wire.UNSIGNED_AS_SIGNED,
     (Wire.INTEGER, Wire.BOOLEAN): Wire.BOOLEAN,
@@ -94,12 +100,21 @@ def connect_columns(
     fields: Sequence[Mapping[str, Any]],
     modes: ConnectorModes,
     source_types: SourceTypes = debezium_column,
+    *,
+    has_number_decimals: bool = False,
 ) -> tuple[SourceColumn, ...]:
     """The columns of a row image, from the ``fields`` of its Connect schema (MSG-16).
 
     source_types: of the database, for connectors that were told to send the source's own types.
+    has_number_decimals: the converter writes decimals as JSON numbers.
     """
-    return tuple(_connect_column(field, modes, source_types) for field in fields)
+    written = map(_as_written, fields)
+    if has_number_decimals:
+        written = map(_with_number, written)
+    return tuple(
+        _refined(column, field, modes, source_types)
+        for column, field in zip(written, fields, strict=True)
+    )
 
 
 def refine(record: SourceColumn, declared: SourceColumn) -> SourceColumn:
@@ -109,7 +124,7 @@ def refine(record: SourceColumn, declared: SourceColumn) -> SourceColumn:
     precision, float from double (TYPE-5), the digits of a TIME. Where the two do not belong
     together the record's own schema is right, as the other may be older or newer (SCHEMA-4).
     """
-    if record.wire is Wire.DECIMAL_BASE64 and declared.wire in _DECIMALS:
+    if record.wire in _WRITTEN_DECIMALS and declared.wire in _DECIMALS:
         same = record.digits == declared.digits
         return replace(declared, wire=record.wire) if same else record
     if record.wire is Wire.INTEGER and declared.wire is Wire.DECIMAL_BASE64:
@@ -122,13 +137,17 @@ def refine(record: SourceColumn, declared: SourceColumn) -> SourceColumn:
     return record
 
 
-def _connect_column(
-    field: Mapping[str, Any], modes: ConnectorModes, source_types: SourceTypes
+def _refined(
+    column: SourceColumn, field: Mapping[str, Any], modes: ConnectorModes, types: SourceTypes
 ) -> SourceColumn:
-    column = _as_written(field)
     source = _source_type(field.get("parameters") or {})
-    told = source_types(column.name, source, modes) if source else None
+    told = types(column.name, source, modes) if source else None
     return refine(column, told) if told is not None else column
+
+
+def _with_number(column: SourceColumn) -> SourceColumn:
+    is_decimal = column.wire is Wire.DECIMAL_BASE64
+    return replace(column, wire=Wire.DECIMAL_TEXT) if is_decimal else column
 
 
 def _as_written(field: Mapping[str, Any]) -> SourceColumn:
@@ -136,9 +155,11 @@ def _as_written(field: Mapping[str, Any]) -> SourceColumn:
     name, kind = str(field["field"]), field["type"]
     if kind == "array":
         element = _as_written({**field["items"], "field": name})
-        return replace(element, iceberg=f"array<{element.iceberg}>")
+        return replace(element, iceberg=f"array<{element.iceberg}>", may_be_left_out=True)
     if kind == "map" and {field["keys"]["type"], field["values"]["type"]} == {"string"}:
-        return SourceColumn(column_name(name), "map<string,string>", Wire.MAP, "map")
+        return SourceColumn(
+            column_name(name), "map<string,string>", Wire.MAP, kind, may_be_left_out=True
+        )
     if semantic == f"{_CONNECT}Decimal":
         precision = int(parameters.get("connect.decimal.precision", MAX_PRECISION))
         scale = int(parameters["scale"])
@@ -151,7 +172,8 @@ def _as_written(field: Mapping[str, Any]) -> SourceColumn:
     form = _SEMANTIC.get(semantic) if semantic else _PLAIN.get(kind)
     if form is None:
         raise unreadable(name, f"{semantic or kind}")
-    return SourceColumn(column_name(name), *form, semantic or kind)
+    told = semantic or kind
+    return SourceColumn(column_name(name), *form, told, may_be_left_out=told in _OPEN_TYPES)
 
 
 def _source_type(parameters: Mapping[str, str]) -> str:

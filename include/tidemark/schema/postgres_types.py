@@ -95,12 +95,6 @@ _INFINITE = ("date", "timestamp", "timestamp_ntz")
 _STORED_APART = (*_LONG_TEXTS, "numeric", "bytea", "hstore")
 """Types whose long values an update leaves out when it does not change them (UNAV-2)."""
 
-_OPEN_CONNECT_TYPES = (
-    *("string", "bytes", "map"),
-    *(f"io.debezium.data.{name}" for name in ("Json", "Xml", "Ltree", "Tsvector")),
-)
-"""The same, as a record schema names them."""
-
 _TYPE = re.compile(
     r"\s*(?P<name>[^()\[\]]+?)\s*(?:\((?P<parameters>[^()]*)\)(?P<rest>[a-z\s]*))?"
     r"(?P<dimensions>(?:\[\d*\]\s*)*)",
@@ -175,14 +169,15 @@ def postgres_column(name: str, source_type: str, modes: ConnectorModes) -> Sourc
 
 
 def postgres_record_columns(
-    fields: Sequence[Mapping[str, Any]], modes: ConnectorModes
+    fields: Sequence[Mapping[str, Any]], modes: ConnectorModes, *, has_number_decimals: bool = False
 ) -> tuple[SourceColumn, ...]:
-    """The columns of a row image, from the ``fields`` of its Connect schema (MSG-16).
+    """`connect_columns` of PostgreSQL.
 
     The schema does not tell BIT from BIT VARYING, so both have the digits of their length; only
     the source's own type does (TYPE-23).
     """
-    return tuple(map(_of_record, connect_columns(fields, modes, _known_column)))
+    written = connect_columns(fields, modes, _known_column, has_number_decimals=has_number_decimals)
+    return tuple(map(_of_record, written))
 
 
 def _known_column(name: str, source_type: str, modes: ConnectorModes) -> SourceColumn | None:
@@ -248,10 +243,5 @@ def _of_record(column: SourceColumn) -> SourceColumn:
     inner = column.element or column
     if inner.wire is Wire.BITS:
         inner = replace(inner, iceberg="string", wire=Wire.BITS_TEXT)
-    may_be_left_out = column.element is not None or inner.source_type in _OPEN_CONNECT_TYPES
-    known = replace(
-        inner,
-        has_infinity=inner.iceberg in _INFINITE,
-        may_be_left_out=inner.may_be_left_out or may_be_left_out,
-    )
+    known = replace(inner, has_infinity=inner.iceberg in _INFINITE)
     return known if column.element is None else replace(known, iceberg=f"array<{inner.iceberg}>")

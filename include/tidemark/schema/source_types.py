@@ -132,7 +132,8 @@ def debezium_column(name: str, source_type: str, modes: ConnectorModes) -> Sourc
     parsed = parse_type(source_type)
     if parsed is None:
         raise unreadable(name, source_type)
-    return _column(name, _completed(parsed), _debezium_forms(modes), DECIMAL_WIRES[modes.decimal])
+    column = _column(name, _completed(parsed), _debezium_forms(modes), DECIMAL_WIRES[modes.decimal])
+    return replace(column, may_be_left_out=parsed.base in (*_TEXTS, *_BINARIES))
 
 
 def table_change_columns(table: Mapping[str, Any], modes: ConnectorModes) -> TableSchema:
