@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from tidemark.errors import SchemaUnknownError
+from tidemark.formats.record_schema import debezium_record_schema
 from tidemark.model.columns import SourceColumn
 from tidemark.model.modes import BigintUnsignedMode, BinaryMode, ConnectorModes, DecimalMode
 from tidemark.schema.connect_types import connect_columns, refine
@@ -129,6 +131,23 @@ def test_arrays_and_maps() -> None:
     ]
     with pytest.raises(SchemaUnknownError):
         connect_columns([{**fields[3], "keys": {"type": "int32"}}], DEFAULTS)
+
+
+def test_decimals_as_json_numbers() -> None:
+    """An example record shows how its converter writes them; no schema does."""
+    decimal = {"type": "bytes", "name": f"{CONNECT}.Decimal", "parameters": {"scale": "2"}}
+    fields = [{**decimal, "field": "a"}, {**decimal, "field": "b"}]
+    columns = connect_columns(fields, DEFAULTS, has_number_decimals=True)
+    assert [form(column) for column in columns] == [("decimal(38,2)", "decimal-text", 2)] * 2
+    refined = refine(columns[0], debezium_column("a", "decimal(12,2)", DEFAULTS))
+    assert form(refined) == ("decimal(12,2)", "decimal-text", 2)
+    for after, wanted in (({"a": 1.5}, True), ({"a": None, "b": 7}, True), ({"a": "AQ=="}, False)):
+        value = {
+            "schema": {"fields": [{"field": "after", "fields": fields}]},
+            "payload": {"after": after, "op": "c"},
+        }
+        schema = debezium_record_schema(None, json.dumps(value).encode())
+        assert schema.has_number_decimals is wanted
 
 
 PRECISE_UNSIGNED = ConnectorModes(bigint_unsigned=BigintUnsignedMode.PRECISE)
