@@ -36,7 +36,8 @@ _BINARY = (Wire.BASE64, Wire.BASE64_URL, Wire.HEX)
 def infinite(raw: Column, column: SourceColumn) -> Column:
     """Whether ``raw`` is how a record writes PostgreSQL's ``infinity`` (TYPE-22)."""
     if column.wire is Wire.DAYS:
-        return ~raw.try_cast("bigint").between(FIRST_POSTGRES_DAY, LAST_POSTGRES_DAY)
+        days = raw.try_cast("bigint")
+        return days.isNotNull() & ~days.between(FIRST_POSTGRES_DAY, LAST_POSTGRES_DAY)
     return raw.isin(*map(str, ENDS_OF_TIME)) | F.lower(raw).rlike(INFINITE_TEXT)
 
 

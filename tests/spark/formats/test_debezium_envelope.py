@@ -172,11 +172,19 @@ def test_a_delete_needs_a_key(spark: SparkSession) -> None:
 
 
 def test_records_that_are_no_rows(spark: SparkSession) -> None:
-    """POISON-7: truncates, messages and tombstones."""
+    """MSG-15, MSG-18, POISON-7: truncates, messages and tombstones, one of them wrapped."""
     truncate = change("t", before=None, after=None)
-    rows = read(spark, None, compact(truncate), compact(change("m", before=None, after=None)))
-    found = [(row["kind"], row["position"]) for row in rows]
-    assert found == [("tombstone", None), ("truncate", f"{PLACE}1{OFFSET}"), ("control", None)]
+    nothing = compact({"schema": None, "payload": None})
+    message = compact(change("m", before=None, after=None))
+    rows = read(spark, None, compact(truncate), message, nothing, b" ")
+    found = [(row["kind"], row["position"], row["reason"]) for row in rows]
+    assert found == [
+        ("tombstone", None, None),
+        ("truncate", f"{PLACE}1{OFFSET}", None),
+        ("control", None, None),
+        ("tombstone", None, None),
+        ("unreadable", None, "EMPTY_VALUE"),
+    ]
 
 
 def test_the_role_of_a_topic_decides(spark: SparkSession) -> None:

@@ -542,6 +542,6 @@ def test_infinity_is_no_date(spark: SparkSession) -> None:
     far = {"date": "2932897", "timestamp_ntz": "x", "timestamp": "10000-01-01T00:00:00Z"}
     for (iceberg, wire), texts in endless.items():
         open_ended = reading(iceberg, wire, None, *texts)
-        late = Reading(open_ended.column, [(far[iceberg], ...)])
+        late = refused(open_ended.column, far[iceberg], "soon", "")
         closed = [] if wire is Wire.TIMESTAMP_NANOS else [reading(iceberg, wire, ..., *texts)]
         check(spark, open_ended, late, *closed)

@@ -7,12 +7,13 @@ One parse of the value serves both forms: a wrapped record has its fields under 
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from tidemark.formats.debezium.position import SourceBlock
-from tidemark.formats.place import millis_to_time, number, position
+from tidemark.formats.debezium.position import Coordinates, SourceBlock
+from tidemark.formats.place import hexadecimal, millis_to_time, number, position
 from tidemark.formats.refuse import CORRUPT, because, first_reason, unparsed
 from tidemark.formats.topic_roles import TopicRoles
 from tidemark.model.event import ENVELOPE_COLUMNS, RECORD_COLUMNS, Kind, Op, Reason, SnapshotMark
@@ -33,6 +34,8 @@ FIELDS = {
 ROW_OPS = ("r", "c", "u", "d")
 SCHEMA_FIRST = '{"schema":'
 PAYLOAD_NEXT = ',"payload":'
+WRAPPED_NOTHING = r'^\s*\{\s*"schema"\s*:\s*null\s*,\s*"payload"\s*:\s*null\s*\}\s*$'
+WRAPPED_NOTHING_BYTES = 64
 
 
 def debezium_envelope(records: DataFrame, roles: TopicRoles, *, block: SourceBlock) -> DataFrame:
@@ -48,12 +51,9 @@ def debezium_envelope(records: DataFrame, roles: TopicRoles, *, block: SourceBlo
     body = F.when(wrapped, F.col("_json.payload")).otherwise(
         F.struct(*(F.col(f"_json.{name}").alias(name) for name in FIELDS))
     )
-    source, is_snapshot = F.col("_body.source"), F.col("_is_snapshot")
     return (
         parsed.withColumn("schema_id", F.when(wrapped, _schema_id(F.col("_text"))))
         .withColumn("_body", body)
-        .withColumn("_is_snapshot", (F.col("_body.op") == "r") | _mark(source).isNotNull())
-        .withColumn("_coordinates", block.coordinates(source, is_snapshot))
         .withColumn("reason", _reason(roles, block))
         .withColumn("kind", _kind(roles))
         .select(*RECORD_COLUMNS, *_envelope_columns(roles, block))
@@ -65,9 +65,23 @@ def _envelope_fields(block: SourceBlock) -> str:
     return f"{fields}, payload STRUCT<{fields}>, {CORRUPT} STRING"
 
 
+def _coordinates(block: SourceBlock) -> Coordinates:
+    return block.coordinates(F.col("_body.source"), _is_snapshot())
+
+
+def _is_snapshot() -> Column:
+    return (F.col("_body.op") == "r") | _mark(F.col("_body.source")).isNotNull()
+
+
 def _mark(source: Column) -> Column:
     """``source.snapshot`` of a row that was read, null of one that was streamed (MSG-5, MSG-11)."""
     return F.nullif(F.lower(source["snapshot"]), F.lit("false"))
+
+
+def _is_tombstone() -> Column:
+    """No value, or a schema wrapper around none (MSG-15, MSG-18)."""
+    is_short = F.length("value") <= WRAPPED_NOTHING_BYTES
+    return F.col("value").isNull() | (is_short & F.col("_text").rlike(WRAPPED_NOTHING))
 
 
 def _schema_id(text: Column) -> Column:
@@ -90,7 +104,8 @@ def _reason(roles: TopicRoles, block: SourceBlock) -> Column:
     op, source = body["op"], body["source"]
     needs_after = op.isin("r", "c", "u")
     keyless = (op == "d") & F.col("key").isNull() & body["before"].isNull()
-    unplaced = F.col("_coordinates").isNull() & (op != "m")
+    unknown = (part.isNull() for part, _ in _coordinates(block))
+    unplaced = (op != "m") & reduce(lambda one, other: one | other, unknown, F.lit(False))
     data = first_reason(
         because(Reason.FORMAT_MISMATCH, op.isNull() & source.isNull()),
         because(Reason.OP_UNKNOWN, op.isNull() | ~op.isin(*ROW_OPS, "t", "m")),
@@ -111,13 +126,13 @@ def _reason(roles: TopicRoles, block: SourceBlock) -> Column:
         .otherwise(data)
     )
     readable = F.coalesce(unparsed(F.col("_text"), F.col("_json")), by_role)
-    return F.when(F.col("value").isNotNull(), readable)
+    return F.when(~_is_tombstone(), readable)
 
 
 def _kind(roles: TopicRoles) -> Column:
     body = F.col("_body")
     return (
-        F.when(F.col("value").isNull(), F.lit(Kind.TOMBSTONE.value))
+        F.when(_is_tombstone(), F.lit(Kind.TOMBSTONE.value))
         .when(F.col("reason").isNotNull(), F.lit(Kind.UNREADABLE.value))
         .when(_is_role(roles.schema_changes), F.lit(Kind.DDL.value))
         .when(_is_role(roles.transactions), F.lower(body["status"]))
@@ -129,7 +144,8 @@ def _kind(roles: TopicRoles) -> Column:
 
 def _envelope_columns(roles: TopicRoles, block: SourceBlock) -> tuple[Column, ...]:
     body, kind = F.col("_body"), F.col("kind")
-    source = body["source"]
+    source, is_snapshot = body["source"], _is_snapshot()
+    placed = position(*(hexadecimal(part, digits) for part, digits in _coordinates(block)))
     is_change = kind.isin(Kind.ROW.value, Kind.TRUNCATE.value, Kind.DDL.value)
     upsert_or_delete = F.when(body["op"] == "d", Op.DELETE.value).otherwise(Op.UPSERT.value)
     columns = {
@@ -137,14 +153,14 @@ def _envelope_columns(roles: TopicRoles, block: SourceBlock) -> tuple[Column, ..
         "source_schema": F.coalesce(source[block.schema], body["databaseName"]),
         "source_table": source["table"],
         "op": F.when(kind == Kind.ROW.value, upsert_or_delete),
-        "position": F.when(is_change, position(F.col("_coordinates"))),
+        "position": F.when(is_change, placed),
         "commit_time": millis_to_time(source["ts_ms"]),
         "transaction_id": F.coalesce(
             body["transaction"]["id"], F.when(_is_role(roles.transactions), body["id"])
         ),
         "event_order": number(body["transaction"]["total_order"]),
         "snapshot": F.when(
-            F.col("_is_snapshot"), F.coalesce(_mark(source), F.lit(SnapshotMark.INSIDE.value))
+            is_snapshot, F.coalesce(_mark(source), F.lit(SnapshotMark.INSIDE.value))
         ),
         "watermark": F.lit(None).cast("long"),
         "schema_id": F.col("schema_id"),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pyspark.sql import Column, Window
 from pyspark.sql import functions as F
 
-from tidemark.formats.place import hexadecimal, number
+from tidemark.formats.place import number
 from tidemark.model.position import (
     EPOCH_DIGITS,
     FILE_DIGITS,
@@ -24,29 +24,31 @@ _LSN = _COMMIT + NUMBER_DIGITS + RANK_DIGITS
 """Where the fields of PostgreSQL's positions start, counted from 1 as Spark does."""
 
 
+Coordinates = tuple[tuple[Column, int], ...]
+
+
 @dataclass(frozen=True, slots=True)
 class SourceBlock:
     """The source block of one kind of connector.
 
     fields: its own ones, as a `from_json` schema. schema: the field that holds a table's schema.
-    coordinates: (the block, whether the row was read and not streamed) -> the position between
-    epoch and offset, null where the record has none (POS-12).
+    coordinates: (the block, whether the row was read and not streamed) -> the numbers of the
+    position between epoch and offset, each with its digits; null: it has none (POS-12).
     """
 
     fields: str
     schema: str
-    coordinates: Callable[[Column, Column], Column]
+    coordinates: Callable[[Column, Column], Coordinates]
 
 
 def binlog_block(ordering: Ordering) -> SourceBlock:
     """Of MySQL and MariaDB: file and offset in it (MSG-12, POS-3, POS-4)."""
 
-    def coordinates(source: Column, is_snapshot: Column) -> Column:
-        file_number = number(F.substring_index(source["file"], ".", -1))
-        return F.concat(
-            hexadecimal(file_number, FILE_DIGITS),
-            hexadecimal(number(source["pos"]), NUMBER_DIGITS),
-            _rank(is_snapshot),
+    def coordinates(source: Column, is_snapshot: Column) -> Coordinates:
+        return (
+            (number(F.substring_index(source["file"], ".", -1)), FILE_DIGITS),
+            (number(source["pos"]), NUMBER_DIGITS),
+            (_rank(is_snapshot), RANK_DIGITS),
         )
 
     return SourceBlock("`file` STRING, pos STRING", "db", _ordered(ordering, coordinates))
@@ -59,7 +61,7 @@ def postgres_block(ordering: Ordering) -> SourceBlock:
     old connectors tell the LSN alone (POS-8).
     """
 
-    def coordinates(source: Column, is_snapshot: Column) -> Column:
+    def coordinates(source: Column, is_snapshot: Column) -> Coordinates:
         pair = F.from_json(source["sequence"], "ARRAY<STRING>")
         lsn = F.coalesce(number(F.get(pair, 1)), number(source["lsn"]))
         lifted = F.greatest(lsn, _snapshot_lsn(ordering, is_snapshot, lsn))
@@ -69,8 +71,10 @@ def postgres_block(ordering: Ordering) -> SourceBlock:
             .when(is_snapshot | source["sequence"].isNull(), lsn)
             .when(lsn.isNotNull(), lifted)
         )
-        return F.concat(
-            hexadecimal(commit, NUMBER_DIGITS), _rank(is_snapshot), hexadecimal(lsn, NUMBER_DIGITS)
+        return (
+            (commit, NUMBER_DIGITS),
+            (_rank(is_snapshot), RANK_DIGITS),
+            (lsn, NUMBER_DIGITS),
         )
 
     fields = "schema STRING, sequence STRING, lsn STRING"
@@ -91,15 +95,14 @@ def _snapshot_lsn(ordering: Ordering, is_snapshot: Column, lsn: Column) -> Colum
 
 
 def _ordered(
-    ordering: Ordering, coordinates: Callable[[Column, Column], Column]
-) -> Callable[[Column, Column], Column]:
+    ordering: Ordering, coordinates: Callable[[Column, Column], Coordinates]
+) -> Callable[[Column, Column], Coordinates]:
     """``coordinates``, or none where the offset alone orders (POS-11)."""
-    return coordinates if ordering.by is OrderedBy.POSITION else lambda *_: F.lit("")
+    return coordinates if ordering.by is OrderedBy.POSITION else lambda *_: ()
 
 
 def _rank(is_snapshot: Column) -> Column:
-    snapshot, streamed = (F.lit(str(rank.value)) for rank in SnapshotRank)
-    return F.when(is_snapshot, snapshot).otherwise(streamed)
+    return F.when(is_snapshot, SnapshotRank.SNAPSHOT.value).otherwise(SnapshotRank.STREAMED.value)
 
 
 def snapshot_lsn() -> Column:
