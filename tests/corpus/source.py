@@ -56,6 +56,11 @@ class Source:
     has_positions: bool
     tells_columns: bool
 
+    @property
+    def has_instants(self) -> bool:
+        """Its records hold TIMESTAMP values in UTC: Debezium's of MySQL and MariaDB do."""
+        return self.format in {Format.DEBEZIUM_MYSQL, Format.DEBEZIUM_MARIADB}
+
     def topics(self, role: Role) -> list[str]:
         """The topics with that role, by name."""
         return sorted(topic for topic, its_role in self.roles.items() if its_role is role)

@@ -38,6 +38,16 @@ _SHAPES = (
     *("multipoint", "multilinestring", "multipolygon"),
 )
 _TIME = re.compile(r"(-?)(\d+):(\d\d):(\d\d)(?:\.(\d{1,9}))?")
+_PAIR = re.compile(r'("(?:[^"\\]|\\.)*")=>("(?:[^"\\]|\\.)*"|NULL)')
+_INTERVAL = re.compile(
+    r"P(?:(-?\d+)Y)?(?:(-?\d+)M)?(?:(-?\d+)D)?"
+    r"(?:T(?:(-?\d+)H)?(?:(-?\d+)M)?(?:(-?[\d.]+)S)?)?"
+)
+_DAY = 86_400_000_000
+_INTERVAL_UNITS = (
+    *(Decimal("365.25") * _DAY, Decimal("30.4375") * _DAY, Decimal(_DAY)),
+    *(Decimal(3_600_000_000), Decimal(60_000_000), Decimal(1_000_000)),
+)
 _ZONED = re.compile(r"(.*[\d.])\s*(?:Z|\+00(?::?00)?)")
 
 
@@ -75,6 +85,8 @@ def _rule(column: Column, *, is_postgres: bool) -> _Rule:
     text = column.source_type.lower()
     if text.endswith("[]"):
         return _ARRAY
+    if is_postgres:
+        text = text.rpartition(".")[2]  # extensions may stand in any schema
     base = re.sub(r"\(.*?\)|\b(?:unsigned|zerofill|signed)\b", " ", text, flags=re.DOTALL)
     name = " ".join(base.split())
     if is_postgres and name in _POSTGRES:
@@ -222,6 +234,54 @@ def _element(item: Any) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
+def _expected_array(text: str) -> str:
+    """Of an array in an array the records hold nothing but how long it is (TYPE-24)."""
+    if not text.startswith("{{"):
+        return text
+    depth = outer = 0
+    for sign in text:
+        depth += {"{": 1, "}": -1}.get(sign, 0)
+        outer += sign == "{" and depth == len("{{")
+    return "{" + ",".join(["NULL"] * outer) + "}"
+
+
+def _pairs(value: Any) -> Hashable:
+    """An HSTORE as a map, or as the text of a JSON object."""
+    return frozenset(json.loads(value).items() if isinstance(value, str) else value)
+
+
+def _expected_pairs(text: str) -> Hashable:
+    """``"a"=>"1", "b"=>NULL``."""
+    return frozenset(
+        (json.loads(name), None if told == "NULL" else json.loads(told))
+        for name, told in _PAIR.findall(text)
+    )
+
+
+def _host(value: Any) -> str:
+    """An address; one of a single host may have the length of its network or not."""
+    return re.sub(r"/(32|128)$", "", _text(value))
+
+
+def _interval(value: Any) -> int:
+    """Microseconds, or ISO 8601; a year has 365.25 days."""
+    if isinstance(value, int):
+        return value
+    found = _INTERVAL.fullmatch(_text(value))
+    if found is None:
+        raise ValueError(value)
+    sizes = (Decimal(number or 0) for number in found.groups())
+    return int(sum(size * unit for size, unit in zip(sizes, _INTERVAL_UNITS, strict=True)))
+
+
+def _xy(value: Any) -> tuple[float, ...]:
+    """A POINT of PostgreSQL: ``(1,2)``."""
+    if isinstance(value, str):
+        return tuple(map(float, value.strip("()").split(",")))
+    content: tuple[float, ...] = parse_wkb(value["wkb"]).content
+    return content
+
+
 def _bits_text(value: Any) -> str:
     return str(int(value)) if isinstance(value, bool) else _text(value)
 
@@ -231,7 +291,7 @@ _NUMBERED = _Rule(int, _numbered)
 _TEXT_RULE = _Rule(str, _text)
 _BYTES_RULE = _Rule(base64.b64decode, _bytes)
 _SINGLE_RULE = _Rule(lambda value: _single(float(value)), _single)
-_ARRAY = _Rule(str, _array)
+_ARRAY = _Rule(_expected_array, _array)
 _MOMENT_RULE = _Rule(_expected_moment, _moment)
 _TIME_RULE = _Rule(_duration, _duration)
 _BIT_TEXT_RULE = _Rule(str, _bits_text)
@@ -256,6 +316,9 @@ _POSTGRES: Mapping[str, _Rule] = {
     "real": _SINGLE_RULE,
     "bit": _BIT_TEXT_RULE,
     "bit varying": _BIT_TEXT_RULE,
-    "point": _TEXT_RULE,
+    "point": _Rule(_xy, _xy),
     "polygon": _TEXT_RULE,
+    "hstore": _Rule(_expected_pairs, _pairs),
+    "interval": _Rule(_interval, _interval),
+    **dict.fromkeys(("inet", "cidr"), _Rule(_host, _host)),
 }

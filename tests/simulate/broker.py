@@ -29,11 +29,11 @@ class Broker:
                 self._take(connector, place)
 
     def repeat(self, index: int, start: int, records: int) -> None:
-        """A stretch of one partition comes again."""
+        """A stretch of one partition comes again; ``start`` counts back from its newest record."""
         places = sorted(place for place, log in self.logs.items() if log)
         if places:
             log = self.logs[places[index % len(places)]]
-            first = start % len(log)
+            first = len(log) - 1 - start % len(log)
             log.extend(log[first : first + records])
 
     def _take(self, connector: Connector, place: TopicPartition) -> None:

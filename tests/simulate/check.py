@@ -65,7 +65,7 @@ class _Running:
         self._settle()
         self._is_final("at the end")
         for place in range(len(self.broker.logs)):
-            self.broker.repeat(place, *((-3, 3) if self._by_offset else (3 * place, 5)))
+            self.broker.repeat(place, *((2, 3) if self._by_offset else (3 * place, 5)))
         self._settle()
         self._is_final("after a stretch of every partition came again")
         return self.cuts
@@ -102,15 +102,17 @@ class _Running:
     def _restart(self, back: int) -> None:
         """A snapshot that breaks off leaves what it had sent.
 
-        With a gate the next one makes that void, unless that one finds nothing at all. The last
-        row of a snapshot is not there before the others are.
+        With a gate the next one makes that void, unless that one finds nothing at all. It does not
+        break off when its last row is there, or what was streamed behind it.
         """
-        waiting = [r.value or b"" for queue in self.connector.queues.values() for r in queue]
-        reads = [v for v in waiting if b'"op": "r"' in v and b"incremental" not in v]
+        waiting = [record for queue in self.connector.queues.values() for record in queue]
+        reads = [record for record in waiting if record.is_read]
+        newest = max((log[-1].event for log in self.broker.logs.values()), default=0)
         may_break = (
             self.consumer.mode is not GateMode.NONE
             and any(self.database.state.values())
-            and any(b'"snapshot": "last"' in value for value in reads)
+            and any(b'"snapshot": "last"' in (read.value or b"") for read in reads)
+            and all(read.event >= newest for read in reads)
         )
         if reads and not may_break:
             self.broker.deliver_all(self.connector)

@@ -22,13 +22,22 @@ MILLIS = 1_700_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A Kafka record. event: its number in the connector's life. outside: no END counts it."""
+    """A Kafka record. event: its number in the connector's life.
+
+    outside: neither an END nor the end of a snapshot tells whether it is there.
+    """
 
     at: TopicPartition
     key: bytes | None
     value: bytes | None
     event: int
     outside: bool = False
+
+    @property
+    def is_read(self) -> bool:
+        """A row of a snapshot of the whole source."""
+        value = self.value or b""
+        return b'"op": "r"' in value and b'"incremental"' not in value
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +242,10 @@ class Connector:
         self._send(place, key, {**body, "after": {**key, "v": change.value}, "op": "u"})
 
     def _send_read(self, table: str, key: int, value: int, mark: str, *, initial: bool) -> None:
-        source = self._source(self.database.here, mark, known=not initial)
+        # An incremental snapshot may tell the place of the change that was streamed before it.
+        log = self.database.log if mark == "incremental" else ()
+        at = log[-1].changes[-1].at if log else self.database.here
+        source = self._source(at, mark, known=not initial)
         body = {
             "before": None,
             "after": {"id": key, "v": value},
@@ -241,7 +253,8 @@ class Connector:
             "transaction": None,
             "op": "r",
         }
-        self._send(self._partition(table, key), {"id": key}, body, outside=True)
+        outside = mark == "incremental"
+        self._send(self._partition(table, key), {"id": key}, body, outside=outside)
 
     def _send_canal(self, entry: Entry, change: Change, index: int) -> None:
         content: dict[str, Any] = {"database": SCHEMA, "table": change.table, "isDdl": False}

@@ -189,7 +189,11 @@ FAULTS = (
     ),
     Fault(
         "what is at the greatest place of its partition was sent again",
-        _item(zone._LATE, GateMode.NONE, f"{zone.PLACE} <= {zone.REACHED}"),
+        _item(
+            zone._LATE,
+            GateMode.NONE,
+            f"offset < {zone.OLD_NEXT} OR {zone.PLACE} <= {zone.REACHED}",
+        ),
         UNGATED,
     ),
     Fault(

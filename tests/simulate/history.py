@@ -96,7 +96,7 @@ class Restart:
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """A producer sends a stretch of a partition again."""
+    """A producer sends a stretch again that begins ``start`` records before the newest."""
 
     partition: int
     start: int
@@ -148,17 +148,15 @@ _writes = st.builds(
 )
 _commits = st.builds(Commit, st.lists(_writes, min_size=1, max_size=4).map(tuple), st.booleans())
 _always: tuple[st.SearchStrategy[Step], ...] = (
-    _commits,
-    _commits,
-    st.builds(Truncate, _tables, st.lists(_writes, max_size=2).map(tuple)),
-    st.builds(Deliver, _small, st.integers(1, 4)),
-    st.builds(Deliver, _small, st.integers(1, 4)),
-    st.builds(Deliver, _small, st.integers(1, 12)),
+    *3 * (_commits,),
+    *4 * (st.builds(Deliver, _small, st.integers(1, 4)),),
+    *3 * (st.builds(Run, st.none() | st.integers(1, 12), st.sampled_from((False, False, True))),),
+    st.builds(Deliver, _small, st.integers(5, 12)),
     st.builds(DeliverAll),
+    st.builds(Truncate, _tables, st.lists(_writes, max_size=2).map(tuple)),
     st.builds(Restart, st.integers(0, 9)),
     st.builds(Repeat, _small, st.integers(0, 12), st.integers(1, 8)),
-    st.builds(Run),
-    st.builds(Run, st.none() | st.integers(1, 12), st.sampled_from((False, False, True))),
+    st.builds(Repeat, _small, st.integers(0, 3), st.integers(1, 3)),
 )
 _debezium: tuple[st.SearchStrategy[Step], ...] = (
     *_always,
@@ -181,6 +179,6 @@ def _histories_of(flavour: Flavour) -> st.SearchStrategy[History]:
         History,
         st.just(flavour),
         st.integers(1, 3),
-        st.lists(_commits, max_size=2).map(tuple),
-        st.lists(_STEPS.get(flavour, _OTHERS), min_size=6, max_size=30).map(tuple),
+        st.lists(_commits, max_size=3).map(tuple),
+        st.lists(_STEPS.get(flavour, _OTHERS), min_size=10, max_size=40).map(tuple),
     )

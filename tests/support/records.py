@@ -150,3 +150,46 @@ def debezium_row(
     }
     key = json.dumps({"id": number}).encode() if with_key else None
     return Record(json.dumps(value).encode(), key)
+
+
+def unplaced_row(op: str, number: int, *, name: str = "x", before: object = None) -> Record:
+    """A row of shop.items by a connector that tells no place, without a Kafka key."""
+    image = {"id": number, "name": name}
+    value = {
+        "before": image if op == "d" else before,
+        "after": None if op == "d" else image,
+        "source": {"snapshot": "false", "db": "shop", "table": "items", "file": "", "pos": 0},
+        "op": op,
+    }
+    return Record(json.dumps(value).encode())
+
+
+def postgres_row(
+    op: str, number: int, sequence: tuple[int | None, int], *, name: str | None = "x"
+) -> Record:
+    """A row of shop.items as the PostgreSQL connector writes it without schema.
+
+    sequence: LSN of the commit before, if it is known, and of the change. name: None of a delete
+    under REPLICA IDENTITY DEFAULT, which tells the key alone.
+    """
+    image = {"id": number, "name": name}
+    commit, lsn = sequence
+    pair = [None if commit is None else str(commit), str(lsn)]
+    value = {
+        "before": image if op == "d" else None,
+        "after": None if op == "d" else image,
+        "source": {
+            "connector": "postgresql",
+            "ts_ms": 1_700_000_000_000,
+            "snapshot": "true" if op == "r" else "false",
+            "db": "store",
+            "sequence": json.dumps(pair),
+            "schema": "shop",
+            "table": "items",
+            "txId": 812,
+            "lsn": lsn,
+        },
+        "transaction": None,
+        "op": op,
+    }
+    return Record(json.dumps(value).encode(), json.dumps({"id": number}).encode())

@@ -63,6 +63,7 @@ def _show(console: Console, preview: CutPreview) -> None:
         ("lands", plural(preview.records, "record") + left),
         ("unreadable", f"{preview.unreadable:,} set aside" if preview.unreadable else ""),
         ("goes to", _reach(preview)),
+        ("order", _order(preview)),
         ("holds at", preview.hold),
         ("not folded", ", ".join(f"{rows:,} of {name}" for name, rows in preview.ignored.items())),
         ("next", _next(preview)),
@@ -80,6 +81,15 @@ def _reach(preview: CutPreview) -> str:
     spans = [f"{place}: {span.start} to {span.end}" for place, span in preview.offsets.items()]
     more = len(spans) - SHOWN_PARTITIONS
     return "\n".join(spans[:SHOWN_PARTITIONS]) + (f"\nand {more} partitions" if more > 0 else "")
+
+
+def _order(preview: CutPreview) -> str:
+    """Said where it is not the rule: without positions a repeat cannot be told from news."""
+    from tidemark.model.position import OrderedBy
+
+    if preview.ordered_by is not OrderedBy.OFFSET:
+        return ""
+    return "no positions in the records: ordered by the offset of their one partition"
 
 
 def _next(preview: CutPreview) -> str:

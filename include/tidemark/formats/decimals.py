@@ -7,6 +7,7 @@ literal may have an exponent: ``12345E-2`` places the point of an unscaled numbe
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from decimal import Decimal
 
 from pyspark.sql import Column
@@ -48,6 +49,46 @@ def decimal_from_base64(raw: Column, column: SourceColumn) -> Column:
     precision, scale = _sizes(column)
     unscaled = _long(digits) if precision <= _LONG_DIGITS else _two_longs(digits)
     return F.concat(unscaled, F.lit(f"E-{scale}")).try_cast(column.iceberg)
+
+
+def decimal_from_scaled(raw: Column, column: SourceColumn) -> Column:
+    """The number of a JSON object with its ``scale`` and its unscaled ``value`` in base64.
+
+    Exact text, or the decimal that was declared; the scale may differ from row to row.
+    """
+    written = F.from_json(raw, "scale INT, value STRING")
+    return _once(
+        F.struct(
+            written["scale"].alias("scale"),
+            F.hex(F.try_to_binary(written["value"], F.lit("base64"))).alias("digits"),
+        ),
+        lambda number: _once(
+            _scaled(_wide(number["digits"], 0), number["scale"]),
+            lambda text: decimal_from_text(text, column),
+        ),
+    )
+
+
+def _scaled(unscaled: Column, scale: Column) -> Column:
+    """The text of an integer with its point moved ``scale`` digits to the left."""
+
+    def moved(integer: Column) -> Column:
+        size = F.ltrim(integer, F.lit("-"))
+        padded = F.lpad(size, F.greatest(F.length(size), scale + 1), F.lit("0"))
+        whole = F.left(padded, F.length(padded) - scale)
+        number = (
+            F.when((scale == 0) | (size == "0"), size)
+            .when(scale > 0, F.concat(whole, F.lit("."), F.right(padded, scale)))
+            .otherwise(F.concat(size, F.repeat(F.lit("0"), -scale)))
+        )
+        return F.when(integer.startswith("-"), F.concat(F.lit("-"), number)).otherwise(number)
+
+    return _once(unscaled, moved)
+
+
+def _once(value: Column, reading: Callable[[Column], Column]) -> Column:
+    """``reading`` of ``value``, which Spark would otherwise compute wherever it is named."""
+    return F.get(F.transform(F.array(value), reading), F.lit(0))
 
 
 def _sizes(column: SourceColumn) -> tuple[int, int]:

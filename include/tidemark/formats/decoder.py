@@ -17,6 +17,7 @@ from tidemark.formats.debezium.images import (
     debezium_image,
     debezium_left_out,
 )
+from tidemark.formats.debezium.position import binlog_block, postgres_block
 from tidemark.formats.record_schema import (
     RecordSchema,
     canal_record_schema,
@@ -26,8 +27,8 @@ from tidemark.formats.topic_roles import TopicRoles
 from tidemark.model.columns import TableSchema
 from tidemark.model.cut import GateMode
 from tidemark.model.names import ColumnName
-from tidemark.model.position import Position
-from tidemark.spec import SourceSpec
+from tidemark.model.position import BY_POSITION, Ordering, Position
+from tidemark.spec import SourceFormat, SourceSpec
 
 
 class Changes(Protocol):
@@ -58,16 +59,22 @@ class Decoder:
     record_schema: Callable[[bytes | None, bytes], RecordSchema]
 
 
-def decoder_of(source: SourceSpec) -> Decoder:
-    """The decoder of ``source``."""
+def decoder_of(source: SourceSpec, ordering: Ordering = BY_POSITION) -> Decoder:
+    """The decoder of ``source``; ordering: how the envelope of Debezium makes positions."""
     if not source.format.is_canal:
-        return Decoder(
-            debezium_envelope,
-            debezium_changes,
-            debezium_image,
-            debezium_left_out,
-            debezium_record_schema,
-        )
+        return _debezium(source, ordering)
     by_commit = source.gate is GateMode.WATERMARK
     envelope = partial(canal_envelope, by_commit=by_commit)
     return Decoder(envelope, canal_changes, canal_image, canal_left_out, canal_record_schema)
+
+
+def _debezium(source: SourceSpec, ordering: Ordering) -> Decoder:
+    is_postgres = source.format is SourceFormat.DEBEZIUM_POSTGRES
+    block = postgres_block(ordering) if is_postgres else binlog_block(ordering)
+    return Decoder(
+        partial(debezium_envelope, block=block),
+        partial(debezium_changes, fills_before=is_postgres),
+        debezium_image,
+        debezium_left_out,
+        debezium_record_schema,
+    )

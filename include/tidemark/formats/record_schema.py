@@ -7,28 +7,44 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+DECIMAL = "org.apache.kafka.connect.data.Decimal"
+
 
 @dataclass(frozen=True, slots=True)
 class RecordSchema:
     """Columns and key as a record describes them, in its format's own terms.
 
     fields: Connect's field list of a row image. types: column -> ``mysqlType``. key: names of the
-    key columns. Each is empty where the record does not tell.
+    key columns. Each is empty where the record does not tell. has_number_decimals: its converter
+    writes decimals as JSON numbers, and not as bytes.
     """
 
     fields: Sequence[Mapping[str, Any]] = ()
     types: Mapping[str, str] = field(default_factory=dict)
     key: tuple[str, ...] = ()
+    has_number_decimals: bool = False
 
 
 def debezium_record_schema(key: bytes | None, value: bytes) -> RecordSchema:
     """From a Debezium record: the schema wrapper where it has one, and the names in its key."""
-    wrapper = json.loads(value).get("schema")
+    content = json.loads(value)
+    wrapper = content.get("schema")
     fields: Sequence[Mapping[str, Any]] = ()
     if isinstance(wrapper, dict):
         images = (f for f in wrapper.get("fields", ()) if f.get("field") in ("before", "after"))
         fields = next((image["fields"] for image in images if image.get("fields")), ())
-    return RecordSchema(fields=fields, key=_key_names(key))
+    written = _decimals(fields, content["payload"]) if fields else ()
+    return RecordSchema(
+        fields=fields,
+        key=_key_names(key),
+        has_number_decimals=any(isinstance(number, int | float) for number in written),
+    )
+
+
+def _decimals(fields: Sequence[Mapping[str, Any]], change: Mapping[str, Any]) -> Sequence[Any]:
+    """The values of decimal columns, as they are written."""
+    image = change.get("after") or change.get("before") or {}
+    return [image.get(field["field"]) for field in fields if field.get("name") == DECIMAL]
 
 
 def _key_names(key: bytes | None) -> tuple[str, ...]:

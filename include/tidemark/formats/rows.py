@@ -5,6 +5,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from tidemark.formats.special import is_placeholder
 from tidemark.formats.values import misread, typed
 from tidemark.model.columns import (
     COMMIT_TIME,
@@ -12,6 +13,7 @@ from tidemark.model.columns import (
     MISREAD,
     POSITION,
     STAGED_OP,
+    SourceColumn,
     TableSchema,
 )
 from tidemark.model.event import Op
@@ -28,9 +30,9 @@ def typed_rows(
 
     In: one event per ``row_key``. Out: the source's columns typed; STAGED_OP, POSITION,
     COMMIT_TIME; MISREAD, the first column that has a null key or a value that does not fit its
-    type, or any when there is no image at all, null when all is well (TYPE-2); and LEFT_OUT, the
-    first of ``left_out``, names of columns that the record does not hold though the row has them
-    (UNAV-4). A delete has its key and no other value.
+    type, or any when there is no image at all, null when all is well (TYPE-2); and LEFT_OUT, a
+    column whose value the record does not hold though the row has one: the first of ``left_out``
+    (UNAV-4), or one with a placeholder (UNAV-1). A delete has its key and no other value.
     """
     upsert = F.col("op") == Op.UPSERT.value
     values = [column for column in schema.columns if column.name not in schema.key]
@@ -48,13 +50,22 @@ def typed_rows(
         *(typed(F.col(IMAGE)[column.name], column).alias(column.name) for column in values),
     )
     null_keys = [F.when(F.col(quote(name)).isNull(), F.lit(name)) for name in schema.key]
-    wrong = [
-        F.when(misread(F.col(IMAGE)[column.name], F.col(quote(column.name))), F.lit(column.name))
+    unsent = [
+        F.when(is_placeholder(F.col(IMAGE)[column.name], column), F.lit(column.name))
         for column in values
+        if column.may_be_left_out
     ]
     return decoded.select(
         *(F.col(quote(name)) for name in schema.names),
         *SYSTEM.values(),
-        F.coalesce(no_image, *null_keys, *wrong).alias(MISREAD),
-        LEFT_OUT,
+        F.coalesce(no_image, *null_keys, *map(_wrong, values)).alias(MISREAD),
+        F.coalesce(LEFT_OUT, *unsent).alias(LEFT_OUT),
     )
+
+
+def _wrong(column: SourceColumn) -> Column:
+    raw, value = F.col(IMAGE)[column.name], F.col(quote(column.name))
+    wrong = misread(raw, value, column)
+    if column.may_be_left_out:
+        wrong = wrong & ~F.coalesce(is_placeholder(raw, column), F.lit(False))
+    return F.when(wrong, F.lit(column.name))

@@ -13,7 +13,12 @@ from decimal import Decimal
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from tidemark.formats.decimals import decimal_from_base64, decimal_from_text
+from tidemark.formats.decimals import (
+    decimal_from_base64,
+    decimal_from_scaled,
+    decimal_from_text,
+)
+from tidemark.formats.special import infinite
 from tidemark.model.columns import SourceColumn, Wire
 
 FIRST_DAY, LAST_DAY = -719_162, 2_932_896
@@ -32,12 +37,21 @@ def typed(raw: Column, column: SourceColumn) -> Column:
     raw: the JSON value as `from_json` reads it into a STRING: a number's text, a string without
     quotes, an object's JSON.
     """
-    return _READERS[column.wire](raw, column)
+    element = column.element
+    return _array(raw, element) if element else _READERS[column.wire](raw, column)
 
 
-def misread(raw: Column, value: Column) -> Column:
-    """Whether ``value``, typed from ``raw``, lost what was there."""
-    return raw.isNotNull() & value.isNull()
+def misread(raw: Column, value: Column, column: SourceColumn) -> Column:
+    """Whether ``value``, typed from ``raw``, lost what was there; infinity has no value."""
+    lost = raw.isNotNull() & value.isNull()
+    return lost & ~infinite(raw, column) if column.has_infinity else lost
+
+
+def _array(raw: Column, element: SourceColumn) -> Column:
+    """Elements of one type; null when any of them is lost."""
+    texts = F.from_json(raw, "ARRAY<STRING>")
+    lost = F.exists(texts, lambda text: misread(text, typed(text, element), element))
+    return F.when(~lost, F.transform(texts, lambda text: typed(text, element)))
 
 
 def _integer(raw: Column, column: SourceColumn) -> Column:
@@ -88,6 +102,20 @@ def _bits(raw: Column, column: SourceColumn) -> Column:
 def _mirrored(least_first: Column) -> Column:
     """Hexadecimal text of bytes in reverse order."""
     return F.regexp_replace(F.reverse(F.hex(least_first)), "(.)(.)", "$2$1")
+
+
+def _bits_text(raw: Column, column: SourceColumn) -> Column:
+    """As many digits as the type has bits; none that is set may lie beyond them (TYPE-23)."""
+    set_bits = F.ltrim(_bytes_text(raw, column), F.lit("0"))
+    fits = F.when(F.length(set_bits) <= column.digits, F.lit(column.digits))
+    return F.lpad(set_bits, fits, F.lit("0"))
+
+
+def _bytes_text(raw: Column, _: SourceColumn) -> Column:
+    """Digits of whole bytes: of a BIT VARYING the leading zeros are lost at the source."""
+    digits = F.split(_mirrored(F.try_to_binary(raw, F.lit("base64"))), "")
+    bits = F.transform(digits, lambda digit: F.lpad(F.conv(digit, 16, 2), 4, "0"))
+    return F.array_join(bits, "")
 
 
 def _bits_number(raw: Column, column: SourceColumn) -> Column:
@@ -156,8 +184,10 @@ def _timestamp_micros(raw: Column, _: SourceColumn) -> Column:
     return F.timestamp_micros(micros).cast("timestamp_ntz")
 
 
-def _timestamp_nanos(raw: Column, _: SourceColumn) -> Column:
-    return F.timestamp_micros(_whole_micros(raw.try_cast("bigint"))).cast("timestamp_ntz")
+def _timestamp_nanos(raw: Column, column: SourceColumn) -> Column:
+    moment = F.timestamp_micros(_whole_micros(raw.try_cast("bigint"))).cast("timestamp_ntz")
+    # In this unit alone the numbers that stand for infinity are dates, of 1677 and 2262.
+    return F.when(~infinite(raw, column), moment) if column.has_infinity else moment
 
 
 def _time_millis(raw: Column, column: SourceColumn) -> Column:
@@ -234,6 +264,10 @@ def _geometry_latin1(raw: Column, column: SourceColumn) -> Column:
     )
 
 
+def _map(raw: Column, column: SourceColumn) -> Column:
+    return F.from_json(raw, column.iceberg)
+
+
 _READERS: Mapping[Wire, Callable[[Column, SourceColumn], Column]] = {
     Wire.INTEGER: _integer,
     Wire.UNSIGNED_AS_SIGNED: _unsigned_as_signed,
@@ -249,8 +283,11 @@ _READERS: Mapping[Wire, Callable[[Column, SourceColumn], Column]] = {
     Wire.BITS_NUMBER: _bits_number,
     Wire.ENUM_INDEX: _enum_label,
     Wire.SET_MASK: _set_labels,
+    Wire.BITS_TEXT: _bits_text,
+    Wire.BYTES_TEXT: _bytes_text,
     Wire.DECIMAL_TEXT: decimal_from_text,
     Wire.DECIMAL_BASE64: decimal_from_base64,
+    Wire.DECIMAL_SCALED: decimal_from_scaled,
     Wire.DAYS: _days,
     Wire.TIMESTAMP_MILLIS: _timestamp_millis,
     Wire.TIMESTAMP_MICROS: _timestamp_micros,
@@ -265,4 +302,5 @@ _READERS: Mapping[Wire, Callable[[Column, SourceColumn], Column]] = {
     Wire.TIME_TEXT: _time_text,
     Wire.GEOMETRY: _geometry,
     Wire.GEOMETRY_LATIN1: _geometry_latin1,
+    Wire.MAP: _map,
 }

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow as pa
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import NoSuchTableError
+from pyiceberg.table import Table
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -123,12 +126,15 @@ def stage_landing(
     return Move(tables.changelog, base, staged, (branch,))
 
 
-def publish_landing(catalog: SqlCatalog, move: Move, landed: int) -> None:
+def publish_landing(catalog: SqlCatalog, move: Move, landed: int, mark: LandingMark) -> None:
     """Make a staged landing count; of two landings of one range only the first can.
 
-    landed: records that were read; what was written must be as many.
+    landed: records that were read; what was written must be as many. mark: as it is now that the
+    records are known; what it says beyond the staged one goes into a snapshot without records.
     """
-    snapshot = catalog.load_table(move.table.parts).snapshot_by_id(move.snapshot)
+    with catalog_errors("the publishing of a landing"):
+        changelog = catalog.load_table(move.table.parts)
+    snapshot = changelog.snapshot_by_id(move.snapshot)
     written = int(summary_value(snapshot, "added-records") or 0) if snapshot else 0
     if written != landed:
         raise AccountingError(
@@ -136,7 +142,19 @@ def publish_landing(catalog: SqlCatalog, move: Move, landed: int) -> None:
             state="the landing stays on its branch and does not count",
             next_step="run again; if this repeats, the files of the changelog are not sound",
         )
+    if snapshot and summary_value(snapshot, MARK) != mark.to_json():
+        move = _marked(changelog, move, mark)
     move_mains(catalog, [move])
+
+
+def _marked(changelog: Table, move: Move, mark: LandingMark) -> Move:
+    """The move to a snapshot behind the staged one, which holds ``mark`` and no records."""
+    (branch,) = move.drops
+    with catalog_errors("the marking of a landing"):
+        changelog.append(
+            SCHEMA.empty_table(), snapshot_properties={MARK: mark.to_json()}, branch=branch
+        )
+    return replace(move, snapshot=changelog.refs()[branch].snapshot_id)
 
 
 def drop_landing(catalog: SqlCatalog, move: Move) -> None:

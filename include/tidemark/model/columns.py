@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -15,6 +15,7 @@ STAGED_OP = f"{SYSTEM_PREFIX}op"
 STAGED_KEY_HASH = f"{SYSTEM_PREFIX}key_hash"
 MISREAD = f"{SYSTEM_PREFIX}misread"
 LEFT_OUT = f"{SYSTEM_PREFIX}left_out"
+ARRAY = "array<"
 
 
 class Wire(StrEnum):
@@ -34,8 +35,11 @@ class Wire(StrEnum):
     BITS_NUMBER = "bits-number"
     ENUM_INDEX = "enum-index"
     SET_MASK = "set-mask"
+    BITS_TEXT = "bits-text"
+    BYTES_TEXT = "bytes-text"
     DECIMAL_TEXT = "decimal-text"
     DECIMAL_BASE64 = "decimal-base64"
+    DECIMAL_SCALED = "decimal-scaled"
     DAYS = "days"
     TIMESTAMP_MILLIS = "timestamp-millis"
     TIMESTAMP_MICROS = "timestamp-micros"
@@ -50,15 +54,19 @@ class Wire(StrEnum):
     TIME_TEXT = "time-text"
     GEOMETRY = "geometry"
     GEOMETRY_LATIN1 = "geometry-latin1"
+    MAP = "map"
 
 
 @dataclass(frozen=True, slots=True)
 class SourceColumn:
     """A column of a source table.
 
-    iceberg: type as Spark SQL writes it (``decimal(12,2)``); wire: how records hold the value;
-    digits: scale of a decimal, fraction digits of a time, bits of a BIT; zone: of a local time;
-    labels: of an ENUM or SET whose values records number (TYPE-32).
+    iceberg: type as Spark SQL writes it (``decimal(12,2)``); wire: how records hold the value, of
+    an array each of its elements; digits: scale of a decimal, fraction digits of a time, bits of a
+    BIT; zone: of a local time. labels: of an ENUM or SET whose values records number (TYPE-32).
+    has_infinity: dates of the source may be infinite, which is null in the target (TYPE-22).
+    may_be_left_out: where an update does not change the value, records may hold a placeholder for
+    it (UNAV-1).
     """
 
     name: ColumnName
@@ -68,6 +76,14 @@ class SourceColumn:
     digits: int = 0
     zone: str = ""
     labels: tuple[str, ...] = ()
+    has_infinity: bool = False
+    may_be_left_out: bool = False
+
+    @property
+    def element(self) -> SourceColumn | None:
+        """What an array holds; None of any other type."""
+        inner = self.iceberg.removeprefix(ARRAY).removesuffix(">")
+        return replace(self, iceberg=inner) if self.iceberg.startswith(ARRAY) else None
 
     @property
     def is_sized(self) -> bool:

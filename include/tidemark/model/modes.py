@@ -41,6 +41,20 @@ class BinaryMode(StrEnum):
     HEX = "hex"
 
 
+class IntervalMode(StrEnum):
+    """Debezium's ``interval.handling.mode``, of PostgreSQL."""
+
+    NUMERIC = "numeric"
+    STRING = "string"
+
+
+class HstoreMode(StrEnum):
+    """Debezium's ``hstore.handling.mode``, of PostgreSQL."""
+
+    JSON = "json"
+    MAP = "map"
+
+
 @dataclass(frozen=True, slots=True)
 class ConnectorModes:
     """The modes of one connector; the defaults are Debezium's own for MySQL."""
@@ -49,3 +63,5 @@ class ConnectorModes:
     time: TimeMode = TimeMode.ADAPTIVE_MICROSECONDS
     bigint_unsigned: BigintUnsignedMode = BigintUnsignedMode.LONG
     binary: BinaryMode = BinaryMode.BYTES
+    interval: IntervalMode = IntervalMode.NUMERIC
+    hstore: HstoreMode = HstoreMode.JSON

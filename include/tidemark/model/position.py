@@ -9,14 +9,18 @@ of one event have in common.
 source     fields (hexadecimal digits)                            rule
 ========== ===================================================== =====================
 MySQL      epoch 4, file 8, pos 16, kind 1, offset 16             POS-2, POS-3, POS-4
+PostgreSQL epoch 4, commit 16, kind 1, LSN 16, offset 16          POS-2, POS-6, POS-7
 TiCDC      epoch 4, commitTs 16, rank 1, partition 4, offset 16   POS-2, POS-10
 by offset  epoch 4, offset 16                                     POS-11, POS-12
 ========== ===================================================== =====================
+
+MariaDB's is that of MySQL. PostgreSQL's commit is the LSN of the commit before the change.
 """
 
 from __future__ import annotations
 
-from enum import IntEnum
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
 from typing import NewType
 
 Position = NewType("Position", str)
@@ -30,14 +34,41 @@ RANK_DIGITS = 1
 PARTITION_DIGITS = 4
 OFFSET_DIGITS = 16
 
+BINLOG_RANK_AT = EPOCH_DIGITS + FILE_DIGITS + NUMBER_DIGITS
+LSN_RANK_AT = EPOCH_DIGITS + NUMBER_DIGITS
+"""Digits in front of the rank, in positions of a binlog and of PostgreSQL."""
+BINLOG_DIGITS = BINLOG_RANK_AT + RANK_DIGITS + OFFSET_DIGITS
+
 TSO_LOGICAL_BITS = 18
 
 
 class SnapshotRank(IntEnum):
-    """At equal binlog coordinates a streamed change beats a snapshot row (POS-4)."""
+    """At equal coordinates a streamed change beats a snapshot row (POS-4)."""
 
     SNAPSHOT = 0
     STREAMED = 1
+
+
+class OrderedBy(StrEnum):
+    """What orders the changes of a source; decided once, when the first ones land (POS-12)."""
+
+    POSITION = "position"
+    OFFSET = "offset"
+
+
+@dataclass(frozen=True, slots=True)
+class Ordering:
+    """How the positions of one landing are made.
+
+    snapshot_lsn: PostgreSQL, the highest LSN at which a new connector has read a snapshot; streamed
+    changes that know no commit stand above it (POS-7).
+    """
+
+    by: OrderedBy = OrderedBy.POSITION
+    snapshot_lsn: int = 0
+
+
+BY_POSITION = Ordering()
 
 
 class CommitRank(IntEnum):

@@ -10,18 +10,24 @@ from typing import Any
 from tidemark.model.cut import Frontier
 from tidemark.model.names import TableName
 from tidemark.model.offsets import TopicPartition, offsets_from_json, offsets_to_json
-from tidemark.model.position import Position
+from tidemark.model.position import OrderedBy, Position
 
 FORMAT_VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
 class LandingMark:
-    """How far topics are landed: next offsets, topic ids, and the number of the newest landing."""
+    """How far topics are landed: next offsets, topic ids, and the number of the newest landing.
+
+    ordered_by: None until changes were landed (POS-12). snapshot_lsn: PostgreSQL, the highest LSN
+    of a snapshot row that was landed (POS-7).
+    """
 
     number: int = 0
     offsets: Mapping[TopicPartition, int] = field(default_factory=dict)
     topic_ids: Mapping[str, str] = field(default_factory=dict)
+    ordered_by: OrderedBy | None = None
+    snapshot_lsn: int = 0
 
     def to_json(self) -> str:
         """As kept in the summary of a changelog snapshot."""
@@ -31,6 +37,8 @@ class LandingMark:
                 "landing": self.number,
                 "offsets": offsets_to_json(self.offsets),
                 "topic_ids": dict(sorted(self.topic_ids.items())),
+                "ordered_by": self.ordered_by,
+                "snapshot_lsn": self.snapshot_lsn,
             }
         )
 
@@ -38,7 +46,14 @@ class LandingMark:
     def from_json(cls, text: str) -> LandingMark:
         """The reverse of `to_json`."""
         kept = json.loads(text)
-        return cls(kept["landing"], offsets_from_json(kept["offsets"]), kept["topic_ids"])
+        ordered_by = kept.get("ordered_by")
+        return cls(
+            number=kept["landing"],
+            offsets=offsets_from_json(kept["offsets"]),
+            topic_ids=kept["topic_ids"],
+            ordered_by=OrderedBy(ordered_by) if ordered_by else None,
+            snapshot_lsn=kept.get("snapshot_lsn", 0),
+        )
 
 
 @dataclass(frozen=True, slots=True)

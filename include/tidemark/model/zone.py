@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from tidemark.model.cut import Cut, GateMode
 from tidemark.model.event import Kind, SnapshotMark
+from tidemark.model.position import BINLOG_DIGITS, BINLOG_RANK_AT, LSN_RANK_AT, NUMBER_DIGITS
 from tidemark.model.summary import PLACE, listed
 
 
@@ -34,7 +35,15 @@ _BELOW = {
     GateMode.TRANSACTION: (f"position < {OLD_BOUND}", f"position < {NEW_BOUND}"),
     GateMode.NONE: (f"offset < {OLD_NEXT}", f"offset < {NEW_NEXT}"),
 }
-_CAME_AGAIN = f"{PLACE} < {REACHED}"
+_IS_INCREMENTAL = f"snapshot = '{SnapshotMark.INCREMENTAL}'"
+# Rows of an incremental snapshot may stand beside the last streamed change; they come behind it.
+_PLACE_AS_STREAMED = (
+    f"CASE WHEN {_IS_INCREMENTAL} AND length(position) = {BINLOG_DIGITS} "
+    f"THEN substr(position, 1, {BINLOG_RANK_AT}) || '1' "
+    f"WHEN {_IS_INCREMENTAL} THEN substr(position, 1, {LSN_RANK_AT}) || '1' "
+    f"|| substr(position, {LSN_RANK_AT + 2}, {NUMBER_DIGITS}) ELSE {PLACE} END"
+)
+_CAME_AGAIN = f"{_PLACE_AS_STREAMED} < {REACHED}"
 _LATE = {
     # A watermark promises that nothing below it comes any more, so what comes was there before.
     GateMode.WATERMARK: f"position < {OLD_BOUND}",

@@ -13,12 +13,21 @@ from tidemark.errors import PreflightError, UnreadableRecordsError
 from tidemark.formats.decoder import decoder_of
 from tidemark.formats.topic_roles import TopicRoles
 from tidemark.lake.landing import drop_landing, publish_landing, read_mark, stage_landing
+from tidemark.lake.refs import Move
 from tidemark.lake.spark_errors import spark_errors
 from tidemark.log import get_logger
 from tidemark.model.cut import GateMode
 from tidemark.model.event import Kind, Reason
 from tidemark.model.offsets import Ranges, limit_ranges
+from tidemark.model.position import Ordering
 from tidemark.model.progress import LandingMark
+from tidemark.runs.ordering import (
+    expected_ordering,
+    marked,
+    ordering_counts,
+    refuse_unordered,
+    true_ordering,
+)
 from tidemark.runs.run import Run
 from tidemark.spec import PipelineSpec
 from tidemark.topics.preflight import TopicPlan, plan_topics
@@ -50,6 +59,15 @@ class Unread:
         return not any(span.count for span in self.ranges.values())
 
 
+@dataclass(frozen=True, slots=True)
+class _Staged:
+    """A landing on its branch, how its positions were made, and what it counts."""
+
+    move: Move
+    ordering: Ordering
+    found: Mapping[str, Any]
+
+
 def land_records(run: Run) -> Landed:
     """Append everything unread, up to ``limits.max-records``; nothing when nothing is unread.
 
@@ -60,18 +78,32 @@ def land_records(run: Run) -> Landed:
     unread = find_unread(run)
     if unread.is_empty:
         return Landed(unread.plan, unread.after, 0)
-    catalog, counted = run.world.catalog, Observation()
-    events = read_unread(run, unread).observe(counted, *landing_counts())
-    with spark_errors("the landing"):
-        move = stage_landing(catalog, run.system, run.request.attempt, events, unread.after)
-    found = counted.get
-    refusal = landing_refusal(run.pipeline, found)
+    catalog = run.world.catalog
+    staged = _stage(run, unread, expected_ordering(unread.after))
+    needed = true_ordering(run.pipeline, unread.after, staged.ordering, staged.found)
+    if needed != staged.ordering:
+        drop_landing(catalog, staged.move)
+        staged = _stage(run, unread, needed)
+    refusal = landing_refusal(run.pipeline, staged.found)
     if refusal is not None:
-        drop_landing(catalog, move)
+        drop_landing(catalog, staged.move)
         raise refusal
-    publish_landing(catalog, move, found["records"])
-    log.info("landed", landing=unread.after.number, **found)
-    return Landed(unread.plan, unread.after, found["records"])
+    mark = marked(run.pipeline, unread.after, staged.ordering, staged.found)
+    publish_landing(catalog, staged.move, staged.found["records"], mark)
+    log.info("landed", landing=mark.number, **staged.found)
+    return Landed(unread.plan, mark, staged.found["records"])
+
+
+def _stage(run: Run, unread: Unread, ordering: Ordering) -> _Staged:
+    counted = Observation()
+    events = read_unread(run, unread, ordering).observe(
+        counted, *landing_counts(run.pipeline, ordering)
+    )
+    with spark_errors("the landing"):
+        move = stage_landing(
+            run.world.catalog, run.system, run.request.attempt, events, unread.after
+        )
+    return _Staged(move, ordering, counted.get)
 
 
 def find_unread(run: Run) -> Unread:
@@ -82,21 +114,28 @@ def find_unread(run: Run) -> Unread:
     if unread.is_empty:
         return unread
     offsets = {place: span.end for place, span in unread.ranges.items()}
-    after = LandingMark(
-        mark.number + 1, {**mark.offsets, **offsets}, {**mark.topic_ids, **plan.topic_ids}
+    after = replace(
+        mark,
+        number=mark.number + 1,
+        offsets={**mark.offsets, **offsets},
+        topic_ids={**mark.topic_ids, **plan.topic_ids},
     )
     return replace(unread, after=after)
 
 
-def read_unread(run: Run, unread: Unread) -> DataFrame:
-    """The unread records, decoded. Out: RECORD_COLUMNS and ENVELOPE_COLUMNS, a row per record."""
+def read_unread(run: Run, unread: Unread, ordering: Ordering) -> DataFrame:
+    """The unread records, decoded. Out: RECORD_COLUMNS and ENVELOPE_COLUMNS, a row per record.
+
+    `PreflightError` when the offset has to order the records, and cannot.
+    """
+    refuse_unordered(run.pipeline, unread.plan, ordering)
     records = read_records(run.world.spark, run.world.broker, unread.ranges)
     roles = TopicRoles(unread.plan.schema_changes, unread.plan.transactions)
-    return decoder_of(run.pipeline.source).envelope(records, roles)
+    return decoder_of(run.pipeline.source, ordering).envelope(records, roles)
 
 
-def landing_counts() -> tuple[Column, ...]:
-    """Aggregates over the records of a landing, by which `landing_refusal` decides."""
+def landing_counts(pipeline: PipelineSpec, ordering: Ordering) -> tuple[Column, ...]:
+    """Aggregates over the records of a landing, by which it is refused or decoded once more."""
     unreadable = F.col("kind") == Kind.UNREADABLE.value
     unplaced = F.col("reason") == Reason.POSITION_MISSING.value
     return (
@@ -104,6 +143,7 @@ def landing_counts() -> tuple[Column, ...]:
         F.count_if(unreadable).alias("unreadable"),
         F.count_if(unplaced).alias("unplaced"),
         F.max("reason").alias("reason"),
+        *ordering_counts(pipeline, ordering),
     )
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Any
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
@@ -19,6 +20,7 @@ from tidemark.model.cut import GateMode
 from tidemark.model.event import Kind
 from tidemark.model.names import AttemptId, PipelineName, TableName, refusal
 from tidemark.model.offsets import OffsetRange, TopicPartition
+from tidemark.model.position import OrderedBy, Ordering
 from tidemark.model.progress import Progress
 from tidemark.model.survey import count
 from tidemark.model.zone import Zone
@@ -32,6 +34,7 @@ from tidemark.runs.land import (
     landing_refusal,
     read_unread,
 )
+from tidemark.runs.ordering import expected_ordering, marked, true_ordering
 from tidemark.runs.run import CutRequest, Run
 from tidemark.runs.tables import CutTables, plan_tables
 from tidemark.runs.world import World
@@ -64,8 +67,9 @@ class CutPreview:
 
     records: that would be landed first; left: unread offsets beyond the limit of one run.
     complete_until_ms: source time, with gate ``watermark``. offsets: what the cut settles of each
-    partition, with gate ``none``. is_idle: there would be no new cut. holds_all: tables that stop
-    would stop all of them. ignored: rows of tables that the pipeline does not fold.
+    partition, with gate ``none``. ordered_by: what orders the changes, None until there are any.
+    is_idle: there would be no new cut. holds_all: tables that stop would stop all of them.
+    ignored: rows of tables that the pipeline does not fold.
     """
 
     pipeline: PipelineName
@@ -77,6 +81,7 @@ class CutPreview:
     unreadable: int = 0
     complete_until_ms: int = 0
     offsets: Mapping[TopicPartition, OffsetRange] = field(default_factory=dict)
+    ordered_by: OrderedBy | None = None
     hold: str = ""
     holds_all: bool = False
     tables: tuple[TablePreview, ...] = ()
@@ -96,8 +101,7 @@ def preview_cut(
     unread = find_unread(run)
     if unread.after.number == 0:
         return CutPreview(pipeline.name, progress.cut, gate, is_idle=True, hold=NO_RECORDS)
-    with spark_errors("the preview"), _decoded_once(run, unread) as records:
-        landed = Landed(unread.plan, unread.after, _count_landable(run, records))
+    with spark_errors("the preview"), _decoded_once(run, unread) as (records, landed):
         events = _changelog_after(run, unread, progress, records)
         chosen = choose_cut(pipeline, events, landed, progress, until)
         planned = plan_tables(run, chosen, progress)
@@ -114,6 +118,7 @@ def preview_cut(
         unreadable=count(g for g in chosen.survey.groups if g.kind is Kind.UNREADABLE and g.is_new),
         complete_until_ms=chosen.cut.frontier.complete_until_ms,
         offsets={place: span for place, span in spans.items() if span.count > 0},
+        ordered_by=landed.mark.ordered_by,
         hold=chosen.hold.sentence if chosen.hold else "",
         holds_all=bool(planned.stopped) and pipeline.publish.consistency is Consistency.PIPELINE,
         tables=tuple(_tables(pipeline, chosen, planned)),
@@ -122,29 +127,36 @@ def preview_cut(
 
 
 @contextmanager
-def _decoded_once(run: Run, unread: Unread) -> Iterator[DataFrame | None]:
-    """The unread records, read from the broker once; None when nothing is unread."""
+def _decoded_once(run: Run, unread: Unread) -> Iterator[tuple[DataFrame | None, Landed]]:
+    """The unread records, read from the broker once, and what landing them would make.
+
+    None for the records when nothing is unread. Raises what refuses the landing.
+    """
     if unread.is_empty:
-        yield None
+        yield None, Landed(unread.plan, unread.after, 0)
         return
+    ordering = expected_ordering(unread.after)
+    with ExitStack() as stack:
+        records, found = _decoded(run, unread, ordering, stack)
+        needed = true_ordering(run.pipeline, unread.after, ordering, found)
+        if needed != ordering:
+            records, found = _decoded(run, unread, needed, stack)
+        refusal = landing_refusal(run.pipeline, found)
+        if refusal is not None:
+            raise refusal
+        mark = marked(run.pipeline, unread.after, needed, found)
+        yield records, Landed(unread.plan, mark, int(found["records"]))
+
+
+def _decoded(
+    run: Run, unread: Unread, ordering: Ordering, stack: ExitStack
+) -> tuple[DataFrame, dict[str, Any]]:
+    """The unread records as they would be landed, on disk while ``stack`` stands; their counts."""
     landing = F.lit(unread.after.number).cast("long").alias("landing")
-    records = read_unread(run, unread).select("*", landing).select(*COLUMNS)
+    records = read_unread(run, unread, ordering).select("*", landing).select(*COLUMNS)
     kept = records.persist(StorageLevel.DISK_ONLY)
-    try:
-        yield kept
-    finally:
-        kept.unpersist()
-
-
-def _count_landable(run: Run, records: DataFrame | None) -> int:
-    """How many records there are, if a landing may take them."""
-    if records is None:
-        return 0
-    found = records.agg(*landing_counts()).collect()[0].asDict()
-    refusal = landing_refusal(run.pipeline, found)
-    if refusal is not None:
-        raise refusal
-    return int(found["records"])
+    stack.callback(kept.unpersist)
+    return kept, kept.agg(*landing_counts(run.pipeline, ordering)).collect()[0].asDict()
 
 
 def _changelog_after(

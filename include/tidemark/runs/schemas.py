@@ -17,6 +17,7 @@ from tidemark.model.survey import Group
 from tidemark.runs.ddl import DdlEffects
 from tidemark.schema.changes import merge_schemas
 from tidemark.schema.connect_types import connect_columns, refine
+from tidemark.schema.postgres_types import postgres_column, postgres_record_columns
 from tidemark.schema.source_types import canal_column, debezium_column
 from tidemark.schema.type_text import parse_type
 from tidemark.spec import SourceFormat, SourceSpec, TableSpec
@@ -104,8 +105,19 @@ def resolve(
 def _declared(source: SourceSpec, spec: TableSpec) -> dict[ColumnName, SourceColumn]:
     if source.format.is_canal:
         return {name: _told_column(source, name, text) for name, text in spec.columns.items()}
+    if source.format is SourceFormat.DEBEZIUM_POSTGRES:
+        modes = source.modes.postgres
+        return {name: postgres_column(name, text, modes) for name, text in spec.columns.items()}
     modes = source.modes.connector
     return {name: debezium_column(name, text, modes) for name, text in spec.columns.items()}
+
+
+def _told_columns(source: SourceSpec, record: RecordSchema) -> tuple[SourceColumn, ...]:
+    numbers = record.has_number_decimals
+    if source.format is SourceFormat.DEBEZIUM_POSTGRES:
+        modes = source.modes.postgres
+        return postgres_record_columns(record.fields, modes, has_number_decimals=numbers)
+    return connect_columns(record.fields, source.modes.connector, has_number_decimals=numbers)
 
 
 def _debezium(
@@ -115,7 +127,6 @@ def _debezium(
     effects: DdlEffects,
     records: Sequence[RecordSchema],
 ) -> list[TableSchema]:
-    modes = source.modes.connector
     changed = effects.schemas.get(spec.source)
     if have is not None and changed is not None:
         _refuse_dropped(spec, have, changed)
@@ -127,7 +138,7 @@ def _debezium(
         key = tuple(column_name(name) for name in record.key)
         columns = tuple(
             refine(column, names[column.name]) if column.name in names else column
-            for column in connect_columns(record.fields, modes)
+            for column in _told_columns(source, record)
         )
         versions.append(TableSchema(columns, () if spec.key else key))
     return [replace(version, key=spec.key or version.key) for version in versions]

@@ -85,11 +85,12 @@ def _refuse_unknown(rows: StagedRows, work: TableWork) -> None:
         )
     if rows.left_out is not None:
         raise TableStoppedError(
-            f"{rows.left_out_rows} updates of {work.spec.source} leave out columns, among them "
-            f"{rows.left_out}, so that their values are not known (UNAV-4)",
+            f"{rows.left_out_rows} updates of {work.spec.source} leave out values that they did "
+            f"not change, among them of column {rows.left_out} (UNAV-1, UNAV-4)",
             state=state,
-            next_step="have the source write whole rows (binlog_row_image=FULL, no column "
-            "filter), then fold the table into a new target from a new snapshot",
+            next_step="have the source write whole rows (MySQL: binlog_row_image=FULL, no column "
+            "filter; PostgreSQL: REPLICA IDENTITY FULL), then fold the table into a new target "
+            "from a new snapshot",
         )
 
 

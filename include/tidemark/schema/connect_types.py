@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -51,9 +51,14 @@ _SEMANTIC: Mapping[str, Form] = {
     f"{_TIME}IsoTimestamp": ("timestamp_ntz", Wire.TIMESTAMP_TEXT),
     f"{_TIME}Year": ("int", Wire.INTEGER),
     **dict.fromkeys(
-        (f"{_DATA}{name}" for name in ("Enum", "EnumSet", "Json", "Xml", "Uuid", "Ltree")),
+        (
+            *(f"{_DATA}{name}" for name in ("Enum", "EnumSet", "Json", "Xml", "Uuid", "Ltree")),
+            *(f"{_DATA}Tsvector", f"{_TIME}Interval"),
+        ),
         ("string", Wire.TEXT),
     ),
+    f"{_DATA}VariableScaleDecimal": ("string", Wire.DECIMAL_SCALED),
+    f"{_TIME}MicroDuration": ("bigint", Wire.INTEGER),
     # A Point's x and y say nothing that its wkb does not.
     **dict.fromkeys(
         (f"{_DATA}geometry.{name}" for name in ("Geometry", "Geography", "Point")),
@@ -61,7 +66,13 @@ _SEMANTIC: Mapping[str, Form] = {
     ),
 }
 
+_OPEN_TYPES = (
+    *("string", "bytes"),
+    *(f"{_DATA}{name}" for name in ("Json", "Xml", "Ltree", "Tsvector")),
+)
+"""Types whose long values an update leaves out when it does not change them (UNAV-2)."""
 _DECIMALS = (Wire.DECIMAL_BASE64, Wire.DECIMAL_TEXT, Wire.UNSIGNED_AS_SIGNED)
+_WRITTEN_DECIMALS = (Wire.DECIMAL_BASE64, Wire.DECIMAL_TEXT)
 _REFINED: Mapping[tuple[Wire, Wire], Wire] = {
     (Wire.INTEGER, Wire.UNSIGNED_AS_SIGNED): Wire.UNSIGNED_AS_SIGNED,
     (Wire.INTEGER, Wire.BOOLEAN): Wire.BOOLEAN,
@@ -74,15 +85,36 @@ _REFINED: Mapping[tuple[Wire, Wire], Wire] = {
         for declared in _DECIMALS
     },
     **{(Wire.TEXT, wire): wire for wire in (Wire.BASE64, Wire.BASE64_URL, Wire.HEX)},
+    **{(Wire.DECIMAL_SCALED, wire): Wire.DECIMAL_SCALED for wire in _DECIMALS},
+    **{(Wire.BITS, wire): wire for wire in (Wire.BITS_TEXT, Wire.BYTES_TEXT)},
+    (Wire.BITS_TEXT, Wire.BYTES_TEXT): Wire.BYTES_TEXT,
 }
 """(form in the record, form that the source's type lets expect): how to read the record."""
 
 
+SourceTypes = Callable[[str, str, ConnectorModes], SourceColumn | None]
+"""A column by name, type at the source, and modes; None where the type is not known."""
+
+
 def connect_columns(
-    fields: Sequence[Mapping[str, Any]], modes: ConnectorModes
+    fields: Sequence[Mapping[str, Any]],
+    modes: ConnectorModes,
+    source_types: SourceTypes = debezium_column,
+    *,
+    has_number_decimals: bool = False,
 ) -> tuple[SourceColumn, ...]:
-    """The columns of a row image, from the ``fields`` of its Connect schema (MSG-16)."""
-    return tuple(_connect_column(field, modes) for field in fields)
+    """The columns of a row image, from the ``fields`` of its Connect schema (MSG-16).
+
+    source_types: of the database, for connectors that were told to send the source's own types.
+    has_number_decimals: the converter writes decimals as JSON numbers.
+    """
+    written = map(_as_written, fields)
+    if has_number_decimals:
+        written = map(_with_number, written)
+    return tuple(
+        _refined(column, field, modes, source_types)
+        for column, field in zip(written, fields, strict=True)
+    )
 
 
 def refine(record: SourceColumn, declared: SourceColumn) -> SourceColumn:
@@ -92,7 +124,7 @@ def refine(record: SourceColumn, declared: SourceColumn) -> SourceColumn:
     precision, float from double (TYPE-5), the digits of a TIME. Where the two do not belong
     together the record's own schema is right, as the other may be older or newer (SCHEMA-4).
     """
-    if record.wire is Wire.DECIMAL_BASE64 and declared.wire in _DECIMALS:
+    if record.wire in _WRITTEN_DECIMALS and declared.wire in _DECIMALS:
         same = record.digits == declared.digits
         return replace(declared, wire=record.wire) if same else record
     if record.wire is Wire.INTEGER and declared.wire is Wire.DECIMAL_BASE64:
@@ -105,25 +137,43 @@ def refine(record: SourceColumn, declared: SourceColumn) -> SourceColumn:
     return record
 
 
-def _connect_column(field: Mapping[str, Any], modes: ConnectorModes) -> SourceColumn:
+def _refined(
+    column: SourceColumn, field: Mapping[str, Any], modes: ConnectorModes, types: SourceTypes
+) -> SourceColumn:
+    source = _source_type(field.get("parameters") or {})
+    told = types(column.name, source, modes) if source else None
+    return refine(column, told) if told is not None else column
+
+
+def _with_number(column: SourceColumn) -> SourceColumn:
+    is_decimal = column.wire is Wire.DECIMAL_BASE64
+    return replace(column, wire=Wire.DECIMAL_TEXT) if is_decimal else column
+
+
+def _as_written(field: Mapping[str, Any]) -> SourceColumn:
     semantic, parameters = field.get("name"), field.get("parameters") or {}
-    name = str(field["field"])
+    name, kind = str(field["field"]), field["type"]
+    if kind == "array":
+        element = _as_written({**field["items"], "field": name})
+        return replace(element, iceberg=f"array<{element.iceberg}>", may_be_left_out=True)
+    if kind == "map" and {field["keys"]["type"], field["values"]["type"]} == {"string"}:
+        return SourceColumn(
+            column_name(name), "map<string,string>", Wire.MAP, kind, may_be_left_out=True
+        )
     if semantic == f"{_CONNECT}Decimal":
         precision = int(parameters.get("connect.decimal.precision", MAX_PRECISION))
         scale = int(parameters["scale"])
-        column = SourceColumn(
+        return SourceColumn(
             column_name(name), decimal_type(precision, scale), Wire.DECIMAL_BASE64, semantic, scale
         )
-    elif semantic == f"{_DATA}Bits":
+    if semantic == f"{_DATA}Bits":
         bits = int(parameters["length"])
-        column = SourceColumn(column_name(name), "binary", Wire.BITS, semantic, bits)
-    else:
-        form = _SEMANTIC.get(semantic) if semantic else _PLAIN.get(field["type"])
-        if form is None:
-            raise unreadable(name, f"{semantic or field['type']}")
-        column = SourceColumn(column_name(name), *form, semantic or field["type"])
-    source = _source_type(parameters)
-    return refine(column, debezium_column(name, source, modes)) if source else column
+        return SourceColumn(column_name(name), "binary", Wire.BITS, semantic, bits)
+    form = _SEMANTIC.get(semantic) if semantic else _PLAIN.get(kind)
+    if form is None:
+        raise unreadable(name, f"{semantic or kind}")
+    told = semantic or kind
+    return SourceColumn(column_name(name), *form, told, may_be_left_out=told in _OPEN_TYPES)
 
 
 def _source_type(parameters: Mapping[str, str]) -> str:

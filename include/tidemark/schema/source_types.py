@@ -79,7 +79,7 @@ _CANAL: Mapping[str, Form] = {
 _LABELLED: Mapping[str, Wire] = {"enum": Wire.ENUM_INDEX, "set": Wire.SET_MASK}
 """Canal's ENUM and SET where the record itself tells the labels (TYPE-32)."""
 
-_DECIMAL_WIRES: Mapping[DecimalMode, Wire] = {
+DECIMAL_WIRES: Mapping[DecimalMode, Wire] = {
     DecimalMode.PRECISE: Wire.DECIMAL_BASE64,
     DecimalMode.DOUBLE: Wire.DECIMAL_TEXT,
     DecimalMode.STRING: Wire.DECIMAL_TEXT,
@@ -88,7 +88,7 @@ _UNSIGNED_WIRES: Mapping[BigintUnsignedMode, Wire] = {
     BigintUnsignedMode.LONG: Wire.UNSIGNED_AS_SIGNED,
     BigintUnsignedMode.PRECISE: Wire.DECIMAL_BASE64,
 }
-_BINARY_WIRES: Mapping[BinaryMode, Wire] = {
+BINARY_WIRES: Mapping[BinaryMode, Wire] = {
     BinaryMode.BYTES: Wire.BASE64,
     BinaryMode.BASE64: Wire.BASE64,
     BinaryMode.BASE64_URL_SAFE: Wire.BASE64_URL,
@@ -101,7 +101,7 @@ _ADAPTIVE: Mapping[str, Wire] = {
     "time": Wire.TIME_MILLIS,
     "time(6)": Wire.TIME_MICROS,
 }
-_TIME_WIRES: Mapping[TimeMode, Mapping[str, Wire]] = {
+TIME_WIRES: Mapping[TimeMode, Mapping[str, Wire]] = {
     TimeMode.ADAPTIVE: _ADAPTIVE,
     TimeMode.ADAPTIVE_MICROSECONDS: {**_ADAPTIVE, "time": Wire.TIME_MICROS},
     TimeMode.CONNECT: {
@@ -136,7 +136,8 @@ def debezium_column(name: str, source_type: str, modes: ConnectorModes) -> Sourc
     parsed = parse_type(source_type)
     if parsed is None:
         raise unreadable(name, source_type)
-    return _column(name, _completed(parsed), _debezium_forms(modes), _DECIMAL_WIRES[modes.decimal])
+    column = _column(name, _completed(parsed), _debezium_forms(modes), DECIMAL_WIRES[modes.decimal])
+    return replace(column, may_be_left_out=parsed.base in (*_TEXTS, *_BINARIES))
 
 
 def table_change_columns(table: Mapping[str, Any], modes: ConnectorModes) -> TableSchema:
@@ -189,10 +190,10 @@ def decimal_type(precision: int, scale: int) -> str:
 
 @cache
 def _debezium_forms(modes: ConnectorModes) -> Mapping[str, Form]:
-    times = _TIME_WIRES[modes.time]
+    times = TIME_WIRES[modes.time]
     return {
         **_DEBEZIUM,
-        **dict.fromkeys(_BINARIES, ("binary", _BINARY_WIRES[modes.binary])),
+        **dict.fromkeys(_BINARIES, ("binary", BINARY_WIRES[modes.binary])),
         **{variant: (_TEMPORALS[variant.partition("(")[0]], times[variant]) for variant in times},
         "bigint unsigned": (UNSIGNED_BIGINT, _UNSIGNED_WIRES[modes.bigint_unsigned]),
     }

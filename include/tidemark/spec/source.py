@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from enum import StrEnum
 from typing import Annotated
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -16,6 +17,8 @@ from tidemark.model.modes import (
     BinaryMode,
     ConnectorModes,
     DecimalMode,
+    HstoreMode,
+    IntervalMode,
     TimeMode,
 )
 from tidemark.spec.base import BrokenRule, SpecModel
@@ -125,8 +128,10 @@ class ModesSpec(SpecModel):
     decimal: DecimalMode = Field(
         default=DecimalMode.PRECISE, description="the connector's decimal.handling.mode"
     )
-    time: TimeMode = Field(
-        default=TimeMode.ADAPTIVE_MICROSECONDS, description="the connector's time.precision.mode"
+    time: TimeMode | None = Field(
+        default=None,
+        description="the connector's time.precision.mode; null is the connector's own default: "
+        "adaptive for PostgreSQL, else adaptive-microseconds",
     )
     bigint_unsigned: BigintUnsignedMode = Field(
         default=BigintUnsignedMode.LONG,
@@ -136,10 +141,30 @@ class ModesSpec(SpecModel):
         default=BinaryMode.BYTES, description="the connector's binary.handling.mode"
     )
 
+    interval: IntervalMode = Field(
+        default=IntervalMode.NUMERIC,
+        description="PostgreSQL: the connector's interval.handling.mode",
+    )
+    hstore: HstoreMode = Field(
+        default=HstoreMode.JSON, description="PostgreSQL: the connector's hstore.handling.mode"
+    )
+
     @property
     def connector(self) -> ConnectorModes:
-        """The modes as a value."""
-        return ConnectorModes(self.decimal, self.time, self.bigint_unsigned, self.binary)
+        """The modes as a value, of a MySQL or MariaDB connector where they are not declared."""
+        return ConnectorModes(
+            self.decimal,
+            self.time or TimeMode.ADAPTIVE_MICROSECONDS,
+            self.bigint_unsigned,
+            self.binary,
+            self.interval,
+            self.hstore,
+        )
+
+    @property
+    def postgres(self) -> ConnectorModes:
+        """The modes as a value, of a PostgreSQL connector where they are not declared."""
+        return replace(self.connector, time=self.time or TimeMode.ADAPTIVE)
 
 
 class SourceSpec(SpecModel):

@@ -10,8 +10,10 @@ import pytest
 from pyspark.sql import Row, SparkSession
 
 from tidemark.formats.debezium.envelope import debezium_envelope
+from tidemark.formats.debezium.position import binlog_block
 from tidemark.formats.topic_roles import TopicRoles
 from tidemark.model.event import RECORD_COLUMNS
+from tidemark.model.position import BY_POSITION, OrderedBy, Ordering
 
 RECORDS = (
     "topic STRING, partition INT, offset LONG, kafka_time TIMESTAMP, "
@@ -62,7 +64,11 @@ def wrapped(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read(
-    spark: SparkSession, *values: bytes | None, key: bytes | None = KEY, topic: str = "shop.orders"
+    spark: SparkSession,
+    *values: bytes | None,
+    key: bytes | None = KEY,
+    topic: str = "shop.orders",
+    ordering: Ordering = BY_POSITION,
 ) -> list[Row]:
     """The envelopes of ``values``, in their order; every record stands at offset 7."""
     records = spark.createDataFrame(
@@ -72,7 +78,8 @@ def read(
         ],
         RECORDS,
     )
-    return debezium_envelope(records, ROLES).orderBy("partition").drop(*RECORD_COLUMNS).collect()
+    events = debezium_envelope(records, ROLES, block=binlog_block(ordering))
+    return events.orderBy("partition").drop(*RECORD_COLUMNS).collect()
 
 
 GOOD = [
@@ -147,6 +154,15 @@ def test_what_cannot_be_read_has_its_reason(spark: SparkSession, form: Any) -> N
     assert found == [("unreadable", reason, None) for _, reason in REFUSED]
 
 
+def test_without_positions_the_offset_orders(spark: SparkSession) -> None:
+    """POS-11, POS-12: all of them, once the source was found to have none."""
+    nowhere = compact(change(source_file="", source_pos=0))
+    rows = read(spark, nowhere, compact(change()), ordering=Ordering(OrderedBy.OFFSET))
+    assert [(row["kind"], row["position"]) for row in rows] == [("row", f"0001{OFFSET}")] * 2
+    (row,) = read(spark, nowhere)
+    assert (row["kind"], row["reason"]) == ("unreadable", "POSITION_MISSING")
+
+
 def test_a_delete_needs_a_key(spark: SparkSession) -> None:
     """KEY-1: its own, or that of the image before."""
     gone = compact(change("d", before=None, after=None))
@@ -156,11 +172,19 @@ def test_a_delete_needs_a_key(spark: SparkSession) -> None:
 
 
 def test_records_that_are_no_rows(spark: SparkSession) -> None:
-    """POISON-7: truncates, messages and tombstones."""
+    """MSG-15, MSG-18, POISON-7: truncates, messages and tombstones, one of them wrapped."""
     truncate = change("t", before=None, after=None)
-    rows = read(spark, None, compact(truncate), compact(change("m", before=None, after=None)))
-    found = [(row["kind"], row["position"]) for row in rows]
-    assert found == [("tombstone", None), ("truncate", f"{PLACE}1{OFFSET}"), ("control", None)]
+    nothing = compact({"schema": None, "payload": None})
+    message = compact(change("m", before=None, after=None))
+    rows = read(spark, None, compact(truncate), message, nothing, b" ")
+    found = [(row["kind"], row["position"], row["reason"]) for row in rows]
+    assert found == [
+        ("tombstone", None, None),
+        ("truncate", f"{PLACE}1{OFFSET}", None),
+        ("control", None, None),
+        ("tombstone", None, None),
+        ("unreadable", None, "EMPTY_VALUE"),
+    ]
 
 
 def test_the_role_of_a_topic_decides(spark: SparkSession) -> None:

@@ -6,7 +6,7 @@ import json
 import struct
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from itertools import zip_longest
@@ -72,7 +72,10 @@ def check(spark: SparkSession, *readings: Reading) -> None:
     found = values.select(
         "n",
         *names,
-        *(misread(F.col("raws")[name], F.col(name)).alias(f"lost_{name}") for name in names),
+        *(
+            misread(F.col("raws")[name], F.col(name), r.column).alias(f"lost_{name}")
+            for name, r in zip(names, readings, strict=True)
+        ),
     )
     rows = sorted(found.collect(), key=lambda row: row["n"])
     for name, reading in zip(names, readings, strict=True):
@@ -491,3 +494,104 @@ def test_labels_of_a_mask(spark: SparkSession, count: int) -> None:
         refused(of, str(2**count), "-1", "l0", "", "1.0"),
         Reading(of, [(None, None)]),
     )
+
+
+def test_decimals_with_a_scale_of_their_own(spark: SparkSession) -> None:
+    """Exact at any scale; trailing zeros may be gone, and with them the scale is negative."""
+
+    def written(number: Decimal) -> str:
+        sign, digits, exponent = number.as_tuple()
+        unscaled = int("".join(map(str, digits))) * (-1 if sign else 1)
+        size = (unscaled.bit_length() + 8) // 8
+        value = b64encode(unscaled.to_bytes(size, "big", signed=True)).decode()
+        assert isinstance(exponent, int)
+        return json.dumps({"scale": -exponent, "value": value})
+
+    numbers = st.builds(
+        lambda unscaled, scale: Decimal(unscaled).scaleb(-scale),
+        st.integers(-(10**28) + 1, 10**28 - 1),
+        st.integers(-5, 30),
+    )
+    values = drawn(numbers, [Decimal("500"), Decimal("5E+2"), Decimal("-0.001"), Decimal("0E+3")])
+    text = column("string", Wire.DECIMAL_SCALED)
+    sized = column("decimal(12,2)", Wire.DECIMAL_SCALED, 2)
+    check(
+        spark,
+        encoded(text, values, written, lambda number: format(number + 0, "f")),
+        encoded(sized, [Decimal("12.30"), Decimal("-7"), Decimal("1E+3")], written),
+        refused(sized, written(Decimal("0.001")), written(Decimal("1E+11")), "5", "{}"),
+        Reading(text, [(None, None), ('{"scale":0,"value":"AfQ="}', "500")]),
+    )
+
+
+def test_bits_as_text(spark: SparkSession) -> None:
+    """TYPE-23: least significant byte first, leading zero bytes left out."""
+
+    def written(bits: str) -> str:
+        number = int(bits or "0", 2)
+        return b64encode(number.to_bytes((number.bit_length() + 7) // 8, "little")).decode()
+
+    fixed, varying = column("string", Wire.BITS_TEXT, 12), column("string", Wire.BYTES_TEXT, 20)
+    twelve = [f"{n:012b}" for n in (0, 1, 0x2A, 0x801, 0xFFF)]
+    wide = column("string", Wire.BITS_TEXT, 100)
+    check(
+        spark,
+        encoded(fixed, twelve, written),
+        refused(fixed, written("1" * 13), "%"),
+        encoded(wide, ["1" * 100, "0" * 99 + "1"], written),
+        Reading(varying, [("Kg==", "00101010"), (written("1" + "0" * 8), "0000000100000000")]),
+    )
+
+
+def test_arrays(spark: SparkSession) -> None:
+    """Null elements stay; one element that cannot be read loses the array (TYPE-2)."""
+    days = replace(column("array<date>", Wire.DAYS), has_infinity=True)
+    check(
+        spark,
+        Reading(
+            column("array<int>", Wire.INTEGER),
+            [("[1,null,-3]", [1, None, -3]), ("[]", []), (None, None), ("[1,x]", ...)],
+        ),
+        refused(column("array<int>", Wire.INTEGER), '["one"]', "[1,2147483648]", "7"),
+        Reading(
+            column("array<string>", Wire.TEXT),
+            [('["a","NULL",null,"x \\"y\\" {},"]', ["a", "NULL", None, 'x "y" {},'])],
+        ),
+        Reading(
+            column("array<decimal(8,2)>", Wire.DECIMAL_BASE64, 2),
+            [('["BNI=",null]', [Decimal("12.34"), None])],
+        ),
+        Reading(column("array<binary>", Wire.BASE64), [('["AP8="]', [b"\x00\xff"])]),
+        Reading(days, [("[18460,2147483647]", [date(2020, 7, 17), None])]),
+        Reading(column("array<array<int>>", Wire.INTEGER), [("[[1],[2,3]]", [[1], [2, 3]])]),
+    )
+
+
+def test_maps(spark: SparkSession) -> None:
+    of = column("map<string,string>", Wire.MAP)
+    check(spark, Reading(of, [('{"a":"1","b":null}', {"a": "1", "b": None}), ("{}", {})]))
+
+
+def test_infinity_is_no_date(spark: SparkSession) -> None:
+    """TYPE-22: null, and not misread; of a source without infinity it is."""
+
+    def reading(iceberg: str, wire: Wire, value: Any, *texts: str) -> Reading:
+        of = replace(column(iceberg, wire), has_infinity=value is None)
+        return Reading(of, [(text, value) for text in texts])
+
+    ends = ("9223372036825200000", "-9223372036832400000", str(2**63 - 1))
+    endless = {
+        ("date", Wire.DAYS): ("2147483647", "-2147483648", ends[0]),
+        ("date", Wire.DATE_TEXT): ("infinity", "-infinity", "+5881580-07-11Z", "-5877641-06-23Z"),
+        ("timestamp_ntz", Wire.TIMESTAMP_MILLIS): ends,
+        ("timestamp_ntz", Wire.TIMESTAMP_MICROS): ends,
+        ("timestamp_ntz", Wire.TIMESTAMP_NANOS): ends[:2],
+        ("timestamp_ntz", Wire.TIMESTAMP_TEXT): ("+294247-01-10T04:00:25.2Z",),
+        ("timestamp", Wire.ZONED_TEXT): ("infinity", "-infinity"),
+    }
+    far = {"date": "2932897", "timestamp_ntz": "x", "timestamp": "10000-01-01T00:00:00Z"}
+    for (iceberg, wire), texts in endless.items():
+        open_ended = reading(iceberg, wire, None, *texts)
+        late = refused(open_ended.column, far[iceberg], "soon", "")
+        closed = [] if wire is Wire.TIMESTAMP_NANOS else [reading(iceberg, wire, ..., *texts)]
+        check(spark, open_ended, late, *closed)

@@ -12,6 +12,7 @@ import pytest
 from tests.corpus.cases import Column
 from tests.corpus.values import actual_form, expected_form
 
+POINT = "0101000000000000000000f03f000000000000f03f"
 BIG = 123456789876543212345678987654321
 NOON, LATER = "2026-04-01 12:00:00.999999", "2026-04-01 12:00:00.999998"
 
@@ -87,8 +88,14 @@ def test_value(source_type: str, expected: Any, same: Any, other: Any) -> None:
         ("bit(8)", "00001010", "00001010", "1010"),
         ("bytea", "Mg==", b"2", b"3"),
         ("text[]", '{hello,NULL,"a b"}', ["hello", None, "a b"], ["hello", "NULL", "a b"]),
-        ("integer[]", "{{1,2},{3,4}}", [[1, 2], [3, 4]], [None, None]),
+        ("integer[]", "{{1,2},{3,4}}", [None, None], [1, 2]),
         ("time(3) without time zone", "18:00:22.123", "18:00:22.123", "18:00:22"),
+        ("shop.hstore", '"a"=>"1", "b"=>NULL', '{"b":null,"a":"1"}', '{"a":"1"}'),
+        ("hstore", '"a"=>"1"', [("a", "1")], [("a", "2")]),
+        ("interval", "P14D", 1_209_600_000_000, 1_209_600_000_001),
+        ("interval", "P1Y2M3DT4H5M6.5S", "P14M3DT4H5M6.5S", "P14M3DT4H5M6S"),
+        ("inet", "192.168.1.1/32", "192.168.1.1", "192.168.1.1/24"),
+        ("point", "(1,1)", {"wkb": bytes.fromhex(POINT), "srid": None}, "(1,2)"),
     ],
 )
 def test_value_of_postgres(source_type: str, expected: Any, same: Any, other: Any) -> None:
@@ -118,7 +125,6 @@ def test_null_equals_null_alone() -> None:
     assert not equal("int", 0, None)
 
 
-POINT = "0101000000000000000000f03f000000000000f03f"
 LINE = (
     "010200000002000000" + "0000000000000040000000000000f03f" + "00000000000018400000000000001840"
 )

@@ -137,7 +137,7 @@ def test_the_connector_writes_what_its_pipeline_reads() -> None:
     assert CONNECTOR["decimal.handling.mode"] == source.modes.decimal
     assert CONNECTOR["bigint.unsigned.handling.mode"] == source.modes.bigint_unsigned
     assert CONNECTOR["time.precision.mode"] == "adaptive_time_microseconds"
-    assert source.modes.time == "adaptive-microseconds"
+    assert source.modes.connector.time == "adaptive-microseconds"
 
 
 def test_the_connector_keeps_every_kind_of_event() -> None:

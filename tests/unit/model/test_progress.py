@@ -5,7 +5,7 @@ from __future__ import annotations
 from tidemark.model.cut import Frontier
 from tidemark.model.names import TableName, TopicName
 from tidemark.model.offsets import OffsetRange, TopicPartition, limit_ranges
-from tidemark.model.position import Place, Position, commit_bound
+from tidemark.model.position import OrderedBy, Place, Position, commit_bound
 from tidemark.model.progress import LandingMark, Progress
 
 P0 = TopicPartition(TopicName("dbserver1.inventory.customers"), 0)
@@ -50,8 +50,14 @@ def test_progress_round_trips() -> None:
 
 
 def test_landing_mark_round_trips() -> None:
-    mark = LandingMark(4, {P0: 12}, {P0.topic: "aBc"})
-    assert LandingMark.from_json(mark.to_json()) == mark
+    mark = LandingMark(4, {P0: 12}, {P0.topic: "aBc"}, OrderedBy.OFFSET, 4800)
+    for kept in (mark, LandingMark()):
+        assert LandingMark.from_json(kept.to_json()) == kept
+
+
+def test_landing_marks_without_an_order_stay_readable() -> None:
+    text = '{"version": 1, "landing": 4, "offsets": {}, "topic_ids": {"shop": "aBc"}}'
+    assert LandingMark.from_json(text) == LandingMark(4, {}, {"shop": "aBc"})
 
 
 def test_positions_of_a_commit_are_at_or_above_its_bound() -> None:

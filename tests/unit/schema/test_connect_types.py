@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from tidemark.errors import SchemaUnknownError
+from tidemark.formats.record_schema import debezium_record_schema
 from tidemark.model.columns import SourceColumn
 from tidemark.model.modes import BigintUnsignedMode, BinaryMode, ConnectorModes, DecimalMode
 from tidemark.schema.connect_types import connect_columns, refine
@@ -59,6 +61,10 @@ def form(column: SourceColumn) -> tuple[str, str, int]:
         ("string", f"{DEBEZIUM}.data.EnumSet", "string", "text"),
         ("string", f"{DEBEZIUM}.data.Json", "string", "text"),
         ("string", f"{DEBEZIUM}.data.Uuid", "string", "text"),
+        ("string", f"{DEBEZIUM}.data.Tsvector", "string", "text"),
+        ("string", f"{DEBEZIUM}.time.Interval", "string", "text"),
+        ("int64", f"{DEBEZIUM}.time.MicroDuration", "bigint", "integer"),
+        ("struct", f"{DEBEZIUM}.data.VariableScaleDecimal", "string", "decimal-scaled"),
         ("struct", f"{DEBEZIUM}.data.geometry.Geometry", "struct<srid:int,wkb:binary>", "geometry"),
         ("struct", f"{DEBEZIUM}.data.geometry.Point", "struct<srid:int,wkb:binary>", "geometry"),
     ],
@@ -80,12 +86,9 @@ def test_connect_types_with_parameters() -> None:
 @pytest.mark.parametrize(
     ("kind", "name"),
     [
-        ("array", None),
-        ("map", None),
         ("struct", None),
-        ("struct", f"{DEBEZIUM}.data.VariableScaleDecimal"),
-        ("int64", f"{DEBEZIUM}.time.MicroDuration"),
-        ("string", f"{DEBEZIUM}.time.Interval"),
+        ("struct", f"{DEBEZIUM}.data.geometry.Circle"),
+        ("int64", f"{DEBEZIUM}.time.NanoDuration"),
         ("int32", "com.example.Money"),
     ],
 )
@@ -109,6 +112,42 @@ def test_a_propagated_source_type_refines_its_field() -> None:
     field["name"] = f"{DEBEZIUM}.time.MicroTime"
     (column,) = connect_columns([field], DEFAULTS)
     assert form(column) == ("string", "time-micros", 3)
+
+
+def test_arrays_and_maps() -> None:
+    texts = {"type": "string", "optional": True}
+    numbers = {"type": "bytes", "name": f"{CONNECT}.Decimal", "parameters": {"scale": "2"}}
+    fields = [
+        {"field": "tags", "type": "array", "items": texts},
+        {"field": "sums", "type": "array", "items": numbers},
+        {"field": "grid", "type": "array", "items": {"type": "array", "items": texts}},
+        {"field": "facts", "type": "map", "keys": texts, "values": texts},
+    ]
+    assert [form(column) for column in connect_columns(fields, DEFAULTS)] == [
+        ("array<string>", "text", 0),
+        ("array<decimal(38,2)>", "decimal-base64", 2),
+        ("array<array<string>>", "text", 0),
+        ("map<string,string>", "map", 0),
+    ]
+    with pytest.raises(SchemaUnknownError):
+        connect_columns([{**fields[3], "keys": {"type": "int32"}}], DEFAULTS)
+
+
+def test_decimals_as_json_numbers() -> None:
+    """An example record shows how its converter writes them; no schema does."""
+    decimal = {"type": "bytes", "name": f"{CONNECT}.Decimal", "parameters": {"scale": "2"}}
+    fields = [{**decimal, "field": "a"}, {**decimal, "field": "b"}]
+    columns = connect_columns(fields, DEFAULTS, has_number_decimals=True)
+    assert [form(column) for column in columns] == [("decimal(38,2)", "decimal-text", 2)] * 2
+    refined = refine(columns[0], debezium_column("a", "decimal(12,2)", DEFAULTS))
+    assert form(refined) == ("decimal(12,2)", "decimal-text", 2)
+    for after, wanted in (({"a": 1.5}, True), ({"a": None, "b": 7}, True), ({"a": "AQ=="}, False)):
+        value = {
+            "schema": {"fields": [{"field": "after", "fields": fields}]},
+            "payload": {"after": after, "op": "c"},
+        }
+        schema = debezium_record_schema(None, json.dumps(value).encode())
+        assert schema.has_number_decimals is wanted
 
 
 PRECISE_UNSIGNED = ConnectorModes(bigint_unsigned=BigintUnsignedMode.PRECISE)

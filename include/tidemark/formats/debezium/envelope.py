@@ -7,63 +7,81 @@ One parse of the value serves both forms: a wrapped record has its fields under 
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from tidemark.formats.debezium.position import Coordinates, SourceBlock
 from tidemark.formats.place import hexadecimal, millis_to_time, number, position
 from tidemark.formats.refuse import CORRUPT, because, first_reason, unparsed
 from tidemark.formats.topic_roles import TopicRoles
 from tidemark.model.event import ENVELOPE_COLUMNS, RECORD_COLUMNS, Kind, Op, Reason, SnapshotMark
-from tidemark.model.position import FILE_DIGITS, NUMBER_DIGITS, SnapshotRank
 
-FIELDS = (
-    "op STRING, before STRUCT<>, after STRUCT<>, "
-    "source STRUCT<snapshot STRING, db STRING, `table` STRING, `file` STRING, pos STRING, "
-    "ts_ms STRING>, transaction STRUCT<id STRING, total_order STRING>, "
-    "status STRING, id STRING, ddl STRING, databaseName STRING, tableChanges ARRAY<STRUCT<>>"
-)
-ENVELOPE = f"{FIELDS}, payload STRUCT<{FIELDS}>, {CORRUPT} STRING"
+FIELDS = {
+    "op": "STRING",
+    "before": "STRUCT<>",
+    "after": "STRUCT<>",
+    "source": "STRUCT<snapshot STRING, db STRING, `table` STRING, ts_ms STRING, {own}>",
+    "transaction": "STRUCT<id STRING, total_order STRING>",
+    "status": "STRING",
+    "id": "STRING",
+    "ddl": "STRING",
+    "databaseName": "STRING",
+    "tableChanges": "ARRAY<STRUCT<>>",
+}
 
 ROW_OPS = ("r", "c", "u", "d")
 SCHEMA_FIRST = '{"schema":'
 PAYLOAD_NEXT = ',"payload":'
+WRAPPED_NOTHING = r'^\s*\{\s*"schema"\s*:\s*null\s*,\s*"payload"\s*:\s*null\s*\}\s*$'
+WRAPPED_NOTHING_BYTES = 64
 
 
-def debezium_envelope(records: DataFrame, roles: TopicRoles) -> DataFrame:
+def debezium_envelope(records: DataFrame, roles: TopicRoles, *, block: SourceBlock) -> DataFrame:
     """Read the envelope of every record.
 
     In: RECORD_COLUMNS. Out: the same and ENVELOPE_COLUMNS, one row per record; what cannot be
-    read is kind ``unreadable`` with its reason.
+    read is kind ``unreadable`` with its reason. block: what the connector writes in ``source``.
     """
     text = F.col("value").cast("string")
-    parsed = records.withColumn("_text", text).withColumn("_json", F.from_json("_text", ENVELOPE))
+    envelope = F.from_json("_text", _envelope_fields(block))
+    parsed = records.withColumn("_text", text).withColumn("_json", envelope)
     wrapped = F.col("_json.payload").isNotNull() & F.col("_json.op").isNull()
     body = F.when(wrapped, F.col("_json.payload")).otherwise(
-        F.struct(*(F.col(f"_json.{name}").alias(name) for name in _field_names()))
+        F.struct(*(F.col(f"_json.{name}").alias(name) for name in FIELDS))
     )
     return (
         parsed.withColumn("schema_id", F.when(wrapped, _schema_id(F.col("_text"))))
         .withColumn("_body", body)
-        .withColumn("reason", _reason(roles))
+        .withColumn("reason", _reason(roles, block))
         .withColumn("kind", _kind(roles))
-        .select(*RECORD_COLUMNS, *_envelope_columns(roles))
+        .select(*RECORD_COLUMNS, *_envelope_columns(roles, block))
     )
 
 
-def _field_names() -> tuple[str, ...]:
-    return (
-        "op",
-        "before",
-        "after",
-        "source",
-        "transaction",
-        "status",
-        "id",
-        "ddl",
-        "databaseName",
-        "tableChanges",
-    )
+def _envelope_fields(block: SourceBlock) -> str:
+    fields = ", ".join(f"{name} {form}" for name, form in FIELDS.items()).format(own=block.fields)
+    return f"{fields}, payload STRUCT<{fields}>, {CORRUPT} STRING"
+
+
+def _coordinates(block: SourceBlock) -> Coordinates:
+    return block.coordinates(F.col("_body.source"), _is_snapshot())
+
+
+def _is_snapshot() -> Column:
+    return (F.col("_body.op") == "r") | _mark(F.col("_body.source")).isNotNull()
+
+
+def _mark(source: Column) -> Column:
+    """``source.snapshot`` of a row that was read, null of one that was streamed (MSG-5, MSG-11)."""
+    return F.nullif(F.lower(source["snapshot"]), F.lit("false"))
+
+
+def _is_tombstone() -> Column:
+    """No value, or a schema wrapper around none (MSG-15, MSG-18)."""
+    is_short = F.length("value") <= WRAPPED_NOTHING_BYTES
+    return F.col("value").isNull() | (is_short & F.col("_text").rlike(WRAPPED_NOTHING))
 
 
 def _schema_id(text: Column) -> Column:
@@ -81,18 +99,19 @@ def _is_role(topics: Collection[str]) -> Column:
     return F.col("topic").isin(sorted(topics)) if topics else F.lit(False)
 
 
-def _reason(roles: TopicRoles) -> Column:
+def _reason(roles: TopicRoles, block: SourceBlock) -> Column:
     body = F.col("_body")
     op, source = body["op"], body["source"]
     needs_after = op.isin("r", "c", "u")
     keyless = (op == "d") & F.col("key").isNull() & body["before"].isNull()
-    placed = (_file_number(source["file"]).isNotNull()) & number(source["pos"]).isNotNull()
+    unknown = (part.isNull() for part, _ in _coordinates(block))
+    unplaced = (op != "m") & reduce(lambda one, other: one | other, unknown, F.lit(False))
     data = first_reason(
         because(Reason.FORMAT_MISMATCH, op.isNull() & source.isNull()),
         because(Reason.OP_UNKNOWN, op.isNull() | ~op.isin(*ROW_OPS, "t", "m")),
-        because(Reason.ENVELOPE_INVALID, source["db"].isNull() | source["table"].isNull()),
+        because(Reason.ENVELOPE_INVALID, source[block.schema].isNull() | source["table"].isNull()),
         because(Reason.IMAGE_MISSING, (needs_after & body["after"].isNull()) | keyless),
-        because(Reason.POSITION_MISSING, ~placed),
+        because(Reason.POSITION_MISSING, unplaced),
     )
     schema_change = because(
         Reason.FORMAT_MISMATCH,
@@ -107,13 +126,13 @@ def _reason(roles: TopicRoles) -> Column:
         .otherwise(data)
     )
     readable = F.coalesce(unparsed(F.col("_text"), F.col("_json")), by_role)
-    return F.when(F.col("value").isNotNull(), readable)
+    return F.when(~_is_tombstone(), readable)
 
 
 def _kind(roles: TopicRoles) -> Column:
     body = F.col("_body")
     return (
-        F.when(F.col("value").isNull(), F.lit(Kind.TOMBSTONE.value))
+        F.when(_is_tombstone(), F.lit(Kind.TOMBSTONE.value))
         .when(F.col("reason").isNotNull(), F.lit(Kind.UNREADABLE.value))
         .when(_is_role(roles.schema_changes), F.lit(Kind.DDL.value))
         .when(_is_role(roles.transactions), F.lower(body["status"]))
@@ -123,27 +142,15 @@ def _kind(roles: TopicRoles) -> Column:
     )
 
 
-def _file_number(file: Column) -> Column:
-    """The number after the last dot of a binlog file name (POS-3)."""
-    return number(F.substring_index(file, ".", -1))
-
-
-def _envelope_columns(roles: TopicRoles) -> tuple[Column, ...]:
+def _envelope_columns(roles: TopicRoles, block: SourceBlock) -> tuple[Column, ...]:
     body, kind = F.col("_body"), F.col("kind")
-    source = body["source"]
-    mark = F.nullif(F.lower(source["snapshot"]), F.lit("false"))
-    is_snapshot = (body["op"] == "r") | mark.isNotNull()
-    rank = F.when(is_snapshot, SnapshotRank.SNAPSHOT.value).otherwise(SnapshotRank.STREAMED.value)
-    placed = position(
-        hexadecimal(_file_number(source["file"]), FILE_DIGITS),
-        hexadecimal(number(source["pos"]), NUMBER_DIGITS),
-        rank.cast("string"),
-    )
+    source, is_snapshot = body["source"], _is_snapshot()
+    placed = position(*(hexadecimal(part, digits) for part, digits in _coordinates(block)))
     is_change = kind.isin(Kind.ROW.value, Kind.TRUNCATE.value, Kind.DDL.value)
     upsert_or_delete = F.when(body["op"] == "d", Op.DELETE.value).otherwise(Op.UPSERT.value)
     columns = {
         "kind": kind,
-        "source_schema": F.coalesce(source["db"], body["databaseName"]),
+        "source_schema": F.coalesce(source[block.schema], body["databaseName"]),
         "source_table": source["table"],
         "op": F.when(kind == Kind.ROW.value, upsert_or_delete),
         "position": F.when(is_change, placed),
@@ -152,7 +159,9 @@ def _envelope_columns(roles: TopicRoles) -> tuple[Column, ...]:
             body["transaction"]["id"], F.when(_is_role(roles.transactions), body["id"])
         ),
         "event_order": number(body["transaction"]["total_order"]),
-        "snapshot": F.when(is_snapshot, F.coalesce(mark, F.lit(SnapshotMark.INSIDE.value))),
+        "snapshot": F.when(
+            is_snapshot, F.coalesce(_mark(source), F.lit(SnapshotMark.INSIDE.value))
+        ),
         "watermark": F.lit(None).cast("long"),
         "schema_id": F.col("schema_id"),
         "reason": F.col("reason"),

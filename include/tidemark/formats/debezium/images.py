@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -17,43 +18,62 @@ from tidemark.model.position import Position
 WRAPPED_KEY = r'^\s*\{\s*"(schema"\s*:\s*(\{|null)|payload"\s*:\s*\{)'
 
 
-def debezium_changes(events: DataFrame, schema: TableSchema, *, key_from_images: bool) -> DataFrame:
+def debezium_changes(
+    events: DataFrame, schema: TableSchema, *, key_from_images: bool, fills_before: bool
+) -> DataFrame:
     """One row per key that an event touches.
 
     In: changelog rows of one table of kind ``row``. Out: the same and ``row_key``, a struct of
     the typed key, and ``part``, the change's number in its event. key_from_images: the key is
     declared, or records have none of their own; then an update that changes it touches two keys
-    (KEY-1, KEY-8).
+    (KEY-1, KEY-8). fills_before: ``before`` may hold filler outside the record's key, so a record
+    that has the key beside it is not asked for a former one (KEY-5).
     """
     if key_from_images:
-        return _by_images(events, schema)
+        return _by_images(events, schema, fills_before=fills_before)
+    return events.withColumn("row_key", typed_key(_own_key(schema), schema)).withColumn(
+        "part", F.lit(0)
+    )
+
+
+def _own_key(schema: TableSchema) -> Column:
+    """The texts of the record's key; null where it has other columns."""
     text = F.col("key").cast("string")
-    own = _unwrapped(text, text.rlike(WRAPPED_KEY), text_fields(schema.key))
-    return events.withColumn("row_key", typed_key(own, schema)).withColumn("part", F.lit(0))
+    return _unwrapped(text, text.rlike(WRAPPED_KEY), text_fields(schema.key))
 
 
-def _by_images(events: DataFrame, schema: TableSchema) -> DataFrame:
+def _by_images(events: DataFrame, schema: TableSchema, *, fills_before: bool) -> DataFrame:
     images = f"before STRUCT<{text_fields(schema.key)}>, after STRUCT<{text_fields(schema.key)}>"
     body = _unwrapped(F.col("value").cast("string"), F.col("schema_id").isNotNull(), images)
-    deleted = F.struct(
-        F.lit(Op.DELETE.value).alias("op"), typed_key(F.col("_images.before"), schema).alias("k")
-    )
-    upserted = F.struct(
-        F.lit(Op.UPSERT.value).alias("op"), typed_key(F.col("_images.after"), schema).alias("k")
-    )
-    moved = (deleted["k"] != upserted["k"]) & F.col("_images.before").isNotNull()
+    is_delete = F.col("op") == Op.DELETE.value
+    own, before, after = F.col("_own"), F.col("_images.before"), F.col("_images.after")
+    is_own = _is_whole(own, schema)
+    ended = F.when(is_own, own).otherwise(before)
+    deleted = F.struct(F.lit(Op.DELETE.value).alias("op"), typed_key(ended, schema).alias("k"))
+    left = F.struct(F.lit(Op.DELETE.value).alias("op"), typed_key(before, schema).alias("k"))
+    upserted = F.struct(F.lit(Op.UPSERT.value).alias("op"), typed_key(after, schema).alias("k"))
+    moved = (left["k"] != upserted["k"]) & _is_whole(before, schema)
+    if fills_before:
+        moved = moved & ~is_own
     touched = (
-        F.when(F.col("op") == Op.DELETE.value, F.array(deleted))
-        .when(F.coalesce(moved, F.lit(False)), F.array(deleted, upserted))
+        F.when(is_delete, F.array(deleted))
+        .when(F.coalesce(moved, F.lit(False)), F.array(left, upserted))
         .otherwise(F.array(upserted))
     )
     return (
         events.withColumn("_images", body)
+        .withColumn("_own", F.when(F.lit(fills_before) | is_delete, _own_key(schema)))
         .select(*events.columns, F.posexplode(touched).alias("part", "_touched"))
         .withColumn("op", F.col("_touched.op"))
         .withColumn("row_key", F.col("_touched.k"))
         .drop("_touched")
     )
+
+
+def _is_whole(key: Column, schema: TableSchema) -> Column:
+    """Whether ``key`` is there with every column of the key."""
+    there = (key[name].isNotNull() for name in schema.key)
+    return reduce(lambda one, other: one & other, there, key.isNotNull())
 
 
 def debezium_image(schema: TableSchema) -> Column:

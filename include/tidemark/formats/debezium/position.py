@@ -1,0 +1,115 @@
+"""What only some connectors write in ``source``: whose table it is, and where a change stands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from tidemark.formats.place import number
+from tidemark.model.position import (
+    EPOCH_DIGITS,
+    FILE_DIGITS,
+    NUMBER_DIGITS,
+    RANK_DIGITS,
+    OrderedBy,
+    Ordering,
+    SnapshotRank,
+)
+
+_COMMIT = EPOCH_DIGITS + 1
+_LSN = _COMMIT + NUMBER_DIGITS + RANK_DIGITS
+"""Where the fields of PostgreSQL's positions start, counted from 1 as Spark does."""
+
+
+Coordinates = tuple[tuple[Column, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceBlock:
+    """The source block of one kind of connector.
+
+    fields: its own ones, as a `from_json` schema. schema: the field that holds a table's schema.
+    coordinates: (the block, whether the row was read and not streamed) -> the numbers of the
+    position between epoch and offset, each with its digits; null: it has none (POS-12).
+    """
+
+    fields: str
+    schema: str
+    coordinates: Callable[[Column, Column], Coordinates]
+
+
+def binlog_block(ordering: Ordering) -> SourceBlock:
+    """Of MySQL and MariaDB: file and offset in it (MSG-12, POS-3, POS-4)."""
+
+    def coordinates(source: Column, is_snapshot: Column) -> Coordinates:
+        return (
+            (number(F.substring_index(source["file"], ".", -1)), FILE_DIGITS),
+            (number(source["pos"]), NUMBER_DIGITS),
+            (_rank(is_snapshot), RANK_DIGITS),
+        )
+
+    return SourceBlock("`file` STRING, pos STRING", "db", _ordered(ordering, coordinates))
+
+
+def postgres_block(ordering: Ordering) -> SourceBlock:
+    """Of PostgreSQL: the commit before a change, then the change's own LSN (MSG-13, POS-6).
+
+    A streamed change that knows no commit yet is a new connector's and counts from its snapshot
+    (POS-7); old connectors tell the LSN alone (POS-8).
+    """
+
+    def coordinates(source: Column, is_snapshot: Column) -> Coordinates:
+        pair = F.from_json(source["sequence"], "ARRAY<STRING>")
+        lsn = F.coalesce(number(F.get(pair, 1)), number(source["lsn"]))
+        lifted = F.greatest(lsn, F.lit(ordering.snapshot_lsn).cast("long"))
+        committed = F.get(pair, 0)
+        commit = (
+            F.when(committed.isNotNull(), number(committed))
+            .when(is_snapshot | source["sequence"].isNull(), lsn)
+            .when(lsn.isNotNull(), lifted)
+        )
+        return (
+            (commit, NUMBER_DIGITS),
+            (_rank(is_snapshot), RANK_DIGITS),
+            (lsn, NUMBER_DIGITS),
+        )
+
+    fields = "schema STRING, sequence STRING, lsn STRING"
+    return SourceBlock(fields, "schema", _ordered(ordering, coordinates))
+
+
+def _ordered(
+    ordering: Ordering, coordinates: Callable[[Column, Column], Coordinates]
+) -> Callable[[Column, Column], Coordinates]:
+    """``coordinates``, or none where the offset alone orders (POS-11)."""
+    return coordinates if ordering.by is OrderedBy.POSITION else lambda *_: ()
+
+
+def _rank(is_snapshot: Column) -> Column:
+    return F.when(is_snapshot, SnapshotRank.SNAPSHOT.value).otherwise(SnapshotRank.STREAMED.value)
+
+
+def snapshot_lsn() -> Column:
+    """Aggregate over PostgreSQL's positions: the highest LSN, in hexadecimal, of a snapshot row
+    that knows no commit. Only a new connector has read it; a later snapshot lifts nothing.
+    """
+    is_first = F.col("snapshot").isNotNull() & (_field(_COMMIT) == _field(_LSN))
+    return F.max(F.when(is_first, _field(_LSN)))
+
+
+def lowest_uncommitted(ordering: Ordering) -> Column:
+    """Aggregate over PostgreSQL's positions: the lowest commit of a streamed change without one.
+
+    It stands at its own LSN, or at that of the newest snapshot; a change that really was committed
+    there is taken for one of these.
+    """
+    commit, lifted = _field(_COMMIT), f"{ordering.snapshot_lsn:0{NUMBER_DIGITS}X}"
+    stands_alone = (commit == _field(_LSN)) | (commit == lifted)
+    return F.min(F.when(F.col("snapshot").isNull() & stands_alone, commit))
+
+
+def _field(start: int) -> Column:
+    return F.substring("position", start, NUMBER_DIGITS)

@@ -1,0 +1,48 @@
+"""What stands in a record in place of a value: an infinite date, or one that was not sent."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from uuid import UUID
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from tidemark.model.columns import SourceColumn, Wire
+
+FIRST_POSTGRES_DAY, LAST_POSTGRES_DAY = -2_440_588, 2_145_031_948
+"""4714-11-24 BC and 5874897-12-31, the ends of PostgreSQL's DATE, in days since 1970."""
+ENDS_OF_TIME = (9_223_372_036_825_200_000, -9_223_372_036_832_400_000, 2**63 - 1, -(2**63))
+"""PostgreSQL's driver and the types of a record have these for infinity, whatever the unit."""
+INFINITE_TEXT = (
+    r"^([-+]?infinity|\+(294247|292278994|588\d{4})-.*|-(290308|292275055|292269055|587\d{4})-.*)$"
+)
+
+PLACEHOLDER = "__debezium_unavailable_value"
+PLACEHOLDER_UUID = UUID("b68a35a7-17ad-35b3-af2a-ae46edb4545a")
+_BASE64 = b64encode(PLACEHOLDER.encode()).decode()
+_PLAIN = (PLACEHOLDER, json.dumps({PLACEHOLDER: PLACEHOLDER}, separators=(",", ":")))
+_ELEMENTS: tuple[list[object], ...] = (
+    [PLACEHOLDER],
+    [_BASE64],
+    [str(PLACEHOLDER_UUID)],
+    list(PLACEHOLDER.encode()),
+)
+_ARRAYS = tuple(json.dumps(elements, separators=(",", ":")) for elements in _ELEMENTS)
+_BINARY = (Wire.BASE64, Wire.BASE64_URL, Wire.HEX)
+
+
+def infinite(raw: Column, column: SourceColumn) -> Column:
+    """Whether ``raw`` is how a record writes PostgreSQL's ``infinity`` (TYPE-22)."""
+    if column.wire is Wire.DAYS:
+        days = raw.try_cast("bigint")
+        return days.isNotNull() & ~days.between(FIRST_POSTGRES_DAY, LAST_POSTGRES_DAY)
+    return raw.isin(*map(str, ENDS_OF_TIME)) | F.lower(raw).rlike(INFINITE_TEXT)
+
+
+def is_placeholder(raw: Column, column: SourceColumn) -> Column:
+    """Whether ``raw`` says that the value did not change and was not sent (UNAV-1, UNAV-2)."""
+    if column.element is not None:
+        return raw.isin(*_ARRAYS)
+    return raw.isin(*_PLAIN, _BASE64) if column.wire in _BINARY else raw.isin(*_PLAIN)

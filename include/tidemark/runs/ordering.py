@@ -1,0 +1,88 @@
+"""How the positions of a landing are made, which some sources tell only once they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from tidemark.errors import UNCHANGED, PreflightError
+from tidemark.formats.debezium.position import lowest_uncommitted, snapshot_lsn
+from tidemark.model.cut import GateMode
+from tidemark.model.event import Kind
+from tidemark.model.position import OrderedBy, Ordering
+from tidemark.model.progress import LandingMark
+from tidemark.spec import PipelineSpec, SourceFormat
+from tidemark.topics.preflight import TopicPlan
+
+
+def expected_ordering(mark: LandingMark) -> Ordering:
+    """What the landings before let expect: positions, until the first changes have none."""
+    return Ordering(mark.ordered_by or OrderedBy.POSITION, mark.snapshot_lsn)
+
+
+def ordering_counts(pipeline: PipelineSpec, ordering: Ordering) -> tuple[Column, ...]:
+    """Aggregates over records decoded by ``ordering``, for `true_ordering` and `marked`."""
+    is_change = F.col("kind").isin(Kind.ROW.value, Kind.TRUNCATE.value)
+    counts = (F.count_if(is_change).alias("changes"),)
+    is_postgres = pipeline.source.format is SourceFormat.DEBEZIUM_POSTGRES
+    if not is_postgres or ordering.by is OrderedBy.OFFSET:
+        return counts
+    lowest = lowest_uncommitted(ordering)
+    return (*counts, snapshot_lsn().alias("snapshot_lsn"), lowest.alias("lowest_uncommitted"))
+
+
+def true_ordering(
+    pipeline: PipelineSpec, mark: LandingMark, ordering: Ordering, found: Mapping[str, Any]
+) -> Ordering:
+    """The ordering that records need which were decoded by ``ordering`` and count as ``found``.
+
+    A source has no positions if the first landing that has changes has none of them placed
+    (POS-12). PostgreSQL's changes that know no commit are decoded once more where a new connector's
+    snapshot in the same landing stands above them (POS-7).
+    """
+    if pipeline.source.format.is_canal:
+        return ordering
+    if mark.ordered_by is None and found["unplaced"] and not found["changes"]:
+        return replace(ordering, by=OrderedBy.OFFSET)
+    snapshot, lowest = found.get("snapshot_lsn"), found.get("lowest_uncommitted")
+    if snapshot is not None and lowest is not None and lowest < snapshot:
+        return replace(ordering, snapshot_lsn=int(snapshot, 16))
+    return ordering
+
+
+def marked(
+    pipeline: PipelineSpec, mark: LandingMark, ordering: Ordering, found: Mapping[str, Any]
+) -> LandingMark:
+    """``mark`` with what its records, decoded by ``ordering``, tell of a Debezium source."""
+    if pipeline.source.format.is_canal:
+        return mark
+    ordered_by = mark.ordered_by or (ordering.by if found["changes"] else None)
+    snapshot = int(found.get("snapshot_lsn") or "0", 16)
+    return replace(mark, ordered_by=ordered_by, snapshot_lsn=max(mark.snapshot_lsn, snapshot))
+
+
+def refuse_unordered(pipeline: PipelineSpec, plan: TopicPlan, ordering: Ordering) -> None:
+    """Raise where the offset would have to order and cannot: several partitions, or a gate."""
+    if ordering.by is OrderedBy.POSITION:
+        return
+    told = f"the changes of pipeline {pipeline.name} have no position"
+    if pipeline.source.gate is not GateMode.NONE:
+        raise PreflightError(
+            f"{told}, so gate {pipeline.source.gate} has nothing to go by (POS-12)",
+            state=UNCHANGED,
+            next_step="let the connector write its source block whole, or set gate: none in the "
+            "pipeline file for a topic with one partition",
+        )
+    wide = [t for t in plan.facts if t.name in plan.data and t.partitions > 1]
+    if wide:
+        raise PreflightError(
+            f"{told}, and topic {wide[0].name} has {wide[0].partitions} partitions: only the "
+            "offset of a single one orders its changes (POS-11)",
+            state=UNCHANGED,
+            next_step="let the connector write its source block whole, or send the changes to a "
+            "topic with one partition",
+        )

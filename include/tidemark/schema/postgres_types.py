@@ -1,0 +1,247 @@
+"""The one place where the column types of PostgreSQL are known.
+
+A type decides the Iceberg type of the target column (named as Spark SQL does: ``timestamp_ntz`` is
+Iceberg's timestamp, ``timestamp`` its timestamptz), and how Debezium's records hold the value.
+Types come as PostgreSQL's `format_type` writes them, such as ``character varying(20)[]``.
+
+The tables are read by a type's base name, or by its variant: ``bit(1)``, ``numeric(?)`` for one
+without precision, ``time(6)`` for more than three fraction digits.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+from tidemark.errors import SchemaUnknownError
+from tidemark.model.columns import SourceColumn, Wire
+from tidemark.model.modes import ConnectorModes, DecimalMode, HstoreMode, IntervalMode
+from tidemark.model.names import column_name
+from tidemark.schema.connect_types import connect_columns
+from tidemark.schema.source_types import (
+    BINARY_WIRES,
+    DECIMAL_WIRES,
+    GEOMETRY,
+    MILLIS_DIGITS,
+    TIME_WIRES,
+    Form,
+    decimal_type,
+)
+
+ALIASES: Mapping[str, str] = {
+    "bool": "boolean",
+    **dict.fromkeys(("int2", "smallserial", "serial2"), "smallint"),
+    **dict.fromkeys(("int", "int4", "serial", "serial4"), "integer"),
+    **dict.fromkeys(("int8", "bigserial", "serial8"), "bigint"),
+    "float4": "real",
+    "float8": "double precision",
+    "decimal": "numeric",
+    "dec": "numeric",
+    **dict.fromkeys(("char", "bpchar", "nchar", "national character"), "character"),
+    **dict.fromkeys(("varchar", "char varying"), "character varying"),
+    "varbit": "bit varying",
+    "timestamptz": "timestamp with time zone",
+    "timestamp without time zone": "timestamp",
+    "timetz": "time with time zone",
+    "time without time zone": "time",
+}
+FLOAT_BITS = 24
+MONEY = (19, 2)
+BUILT_IN = "pg_catalog"
+
+_RANGES = ("int4", "int8", "num", "ts", "tstz", "date")
+_LONG_TEXTS = (
+    *("character", "character varying", "text", "citext", "json", "jsonb", "xml"),
+    *("ltree", "tsvector"),
+)
+_SHORT_TEXTS = (
+    *('"char"', "name", "enum", "uuid", "inet", "cidr", "macaddr", "macaddr8"),
+    *(f"{name}{kind}" for name in _RANGES for kind in ("range", "multirange")),
+    "time with time zone",
+)
+_SHAPES = ("geometry", "geography", "point", "box", "lseg", "path", "polygon")
+
+_ANYHOW: Mapping[str, Form] = {
+    "boolean": ("boolean", Wire.BOOLEAN),
+    **dict.fromkeys(("smallint", "integer"), ("int", Wire.INTEGER)),
+    **dict.fromkeys(("bigint", "oid"), ("bigint", Wire.INTEGER)),
+    "real": ("float", Wire.FLOAT),
+    "double precision": ("double", Wire.DOUBLE),
+    **dict.fromkeys((*_LONG_TEXTS, *_SHORT_TEXTS), ("string", Wire.TEXT)),
+    **dict.fromkeys(_SHAPES, (GEOMETRY, Wire.GEOMETRY)),
+    "timestamp with time zone": ("timestamp", Wire.ZONED_TEXT),
+    "bit(1)": ("boolean", Wire.BOOLEAN),
+    "bit": ("string", Wire.BITS_TEXT),
+    "bit varying": ("string", Wire.BYTES_TEXT),
+}
+_UNSIZED_NUMERIC: Mapping[DecimalMode, Form] = {
+    DecimalMode.PRECISE: ("string", Wire.DECIMAL_SCALED),
+    DecimalMode.DOUBLE: ("double", Wire.DOUBLE),
+    DecimalMode.STRING: ("string", Wire.DECIMAL_TEXT),
+}
+_INTERVALS: Mapping[IntervalMode, Form] = {
+    IntervalMode.NUMERIC: ("bigint", Wire.INTEGER),
+    IntervalMode.STRING: ("string", Wire.TEXT),
+}
+_HSTORES: Mapping[HstoreMode, Form] = {
+    HstoreMode.JSON: ("string", Wire.TEXT),
+    HstoreMode.MAP: ("map<string,string>", Wire.MAP),
+}
+_INFINITE = ("date", "timestamp", "timestamp_ntz")
+"""Iceberg types of the columns that hold ``infinity`` at the source (TYPE-22)."""
+_STORED_APART = (*_LONG_TEXTS, "numeric", "bytea", "hstore")
+"""Types whose long values an update leaves out when it does not change them (UNAV-2)."""
+
+_TYPE = re.compile(
+    r"\s*(?P<name>[^()\[\]]+?)\s*(?:\((?P<parameters>[^()]*)\)(?P<rest>[a-z\s]*))?"
+    r"(?P<dimensions>(?:\[\d*\]\s*)*)",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresType:
+    """A column type; numbers: length, or precision and scale.
+
+    schema: of a type that is not built in, empty where the text names none.
+    """
+
+    base: str
+    numbers: tuple[int, ...] = ()
+    schema: str = ""
+    is_array: bool = False
+
+    @property
+    def variant(self) -> str:
+        """How the tables of forms name it."""
+        if self.base == "numeric" and not self.numbers:
+            return "numeric(?)"
+        if self.base == "bit" and self.numbers in {(), (1,)}:
+            return "bit(1)"
+        if self.base in {"time", "timestamp"} and (self.numbers or (6,))[0] > MILLIS_DIGITS:
+            return f"{self.base}(6)"
+        return self.base
+
+
+def parse_postgres_type(text: str) -> PostgresType | None:
+    """``text`` taken apart; None when it is no type.
+
+    >>> parse_postgres_type("timestamp(3) without time zone[]")
+    PostgresType(base='timestamp', numbers=(3,), schema='', is_array=True)
+    >>> parse_postgres_type("shop.citext")
+    PostgresType(base='citext', numbers=(), schema='shop', is_array=False)
+    """
+    match = _TYPE.fullmatch(text)
+    if match is None:
+        return None
+    words = f"{match['name']} {match['rest'] or ''}".lower().split()
+    is_array = bool(match["dimensions"]) or words[-1] == "array"
+    schema, _, base = " ".join(w for w in words if w != "array").rpartition(".")
+    if base.startswith("interval "):
+        base = "interval"
+    numbers = tuple(map(int, re.findall(r"-?\d+", match["parameters"] or "")))
+    if base == "float":
+        base = "real" if numbers and numbers[0] <= FLOAT_BITS else "double precision"
+    if base.startswith("_"):
+        base, is_array = base.removeprefix("_"), True
+    schema = "" if schema == BUILT_IN else schema
+    return PostgresType(ALIASES.get(base, base), numbers, schema, is_array)
+
+
+def postgres_column(name: str, source_type: str, modes: ConnectorModes) -> SourceColumn:
+    """A column as Debezium writes it without a record schema (TYPE-8).
+
+    A type of another schema that has no known name is taken for an enum, whose labels are text.
+    """
+    column = _known_column(name, source_type, modes)
+    if column is None:
+        raise SchemaUnknownError(
+            f"column {name} is declared as {source_type!r}, which is no type of PostgreSQL that "
+            "Tidemark can read",
+            state="the table is not folded; other tables go on",
+            next_step="declare text for an enum and its base type for a domain; what cannot be "
+            "read, exclude at the source",
+        )
+    return column
+
+
+def postgres_record_columns(
+    fields: Sequence[Mapping[str, Any]], modes: ConnectorModes, *, has_number_decimals: bool = False
+) -> tuple[SourceColumn, ...]:
+    """`connect_columns` of PostgreSQL.
+
+    The schema does not tell BIT from BIT VARYING, so both have the digits of their length; only
+    the source's own type does (TYPE-23).
+    """
+    written = connect_columns(fields, modes, _known_column, has_number_decimals=has_number_decimals)
+    return tuple(map(_of_record, written))
+
+
+def _known_column(name: str, source_type: str, modes: ConnectorModes) -> SourceColumn | None:
+    parsed = parse_postgres_type(source_type)
+    form = _form(parsed, modes) if parsed else None
+    if parsed is None or form is None:
+        return None
+    iceberg, wire = form
+    return SourceColumn(
+        column_name(name),
+        f"array<{iceberg}>" if parsed.is_array else iceberg,
+        wire,
+        source_type,
+        digits=_digits(parsed),
+        has_infinity=iceberg in _INFINITE,
+        may_be_left_out=parsed.is_array or bool(parsed.schema) or parsed.base in _STORED_APART,
+    )
+
+
+def _form(known: PostgresType, modes: ConnectorModes) -> Form | None:
+    if known.base == "money" or (known.base == "numeric" and known.numbers):
+        precision, scale = (*(known.numbers or MONEY), 0)[:2]
+        sized = decimal_type(max(precision, scale), scale)
+        return (sized, DECIMAL_WIRES[modes.decimal]) if scale >= 0 else None
+    forms = _forms(modes)
+    form = forms.get(known.variant) or forms.get(known.base)
+    return ("string", Wire.TEXT) if form is None and known.schema else form
+
+
+@cache
+def _forms(modes: ConnectorModes) -> Mapping[str, Form]:
+    times = TIME_WIRES[modes.time]
+    stamps = {
+        variant.replace("datetime", "timestamp"): ("timestamp_ntz", wire)
+        for variant, wire in times.items()
+        if variant.startswith("datetime")
+    }
+    clocks = {
+        variant: ("string", wire) for variant, wire in times.items() if variant.startswith("time")
+    }
+    return {
+        **_ANYHOW,
+        **stamps,
+        **clocks,
+        "date": ("date", times["date"]),
+        "numeric(?)": _UNSIZED_NUMERIC[modes.decimal],
+        "bytea": ("binary", BINARY_WIRES[modes.binary]),
+        "interval": _INTERVALS[modes.interval],
+        "hstore": _HSTORES[modes.hstore],
+    }
+
+
+def _digits(known: PostgresType) -> int:
+    """Scale or bits. Fraction digits are shown as PostgreSQL does: those that are not zero."""
+    if known.base == "money":
+        return MONEY[-1]
+    if known.base == "numeric":
+        return (*known.numbers, 0, 0)[1]
+    return known.numbers[0] if known.base in {"bit", "bit varying"} and known.numbers else 0
+
+
+def _of_record(column: SourceColumn) -> SourceColumn:
+    inner = column.element or column
+    if inner.wire is Wire.BITS:
+        inner = replace(inner, iceberg="string", wire=Wire.BITS_TEXT)
+    known = replace(inner, has_infinity=inner.iceberg in _INFINITE)
+    return known if column.element is None else replace(known, iceberg=f"array<{inner.iceberg}>")

@@ -1,0 +1,98 @@
+"""Orders that only the records tell: none at all, or one that needs the snapshot before them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.records import Record, debezium_row, postgres_row, unplaced_row
+from tests.support.stack import Stream
+from tidemark.errors import PreflightError, TableStoppedError, UnreadableRecordsError
+from tidemark.lake.catalog import SystemTables
+from tidemark.lake.landing import read_mark
+from tidemark.model.position import OrderedBy
+from tidemark.model.progress import LandingMark
+from tidemark.model.result import CutStatus
+from tidemark.runs.preview import preview_cut
+from tidemark.runs.world import World
+
+MYSQL = {"key": ["id"], "columns": {"id": "int", "name": "text"}}
+POSTGRES = {"columns": {"id": "integer", "name": "text"}}
+LEFT_OUT = "__debezium_unavailable_value"
+
+
+def mark(stream: Stream) -> LandingMark:
+    return read_mark(stream.world.catalog, SystemTables.of(stream.pipeline.name))
+
+
+def test_without_positions_the_offset_orders(world: World) -> None:
+    """POS-11, POS-12, KEY-5: for ever, and a preview says so before."""
+    stream = Stream(world, 1, "debezium-mysql", "none", MYSQL).create()
+    stream.send([Record(None), Record(None)])
+    stream.cut()
+    assert mark(stream).ordered_by is None
+    partial = {"name": "a"}
+    stream.send(
+        [
+            unplaced_row("c", 1, name="a"),
+            unplaced_row("u", 1, name="b", before=partial),
+            unplaced_row("c", 2),
+            unplaced_row("d", 2),
+        ]
+    )
+    assert preview_cut(stream.pipeline, world).ordered_by is OrderedBy.OFFSET
+    assert stream.cut().status is CutStatus.PUBLISHED
+    assert (mark(stream).ordered_by, stream.rows()) == (OrderedBy.OFFSET, {1: "b"})
+    stream.send([debezium_row("u", 1, 7, name="c"), unplaced_row("u", 1, name="d")])
+    stream.cut()
+    assert stream.rows() == {1: "d"}
+
+
+def test_an_offset_orders_one_partition_only(world: World) -> None:
+    """POS-11."""
+    stream = Stream(world, 2, "debezium-mysql", "none", MYSQL).create()
+    stream.send([unplaced_row("c", 1)])
+    with pytest.raises(PreflightError, match="has 2 partitions"):
+        stream.cut()
+    assert mark(stream) == LandingMark()
+
+
+def test_a_source_with_positions_keeps_them(world: World) -> None:
+    """POS-12: what has none is set aside, if the pipeline may."""
+    options = {"limits": {"max-unreadable": 1}}
+    stream = Stream(world, 1, "debezium-mysql", "none", MYSQL, options).create()
+    stream.send([debezium_row("c", 1, 7, name="a"), unplaced_row("u", 1, name="b")])
+    result = stream.cut()
+    assert (result.buckets["quarantined"], stream.rows()) == (1, {1: "a"})
+    assert mark(stream).ordered_by is OrderedBy.POSITION
+    stream.send([unplaced_row("u", 1, name="c"), unplaced_row("u", 1, name="d")])
+    with pytest.raises(UnreadableRecordsError, match="POSITION_MISSING"):
+        stream.cut()
+
+
+def test_changes_that_know_no_commit_beat_the_snapshot_before_them(world: World) -> None:
+    """POS-7: within a landing, and when the snapshot was landed before."""
+    stream = Stream(world, 1, "debezium-postgres", "none", POSTGRES).create()
+    stream.send([postgres_row("r", n, (None, 700), name="old") for n in (1, 2, 3)])
+    stream.send([postgres_row("u", 1, (None, 600), name="new")])
+    stream.cut()
+    assert stream.rows() == {1: "new", 2: "old", 3: "old"}
+    assert mark(stream).snapshot_lsn == 700
+    stream.send([postgres_row("u", 2, (None, 610), name="new")])
+    stream.send([postgres_row("d", 3, (None, 620), name=None)])
+    stream.cut()
+    assert stream.rows() == {1: "new", 2: "new"}
+    stream.send([postgres_row("u", 1, (900, 910), name="last")])
+    stream.send([postgres_row("r", 1, (None, 905), name="read")])
+    stream.cut()
+    assert (stream.rows()[1], mark(stream).snapshot_lsn) == ("read", 905)
+
+
+def test_a_value_that_was_left_out_stops_the_table(world: World) -> None:
+    """UNAV-1: it is never written; the rows stay as they were published."""
+    stream = Stream(world, 1, "debezium-postgres", "none", POSTGRES).create()
+    stream.send([postgres_row("c", 1, (10, 20), name="a")])
+    stream.cut()
+    stream.send([postgres_row("u", 1, (30, 40), name=LEFT_OUT)])
+    with pytest.raises(TableStoppedError, match="left column name out of a record"):
+        stream.cut()
+    assert stream.rows() == {1: "a"}
