@@ -200,5 +200,5 @@ class _Running:
             raise BrokenInvariantError(
                 f"I1: {when} the source has {self.database.state}, published is {state}"
             )
-        if self.consumer.held() != self.consumer.waiting_begins():
+        if self.consumer.held() != self.consumer.held_boundaries():
             raise BrokenInvariantError(f"I5: {when} {self.consumer.held()} records are not final")

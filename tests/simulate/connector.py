@@ -108,7 +108,7 @@ class Connector:
         self.begins.append(INITIAL if initial else BLOCKING)
         for index, (table, key, value) in enumerate(rows):
             mark = "last" if index == len(rows) - 1 else "first" if index == 0 else "true"
-            self._send_read(table, key, value, mark, initial=initial)
+            self._send_read(table, key, value, mark, initial=initial, read_as=index)
 
     def chunk(self, table: str) -> None:
         """An incremental snapshot of ``table``, read where the log ends."""
@@ -241,7 +241,9 @@ class Connector:
             return
         self._send(place, key, {**body, "after": {**key, "v": change.value}, "op": "u"})
 
-    def _send_read(self, table: str, key: int, value: int, mark: str, *, initial: bool) -> None:
+    def _send_read(  # noqa: PLR0913  a row, and how it was read
+        self, table: str, key: int, value: int, mark: str, *, initial: bool, read_as: int = 1
+    ) -> None:
         # An incremental snapshot may tell the place of the change that was streamed before it.
         log = self.database.log if mark == "incremental" else ()
         at = log[-1].changes[-1].at if log else self.database.here
@@ -253,7 +255,8 @@ class Connector:
             "transaction": None,
             "op": "r",
         }
-        outside = mark == "incremental"
+        # Of a snapshot the first row is enough to tell that there is one.
+        outside = mark == "incremental" or read_as == 0
         self._send(self._partition(table, key), {"id": key}, body, outside=outside)
 
     def _send_canal(self, entry: Entry, change: Change, index: int) -> None:

@@ -92,11 +92,12 @@ class Consumer:
         records: int = self.database.execute("SELECT count(*) FROM changelog").fetchone()[0]
         return records - self.final
 
-    def waiting_begins(self) -> int:
-        """Those of them that begin a transaction of which nothing else has come (GATE-T11)."""
-        query = f"SELECT count(*) FROM zoned WHERE zone = 'held' AND kind = '{Kind.BEGIN}'"
-        begins: int = self.database.execute(query).fetchone()[0]
-        return begins
+    def held_boundaries(self) -> int:
+        """Those of them that begin or end transactions: a later one settles them (GATE-T11)."""
+        words = ", ".join(f"'{kind}'" for kind in zone.BOUNDARIES)
+        query = f"SELECT count(*) FROM zoned WHERE zone = 'held' AND kind IN ({words})"
+        boundaries: int = self.database.execute(query).fetchone()[0]
+        return boundaries
 
     def _land(self, ends: Mapping[TopicPartition, int], limit: int | None) -> int:
         spans = {

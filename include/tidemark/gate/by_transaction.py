@@ -44,9 +44,13 @@ class _Settled:
 
 @dataclass(slots=True)
 class _Walk:
-    """What the walk over the transaction topic has found; hold: why it stopped, None at its end."""
+    """What the walk over the transaction topic has found; hold: why it stopped, None at its end.
+
+    repeats: ENDs that say nothing new.
+    """
 
     settled: list[_Settled] = field(default_factory=list)
+    repeats: list[Boundary] = field(default_factory=list)
     hold: Hold | None = None
 
 
@@ -66,7 +70,7 @@ def transaction_cut(progress: Progress, sight: Sight, until: datetime | None) ->
     hold = walk.hold if len(settled) == len(walk.settled) else ceiling.hold if ceiling else None
     after = _advanced(frontier, settled)
     if sight.is_quiet and walk.hold is None and not unfinished:
-        after = _with_everything(after, sight, ceiling)
+        after = _with_everything(after, sight, ceiling, walk.repeats)
         hold = hold or (ceiling.hold if ceiling else None)
     elif hold is None:
         hold = ceiling.hold if ceiling else _WAITS_FOR_PROOF
@@ -88,19 +92,26 @@ def _walk(frontier: Frontier, sight: Sight) -> _Walk:
     begun: Counter[str] = Counter()
     ended: dict[str, Mapping[str, int]] = {}
     walk = _Walk()
-    for boundary in _in_order(frontier, sight):
+    boundaries = _in_order(frontier, sight)
+    last_end = {b.id: b.offset for b in boundaries if b.counts and not b.is_empty}
+    for boundary in boundaries:
         if boundary.counts is None:
             begun[boundary.id] += 1
             continue
         key = key_of(boundary.id)
         own = shares.get(key, [])
         if _says_nothing_new(boundary, ended, frontier, own):
-            walk.settled.append(_Settled(boundary, Place("")))
+            walk.repeats.append(boundary)
             continue
         expected = _followed(boundary.counts, sight.followed)
         seen = _seen(own, sight.followed)
         doubts = _doubts(boundary, begun, ended, expected, seen)
-        if any(seen.get(table, 0) < events for table, events in expected.items()):
+        is_short = any(seen.get(table, 0) < events for table, events in expected.items())
+        if is_short and boundary.offset < last_end.get(boundary.id, -1):
+            # The connector died after this END, with events unsent, and numbers the rest anew.
+            ended[boundary.id] = boundary.counts
+            continue
+        if is_short:
             walk.hold = Hold(HoldCode.TX_INCOMPLETE, _incomplete(boundary, expected, seen))
             return walk
         if doubts and not (sight.is_quiet or _is_passed(own, expected, sight)):
@@ -127,8 +138,13 @@ def _says_nothing_new(
     """A repeated END of a transaction that is settled, here or in an earlier cut (GATE-T9)."""
     if end.id in ended:
         return end.is_empty or ended[end.id] == end.counts
-    number = number_of(end.id)
-    return number is not None and not own and number[1] <= frontier.numbers.get(number[0], -1)
+    return not own and _is_settled(end.id, frontier)
+
+
+def _is_settled(transaction_id: str, frontier: Frontier) -> bool:
+    """Whether the numbers of its domain have come past it; False where ids have no numbers."""
+    number = number_of(transaction_id)
+    return number is not None and number[1] <= frontier.numbers.get(number[0], -1)
 
 
 def _followed(counts: Mapping[str, int], followed: frozenset[str] | None) -> dict[str, int]:
@@ -205,8 +221,7 @@ def _unfinished(frontier: Frontier, sight: Sight, walk: _Walk) -> list[Share]:
         if key in begun:
             passed = last_end is not None and begun[key] < last_end
             return not (passed or (sight.is_quiet and share.only_truncates))
-        number = number_of(key)
-        return number is None or number[1] > frontier.numbers.get(number[0], -1)
+        return not _is_settled(key, frontier)
 
     return [share for share in sight.shares if is_open(share)]
 
@@ -282,16 +297,18 @@ def _advanced(frontier: Frontier, settled: Collection[_Settled]) -> Frontier:
     return replace(frontier, bound=bound, time_ms=time_ms, numbers=numbers, offsets=offsets)
 
 
-def _with_everything(frontier: Frontier, sight: Sight, ceiling: _Ceiling | None) -> Frontier:
+def _with_everything(
+    frontier: Frontier, sight: Sight, ceiling: _Ceiling | None, repeats: Collection[Boundary]
+) -> Frontier:
     """``frontier`` above all that is landed, or up to ``ceiling`` (GATE-T6)."""
     tops = [seen.highest for seen in sight.partitions.values() if seen.highest is not None]
     bound = max(tops) + ABOVE_ALL_OFFSETS if tops else ""
     if ceiling is not None:
         return replace(frontier, bound=max(frontier.bound, min(bound, ceiling.place)))
     offsets = dict(frontier.offsets)
-    seen = {share.transaction for share in sight.shares}
+    known = {share.transaction for share in sight.shares} | {key_of(end.id) for end in repeats}
     for boundary in _in_order(frontier, sight):
-        if key_of(boundary.id) not in seen:
+        if key_of(boundary.id) not in known and not _is_settled(boundary.id, frontier):
             break  # A BEGIN whose events, if there are any, have not come.
         offsets[boundary.at] = boundary.offset + 1
     return replace(frontier, bound=max(frontier.bound, bound), offsets=offsets)

@@ -144,6 +144,19 @@ def test_a_run_without_anything_new_proves_a_doubted_transaction() -> None:
     assert cut_of(replace(seen, is_quiet=True)).frontier.bound > place(11)
 
 
+def test_a_later_end_stands_for_one_whose_events_were_lost() -> None:
+    """Three were counted, one of them was never sent; after a restart it has number 1."""
+    boundaries = (
+        *(begin(0, 1), end(1, 1, {"db.a": 3})),
+        *(begin(2, 1), end(3, 1, {"db.a": 1})),
+    )
+    seen = sight(boundaries, (share(A0, 1, 2, 10, 12),))
+    assert code(cut_of(seen)) is HoldCode.TX_UNPROVABLE
+    settled = cut_of(replace(seen, is_quiet=True))
+    assert settled.frontier.bound > place(12)
+    assert settled.frontier.offsets == {TX: 4}
+
+
 def test_more_events_than_counted_are_doubted() -> None:
     seen = sight(TWO[:2], (share(A0, 1, 3, 10, 12),))
     assert code(cut_of(seen)) is HoldCode.TX_UNPROVABLE
@@ -159,7 +172,16 @@ def test_repeated_boundaries_of_a_settled_transaction_say_nothing() -> None:
 def test_an_end_that_is_sent_twice_settles_once() -> None:
     twice = (*TWO[:2], begin(2, 1), end(3, 1, {"db.a": 2}))
     cut = cut_of(sight(twice, (share(A0, 1, 2, 10, 11),)))
-    assert cut.frontier.offsets == {TX: 4}
+    assert cut.frontier.offsets == {TX: 2}
+    assert cut_of(
+        replace(sight(twice, (share(A0, 1, 2, 10, 11),)), is_quiet=True)
+    ).frontier.offsets == {TX: 4}
+
+
+def test_a_repeated_end_does_not_pass_over_a_begin() -> None:
+    settled = cut_of(sight(TWO[:2], (share(A0, 1, 2, 10, 11),))).frontier
+    again = (begin(2, 3), end(3, 1, {"db.a": 2}))
+    assert cut_of(sight(again, ()), settled).frontier.offsets == {TX: 2}
 
 
 def test_a_begin_of_mariadb_without_an_end_is_outside_transactions() -> None:
