@@ -56,6 +56,11 @@ test-dags: $(INSTALLED) ## tests of what Airflow parses
 test-e2e: setup ## tests on the embedded stack
 	@$(call pytest,e2e)
 
+N ?= 20000
+.PHONY: simulate
+simulate: $(INSTALLED) ## search N histories for one that breaks a promise: N=20000 ARGS="--seed 1"
+	@$(BIN)/python -m tests.simulate --histories $(N) $(ARGS)
+
 .PHONY: corpus
 corpus: setup ## recorded topics against the rows that must come out: CASES="DIR..." ARGS="..."
 	@$(BIN)/python -m tests.corpus $(CASES) $(ARGS)

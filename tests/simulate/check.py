@@ -72,18 +72,34 @@ class _Running:
 
     def _step(self, step: Step) -> None:
         match step:
-            case Commit(writes, early):
-                self.database.commit(writes, early=early)
-            case Truncate(table, then):
-                self.database.truncate(table, then)
-            case Rotate(far):
-                self.database.rotate(far=far)
+            case Commit() | Truncate() | Rotate():
+                self._at_source(step)
+            case Watermark() | Chunk() | Snapshot() | Restart():
+                self._at_connector(step)
             case Deliver(partition, records):
                 self.connector.stream()
                 self.broker.deliver(self.connector, partition, records)
             case DeliverAll():
                 self.connector.stream()
                 self.broker.deliver_all(self.connector)
+            case Repeat(partition, start, records):
+                # Without positions a repeat that ends before the newest record cannot be told.
+                if not self._by_offset:
+                    self.broker.repeat(partition, start, records)
+            case Run(limit, dies):
+                self._run(limit, dies=dies)
+
+    def _at_source(self, step: Commit | Truncate | Rotate) -> None:
+        match step:
+            case Commit(writes, early):
+                self.database.commit(writes, early=early)
+            case Truncate(table, then):
+                self.database.truncate(table, then)
+            case Rotate(far):
+                self.database.rotate(far=far)
+
+    def _at_connector(self, step: Watermark | Chunk | Snapshot | Restart) -> None:
+        match step:
             case Watermark() if self.history.flavour is Flavour.TICDC:
                 self.connector.watermark()
             case Chunk(table) if self.connector.has_snapshots:
@@ -92,12 +108,8 @@ class _Running:
                 self.connector.snapshot(initial=False)
             case Restart(back):
                 self._restart(back)
-            case Repeat(partition, start, records) if not self._by_offset:
-                self.broker.repeat(partition, start, records)
-            case Run(limit, dies):
-                self._run(limit, dies=dies)
             case _:
-                pass
+                pass  # Not what this connector does.
 
     def _restart(self, back: int) -> None:
         """A snapshot that breaks off leaves what it had sent.
@@ -120,7 +132,6 @@ class _Running:
 
     @property
     def _by_offset(self) -> bool:
-        """Without positions a repeat that does not reach the newest record cannot be told."""
         return self.history.flavour is Flavour.BY_OFFSET
 
     def _settle(self) -> None:

@@ -150,7 +150,7 @@ FAULTS = (
     Fault(
         "records are counted, and not different events",
         _figures("shares", {"events": "count(*)"}),
-        TRANSACTIONS,
+        (Flavour.POSTGRES,),
     ),
     Fault(
         "equal counts prove a transaction whose BEGIN came twice",
@@ -185,15 +185,6 @@ FAULTS = (
     Fault(
         "what is below the greatest place of any partition was sent again",
         _wrapped(next_cut, "with_reached", _same_for_all),
-        UNGATED,
-    ),
-    Fault(
-        "what is at the greatest place of its partition was sent again",
-        _item(
-            zone._LATE,
-            GateMode.NONE,
-            f"offset < {zone.OLD_NEXT} OR {zone.PLACE} <= {zone.REACHED}",
-        ),
         UNGATED,
     ),
     Fault(

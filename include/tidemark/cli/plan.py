@@ -75,7 +75,7 @@ def _reach(preview: CutPreview) -> str:
     from tidemark.cli.console import clock
     from tidemark.model.cut import GateMode
 
-    if preview.gate is GateMode.WATERMARK:
+    if preview.gate is not GateMode.NONE:
         at = preview.complete_until_ms
         return f"{clock(at)} UTC, source time" if at else "nowhere yet"
     spans = [f"{place}: {span.start} to {span.end}" for place, span in preview.offsets.items()]

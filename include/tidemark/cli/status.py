@@ -17,13 +17,17 @@ if TYPE_CHECKING:
     from tidemark.lake.history import Entry
     from tidemark.runs.status import Lag, PipelineStatus, TableStatus
 
+SHOWN_CUTS = 20
 PIPELINE = Annotated[
     str | None,
     typer.Argument(metavar="PIPELINE", help="Name of the pipeline; all in short without one."),
 ]
+ACCOUNTING = Annotated[
+    bool, typer.Option("--accounting", help="Show where the records of each cut ended.")
+]
 
 
-def status(pipeline: PIPELINE = None) -> None:
+def status(pipeline: PIPELINE = None, *, accounting: ACCOUNTING = False) -> None:
     """Show how far the tables are, and what is next."""
     from tidemark.cli.console import stdout
     from tidemark.cli.session import catalog_world
@@ -34,7 +38,10 @@ def status(pipeline: PIPELINE = None) -> None:
     from tidemark.runs.status import pipeline_status
 
     found = [pipeline_status(spec, world) for spec in specs]
-    if pipeline is None:
+    if accounting:
+        for one in found:
+            _show_accounting(stdout(), one)
+    elif pipeline is None:
         _show_all(stdout(), found)
     else:
         _show(stdout(), found[0])
@@ -57,6 +64,19 @@ def _show_all(console: Console, pipelines: Sequence[PipelineStatus]) -> None:
             f"{found.lag.landed + found.lag.held:,}" if found.lag else "?",
             f"tidemark status {found.pipeline}" if found.trouble else found.next_step,
         )
+    put(console, table)
+
+
+def _show_accounting(console: Console, found: PipelineStatus) -> None:
+    """Changes per bucket and cut (ACC-1); what one cut holds is counted again by the next."""
+    from tidemark.cli.console import columns, facts, put
+
+    facts(console, (found.pipeline, f"gate {found.gate}"))
+    buckets = [name for entry in found.history[:1] for name in entry.result.buckets]
+    table = columns(console, "cut", *buckets, right=("cut", *buckets))
+    for entry in found.history[:SHOWN_CUTS]:
+        counts = (f"{entry.result.buckets[name]:,}" for name in buckets)
+        table.add_row(str(entry.result.cut), *counts)
     put(console, table)
 
 
@@ -120,7 +140,7 @@ def _tables(console: Console, found: PipelineStatus, now: int) -> Table:
     from tidemark.cli.console import columns
     from tidemark.model.cut import GateMode
 
-    gated = found.gate is GateMode.WATERMARK
+    gated = found.gate is not GateMode.NONE
     reach = ("until (UTC)", "lag") if gated else ("complete",)
     table = columns(console, "table", *reach, "last change", "audit", right=("lag",))
     for row in found.tables:
@@ -133,7 +153,7 @@ def _reach(found: PipelineStatus, row: TableStatus, now: int) -> tuple[str, ...]
     from tidemark.cli.console import age, clock
     from tidemark.model.cut import GateMode
 
-    if found.gate is GateMode.WATERMARK:
+    if found.gate is not GateMode.NONE:
         at = row.complete_until_ms
         return (clock(at), age(at, now)) if at else ("-", "-")
     if found.published is None:

@@ -10,7 +10,7 @@ from tidemark.gate.by_offset import offset_cut
 from tidemark.gate.by_transaction import transaction_cut
 from tidemark.gate.by_watermark import newest_watermarks, watermark_cut
 from tidemark.gate.sight import Sight
-from tidemark.model.cut import Cut, Frontier, GateMode
+from tidemark.model.cut import Cut, GateMode
 from tidemark.model.names import TableName
 from tidemark.model.position import Place, Position
 from tidemark.model.progress import Progress
@@ -65,9 +65,7 @@ def advance(
     truncated: newest truncates of this cut.
     """
     cut, sight, survey = decision.cut, decision.sight, decision.survey
-    waiting = {name for name in standing if survey.of(name, Zone.CUT)}
-    kept = {table: at for table, at in progress.behind.items() if table in standing}
-    behind: dict[TableName, Frontier] = kept | {t: progress.frontier_of(t) for t in waiting}
+    behind = {table: progress.frontier_of(table) for table in standing}
     names = {(table.schema, table.table) for table in behind}
     held = [
         group.oldest_landing

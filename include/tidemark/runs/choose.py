@@ -77,9 +77,10 @@ def choose_cut(
     zoned = _zoned(events, cut, progress)
     found = survey(list(zoned.values()), progress.landing)
     cut = with_reached(cut, progress, found)
-    in_cut = zoned[None].where(F.col("zone") == Zone.CUT.value)
     has_ddl = any(g.kind is Kind.DDL and g.zone is Zone.CUT for g in found.groups)
-    statements = collect_ddl(in_cut) if has_ddl else ()
+    # Tables that stand lower have theirs still before them.
+    together = reduce(DataFrame.unionByName, zoned.values())
+    statements = collect_ddl(together.where(F.col("zone") == Zone.CUT.value)) if has_ddl else ()
     effects = add_up(pipeline.source, statements, pipeline.source.modes.connector)
     return Chosen(Decision(cut, sight, found), zoned, effects)
 

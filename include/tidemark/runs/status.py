@@ -67,7 +67,8 @@ class PipelineStatus:
 
     published: newest cut. attempt: newest one that is staged or blocked, but not published. lag:
     None when trouble keeps it unknown. work: what a run would find. hold: why the newest cut went
-    no further. trouble: why a run would not even start reading.
+    no further. trouble: why a run would not even start reading. history: published cuts, as far as
+    the ledger remembers them, newest first.
     """
 
     pipeline: PipelineName
@@ -81,6 +82,7 @@ class PipelineStatus:
     tables: tuple[TableStatus, ...]
     trouble: TidemarkError | None
     next_step: str
+    history: tuple[Entry, ...]
 
 
 def pipeline_status(pipeline: PipelineSpec, world: World) -> PipelineStatus:
@@ -108,6 +110,7 @@ def pipeline_status(pipeline: PipelineSpec, world: World) -> PipelineStatus:
         tables=_tables(pipeline, world, history, progress),
         trouble=trouble,
         next_step=trouble.next_step if trouble else _next_step(pipeline, plan, attempt),
+        history=history.published,
     )
 
 

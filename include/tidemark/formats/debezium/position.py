@@ -93,8 +93,9 @@ def _rank(is_snapshot: Column) -> Column:
 
 
 def snapshot_lsn() -> Column:
-    """Aggregate over PostgreSQL's positions: the highest LSN, in hexadecimal, of a snapshot row
-    that knows no commit. Only a new connector has read it; a later snapshot lifts nothing.
+    """Aggregate over PostgreSQL's positions: the highest LSN of a new connector's snapshot.
+
+    In hexadecimal. Its rows know no commit; those of a later snapshot do, and lift nothing.
     """
     is_first = F.col("snapshot").isNotNull() & (_field(_COMMIT) == _field(_LSN))
     return F.max(F.when(is_first, _field(_LSN)))
