@@ -8,6 +8,9 @@ which is I1 over many histories.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
 from tests.simulate.broker import Broker
 from tests.simulate.connector import Connector
 from tests.simulate.consumer import Consumer, Published
@@ -28,7 +31,7 @@ from tests.simulate.history import (
     Truncate,
     Watermark,
 )
-from tests.simulate.source import Database, Entry, State
+from tests.simulate.source import Database, Entry
 from tidemark.model.cut import Frontier, GateMode
 
 RUNS_TO_SETTLE = 3
@@ -38,19 +41,37 @@ class BrokenInvariantError(AssertionError):
     """A published state that the source never had, or a record that was lost or counted twice."""
 
 
-def run_history(history: History) -> int:
+class Runs(Protocol):
+    """Tidemark, over the product's decisions alone or over the whole engine."""
+
+    mode: GateMode
+
+    def run(self, limit: int | None, *, dies: bool) -> Published | None:
+        """Land, cut, and publish unless it dies before that; None when nothing ever came."""
+        ...
+
+    def rows(self) -> Mapping[str, Mapping[int, int]]:
+        """What the tables hold."""
+        ...
+
+    def unsettled(self) -> int:
+        """Changes that are landed and not final; negative when some became final twice."""
+        ...
+
+
+def run_history(history: History, runs_of: Callable[[Connector, Broker], Runs] = Consumer) -> int:
     """Run it and check every invariant, or raise `BrokenInvariantError`. Returns the cuts."""
-    return _Running(history).run()
+    return _Running(history, runs_of).run()
 
 
 class _Running:
-    def __init__(self, history: History) -> None:
+    def __init__(self, history: History, runs_of: Callable[[Connector, Broker], Runs]) -> None:
         self.history = history
         self.database = Database(history.flavour)
         partitions = 1 if history.flavour is Flavour.BY_OFFSET else history.partitions
         self.connector = Connector(self.database, partitions)
         self.broker = Broker()
-        self.consumer = Consumer(self.connector, self.broker)
+        self.consumer = runs_of(self.connector, self.broker)
         self.frontier = Frontier()
         self.cuts = 0
         self.size_at_run = -1
@@ -155,8 +176,8 @@ class _Running:
         self._is_forward(published.frontier)
         if self.consumer.mode is not GateMode.NONE:
             self._is_at_the_cut(published)
-        if self.consumer.held() < 0:
-            raise BrokenInvariantError(f"I5: {-self.consumer.held()} records became final twice")
+        if self.consumer.unsettled() < 0:
+            raise BrokenInvariantError(f"I5: {-self.consumer.unsettled()} became final twice")
 
     def _is_forward(self, frontier: Frontier) -> None:
         old, self.frontier = self.frontier, frontier
@@ -203,13 +224,10 @@ class _Running:
         return self.history.flavour is Flavour.POSTGRES
 
     def _is_final(self, when: str) -> None:
-        state: State = {
-            table: {key: value for key, (value, _) in rows.items()}
-            for table, rows in self.consumer.targets.items()
-        }
+        state = self.consumer.rows()
         if state != self.database.state:
             raise BrokenInvariantError(
                 f"I1: {when} the source has {self.database.state}, published is {state}"
             )
-        if self.consumer.held() != self.consumer.held_boundaries():
-            raise BrokenInvariantError(f"I5: {when} {self.consumer.held()} records are not final")
+        if self.consumer.unsettled():
+            raise BrokenInvariantError(f"I5: {when} {self.consumer.unsettled()} are not final")

@@ -35,7 +35,7 @@ Target = dict[int, tuple[int, str]]
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """One cut: where the frontier is, what the tables hold, how many records became final."""
+    """One cut: where the frontier is, and what the tables hold."""
 
     frontier: Frontier
     tables: Mapping[str, Mapping[int, int]]
@@ -54,11 +54,10 @@ class Consumer:
     targets: dict[str, Target] = field(default_factory=lambda: {t: {} for t in TABLES})
     final: int = 0
     snapshot_lsn: int = 0
+    mode: GateMode = field(init=False)
 
-    @property
-    def mode(self) -> GateMode:
-        """The gate of the flavour."""
-        return GATES.get(self.connector.flavour, GateMode.NONE)
+    def __post_init__(self) -> None:
+        self.mode = GATES.get(self.connector.flavour, GateMode.NONE)
 
     def run(self, limit: int | None, *, dies: bool) -> Published | None:
         """Land up to ``limit`` records, cut, and publish unless the run dies before that."""
@@ -84,20 +83,19 @@ class Consumer:
         self.final += survey.count(
             g for g in groups_now if g.zone in (zone.Zone.CUT, zone.Zone.LATE)
         )
-        tables = {t: {k: v for k, (v, _) in rows.items()} for t, rows in self.targets.items()}
-        return Published(after.frontier, tables)
+        return Published(after.frontier, self.rows())
 
-    def held(self) -> int:
-        """Records that are landed and not final."""
-        records: int = self.database.execute("SELECT count(*) FROM changelog").fetchone()[0]
-        return records - self.final
+    def rows(self) -> Mapping[str, Mapping[int, int]]:
+        """What the tables hold."""
+        return {t: {k: v for k, (v, _) in rows.items()} for t, rows in self.targets.items()}
 
-    def held_boundaries(self) -> int:
-        """Those of them that begin or end transactions: a later one settles them (GATE-T11)."""
+    def unsettled(self) -> int:
+        """Records that are landed and not final, but for BEGIN and END: later ones settle these."""
+        landed: int = self.database.execute("SELECT count(*) FROM changelog").fetchone()[0]
         words = ", ".join(f"'{kind}'" for kind in zone.BOUNDARIES)
         query = f"SELECT count(*) FROM zoned WHERE zone = 'held' AND kind IN ({words})"
         boundaries: int = self.database.execute(query).fetchone()[0]
-        return boundaries
+        return landed - self.final - boundaries
 
     def _land(self, ends: Mapping[TopicPartition, int], limit: int | None) -> int:
         spans = {

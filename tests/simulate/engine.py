@@ -1,0 +1,122 @@
+"""The same histories through the whole engine: a real broker, Spark, Iceberg and its audit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+from confluent_kafka import Producer
+
+from tests.corpus.produce import create_topics, open_producer
+from tests.corpus.run import read_rows
+from tests.simulate.broker import Broker
+from tests.simulate.connector import SCHEMA, TRANSACTIONS, Connector
+from tests.simulate.consumer import GATES, Published
+from tests.simulate.decode import POSTGRES
+from tests.simulate.history import TABLES, Flavour
+from tidemark.lake.catalog import SystemTables
+from tidemark.lake.ledger import newest_result, read_progress
+from tidemark.model.cut import GateMode
+from tidemark.model.names import AttemptId
+from tidemark.model.offsets import TopicPartition
+from tidemark.runs.cut import run_cut, stage_cut
+from tidemark.runs.run import CutRequest
+from tidemark.runs.world import World
+from tidemark.spec import PipelineSpec, load_pipeline
+
+FORMATS = {
+    Flavour.MYSQL: "debezium-mysql",
+    Flavour.MYSQL_UNGATED: "debezium-mysql",
+    Flavour.MARIADB: "debezium-mariadb",
+    Flavour.POSTGRES: "debezium-postgres",
+    Flavour.POSTGRES_UNGATED: "debezium-postgres",
+    Flavour.TICDC: "ticdc-canal-json",
+    Flavour.BY_OFFSET: "ticdc-canal-json",
+}
+
+
+@dataclass(slots=True)
+class Engine:
+    """One history's pipeline; name: of the pipeline, its namespace and its topics' prefix."""
+
+    connector: Connector
+    broker: Broker
+    world: World
+    name: str
+    mode: GateMode = field(init=False)
+    pipeline: PipelineSpec = field(init=False)
+    producer: Producer = field(init=False)
+    sent: dict[TopicPartition, int] = field(default_factory=dict)
+    attempts: int = 0
+
+    def __post_init__(self) -> None:
+        self.mode = GATES.get(self.connector.flavour, GateMode.NONE)
+        topics = dict.fromkeys(self.connector.data_topics, self.connector.partitions)
+        if self.mode is GateMode.TRANSACTION:
+            topics[TRANSACTIONS.topic] = 1
+        create_topics(self.world.broker.servers, self.name, topics)
+        self.producer = open_producer(self.world.broker.servers)
+        file = Path(self.world.installation.state) / f"{self.name}.yaml"
+        file.write_text(yaml.safe_dump(self._content()))
+        self.pipeline = load_pipeline(file, suites=file.parent)
+
+    def run(self, _limit: int | None, *, dies: bool) -> Published | None:
+        """Send what the model broker has taken since, then run; every run lands all there is."""
+        self._send()
+        self.attempts += 1
+        request = CutRequest(AttemptId(f"run_{self.attempts}"))
+        if dies:
+            stage_cut(self.pipeline, self.world, request)
+            return None
+        run_cut(self.pipeline, self.world, request)
+        progress = read_progress(self.world.catalog, SystemTables.of(self.pipeline.name))
+        return Published(progress.frontier, self.rows()) if progress.cut else None
+
+    def rows(self) -> Mapping[str, Mapping[int, int]]:
+        """What the tables hold, by a reader without Spark."""
+        found = {t: read_rows(self.world, self.pipeline.target_namespace, t) for t in TABLES}
+        return {t: {row["id"]: row["v"] for row in rows or ()} for t, rows in found.items()}
+
+    def unsettled(self) -> int:
+        """What the newest cut holds; BEGIN and END of gate ``transaction`` may be among it."""
+        result = newest_result(self.world.catalog, SystemTables.of(self.pipeline.name))
+        is_exact = self.mode is not GateMode.TRANSACTION
+        return result.buckets["held"] if result is not None and is_exact else 0
+
+    def _send(self) -> None:
+        for place, log in self.broker.logs.items():
+            if place == TRANSACTIONS and self.mode is not GateMode.TRANSACTION:
+                continue
+            for record in log[self.sent.get(place, 0) :]:
+                self.producer.produce(
+                    f"{self.name}.{place.topic}",
+                    key=record.key,
+                    value=record.value,
+                    partition=place.partition,
+                )
+            self.sent[place] = len(log)
+        self.producer.flush()
+
+    def _content(self) -> dict[str, Any]:
+        topics = {"data": [f"{self.name}.{topic}" for topic in self.connector.data_topics]}
+        if self.mode is GateMode.TRANSACTION:
+            topics["transactions"] = [f"{self.name}.{TRANSACTIONS.topic}"]
+        table: dict[str, Any] = {"expectations": "none"}
+        if FORMATS[self.connector.flavour].startswith("debezium"):
+            number = "integer" if self.connector.flavour in POSTGRES else "int"
+            table |= {"columns": {"id": number, "v": number}, "key": ["id"]}
+        return {
+            "name": self.name,
+            "description": str(self.connector.flavour),
+            "owner": "simulation",
+            "schedule": None,
+            "source": {
+                "format": FORMATS[self.connector.flavour],
+                "gate": self.mode.value,
+                "topics": topics,
+            },
+            "tables": [{"source": f"{SCHEMA}.{name}", **table} for name in TABLES],
+        }
