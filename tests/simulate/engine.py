@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
 from confluent_kafka import Producer
 
 from tests.corpus.produce import create_topics, open_producer
@@ -60,7 +60,7 @@ class Engine:
         create_topics(self.world.broker.servers, self.name, topics)
         self.producer = open_producer(self.world.broker.servers)
         file = Path(self.world.installation.state) / f"{self.name}.yaml"
-        file.write_text(yaml.safe_dump(self._content()))
+        file.write_text(json.dumps(self._content()))  # JSON is YAML
         self.pipeline = load_pipeline(file, suites=file.parent)
 
     def run(self, _limit: int | None, *, dies: bool) -> Published | None:
