@@ -22,11 +22,21 @@ class Broker:
             for _ in range(min(records, len(connector.queues[place]))):
                 self._take(connector, place)
 
+    def deliver_but(self, connector: Connector, index: int) -> None:
+        """Take everything but the records of one partition, counted like those of `deliver`."""
+        waiting = sorted(place for place, queue in connector.queues.items() if queue)
+        for number, place in enumerate(waiting):
+            if number != index % len(waiting):
+                self._take_all(connector, place)
+
     def deliver_all(self, connector: Connector) -> None:
         """Take everything."""
-        for place, queue in sorted(connector.queues.items()):
-            while queue:
-                self._take(connector, place)
+        for place in sorted(connector.queues):
+            self._take_all(connector, place)
+
+    def _take_all(self, connector: Connector, place: TopicPartition) -> None:
+        while connector.queues[place]:
+            self._take(connector, place)
 
     def repeat(self, index: int, start: int, records: int) -> None:
         """A stretch of one partition comes again; ``start`` counts back from its newest record."""

@@ -20,6 +20,7 @@ from tests.simulate.history import (
     Commit,
     Deliver,
     DeliverAll,
+    DeliverBut,
     Flavour,
     History,
     Repeat,
@@ -100,6 +101,9 @@ class _Running:
             case Deliver(partition, records):
                 self.connector.stream()
                 self.broker.deliver(self.connector, partition, records)
+            case DeliverBut(partition):
+                self.connector.stream()
+                self.broker.deliver_but(self.connector, partition)
             case DeliverAll():
                 self.connector.stream()
                 self.broker.deliver_all(self.connector)

@@ -45,6 +45,16 @@ def snapshot_lsn(record: Record) -> int:
     return int(lsn) if committed is None else 0
 
 
+def binlog_place(file: str, pos: int, rank: str) -> str:
+    """Of MySQL and MariaDB (POS-3, POS-4)."""
+    return f"{EPOCH}{int(file):08X}{pos:016X}{rank}"
+
+
+def lsn_place(commit: int, rank: str, lsn: int) -> str:
+    """Of PostgreSQL (POS-6)."""
+    return f"{EPOCH}{commit:016X}{rank}{lsn:016X}"
+
+
 def _debezium(content: Mapping[str, Any], offset: int, flavour: Flavour, lsn: int) -> Row:
     source, transaction = content["source"], content["transaction"] or {}
     mark = None if source["snapshot"] == "false" else source["snapshot"]
@@ -53,10 +63,9 @@ def _debezium(content: Mapping[str, Any], offset: int, flavour: Flavour, lsn: in
         first, second = json.loads(source["sequence"])
         reached = int(second) if mark else max(int(second), lsn)
         last = int(first) if first is not None else reached
-        place = f"{EPOCH}{last:016X}{rank}{int(second):016X}"
+        place = lsn_place(last, rank, int(second))
     else:
-        number = int(source["file"].rpartition(".")[2])
-        place = f"{EPOCH}{number:08X}{source['pos']:016X}{rank}"
+        place = binlog_place(source["file"].rpartition(".")[2], source["pos"], rank)
     return {
         "kind": "truncate" if content["op"] == "t" else "row",
         "source_schema": source.get("schema") or source["db"],

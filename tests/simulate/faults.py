@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.simulate import decode
 from tests.simulate.history import Flavour
 from tidemark.gate import by_transaction, by_watermark, next_cut, sight
 from tidemark.model import reduction, zone
@@ -153,11 +154,6 @@ FAULTS = (
         (Flavour.POSTGRES,),
     ),
     Fault(
-        "equal counts prove a transaction whose BEGIN came twice",
-        _wrapped(by_transaction, "_doubts", _always("")),
-        TRANSACTIONS,
-    ),
-    Fault(
         "an open snapshot is published as far as it came",
         _wrapped(by_transaction, "_is_read", _always(True)),  # noqa: FBT003
         TRANSACTIONS,
@@ -170,11 +166,6 @@ FAULTS = (
     Fault(
         "one silence proves everything",
         _wrapped(next_cut, "transaction_cut", _quiet),
-        TRANSACTIONS,
-    ),
-    Fault(
-        "events without their END are outside transactions",
-        _wrapped(by_transaction, "_unfinished", _always([])),
         TRANSACTIONS,
     ),
     Fault(
@@ -210,6 +201,31 @@ FAULTS = (
             lambda found, before: max(found, default=None) if before is None else None,
         ),
         (*UNGATED, *TRANSACTIONS, Flavour.TICDC),
+    ),
+    Fault(
+        "names of binlog files are compared as text",
+        _attribute(
+            decode,
+            "binlog_place",
+            lambda file, pos, rank: f"{decode.EPOCH}{file.lstrip('0'):<08}{pos:016X}{rank}",
+        ),
+        (Flavour.MYSQL, Flavour.MYSQL_UNGATED),
+    ),
+    Fault(
+        "a change of PostgreSQL stands at its own LSN",
+        _attribute(
+            decode, "lsn_place", lambda _, rank, lsn: f"{decode.EPOCH}{lsn:016X}{rank}{lsn:016X}"
+        ),
+        (Flavour.POSTGRES, Flavour.POSTGRES_UNGATED),
+    ),
+    Fault(
+        "a row of a snapshot beats the change beside it",
+        _attribute(
+            decode,
+            "lsn_place",
+            lambda commit, rank, lsn: f"{decode.EPOCH}{commit:016X}{1 - int(rank)}{lsn:016X}",
+        ),
+        (Flavour.POSTGRES, Flavour.POSTGRES_UNGATED),
     ),
     Fault(
         "the oldest event of a key wins",

@@ -83,6 +83,13 @@ class Deliver:
 
 
 @dataclass(frozen=True, slots=True)
+class DeliverBut:
+    """The broker takes all that was sent, but for one partition, which lags."""
+
+    partition: int
+
+
+@dataclass(frozen=True, slots=True)
 class DeliverAll:
     """The broker takes all that the connector has sent."""
 
@@ -119,6 +126,7 @@ Step = (
     | Chunk
     | Snapshot
     | Deliver
+    | DeliverBut
     | DeliverAll
     | Restart
     | Repeat
@@ -149,7 +157,8 @@ _writes = st.builds(
 _commits = st.builds(Commit, st.lists(_writes, min_size=1, max_size=4).map(tuple), st.booleans())
 _always: tuple[st.SearchStrategy[Step], ...] = (
     *3 * (_commits,),
-    *4 * (st.builds(Deliver, _small, st.integers(1, 4)),),
+    *3 * (st.builds(Deliver, _small, st.integers(1, 4)),),
+    *3 * (st.builds(DeliverBut, _small),),
     *3 * (st.builds(Run, st.none() | st.integers(1, 12), st.sampled_from((False, False, True))),),
     st.builds(Deliver, _small, st.integers(5, 12)),
     st.builds(DeliverAll),
