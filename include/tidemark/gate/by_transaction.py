@@ -93,12 +93,12 @@ def _walk(frontier: Frontier, sight: Sight) -> _Walk:
     ended: dict[str, Mapping[str, int]] = {}
     walk = _Walk()
     boundaries = _in_order(frontier, sight)
-    last_end = {b.id: b.offset for b in boundaries if b.counts and not b.is_empty}
+    last_end = {key_of(b.id): b for b in boundaries if b.counts and not b.is_empty}
     for boundary in boundaries:
-        if boundary.counts is None:
-            begun[boundary.id] += 1
-            continue
         key = key_of(boundary.id)
+        if boundary.counts is None:
+            begun[key] += 1
+            continue
         own = shares.get(key, [])
         if _says_nothing_new(boundary, ended, frontier, own):
             walk.repeats.append(boundary)
@@ -107,9 +107,10 @@ def _walk(frontier: Frontier, sight: Sight) -> _Walk:
         seen = _seen(own, sight.followed)
         doubts = _doubts(boundary, begun, ended, expected, seen)
         is_short = any(seen.get(table, 0) < events for table, events in expected.items())
-        if is_short and boundary.offset < last_end.get(boundary.id, -1):
+        last = last_end.get(key, boundary)
+        if is_short and boundary.offset < last.offset and boundary.counts != last.counts:
             # The connector died after this END, with events unsent, and numbers the rest anew.
-            ended[boundary.id] = boundary.counts
+            ended[key] = boundary.counts
             continue
         if is_short:
             walk.hold = Hold(HoldCode.TX_INCOMPLETE, _incomplete(boundary, expected, seen))
@@ -120,7 +121,7 @@ def _walk(frontier: Frontier, sight: Sight) -> _Walk:
         walk.settled.append(
             _Settled(boundary, max((share.highest for share in own), default=Place("")))
         )
-        ended[boundary.id] = boundary.counts
+        ended[key] = boundary.counts
     return walk
 
 
@@ -136,8 +137,9 @@ def _says_nothing_new(
     own: Collection[Share],
 ) -> bool:
     """A repeated END of a transaction that is settled, here or in an earlier cut (GATE-T9)."""
-    if end.id in ended:
-        return end.is_empty or ended[end.id] == end.counts
+    key = key_of(end.id)
+    if key in ended:
+        return end.is_empty or ended[key] == end.counts
     return not own and _is_settled(end.id, frontier)
 
 
@@ -162,14 +164,15 @@ def _seen(own: Collection[Share], followed: frozenset[str] | None) -> dict[str, 
 def _doubts(
     end: Boundary,
     begun: Mapping[str, int],
-    ended: Mapping[str, object],
+    ended: Mapping[str, Mapping[str, int]],
     expected: Mapping[str, int],
     seen: Mapping[str, int],
 ) -> str:
     """Why the counts of ``end`` prove nothing; empty when they do (GATE-T5, GATE-T13)."""
-    if begun[end.id] > 1:
-        return f"its BEGIN came {begun[end.id]} times"
-    if end.id in ended:
+    key = key_of(end.id)
+    if begun[key] > 1:
+        return f"its BEGIN came {begun[key]} times"
+    if key in ended:
         return "its END came before, with other counts"
     more = [table for table, events in sorted(seen.items()) if events > expected.get(table, 0)]
     if more:

@@ -264,6 +264,16 @@ def test_postgres_joins_by_the_number_of_the_transaction() -> None:
     assert frontier.numbers == {"lsn": 180}
 
 
+def test_postgres_begins_of_one_transaction_differ_in_their_position() -> None:
+    boundaries = (
+        Boundary(TX, 0, "571:100"),
+        Boundary(TX, 1, "571:130"),
+        Boundary(TX, 2, "571:180", {"public.a": 1}),
+    )
+    row = Share(A0, "571", "public.a", 1, False, place(10), place(10))
+    assert code(cut_of(sight(boundaries, (row,)))) is HoldCode.TX_UNPROVABLE
+
+
 def test_the_frontier_never_goes_back() -> None:
     ahead = Frontier(bound=place(99), offsets={TX: 7}, time_ms=9)
     cut = cut_of(sight(TWO, (share(A0, 1, 2, 10, 11),)), ahead)
