@@ -125,10 +125,16 @@ def canal_statement(kind: str, statement: str, *, table: str = "items") -> Recor
     return Record(json.dumps(value).encode())
 
 
-def debezium_row(
-    op: str, number: int, pos: int, *, name: str = "x", with_key: bool = True
+def debezium_row(  # noqa: PLR0913  one per field that tests vary
+    op: str,
+    number: int,
+    pos: int,
+    *,
+    name: str = "x",
+    with_key: bool = True,
+    transaction: tuple[str, int] | None = None,
 ) -> Record:
-    """A row of shop.items as the MySQL connector writes it without schema."""
+    """A row of shop.items as the MySQL connector writes it; transaction: its id, its order."""
     image = {"id": number, "name": name}
     value = {
         "before": image if op == "d" else None,
@@ -144,12 +150,26 @@ def debezium_row(
             "pos": pos,
             "row": 0,
         },
-        "transaction": None,
+        "transaction": transaction
+        and {"id": transaction[0], "total_order": transaction[1], "data_collection_order": 1},
         "op": op,
         "ts_ms": 1,
     }
     key = json.dumps({"id": number}).encode() if with_key else None
     return Record(json.dumps(value).encode(), key)
+
+
+def boundary(status: str, transaction: str, events: int = 0) -> Record:
+    """BEGIN, or END with that many events of shop.items."""
+    counts = [{"data_collection": TABLE, "event_count": events}]
+    value = {
+        "status": status,
+        "id": transaction,
+        "ts_ms": 1_700_000_000_000,
+        "event_count": events if status == "END" else None,
+        "data_collections": counts if status == "END" else None,
+    }
+    return Record(json.dumps(value).encode(), json.dumps({"id": transaction}).encode())
 
 
 def unplaced_row(op: str, number: int, *, name: str = "x", before: object = None) -> Record:

@@ -61,12 +61,16 @@ class Stream:
     def __post_init__(self) -> None:
         self.name = f"p{next(COUNTER)}"
         self.topic = f"{self.name}.items"
+        self.transactions = f"{self.name}.transaction"
         self.attempts = itertools.count(1)
         self.admin = AdminClient({"bootstrap.servers": self.world.broker.servers})
 
     @property
     def pipeline(self) -> PipelineSpec:
         """The pipeline as its file would declare it."""
+        topics = {"data": [self.topic]}
+        if self.gate == "transaction":
+            topics["transactions"] = [self.transactions]
         return PipelineSpec.model_validate(
             {
                 "name": self.name,
@@ -76,7 +80,7 @@ class Stream:
                 "source": {
                     "format": self.format,
                     "gate": self.gate,
-                    "topics": {"data": [self.topic]},
+                    "topics": topics,
                 },
                 "tables": [{"source": TABLE, "expectations": "none", **self.table}],
                 **self.options,
@@ -84,16 +88,21 @@ class Stream:
         )
 
     def create(self) -> Stream:
-        """Make the topic."""
-        topic = NewTopic(self.topic, num_partitions=self.partitions, replication_factor=1)
-        self.admin.create_topics([topic])[self.topic].result(timeout=30)
+        """Make the topics."""
+        topics = [NewTopic(self.topic, num_partitions=self.partitions, replication_factor=1)]
+        if self.gate == "transaction":
+            topics.append(NewTopic(self.transactions, num_partitions=1, replication_factor=1))
+        for made in self.admin.create_topics(topics).values():
+            made.result(timeout=30)
         return self
 
-    def send(self, records: Iterable[Record]) -> None:
-        """Produce ``records`` in order."""
+    def send(self, records: Iterable[Record], topic: str = "") -> None:
+        """Produce ``records`` in order; to the topic of rows unless another is named."""
         producer = Producer({"bootstrap.servers": self.world.broker.servers, "acks": "all"})
         for record in records:
-            producer.produce(self.topic, record.value, record.key, partition=record.partition)
+            producer.produce(
+                topic or self.topic, record.value, record.key, partition=record.partition
+            )
         assert producer.flush(30) == 0
 
     def attempt(self) -> AttemptId:

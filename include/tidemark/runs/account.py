@@ -76,9 +76,11 @@ def _bucket(
     table = names.get(group.table) if group.table else None
     if group.kind is Kind.UNREADABLE:
         return Bucket.QUARANTINED
+    if group.zone is Zone.HELD:
+        return Bucket.HELD
     if group.kind not in (Kind.ROW, Kind.TRUNCATE, Kind.DDL):
         return Bucket.CONTROL
-    if group.zone is Zone.HELD or (table is not None and table in standing):
+    if table is not None and table in standing:
         return Bucket.HELD
     if group.zone is Zone.LATE:
         return Bucket.DUPLICATE

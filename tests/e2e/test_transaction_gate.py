@@ -1,0 +1,57 @@
+"""Gate `transaction` on the whole stack: what it holds, what it says, and where records end."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from confluent_kafka.admin import NewPartitions
+
+from tests.support.records import boundary, debezium_row
+from tests.support.stack import Stream
+from tidemark.errors import PreflightError
+from tidemark.model.cut import HoldCode
+from tidemark.runs.plan import plan_cut
+from tidemark.runs.preview import preview_cut
+from tidemark.runs.status import pipeline_status
+from tidemark.runs.world import World
+
+MYSQL = {"key": ["id"], "columns": {"id": "int", "name": "text"}}
+FIRST = "3e11fa47-71ca-11e1-9e33-c80aa9429562:1"
+
+
+def test_a_transaction_is_published_whole(world: World) -> None:
+    """GATE-T2, GATE-T6, ACC-1: an event on its way holds it; a truncate behind it needs silence."""
+    stream = Stream(world, 1, "debezium-mysql", "transaction", MYSQL).create()
+    stream.send([boundary("BEGIN", FIRST), boundary("END", FIRST, 2)], stream.transactions)
+    stream.send([debezium_row("c", 1, 100, name="a", transaction=(FIRST, 1))])
+    lacking = f"transaction {FIRST} is not complete: its END counts 2 of shop.items, 1 came"
+    assert preview_cut(stream.pipeline, world).hold == lacking
+    held = stream.cut()
+    assert (held.hold, held.hold_code, stream.rows()) == (lacking, HoldCode.TX_INCOMPLETE, {})
+
+    stream.send([debezium_row("c", 2, 110, name="b", transaction=(FIRST, 2))])
+    assert stream.cut().hold == ""
+    assert stream.rows() == {1: "a", 2: "b"}
+
+    stream.send([debezium_row("t", 0, 300, with_key=False)])
+    assert stream.cut().hold_code == HoldCode.GATE_STALLED
+    assert stream.rows() == {1: "a", 2: "b"}
+    assert plan_cut(stream.pipeline, world).has_work
+    stream.cut()
+    assert stream.rows() == {}
+    assert not plan_cut(stream.pipeline, world).has_work
+
+    ended: Counter[str] = Counter()
+    for entry in pipeline_status(stream.pipeline, world).history:
+        ended.update({name: n for name, n in entry.result.buckets.items() if name != "held"})
+    assert +ended == {"applied": 3, "control": 2}
+
+
+def test_the_ends_have_one_order(world: World) -> None:
+    """GATE-T1."""
+    stream = Stream(world, 1, "debezium-mysql", "transaction", MYSQL).create()
+    grown = stream.admin.create_partitions([NewPartitions(stream.transactions, 2)])
+    grown[stream.transactions].result(timeout=30)
+    with pytest.raises(PreflightError, match="their order is lost"):
+        stream.cut()
