@@ -15,7 +15,10 @@ from tidemark.model.position import Place, commit_bound
 
 P0 = TopicPartition(TopicName("db.t"), 0)
 P1 = TopicPartition(TopicName("db.t"), 1)
-SHAPE = "landing LONG, topic STRING, partition INT, offset LONG, kind STRING, position STRING"
+SHAPE = (
+    "landing LONG, topic STRING, partition INT, offset LONG, kind STRING, position STRING, "
+    "snapshot STRING"
+)
 
 
 def zones(
@@ -23,9 +26,11 @@ def zones(
     rows: list[tuple[int, int, int, str, str | None]],
     mode: GateMode,
     frontiers: tuple[Frontier, Frontier],
+    snapshot: str | None = None,
 ) -> list[str]:
     """Zone of each (landing, partition, offset, kind, position); landing 1 was gated before."""
-    frame = spark.createDataFrame([(landing, "db.t", *rest) for landing, *rest in rows], SHAPE)
+    values = [(landing, "db.t", *rest, snapshot) for landing, *rest in rows]
+    frame = spark.createDataFrame(values, SHAPE)
     old, new = frontiers
     zoned = with_zone(frame, Cut(2, mode, new), old, gated_landing=1).collect()
     found: Mapping[tuple[int, int], str] = {
@@ -75,6 +80,53 @@ def test_offsets(spark: SparkSession) -> None:
         "held",
         "cut",  # a partition that was added later reaches nothing yet
     ]
+
+
+def binlog(pos: int, rank: int, offset: int = 0) -> str:
+    return f"000100000009{pos:016X}{rank}{offset:016X}"
+
+
+def test_transactions(spark: SparkSession) -> None:
+    """POS-20, GATE-T9: what END does not count may come behind the frontier, once."""
+    rows: list[tuple[int, int, int, str, str | None]] = [
+        (1, 0, 1, "row", binlog(90, 1)),
+        (2, 0, 2, "row", binlog(80, 1)),
+        (2, 1, 0, "truncate", binlog(80, 1)),
+        (1, 0, 3, "row", binlog(110, 1)),
+        (2, 0, 4, "row", binlog(130, 1)),
+        (1, 2, 4, "end", None),
+        (1, 2, 5, "begin", None),
+        (2, 2, 6, "end", None),
+    ]
+    kept = TopicPartition(P0.topic, 2)
+    old = Frontier(
+        bound=binlog(100, 1), offsets={kept: 5}, reached={P0: Place(binlog(90, 1)[:-16])}
+    )
+    new = Frontier(bound=binlog(120, 1), offsets={kept: 6})
+    assert zones(spark, rows, GateMode.TRANSACTION, (old, new)) == [
+        "settled",
+        "late",
+        "cut",
+        "cut",
+        "held",
+        "settled",
+        "cut",
+        "held",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "zone"),
+    [
+        pytest.param("incremental", "cut", id="beside the last streamed change: new"),
+        pytest.param("true", "late", id="of the whole source: settled when all of it was read"),
+    ],
+)
+def test_snapshot_rows_behind_the_frontier(spark: SparkSession, snapshot: str, zone: str) -> None:
+    rows: list[tuple[int, int, int, str, str | None]] = [(2, 0, 5, "row", binlog(90, 0, 5))]
+    old = Frontier(bound=binlog(100, 1), reached={P0: Place(binlog(90, 1)[:-16])})
+    new = Frontier(bound=binlog(120, 1))
+    assert zones(spark, rows, GateMode.TRANSACTION, (old, new), snapshot) == [zone]
 
 
 def test_records_without_position_settle_when_they_are_first_seen(spark: SparkSession) -> None:
