@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass, field
 
 from tests.simulate.connector import TRANSACTIONS, Connector, Record
@@ -48,17 +49,23 @@ class Broker:
 
     def _take(self, connector: Connector, place: TopicPartition) -> None:
         record = connector.queues[place].popleft()
-        if place == TRANSACTIONS:
-            self._take_outside(connector, record.event)
+        for other, queue in connector.queues.items():
+            if other not in (place, TRANSACTIONS):
+                self._take_outside(other, queue, record)
         self.logs.setdefault(place, []).append(record)
 
-    def _take_outside(self, connector: Connector, event: int) -> None:
-        """What no END counts is there before a later boundary: nothing else could prove it."""
-        for place, queue in connector.queues.items():
-            if place == TRANSACTIONS:
-                continue
-            last = max(
-                (n for n, r in enumerate(queue) if r.outside and r.event < event), default=-1
-            )
-            for _ in range(last + 1):
-                self.logs.setdefault(place, []).append(queue.popleft())
+    def _take_outside(self, place: TopicPartition, queue: deque[Record], before: Record) -> None:
+        """What nothing counts is there before a later boundary: nothing else could prove it.
+
+        The first row of a snapshot is there before everything that is streamed behind it.
+        """
+        is_boundary = before.at == TRANSACTIONS
+        wanted = (
+            number
+            for number, record in enumerate(queue)
+            if record.outside
+            and record.event < before.event
+            and (is_boundary or (record.is_read and not before.is_read))
+        )
+        for _ in range(max(wanted, default=-1) + 1):
+            self.logs.setdefault(place, []).append(queue.popleft())
