@@ -25,6 +25,12 @@ ABOVE_ALL_OFFSETS = "~"
 
 NAMED = 3
 
+_WAITS_FOR_PROOF = Hold(
+    HoldCode.GATE_STALLED,
+    "changes outside transactions (rows of a snapshot, a TRUNCATE, schema changes) wait for a "
+    "later transaction, or for a run that finds nothing new",
+)
+
 
 @dataclass(frozen=True, slots=True)
 class _Ceiling:
@@ -75,13 +81,6 @@ def transaction_cut(progress: Progress, sight: Sight, until: datetime | None) ->
     elif hold is None:
         hold = ceiling.hold if ceiling else _WAITS_FOR_PROOF
     return Cut(progress.cut + 1, GateMode.TRANSACTION, after, hold, _void(sight, after.bound))
-
-
-_WAITS_FOR_PROOF = Hold(
-    HoldCode.GATE_STALLED,
-    "changes outside transactions (rows of a snapshot, a TRUNCATE, schema changes) wait for a "
-    "later transaction, or for a run that finds nothing new",
-)
 
 
 def _walk(frontier: Frontier, sight: Sight) -> _Walk:

@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import Any
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from tidemark.fold.admit import answer
 from tidemark.gate.sight import (
@@ -91,7 +90,7 @@ def _rows(events: DataFrame, question: Summary) -> Iterable[Mapping[str, Any]]:
 def _boundaries(events: DataFrame, progress: Progress) -> Iterable[Boundary]:
     rows = (
         events.where(f"kind IN ({listed(BOUNDARIES)})")
-        .select("topic", "partition", "offset", F.col("value"))
+        .select("topic", "partition", "offset", "value")
         .toArrow()
         .to_pylist()
     )
