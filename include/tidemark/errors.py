@@ -128,3 +128,7 @@ class SuiteError(TerminalError):
 
 class NoAttemptError(TerminalError):
     """The attempt that was to be published is not staged."""
+
+
+class OrderRefusedError(TerminalError):
+    """What a person ordered cannot be done as things stand."""

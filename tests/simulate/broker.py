@@ -14,6 +14,7 @@ class Broker:
     """What consumers can read, by partition."""
 
     logs: dict[TopicPartition, list[Record]] = field(default_factory=dict)
+    forgotten: dict[TopicPartition, int] = field(default_factory=dict)
 
     def deliver(self, connector: Connector, index: int, records: int) -> None:
         """Take records of one partition; ``index`` counts those that have any waiting."""
@@ -41,11 +42,16 @@ class Broker:
 
     def repeat(self, index: int, start: int, records: int) -> None:
         """A stretch of one partition comes again; ``start`` counts back from its newest record."""
-        places = sorted(place for place, log in self.logs.items() if log)
+        known = {place: log[self.forgotten.get(place, 0) :] for place, log in self.logs.items()}
+        places = sorted(place for place, log in known.items() if log)
         if places:
-            log = self.logs[places[index % len(places)]]
-            first = len(log) - 1 - start % len(log)
-            log.extend(log[first : first + records])
+            place = places[index % len(places)]
+            first = len(known[place]) - 1 - start % len(known[place])
+            self.logs[place].extend(known[place][first : first + records])
+
+    def forget(self) -> None:
+        """What is there comes never again."""
+        self.forgotten = {place: len(log) for place, log in self.logs.items()}
 
     def _take(self, connector: Connector, place: TopicPartition) -> None:
         record = connector.queues[place].popleft()

@@ -40,12 +40,24 @@ class Record:
         return b'"op": "r"' in value and b'"incremental"' not in value
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, order=True, slots=True)
 class _Cursor:
     """Next entry of the log, and the change in it."""
 
     entry: int
     change: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Entries that were never streamed: a snapshot at ``read_at`` tells what they did.
+
+    read_at: None when it found no row at all.
+    """
+
+    start: int
+    end: int
+    read_at: tuple[int, int] | None
 
 
 INITIAL, BLOCKING = _Cursor(-2), _Cursor(-1)
@@ -62,7 +74,7 @@ class Connector:
     cursor: _Cursor = _Cursor(0)
     begins: list[_Cursor] = field(default_factory=list)
     first_entry: int = 0
-    first_read: tuple[int, int] | None = None
+    gaps: list[Gap] = field(default_factory=list)
 
     @property
     def flavour(self) -> Flavour:
@@ -99,11 +111,13 @@ class Connector:
         """Read all tables where the log ends, and stream from there."""
         if not initial:
             self.stream()
+        unsent = self.cursor.entry
         self.cursor = _Cursor(len(self.database.log))
         if initial:
             self.first_entry = self.cursor.entry
             has_rows = any(self.database.state.values())
-            self.first_read = self.database.here if has_rows else None
+            read_at = self.database.here if has_rows else None
+            self.gaps.append(Gap(unsent, self.first_entry, read_at))
         rows = [(t, k, v) for t in TABLES for k, v in sorted(self.database.state[t].items())]
         self.begins.append(INITIAL if initial else BLOCKING)
         for index, (table, key, value) in enumerate(rows):
@@ -126,6 +140,19 @@ class Connector:
             extension = {"watermarkTs": self.database.clock + COMMIT_STEP}
             self._send(place, None, _canal(content | {"_tidb": extension}, self.database.clock))
 
+    def lose(self) -> None:
+        """Die; the log is purged before it is read on, so a new connector begins with a snapshot.
+
+        What is still in a queue is lost with it.
+        """
+        lost = [self.begins[record.event] for queue in self.queues.values() for record in queue]
+        self.cursor = min((self.cursor, *(at for at in lost if at.entry >= 0)))
+        if INITIAL in lost:
+            self.cursor = _Cursor(0)
+        self.queues.clear()
+        self.begins.clear()
+        self.snapshot(initial=True)
+
     def restart(self, back: int) -> None:
         """Die, and go on ``back`` events earlier, at the latest where a record was lost."""
         lost = [record.event for queue in self.queues.values() for record in queue]
@@ -133,6 +160,7 @@ class Connector:
         broken_off = [self.begins[event] for event in lost if self.begins[event].entry < 0]
         if INITIAL in broken_off:
             self.begins.clear()
+            self.cursor = _Cursor(0)
             self.snapshot(initial=True)
             return
         event = max(0, min([len(self.begins) - 1 - back, *lost]))

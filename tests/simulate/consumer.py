@@ -11,7 +11,7 @@ from tests.simulate.broker import Broker
 from tests.simulate.connector import Connector
 from tests.simulate.decode import POSTGRES, decode, row_of, snapshot_lsn
 from tests.simulate.history import TABLES, Flavour
-from tidemark.gate import next_cut, sight
+from tidemark.gate import next_cut, reconcile, sight
 from tidemark.model import reduction, survey, zone
 from tidemark.model.cut import Cut, Frontier, GateMode
 from tidemark.model.event import ENVELOPE_COLUMNS, Kind
@@ -29,6 +29,8 @@ GATES = {
     Flavour.POSTGRES: GateMode.TRANSACTION,
     Flavour.TICDC: GateMode.WATERMARK,
 }
+
+NAMES = {("shop", table): TableName("shop", table) for table in TABLES}
 
 Target = dict[int, tuple[int, str]]
 
@@ -74,10 +76,18 @@ class Consumer:
         cut = next_cut.with_reached(cut, before, found_groups)
         truncates = dict(self._truncates())
         decision = next_cut.Decision(cut, seen, found_groups)
-        after = next_cut.advance(before, self.landing, decision, (), truncates)
+        snapshots = reconcile.watch_snapshots(before, decision, NAMES)
+        holding = [TableName("shop", table) for table, rows in self.targets.items() if rows]
+        snapshots = reconcile.ask_unless_whole(snapshots, holding, before.truncated, asks=False)
+        removed = {table: one.below for table, one in snapshots.due.items()}
+        ended = {t: max(truncates.get(t, at), at) for t, at in removed.items()}
+        left = reconcile.after_reconciles(snapshots, removed, {})
+        effects = next_cut.Effects((), {**truncates, **ended}, left)
+        after = next_cut.advance(before, self.landing, decision, effects)
         if dies:
             return None
         self._fold({**before.truncated, **truncates}, truncates)
+        self._remove(removed)
         self.progress = after
         groups_now = found_groups.groups
         self.final += survey.count(
@@ -129,9 +139,9 @@ class Consumer:
         if self.mode is GateMode.WATERMARK:
             newest = self._ask(sight.watermarks(progress.landing), "pending")
             seen = {sight.place_of(row): row["watermark"] for row in newest}
-            return sight.Sight(places, self.landed, watermarks=seen)
+            return sight.Sight(places, self.landed, unread, watermarks=seen)
         if self.mode is GateMode.NONE:
-            return sight.Sight(places, dict(self.landed))
+            return sight.Sight(places, dict(self.landed), unread)
         bound, is_gated = progress.frontier.bound, progress.landing == self.landing
         own = self.connector.flavour in POSTGRES
         partitions = self._ask(sight.partitions(bound, progress.landing, None), "pending")
@@ -230,6 +240,13 @@ class Consumer:
                     target.pop(key, None)
                 else:
                     target[key] = (value, winner["position"])
+
+    def _remove(self, below: Mapping[TableName, Position]) -> None:
+        """What a new snapshot of the source did not contain."""
+        for table, position in below.items():
+            target = self.targets[table.table]
+            for key in [k for k, (_, stored) in target.items() if stored < position]:
+                del target[key]
 
     def _winners(self, table: str, truncated: Position | None) -> Iterable[Mapping[str, Any]]:
         events = (

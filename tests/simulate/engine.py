@@ -113,6 +113,7 @@ class Engine:
             "description": str(self.connector.flavour),
             "owner": "simulation",
             "schedule": None,
+            "snapshots": {"max-removed": 1.0},  # of a few rows, one is a great share
             "source": {
                 "format": FORMATS[self.connector.flavour],
                 "gate": self.mode.value,

@@ -12,9 +12,10 @@ import pytest
 
 from tests.simulate import decode
 from tests.simulate.history import Flavour
-from tidemark.gate import by_transaction, by_watermark, next_cut, sight
+from tidemark.gate import by_transaction, by_watermark, next_cut, reconcile, sight
 from tidemark.model import reduction, zone
 from tidemark.model.cut import GateMode
+from tidemark.model.reconcile import ReconcileStage, Snapshots
 from tidemark.model.summary import Summary
 
 TRANSACTIONS = (Flavour.MYSQL, Flavour.MARIADB, Flavour.POSTGRES)
@@ -101,6 +102,12 @@ def _unchanged(_original: Callable[..., Any], cut: Any, *_rest: Any) -> Any:
 
 def _quiet(original: Callable[..., Any], progress: Any, seen: Any, until: Any) -> Any:
     return original(progress, replace(seen, is_quiet=True), until)
+
+
+def _whole_at_once(original: Callable[..., Any], *args: Any) -> Any:
+    found = original(*args)
+    begun = {t: replace(one, stage=ReconcileStage.DUE) for t, one in found.tables.items()}
+    return replace(found, tables=begun)
 
 
 FAULTS = (
@@ -226,6 +233,16 @@ FAULTS = (
             lambda commit, rank, lsn: f"{decode.EPOCH}{commit:016X}{1 - int(rank)}{lsn:016X}",
         ),
         (Flavour.POSTGRES, Flavour.POSTGRES_UNGATED),
+    ),
+    Fault(
+        "rows that a new snapshot does not contain stay",
+        _wrapped(reconcile, "watch_snapshots", _always(Snapshots())),
+        (*TRANSACTIONS, *UNGATED),
+    ),
+    Fault(
+        "a snapshot is whole as soon as it has begun",
+        _wrapped(reconcile, "watch_snapshots", _whole_at_once),
+        UNGATED,
     ),
     Fault(
         "the oldest event of a key wins",

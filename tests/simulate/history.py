@@ -75,6 +75,11 @@ class Snapshot:
 
 
 @dataclass(frozen=True, slots=True)
+class Lose:
+    """The source purges what the connector has not sent, so it reads all tables anew."""
+
+
+@dataclass(frozen=True, slots=True)
 class Deliver:
     """The broker takes ``records`` that the connector has sent to a partition, in order."""
 
@@ -125,6 +130,7 @@ Step = (
     | Watermark
     | Chunk
     | Snapshot
+    | Lose
     | Deliver
     | DeliverBut
     | DeliverAll
@@ -172,6 +178,7 @@ _debezium: tuple[st.SearchStrategy[Step], ...] = (
     st.builds(Rotate, st.booleans()),
     st.builds(Chunk, _tables),
     st.builds(Snapshot),
+    st.builds(Lose),
 )
 _ticdc: tuple[st.SearchStrategy[Step], ...] = (*_always, *3 * (st.builds(Watermark),))
 _STEPS = {Flavour.TICDC: st.one_of(_ticdc), Flavour.BY_OFFSET: st.one_of(_always)}

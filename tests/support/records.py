@@ -133,8 +133,12 @@ def debezium_row(  # noqa: PLR0913  one per field that tests vary
     name: str = "x",
     with_key: bool = True,
     transaction: tuple[str, int] | None = None,
+    mark: str = "false",
 ) -> Record:
-    """A row of shop.items as the MySQL connector writes it; transaction: its id, its order."""
+    """A row of shop.items as the MySQL connector writes it.
+
+    transaction: its id, its order. mark: what the source block says of snapshots.
+    """
     image = {"id": number, "name": name}
     value = {
         "before": image if op == "d" else None,
@@ -143,7 +147,7 @@ def debezium_row(  # noqa: PLR0913  one per field that tests vary
             "connector": "mysql",
             "name": "db",
             "ts_ms": 1_700_000_000_000 + pos,
-            "snapshot": "false",
+            "snapshot": mark,
             "db": "shop",
             "table": "items",
             "file": "bin.000009",

@@ -13,6 +13,7 @@ import typer
 
 from tidemark.cli.cut import cut
 from tidemark.cli.plan import plan
+from tidemark.cli.resync import resync
 from tidemark.cli.schema import schema
 from tidemark.cli.status import status
 from tidemark.cli.validate import validate
@@ -50,7 +51,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,  # they show local variables, secrets among them
 )
-for verb in (validate, schema, plan, cut, status):
+for verb in (validate, schema, plan, cut, status, resync):
     app.command()(in_letters(verb))
 
 

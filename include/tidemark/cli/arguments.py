@@ -58,6 +58,10 @@ Tables = Annotated[
         help="Fold this source table only (database.table); may be repeated.",
     ),
 ]
+Table = Annotated[
+    TableName,
+    typer.Argument(parser=_table, metavar="TABLE", help="Source table (database.table)."),
+]
 Attempt = Annotated[
     str | None,
     typer.Option(

@@ -14,6 +14,7 @@ from tidemark.model.cut import Cut, GateMode
 from tidemark.model.names import TableName
 from tidemark.model.position import Place, Position
 from tidemark.model.progress import Progress
+from tidemark.model.reconcile import Snapshots
 from tidemark.model.survey import Survey, highest_places
 from tidemark.model.zone import Zone
 
@@ -52,26 +53,30 @@ def with_reached(cut: Cut, progress: Progress, survey: Survey) -> Cut:
     return replace(cut, frontier=replace(cut.frontier, reached=reached))
 
 
-def advance(
-    progress: Progress,
-    landing: int,
-    decision: Decision,
-    standing: Collection[TableName],
-    truncated: Mapping[TableName, Position],
-) -> Progress:
-    """Progress as it is once the cut of ``decision`` is published.
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """What a cut does to tables, as far as the next one has to know.
 
-    landing: the newest one. standing: tables whose changes wait; they keep their frontier.
-    truncated: newest truncates of this cut.
+    standing: tables whose changes wait; they keep their frontier. truncated: the newest position
+    below which a table lost its rows in this cut. snapshots: what is left to be reconciled.
     """
+
+    standing: Collection[TableName]
+    truncated: Mapping[TableName, Position]
+    snapshots: Snapshots
+
+
+def advance(progress: Progress, landing: int, decision: Decision, effects: Effects) -> Progress:
+    """Progress as it is once the cut of ``decision`` is published; landing: the newest one."""
     cut, sight, survey = decision.cut, decision.sight, decision.survey
-    behind = {table: progress.frontier_of(table) for table in standing}
+    behind = {table: progress.frontier_of(table) for table in effects.standing}
     names = {(table.schema, table.table) for table in behind}
     held = [
         group.oldest_landing
         for group in survey.groups
         if group.zone is Zone.HELD or (group.zone is Zone.CUT and group.table in names)
     ]
+    quiet_helps = cut.mode is GateMode.TRANSACTION and bool(held) and not sight.is_quiet
     return Progress(
         cut=cut.number,
         landing=landing,
@@ -79,6 +84,7 @@ def advance(
         frontier=cut.frontier,
         behind=behind,
         watermarks=newest_watermarks(progress.watermarks, sight.watermarks),
-        truncated={**progress.truncated, **truncated},
-        quiet_settles=cut.mode is GateMode.TRANSACTION and bool(held) and not sight.is_quiet,
+        truncated={**progress.truncated, **effects.truncated},
+        snapshots=effects.snapshots,
+        quiet_settles=quiet_helps or effects.snapshots.wait_for_a_cut,
     )

@@ -12,7 +12,7 @@ from pyiceberg.table import Table
 from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.table.snapshots import Snapshot
 
-from tidemark.lake.catalog import SystemTables, catalog_errors
+from tidemark.lake.catalog import SystemTables, TableId, catalog_errors
 from tidemark.lake.ledger import RESULT
 from tidemark.lake.refs import ATTEMPT_REF, ancestors, main_head, summary_value
 from tidemark.model.result import CutResult
@@ -108,6 +108,15 @@ def newest_verdicts(
         target: Verdict(target, snapshot_id, suite, tuple(found))
         for (target, snapshot_id, suite), found in checks.items()
     }
+
+
+def holds_rows(catalog: SqlCatalog, target: TableId) -> bool:
+    """Whether ``main`` of ``target`` has rows, as its summary counts them."""
+    with catalog_errors(f"the reading of {target}"):
+        head = catalog.load_table(target.parts).current_snapshot()
+    totals = ("total-records", "total-position-deletes")
+    rows, deleted = (int(summary_value(head, key) or 0) if head else 0 for key in totals)
+    return rows > deleted
 
 
 def existing_tables(catalog: SqlCatalog, namespace: str) -> frozenset[str]:

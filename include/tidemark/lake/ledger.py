@@ -7,7 +7,7 @@ Airflow's database may be lost: what is published and what comes next stands her
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -36,6 +36,7 @@ PROGRESS = "tidemark.progress"
 ATTEMPT = "tidemark.attempt"
 RESULT = "tidemark.result"
 MOVES = "tidemark.moves"
+ORDER = "tidemark.order"
 
 SCHEMA = pa.schema(
     [
@@ -83,27 +84,50 @@ def ensure_table(
 
 def read_progress(catalog: SqlCatalog, tables: SystemTables) -> Progress:
     """What is published of the pipeline; a fresh one when nothing is."""
-    newest = newest_entry(catalog, tables)
-    text = summary_value(newest, PROGRESS) if newest else None
+    text = _newest_of(catalog, tables, PROGRESS)
     return Progress.from_json(text) if text else Progress()
-
-
-def newest_entry(catalog: SqlCatalog, tables: SystemTables) -> Snapshot | None:
-    """The ledger's newest snapshot that carries progress; maintenance snapshots carry none."""
-    with catalog_errors("the reading of progress"):
-        try:
-            ledger = catalog.load_table(tables.ledger.parts)
-        except NoSuchTableError:
-            return None
-    entries = (s for s in ancestors(ledger, main_head(ledger)) if summary_value(s, PROGRESS))
-    return next(entries, None)
 
 
 def newest_result(catalog: SqlCatalog, tables: SystemTables) -> CutResult | None:
     """The result of the newest published cut; None when nothing is published."""
-    newest = newest_entry(catalog, tables)
-    text = summary_value(newest, RESULT) if newest else None
+    text = _newest_of(catalog, tables, RESULT)
     return CutResult.from_json(text) if text else None
+
+
+def _newest_of(catalog: SqlCatalog, tables: SystemTables, key: str) -> str | None:
+    with catalog_errors("the reading of the ledger"):
+        try:
+            ledger = catalog.load_table(tables.ledger.parts)
+        except NoSuchTableError:
+            return None
+    return _newest_text(ledger, key)
+
+
+def _newest_text(ledger: Table, key: str) -> str | None:
+    """What the newest snapshot that carries ``key`` says; maintenance snapshots carry none."""
+    texts = (summary_value(snapshot, key) for snapshot in ancestors(ledger, main_head(ledger)))
+    return next(filter(None, texts), None)
+
+
+def record_order(
+    catalog: SqlCatalog,
+    tables: SystemTables,
+    change: Callable[[Progress], Progress],
+    order: str,
+) -> None:
+    """Change progress as a person ordered between two cuts; attempts staged before are superseded.
+
+    order: the command, for whoever reads the ledger's history. A cut that is published meanwhile
+    makes the commit fail, so that neither is lost.
+    """
+    ledger = ensure_table(catalog, tables.ledger, SCHEMA, PROPERTIES)
+    text = _newest_text(ledger, PROGRESS)
+    changed = change(Progress.from_json(text) if text else Progress())
+    with catalog_errors("the writing of the ledger"):
+        ledger.append(
+            SCHEMA.empty_table(),
+            snapshot_properties={PROGRESS: changed.to_json(), ORDER: order},
+        )
 
 
 def stage_entry(

@@ -85,7 +85,7 @@ def create_branch(table: Sequence[str], branch: str) -> str:
 
 
 def delete_below(branch: Sequence[str], position: str) -> str:
-    """DELETE of the rows that a truncate at ``position`` ended (TRUNC-2, TRUNC-11)."""
+    """DELETE of what a truncate or a new snapshot at ``position`` ended (TRUNC-2, SNAP-6)."""
     at = quote(POSITION)
     return f"DELETE FROM {quote(*branch)} WHERE {at} IS NULL OR {at} < {literal(position)}"
 

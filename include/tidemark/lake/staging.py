@@ -24,7 +24,7 @@ from tidemark.lake.refs import (
 )
 from tidemark.lake.staged import StagedRows
 from tidemark.log import get_logger
-from tidemark.model.columns import STAGED_OP, TableSchema
+from tidemark.model.columns import POSITION, STAGED_OP, TableSchema
 from tidemark.model.cut import Cut
 from tidemark.model.event import Op
 from tidemark.model.names import AttemptId, PipelineName, quote
@@ -38,12 +38,16 @@ MERGE_METRIC = "spark.merge-into.num-target-rows-"
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """Rows that an attempt inserted, updated, deleted and truncated."""
+    """Rows that an attempt inserted, updated, deleted and truncated.
+
+    spared: those that a snapshot did not contain, and that stay because they are too many.
+    """
 
     inserted: int = 0
     updated: int = 0
     deleted: int = 0
     truncated: int = 0
+    spared: int = 0
 
     def __add__(self, other: Effect) -> Effect:
         return Effect(
@@ -51,6 +55,7 @@ class Effect:
             self.updated + other.updated,
             self.deleted + other.deleted,
             self.truncated + other.truncated,
+            self.spared + other.spared,
         )
 
     @property
@@ -103,13 +108,26 @@ class Bench:
         return (*self.table, f"branch_{self.branch}")
 
 
-def stage_table(
-    bench: Bench, schema: TableSchema, rows: StagedRows, truncated_at: Position | None
-) -> tuple[Move, Effect]:
-    """Truncate and merge on the branch; ``main`` is not touched.
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """Rows below ``below`` go, unless they are more than ``max_share`` of the table (SNAP-6)."""
 
-    truncated_at: position of a truncate of this cut. Returns the move that publishes the tagged
-    result, and the rows it changed as the snapshots' own summaries count them.
+    below: Position
+    max_share: float
+
+
+def stage_table(
+    bench: Bench,
+    schema: TableSchema,
+    rows: StagedRows,
+    truncated_at: Position | None,
+    removal: Removal | None = None,
+) -> tuple[Move, Effect]:
+    """Truncate, merge and remove on the branch; ``main`` is not touched.
+
+    truncated_at: position of a truncate of this cut. removal: what goes after the merge. Returns
+    the move that publishes the tagged result, and the rows it changed as the snapshots' own
+    summaries count them.
     """
     table = bench.catalog.load_table(bench.target.parts)
     base = main_head(table)
@@ -123,10 +141,11 @@ def stage_table(
     elif rows.rows > 0:
         merge = sql.merge_staged(bench.branch_table, rows.folder, schema.key, schema.names)
         bench.session.sql(merge)
+    removed = _remove(bench, removal) if removal is not None and base is not None else Effect()
     with catalog_errors(f"the staging of {bench.target}"):
         table = table.refresh()
     snapshot_id = table.refs()[bench.branch].snapshot_id
-    effect = _effect(table, snapshot_id, base) + Effect(truncated=truncated)
+    effect = _effect(table, snapshot_id, base) + Effect(truncated=truncated) + removed
     tag = f"{bench.branch}_audited"
     create_tag(table, snapshot_id, tag)
     log.info(
@@ -147,6 +166,18 @@ def _truncate(bench: Bench, truncated_at: Position) -> int:
     before = bench.session.table(name).count()
     bench.session.sql(sql.delete_below(bench.branch_table, truncated_at))
     return before - bench.session.table(name).count()
+
+
+def _remove(bench: Bench, removal: Removal) -> Effect:
+    """Delete what a snapshot did not contain, unless that is suspiciously much."""
+    rows = bench.session.table(quote(*bench.branch_table))
+    at = F.col(POSITION)
+    gone = rows.where(at.isNull() | (at < removal.below)).count()
+    if gone > removal.max_share * rows.count():
+        return Effect(spared=gone)
+    if gone:
+        bench.session.sql(sql.delete_below(bench.branch_table, removal.below))
+    return Effect(deleted=gone)
 
 
 def _append(bench: Bench, schema: TableSchema, rows: StagedRows) -> None:

@@ -11,6 +11,7 @@ from tidemark.model.cut import Frontier
 from tidemark.model.names import TableName
 from tidemark.model.offsets import TopicPartition, offsets_from_json, offsets_to_json
 from tidemark.model.position import OrderedBy, Position
+from tidemark.model.reconcile import Snapshots
 
 FORMAT_VERSION = 1
 
@@ -63,8 +64,9 @@ class Progress:
     landing: newest landing whose records were gated; oldest_held: oldest landing that may still
     hold a record above the frontier. behind: tables that stand lower than the frontier.
     watermarks: greatest seen per partition (GATE-4). truncated: per table the position of its
-    newest truncate (TRUNC-3). quiet_settles: the next run may settle more though it finds nothing
-    new (GATE-T6).
+    newest truncate, or of the snapshot that it was reconciled with (TRUNC-3, SNAP-6). snapshots:
+    tables that are read anew. quiet_settles: the next run may settle more though it finds nothing
+    new (GATE-T6, SNAP-5).
     """
 
     cut: int = 0
@@ -74,6 +76,7 @@ class Progress:
     behind: Mapping[TableName, Frontier] = field(default_factory=dict)
     watermarks: Mapping[TopicPartition, int] = field(default_factory=dict)
     truncated: Mapping[TableName, Position] = field(default_factory=dict)
+    snapshots: Snapshots = field(default_factory=Snapshots)
     quiet_settles: bool = False
 
     def frontier_of(self, table: TableName) -> Frontier:
@@ -92,6 +95,7 @@ class Progress:
                 "behind": {str(t): _frontier_to_json(f) for t, f in sorted(self.behind.items())},
                 "watermarks": offsets_to_json(self.watermarks),
                 "truncated": {str(t): p for t, p in sorted(self.truncated.items())},
+                "snapshots": self.snapshots.to_json(),
                 "quiet_settles": self.quiet_settles,
             }
         )
@@ -111,6 +115,9 @@ class Progress:
             },
             watermarks=offsets_from_json(kept["watermarks"]),
             truncated={TableName.parse(name): at for name, at in kept["truncated"].items()},
+            snapshots=Snapshots.from_json(kept["snapshots"])
+            if "snapshots" in kept
+            else Snapshots(),
             quiet_settles=kept.get("quiet_settles", False),
         )
 

@@ -6,12 +6,12 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tidemark.model.event import Kind, Op
+from tidemark.model.event import Kind, Op, SnapshotMark
 from tidemark.model.names import TableName, TopicName
 from tidemark.model.offsets import TopicPartition
 from tidemark.model.position import Place, Position
 from tidemark.model.summary import PLACE, Summary
-from tidemark.model.zone import Zone
+from tidemark.model.zone import INCREMENTAL_ROW, WHOLE_SNAPSHOT, Zone
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +19,8 @@ class Group:
     """Records that are alike: one partition, kind, table, op, record schema and zone.
 
     table: None for records of no table. newest_offset: an example to read the schema from.
+    read_at: where the newest snapshot of the source among them was read; read_to_last: likewise, of
+    one whose last row is among them. chunk_from: least place of an incremental snapshot's rows.
     """
 
     at: TopicPartition
@@ -34,6 +36,9 @@ class Group:
     highest: Position | None
     oldest_landing: int
     newest_offset: int
+    read_at: Place | None = None
+    read_to_last: Place | None = None
+    chunk_from: Place | None = None
 
     @property
     def is_change(self) -> bool:
@@ -58,6 +63,9 @@ class Group:
             highest=row["highest"],
             oldest_landing=row["oldest_landing"],
             newest_offset=row["newest_offset"],
+            read_at=row["read_at"],
+            read_to_last=row["read_to_last"],
+            chunk_from=row["chunk_from"],
         )
 
 
@@ -106,6 +114,9 @@ def groups(gated_landing: int) -> Summary:
             "highest": "max(position)",
             "oldest_landing": "min(landing)",
             "newest_offset": "max(offset)",
+            "read_at": f"max(CASE WHEN {WHOLE_SNAPSHOT} THEN {PLACE} END)",
+            "read_to_last": f"max(CASE WHEN snapshot = '{SnapshotMark.LAST}' THEN {PLACE} END)",
+            "chunk_from": f"min(CASE WHEN {INCREMENTAL_ROW} THEN {PLACE} END)",
         },
     )
 

@@ -25,6 +25,7 @@ class Zone(StrEnum):
 CHANGES = (Kind.ROW.value, Kind.TRUNCATE.value, Kind.DDL.value)
 BOUNDARIES = (Kind.BEGIN.value, Kind.END.value)
 
+INCREMENTAL_ROW = f"snapshot = '{SnapshotMark.INCREMENTAL}'"
 WHOLE_SNAPSHOT = f"snapshot IS NOT NULL AND snapshot <> '{SnapshotMark.INCREMENTAL}'"
 
 OLD_BOUND, NEW_BOUND = "_old_bound", "_new_bound"
@@ -35,12 +36,11 @@ _BELOW = {
     GateMode.TRANSACTION: (f"position < {OLD_BOUND}", f"position < {NEW_BOUND}"),
     GateMode.NONE: (f"offset < {OLD_NEXT}", f"offset < {NEW_NEXT}"),
 }
-_IS_INCREMENTAL = f"snapshot = '{SnapshotMark.INCREMENTAL}'"
 # Rows of an incremental snapshot may stand beside the last streamed change; they come behind it.
 _PLACE_AS_STREAMED = (
-    f"CASE WHEN {_IS_INCREMENTAL} AND length(position) = {BINLOG_DIGITS} "
+    f"CASE WHEN {INCREMENTAL_ROW} AND length(position) = {BINLOG_DIGITS} "
     f"THEN substr(position, 1, {BINLOG_RANK_AT}) || '1' "
-    f"WHEN {_IS_INCREMENTAL} THEN substr(position, 1, {LSN_RANK_AT}) || '1' "
+    f"WHEN {INCREMENTAL_ROW} THEN substr(position, 1, {LSN_RANK_AT}) || '1' "
     f"|| substr(position, {LSN_RANK_AT + 2}, {NUMBER_DIGITS}) ELSE {PLACE} END"
 )
 _CAME_AGAIN = f"{_PLACE_AS_STREAMED} < {REACHED}"

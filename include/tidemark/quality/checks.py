@@ -73,13 +73,16 @@ def check_winners(
     )
 
 
-def check_truncate(table: DataFrame, truncated_at: Position) -> CheckResult:
-    """Nothing that the table's newest truncate ended is left (TRUNC-2).
+def check_ended(table: DataFrame, ended_at: Position) -> CheckResult:
+    """Nothing that the table's newest truncate or snapshot ended is left (TRUNC-2, SNAP-6).
 
     table: the staged snapshot. Files whose positions lie above are not read.
     """
     position = F.col(POSITION)
-    left = table.where(position.isNull() | (position < truncated_at)).count()
+    left = table.where(position.isNull() | (position < ended_at)).count()
     return CheckResult(
-        "no row is older than the truncate", left == 0, Severity.CRITICAL, f"{left} rows"
+        "no row is older than the truncate or snapshot",
+        left == 0,
+        Severity.CRITICAL,
+        f"{left} rows",
     )

@@ -10,7 +10,8 @@ from datetime import UTC, datetime
 from pyspark import inheritable_thread_target
 
 from tidemark.errors import TableStoppedError
-from tidemark.gate.next_cut import advance
+from tidemark.gate.next_cut import Effects, advance
+from tidemark.gate.reconcile import after_reconciles
 from tidemark.lake.landing import read_changelog, records_since
 from tidemark.lake.ledger import StagedCut, read_progress, stage_entry
 from tidemark.lake.refs import attempt_ref
@@ -73,7 +74,7 @@ def stage_cut(pipeline: PipelineSpec, world: World, request: CutRequest) -> CutR
     with spark_errors("the fold"):
         staged, planned = _stage_all(run, chosen, planned)
     _refuse_stopped(pipeline, planned)
-    after = progress_after(progress, landed.mark, chosen, planned)
+    after = progress_after(progress, landed.mark, chosen, planned, staged)
     return _finish(run, progress, after, _Outcome(chosen, planned, tuple(staged)))
 
 
@@ -87,11 +88,25 @@ class _Outcome:
 
 
 def progress_after(
-    progress: Progress, mark: LandingMark, chosen: Chosen, planned: CutTables
+    progress: Progress,
+    mark: LandingMark,
+    chosen: Chosen,
+    planned: CutTables,
+    staged: Sequence[StagedTable] = (),
 ) -> Progress:
-    """Progress as it is once the cut is published."""
-    new = {work.spec.source: work.new_truncate for work in planned.work if work.new_truncate}
-    return advance(progress, mark.number, chosen.decision, planned.standing, new)
+    """Progress as it is once the cut is published; ``staged``: what is known after the fold."""
+    ended = {work.spec.source: work.new_truncate for work in planned.work if work.new_truncate}
+    spared = {t.work.spec.source: _too_many(t) for t in staged if t.effect.spared}
+    removals = {work.spec.source: work.removal for work in planned.work if work.removal}
+    done = {t: removal.below for t, removal in removals.items() if t not in spared}
+    ended |= {t: max(below, ended.get(t, below)) for t, below in done.items()}
+    snapshots = after_reconciles(planned.snapshots, done, spared)
+    effects = Effects(planned.standing, ended, snapshots)
+    return advance(progress, mark.number, chosen.decision, effects)
+
+
+def _too_many(table: StagedTable) -> str:
+    return f"it lacks {table.effect.spared} rows, more of the table than may go unasked"
 
 
 def _refuse_stopped(pipeline: PipelineSpec, planned: CutTables) -> None:

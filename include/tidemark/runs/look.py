@@ -21,6 +21,7 @@ from tidemark.gate.sight import (
     watermarks,
 )
 from tidemark.model.cut import GateMode
+from tidemark.model.offsets import TopicPartition
 from tidemark.model.progress import Progress
 from tidemark.model.summary import Summary, listed
 from tidemark.model.transaction import Boundary, boundary_of, share_of
@@ -37,17 +38,16 @@ def look(
     until: datetime | None,
 ) -> Sight:
     """What the pipeline's gate needs to know of ``events``, changelog rows that may be held."""
-    places, offsets = landed.plan.data_places, landed.mark.offsets
+    places, offsets, unread = landed.plan.data_places, landed.mark.offsets, _unread(landed)
     match pipeline.source.gate:
         case GateMode.WATERMARK:
             newest = _rows(events, watermarks(progress.landing))
             seen = {place_of(row): row["watermark"] for row in newest}
-            return Sight(places, offsets, watermarks=seen)
+            return Sight(places, offsets, unread, watermarks=seen)
         case GateMode.NONE:
             capped = _rows(events, first_after(_millis(until))) if until is not None else ()
-            return Sight(
-                places, offsets, first_capped={place_of(row): row["offset"] for row in capped}
-            )
+            first = {place_of(row): row["offset"] for row in capped}
+            return Sight(places, offsets, unread, first_capped=first)
         case GateMode.TRANSACTION:
             return _transactions(pipeline, events, landed, progress, until)
 
@@ -63,11 +63,7 @@ def _transactions(
     question = partitions(bound, progress.landing, _millis(until) if until else None)
     own_positions = pipeline.source.format is SourceFormat.DEBEZIUM_POSTGRES
     is_gated = progress.landing == landed.mark.number
-    unread = frozenset(
-        place
-        for place, span in landed.plan.ranges.items()
-        if landed.mark.offsets.get(place, 0) < span.end
-    )
+    unread = _unread(landed)
     return Sight(
         landed.plan.data_places,
         landed.mark.offsets,
@@ -78,6 +74,15 @@ def _transactions(
         partitions={place_of(row): PartitionSight.of(row) for row in _rows(events, question)},
         snapshots=tuple(map(SnapshotSight.of, _rows(events, snapshots(bound, progress.landing)))),
         followed=_followed(pipeline),
+    )
+
+
+def _unread(landed: Landed) -> frozenset[TopicPartition]:
+    """Partitions that were not read to the end that they had when the run was planned."""
+    return frozenset(
+        place
+        for place, span in landed.plan.ranges.items()
+        if landed.mark.offsets.get(place, 0) < span.end
     )
 
 

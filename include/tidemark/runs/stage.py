@@ -19,10 +19,10 @@ from tidemark.model.columns import POSITION, STAGED_OP
 from tidemark.model.event import Kind, Op
 from tidemark.model.names import quote
 from tidemark.model.reduction import above_truncate
-from tidemark.model.verdict import CheckResult, Verdict
+from tidemark.model.verdict import CheckResult, Severity, Verdict
 from tidemark.model.zone import Zone
 from tidemark.quality.audit import SuiteRun, run_suite
-from tidemark.quality.checks import check_truncate, check_winners
+from tidemark.quality.checks import check_ended, check_winners
 from tidemark.runs.choose import Chosen
 from tidemark.runs.run import Run
 from tidemark.runs.tables import TableWork
@@ -67,8 +67,8 @@ def stage_one(run: Run, chosen: Chosen, work: TableWork, branch: str) -> StagedT
     _refuse_unknown(rows, work)
     apply_changes(world.spark, world.catalog, work.target, work.changes, work.schema)
     bench = Bench(world.spark, world.catalog, work.target, branch, chosen.cut.number)
-    move, effect = stage_table(bench, work.schema, rows, work.new_truncate)
-    verdict, suite_run = _audit(world, work, rows, move.snapshot)
+    move, effect = stage_table(bench, work.schema, rows, work.new_truncate, work.removal)
+    verdict, suite_run = _audit(world, work, rows, move.snapshot, spared=effect.spared)
     return StagedTable(work, move, effect, rows, changes, verdict, suite_run)
 
 
@@ -120,11 +120,12 @@ def _winners(
 
 
 def _audit(
-    world: World, work: TableWork, rows: StagedRows, snapshot_id: int
+    world: World, work: TableWork, rows: StagedRows, snapshot_id: int, *, spared: int
 ) -> tuple[Verdict, SuiteRun | None]:
     """The engine's checks and the table's suite on exactly ``snapshot_id``.
 
-    At least one check is made: what is staged has rows, or a truncate took them away.
+    At least one check is made: what is staged has rows, or a truncate or a snapshot takes some
+    away. spared: rows that a snapshot does not contain, and that stay until a person is asked.
     """
     name = quote(world.catalog.name, *work.target.parts)
     table = world.spark.read.option("versionAsOf", snapshot_id).table(name)
@@ -135,8 +136,12 @@ def _audit(
             F.col(STAGED_OP).isin(Op.UPSERT.value, Op.DELETE.value)
         )
         checks = check_winners(staged, table, work.schema.key)
-    if work.truncated_at is not None:
-        checks = (*checks, check_truncate(table, work.truncated_at))
+    removed = work.removal.below if work.removal and not spared else None
+    newest = max(filter(None, (work.truncated_at, removed)), default=None)
+    if newest is not None:
+        checks = (*checks, check_ended(table, newest))
+    if spared:
+        checks = (*checks, _spared(spared))
     if work.spec.suite is not None:
         suite_run = run_suite(
             load_suite(work.spec.suite), changed=_changed(world, work, rows, table), table=table
@@ -144,6 +149,11 @@ def _audit(
         checks = (*checks, *suite_run.checks)
     suite = work.spec.suite or NO_SUITE
     return Verdict(str(work.target), snapshot_id, suite, checks), suite_run
+
+
+def _spared(rows: int) -> CheckResult:
+    name = "no more rows are missing from a snapshot than may go unasked"
+    return CheckResult(name, success=False, severity=Severity.WARNING, observed=f"{rows} rows")
 
 
 def _changed(world: World, work: TableWork, rows: StagedRows, table: DataFrame) -> DataFrame:

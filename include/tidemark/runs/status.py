@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tidemark.errors import TidemarkError
-from tidemark.lake.catalog import SystemTables, TableId
+from tidemark.lake.catalog import SystemTables
 from tidemark.lake.history import (
     Entry,
     History,
@@ -19,9 +19,11 @@ from tidemark.lake.ledger import read_progress
 from tidemark.model.cut import GateMode
 from tidemark.model.names import PipelineName, TableName
 from tidemark.model.progress import Progress
+from tidemark.model.reconcile import ReconcileStage
 from tidemark.model.result import CutStatus
 from tidemark.model.verdict import Verdict
 from tidemark.runs.plan import CutPlan, plan_cut
+from tidemark.runs.targets import targets_of
 from tidemark.runs.world import World
 from tidemark.spec import PipelineSpec
 
@@ -67,8 +69,9 @@ class PipelineStatus:
 
     published: newest cut. attempt: newest one that is staged or blocked, but not published. lag:
     None when trouble keeps it unknown. work: what a run would find. hold: why the newest cut went
-    no further. trouble: why a run would not even start reading. history: published cuts, as far as
-    the ledger remembers them, newest first.
+    no further. snapshots: table -> what its snapshot waits for, and the next command. trouble: why
+    a run would not even start reading. history: published cuts, as far as the ledger remembers
+    them, newest first.
     """
 
     pipeline: PipelineName
@@ -80,6 +83,7 @@ class PipelineStatus:
     work: str
     hold: str
     tables: tuple[TableStatus, ...]
+    snapshots: Mapping[TableName, str]
     trouble: TidemarkError | None
     next_step: str
     history: tuple[Entry, ...]
@@ -108,6 +112,7 @@ def pipeline_status(pipeline: PipelineSpec, world: World) -> PipelineStatus:
         work=plan.sentence if plan else "",
         hold=newest.result.hold if newest else "",
         tables=_tables(pipeline, world, history, progress),
+        snapshots=_snapshots(pipeline, progress),
         trouble=trouble,
         next_step=trouble.next_step if trouble else _next_step(pipeline, plan, attempt),
         history=history.published,
@@ -122,6 +127,23 @@ def _plan(pipeline: PipelineSpec, world: World) -> tuple[CutPlan | None, Tidemar
         return None, error
 
 
+def _snapshots(pipeline: PipelineSpec, progress: Progress) -> dict[TableName, str]:
+    """What is open of snapshots (SNAP-11); rows that they did not contain are still there."""
+    said: dict[TableName, str] = {}
+    for table, one in sorted(progress.snapshots.tables.items()):
+        command = f"tidemark resync {pipeline.name} {table} --complete"
+        match one.stage:
+            case ReconcileStage.ASKED:
+                said[table] = f"is read, but {one.why}; if it is whole: {command}"
+            case ReconcileStage.READING if one.is_ordered:
+                said[table] = f"is awaited; when the connector has made it: {command}"
+            case ReconcileStage.READING:
+                said[table] = f"is being read; if its end never comes: {command}"
+            case _:
+                said[table] = "is read; the next cut removes what it did not contain"
+    return said
+
+
 def _next_step(pipeline: PipelineSpec, plan: CutPlan | None, attempt: Entry | None) -> str:
     again = f"tidemark cut {pipeline.name}"
     if attempt is not None and attempt.result.status is CutStatus.BLOCKED:
@@ -132,7 +154,7 @@ def _next_step(pipeline: PipelineSpec, plan: CutPlan | None, attempt: Entry | No
 def _tables(
     pipeline: PipelineSpec, world: World, history: History, progress: Progress
 ) -> tuple[TableStatus, ...]:
-    targets = _targets(pipeline, history, progress)
+    targets = targets_of(pipeline, history, progress)
     changes = {str(target): history.last_change(str(target)) for target in targets.values()}
     published = {
         table.snapshot_id
@@ -157,17 +179,3 @@ def _tables(
         )
         for table, target in sorted(targets.items())
     )
-
-
-def _targets(
-    pipeline: PipelineSpec, history: History, progress: Progress
-) -> Mapping[TableName, TableId]:
-    """The declared tables, and those that were followed without being declared."""
-    declared = {spec.source: spec.target for spec in pipeline.tables}
-    results = (table for entry in history.published for table in entry.result.tables)
-    seen = {TableName.parse(result.table) for result in results} | progress.behind.keys()
-    followed = {table: table.table for table in seen - declared.keys()}
-    return {
-        table: TableId(pipeline.target_namespace, target)
-        for table, target in (declared | followed).items()
-    }

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from tidemark.errors import NameRefusedError, TableStoppedError
 from tidemark.formats.decoder import decoder_of
 from tidemark.formats.record_schema import RecordSchema
 from tidemark.lake.catalog import TableId
 from tidemark.lake.evolve import read_source_schema
+from tidemark.lake.staging import Removal
 from tidemark.log import get_logger
 from tidemark.model.columns import TableSchema
 from tidemark.model.event import Kind
 from tidemark.model.names import ColumnName, TableName
 from tidemark.model.position import Position
 from tidemark.model.progress import Progress
+from tidemark.model.reconcile import Snapshots
 from tidemark.model.reduction import new_truncate
 from tidemark.model.survey import count
 from tidemark.model.zone import Zone
 from tidemark.runs.choose import Chosen
+from tidemark.runs.reconcile import watched_snapshots
 from tidemark.runs.run import Run
 from tidemark.runs.schemas import examples, resolve
 from tidemark.schema.changes import CreateTarget, SchemaChange, plan_changes
@@ -42,7 +45,7 @@ class TableWork:
 
     changes: to the target before it is staged. rows: row events in the cut. joined: where columns
     were added within the cut. truncated_at: newest truncate ever, which events must be above;
-    new_truncate: the truncate of this cut, if any.
+    new_truncate: the truncate of this cut, if any. removal: what a new snapshot did not contain.
     """
 
     spec: TableSpec
@@ -54,21 +57,25 @@ class TableWork:
     key_from_images: bool
     truncated_at: Position | None
     new_truncate: Position | None
+    removal: Removal | None
 
     @property
     def is_folded(self) -> bool:
-        """Rows change, and not only the schema; a table that is new has none to truncate."""
+        """Rows change, and not only the schema; a table that is new has none to take away."""
         is_made = any(isinstance(change, CreateTarget) for change in self.changes)
-        return self.rows > 0 or (self.new_truncate is not None and not is_made)
+        ends_rows = self.new_truncate is not None or self.removal is not None
+        return self.rows > 0 or (ends_rows and not is_made)
 
 
 @dataclass(frozen=True, slots=True)
 class CutTables:
     """The tables of a cut: what is done, and what is not.
 
-    stopped: table -> why it cannot be folded. skipped: tables that this run was not asked for.
+    snapshots: what is known of tables that are read anew. stopped: table -> why it cannot be
+    folded. skipped: tables that this run was not asked for.
     """
 
+    snapshots: Snapshots
     work: tuple[TableWork, ...] = ()
     stopped: Mapping[TableName, str] = field(default_factory=dict)
     skipped: frozenset[TableName] = frozenset()
@@ -90,7 +97,8 @@ class _Told:
 
 def plan_tables(run: Run, chosen: Chosen, progress: Progress) -> CutTables:
     """Join what the stream says with what the file declares; nothing is written."""
-    specs = _concerned(run.pipeline, chosen)
+    snapshots = watched_snapshots(run, chosen, progress)
+    specs = _concerned(run.pipeline, chosen, snapshots.due)
     requested = run.request.tables
     wanted = [spec for spec in specs if not requested or spec.source in requested]
     told = _told(run.pipeline, chosen, wanted)
@@ -103,22 +111,31 @@ def plan_tables(run: Run, chosen: Chosen, progress: Progress) -> CutTables:
             have = read_source_schema(run.world.catalog, _target(run.pipeline, spec))
             if have is not None or not _begins_with_a_row(run.pipeline, chosen, spec):
                 records = told.get(spec.source, ())
-                work.append(_work(run.pipeline, chosen, progress, _Told(spec, have, records)))
+                one = _work(run.pipeline, chosen, progress, _Told(spec, have, records))
+                work.append(replace(one, removal=_removal(run.pipeline, snapshots, spec.source)))
         except (TableStoppedError, NameRefusedError) as error:
             stopped[spec.source] = str(error)
             log.warning("table_stopped", table=str(spec.source), why=error.what)
     skipped = frozenset(spec.source for spec in specs if spec not in wanted)
-    return CutTables(tuple(work), stopped, skipped)
+    return CutTables(snapshots, tuple(work), stopped, skipped)
 
 
-def _concerned(pipeline: PipelineSpec, chosen: Chosen) -> list[TableSpec]:
-    """The specs of the tables that have anything in the cut.
+def _removal(pipeline: PipelineSpec, snapshots: Snapshots, table: TableName) -> Removal | None:
+    due = snapshots.due.get(table)
+    if due is None:
+        return None
+    return Removal(due.below, 1.0 if due.is_ordered else pipeline.snapshots.max_removed)
+
+
+def _concerned(pipeline: PipelineSpec, chosen: Chosen, due: Iterable[TableName]) -> list[TableSpec]:
+    """The specs of the tables that have anything in the cut, or lose rows in it.
 
     A table that is not declared and whose name is unfit is never mapped: it is `filtered`.
     """
     declared = {(table.source.schema, table.source.table): table for table in pipeline.tables}
     names = set(chosen.survey.names(Zone.CUT))
     names |= {(table.schema, table.table) for table in chosen.effects.tables}
+    names |= {(table.schema, table.table) for table in due}
     if None in chosen.effects.stops:
         names |= declared.keys()
     specs = [declared[name] for name in sorted(names & declared.keys())]
@@ -192,6 +209,7 @@ def _work(pipeline: PipelineSpec, chosen: Chosen, progress: Progress, told: _Tol
         key_from_images=bool(spec.key) or any(group.without_key for group in groups),
         truncated_at=truncate or before,
         new_truncate=truncate,
+        removal=None,
     )
 
 

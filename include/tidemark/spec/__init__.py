@@ -17,6 +17,8 @@ from tidemark.spec.pipeline import (
     OtherTables,
     PipelineSpec,
     PublishSpec,
+    Reconciling,
+    SnapshotsSpec,
     SparkConfSpec,
 )
 from tidemark.spec.source import (
@@ -41,7 +43,9 @@ __all__ = [
     "OtherTables",
     "PipelineSpec",
     "PublishSpec",
+    "Reconciling",
     "Scope",
+    "SnapshotsSpec",
     "SourceFormat",
     "SourceSpec",
     "SparkConfSpec",

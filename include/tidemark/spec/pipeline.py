@@ -45,6 +45,29 @@ class PublishSpec(SpecModel):
     )
 
 
+class Reconciling(StrEnum):
+    """Who says that what a new snapshot did not contain is gone."""
+
+    AUTO = "auto"
+    ASK = "ask"
+
+
+class SnapshotsSpec(SpecModel):
+    """What becomes of rows that a new snapshot of the whole source does not contain."""
+
+    reconcile: Reconciling = Field(
+        default=Reconciling.AUTO,
+        description="auto: they are removed once the snapshot is complete; ask: only when a person "
+        "says so with tidemark resync",
+    )
+    max_removed: float = Field(
+        default=0.2,
+        ge=0,
+        le=1,
+        description="share of a table's rows above which a person is asked in any case",
+    )
+
+
 class LimitsSpec(SpecModel):
     """Bounds of one run."""
 
@@ -124,6 +147,9 @@ class PipelineSpec(SpecModel):
         default=(), description="the tables that are folded; each source and target once"
     )
     publish: PublishSpec = Field(default=PublishSpec(), description="how a cut becomes visible")
+    snapshots: SnapshotsSpec = Field(
+        default=SnapshotsSpec(), description="rows that a new snapshot does not contain"
+    )
     limits: LimitsSpec = Field(default=LimitsSpec(), description="bounds of one run")
     spark: SparkConfSpec = Field(default=SparkConfSpec(), description="Spark settings")
 

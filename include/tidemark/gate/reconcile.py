@@ -1,0 +1,140 @@
+"""Snapshots of tables that are there already: which tables lose what a snapshot did not contain.
+
+A snapshot of the whole source ends with a mark in one of its partitions. With gate ``transaction``
+a cut holds the snapshot as a whole; without a gate, its end is known one cut after the mark was
+seen, when every partition has been read behind it (SNAP-5). Of an incremental snapshot only a
+person knows the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+
+from tidemark.gate.next_cut import Decision
+from tidemark.model.cut import GateMode
+from tidemark.model.names import TableName
+from tidemark.model.position import Place, Position
+from tidemark.model.progress import Progress
+from tidemark.model.reconcile import Reconcile, ReconcileStage, Snapshots, below_snapshot
+from tidemark.model.survey import Group
+from tidemark.model.zone import Zone
+
+
+def watch_snapshots(
+    progress: Progress, decision: Decision, tables: Mapping[tuple[str, str], TableName]
+) -> Snapshots:
+    """What is known of the tables that are read anew, with the cut of ``decision``.
+
+    tables: those that are folded, by their names in records. Before anything is published there is
+    nothing that a snapshot could contradict.
+    """
+    before, groups = progress.snapshots, decision.survey.groups
+    in_cut = [group for group in groups if group.zone is Zone.CUT]
+    newest = max(before.newest, _newest(group.read_at for group in in_cut))
+    is_another = newest > before.newest and progress.cut > 0
+    found = _with_rows(before, newest, in_cut, tables, is_another=is_another)
+    last = below_snapshot(_newest(group.read_to_last for group in in_cut))
+    is_gated = decision.cut.mode is GateMode.TRANSACTION
+    ends = ReconcileStage.DUE if is_gated else ReconcileStage.ENDED
+    held = [group.table for group in groups if group.table and _is_held_read(group)]
+    waiting = {tables[name] for name in held if name in tables}
+    for table, one in found.items():
+        if one.stage is ReconcileStage.READING and one.below and one.below == last:
+            found[table] = replace(one, stage=ends)
+        elif one == before.tables.get(table) and one.stage is ReconcileStage.ENDED:
+            is_read = one.below and not decision.sight.unread and table not in waiting
+            found[table] = replace(one, stage=ReconcileStage.DUE) if is_read else one
+    return Snapshots(newest, found)
+
+
+def _newest(places: Iterable[Place | None]) -> Place:
+    return max(filter(None, places), default=Place(""))
+
+
+def _is_held_read(group: Group) -> bool:
+    is_read = group.read_at is not None or group.chunk_from is not None
+    return is_read and group.zone is Zone.HELD
+
+
+def _with_rows(
+    before: Snapshots,
+    newest: Place,
+    in_cut: Iterable[Group],
+    tables: Mapping[tuple[str, str], TableName],
+    *,
+    is_another: bool,
+) -> dict[TableName, Reconcile]:
+    """Every table of which rows of a snapshot came, beside those of before."""
+    found = dict(before.tables)
+    below = below_snapshot(newest)
+    is_open = any(one.below == below for one in found.values())
+    for group in in_cut:
+        if group.table is None or group.table not in tables:
+            continue
+        table = tables[group.table]
+        known = found.get(table, Reconcile(ReconcileStage.READING))
+        if group.read_at == newest and (is_open or is_another) and known.below < below:
+            found[table] = Reconcile(ReconcileStage.READING, below)
+        elif group.chunk_from is not None and known.is_ordered:
+            chunk = below_snapshot(group.chunk_from)
+            found[table] = replace(known, below=min(known.below or chunk, chunk))
+    return found
+
+
+def ask_unless_whole(
+    found: Snapshots,
+    holding: Collection[TableName],
+    reconciled: Mapping[TableName, Position],
+    *,
+    asks: bool,
+) -> Snapshots:
+    """``found``, where a person must judge of a snapshot that may not be of the whole source.
+
+    holding: the tables whose targets have rows. reconciled: below which tables have lost all
+    rows already. asks: the pipeline file wants to be asked always.
+    """
+    judged = dict(found.tables)
+    for table, one in found.due.items():
+        if one.is_ordered:
+            continue
+        contained = {t for t, other in found.tables.items() if other.below >= one.below}
+        contained |= {t for t, below in reconciled.items() if below >= one.below}
+        missing = sorted(set(holding) - contained)
+        if asks:
+            judged[table] = _asked(one, "the pipeline file asks for a person's word")
+        elif missing:
+            why = f"it has no row of {missing[0]}, so it may be of some tables only"
+            judged[table] = _asked(one, why)
+    return replace(found, tables=judged)
+
+
+def after_reconciles(
+    found: Snapshots, done: Collection[TableName], refused: Mapping[TableName, str]
+) -> Snapshots:
+    """``found`` once the tables ``done`` were reconciled; refused: table -> why it was not."""
+    kept = {table: one for table, one in found.tables.items() if table not in done}
+    asked = {table: _asked(kept[table], why) for table, why in refused.items()}
+    return replace(found, tables=kept | asked)
+
+
+def _asked(one: Reconcile, why: str) -> Reconcile:
+    return replace(one, stage=ReconcileStage.ASKED, why=why)
+
+
+def order_resync(before: Snapshots, table: TableName) -> Snapshots:
+    """A person has a snapshot of ``table`` made: its rows are waited for (SNAP-8)."""
+    ordered = Reconcile(ReconcileStage.READING, is_ordered=True)
+    return replace(before, tables={**before.tables, table: ordered})
+
+
+def complete_resync(before: Snapshots, table: TableName) -> Snapshots:
+    """A person says that the snapshot of ``table`` is whole; KeyError when there is none.
+
+    What is sent of it by then is read by the next cut, and the rows go once it has.
+    """
+    known = before.tables[table]
+    is_read = known.stage in (ReconcileStage.ASKED, ReconcileStage.DUE)
+    stage = ReconcileStage.DUE if is_read else ReconcileStage.ENDED
+    whole = replace(known, stage=stage, why="", is_ordered=True)
+    return replace(before, tables={**before.tables, table: whole})

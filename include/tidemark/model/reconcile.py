@@ -1,0 +1,102 @@
+"""What a new snapshot of a table did not contain is gone at the source, and goes here (SNAP-6).
+
+Rows that were deleted while nobody streamed leave no event. Once every row of a snapshot is there,
+what stands below it and was not in it is known to be one of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from tidemark.model.names import TableName
+from tidemark.model.position import EPOCH_DIGITS, OFFSET_DIGITS, Place, Position
+
+BELOW_ALL_OFFSETS = "-" * OFFSET_DIGITS
+"""Sorts before every hexadecimal digit, and is as long as an offset."""
+
+
+class ReconcileStage(StrEnum):
+    """How far a table's snapshot has come.
+
+    asked: a person must say that it holds the whole table. ended: its last row was read, but not
+    yet every partition behind it (SNAP-5). due: the next cut removes what it did not contain.
+    """
+
+    READING = "reading"
+    ENDED = "ended"
+    ASKED = "asked"
+    DUE = "due"
+
+
+@dataclass(frozen=True, slots=True)
+class Reconcile:
+    """A table that was read anew.
+
+    below: the position under which rows go that were not read again; empty until the first row of
+    a snapshot that was ordered has come. why: what a person has to judge. is_ordered: a person has
+    asked for it (SNAP-8), so any share of the rows may go.
+    """
+
+    stage: ReconcileStage
+    below: Position = Position("")
+    why: str = ""
+    is_ordered: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """As kept in progress."""
+        return {
+            "stage": self.stage,
+            "below": self.below,
+            "why": self.why,
+            "is_ordered": self.is_ordered,
+        }
+
+    @classmethod
+    def from_json(cls, kept: Mapping[str, Any]) -> Reconcile:
+        """The reverse of `to_json`."""
+        return cls(**{**kept, "stage": ReconcileStage(kept["stage"])})
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshots:
+    """What is known of the source's snapshots.
+
+    newest: where the newest one of the whole source was read; empty before the first. tables: those
+    that are read anew, or have been and wait.
+    """
+
+    newest: Place = Place("")
+    tables: Mapping[TableName, Reconcile] = field(default_factory=dict)
+
+    @property
+    def due(self) -> dict[TableName, Reconcile]:
+        """The tables that lose rows in the cut that knows this."""
+        return {t: one for t, one in self.tables.items() if one.stage is ReconcileStage.DUE}
+
+    @property
+    def wait_for_a_cut(self) -> bool:
+        """The next cut may remove rows though it finds nothing new."""
+        stages = (ReconcileStage.ENDED, ReconcileStage.DUE)
+        return any(one.stage in stages and one.below for one in self.tables.values())
+
+    def to_json(self) -> dict[str, Any]:
+        """As kept in progress."""
+        tables = {str(table): one.to_json() for table, one in sorted(self.tables.items())}
+        return {"newest": self.newest, "tables": tables}
+
+    @classmethod
+    def from_json(cls, kept: Mapping[str, Any]) -> Snapshots:
+        """The reverse of `to_json`."""
+        tables = {TableName.parse(t): Reconcile.from_json(one) for t, one in kept["tables"].items()}
+        return cls(Place(kept["newest"]), tables)
+
+
+def below_snapshot(place: Place) -> Position:
+    """The position that is above whatever stands below ``place``, and under all that stands there.
+
+    Empty when only the offset orders the source: nothing tells what stands below a snapshot then.
+    """
+    return Position(place + BELOW_ALL_OFFSETS if len(place) > EPOCH_DIGITS else "")

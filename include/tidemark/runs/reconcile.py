@@ -1,0 +1,44 @@
+"""Which tables of a cut lose what a new snapshot of the source did not contain (SNAP-6)."""
+
+from __future__ import annotations
+
+from tidemark.gate.reconcile import ask_unless_whole, watch_snapshots
+from tidemark.lake.history import existing_tables, holds_rows, read_history
+from tidemark.model.names import TableName, refusal
+from tidemark.model.progress import Progress
+from tidemark.model.reconcile import Snapshots
+from tidemark.runs.choose import Chosen
+from tidemark.runs.run import Run
+from tidemark.runs.targets import targets_of
+from tidemark.spec import OtherTables, PipelineSpec, Reconciling
+
+
+def watched_snapshots(run: Run, chosen: Chosen, progress: Progress) -> Snapshots:
+    """What is known of tables that are read anew, with the cut that is ``chosen``."""
+    pipeline = run.pipeline
+    names = {group.table for group in chosen.survey.groups if group.table is not None}
+    tables = {name: TableName(*name) for name in names if _is_folded(pipeline, name)}
+    found = watch_snapshots(progress, chosen.decision, tables)
+    if not found.due:
+        return found
+    asks = pipeline.snapshots.reconcile is Reconciling.ASK
+    return ask_unless_whole(found, _holding(run, progress), progress.truncated, asks=asks)
+
+
+def _is_folded(pipeline: PipelineSpec, name: tuple[str, str]) -> bool:
+    if any((table.source.schema, table.source.table) == name for table in pipeline.tables):
+        return True
+    follows = pipeline.other_tables is OtherTables.FOLLOW
+    return follows and not any(map(refusal, name))
+
+
+def _holding(run: Run, progress: Progress) -> set[TableName]:
+    """The tables whose targets have rows."""
+    catalog = run.world.catalog
+    there = existing_tables(catalog, run.pipeline.target_namespace)
+    targets = targets_of(run.pipeline, read_history(catalog, run.system), progress)
+    return {
+        table
+        for table, target in targets.items()
+        if target.table in there and holds_rows(catalog, target)
+    }

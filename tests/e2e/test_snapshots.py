@@ -1,0 +1,128 @@
+"""A snapshot of tables that are there: what it does not contain goes, or a person is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pytest
+
+from tests.support.records import Record, debezium_row
+from tests.support.stack import Stream
+from tidemark.errors import OrderRefusedError
+from tidemark.model.names import TableName
+from tidemark.model.result import CutStatus
+from tidemark.runs.plan import plan_cut
+from tidemark.runs.resync import begin_resync, end_resync
+from tidemark.runs.status import pipeline_status
+from tidemark.runs.world import World
+
+MYSQL = {"key": ["id"], "columns": {"id": "int", "name": "text"}}
+ITEMS = TableName("shop", "items")
+
+
+def snapshot(pos: int, *numbers: int) -> list[Record]:
+    """A whole snapshot of the source with these rows of its one table, read at ``pos``."""
+    marks = ["true"] * (len(numbers) - 1) + ["last"]
+    return [debezium_row("r", n, pos, mark=m) for n, m in zip(numbers, marks, strict=True)]
+
+
+def chunk(pos: int, numbers: Iterable[int]) -> list[Record]:
+    """Rows of an incremental snapshot."""
+    return [debezium_row("r", number, pos, mark="incremental") for number in numbers]
+
+
+def published(world: World, options: Mapping[str, Any]) -> Stream:
+    """A stream that has published a snapshot of ten rows and a change behind it."""
+    stream = Stream(world, 1, "debezium-mysql", "none", MYSQL, options).create()
+    stream.send([*snapshot(100, *range(10)), debezium_row("u", 1, 110, name="y")])
+    assert stream.cut().status is CutStatus.PUBLISHED
+    assert not plan_cut(stream.pipeline, world).has_work, "the first snapshot contradicts nothing"
+    return stream
+
+
+def said(stream: Stream) -> str:
+    return pipeline_status(stream.pipeline, stream.world).snapshots.get(ITEMS, "")
+
+
+def test_rows_that_a_new_snapshot_lacks_are_removed(world: World) -> None:
+    """SNAP-5, SNAP-6: one cut after its end was read, with what was streamed behind it kept."""
+    stream = published(world, {})
+    stream.send([*snapshot(200, *range(9)), debezium_row("c", 20, 210)])
+    stream.cut()
+    assert set(stream.rows()) == {*range(10), 20}, "its end may not have come from every partition"
+    assert plan_cut(stream.pipeline, world).has_work
+    assert stream.cut().tables[0].deleted == 1
+    assert set(stream.rows()) == {*range(9), 20}
+    assert not plan_cut(stream.pipeline, world).has_work
+    stream.send([debezium_row("c", 9, 90), *snapshot(200, 0)])
+    stream.cut()
+    assert set(stream.rows()) == {*range(9), 20}, "what is older than the snapshot was sent again"
+    assert said(stream) == ""
+
+
+def test_many_missing_rows_wait_for_a_person(world: World) -> None:
+    """SNAP-6: above the share that may go unasked, the rows stay until somebody says so."""
+    stream = published(world, {})
+    stream.send(snapshot(200, 0, 1, 2))
+    stream.cut()
+    assert stream.cut().status is CutStatus.PUBLISHED
+    assert set(stream.rows()) == set(range(10))
+    assert "it lacks 7 rows" in said(stream)
+    assert not plan_cut(stream.pipeline, world).has_work
+    end_resync(stream.pipeline, world, ITEMS)
+    assert plan_cut(stream.pipeline, world).has_work
+    assert stream.cut().tables[0].deleted == 7
+    assert set(stream.rows()) == {0, 1, 2}
+    assert said(stream) == ""
+
+
+def test_a_file_may_want_to_be_asked_always(world: World) -> None:
+    """SNAP-6."""
+    stream = published(world, {"snapshots": {"reconcile": "ask"}})
+    stream.send(snapshot(200, *range(9)))
+    stream.cut()
+    stream.cut()
+    assert set(stream.rows()) == set(range(10))
+    assert "asks for a person's word" in said(stream)
+
+
+def test_a_table_that_the_snapshot_lacks_makes_it_doubtful(world: World) -> None:
+    """SNAP-6: it may be an ad-hoc snapshot of some tables; a filtered one looks alike."""
+    tables = [{"source": f"shop.{t}", "expectations": "none", **MYSQL} for t in ("items", "other")]
+    stream = published(world, {"tables": tables})
+    other = debezium_row("c", 1, 120)
+    assert other.value is not None
+    stream.send([Record(other.value.replace(b'"items"', b'"other"'), other.key)])
+    stream.cut()
+    stream.send(snapshot(200, *range(9)))
+    stream.cut()
+    stream.cut()
+    assert set(stream.rows()) == set(range(10))
+    assert "it has no row of shop.other" in said(stream)
+
+
+def test_resync_of_a_table_while_it_is_published(world: World) -> None:
+    """SNAP-8: rows of the incremental snapshot by position; what it lacks goes when it is whole."""
+    stream = published(world, {})
+    with pytest.raises(OrderRefusedError, match="no snapshot of shop.items is awaited"):
+        end_resync(stream.pipeline, world, ITEMS)
+    begin_resync(stream.pipeline, world, ITEMS)
+    assert "is awaited" in said(stream)
+    assert not plan_cut(stream.pipeline, world).has_work
+    stream.send([*chunk(300, (0, 1)), debezium_row("c", 30, 310)])
+    stream.cut()
+    assert set(stream.rows()) == {*range(10), 30}
+    stream.send([*chunk(320, (2, 3)), debezium_row("d", 3, 330)])
+    end_resync(stream.pipeline, world, ITEMS)
+    stream.cut()
+    stream.cut()
+    assert set(stream.rows()) == {0, 1, 2, 30}, "3 was read, and then deleted"
+    assert said(stream) == ""
+
+
+def test_a_source_without_snapshots_has_no_resync(world: World) -> None:
+    """SNAP-8."""
+    stream = Stream(world).create()
+    with pytest.raises(OrderRefusedError, match="which sends no snapshots"):
+        begin_resync(stream.pipeline, world, ITEMS)

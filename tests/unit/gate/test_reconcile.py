@@ -1,0 +1,169 @@
+"""Which snapshots remove rows, and when (SNAP-5, SNAP-6, SNAP-8)."""
+
+from __future__ import annotations
+
+import pytest
+
+from tidemark.gate.next_cut import Decision
+from tidemark.gate.reconcile import (
+    after_reconciles,
+    ask_unless_whole,
+    complete_resync,
+    order_resync,
+    watch_snapshots,
+)
+from tidemark.gate.sight import Sight
+from tidemark.model.cut import Cut, Frontier, GateMode
+from tidemark.model.event import Kind, Op
+from tidemark.model.names import TableName, TopicName
+from tidemark.model.offsets import TopicPartition
+from tidemark.model.position import Place
+from tidemark.model.progress import Progress
+from tidemark.model.reconcile import ReconcileStage, Snapshots, below_snapshot
+from tidemark.model.survey import Group, Survey
+from tidemark.model.zone import Zone
+
+AT = TopicPartition(TopicName("t"), 0)
+A, B = TableName("shop", "a"), TableName("shop", "b")
+NAMES = {("shop", "a"): A, ("shop", "b"): B}
+OLD, NEW = Place("0001" + "1" * 25), Place("0001" + "2" * 25)
+BELOW = below_snapshot(NEW)
+
+
+def rows(
+    table: TableName = A,
+    *,
+    read_at: Place | None = None,
+    last: Place | None = None,
+    chunk: Place | None = None,
+    zone: Zone = Zone.CUT,
+) -> Group:
+    """Rows of one table in one partition."""
+    return Group(
+        at=AT,
+        kind=Kind.ROW,
+        table=(table.schema, table.table),
+        op=Op.UPSERT,
+        schema_id=None,
+        zone=zone,
+        is_new=True,
+        records=1,
+        without_key=0,
+        highest_place=read_at,
+        highest=None,
+        oldest_landing=1,
+        newest_offset=1,
+        read_at=read_at,
+        read_to_last=last,
+        chunk_from=chunk,
+    )
+
+
+def watched(
+    before: Snapshots,
+    *groups: Group,
+    gate: GateMode = GateMode.NONE,
+    cut: int = 1,
+    unread: bool = False,
+) -> Snapshots:
+    """What is known after the cut behind number ``cut``."""
+    sight = Sight(unread=frozenset({AT} if unread else ()))
+    decision = Decision(Cut(cut + 1, gate, Frontier()), sight, Survey(groups))
+    return watch_snapshots(Progress(cut=cut, snapshots=before), decision, NAMES)
+
+
+def stages(found: Snapshots) -> dict[TableName, ReconcileStage]:
+    return {table: one.stage for table, one in found.tables.items()}
+
+
+def test_the_first_snapshot_contradicts_nothing() -> None:
+    first = watched(Snapshots(), rows(read_at=OLD, last=OLD), cut=0)
+    assert first == Snapshots(OLD)
+    assert watched(first, rows(read_at=OLD)) == first, "more of it, or the same rows again"
+
+
+@pytest.mark.parametrize(
+    ("gate", "at_once"),
+    [(GateMode.TRANSACTION, ReconcileStage.DUE), (GateMode.NONE, ReconcileStage.ENDED)],
+)
+def test_a_gate_has_read_every_partition_when_it_settles(
+    gate: GateMode, at_once: ReconcileStage
+) -> None:
+    begun = watched(Snapshots(OLD), rows(read_at=NEW), gate=gate)
+    assert stages(begun) == {A: ReconcileStage.READING}
+    ended = watched(begun, rows(B, read_at=NEW, last=NEW), gate=gate)
+    assert stages(ended) == {A: at_once, B: at_once}
+    assert {one.below for one in ended.tables.values()} == {BELOW}
+
+
+def test_without_a_gate_the_next_whole_read_proves_the_end() -> None:
+    ended = watched(Snapshots(OLD), rows(read_at=NEW, last=NEW))
+    assert stages(watched(ended, unread=True)) == {A: ReconcileStage.ENDED}
+    held = watched(ended, rows(read_at=NEW, zone=Zone.HELD))
+    assert stages(held) == {A: ReconcileStage.ENDED}
+    assert stages(watched(ended)) == {A: ReconcileStage.DUE}
+    assert ended.wait_for_a_cut
+
+
+def test_a_newer_snapshot_takes_the_place_of_one_that_broke_off() -> None:
+    broken = watched(Snapshots(OLD), rows(read_at=NEW))
+    newer = Place("0001" + "3" * 25)
+    again = watched(broken, rows(read_at=newer, last=newer), gate=GateMode.TRANSACTION)
+    assert again.tables[A].below == below_snapshot(newer)
+    assert stages(again) == {A: ReconcileStage.DUE}
+
+
+def test_tables_that_are_not_folded_are_not_watched() -> None:
+    strange = rows(TableName("other", "a"), read_at=NEW, last=NEW)
+    assert watched(Snapshots(OLD), strange).tables == {}
+
+
+def test_a_source_without_places_is_not_reconciled() -> None:
+    """POS-11: nothing tells what stands below the snapshot."""
+    assert watched(Snapshots(), rows(read_at=Place("0001"), last=Place("0001"))).tables == {}
+
+
+def test_a_person_judges_a_snapshot_that_may_not_be_whole() -> None:
+    due = watched(Snapshots(OLD), rows(read_at=NEW, last=NEW), gate=GateMode.TRANSACTION)
+    assert ask_unless_whole(due, [A], {}, asks=False) == due
+    missing = ask_unless_whole(due, [A, B], {}, asks=False)
+    assert stages(missing) == {A: ReconcileStage.ASKED}
+    assert "shop.b" in missing.tables[A].why
+    assert ask_unless_whole(due, [A, B], {B: BELOW}, asks=False) == due, "B had its turn"
+    assert stages(ask_unless_whole(due, [A], {}, asks=True)) == {A: ReconcileStage.ASKED}
+    assert stages(complete_resync(missing, A)) == {A: ReconcileStage.DUE}
+
+
+def test_an_ordered_snapshot_counts_from_its_first_chunk() -> None:
+    """SNAP-8: chunks stand where they were read; the least of them begins the snapshot."""
+    ordered = order_resync(Snapshots(OLD), A)
+    assert watched(ordered) == ordered
+    assert watched(Snapshots(OLD), rows(chunk=NEW)).tables == {}, "nobody ordered this one"
+    later = Place("0001" + "3" * 25)
+    read = watched(ordered, rows(chunk=later), rows(chunk=NEW))
+    assert read.tables[A].below == BELOW
+    assert stages(read) == {A: ReconcileStage.READING}
+    whole = complete_resync(read, A)
+    assert stages(watched(whole)) == {A: ReconcileStage.DUE}
+    assert stages(ask_unless_whole(watched(whole), [A, B], {}, asks=True)) == {
+        A: ReconcileStage.DUE
+    }
+
+
+def test_an_ordered_snapshot_of_which_no_row_came_removes_nothing() -> None:
+    whole = complete_resync(order_resync(Snapshots(), A), A)
+    assert stages(watched(whole)) == {A: ReconcileStage.ENDED}
+    assert not whole.wait_for_a_cut
+
+
+def test_what_is_done_is_forgotten_and_what_is_refused_is_asked() -> None:
+    due = watched(
+        Snapshots(OLD),
+        rows(read_at=NEW, last=NEW),
+        rows(B, read_at=NEW),
+        gate=GateMode.TRANSACTION,
+    )
+    left = after_reconciles(due, [A], {B: "it lacks 7 rows"})
+    assert stages(left) == {B: ReconcileStage.ASKED}
+    assert left.newest == NEW
+    assert Snapshots.from_json(left.to_json()) == left
