@@ -12,8 +12,8 @@ from tests.support.stack import Stream
 from tidemark.errors import OrderRefusedError
 from tidemark.model.names import TableName
 from tidemark.model.result import CutStatus
+from tidemark.runs.orders import begin_resync, end_resync
 from tidemark.runs.plan import plan_cut
-from tidemark.runs.resync import begin_resync, end_resync
 from tidemark.runs.status import pipeline_status
 from tidemark.runs.world import World
 

@@ -9,8 +9,10 @@ from confluent_kafka.admin import NewPartitions
 
 from tests.support.records import boundary, debezium_row
 from tests.support.stack import Stream
-from tidemark.errors import PreflightError
+from tidemark.errors import OrderRefusedError, PreflightError
 from tidemark.model.cut import HoldCode
+from tidemark.model.names import TableName
+from tidemark.runs.orders import skip_transaction
 from tidemark.runs.plan import plan_cut
 from tidemark.runs.preview import preview_cut
 from tidemark.runs.status import pipeline_status
@@ -46,6 +48,26 @@ def test_a_transaction_is_published_whole(world: World) -> None:
     for entry in pipeline_status(stream.pipeline, world).history:
         ended.update({name: n for name, n in entry.result.buckets.items() if name != "held"})
     assert +ended == {"applied": 3, "control": 2}
+
+
+def test_a_transaction_that_never_comes_whole_can_be_given_up(world: World) -> None:
+    """GATE-T8: by its id alone; what came of it is set aside, and its table has to be read anew."""
+    stream = Stream(world, 1, "debezium-mysql", "transaction", MYSQL).create()
+    first, second = FIRST, f"{FIRST}2"
+    ends = [boundary("BEGIN", first), boundary("END", first, 2)]
+    ends += [boundary("BEGIN", second), boundary("END", second, 1)]
+    stream.send(ends, stream.transactions)
+    stream.send([debezium_row("c", 1, 100, name="a", transaction=(first, 1))])
+    stream.send([debezium_row("c", 3, 200, name="c", transaction=(second, 1))])
+    assert stream.cut().hold_code == HoldCode.TX_INCOMPLETE
+    with pytest.raises(OrderRefusedError, match="is no id of a transaction"):
+        skip_transaction(stream.pipeline, world, "x' OR 'x' = 'x")
+    skip_transaction(stream.pipeline, world, first)
+    assert plan_cut(stream.pipeline, world).has_work
+    result = stream.cut()
+    assert (result.buckets["quarantined"], stream.rows()) == (1, {3: "c"})
+    said = pipeline_status(stream.pipeline, world).snapshots
+    assert "is awaited" in said[TableName("shop", "items")]
 
 
 def test_the_ends_have_one_order(world: World) -> None:

@@ -15,6 +15,7 @@ from tidemark.cli.cut import cut
 from tidemark.cli.plan import plan
 from tidemark.cli.resync import resync
 from tidemark.cli.schema import schema
+from tidemark.cli.skip import skip
 from tidemark.cli.status import status
 from tidemark.cli.validate import validate
 from tidemark.errors import SupersededError, TidemarkError
@@ -51,7 +52,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,  # they show local variables, secrets among them
 )
-for verb in (validate, schema, plan, cut, status, resync):
+for verb in (validate, schema, plan, cut, status, resync, skip):
     app.command()(in_letters(verb))
 
 

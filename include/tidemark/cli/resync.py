@@ -29,7 +29,7 @@ def resync(pipeline: Pipeline, table: Table, *, complete: Complete = False) -> N
     """
     from tidemark.cli.console import facts, stdout
     from tidemark.cli.session import catalog_world
-    from tidemark.runs.resync import begin_resync, end_resync
+    from tidemark.runs.orders import begin_resync, end_resync
 
     spec = load_named(pipeline)
     (named,) = declared_tables(spec, [table])

@@ -42,10 +42,14 @@ class _Ceiling:
 
 @dataclass(frozen=True, slots=True)
 class _Settled:
-    """A transaction that is complete: its END and the greatest place of its events, if any."""
+    """A transaction that is complete: its END and the greatest place of its events, if any.
+
+    given_up: tables of one that is not, and that a person gave up.
+    """
 
     end: Boundary
     highest: Place
+    given_up: frozenset[str] | None = None
 
 
 @dataclass(slots=True)
@@ -64,8 +68,8 @@ def transaction_cut(progress: Progress, sight: Sight, until: datetime | None) ->
     """The next cut of a source with transaction metadata; its frontier never goes back."""
     frontier = progress.frontier
     ceilings = tuple(_ceilings(sight, until))
-    walk = _walk(frontier, sight)
-    unfinished = _unfinished(frontier, sight, walk)
+    walk = _walk(progress, sight)
+    unfinished = _unfinished(progress, sight, walk)
     if unfinished:
         first = min(unfinished, key=lambda share: share.lowest)
         ceilings += (_Ceiling(first.lowest, walk.hold or _no_end(first)),)
@@ -80,11 +84,14 @@ def transaction_cut(progress: Progress, sight: Sight, until: datetime | None) ->
         hold = hold or (ceiling.hold if ceiling else None)
     elif hold is None:
         hold = ceiling.hold if ceiling else _WAITS_FOR_PROOF
-    return Cut(progress.cut + 1, GateMode.TRANSACTION, after, hold, _void(sight, after.bound))
+    skipped = _skipped(progress, sight, settled, after.bound)
+    void = _void(sight, after.bound)
+    return Cut(progress.cut + 1, GateMode.TRANSACTION, after, hold, void, skipped)
 
 
-def _walk(frontier: Frontier, sight: Sight) -> _Walk:
+def _walk(progress: Progress, sight: Sight) -> _Walk:
     """Go through the boundaries above the frontier, in their topic's order, as far as possible."""
+    frontier = progress.frontier
     shares: dict[str, list[Share]] = {}
     for share in sight.shares:
         shares.setdefault(share.transaction, []).append(share)
@@ -102,6 +109,10 @@ def _walk(frontier: Frontier, sight: Sight) -> _Walk:
         if _says_nothing_new(boundary, ended, frontier, own):
             walk.repeats.append(boundary)
             continue
+        if key in progress.skipped:
+            walk.settled.append(_given_up(boundary, own))
+            ended[key] = boundary.counts
+            continue
         expected = _followed(boundary.counts, sight.followed)
         seen = _seen(own, sight.followed)
         doubts = _doubts(boundary, begun, ended, expected, seen)
@@ -117,11 +128,18 @@ def _walk(frontier: Frontier, sight: Sight) -> _Walk:
         if doubts and not (sight.is_quiet or _is_passed(own, expected, sight)):
             walk.hold = Hold(HoldCode.TX_UNPROVABLE, _unprovable(boundary, doubts))
             return walk
-        walk.settled.append(
-            _Settled(boundary, max((share.highest for share in own), default=Place("")))
-        )
+        walk.settled.append(_Settled(boundary, _top(own)))
         ended[key] = boundary.counts
     return walk
+
+
+def _given_up(end: Boundary, own: Collection[Share]) -> _Settled:
+    tables = {share.table for share in own} | (end.counts or {}).keys()
+    return _Settled(end, _top(own), frozenset(tables))
+
+
+def _top(own: Collection[Share]) -> Place:
+    return max((share.highest for share in own), default=Place(""))
 
 
 def _in_order(frontier: Frontier, sight: Sight) -> list[Boundary]:
@@ -189,8 +207,7 @@ def _is_passed(own: Collection[Share], expected: Mapping[str, int], sight: Sight
     else:
         wanted = {topics[table] for table in expected} | {share.at.topic for share in own}
         concerned = {place for place in sight.places if place.topic in wanted}
-    top = max((share.highest for share in own), default=Place(""))
-    return all(_highest(sight, place) > top for place in concerned)
+    return all(_highest(sight, place) > _top(own) for place in concerned)
 
 
 def _highest(sight: Sight, place: TopicPartition) -> Place:
@@ -198,13 +215,14 @@ def _highest(sight: Sight, place: TopicPartition) -> Place:
     return (found.highest if found else None) or Place("")
 
 
-def _unfinished(frontier: Frontier, sight: Sight, walk: _Walk) -> list[Share]:
+def _unfinished(progress: Progress, sight: Sight, walk: _Walk) -> list[Share]:
     """What is landed of transactions that are open: neither settled nor without any END to come.
 
     MariaDB begins a transaction for every DDL and TRUNCATE and ends none of them: what names one
     of these is outside transactions once another has ended, or all is quiet (GATE-T11). A connector
     that starts again with a snapshot never sends the END of what it had begun (TOP-7).
     """
+    frontier = progress.frontier
     restarted = max((s.place for s in sight.snapshots if s.ended), default=Place(""))
     settled = {key_of(done.end.id) for done in walk.settled}
     boundaries = _in_order(frontier, sight)
@@ -214,7 +232,11 @@ def _unfinished(frontier: Frontier, sight: Sight, walk: _Walk) -> list[Share]:
 
     def is_open(share: Share) -> bool:
         key = share.transaction
-        if key in settled or (sight.followed is not None and share.table not in sight.followed):
+        if (
+            key in settled
+            or key in progress.skipped
+            or (sight.followed is not None and share.table not in sight.followed)
+        ):
             return False
         if key in ends:
             return True
@@ -268,6 +290,18 @@ def _has_no_more(sight: Sight, place: TopicPartition, start: Place) -> bool:
     seen = sight.partitions.get(place)
     is_silent = place not in sight.unread and (seen is None or seen.records == 0)
     return is_silent or _highest(sight, place) > start
+
+
+def _skipped(
+    progress: Progress, sight: Sight, settled: Collection[_Settled], bound: str
+) -> dict[str, frozenset[str]]:
+    """The transactions that a person gave up and that the cut leaves behind, with their tables."""
+    skipped = {key_of(done.end.id): done.given_up for done in settled if done.given_up is not None}
+    for key in progress.skipped - skipped.keys():
+        own = [share for share in sight.shares if share.transaction == key]
+        if own and _top(own) < bound:
+            skipped[key] = frozenset(share.table for share in own)
+    return skipped
 
 
 def _void(sight: Sight, bound: str) -> tuple[Place, ...]:

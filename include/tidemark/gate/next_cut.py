@@ -86,5 +86,6 @@ def advance(progress: Progress, landing: int, decision: Decision, effects: Effec
         watermarks=newest_watermarks(progress.watermarks, sight.watermarks),
         truncated={**progress.truncated, **effects.truncated},
         snapshots=effects.snapshots,
+        skipped=progress.skipped - cut.skipped.keys(),
         quiet_settles=quiet_helps or effects.snapshots.wait_for_a_cut,
     )

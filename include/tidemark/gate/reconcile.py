@@ -20,6 +20,8 @@ from tidemark.model.reconcile import Reconcile, ReconcileStage, Snapshots, below
 from tidemark.model.survey import Group
 from tidemark.model.zone import Zone
 
+_ORDERED = Reconcile(ReconcileStage.READING, is_ordered=True)
+
 
 def watch_snapshots(
     progress: Progress, decision: Decision, tables: Mapping[tuple[str, str], TableName]
@@ -27,7 +29,7 @@ def watch_snapshots(
     """What is known of the tables that are read anew, with the cut of ``decision``.
 
     tables: those that are folded, by their names in records. Before anything is published there is
-    nothing that a snapshot could contradict.
+    nothing that a snapshot could contradict. Tables that lose a transaction have to be read anew.
     """
     before, groups = progress.snapshots, decision.survey.groups
     in_cut = [group for group in groups if group.zone is Zone.CUT]
@@ -45,6 +47,8 @@ def watch_snapshots(
         elif one == before.tables.get(table) and one.stage is ReconcileStage.ENDED:
             is_read = one.below and not decision.sight.unread and table not in waiting
             found[table] = replace(one, stage=ReconcileStage.DUE) if is_read else one
+    lost = {name for names in decision.cut.skipped.values() for name in names}
+    found |= {table: _ORDERED for table in tables.values() if str(table) in lost}
     return Snapshots(newest, found)
 
 
@@ -124,8 +128,7 @@ def _asked(one: Reconcile, why: str) -> Reconcile:
 
 def order_resync(before: Snapshots, table: TableName) -> Snapshots:
     """A person has a snapshot of ``table`` made: its rows are waited for (SNAP-8)."""
-    ordered = Reconcile(ReconcileStage.READING, is_ordered=True)
-    return replace(before, tables={**before.tables, table: ordered})
+    return replace(before, tables={**before.tables, table: _ORDERED})
 
 
 def complete_resync(before: Snapshots, table: TableName) -> Snapshots:

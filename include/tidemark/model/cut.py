@@ -74,7 +74,8 @@ class Cut:
     """What one run publishes: everything from the old frontier up to ``frontier``.
 
     hold: why it ends there when records above it are waiting; None when nothing waits. void: places
-    of snapshots that were broken off, and which a later one has replaced (TOP-7).
+    of snapshots that were broken off, and which a later one has replaced (TOP-7). skipped: keys of
+    transactions that a person gave up -> tables that they changed (GATE-T8).
     """
 
     number: int
@@ -82,3 +83,4 @@ class Cut:
     frontier: Frontier
     hold: Hold | None = None
     void: tuple[Place, ...] = ()
+    skipped: Mapping[str, frozenset[str]] = field(default_factory=dict)

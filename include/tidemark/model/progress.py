@@ -65,8 +65,8 @@ class Progress:
     hold a record above the frontier. behind: tables that stand lower than the frontier.
     watermarks: greatest seen per partition (GATE-4). truncated: per table the position of its
     newest truncate, or of the snapshot that it was reconciled with (TRUNC-3, SNAP-6). snapshots:
-    tables that are read anew. quiet_settles: the next run may settle more though it finds nothing
-    new (GATE-T6, SNAP-5).
+    tables that are read anew. skipped: keys of transactions that a person gives up (GATE-T8).
+    quiet_settles: the next run may settle more though it finds nothing new (GATE-T6, SNAP-5).
     """
 
     cut: int = 0
@@ -77,6 +77,7 @@ class Progress:
     watermarks: Mapping[TopicPartition, int] = field(default_factory=dict)
     truncated: Mapping[TableName, Position] = field(default_factory=dict)
     snapshots: Snapshots = field(default_factory=Snapshots)
+    skipped: frozenset[str] = frozenset()
     quiet_settles: bool = False
 
     def frontier_of(self, table: TableName) -> Frontier:
@@ -96,6 +97,7 @@ class Progress:
                 "watermarks": offsets_to_json(self.watermarks),
                 "truncated": {str(t): p for t, p in sorted(self.truncated.items())},
                 "snapshots": self.snapshots.to_json(),
+                "skipped": sorted(self.skipped),
                 "quiet_settles": self.quiet_settles,
             }
         )
@@ -118,6 +120,7 @@ class Progress:
             snapshots=Snapshots.from_json(kept["snapshots"])
             if "snapshots" in kept
             else Snapshots(),
+            skipped=frozenset(kept.get("skipped", ())),
             quiet_settles=kept.get("quiet_settles", False),
         )
 

@@ -17,6 +17,7 @@ _GTID = re.compile(r"(?P<domain>[0-9a-fA-F-]{36}(?::[^:]+)?):(?P<number>\d+)")
 _MARIADB = re.compile(r"(?P<domain>\d+)-\d+-(?P<number>\d+)")
 _BINLOG = re.compile(r"file=.*\.(?P<file>\d+),pos=(?P<pos>\d+)")
 _POS_BITS = 64
+_PLAIN = re.compile(r"[A-Za-z0-9:=.,_-]{1,200}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,18 @@ def boundary_of(at: TopicPartition, offset: int, value: bytes) -> Boundary:
         listed = body.get("data_collections") or ()
         counts = {item["data_collection"]: int(item["event_count"]) for item in listed}
     return Boundary(at, offset, str(body["id"]), counts, int(body.get("ts_ms") or 0))
+
+
+def is_plain(key: str) -> bool:
+    """Whether ``key`` is made of what ids of transactions are made of, and safe inside SQL."""
+    return _PLAIN.fullmatch(key) is not None
+
+
+def is_of(key: str) -> str:
+    """SQL condition: a changelog row is of the transaction ``key``, which is plain."""
+    if not is_plain(key):
+        raise ValueError(f"{key!r} is no key of a transaction")
+    return f"(transaction_id = '{key}' OR substr(transaction_id, 1, {len(key) + 1}) = '{key}:')"
 
 
 def key_of(transaction_id: str) -> str:

@@ -8,18 +8,21 @@ from tidemark.model.cut import Cut, GateMode
 from tidemark.model.event import Kind, SnapshotMark
 from tidemark.model.position import BINLOG_DIGITS, BINLOG_RANK_AT, LSN_RANK_AT, NUMBER_DIGITS
 from tidemark.model.summary import PLACE, listed
+from tidemark.model.transaction import is_of
 
 
 class Zone(StrEnum):
     """Settled in an earlier cut; late, as it was sent again; to be published now; or held.
 
-    What is held is above the cut and stays in the changelog for a later one.
+    What is held is above the cut and stays in the changelog for a later one. Skipped: of a
+    transaction that a person gave up (GATE-T8).
     """
 
     SETTLED = "settled"
     LATE = "late"
     CUT = "cut"
     HELD = "held"
+    SKIPPED = "skipped"
 
 
 CHANGES = (Kind.ROW.value, Kind.TRUNCATE.value, Kind.DDL.value)
@@ -63,7 +66,7 @@ def zone(cut: Cut, gated_landing: int) -> str:
     the frontier was sent again. Records that change nothing settle with the first cut that sees
     them, but BEGIN and END only with their transaction (GATE-T9).
     """
-    settled, late, taken, held = (f"'{zone.value}'" for zone in Zone)
+    settled, late, taken, held, skipped = (f"'{zone.value}'" for zone in Zone)
     below_old, below_new = _BELOW[cut.mode]
     was_gated = f"landing <= {gated_landing}"
     boundary, void = "", ""
@@ -76,6 +79,9 @@ def zone(cut: Cut, gated_landing: int) -> str:
     if cut.void:
         is_void = f"{WHOLE_SNAPSHOT} AND {PLACE} IN ({listed(cut.void)})"
         void = f"WHEN {below_new} AND {is_void} THEN {late} "
+    if cut.skipped:
+        is_skipped = " OR ".join(map(is_of, sorted(cut.skipped)))
+        void += f"WHEN {below_new} AND ({is_skipped}) THEN {skipped} "
     return (
         f"CASE {boundary}"
         f"WHEN kind NOT IN ({listed(CHANGES)}) AND {was_gated} THEN {settled} "

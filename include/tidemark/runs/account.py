@@ -74,7 +74,7 @@ def _bucket(
 ) -> Bucket | None:
     """The bucket of a whole group; None for rows of folded tables, which are counted one by one."""
     table = names.get(group.table) if group.table else None
-    if group.kind is Kind.UNREADABLE:
+    if group.kind is Kind.UNREADABLE or group.zone is Zone.SKIPPED:
         return Bucket.QUARANTINED
     if group.zone is Zone.HELD:
         return Bucket.HELD

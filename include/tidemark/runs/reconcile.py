@@ -17,6 +17,8 @@ def watched_snapshots(run: Run, chosen: Chosen, progress: Progress) -> Snapshots
     """What is known of tables that are read anew, with the cut that is ``chosen``."""
     pipeline = run.pipeline
     names = {group.table for group in chosen.survey.groups if group.table is not None}
+    lost = (name for names in chosen.cut.skipped.values() for name in names)
+    names |= {(schema, table) for schema, _, table in (name.partition(".") for name in lost)}
     tables = {name: TableName(*name) for name in names if _is_folded(pipeline, name)}
     found = watch_snapshots(progress, chosen.decision, tables)
     if not found.due:

@@ -278,3 +278,29 @@ def test_the_frontier_never_goes_back() -> None:
     ahead = Frontier(bound=place(99), offsets={TX: 7}, time_ms=9)
     cut = cut_of(sight(TWO, (share(A0, 1, 2, 10, 11),)), ahead)
     assert cut.frontier == ahead
+
+
+def test_a_transaction_that_a_person_gave_up_is_passed_over() -> None:
+    """GATE-T8: its END no longer holds the cut; its tables are named, to be read anew."""
+    seen = sight(
+        (begin(0, 1), end(1, 1, {"db.a": 2, "db.c": 1}), begin(2, 2), end(3, 2, {"db.b": 1})),
+        (share(A0, 1, 1, 10, 10), share(B0, 2, 1, 20, 20)),
+    )
+    held = transaction_cut(Progress(), seen, None)
+    assert held.hold is not None
+    assert held.hold.code is HoldCode.TX_INCOMPLETE
+    given_up = Progress(skipped=frozenset({gtid(1)}))
+    cut = transaction_cut(given_up, seen, None)
+    assert cut.skipped == {gtid(1): frozenset({"db.a", "db.c"})}
+    assert cut.frontier.bound > place(20)
+
+
+def test_a_transaction_without_end_is_given_up_once_the_cut_is_behind_it() -> None:
+    """GATE-T8."""
+    given_up = Progress(skipped=frozenset({gtid(2)}))
+    shares = (share(A0, 1, 1, 10, 10), share(A0, 2, 1, 20, 20), share(B0, 3, 1, 30, 30))
+    first = sight((begin(0, 1), end(1, 1, {"db.a": 1}), begin(2, 2)), shares[:2])
+    assert transaction_cut(given_up, first, None).skipped == {}
+    later = (*first.boundaries, begin(3, 3), end(4, 3, {"db.b": 1}))
+    cut = transaction_cut(given_up, sight(later, shares), None)
+    assert cut.skipped == {gtid(2): frozenset({"db.a"})}

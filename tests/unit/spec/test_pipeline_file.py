@@ -59,7 +59,7 @@ def swapped(old: str, new: str, text: str = SHOP) -> str:
             SHOP + "limit: {}\n",
             "shop.yaml:13 -> limit: got an unknown key; expected one of name, description, owner, "
             "schedule, start-date, source, target-namespace, other-tables, tables, publish, "
-            "limits, spark; did you mean 'limits'",
+            "snapshots, limits, spark; did you mean 'limits'",
             id="unknown key",
         ),
         pytest.param(

@@ -1,4 +1,4 @@
-"""Resync: a person has one table read anew, or says that a snapshot of it is whole. No JVM."""
+"""What a person orders between two cuts, kept in the ledger like what cuts leave. No JVM."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from tidemark.gate.reconcile import complete_resync, order_resync
 from tidemark.lake.catalog import SystemTables
 from tidemark.lake.ledger import record_order
 from tidemark.log import get_logger
+from tidemark.model.cut import GateMode
 from tidemark.model.names import TableName
 from tidemark.model.progress import Progress
+from tidemark.model.transaction import is_plain, key_of
 from tidemark.runs.world import World
 from tidemark.spec import PipelineSpec
 
@@ -50,6 +52,33 @@ def end_resync(pipeline: PipelineSpec, world: World, table: TableName) -> None:
         return replace(progress, snapshots=snapshots, quiet_settles=True)
 
     _record(pipeline, world, completed, f"resync {table} --complete")
+
+
+def skip_transaction(pipeline: PipelineSpec, world: World, transaction: str) -> None:
+    """Give up a transaction that will never be whole: the cut goes on behind it (GATE-T8).
+
+    transaction: its id as `tidemark status` names it. What came of it is set aside, and the tables
+    that it changed have to be read anew.
+    """
+    key = key_of(transaction)
+    if pipeline.source.gate is not GateMode.TRANSACTION:
+        raise OrderRefusedError(
+            f"pipeline {pipeline.name} has gate {pipeline.source.gate}, which waits for no "
+            "transactions",
+            state=UNCHANGED,
+            next_step=f"tidemark status {pipeline.name}",
+        )
+    if not is_plain(key):
+        raise OrderRefusedError(
+            f"{transaction!r} is no id of a transaction",
+            state=UNCHANGED,
+            next_step=f"take the id that tidemark status {pipeline.name} names",
+        )
+
+    def skipped(progress: Progress) -> Progress:
+        return replace(progress, skipped=progress.skipped | {key}, quiet_settles=True)
+
+    _record(pipeline, world, skipped, f"skip {key}")
 
 
 def _record(
