@@ -132,3 +132,7 @@ class NoAttemptError(TerminalError):
 
 class OrderRefusedError(TerminalError):
     """What a person ordered cannot be done as things stand."""
+
+
+class EpochSuspectError(TerminalError):
+    """Newer changes stand at lower positions: the source's log has begun anew (rule POS-16)."""

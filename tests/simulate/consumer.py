@@ -11,7 +11,7 @@ from tests.simulate.broker import Broker
 from tests.simulate.connector import Connector
 from tests.simulate.decode import POSTGRES, decode, row_of, snapshot_lsn
 from tests.simulate.history import TABLES, Flavour
-from tidemark.gate import next_cut, reconcile, sight
+from tidemark.gate import epoch, next_cut, reconcile, sight
 from tidemark.model import reduction, survey, zone
 from tidemark.model.cut import Cut, Frontier, GateMode
 from tidemark.model.event import ENVELOPE_COLUMNS, Kind
@@ -73,6 +73,7 @@ class Consumer:
         self._zone(before.frontier, cut)
         groups = self._ask(survey.groups(before.landing), "zoned")
         found_groups = survey.Survey(tuple(map(survey.Group.of, groups)))
+        assert not epoch.suspects(before, self.mode, found_groups.groups), "one log, one epoch"
         cut = next_cut.with_reached(cut, before, found_groups)
         truncates = dict(self._truncates())
         decision = next_cut.Decision(cut, seen, found_groups)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from tidemark.gate.by_offset import offset_cut
@@ -15,7 +15,7 @@ from tidemark.model.names import TableName
 from tidemark.model.position import Place, Position
 from tidemark.model.progress import Progress
 from tidemark.model.reconcile import Snapshots
-from tidemark.model.survey import Survey, highest_places
+from tidemark.model.survey import Survey, highest_places, newest_ms
 from tidemark.model.zone import Zone
 
 
@@ -59,11 +59,13 @@ class Effects:
 
     standing: tables whose changes wait; they keep their frontier. truncated: the newest position
     below which a table lost its rows in this cut. snapshots: what is left to be reconciled.
+    blocked: tables that stay stopped, and why.
     """
 
     standing: Collection[TableName]
     truncated: Mapping[TableName, Position]
     snapshots: Snapshots
+    blocked: Mapping[TableName, str] = field(default_factory=dict)
 
 
 def advance(progress: Progress, landing: int, decision: Decision, effects: Effects) -> Progress:
@@ -83,9 +85,13 @@ def advance(progress: Progress, landing: int, decision: Decision, effects: Effec
         oldest_held=min(held, default=landing + 1),
         frontier=cut.frontier,
         behind=behind,
+        newest_ms=max(
+            progress.newest_ms, newest_ms(g for g in survey.groups if g.zone is Zone.CUT)
+        ),
         watermarks=newest_watermarks(progress.watermarks, sight.watermarks),
         truncated={**progress.truncated, **effects.truncated},
         snapshots=effects.snapshots,
+        blocked=effects.blocked,
         skipped=progress.skipped - cut.skipped.keys(),
         quiet_settles=quiet_helps or effects.snapshots.wait_for_a_cut,
     )

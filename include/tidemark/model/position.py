@@ -37,6 +37,8 @@ OFFSET_DIGITS = 16
 BINLOG_RANK_AT = EPOCH_DIGITS + FILE_DIGITS + NUMBER_DIGITS
 LSN_RANK_AT = EPOCH_DIGITS + NUMBER_DIGITS
 """Digits in front of the rank, in positions of a binlog and of PostgreSQL."""
+COMMIT_DIGITS = EPOCH_DIGITS + NUMBER_DIGITS + RANK_DIGITS
+"""Digits of TiCDC's commitTs with its epoch and rank: what copies of an event share."""
 BINLOG_DIGITS = BINLOG_RANK_AT + RANK_DIGITS + OFFSET_DIGITS
 
 TSO_LOGICAL_BITS = 18
@@ -94,6 +96,11 @@ def commit_bound(commit_ts: int) -> Position:
     True
     """
     return Position(_hex(EPOCH, EPOCH_DIGITS) + _hex(commit_ts, NUMBER_DIGITS))
+
+
+def commit_ts_at(position: str) -> int:
+    """The commitTs inside one of TiCDC's positions."""
+    return int(position[EPOCH_DIGITS : EPOCH_DIGITS + NUMBER_DIGITS], 16)
 
 
 def commit_ts_of(millis: int) -> int:

@@ -63,10 +63,12 @@ class Progress:
 
     landing: newest landing whose records were gated; oldest_held: oldest landing that may still
     hold a record above the frontier. behind: tables that stand lower than the frontier.
+    newest_ms: greatest source time of any change that was streamed and is published.
     watermarks: greatest seen per partition (GATE-4). truncated: per table the position of its
     newest truncate, or of the snapshot that it was reconciled with (TRUNC-3, SNAP-6). snapshots:
-    tables that are read anew. skipped: keys of transactions that a person gives up (GATE-T8).
-    quiet_settles: the next run may settle more though it finds nothing new (GATE-T6, SNAP-5).
+    tables that are read anew. blocked: tables that stay stopped (GATE-5) -> why. skipped: keys of
+    transactions that a person gives up (GATE-T8). quiet_settles: the next run may settle more
+    though it finds nothing new (GATE-T6, SNAP-5).
     """
 
     cut: int = 0
@@ -74,9 +76,11 @@ class Progress:
     oldest_held: int = 1
     frontier: Frontier = field(default_factory=Frontier)
     behind: Mapping[TableName, Frontier] = field(default_factory=dict)
+    newest_ms: int = 0
     watermarks: Mapping[TopicPartition, int] = field(default_factory=dict)
     truncated: Mapping[TableName, Position] = field(default_factory=dict)
     snapshots: Snapshots = field(default_factory=Snapshots)
+    blocked: Mapping[TableName, str] = field(default_factory=dict)
     skipped: frozenset[str] = frozenset()
     quiet_settles: bool = False
 
@@ -94,9 +98,11 @@ class Progress:
                 "oldest_held": self.oldest_held,
                 "frontier": _frontier_to_json(self.frontier),
                 "behind": {str(t): _frontier_to_json(f) for t, f in sorted(self.behind.items())},
+                "newest_ms": self.newest_ms,
                 "watermarks": offsets_to_json(self.watermarks),
                 "truncated": {str(t): p for t, p in sorted(self.truncated.items())},
                 "snapshots": self.snapshots.to_json(),
+                "blocked": {str(table): why for table, why in sorted(self.blocked.items())},
                 "skipped": sorted(self.skipped),
                 "quiet_settles": self.quiet_settles,
             }
@@ -115,11 +121,13 @@ class Progress:
                 TableName.parse(name): _frontier_from_json(frontier)
                 for name, frontier in kept["behind"].items()
             },
+            newest_ms=kept.get("newest_ms", 0),
             watermarks=offsets_from_json(kept["watermarks"]),
             truncated={TableName.parse(name): at for name, at in kept["truncated"].items()},
             snapshots=Snapshots.from_json(kept["snapshots"])
             if "snapshots" in kept
             else Snapshots(),
+            blocked={TableName.parse(t): why for t, why in kept.get("blocked", {}).items()},
             skipped=frozenset(kept.get("skipped", ())),
             quiet_settles=kept.get("quiet_settles", False),
         )

@@ -21,6 +21,7 @@ class Group:
     table: None for records of no table. newest_offset: an example to read the schema from.
     read_at: where the newest snapshot of the source among them was read; read_to_last: likewise, of
     one whose last row is among them. chunk_from: least place of an incremental snapshot's rows.
+    newest_ms: greatest source time of a change that was streamed.
     """
 
     at: TopicPartition
@@ -39,6 +40,7 @@ class Group:
     read_at: Place | None = None
     read_to_last: Place | None = None
     chunk_from: Place | None = None
+    newest_ms: int | None = None
 
     @property
     def is_change(self) -> bool:
@@ -66,6 +68,7 @@ class Group:
             read_at=row["read_at"],
             read_to_last=row["read_to_last"],
             chunk_from=row["chunk_from"],
+            newest_ms=row["newest_ms"],
         )
 
 
@@ -116,9 +119,15 @@ def groups(gated_landing: int) -> Summary:
             "newest_offset": "max(offset)",
             "read_at": f"max(CASE WHEN {WHOLE_SNAPSHOT} THEN {PLACE} END)",
             "read_to_last": f"max(CASE WHEN snapshot = '{SnapshotMark.LAST}' THEN {PLACE} END)",
+            "newest_ms": "max(CASE WHEN snapshot IS NULL THEN unix_millis(commit_time) END)",
             "chunk_from": f"min(CASE WHEN {INCREMENTAL_ROW} THEN {PLACE} END)",
         },
     )
+
+
+def newest_ms(groups: Iterable[Group]) -> int:
+    """The greatest source time among streamed changes of ``groups``; 0 when there are none."""
+    return max((g.newest_ms or 0 for g in groups if g.is_change), default=0)
 
 
 def highest_places(groups: Collection[Group]) -> dict[TopicPartition, Place]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from tidemark.gate.reconcile import ask_unless_whole, watch_snapshots
 from tidemark.lake.history import existing_tables, holds_rows, read_history
-from tidemark.model.names import TableName, refusal
+from tidemark.model.names import TableName
 from tidemark.model.progress import Progress
 from tidemark.model.reconcile import Snapshots
 from tidemark.runs.choose import Chosen
 from tidemark.runs.run import Run
-from tidemark.runs.targets import targets_of
-from tidemark.spec import OtherTables, PipelineSpec, Reconciling
+from tidemark.runs.targets import is_folded, targets_of
+from tidemark.spec import Reconciling
 
 
 def watched_snapshots(run: Run, chosen: Chosen, progress: Progress) -> Snapshots:
@@ -19,19 +19,12 @@ def watched_snapshots(run: Run, chosen: Chosen, progress: Progress) -> Snapshots
     names = {group.table for group in chosen.survey.groups if group.table is not None}
     lost = (name for names in chosen.cut.skipped.values() for name in names)
     names |= {(schema, table) for schema, _, table in (name.partition(".") for name in lost)}
-    tables = {name: TableName(*name) for name in names if _is_folded(pipeline, name)}
+    tables = {name: TableName(*name) for name in names if is_folded(pipeline, name)}
     found = watch_snapshots(progress, chosen.decision, tables)
     if not found.due:
         return found
     asks = pipeline.snapshots.reconcile is Reconciling.ASK
     return ask_unless_whole(found, _holding(run, progress), progress.truncated, asks=asks)
-
-
-def _is_folded(pipeline: PipelineSpec, name: tuple[str, str]) -> bool:
-    if any((table.source.schema, table.source.table) == name for table in pipeline.tables):
-        return True
-    follows = pipeline.other_tables is OtherTables.FOLLOW
-    return follows and not any(map(refusal, name))
 
 
 def _holding(run: Run, progress: Progress) -> set[TableName]:

@@ -22,6 +22,7 @@ from tidemark.model.reduction import new_truncate
 from tidemark.model.survey import count
 from tidemark.model.zone import Zone
 from tidemark.runs.choose import Chosen
+from tidemark.runs.late import late_tables
 from tidemark.runs.reconcile import watched_snapshots
 from tidemark.runs.run import Run
 from tidemark.runs.schemas import examples, resolve
@@ -72,13 +73,15 @@ class CutTables:
     """The tables of a cut: what is done, and what is not.
 
     snapshots: what is known of tables that are read anew. stopped: table -> why it cannot be
-    folded. skipped: tables that this run was not asked for.
+    folded. skipped: tables that this run was not asked for. blocked: those that stay
+    stopped, whatever comes.
     """
 
     snapshots: Snapshots
     work: tuple[TableWork, ...] = ()
     stopped: Mapping[TableName, str] = field(default_factory=dict)
     skipped: frozenset[TableName] = frozenset()
+    blocked: Mapping[TableName, str] = field(default_factory=dict)
 
     @property
     def standing(self) -> frozenset[TableName]:
@@ -98,7 +101,8 @@ class _Told:
 def plan_tables(run: Run, chosen: Chosen, progress: Progress) -> CutTables:
     """Join what the stream says with what the file declares; nothing is written."""
     snapshots = watched_snapshots(run, chosen, progress)
-    specs = _concerned(run.pipeline, chosen, snapshots.due)
+    late = {**progress.blocked, **late_tables(run, chosen, progress)}
+    specs = _concerned(run.pipeline, chosen, {*snapshots.due, *late})
     requested = run.request.tables
     wanted = [spec for spec in specs if not requested or spec.source in requested]
     told = _told(run.pipeline, chosen, wanted)
@@ -107,6 +111,7 @@ def plan_tables(run: Run, chosen: Chosen, progress: Progress) -> CutTables:
     owners: dict[str, TableName] = {}
     for spec in wanted:
         try:
+            _refuse_late(spec.source, late)
             _refuse(spec, chosen.effects.stops, owners.setdefault(spec.target.lower(), spec.source))
             have = read_source_schema(run.world.catalog, _target(run.pipeline, spec))
             if have is not None or not _begins_with_a_row(run.pipeline, chosen, spec):
@@ -117,7 +122,7 @@ def plan_tables(run: Run, chosen: Chosen, progress: Progress) -> CutTables:
             stopped[spec.source] = str(error)
             log.warning("table_stopped", table=str(spec.source), why=error.what)
     skipped = frozenset(spec.source for spec in specs if spec not in wanted)
-    return CutTables(snapshots, tuple(work), stopped, skipped)
+    return CutTables(snapshots, tuple(work), stopped, skipped, late)
 
 
 def _removal(pipeline: PipelineSpec, snapshots: Snapshots, table: TableName) -> Removal | None:
@@ -146,6 +151,18 @@ def _concerned(pipeline: PipelineSpec, chosen: Chosen, due: Iterable[TableName])
             except NameRefusedError as error:
                 log.warning("table_refused", table=".".join(name), why=error.what)
     return specs
+
+
+def _refuse_late(table: TableName, late: Mapping[TableName, str]) -> None:
+    """Raise when a change that was promised to be there came after its cut (GATE-5)."""
+    if table in late:
+        raise TableStoppedError(
+            f"{table}: {late[table]}",
+            state="the table stays as it was last published, without these changes; they wait in "
+            "the changelog",
+            next_step="find out why the source sent them late, then fold the table by a new "
+            "pipeline from a new changefeed, or take it out of the pipeline file",
+        )
 
 
 def _refuse(spec: TableSpec, stops: Mapping[TableName | None, str], owner: TableName) -> None:

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from tidemark.lake.catalog import TableId
 from tidemark.lake.history import History
-from tidemark.model.names import TableName
+from tidemark.model.names import TableName, refusal
 from tidemark.model.progress import Progress
-from tidemark.spec import PipelineSpec
+from tidemark.spec import OtherTables, PipelineSpec
 
 
 def targets_of(
@@ -23,3 +23,11 @@ def targets_of(
         table: TableId(pipeline.target_namespace, target)
         for table, target in (declared | followed).items()
     }
+
+
+def is_folded(pipeline: PipelineSpec, name: tuple[str, str]) -> bool:
+    """Whether the table that records call ``name`` (schema, table) has a target."""
+    if any((table.source.schema, table.source.table) == name for table in pipeline.tables):
+        return True
+    follows = pipeline.other_tables is OtherTables.FOLLOW
+    return follows and not any(map(refusal, name))

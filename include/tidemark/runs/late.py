@@ -1,0 +1,82 @@
+"""Late: what came below a published watermark must be there already, or the promise was broken.
+
+A watermark says that everything below it was sent. What comes below it all the same is a repeat,
+and the changelog holds the first copy. What has no first copy was missing from published tables:
+it is neither dropped nor applied, and its table stops (GATE-5, GATE-W6).
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from tidemark.lake.landing import read_changelog
+from tidemark.model.cut import GateMode
+from tidemark.model.names import TableName
+from tidemark.model.position import COMMIT_DIGITS, commit_ts_at
+from tidemark.model.progress import Progress
+from tidemark.model.survey import Group
+from tidemark.model.zone import Zone
+from tidemark.runs.choose import Chosen
+from tidemark.runs.run import Run
+from tidemark.runs.targets import is_folded
+
+EVENT = ("source_schema", "source_table", "_commit", "_content")
+EXAMPLE = ("position", "topic", "partition", "offset")
+
+
+def late_tables(run: Run, chosen: Chosen, progress: Progress) -> dict[TableName, str]:
+    """The tables with late changes that nobody has seen before -> what came.
+
+    Costs a read of the changelog up to the greatest position of what is late, and nothing when
+    nothing is.
+    """
+    groups = [group for group in chosen.survey.groups if _is_late(group)]
+    if run.pipeline.source.gate is not GateMode.WATERMARK or not groups:
+        return {}
+    newest = max(group.highest or "" for group in groups)
+    landed = read_changelog(run.world.spark, run.world.catalog, run.system, 1)
+    before = landed.where((F.col("landing") <= progress.landing) & (F.col("position") <= newest))
+    zoned = reduce(DataFrame.unionByName, chosen.zoned.values())
+    came = zoned.where((F.col("zone") == Zone.LATE.value) & (F.col("landing") > progress.landing))
+    first = F.min(F.struct(*EXAMPLE)).alias("first")
+    found = (
+        _events(came)
+        .join(_events(before).select(*EVENT), on=list(EVENT), how="left_anti")
+        .groupBy("source_schema", "source_table")
+        .agg(F.count(F.lit(1)).alias("changes"), first)
+    )
+    return {
+        TableName(row["source_schema"], row["source_table"]): _sentence(
+            row["changes"], **row["first"].asDict()
+        )
+        for row in found.collect()
+        if is_folded(run.pipeline, (row["source_schema"], row["source_table"]))
+    }
+
+
+def _is_late(group: Group) -> bool:
+    return group.zone is Zone.LATE and group.is_new and group.table is not None
+
+
+def _events(changes: DataFrame) -> DataFrame:
+    """What copies of one event share: table, commit, and the row or statement as it is written."""
+    text = F.col("value").cast("string")
+    content = F.coalesce(F.get_json_object(text, "$.data"), F.get_json_object(text, "$.sql"))
+    return changes.where(F.col("position").isNotNull()).select(
+        "source_schema",
+        "source_table",
+        F.substring("position", 1, COMMIT_DIGITS).alias("_commit"),
+        content.alias("_content"),
+        *EXAMPLE,
+    )
+
+
+def _sentence(changes: int, position: str, topic: str, partition: int, offset: int) -> str:
+    return (
+        f"LATE_VIOLATION: {changes} changes came below a watermark that is published, and were "
+        f"never sent before; the first is of commitTs {commit_ts_at(position)}, at offset {offset} "
+        f"of partition {partition} of topic {topic}"
+    )
