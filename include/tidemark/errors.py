@@ -136,3 +136,7 @@ class OrderRefusedError(TerminalError):
 
 class EpochSuspectError(TerminalError):
     """Newer changes stand at lower positions: the source's log has begun anew (rule POS-16)."""
+
+
+class GateStalledError(TerminalError):
+    """Cuts go no further for longer than the pipeline file allows (rule GATE-O1)."""

@@ -134,10 +134,12 @@ def debezium_row(  # noqa: PLR0913  one per field that tests vary
     with_key: bool = True,
     transaction: tuple[str, int] | None = None,
     mark: str = "false",
+    at: int | None = None,
 ) -> Record:
     """A row of shop.items as the MySQL connector writes it.
 
-    transaction: its id, its order. mark: what the source block says of snapshots.
+    transaction: its id, its order. mark: what the source block says of snapshots. at: its time, as
+    milliseconds that follow the position unless told.
     """
     image = {"id": number, "name": name}
     value = {
@@ -146,7 +148,7 @@ def debezium_row(  # noqa: PLR0913  one per field that tests vary
         "source": {
             "connector": "mysql",
             "name": "db",
-            "ts_ms": 1_700_000_000_000 + pos,
+            "ts_ms": 1_700_000_000_000 + (pos if at is None else at),
             "snapshot": mark,
             "db": "shop",
             "table": "items",

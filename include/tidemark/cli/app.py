@@ -12,6 +12,7 @@ from typing import ParamSpec
 import typer
 
 from tidemark.cli.cut import cut
+from tidemark.cli.handover import handover
 from tidemark.cli.plan import plan
 from tidemark.cli.resync import resync
 from tidemark.cli.schema import schema
@@ -52,7 +53,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,  # they show local variables, secrets among them
 )
-for verb in (validate, schema, plan, cut, status, resync, skip):
+for verb in (validate, schema, plan, cut, status, resync, skip, handover):
     app.command()(in_letters(verb))
 
 

@@ -54,10 +54,12 @@ def cut(
         from tidemark.runs.cut import run_cut
         from tidemark.runs.publish import read_verdicts
         from tidemark.runs.run import CutRequest
+        from tidemark.runs.stall import tell_stall
 
         result = run_cut(spec, world, CutRequest(own, until, tables, reason))
         verdicts = read_verdicts(spec, world, own)
     show_result(stdout(), pipeline, result, verdicts)
+    tell_stall(spec, world)
     raise typer.Exit(result.exit_code)
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from tidemark.model.cut import Cut, Frontier, GateMode
+from tidemark.model.offsets import Offsets
+from tidemark.model.position import EPOCH, EPOCH_DIGITS
 from tidemark.model.summary import Summary
 from tidemark.model.zone import (
     NEW_BOUND,
@@ -25,6 +28,39 @@ def answer(events: DataFrame, question: Summary) -> DataFrame:
         events.where(question.where)
         .groupBy(*(F.expr(text).alias(name) for name, text in question.keys.items()))
         .agg(*(F.expr(text).alias(name) for name, text in question.figures.items()))
+    )
+
+
+def in_epochs(events: DataFrame, epochs: Sequence[Offsets]) -> DataFrame:
+    """Changelog rows with the epochs that were stated since they were landed (POS-15, POS-17).
+
+    epochs: per hand-over the offsets at which the next epoch begins; a partition that one does not
+    name begins it at its first record. Rows are landed in the first epoch.
+    """
+    if not epochs:
+        return events
+    places = sorted({place for starts in epochs for place in starts})
+    rows = [
+        {
+            "topic": place.topic,
+            "partition": place.partition,
+            "_starts": [starts.get(place, 0) for starts in epochs],
+        }
+        for place in places
+    ]
+    fields = "topic STRING, partition INT, _starts ARRAY<LONG>"
+    listed = F.inline(F.from_json(F.lit(json.dumps(rows)), f"ARRAY<STRUCT<{fields}>>"))
+    begun = f"coalesce(size(filter(_starts, s -> s <= offset)), {len(epochs)})"
+    epoch = f"lpad(hex({EPOCH} + {begun}), {EPOCH_DIGITS}, '0')"
+    placed = F.expr(f"{epoch} || substr(position, {EPOCH_DIGITS + 1})")
+    return (
+        events.join(
+            F.broadcast(events.sparkSession.range(1).select(listed)),
+            on=["topic", "partition"],
+            how="left",
+        )
+        .withColumn("position", placed)
+        .select(*events.columns)
     )
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pyarrow as pa
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import NoSuchTableError
+from pyiceberg.expressions import And, GreaterThan
 from pyiceberg.table import Table
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -26,7 +28,8 @@ from tidemark.lake.refs import (
     summary_value,
 )
 from tidemark.model.event import ENVELOPE_COLUMNS, RECORD_COLUMNS
-from tidemark.model.names import AttemptId, quote
+from tidemark.model.names import AttemptId, TopicName, quote
+from tidemark.model.offsets import TopicPartition
 from tidemark.model.progress import LandingMark
 
 MARK = "tidemark.landing"
@@ -160,6 +163,28 @@ def _marked(changelog: Table, move: Move, mark: LandingMark) -> Move:
 def drop_landing(catalog: SqlCatalog, move: Move) -> None:
     """Throw a staged landing away."""
     drop_refs(catalog.load_table(move.table.parts), move.drops)
+
+
+def first_newer(
+    catalog: SqlCatalog, tables: SystemTables, landing: int, time_ms: int
+) -> dict[TopicPartition, int]:
+    """Per partition the first offset of a change that is newer than ``time_ms``, source time.
+
+    landing: later ones are looked at. No JVM.
+    """
+    moment = datetime.fromtimestamp(time_ms / 1000, UTC)
+    newer = And(
+        GreaterThan(term="landing", value=landing), GreaterThan(term="commit_time", value=moment)
+    )
+    with catalog_errors("the reading of the changelog"):
+        changelog = catalog.load_table(tables.changelog.parts)
+    scan = changelog.scan(row_filter=newer, selected_fields=("topic", "partition", "offset"))
+    first: dict[TopicPartition, int] = {}
+    for batch in scan.to_arrow_batch_reader():
+        for row in batch.to_pylist():
+            at = TopicPartition(TopicName(row["topic"]), row["partition"])
+            first[at] = min(first.get(at, row["offset"]), row["offset"])
+    return first
 
 
 def read_changelog(

@@ -9,7 +9,7 @@ from typing import Any
 
 from tidemark.model.cut import Frontier
 from tidemark.model.names import TableName
-from tidemark.model.offsets import TopicPartition, offsets_from_json, offsets_to_json
+from tidemark.model.offsets import Offsets, TopicPartition, offsets_from_json, offsets_to_json
 from tidemark.model.position import OrderedBy, Position
 from tidemark.model.reconcile import Snapshots
 
@@ -64,6 +64,7 @@ class Progress:
     landing: newest landing whose records were gated; oldest_held: oldest landing that may still
     hold a record above the frontier. behind: tables that stand lower than the frontier.
     newest_ms: greatest source time of any change that was streamed and is published.
+    epochs: per hand-over the offsets at which the log's next epoch begins (POS-17).
     watermarks: greatest seen per partition (GATE-4). truncated: per table the position of its
     newest truncate, or of the snapshot that it was reconciled with (TRUNC-3, SNAP-6). snapshots:
     tables that are read anew. blocked: tables that stay stopped (GATE-5) -> why. skipped: keys of
@@ -77,6 +78,7 @@ class Progress:
     frontier: Frontier = field(default_factory=Frontier)
     behind: Mapping[TableName, Frontier] = field(default_factory=dict)
     newest_ms: int = 0
+    epochs: tuple[Offsets, ...] = ()
     watermarks: Mapping[TopicPartition, int] = field(default_factory=dict)
     truncated: Mapping[TableName, Position] = field(default_factory=dict)
     snapshots: Snapshots = field(default_factory=Snapshots)
@@ -99,6 +101,7 @@ class Progress:
                 "frontier": _frontier_to_json(self.frontier),
                 "behind": {str(t): _frontier_to_json(f) for t, f in sorted(self.behind.items())},
                 "newest_ms": self.newest_ms,
+                "epochs": [offsets_to_json(starts) for starts in self.epochs],
                 "watermarks": offsets_to_json(self.watermarks),
                 "truncated": {str(t): p for t, p in sorted(self.truncated.items())},
                 "snapshots": self.snapshots.to_json(),
@@ -122,6 +125,7 @@ class Progress:
                 for name, frontier in kept["behind"].items()
             },
             newest_ms=kept.get("newest_ms", 0),
+            epochs=tuple(offsets_from_json(starts) for starts in kept.get("epochs", ())),
             watermarks=offsets_from_json(kept["watermarks"]),
             truncated={TableName.parse(name): at for name, at in kept["truncated"].items()},
             snapshots=Snapshots.from_json(kept["snapshots"])

@@ -10,14 +10,16 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from tidemark.fold.admit import with_zone
+from tidemark.errors import EpochSuspectError
+from tidemark.fold.admit import in_epochs, with_zone
 from tidemark.fold.survey import survey
+from tidemark.gate.epoch import suspects
 from tidemark.gate.next_cut import Decision, next_cut, with_reached
 from tidemark.model.cut import Cut, Frontier, Hold, HoldCode
 from tidemark.model.event import Kind
 from tidemark.model.names import TableName
 from tidemark.model.progress import Progress
-from tidemark.model.survey import Survey
+from tidemark.model.survey import Survey, count
 from tidemark.model.zone import Zone
 from tidemark.runs.ddl import DdlEffects, add_up, collect_ddl
 from tidemark.runs.land import Landed
@@ -72,10 +74,12 @@ def choose_cut(
 
     until: source time that the cut may not pass.
     """
+    events = in_epochs(events, progress.epochs)
     sight = look(pipeline, events, landed, progress, until)
     cut = next_cut(pipeline.source.gate, progress, sight, until)
     zoned = _zoned(events, cut, progress)
     found = survey(list(zoned.values()), progress.landing)
+    _refuse_new_epoch(pipeline, progress, found)
     cut = with_reached(cut, progress, found)
     has_ddl = any(g.kind is Kind.DDL and g.zone is Zone.CUT for g in found.groups)
     # Tables that stand lower have theirs still before them.
@@ -83,6 +87,20 @@ def choose_cut(
     statements = collect_ddl(together.where(F.col("zone") == Zone.CUT.value)) if has_ddl else ()
     effects = add_up(pipeline.source, statements, pipeline.source.modes.connector)
     return Chosen(Decision(cut, sight, found), zoned, effects)
+
+
+def _refuse_new_epoch(pipeline: PipelineSpec, progress: Progress, found: Survey) -> None:
+    """Raise when positions fell, so that what is new looks like what was published (POS-16)."""
+    newer = suspects(progress, pipeline.source.gate, found.groups)
+    if newer:
+        raise EpochSuspectError(
+            f"{count(newer)} changes of pipeline {pipeline.name}, some of them newer than all that "
+            f"is published, stand at lower positions, the first ones in {newer[0].at}: the "
+            "source's log has begun anew",
+            state="they are landed; nothing of them is published, and no table is changed",
+            next_step="find out what happened to the source; if its log began anew, say so: "
+            f"tidemark handover {pipeline.name} --help",
+        )
 
 
 def _is_table(table: TableName) -> Column:

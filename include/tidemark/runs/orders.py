@@ -8,16 +8,22 @@ from dataclasses import replace
 from tidemark.errors import UNCHANGED, OrderRefusedError
 from tidemark.gate.reconcile import complete_resync, order_resync
 from tidemark.lake.catalog import SystemTables
-from tidemark.lake.ledger import record_order
+from tidemark.lake.history import read_history
+from tidemark.lake.landing import first_newer, read_mark
+from tidemark.lake.ledger import read_progress, record_order
 from tidemark.log import get_logger
 from tidemark.model.cut import GateMode
 from tidemark.model.names import TableName
+from tidemark.model.offsets import Offsets
 from tidemark.model.progress import Progress
 from tidemark.model.transaction import is_plain, key_of
+from tidemark.runs.targets import targets_of
 from tidemark.runs.world import World
-from tidemark.spec import PipelineSpec
+from tidemark.spec import PipelineSpec, SourceFormat
 
 log = get_logger()
+
+HANDED_OVER = (SourceFormat.DEBEZIUM_MYSQL, SourceFormat.DEBEZIUM_MARIADB)
 
 
 def begin_resync(pipeline: PipelineSpec, world: World, table: TableName) -> None:
@@ -79,6 +85,39 @@ def skip_transaction(pipeline: PipelineSpec, world: World, transaction: str) -> 
         return replace(progress, skipped=progress.skipped | {key}, quiet_settles=True)
 
     _record(pipeline, world, skipped, f"skip {key}")
+
+
+def hand_over(pipeline: PipelineSpec, world: World, *, is_continuous: bool) -> Offsets:
+    """The source's log began anew; positions from here on stand above all before (POS-17).
+
+    is_continuous: the new log holds everything behind the old one; if not, each table has to be
+    read anew. Returns the offset per partition at which the new log begins: its first change that
+    is landed, in no cut, and newer than all that is published; else what is not landed yet.
+    """
+    tables = SystemTables.of(pipeline.name)
+    progress, mark = read_progress(world.catalog, tables), read_mark(world.catalog, tables)
+    if pipeline.source.format not in HANDED_OVER or mark.number == 0:
+        raise OrderRefusedError(
+            f"pipeline {pipeline.name} reads {pipeline.source.format} and has landed "
+            f"{mark.number} times; only a binlog that was read can begin anew",
+            state=UNCHANGED,
+            next_step="fold the tables by a new pipeline from a new snapshot of the source",
+        )
+    found = first_newer(world.catalog, tables, progress.landing, progress.newest_ms)
+    starts = {place: found.get(place, end) for place, end in mark.offsets.items()}
+
+    def handed_over(now: Progress) -> Progress:
+        frontier = replace(now.frontier, numbers={})
+        snapshots = now.snapshots
+        if not is_continuous:
+            history = read_history(world.catalog, tables)
+            for table in targets_of(pipeline, history, now):
+                snapshots = order_resync(snapshots, table)
+        return replace(now, epochs=(*now.epochs, starts), frontier=frontier, snapshots=snapshots)
+
+    words = "continuous" if is_continuous else "gap"
+    _record(pipeline, world, handed_over, f"handover --{words}")
+    return starts
 
 
 def _record(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from tidemark.errors import TidemarkError
 from tidemark.lake.catalog import SystemTables
@@ -23,6 +24,7 @@ from tidemark.model.reconcile import ReconcileStage
 from tidemark.model.result import CutStatus
 from tidemark.model.verdict import Verdict
 from tidemark.runs.plan import CutPlan, plan_cut
+from tidemark.runs.stall import stall_of
 from tidemark.runs.targets import targets_of
 from tidemark.runs.world import World
 from tidemark.spec import PipelineSpec
@@ -69,9 +71,9 @@ class PipelineStatus:
 
     published: newest cut. attempt: newest one that is staged or blocked, but not published. lag:
     None when trouble keeps it unknown. work: what a run would find. hold: why the newest cut went
-    no further. snapshots: table -> what its snapshot waits for, and the next command. trouble: why
-    a run would not even start reading. history: published cuts, as far as the ledger remembers
-    them, newest first.
+    no further; stalled_ms: for how long, once that is too long. snapshots: table -> what its
+    snapshot waits for, and the next command. trouble: why a run would not even start reading.
+    history: published cuts, as far as the ledger remembers them, newest first.
     """
 
     pipeline: PipelineName
@@ -82,6 +84,7 @@ class PipelineStatus:
     lag: Lag | None
     work: str
     hold: str
+    stalled_ms: int
     tables: tuple[TableStatus, ...]
     snapshots: Mapping[TableName, str]
     trouble: TidemarkError | None
@@ -98,6 +101,7 @@ def pipeline_status(pipeline: PipelineSpec, world: World) -> PipelineStatus:
     newest = history.published[0] if history.published else None
     attempt = history.attempts[0] if history.attempts else None
     held = newest.result.buckets.get(HELD, 0) if newest else 0
+    stall = stall_of(pipeline, history, int(datetime.now(UTC).timestamp() * 1000))
     lag = None
     if plan is not None:
         landed = records_since(world.catalog, system, progress.landing) if plan.waiting else 0
@@ -111,6 +115,7 @@ def pipeline_status(pipeline: PipelineSpec, world: World) -> PipelineStatus:
         lag=lag,
         work=plan.sentence if plan else "",
         hold=newest.result.hold if newest else "",
+        stalled_ms=stall.age_ms if stall else 0,
         tables=_tables(pipeline, world, history, progress),
         snapshots=_snapshots(pipeline, progress),
         trouble=trouble,

@@ -39,11 +39,15 @@ def plan(
 ) -> bool:
     """Whether there is anything to fold; if not, the tasks after this one are skipped."""
     from tidemark.runs.plan import plan_cut
+    from tidemark.runs.stall import tell_stall
     from tidemark.runs.world import open_world
 
     until = cap_of(params["until"], dag_run.run_type, dag_run.data_interval_end)
     with stop_on_terminal_errors():
-        found = plan_cut(pipeline_named(pipeline), open_world(load_installation()), until)
+        spec, world = pipeline_named(pipeline), open_world(load_installation())
+        found = plan_cut(spec, world, until)
+        if not found.has_work:
+            tell_stall(spec, world)
     planned = Planned(
         sentence=found.sentence,
         unread=found.unread_records,
@@ -97,6 +101,7 @@ def publish(
     An attempt that another one overtook changes nothing and ends as skipped.
     """
     from tidemark.runs.publish import publish_cut
+    from tidemark.runs.stall import tell_stall
     from tidemark.runs.world import open_world
 
     folded: Folded = ti.xcom_pull(task_ids=FOLD)
@@ -109,6 +114,8 @@ def publish(
             raise AirflowSkipException(f"superseded: {error}") from error
     for table in spec.tables:
         outlet_events[asset_of(spec, table)].extra = dict(event_extra(result, table))
+    with stop_on_terminal_errors():
+        tell_stall(spec, world)
     return {"cut": result.cut, "tables": len(result.tables)}
 
 

@@ -20,6 +20,7 @@ from tidemark.spec.pipeline import (
     Reconciling,
     SnapshotsSpec,
     SparkConfSpec,
+    WhenStalled,
 )
 from tidemark.spec.source import (
     ModesSpec,
@@ -54,6 +55,7 @@ __all__ = [
     "TableSpec",
     "TopicsSpec",
     "TruncatePolicy",
+    "WhenStalled",
     "is_pattern",
     "load_installation",
     "load_pipeline",

@@ -68,6 +68,13 @@ class SnapshotsSpec(SpecModel):
     )
 
 
+class WhenStalled(StrEnum):
+    """What a run does when cuts go no further for too long."""
+
+    WARN = "warn"
+    FAIL = "fail"
+
+
 class LimitsSpec(SpecModel):
     """Bounds of one run."""
 
@@ -79,6 +86,17 @@ class LimitsSpec(SpecModel):
         ge=0,
         strict=True,
         description="unreadable records above which a run stops instead of setting them aside",
+    )
+    stalled_after: int = Field(
+        default=30,
+        gt=0,
+        strict=True,
+        description="minutes for which cuts may go no further for one reason",
+    )
+    when_stalled: WhenStalled = Field(
+        default=WhenStalled.WARN,
+        description="what happens after that: warn says it in log and status, fail also fails the "
+        "run once it has published what it could; nothing is ever given up",
     )
 
 

@@ -1,0 +1,73 @@
+"""A source whose log begins anew: seen, refused, and handed over by a person (POS-15 to POS-17)."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.records import debezium_row
+from tests.support.stack import Stream
+from tidemark.errors import EpochSuspectError, OrderRefusedError
+from tidemark.model.names import TableName
+from tidemark.runs.orders import hand_over
+from tidemark.runs.status import pipeline_status
+from tidemark.runs.world import World
+
+MYSQL = {"key": ["id"], "columns": {"id": "int", "name": "text"}}
+ITEMS = TableName("shop", "items")
+
+
+def failed_over(world: World, gate: str = "none") -> Stream:
+    """A published stream whose next changes are newer, at lower positions."""
+    stream = Stream(world, 1, "debezium-mysql", gate, MYSQL).create()
+    stream.send([debezium_row("c", n, 5000 + n, name="old") for n in (1, 2, 3)])
+    stream.cut()
+    stream.send([debezium_row("c", 2, 5002, name="old")])
+    stream.cut()
+    assert stream.rows() == {1: "old", 2: "old", 3: "old"}
+    new = [debezium_row("u", 1, 40, name="new", at=6000), debezium_row("d", 2, 50, at=6001)]
+    stream.send([debezium_row("c", 3, 5003, name="old"), *new])
+    return stream
+
+
+def test_newer_changes_at_lower_positions_are_refused(world: World) -> None:
+    """POS-16: they look like repeats, and would be dropped as such."""
+    stream = failed_over(world)
+    for _ in range(2):
+        with pytest.raises(EpochSuspectError, match="log has begun anew"):
+            stream.cut()
+    assert stream.rows() == {1: "old", 2: "old", 3: "old"}
+
+
+def test_a_continuous_log_is_handed_over(world: World) -> None:
+    """POS-17: from its first offset on; what the old log sent again before stays a repeat."""
+    stream = failed_over(world)
+    with pytest.raises(EpochSuspectError):
+        stream.cut()
+    (start,) = hand_over(stream.pipeline, world, is_continuous=True).values()
+    assert start == 5, "the repeat in front of it is as old as what is published"
+    assert stream.cut().tables[0].deleted == 1
+    assert stream.rows() == {1: "new", 3: "old"}
+    stream.send([debezium_row("u", 3, 60, name="newer", at=6002)])
+    stream.cut()
+    assert stream.rows() == {1: "new", 3: "newer"}
+    assert pipeline_status(stream.pipeline, world).snapshots == {}
+
+
+def test_behind_a_gap_a_snapshot_says_what_is_left(world: World) -> None:
+    """POS-17, SNAP-6."""
+    stream = failed_over(world)
+    with pytest.raises(EpochSuspectError):
+        stream.cut()
+    hand_over(stream.pipeline, world, is_continuous=False)
+    assert "is awaited" in pipeline_status(stream.pipeline, world).snapshots[ITEMS]
+    read = [debezium_row("r", 1, 70, name="read", mark="true")]
+    stream.send([*read, debezium_row("r", 4, 70, name="read", mark="last")])
+    stream.cut()
+    stream.cut()
+    assert stream.rows() == {1: "read", 3: "old", 4: "read"}, "a third of the rows is too many"
+
+
+def test_only_a_binlog_is_handed_over(world: World) -> None:
+    stream = Stream(world).create()
+    with pytest.raises(OrderRefusedError, match="only a binlog"):
+        hand_over(stream.pipeline, world, is_continuous=True)
