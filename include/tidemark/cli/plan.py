@@ -65,6 +65,7 @@ def _show(console: Console, preview: CutPreview) -> None:
         ("goes to", _reach(preview)),
         ("order", _order(preview)),
         ("holds at", preview.hold),
+        ("truncates", preview.truncates),
         ("not folded", ", ".join(f"{rows:,} of {name}" for name, rows in preview.ignored.items())),
         ("next", _next(preview)),
     )

@@ -103,6 +103,7 @@ def _show(console: Console, found: PipelineStatus) -> None:
         ("complete", f"until {moment(until, now)}, source time" if until else ""),
         ("behind", _lag(found.lag)),
         ("holds at", found.hold),
+        ("truncates", found.truncates),
         ("stalled", f"for {found.stalled_ms // 60_000} minutes" if found.stalled_ms else ""),
         *(("snapshot", f"of {table} {said}") for table, said in found.snapshots.items()),
         ("attempt", _attempt(attempt, now) if attempt else ""),

@@ -85,6 +85,7 @@ def advance(progress: Progress, landing: int, decision: Decision, effects: Effec
         oldest_held=min(held, default=landing + 1),
         frontier=cut.frontier,
         behind=behind,
+        epochs=progress.epochs,
         newest_ms=max(
             progress.newest_ms, newest_ms(g for g in survey.groups if g.zone is Zone.CUT)
         ),

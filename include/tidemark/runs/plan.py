@@ -12,6 +12,8 @@ from tidemark.lake.ledger import newest_result, read_progress
 from tidemark.model.cut import HoldCode
 from tidemark.model.offsets import OffsetRange, TopicPartition
 from tidemark.model.position import commit_ts_of
+from tidemark.model.progress import Progress
+from tidemark.model.reconcile import BELOW_ALL_OFFSETS
 from tidemark.runs.world import World
 from tidemark.spec import PipelineSpec
 from tidemark.topics.preflight import plan_topics
@@ -74,3 +76,11 @@ def plan_cut(pipeline: PipelineSpec, world: World, until: datetime | None = None
 def _reached(commit_ts: int, until: datetime) -> bool:
     """Whether a frontier stands at or above ``until``; with gate ``none`` it never tells."""
     return 0 < commit_ts_of(int(until.astimezone(UTC).timestamp() * 1000)) <= commit_ts
+
+
+def truncate_note(pipeline: PipelineSpec, progress: Progress) -> str:
+    """What to check while no truncate has come: that none came proves nothing (TRUNC-15)."""
+    is_real = (not position.endswith(BELOW_ALL_OFFSETS) for position in progress.truncated.values())
+    if pipeline.source.format.is_canal or any(is_real):
+        return ""
+    return "none has come yet; Debezium drops them unless the connector has skipped.operations=none"

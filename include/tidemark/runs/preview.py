@@ -35,6 +35,7 @@ from tidemark.runs.land import (
     read_unread,
 )
 from tidemark.runs.ordering import expected_ordering, marked, true_ordering
+from tidemark.runs.plan import truncate_note
 from tidemark.runs.run import CutRequest, Run
 from tidemark.runs.tables import CutTables, plan_tables
 from tidemark.runs.world import World
@@ -69,7 +70,8 @@ class CutPreview:
     complete_until_ms: source time, with gate ``watermark``. offsets: what the cut settles of each
     partition, with gate ``none``. ordered_by: what orders the changes, None until there are any.
     is_idle: there would be no new cut. holds_all: tables that stop would stop all of them.
-    ignored: rows of tables that the pipeline does not fold.
+    truncates: what to check while none has come. ignored: rows of tables that the pipeline does not
+    fold.
     """
 
     pipeline: PipelineName
@@ -83,6 +85,7 @@ class CutPreview:
     offsets: Mapping[TopicPartition, OffsetRange] = field(default_factory=dict)
     ordered_by: OrderedBy | None = None
     hold: str = ""
+    truncates: str = ""
     holds_all: bool = False
     tables: tuple[TablePreview, ...] = ()
     ignored: Mapping[str, int] = field(default_factory=dict)
@@ -120,6 +123,7 @@ def preview_cut(
         offsets={place: span for place, span in spans.items() if span.count > 0},
         ordered_by=landed.mark.ordered_by,
         hold=chosen.hold.sentence if chosen.hold else "",
+        truncates=truncate_note(pipeline, after),
         holds_all=bool(planned.stopped) and pipeline.publish.consistency is Consistency.PIPELINE,
         tables=tuple(_tables(pipeline, chosen, planned)),
         ignored=_ignored(chosen, planned),

@@ -23,7 +23,7 @@ from tidemark.model.progress import Progress
 from tidemark.model.reconcile import ReconcileStage
 from tidemark.model.result import CutStatus
 from tidemark.model.verdict import Verdict
-from tidemark.runs.plan import CutPlan, plan_cut
+from tidemark.runs.plan import CutPlan, plan_cut, truncate_note
 from tidemark.runs.stall import stall_of
 from tidemark.runs.targets import targets_of
 from tidemark.runs.world import World
@@ -72,8 +72,9 @@ class PipelineStatus:
     published: newest cut. attempt: newest one that is staged or blocked, but not published. lag:
     None when trouble keeps it unknown. work: what a run would find. hold: why the newest cut went
     no further; stalled_ms: for how long, once that is too long. snapshots: table -> what its
-    snapshot waits for, and the next command. trouble: why a run would not even start reading.
-    history: published cuts, as far as the ledger remembers them, newest first.
+    snapshot waits for, and the next command. truncates: what to check while none has come.
+    trouble: why a run would not even start reading. history: published cuts, as far as the ledger
+    remembers them, newest first.
     """
 
     pipeline: PipelineName
@@ -87,6 +88,7 @@ class PipelineStatus:
     stalled_ms: int
     tables: tuple[TableStatus, ...]
     snapshots: Mapping[TableName, str]
+    truncates: str
     trouble: TidemarkError | None
     next_step: str
     history: tuple[Entry, ...]
@@ -118,6 +120,7 @@ def pipeline_status(pipeline: PipelineSpec, world: World) -> PipelineStatus:
         stalled_ms=stall.age_ms if stall else 0,
         tables=_tables(pipeline, world, history, progress),
         snapshots=_snapshots(pipeline, progress),
+        truncates=truncate_note(pipeline, progress),
         trouble=trouble,
         next_step=trouble.next_step if trouble else _next_step(pipeline, plan, attempt),
         history=history.published,
