@@ -22,8 +22,9 @@ help: ## list these verbs
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: setup
-setup: python java $(INSTALLED) ## create .venv, fetch the jars, verify both
+setup: python java $(INSTALLED) ## create .venv, fetch and verify the jars, archive their classes
 	@$(BIN)/python -m tidemark.embedded.jars fetch $(JARS)
+	@$(BIN)/python -m tidemark.embedded.archive $(JARS)
 
 .PHONY: fmt
 fmt: $(INSTALLED) ## format the code and mend what ruff can mend

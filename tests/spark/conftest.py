@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tidemark.runs.world import SESSION_CONF
+from tidemark.spec.launch import launch_settings
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -24,11 +24,9 @@ def spark(jars: Path) -> Iterator[SparkSession]:
         **SESSION_CONF,
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
-        "spark.driver.extraClassPath": os.pathsep.join(
-            map(str, sorted((jars / "spark").glob("*.jar")))
-        ),
         "spark.sql.shuffle.partitions": "2",
     }
+    settings |= launch_settings(jars / "spark", settings)
     builder = SparkSession.builder.master("local[2]").appName("tidemark-tests")
     for name, value in settings.items():
         builder = builder.config(name, value)

@@ -49,11 +49,10 @@ def examples(
     rows = (
         events.where(wanted)
         .select("source_schema", "source_table", "position", "key", "value")
-        .orderBy("position")
         .collect()
     )
     found: dict[TableName, tuple[RecordSchema, ...]] = {}
-    for row in rows:
+    for row in sorted(rows, key=lambda row: row["position"] or ""):  # Spark needs a job more to
         table = TableName(row["source_schema"], row["source_table"])
         key = bytes(row["key"]) if row["key"] is not None else None
         schema = decoder.record_schema(key, bytes(row["value"]))

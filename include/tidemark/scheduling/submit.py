@@ -15,6 +15,7 @@ from pathlib import Path
 from tidemark.model.names import AttemptId
 from tidemark.scheduling.handover import result_file
 from tidemark.spec import InstallationSpec, PipelineSpec
+from tidemark.spec.launch import CLASS_PATH, launch_settings
 from tidemark.spec.references import is_secret
 
 CUT_JOB = Path(__file__).parents[3] / "jobs" / "cut.py"
@@ -48,6 +49,7 @@ def submission(
 ) -> Submission:
     """How the fold of ``order`` is submitted."""
     settings = {**installation.spark.conf, **pipeline.spark.conf}
+    settings |= launch_settings(installation.spark.jars, settings)
     return Submission(
         application=str(CUT_JOB),
         application_args=(
@@ -59,7 +61,7 @@ def submission(
             f"--result={result_file(installation.state, pipeline.name, order.attempt)}",
         ),
         name=f"cut__{pipeline.name}__{order.attempt}",
-        driver_class_path=f"{installation.spark.jars}/*",
+        driver_class_path=settings.pop(CLASS_PATH),
         conf={
             name: value
             for name, value in settings.items()
