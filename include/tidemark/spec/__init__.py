@@ -19,6 +19,7 @@ from tidemark.spec.pipeline import (
     PublishSpec,
     SparkConfSpec,
 )
+from tidemark.spec.registry import AvroSpec, RegistrySpec
 from tidemark.spec.source import (
     ModesSpec,
     SourceFormat,
@@ -31,6 +32,7 @@ from tidemark.spec.table import TableSpec, TruncatePolicy
 
 __all__ = [
     "NO_SUITE",
+    "AvroSpec",
     "CatalogSpec",
     "Consistency",
     "ExpectationSpec",
@@ -41,6 +43,7 @@ __all__ = [
     "OtherTables",
     "PipelineSpec",
     "PublishSpec",
+    "RegistrySpec",
     "Scope",
     "SourceFormat",
     "SourceSpec",
