@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tidemark.runs.world import SESSION_CONF
+from tidemark.spec.jvm import with_limits
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -20,15 +21,17 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture(scope="session")
 def spark(jars: Path) -> Iterator[SparkSession]:
     """A session as Tidemark runs it: UTC, ANSI, no shuffle wider than the machine."""
-    settings = {
-        **SESSION_CONF,
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.extraClassPath": os.pathsep.join(
-            map(str, sorted((jars / "spark").glob("*.jar")))
-        ),
-        "spark.sql.shuffle.partitions": "2",
-    }
+    settings = with_limits(
+        {
+            **SESSION_CONF,
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.extraClassPath": os.pathsep.join(
+                map(str, sorted((jars / "spark").glob("*.jar")))
+            ),
+            "spark.sql.shuffle.partitions": "2",
+        }
+    )
     builder = SparkSession.builder.master("local[2]").appName("tidemark-tests")
     for name, value in settings.items():
         builder = builder.config(name, value)

@@ -14,6 +14,7 @@ from tidemark.errors import ServiceError
 from tidemark.lake.catalog import open_catalog, spark_catalog_conf
 from tidemark.model.names import PipelineName
 from tidemark.spec import InstallationSpec
+from tidemark.spec.jvm import with_limits
 from tidemark.topics.client import Broker
 
 SPARK_CONF = Path(__file__).parents[2] / "deploy" / "spark"  # quiet logs without cell values
@@ -101,14 +102,16 @@ def open_spark_world(
             next_step="fetch them: make setup",
         )
     builder = SparkSession.builder.appName("tidemark")
-    settings = {
-        **SESSION_CONF,
-        "spark.driver.extraClassPath": ":".join(map(str, jars)),
-        "spark.executor.extraClassPath": ":".join(map(str, jars)),
-        **spark_catalog_conf(installation.catalog),
-        **installation.spark.conf,
-        **(conf or {}),
-    }
+    settings = with_limits(
+        {
+            **SESSION_CONF,
+            "spark.driver.extraClassPath": ":".join(map(str, jars)),
+            "spark.executor.extraClassPath": ":".join(map(str, jars)),
+            **spark_catalog_conf(installation.catalog),
+            **installation.spark.conf,
+            **(conf or {}),
+        }
+    )
     for name, value in settings.items():
         builder = builder.config(name, value)
     world = open_world(installation)

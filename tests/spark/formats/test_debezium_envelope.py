@@ -11,6 +11,7 @@ from pyspark.sql import Row, SparkSession
 
 from tidemark.formats.debezium.envelope import debezium_envelope
 from tidemark.formats.debezium.position import binlog_block
+from tidemark.formats.encoding import JsonEncoding
 from tidemark.formats.topic_roles import TopicRoles
 from tidemark.model.event import RECORD_COLUMNS
 from tidemark.model.position import BY_POSITION, OrderedBy, Ordering
@@ -78,7 +79,9 @@ def read(
         ],
         RECORDS,
     )
-    events = debezium_envelope(records, ROLES, block=binlog_block(ordering))
+    events = debezium_envelope(
+        records, ROLES, block=binlog_block(ordering), encoding=JsonEncoding()
+    )
     return events.orderBy("partition").drop(*RECORD_COLUMNS).collect()
 
 
