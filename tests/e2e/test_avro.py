@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.corpus.cases import read_case
+from tests.corpus.run import Options, run_case
 from tests.support.avro import Registry, running_registry, wire
 from tests.support.records import Record
 from tests.support.stack import Stream
@@ -19,6 +22,7 @@ from tidemark.model.result import CutStatus
 from tidemark.runs.preview import preview_cut
 from tidemark.runs.world import World
 
+CASES = Path(__file__).parents[1] / "corpus" / "cases"
 KEY_ID, OLD_ID, NEW_ID = 1, 2, 3
 KEY = {"type": "record", "name": "Key", "fields": [{"name": "id", "type": "int"}]}
 SOURCE = {
@@ -175,3 +179,9 @@ def test_garbage_does_not_flood_the_registry(world: World, registry: Registry) -
         stream.cut()
     assert len(registry.asked) == 3
     assert landed(stream) == 0
+
+
+def test_schemas_may_lie_in_a_folder(world: World) -> None:
+    """MSG-19: recorded Avro without keys, compared with the source at every stage."""
+    case = read_case(CASES / "flink-json" / "debezium-avro-confluent", "avro-confluent")
+    assert run_case(case, "avro_folder", world, Options()).faults == ()

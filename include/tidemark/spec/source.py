@@ -249,9 +249,7 @@ class SourceSpec(SpecModel):
                 "no transaction topics: only Debezium has them",
             )
         if self.avro is not None:
-            yield BrokenRule(
-                ("avro",), "avro", "no avro: Canal and TiCDC write JSON, in topics of this format"
-            )
+            yield BrokenRule(("avro",), "avro", "no avro: Canal and TiCDC write JSON")
         if "modes" in self.model_fields_set:
             yield BrokenRule(
                 ("modes",), "modes", "no modes: they are settings of a Debezium connector"

@@ -190,6 +190,17 @@ def test_records_that_are_no_rows(spark: SparkSession) -> None:
     ]
 
 
+def test_a_heartbeat_changes_nothing(spark: SparkSession) -> None:
+    """MSG-27"""
+    beat, topic = {"ts_ms": 1_700_000_000_000}, "__debezium-heartbeat.shop"
+    rows = read(spark, compact(beat), compact(wrapped(beat)), compact({"id": 1}), topic=topic)
+    assert [(row["kind"], row["reason"]) for row in rows] == [
+        ("control", None),
+        ("control", None),
+        ("unreadable", "FORMAT_MISMATCH"),
+    ]
+
+
 def test_the_role_of_a_topic_decides(spark: SparkSession) -> None:
     """MSG-1: a change of a row is no schema change, and the reverse."""
     ddl = {"source": SOURCE, "databaseName": "shop", "ddl": "DROP TABLE t", "tableChanges": []}
