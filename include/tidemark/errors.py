@@ -70,6 +70,14 @@ class BrokerUnreachableError(RetryableError):
     """No broker answered."""
 
 
+class RegistryUnreachableError(RetryableError):
+    """The schema registry did not answer, so Avro records cannot be read (rule MSG-19)."""
+
+
+class RegistryRefusedError(TerminalError):
+    """The schema registry, or the folder in its place, cannot be asked as the file says."""
+
+
 class TopicMissingError(TerminalError):
     """A declared topic does not exist."""
 

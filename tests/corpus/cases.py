@@ -9,19 +9,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.corpus.avro import json_of
+
 EXPECTED = "expected.json"
 _BEFORE, _AFTER = "messages.", ".jsonl"
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A Kafka record, byte for byte."""
+    """A Kafka record, byte for byte; text: its value as JSON, where that is not what it holds."""
 
     topic: str
     partition: int
     key: bytes | None
     value: bytes | None
     headers: tuple[tuple[str, bytes | None], ...] = ()
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +60,8 @@ class Case:
 
     partitions: of each topic as recorded. is_gated: the stages are states at the cut of watermarks.
     lacks_keys: the recording has no Kafka keys, so a job has to be told the keys of the tables.
-    connector: settings of the connector that was recorded, empty when nobody kept them.
+    connector: settings of the connector that was recorded, empty when nobody kept them. schemas:
+    Avro schemas by id, empty where records are JSON.
     """
 
     name: str
@@ -68,6 +72,7 @@ class Case:
     is_gated: bool = False
     lacks_keys: bool = False
     connector: Mapping[str, str] = field(default_factory=dict)
+    schemas: Mapping[int, Any] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
@@ -95,7 +100,8 @@ def read_case(folder: Path, variant: str) -> Case:
     """One variant of the case in ``folder``."""
     expected = json.loads((folder / EXPECTED).read_text(encoding="utf-8"))
     lines = (folder / f"{_BEFORE}{variant}{_AFTER}").read_text(encoding="utf-8").split("\n")
-    records = tuple(_record(json.loads(line)) for line in lines if line)
+    schemas = _schemas(folder, variant)
+    records = tuple(_record(json.loads(line), schemas) for line in lines if line)
     connector = folder / f"connector.{variant}.json"
     return Case(
         name=f"{folder.parent.name}/{folder.name}",
@@ -106,6 +112,7 @@ def read_case(folder: Path, variant: str) -> Case:
         is_gated=any("watermark" in stage for stage in expected["stages"]),
         lacks_keys="primary_key_given_by_job" in expected or "key_not_recorded" in expected,
         connector=json.loads(connector.read_text("utf-8")) if connector.exists() else {},
+        schemas=schemas,
     )
 
 
@@ -114,13 +121,27 @@ def _variants(folder: Path) -> tuple[str, ...]:
     return tuple(sorted(name.removeprefix(_BEFORE).removesuffix(_AFTER) for name in names))
 
 
-def _record(line: Mapping[str, Any]) -> Record:
+def _schemas(folder: Path, variant: str) -> dict[int, Any]:
+    """By id: from the list of a registry's subjects, or from a file for each id."""
+    if not variant.startswith("avro"):
+        return {}
+    kept = folder / f"schemas.{variant}.json"
+    subjects = json.loads(kept.read_text("utf-8")).values() if kept.exists() else ()
+    found = {version["id"]: version["schema"] for versions in subjects for version in versions}
+    for file in folder.glob("schema-*.json"):
+        found[int(file.stem.removeprefix("schema-"))] = json.loads(file.read_text("utf-8"))
+    return found
+
+
+def _record(line: Mapping[str, Any], schemas: Mapping[int, Any]) -> Record:
+    value = _bytes(line["value"])
     return Record(
         line["topic"],
         line.get("partition", 0),
         _bytes(line["key"]),
-        _bytes(line["value"]),
+        value,
         tuple((name, _bytes(text)) for name, text in line["headers"]),
+        json_of(value, schemas) if value and schemas else "",
     )
 
 

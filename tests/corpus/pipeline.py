@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import yaml
 
 from tests.corpus.cases import Case, Column, Table
-from tests.corpus.source import Format, Role, Source
+from tests.corpus.source import Role, Source
 from tidemark.model.cut import GateMode
 from tidemark.spec import PipelineSpec, load_pipeline
 
@@ -22,6 +23,7 @@ _MODES = {
     "binary": "binary.handling.mode",
     "interval": "interval.handling.mode",
     "hstore": "hstore.handling.mode",
+    "field-names": "field.name.adjustment.mode",
 }
 _SOURCE_TYPES = {"string": "text"}
 """What cases write that have their types from a reader, not from the source."""
@@ -35,7 +37,14 @@ def make_pipeline(case: Case, source: Source, name: str, folder: Path) -> Pipeli
     not know such a source.
     """
     file = folder / f"{name}.yaml"
-    file.write_text(yaml.safe_dump(pipeline_content(case, source, name), sort_keys=False))
+    content = pipeline_content(case, source, name)
+    if case.schemas:
+        schemas = folder / f"{name}_schemas"
+        schemas.mkdir()
+        for number, schema in case.schemas.items():
+            (schemas / f"{number}.avsc").write_text(json.dumps(schema))
+        content["source"]["avro"] = {"folder": str(schemas)}
+    file.write_text(yaml.safe_dump(content, sort_keys=False))
     return load_pipeline(file, suites=folder)
 
 
@@ -84,8 +93,6 @@ def _modes(connector: Mapping[str, str]) -> dict[str, Any]:
 
 def _declared(name: str, table: Table, case: Case, source: Source) -> dict[str, Any]:
     """What nobody but the operator can know of a table; empty when the stream tells all."""
-    if source.format is Format.DEBEZIUM_AVRO:
-        return {}
     told: dict[str, Any] = {}
     if case.lacks_keys and table.key:
         told["key"] = list(table.key)

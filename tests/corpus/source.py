@@ -18,7 +18,6 @@ class Format(StrEnum):
     DEBEZIUM_MYSQL = "debezium-mysql"
     DEBEZIUM_MARIADB = "debezium-mariadb"
     DEBEZIUM_POSTGRES = "debezium-postgres"
-    DEBEZIUM_AVRO = "debezium-avro"
     TICDC = "ticdc-canal-json"
     CANAL = "canal-json"
 
@@ -79,6 +78,7 @@ def source_of(case: Case) -> Source:
         has_positions=bool(rows) and all(_has_position(row) for row in rows),
         tells_columns=form.is_canal
         or Role.SCHEMA_CHANGES in roles.values()
+        or bool(case.schemas)
         or any(_is_wrapped(record) for record in case.records),
     )
 
@@ -86,7 +86,7 @@ def source_of(case: Case) -> Source:
 @lru_cache(maxsize=4096)
 def envelope_of(record: Record) -> Mapping[str, Any]:
     """The record's value without schema wrapper; empty for tombstones and what is no JSON."""
-    content = _json(record.value)
+    content = _json(record)
     return content["payload"] or {} if _wraps(content) else content
 
 
@@ -138,8 +138,6 @@ def _format(case: Case, envelopes: Sequence[Mapping[str, Any]]) -> Format:
         # An official Canal counts its batches; TiCDC sends the field as 0, always.
         is_ticdc = all(envelope.get("id") == 0 for envelope in envelopes)
         return Format.TICDC if is_ticdc else Format.CANAL
-    if any(record.value and record.value[:1] == b"\0" for record in case.records):
-        return Format.DEBEZIUM_AVRO
     raise ValueError("no record tells which source wrote it")
 
 
@@ -157,15 +155,14 @@ def _has_position(row: Mapping[str, Any]) -> bool:
 
 
 def _is_wrapped(record: Record) -> bool:
-    return _wraps(_json(record.value))
+    return _wraps(_json(record))
 
 
 def _wraps(content: Mapping[str, Any]) -> bool:
     return "payload" in content and not {"op", "source", "ddl", "status", "isDdl"} & content.keys()
 
 
-def _json(value: bytes | None) -> dict[str, Any]:
-    if not value or not value.startswith(b"{"):
-        return {}
-    content: dict[str, Any] = json.loads(value)
+def _json(record: Record) -> dict[str, Any]:
+    text = record.text.encode() or record.value or b""
+    content: dict[str, Any] = json.loads(text) if text.startswith(b"{") else {}
     return content

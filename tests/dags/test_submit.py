@@ -18,6 +18,7 @@ from tidemark.scheduling.submit import (
     submission,
 )
 from tidemark.spec import InstallationSpec, PipelineSpec
+from tidemark.spec.jvm import AVRO_LIMITS
 
 PIPELINE = PipelineSpec.model_validate(
     {
@@ -86,7 +87,10 @@ def test_jars_are_on_the_class_path_of_the_driver() -> None:
 
 
 def test_settings_that_a_jvm_needs_to_start_are_given_and_no_others() -> None:
-    assert submit().conf == {"spark.driver.memory": "3g", "spark.driver.extraJavaOptions": "-Xss4m"}
+    assert submit().conf == {
+        "spark.driver.memory": "3g",
+        "spark.driver.extraJavaOptions": f"{AVRO_LIMITS} -Xss4m",
+    }
 
 
 @pytest.mark.parametrize("secret", SECRETS.values(), ids=SECRETS)

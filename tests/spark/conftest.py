@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tidemark.runs.world import SESSION_CONF
+from tidemark.spec.jvm import with_limits
 from tidemark.spec.launch import launch_settings
 
 
@@ -20,12 +21,14 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture(scope="session")
 def spark(jars: Path) -> Iterator[SparkSession]:
     """A session as Tidemark runs it: UTC, ANSI, no shuffle wider than the machine."""
-    settings = {
-        **SESSION_CONF,
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
-        "spark.sql.shuffle.partitions": "2",
-    }
+    settings = with_limits(
+        {
+            **SESSION_CONF,
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.driver.host": "127.0.0.1",
+            "spark.sql.shuffle.partitions": "2",
+        }
+    )
     settings |= launch_settings(jars / "spark", settings)
     builder = SparkSession.builder.master("local[2]").appName("tidemark-tests")
     for name, value in settings.items():

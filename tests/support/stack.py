@@ -56,6 +56,7 @@ class Stream:
     format: str = "ticdc-canal-json"
     gate: str = "watermark"
     table: Mapping[str, Any] = field(default_factory=dict)
+    source: Mapping[str, Any] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -81,6 +82,7 @@ class Stream:
                     "format": self.format,
                     "gate": self.gate,
                     "topics": topics,
+                    **self.source,
                 },
                 "tables": [{"source": TABLE, "expectations": "none", **self.table}],
                 **self.options,

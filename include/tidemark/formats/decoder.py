@@ -8,7 +8,10 @@ from functools import partial
 from typing import Protocol
 
 from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
 
+from tidemark.formats.avro.encoding import AvroEncoding
+from tidemark.formats.avro.wire import Schemas
 from tidemark.formats.canal_json.envelope import canal_envelope
 from tidemark.formats.canal_json.images import canal_changes, canal_image, canal_left_out
 from tidemark.formats.debezium.envelope import debezium_envelope
@@ -18,11 +21,8 @@ from tidemark.formats.debezium.images import (
     debezium_left_out,
 )
 from tidemark.formats.debezium.position import binlog_block, postgres_block
-from tidemark.formats.record_schema import (
-    RecordSchema,
-    canal_record_schema,
-    debezium_record_schema,
-)
+from tidemark.formats.encoding import JsonEncoding
+from tidemark.formats.record_schema import RecordSchema, canal_record_schema
 from tidemark.formats.topic_roles import TopicRoles
 from tidemark.model.columns import TableSchema
 from tidemark.model.cut import GateMode
@@ -50,6 +50,7 @@ class Decoder:
     left_out: names of columns that an update of a row does not hold (UNAV-4), given where columns
     joined the table.
     record_schema: key and value of one row event -> what it says about its table's columns.
+    text: the JSON text of a landed record's value.
     """
 
     envelope: Callable[[DataFrame, TopicRoles], DataFrame]
@@ -57,24 +58,34 @@ class Decoder:
     image: Callable[[TableSchema], Column]
     left_out: Callable[[TableSchema, Mapping[ColumnName, Position]], Column]
     record_schema: Callable[[bytes | None, bytes], RecordSchema]
+    text: Column
 
 
-def decoder_of(source: SourceSpec, ordering: Ordering = BY_POSITION) -> Decoder:
-    """The decoder of ``source``; ordering: how the envelope of Debezium makes positions."""
+def decoder_of(
+    source: SourceSpec, schemas: Schemas, *, ordering: Ordering = BY_POSITION
+) -> Decoder:
+    """The decoder of ``source``.
+
+    schemas: that Avro records were written with. ordering: how the envelope of Debezium makes
+    positions.
+    """
     if not source.format.is_canal:
-        return _debezium(source, ordering)
+        return _debezium(source, schemas, ordering)
     by_commit = source.gate is GateMode.WATERMARK
     envelope = partial(canal_envelope, by_commit=by_commit)
-    return Decoder(envelope, canal_changes, canal_image, canal_left_out, canal_record_schema)
+    text = F.col("value").cast("string")
+    return Decoder(envelope, canal_changes, canal_image, canal_left_out, canal_record_schema, text)
 
 
-def _debezium(source: SourceSpec, ordering: Ordering) -> Decoder:
+def _debezium(source: SourceSpec, schemas: Schemas, ordering: Ordering) -> Decoder:
     is_postgres = source.format is SourceFormat.DEBEZIUM_POSTGRES
     block = postgres_block(ordering) if is_postgres else binlog_block(ordering)
+    encoding = JsonEncoding() if source.avro is None else AvroEncoding(schemas)
     return Decoder(
-        partial(debezium_envelope, block=block),
-        partial(debezium_changes, fills_before=is_postgres),
-        debezium_image,
+        partial(debezium_envelope, block=block, encoding=encoding),
+        partial(debezium_changes, fills_before=is_postgres, encoding=encoding),
+        partial(debezium_image, encoding=encoding),
         debezium_left_out,
-        debezium_record_schema,
+        encoding.record_schema,
+        encoding.text(F.col("value")),
     )

@@ -25,8 +25,8 @@ class RecordSchema:
     has_number_decimals: bool = False
 
 
-def debezium_record_schema(key: bytes | None, value: bytes) -> RecordSchema:
-    """From a Debezium record: the schema wrapper where it has one, and the names in its key."""
+def json_record_schema(key: bytes | None, value: bytes) -> RecordSchema:
+    """From a record in JSON: the schema wrapper where it has one, and the names in its key."""
     content = json.loads(value)
     wrapper = content.get("schema")
     fields: Sequence[Mapping[str, Any]] = ()

@@ -36,11 +36,15 @@ class TableId:
 
 @dataclass(frozen=True, slots=True)
 class SystemTables:
-    """The tables in which a pipeline keeps its records, its cuts and its verdicts."""
+    """The tables in which a pipeline keeps its records, its cuts and its verdicts.
+
+    schemas: of an Avro source, those that its records were written with.
+    """
 
     changelog: TableId
     ledger: TableId
     verdicts: TableId
+    schemas: TableId
 
     @classmethod
     def of(cls, pipeline: PipelineName) -> SystemTables:
@@ -50,6 +54,7 @@ class SystemTables:
             TableId(namespace, "changelog"),
             TableId(namespace, "ledger"),
             TableId(namespace, "verdicts"),
+            TableId(namespace, "schemas"),
         )
 
 

@@ -129,6 +129,15 @@ def stage_landing(
     return Move(tables.changelog, base, staged, (branch,))
 
 
+def staged_records(
+    session: SparkSession, catalog: SqlCatalog, move: Move, landing: int
+) -> DataFrame:
+    """The records of a staged landing. Out: COLUMNS."""
+    name = quote(catalog.name, *move.table.parts)
+    staged = session.read.option("versionAsOf", move.snapshot).table(name)
+    return staged.where(F.col("landing") == landing).select(*COLUMNS)
+
+
 def publish_landing(catalog: SqlCatalog, move: Move, landed: int, mark: LandingMark) -> None:
     """Make a staged landing count; of two landings of one range only the first can.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -53,6 +54,40 @@ class HstoreMode(StrEnum):
 
     JSON = "json"
     MAP = "map"
+
+
+class FieldNameMode(StrEnum):
+    """Debezium's ``field.name.adjustment.mode``: what becomes of names that Avro does not allow."""
+
+    NONE = "none"
+    AVRO = "avro"
+    AVRO_UNICODE = "avro-unicode"
+
+    def written(self, name: str) -> str:
+        """The column ``name`` as records have it (MSG-20).
+
+        >>> FieldNameMode.AVRO.written("2nd-name"), FieldNameMode.AVRO_UNICODE.written("a-b")
+        ('_2nd_name', 'a_u002db')
+        """
+        if self is FieldNameMode.NONE:
+            return name
+        if self is FieldNameMode.AVRO:
+            prefix = "_" if name[:1].isdigit() else ""
+            return prefix + re.sub(r"[^A-Za-z0-9_]", lambda odd: "_" * len(_units(odd[0])), name)
+        return re.sub(
+            r"^[0-9]|[^A-Za-z0-9]", lambda odd: "".join(map(_escaped, _units(odd[0]))), name
+        )
+
+
+def _units(character: str) -> list[int]:
+    """What Java takes for characters: those beyond 16 bits are two."""
+    encoded = character.encode("utf-16-be", "surrogatepass")
+    return [int.from_bytes(encoded[i : i + 2]) for i in range(0, len(encoded), 2)]
+
+
+def _escaped(unit: int) -> str:
+    hexadecimal = f"{unit:x}"
+    return f"_u00{hexadecimal}" if len(hexadecimal) <= 2 else f"_u{hexadecimal}"
 
 
 @dataclass(frozen=True, slots=True)

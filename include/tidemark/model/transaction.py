@@ -56,7 +56,7 @@ class Share:
     highest: Place
 
 
-def boundary_of(at: TopicPartition, offset: int, value: bytes) -> Boundary:
+def boundary_of(at: TopicPartition, offset: int, value: bytes | str) -> Boundary:
     """From the value of a record that was landed as ``begin`` or ``end``."""
     content: Mapping[str, Any] = json.loads(value)
     body: Mapping[str, Any] = content.get("payload") or content

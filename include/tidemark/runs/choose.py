@@ -13,6 +13,8 @@ from pyspark.sql import functions as F
 from tidemark.errors import EpochSuspectError
 from tidemark.fold.admit import in_epochs, with_zone
 from tidemark.fold.survey import survey
+from tidemark.formats.avro.wire import Schemas, named_in
+from tidemark.formats.decoder import decoder_of
 from tidemark.gate.epoch import suspects
 from tidemark.gate.next_cut import Decision, next_cut, with_reached
 from tidemark.model.cut import Cut, Frontier, Hold, HoldCode
@@ -34,12 +36,13 @@ class Chosen:
     """A cut and what it holds.
 
     zoned: the changelog's events with their zone, one frame for the tables that stand at the
-    frontier and one for each that stands lower.
+    frontier and one for each that stands lower. schemas: that its records were written with.
     """
 
     decision: Decision
     zoned: Mapping[TableName | None, DataFrame]
     effects: DdlEffects
+    schemas: Schemas
 
     @property
     def cut(self) -> Cut:
@@ -62,6 +65,11 @@ class Chosen:
         """The events of ``table``, of every zone."""
         return self.zoned.get(table, self.zoned[None]).where(_is_table(table))
 
+    def schemas_of(self, table: TableName) -> Schemas:
+        """The schemas that the row events of ``table`` in the cut were written with."""
+        groups = self.survey.of(table, Zone.CUT)
+        return named_in(self.schemas, (group.schema_id for group in groups))
+
 
 def choose_cut(
     pipeline: PipelineSpec,
@@ -82,11 +90,13 @@ def choose_cut(
     _refuse_new_epoch(pipeline, progress, found)
     cut = with_reached(cut, progress, found)
     has_ddl = any(g.kind is Kind.DDL and g.zone is Zone.CUT for g in found.groups)
+    decoder = decoder_of(pipeline.source, landed.schemas)
     # Tables that stand lower have theirs still before them.
     together = reduce(DataFrame.unionByName, zoned.values())
-    statements = collect_ddl(together.where(F.col("zone") == Zone.CUT.value)) if has_ddl else ()
+    in_cut, text = together.where(F.col("zone") == Zone.CUT.value), decoder.text
+    statements = collect_ddl(in_cut, text) if has_ddl else ()
     effects = add_up(pipeline.source, statements, pipeline.source.modes.connector)
-    return Chosen(Decision(cut, sight, found), zoned, effects)
+    return Chosen(Decision(cut, sight, found), zoned, effects, landed.schemas)
 
 
 def _refuse_new_epoch(pipeline: PipelineSpec, progress: Progress, found: Survey) -> None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from tidemark.errors import NameRefusedError
+from tidemark.errors import NameRefusedError, TableStoppedError
 from tidemark.model.columns import TableSchema
 from tidemark.model.event import Kind
 from tidemark.model.modes import ConnectorModes
@@ -26,11 +27,11 @@ NOT_SNAPSHOT = (None, False, "false")
 
 @dataclass(frozen=True, slots=True)
 class DdlRecord:
-    """One schema change as it was landed."""
+    """One schema change as it was landed; text: its value as JSON."""
 
     position: Position
     schema: str
-    value: bytes
+    text: str
 
 
 @dataclass
@@ -58,16 +59,19 @@ class DdlEffects:
         return tuple(sorted(table for table in named if table is not None))
 
 
-def collect_ddl(events: DataFrame) -> tuple[DdlRecord, ...]:
-    """The schema changes among ``events`` (changelog rows), each once, in position order."""
+def collect_ddl(events: DataFrame, text: Column) -> tuple[DdlRecord, ...]:
+    """The schema changes among ``events`` (changelog rows), each once, in position order.
+
+    text: their value as JSON.
+    """
     rows = (
         events.where(F.col("kind") == Kind.DDL.value)
-        .select("position", "source_schema", "value")
+        .select("position", "source_schema", text.alias("text"))
         .collect()
     )
     records = {
-        (row["position"], bytes(row["value"])): DdlRecord(
-            row["position"], row["source_schema"] or "", bytes(row["value"])
+        (row["position"], row["text"]): DdlRecord(
+            row["position"], row["source_schema"] or "", row["text"]
         )
         for row in rows
     }
@@ -77,10 +81,11 @@ def collect_ddl(events: DataFrame) -> tuple[DdlRecord, ...]:
 def add_up(source: SourceSpec, records: Sequence[DdlRecord], modes: ConnectorModes) -> DdlEffects:
     """The effect of ``records``, which are in position order."""
     effects = DdlEffects()
+    columns_of = partial(table_change_columns, modes=modes, names=source.written_names)
     for record in records:
-        content = json.loads(record.value)
+        content = json.loads(record.text)
         if not source.format.is_canal:
-            _add_debezium(effects, content, modes)
+            _add_debezium(effects, content, columns_of)
         elif content.get("isDdl"):
             _add_statement(effects, content["sql"], record)
         else:
@@ -122,7 +127,11 @@ def _stop_at_rows_as_text(
     )
 
 
-def _add_debezium(effects: DdlEffects, content: Mapping[str, Any], modes: ConnectorModes) -> None:
+def _add_debezium(
+    effects: DdlEffects,
+    content: Mapping[str, Any],
+    columns_of: Callable[[Mapping[str, Any]], TableSchema],
+) -> None:
     """A schema-change record; those of a snapshot describe the start and drop nothing (MSG-24)."""
     body = content.get("payload", content) if "source" not in content else content
     is_snapshot = body["source"].get("snapshot") not in NOT_SNAPSHOT
@@ -130,7 +139,10 @@ def _add_debezium(effects: DdlEffects, content: Mapping[str, Any], modes: Connec
     for change in body.get("tableChanges") or ():
         table = _table_of(change["id"])
         if table is not None and change.get("table") is not None:
-            effects.schemas[table] = table_change_columns(change["table"], modes)
+            try:
+                effects.schemas[table] = columns_of(change["table"])
+            except TableStoppedError as error:
+                effects.stops[table] = error.what
             changed.append(table)
     if is_snapshot:
         return

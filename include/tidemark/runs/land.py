@@ -9,12 +9,20 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
-from tidemark.errors import PreflightError, UnreadableRecordsError
+from tidemark.errors import PreflightError, TidemarkError, UnreadableRecordsError
+from tidemark.formats.avro.wire import Schemas
 from tidemark.formats.decoder import decoder_of
 from tidemark.formats.topic_roles import TopicRoles
-from tidemark.lake.landing import drop_landing, publish_landing, read_mark, stage_landing
+from tidemark.lake.landing import (
+    drop_landing,
+    publish_landing,
+    read_mark,
+    stage_landing,
+    staged_records,
+)
 from tidemark.lake.refs import Move
 from tidemark.lake.spark_errors import spark_errors
+from tidemark.lake.writer_schemas import keep_schemas
 from tidemark.log import get_logger
 from tidemark.model.cut import GateMode
 from tidemark.model.event import Kind, Reason
@@ -29,6 +37,7 @@ from tidemark.runs.ordering import (
     true_ordering,
 )
 from tidemark.runs.run import Run
+from tidemark.runs.writer_schemas import UNKNOWN, kept_schemas, missing_schemas, schema_counts
 from tidemark.spec import PipelineSpec
 from tidemark.topics.preflight import TopicPlan, plan_topics
 from tidemark.topics.read import read_records
@@ -38,11 +47,23 @@ log = get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Landed:
-    """The topics as they were planned, how far they are landed now, and what came in by this."""
+    """The topics as they were planned, how far they are landed now, and what came in by this.
+
+    schemas: of everything that is landed, if it is Avro.
+    """
 
     plan: TopicPlan
     mark: LandingMark
     records: int
+    schemas: Schemas
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How unread records are decoded: what orders them, and which Avro schemas are known."""
+
+    ordering: Ordering
+    schemas: Schemas
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +82,10 @@ class Unread:
 
 @dataclass(frozen=True, slots=True)
 class _Staged:
-    """A landing on its branch, how its positions were made, and what it counts."""
+    """A landing on its branch, how it was decoded, and what it counts."""
 
     move: Move
-    ordering: Ordering
+    reading: Reading
     found: Mapping[str, Any]
 
 
@@ -73,37 +94,58 @@ def land_records(run: Run) -> Landed:
 
     Raises what `topics.preflight.plan_topics` refuses, `PreflightError` when a gated source has
     no positions, `UnreadableRecordsError` above the limit, `SupersededError` when another run
-    landed first. In each case what is landed stays as it was.
+    landed first, and what `missing_schemas` raises. In each case what is landed stays as it was.
     """
-    unread = find_unread(run)
+    unread, schemas = find_unread(run), kept_schemas(run)
     if unread.is_empty:
-        return Landed(unread.plan, unread.after, 0)
+        return Landed(unread.plan, unread.after, 0, schemas)
     catalog = run.world.catalog
-    staged = _stage(run, unread, expected_ordering(unread.after))
-    needed = true_ordering(run.pipeline, unread.after, staged.ordering, staged.found)
-    if needed != staged.ordering:
+    staged = _stage(run, unread, Reading(expected_ordering(unread.after), schemas))
+    learned = _learned(run, unread, staged)
+    if learned:
         drop_landing(catalog, staged.move)
-        staged = _stage(run, unread, needed)
+        keep_schemas(catalog, run.system, learned)
+        ordering, schemas = staged.reading.ordering, {**schemas, **learned}
+        staged = _stage(run, unread, Reading(ordering, schemas))
+    ordering = staged.reading.ordering
+    needed = true_ordering(run.pipeline, unread.after, ordering, staged.found)
+    if needed != ordering:
+        drop_landing(catalog, staged.move)
+        staged = _stage(run, unread, Reading(needed, schemas))
     refusal = landing_refusal(run.pipeline, staged.found)
     if refusal is not None:
         drop_landing(catalog, staged.move)
         raise refusal
-    mark = marked(run.pipeline, unread.after, staged.ordering, staged.found)
+    mark = marked(run.pipeline, unread.after, staged.reading.ordering, staged.found)
     publish_landing(catalog, staged.move, staged.found["records"], mark)
     log.info("landed", landing=mark.number, **staged.found)
-    return Landed(unread.plan, mark, staged.found["records"])
+    return Landed(unread.plan, mark, staged.found["records"], schemas)
 
 
-def _stage(run: Run, unread: Unread, ordering: Ordering) -> _Staged:
+def _stage(run: Run, unread: Unread, reading: Reading) -> _Staged:
     counted = Observation()
-    events = read_unread(run, unread, ordering).observe(
-        counted, *landing_counts(run.pipeline, ordering)
+    events = read_unread(run, unread, reading).observe(
+        counted, *landing_counts(run.pipeline, reading.ordering)
     )
     with spark_errors("the landing"):
         move = stage_landing(
             run.world.catalog, run.system, run.request.attempt, events, unread.after
         )
-    return _Staged(move, ordering, counted.get)
+    return _Staged(move, reading, counted.get)
+
+
+def _learned(run: Run, unread: Unread, staged: _Staged) -> Schemas:
+    """The Avro schemas that would make more of the staged records readable."""
+    if not staged.found.get(UNKNOWN):
+        return {}
+    world, number = run.world, unread.after.number
+    records = staged_records(world.spark, world.catalog, staged.move, number)
+    try:
+        with spark_errors("the landing"):
+            return missing_schemas(run, records, staged.reading.schemas)
+    except TidemarkError:
+        drop_landing(world.catalog, staged.move)
+        raise
 
 
 def find_unread(run: Run) -> Unread:
@@ -123,15 +165,16 @@ def find_unread(run: Run) -> Unread:
     return replace(unread, after=after)
 
 
-def read_unread(run: Run, unread: Unread, ordering: Ordering) -> DataFrame:
+def read_unread(run: Run, unread: Unread, reading: Reading) -> DataFrame:
     """The unread records, decoded. Out: RECORD_COLUMNS and ENVELOPE_COLUMNS, a row per record.
 
     `PreflightError` when the offset has to order the records, and cannot.
     """
-    refuse_unordered(run.pipeline, unread.plan, ordering)
+    refuse_unordered(run.pipeline, unread.plan, reading.ordering)
     records = read_records(run.world.spark, run.world.broker, unread.ranges)
     roles = TopicRoles(unread.plan.schema_changes, unread.plan.transactions)
-    return decoder_of(run.pipeline.source, ordering).envelope(records, roles)
+    decoder = decoder_of(run.pipeline.source, reading.schemas, ordering=reading.ordering)
+    return decoder.envelope(records, roles)
 
 
 def landing_counts(pipeline: PipelineSpec, ordering: Ordering) -> tuple[Column, ...]:
@@ -144,6 +187,7 @@ def landing_counts(pipeline: PipelineSpec, ordering: Ordering) -> tuple[Column, 
         F.count_if(unplaced).alias("unplaced"),
         F.max("reason").alias("reason"),
         *ordering_counts(pipeline, ordering),
+        *schema_counts(pipeline),
     )
 
 

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 
 from tidemark.fold.admit import answer
+from tidemark.formats.decoder import decoder_of
 from tidemark.gate.sight import (
     PartitionSight,
     Sight,
@@ -60,6 +61,7 @@ def _transactions(
     until: datetime | None,
 ) -> Sight:
     bound = progress.frontier.bound
+    text = decoder_of(pipeline.source, landed.schemas).text
     question = partitions(bound, progress.landing, _millis(until) if until else None)
     own_positions = pipeline.source.format is SourceFormat.DEBEZIUM_POSTGRES
     is_gated = progress.landing == landed.mark.number
@@ -69,7 +71,7 @@ def _transactions(
         landed.mark.offsets,
         unread,
         is_quiet=is_gated and not landed.records and not unread,
-        boundaries=tuple(_boundaries(events, progress)),
+        boundaries=tuple(_boundaries(events, progress, text)),
         shares=tuple(map(share_of, _rows(events, shares(bound, own_positions=own_positions)))),
         partitions={place_of(row): PartitionSight.of(row) for row in _rows(events, question)},
         snapshots=tuple(map(SnapshotSight.of, _rows(events, snapshots(bound, progress.landing)))),
@@ -92,10 +94,11 @@ def _rows(events: DataFrame, question: Summary) -> Iterable[Mapping[str, Any]]:
     return found
 
 
-def _boundaries(events: DataFrame, progress: Progress) -> Iterable[Boundary]:
+def _boundaries(events: DataFrame, progress: Progress, text: Column) -> Iterable[Boundary]:
+    """text: of their values, as JSON."""
     rows = (
         events.where(f"kind IN ({listed(BOUNDARIES)})")
-        .select("topic", "partition", "offset", "value")
+        .select("topic", "partition", "offset", text.alias("value"))
         .toArrow()
         .to_pylist()
     )

@@ -20,7 +20,7 @@ from tidemark.model.cut import GateMode
 from tidemark.model.event import Kind
 from tidemark.model.names import AttemptId, PipelineName, TableName, refusal
 from tidemark.model.offsets import OffsetRange, TopicPartition
-from tidemark.model.position import OrderedBy, Ordering
+from tidemark.model.position import OrderedBy
 from tidemark.model.progress import Progress
 from tidemark.model.survey import count
 from tidemark.model.zone import Zone
@@ -28,6 +28,7 @@ from tidemark.runs.choose import Chosen, choose_cut
 from tidemark.runs.cut import NO_RECORDS, progress_after
 from tidemark.runs.land import (
     Landed,
+    Reading,
     Unread,
     find_unread,
     landing_counts,
@@ -39,6 +40,7 @@ from tidemark.runs.plan import truncate_note
 from tidemark.runs.run import CutRequest, Run
 from tidemark.runs.tables import CutTables, plan_tables
 from tidemark.runs.world import World
+from tidemark.runs.writer_schemas import UNKNOWN, kept_schemas, missing_schemas
 from tidemark.schema.changes import SchemaChange
 from tidemark.spec import Consistency, OtherTables, PipelineSpec
 
@@ -136,31 +138,35 @@ def _decoded_once(run: Run, unread: Unread) -> Iterator[tuple[DataFrame | None, 
 
     None for the records when nothing is unread. Raises what refuses the landing.
     """
+    ordering, schemas = expected_ordering(unread.after), kept_schemas(run)
     if unread.is_empty:
-        yield None, Landed(unread.plan, unread.after, 0)
+        yield None, Landed(unread.plan, unread.after, 0, schemas)
         return
-    ordering = expected_ordering(unread.after)
     with ExitStack() as stack:
-        records, found = _decoded(run, unread, ordering, stack)
+        records, found = _decoded(run, unread, Reading(ordering, schemas), stack)
+        learned = missing_schemas(run, records, schemas) if found.get(UNKNOWN) else {}
+        if learned:
+            schemas = {**schemas, **learned}
+            records, found = _decoded(run, unread, Reading(ordering, schemas), stack)
         needed = true_ordering(run.pipeline, unread.after, ordering, found)
         if needed != ordering:
-            records, found = _decoded(run, unread, needed, stack)
+            records, found = _decoded(run, unread, Reading(needed, schemas), stack)
         refusal = landing_refusal(run.pipeline, found)
         if refusal is not None:
             raise refusal
         mark = marked(run.pipeline, unread.after, needed, found)
-        yield records, Landed(unread.plan, mark, int(found["records"]))
+        yield records, Landed(unread.plan, mark, int(found["records"]), schemas)
 
 
 def _decoded(
-    run: Run, unread: Unread, ordering: Ordering, stack: ExitStack
+    run: Run, unread: Unread, reading: Reading, stack: ExitStack
 ) -> tuple[DataFrame, dict[str, Any]]:
     """The unread records as they would be landed, on disk while ``stack`` stands; their counts."""
     landing = F.lit(unread.after.number).cast("long").alias("landing")
-    records = read_unread(run, unread, ordering).select("*", landing).select(*COLUMNS)
+    records = read_unread(run, unread, reading).select("*", landing).select(*COLUMNS)
     kept = records.persist(StorageLevel.DISK_ONLY)
     stack.callback(kept.unpersist)
-    return kept, kept.agg(*landing_counts(run.pipeline, ordering)).collect()[0].asDict()
+    return kept, kept.agg(*landing_counts(run.pipeline, reading.ordering)).collect()[0].asDict()
 
 
 def _changelog_after(

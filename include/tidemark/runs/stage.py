@@ -102,7 +102,7 @@ def _winners(
     The truncate comes last: Spark leaves out of a plan what it finds to be empty, and with it
     what was to be counted there.
     """
-    decoder = decoder_of(pipeline.source)
+    decoder = decoder_of(pipeline.source, chosen.schemas_of(work.spec.source))
     in_cut = (F.col("zone") == Zone.CUT.value) & (F.col("kind") == Kind.ROW.value)
     events = chosen.events_of(work.spec.source).where(in_cut).drop("headers", "kafka_time", "zone")
     changes = decoder.changes(events, work.schema, key_from_images=work.key_from_images)

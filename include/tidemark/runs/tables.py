@@ -187,7 +187,7 @@ def _told(
     pipeline: PipelineSpec, chosen: Chosen, specs: Sequence[TableSpec]
 ) -> dict[TableName, tuple[RecordSchema, ...]]:
     """What example records say about the tables' columns."""
-    decoder = decoder_of(pipeline.source)
+    decoder = decoder_of(pipeline.source, chosen.schemas)
     found: dict[TableName, tuple[RecordSchema, ...]] = {}
     apart = {spec.source for spec in specs if spec.source in chosen.zoned}
     together = [g for s in specs if s.source not in apart for g in chosen.survey.of(s.source, CUT)]

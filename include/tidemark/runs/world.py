@@ -14,6 +14,7 @@ from tidemark.errors import ServiceError
 from tidemark.lake.catalog import open_catalog, spark_catalog_conf
 from tidemark.model.names import PipelineName
 from tidemark.spec import InstallationSpec
+from tidemark.spec.jvm import with_limits
 from tidemark.spec.launch import launch_settings
 from tidemark.topics.client import Broker
 
@@ -102,13 +103,15 @@ def open_spark_world(
             next_step="fetch them: make setup",
         )
     builder = SparkSession.builder.appName("tidemark")
-    settings = {
-        **SESSION_CONF,
-        "spark.executor.extraClassPath": ":".join(map(str, jars)),
-        **spark_catalog_conf(installation.catalog),
-        **installation.spark.conf,
-        **(conf or {}),
-    }
+    settings = with_limits(
+        {
+            **SESSION_CONF,
+            "spark.executor.extraClassPath": ":".join(map(str, jars)),
+            **spark_catalog_conf(installation.catalog),
+            **installation.spark.conf,
+            **(conf or {}),
+        }
+    )
     settings |= launch_settings(installation.spark.jars, settings)
     for name, value in settings.items():
         builder = builder.config(name, value)

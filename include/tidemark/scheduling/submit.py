@@ -15,6 +15,7 @@ from pathlib import Path
 from tidemark.model.names import AttemptId
 from tidemark.scheduling.handover import result_file
 from tidemark.spec import InstallationSpec, PipelineSpec
+from tidemark.spec.jvm import with_limits
 from tidemark.spec.launch import CLASS_PATH, launch_settings
 from tidemark.spec.references import is_secret
 
@@ -48,7 +49,7 @@ def submission(
     pipeline: PipelineSpec, installation: InstallationSpec, order: FoldOrder
 ) -> Submission:
     """How the fold of ``order`` is submitted."""
-    settings = {**installation.spark.conf, **pipeline.spark.conf}
+    settings = with_limits({**installation.spark.conf, **pipeline.spark.conf})
     settings |= launch_settings(installation.spark.jars, settings)
     return Submission(
         application=str(CUT_JOB),

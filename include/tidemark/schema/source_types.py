@@ -15,13 +15,14 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from tidemark.errors import SchemaUnknownError
+from tidemark.errors import SchemaUnknownError, TableStoppedError
 from tidemark.model.columns import SourceColumn, TableSchema, Wire
 from tidemark.model.modes import (
     BigintUnsignedMode,
     BinaryMode,
     ConnectorModes,
     DecimalMode,
+    FieldNameMode,
     TimeMode,
 )
 from tidemark.model.names import column_name
@@ -140,12 +141,29 @@ def debezium_column(name: str, source_type: str, modes: ConnectorModes) -> Sourc
     return replace(column, may_be_left_out=parsed.base in (*_TEXTS, *_BINARIES))
 
 
-def table_change_columns(table: Mapping[str, Any], modes: ConnectorModes) -> TableSchema:
-    """The state of a table after a schema change: ``tableChanges[].table`` (MSG-22)."""
-    columns = tuple(
-        debezium_column(column["name"], _changed_type(column), modes) for column in table["columns"]
-    )
-    return TableSchema(columns, tuple(map(column_name, table["primaryKeyColumnNames"] or ())))
+def table_change_columns(
+    table: Mapping[str, Any], modes: ConnectorModes, names: FieldNameMode = FieldNameMode.NONE
+) -> TableSchema:
+    """The state of a table after a schema change: ``tableChanges[].table`` (MSG-22).
+
+    names: what becomes of column names on their way into records; `TableStoppedError` where two
+    become the same (MSG-20).
+    """
+    written: dict[str, str] = {}
+    columns = []
+    for column in table["columns"]:
+        name = names.written(column["name"])
+        other = written.setdefault(name, column["name"])
+        if other != column["name"]:
+            raise TableStoppedError(
+                f"the columns {other} and {column['name']} are both written as {name} "
+                "(COLUMN_COLLISION)",
+                state="the table is not folded; its records wait in the changelog",
+                next_step="rename one of them at the source",
+            )
+        columns.append(debezium_column(name, _changed_type(column), modes))
+    key = (column_name(names.written(name)) for name in table["primaryKeyColumnNames"] or ())
+    return TableSchema(tuple(columns), tuple(key))
 
 
 def canal_column(

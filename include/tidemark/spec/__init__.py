@@ -22,6 +22,7 @@ from tidemark.spec.pipeline import (
     SparkConfSpec,
     WhenStalled,
 )
+from tidemark.spec.registry import AvroSpec, RegistrySpec
 from tidemark.spec.source import (
     ModesSpec,
     SourceFormat,
@@ -34,6 +35,7 @@ from tidemark.spec.table import TableSpec, TruncatePolicy
 
 __all__ = [
     "NO_SUITE",
+    "AvroSpec",
     "CatalogSpec",
     "Consistency",
     "ExpectationSpec",
@@ -45,6 +47,7 @@ __all__ = [
     "PipelineSpec",
     "PublishSpec",
     "Reconciling",
+    "RegistrySpec",
     "Scope",
     "SnapshotsSpec",
     "SourceFormat",

@@ -24,7 +24,7 @@ MODELS: Mapping[str, type[SpecModel]] = {
 }
 _HEADER = ("| key | takes | default | what |", "| --- | --- | --- | --- |")
 _WORDS = {"string": "text", "integer": "number", "boolean": "true or false"}
-_FORMATS = {"date": "date", "path": "folder", "password": "text"}
+_FORMATS = {"date": "date", "path": "folder", "file-path": "file", "password": "text"}
 _Schema = Mapping[str, Any]
 
 
@@ -67,8 +67,10 @@ def _rows(schema: _Schema, parts: _Schema, prefix: str) -> Iterator[str]:
 
 
 def _resolved(field: _Schema, parts: _Schema) -> _Schema:
-    """``field`` with the part that it refers to."""
-    reference = field.get("$ref")
+    """``field`` with the part that it refers to, which it may do without."""
+    parted = [choice for choice in field.get("anyOf", ()) if "$ref" in choice]
+    is_model = parted and "properties" in _resolved(parted[0], parts)
+    reference = parted[0]["$ref"] if is_model else field.get("$ref")
     return field if reference is None else {**parts[reference.rpartition("/")[2]], **field}
 
 

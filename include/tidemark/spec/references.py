@@ -1,6 +1,7 @@
 """Values that a file points to instead of holding them: ``${env:NAME}``, ``${file:/path}``.
 
-They are resolved when the file is read. A secret may stand in a file in no other form.
+Those of the installation are resolved when the file is read, those of a pipeline when a run needs
+them. A secret may stand in a file in no other form.
 """
 
 from __future__ import annotations
@@ -46,6 +47,20 @@ def keeps_secret(text: str) -> bool:
     return not (env and env["default"])
 
 
+def holds_reference(text: str) -> bool:
+    """Whether ``text`` has a reference anywhere."""
+    return _REFERENCE.search(text) is not None
+
+
+def refuse_malformed(text: str) -> str:
+    """``text`` when each of its references has a known form; else `ValueError`."""
+    for match in _REFERENCE.finditer(text):
+        known = _ENV.fullmatch(match["content"]) or _FILE.fullmatch(match["content"])
+        if not match[0].endswith("}") or not known:
+            raise UnresolvedError(f"a reference of the form {_FORMS}")
+    return text
+
+
 def resolve(text: str, environ: Mapping[str, str]) -> str:
     """``text`` with the values of its references; `UnresolvedError` when one leads nowhere.
 
@@ -82,10 +97,9 @@ def resolve_references(
 
 
 def _value(match: re.Match[str], environ: Mapping[str, str]) -> str:
+    refuse_malformed(match[0])
     content = match["content"]
-    env, file = _ENV.fullmatch(content), _FILE.fullmatch(content)
-    if not match[0].endswith("}") or not (env or file):
-        raise UnresolvedError(f"a reference of the form {_FORMS}")
+    env = _ENV.fullmatch(content)
     if env:
         return _variable(env["name"], env["default"], environ)
     return _content(Path(content.removeprefix("file:")))

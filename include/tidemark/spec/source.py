@@ -17,11 +17,13 @@ from tidemark.model.modes import (
     BinaryMode,
     ConnectorModes,
     DecimalMode,
+    FieldNameMode,
     HstoreMode,
     IntervalMode,
     TimeMode,
 )
 from tidemark.spec.base import BrokenRule, SpecModel
+from tidemark.spec.registry import AvroSpec
 
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 
@@ -148,6 +150,11 @@ class ModesSpec(SpecModel):
     hstore: HstoreMode = Field(
         default=HstoreMode.JSON, description="PostgreSQL: the connector's hstore.handling.mode"
     )
+    field_names: FieldNameMode | None = Field(
+        default=None,
+        description="the connector's field.name.adjustment.mode; null is avro for an Avro source, "
+        "else none",
+    )
 
     @property
     def connector(self) -> ConnectorModes:
@@ -176,6 +183,11 @@ class SourceSpec(SpecModel):
         "transactions, or (none) to the end of what was landed"
     )
     topics: TopicsSpec = Field(description="topics by role")
+    avro: AvroSpec | None = Field(
+        default=None,
+        description="where the schemas of a Debezium source are whose keys and values are Avro; "
+        "null: they are JSON",
+    )
     modes: ModesSpec = Field(
         default=ModesSpec(), description="value modes of the Debezium connector"
     )
@@ -184,6 +196,12 @@ class SourceSpec(SpecModel):
         description="TiCDC and Canal: zone in which TIMESTAMP values are written; null makes "
         "them timestamps without zone",
     )
+
+    @property
+    def written_names(self) -> FieldNameMode:
+        """What becomes of column names on their way into records (MSG-20)."""
+        default = FieldNameMode.NONE if self.avro is None else FieldNameMode.AVRO
+        return self.modes.field_names or default
 
     def broken_rules(self) -> Iterator[BrokenRule]:
         """What one format has and the other has not."""
@@ -230,6 +248,8 @@ class SourceSpec(SpecModel):
                 "a list of topics",
                 "no transaction topics: only Debezium has them",
             )
+        if self.avro is not None:
+            yield BrokenRule(("avro",), "avro", "no avro: Canal and TiCDC write JSON")
         if "modes" in self.model_fields_set:
             yield BrokenRule(
                 ("modes",), "modes", "no modes: they are settings of a Debezium connector"

@@ -11,6 +11,7 @@ from pyspark.sql import Row, SparkSession
 
 from tidemark.formats.debezium.envelope import debezium_envelope
 from tidemark.formats.debezium.position import binlog_block
+from tidemark.formats.encoding import JsonEncoding
 from tidemark.formats.topic_roles import TopicRoles
 from tidemark.model.event import RECORD_COLUMNS
 from tidemark.model.position import BY_POSITION, OrderedBy, Ordering
@@ -78,7 +79,9 @@ def read(
         ],
         RECORDS,
     )
-    events = debezium_envelope(records, ROLES, block=binlog_block(ordering))
+    events = debezium_envelope(
+        records, ROLES, block=binlog_block(ordering), encoding=JsonEncoding()
+    )
     return events.orderBy("partition").drop(*RECORD_COLUMNS).collect()
 
 
@@ -184,6 +187,17 @@ def test_records_that_are_no_rows(spark: SparkSession) -> None:
         ("control", None, None),
         ("tombstone", None, None),
         ("unreadable", None, "EMPTY_VALUE"),
+    ]
+
+
+def test_a_heartbeat_changes_nothing(spark: SparkSession) -> None:
+    """MSG-27"""
+    beat, topic = {"ts_ms": 1_700_000_000_000}, "__debezium-heartbeat.shop"
+    rows = read(spark, compact(beat), compact(wrapped(beat)), compact({"id": 1}), topic=topic)
+    assert [(row["kind"], row["reason"]) for row in rows] == [
+        ("control", None),
+        ("control", None),
+        ("unreadable", "FORMAT_MISMATCH"),
     ]
 
 

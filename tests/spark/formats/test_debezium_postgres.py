@@ -11,6 +11,7 @@ from pyspark.sql import Row, SparkSession
 from tests.spark.formats.test_debezium_envelope import RECORDS
 from tidemark.formats.debezium.envelope import debezium_envelope
 from tidemark.formats.debezium.position import lowest_uncommitted, postgres_block, snapshot_lsn
+from tidemark.formats.encoding import JsonEncoding
 from tidemark.formats.topic_roles import TopicRoles
 from tidemark.model.event import RECORD_COLUMNS
 from tidemark.model.position import BY_POSITION, Ordering
@@ -48,7 +49,9 @@ def read(
         for n, value in enumerate(values)
     ]
     records = spark.createDataFrame(rows, RECORDS)
-    events = debezium_envelope(records, TopicRoles(), block=postgres_block(ordering))
+    events = debezium_envelope(
+        records, TopicRoles(), block=postgres_block(ordering), encoding=JsonEncoding()
+    )
     kept = events.select("offset", *(c for c in events.columns if c not in RECORD_COLUMNS))
     return kept.orderBy("offset").collect()
 

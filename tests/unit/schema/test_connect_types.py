@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tidemark.errors import SchemaUnknownError
-from tidemark.formats.record_schema import debezium_record_schema
+from tidemark.formats.record_schema import json_record_schema
 from tidemark.model.columns import SourceColumn
 from tidemark.model.modes import BigintUnsignedMode, BinaryMode, ConnectorModes, DecimalMode
 from tidemark.schema.connect_types import connect_columns, refine
@@ -146,7 +146,7 @@ def test_decimals_as_json_numbers() -> None:
             "schema": {"fields": [{"field": "after", "fields": fields}]},
             "payload": {"after": after, "op": "c"},
         }
-        schema = debezium_record_schema(None, json.dumps(value).encode())
+        schema = json_record_schema(None, json.dumps(value).encode())
         assert schema.has_number_decimals is wanted
 
 

@@ -1,16 +1,18 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
-from tidemark.errors import NameRefusedError, SchemaUnknownError
+from tidemark.errors import NameRefusedError, SchemaUnknownError, TableStoppedError
 from tidemark.model.columns import SourceColumn, Wire
 from tidemark.model.modes import (
     BigintUnsignedMode,
     BinaryMode,
     ConnectorModes,
     DecimalMode,
+    FieldNameMode,
     TimeMode,
 )
 from tidemark.schema.source_types import canal_column, debezium_column, table_change_columns
@@ -267,3 +269,42 @@ def test_type_text(text: str, again: str) -> None:
     parsed = parse_type(text)
     assert str(parsed) == again
     assert parse_type(again) == parsed
+
+
+def told(name: str) -> dict[str, Any]:
+    """A column as ``tableChanges`` tells it."""
+    return {"name": name, "typeName": "INT", "typeExpression": "INT", "length": None, "scale": None}
+
+
+def test_a_schema_change_names_columns_as_records_do() -> None:
+    """MSG-20"""
+    table = {"columns": [told("id"), told("unit-price")], "primaryKeyColumnNames": ["unit-price"]}
+    schema = table_change_columns(table, ConnectorModes(), FieldNameMode.AVRO)
+    assert (schema.names, schema.key) == (("id", "unit_price"), ("unit_price",))
+    assert table_change_columns(table, ConnectorModes()).names == ("id", "unit-price")
+
+
+def test_two_columns_that_records_name_alike_are_refused() -> None:
+    """MSG-20"""
+    table = {"columns": [told("a-b"), told("a.b")], "primaryKeyColumnNames": ["a-b"]}
+    with pytest.raises(TableStoppedError, match=r"a-b and a\.b are both written as a_b"):
+        table_change_columns(table, ConnectorModes(), FieldNameMode.AVRO)
+
+
+@pytest.mark.parametrize(
+    ("name", "avro", "unicode"),
+    [
+        pytest.param("plain", "plain", "plain", id="nothing to change"),
+        pytest.param("a_b", "a_b", "a_u005fb", id="an underscore is the sign of unicode"),
+        pytest.param("unit-price", "unit_price", "unit_u002dprice", id="a dash"),
+        pytest.param("2nd", "_2nd", "_u0032nd", id="a digit in front"),
+        pytest.param("größe", "gr__e", "gr_u00f6_u00dfe", id="umlauts"),
+        pytest.param("ā", "_", "_u101", id="three digits stay three"),
+        pytest.param("\U0001f30a", "__", "_ud83c_udf0a", id="two characters of Java"),
+    ],
+)
+def test_names_are_written_as_debezium_adjusts_them(name: str, avro: str, unicode: str) -> None:
+    """MSG-20"""
+    assert FieldNameMode.NONE.written(name) == name
+    assert FieldNameMode.AVRO.written(name) == avro
+    assert FieldNameMode.AVRO_UNICODE.written(name) == unicode

@@ -8,7 +8,7 @@ import pytest
 
 from tidemark.errors import SpecError
 from tidemark.model.cut import GateMode
-from tidemark.model.modes import ConnectorModes, DecimalMode
+from tidemark.model.modes import ConnectorModes, DecimalMode, FieldNameMode
 from tidemark.model.names import TableName
 from tidemark.spec import Consistency, OtherTables, TruncatePolicy, load_pipeline
 
@@ -346,3 +346,99 @@ def test_what_is_declared_is_read(tmp_path: Path) -> None:
     assert pipeline.source.modes.connector.decimal is DecimalMode.STRING
     assert pipeline.spark.conf == {"spark.sql.shuffle.partitions": "4", "spark.speculation": "true"}
     assert (table.suite, table.key, table.columns) == (None, ("id",), {"weight": "float"})
+
+
+def avro(lines: str) -> str:
+    """A Debezium pipeline with ``lines`` below source.avro."""
+    block = "".join(f"    {line}\n" for line in lines.splitlines())
+    return DEBEZIUM.replace("  topics:", f"  avro:\n{block}  topics:")
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        pytest.param(
+            avro("{}"),
+            "shop.yaml:8 -> source.avro: got neither; expected a registry or a folder",
+            id="schemas from nowhere",
+        ),
+        pytest.param(
+            avro("folder: /schemas\nregistry: {url: http://r:1}"),
+            "shop.yaml:8 -> source.avro: got both; expected a registry or a folder",
+            id="schemas from two places",
+        ),
+        pytest.param(
+            avro("folder: schemas"),
+            "shop.yaml:9 -> source.avro.folder: got 'schemas'; expected an absolute path",
+            id="a folder somewhere",
+        ),
+        pytest.param(
+            avro("registry: {}"),
+            "shop.yaml:9 -> source.avro.registry.url: got nothing; expected this key: address of "
+            "a registry with Confluent's interface, such as https://registry:8081; may hold "
+            "${env:NAME}",
+            id="a registry without address",
+        ),
+        pytest.param(
+            avro("registry:\n  url: registry:8081"),
+            "shop.yaml:10 -> source.avro.registry.url: got 'registry:8081'; expected "
+            "http://host:port or https://host:port, with a path if there is one",
+            id="an address without scheme",
+        ),
+        pytest.param(
+            avro("registry:\n  url: http://tide:hunter2@r:1"),
+            "shop.yaml:10 -> source.avro.registry.url: got 'http://...@r:1'; expected an address "
+            "without credentials: they are user and password",
+            id="an address with a password",
+        ),
+        pytest.param(
+            avro("registry:\n  url: http://${env:}"),
+            "shop.yaml:10 -> source.avro.registry.url: got 'http://${env:}'; expected a reference "
+            "of the form ${env:NAME}, ${env:NAME:-default} or ${file:/path}",
+            id="a reference to nothing",
+        ),
+        pytest.param(
+            avro("registry:\n  url: http://r:1\n  user: tide\n  password: hunter2"),
+            "shop.yaml:12 -> source.avro.registry.password: got a literal secret; expected a "
+            "reference: ${env:NAME} or ${file:/path}",
+            id="a literal password",
+        ),
+        pytest.param(
+            avro("registry:\n  url: http://r:1\n  user: tide\n  password: ${env:A:-hunter2}"),
+            "shop.yaml:12 -> source.avro.registry.password: got a literal secret; expected a "
+            "reference: ${env:NAME} or ${file:/path}",
+            id="a literal password as a default",
+        ),
+        pytest.param(
+            avro("registry:\n  url: http://r:1\n  user: tide"),
+            "shop.yaml:9 -> source.avro.registry.password: got nothing; expected password beside "
+            "user",
+            id="a user without password",
+        ),
+        pytest.param(
+            swapped("  topics:", "  avro: {folder: /schemas}\n  topics:"),
+            "shop.yaml:8 -> source.avro: got avro; expected no avro: Canal and TiCDC write JSON",
+            id="Avro of what writes none",
+        ),
+    ],
+)
+def test_where_schemas_are_is_checked(tmp_path: Path, text: str, fault: str) -> None:
+    """MSG-19"""
+    assert faults_of(tmp_path, text) == [fault]
+
+
+def test_a_registry_is_read_without_its_secrets(tmp_path: Path) -> None:
+    """MSG-20: what Airflow parses resolves nothing; names are those that Avro allows."""
+    (tmp_path / "orders.yaml").touch()
+    file = tmp_path / "shop.yaml"
+    lines = "registry:\n  url: ${env:NOT_SET}\n  user: tide\n  password: ${env:NOT_SET_EITHER}"
+    file.write_text(avro(lines))
+    source = load_pipeline(file, suites=tmp_path).source
+    assert source.avro is not None
+    assert source.avro.registry is not None
+    assert source.avro.registry.password == "${env:NOT_SET_EITHER}"  # noqa: S105  no password
+    assert source.written_names is FieldNameMode.AVRO
+    file.write_text(avro(lines).replace("  topics:", "  modes: {field-names: none}\n  topics:"))
+    assert load_pipeline(file, suites=tmp_path).source.written_names is FieldNameMode.NONE
+    file.write_text(DEBEZIUM)
+    assert load_pipeline(file, suites=tmp_path).source.written_names is FieldNameMode.NONE

@@ -1,4 +1,4 @@
-"""Debezium's envelope, JSON with or without schema wrapper: what a record is and where it stands.
+"""Debezium's envelope: what a record is and where it stands.
 
 One parse of the value serves both forms: a wrapped record has its fields under ``payload``
 (MSG-15). Images are only probed here, not read.
@@ -13,8 +13,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from tidemark.formats.debezium.position import Coordinates, SourceBlock
+from tidemark.formats.encoding import Encoding
 from tidemark.formats.place import hexadecimal, millis_to_time, number, position
-from tidemark.formats.refuse import CORRUPT, because, first_reason, unparsed
+from tidemark.formats.refuse import CORRUPT, because, first_reason
 from tidemark.formats.topic_roles import TopicRoles
 from tidemark.model.event import ENVELOPE_COLUMNS, RECORD_COLUMNS, Kind, Op, Reason, SnapshotMark
 
@@ -24,6 +25,7 @@ FIELDS = {
     "after": "STRUCT<>",
     "source": "STRUCT<snapshot STRING, db STRING, `table` STRING, ts_ms STRING, {own}>",
     "transaction": "STRUCT<id STRING, total_order STRING>",
+    "ts_ms": "STRING",
     "status": "STRING",
     "id": "STRING",
     "ddl": "STRING",
@@ -32,19 +34,20 @@ FIELDS = {
 }
 
 ROW_OPS = ("r", "c", "u", "d")
-SCHEMA_FIRST = '{"schema":'
-PAYLOAD_NEXT = ',"payload":'
+HEARTBEATS = r"(^|\.)__debezium-heartbeat\."
 WRAPPED_NOTHING = r'^\s*\{\s*"schema"\s*:\s*null\s*,\s*"payload"\s*:\s*null\s*\}\s*$'
 WRAPPED_NOTHING_BYTES = 64
 
 
-def debezium_envelope(records: DataFrame, roles: TopicRoles, *, block: SourceBlock) -> DataFrame:
+def debezium_envelope(
+    records: DataFrame, roles: TopicRoles, *, block: SourceBlock, encoding: Encoding
+) -> DataFrame:
     """Read the envelope of every record.
 
     In: RECORD_COLUMNS. Out: the same and ENVELOPE_COLUMNS, one row per record; what cannot be
     read is kind ``unreadable`` with its reason. block: what the connector writes in ``source``.
     """
-    text = F.col("value").cast("string")
+    text = encoding.text(F.col("value"))
     envelope = F.from_json("_text", _envelope_fields(block))
     parsed = records.withColumn("_text", text).withColumn("_json", envelope)
     wrapped = F.col("_json.payload").isNotNull() & F.col("_json.op").isNull()
@@ -52,9 +55,9 @@ def debezium_envelope(records: DataFrame, roles: TopicRoles, *, block: SourceBlo
         F.struct(*(F.col(f"_json.{name}").alias(name) for name in FIELDS))
     )
     return (
-        parsed.withColumn("schema_id", F.when(wrapped, _schema_id(F.col("_text"))))
+        parsed.withColumn("schema_id", encoding.schema_id(F.col("_text"), wrapped))
         .withColumn("_body", body)
-        .withColumn("reason", _reason(roles, block))
+        .withColumn("reason", _reason(roles, block, encoding))
         .withColumn("kind", _kind(roles))
         .select(*RECORD_COLUMNS, *_envelope_columns(roles, block))
     )
@@ -81,25 +84,20 @@ def _mark(source: Column) -> Column:
 def _is_tombstone() -> Column:
     """No value, or a schema wrapper around none (MSG-15, MSG-18)."""
     is_short = F.length("value") <= WRAPPED_NOTHING_BYTES
-    return F.col("value").isNull() | (is_short & F.col("_text").rlike(WRAPPED_NOTHING))
+    wraps_nothing = F.coalesce(F.col("_text").rlike(WRAPPED_NOTHING), F.lit(False))
+    return F.col("value").isNull() | (is_short & wraps_nothing)
 
 
-def _schema_id(text: Column) -> Column:
-    """Tells record schemas apart: a hash of the schema's text.
-
-    Connect's converter writes the schema first, so its text ends where the payload begins: these
-    characters cannot stand inside a JSON string, where quotes are escaped.
-    """
-    in_front = F.substring_index(text, PAYLOAD_NEXT, 1)
-    anywhere = F.from_json(text, "schema STRING")["schema"]
-    return F.xxhash64(F.when(text.startswith(SCHEMA_FIRST), in_front).otherwise(anywhere))
+def _is_heartbeat() -> Column:
+    """A record of the topic that a connector makes for heartbeats (MSG-27)."""
+    return F.col("topic").rlike(HEARTBEATS)
 
 
 def _is_role(topics: Collection[str]) -> Column:
     return F.col("topic").isin(sorted(topics)) if topics else F.lit(False)
 
 
-def _reason(roles: TopicRoles, block: SourceBlock) -> Column:
+def _reason(roles: TopicRoles, block: SourceBlock, encoding: Encoding) -> Column:
     body = F.col("_body")
     op, source = body["op"], body["source"]
     needs_after = op.isin("r", "c", "u")
@@ -123,10 +121,11 @@ def _reason(roles: TopicRoles, block: SourceBlock) -> Column:
     by_role = (
         F.when(_is_role(roles.schema_changes), schema_change)
         .when(_is_role(roles.transactions), transaction)
+        .when(_is_heartbeat(), because(Reason.FORMAT_MISMATCH, body["ts_ms"].isNull()))
         .otherwise(data)
     )
-    readable = F.coalesce(unparsed(F.col("_text"), F.col("_json")), by_role)
-    return F.when(~_is_tombstone(), readable)
+    refusal = encoding.refusal(F.col("_text"), F.col("_json"))
+    return F.when(~_is_tombstone(), F.coalesce(refusal, by_role))
 
 
 def _kind(roles: TopicRoles) -> Column:
@@ -136,6 +135,7 @@ def _kind(roles: TopicRoles) -> Column:
         .when(F.col("reason").isNotNull(), F.lit(Kind.UNREADABLE.value))
         .when(_is_role(roles.schema_changes), F.lit(Kind.DDL.value))
         .when(_is_role(roles.transactions), F.lower(body["status"]))
+        .when(_is_heartbeat(), F.lit(Kind.CONTROL.value))
         .when(body["op"].isin(*ROW_OPS), F.lit(Kind.ROW.value))
         .when(body["op"] == "t", F.lit(Kind.TRUNCATE.value))
         .otherwise(F.lit(Kind.CONTROL.value))

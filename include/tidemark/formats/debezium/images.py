@@ -8,6 +8,7 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from tidemark.formats.encoding import Encoding
 from tidemark.formats.json_fields import text_fields
 from tidemark.formats.keys import typed_key
 from tidemark.model.columns import TableSchema
@@ -15,11 +16,14 @@ from tidemark.model.event import Op
 from tidemark.model.names import ColumnName
 from tidemark.model.position import Position
 
-WRAPPED_KEY = r'^\s*\{\s*"(schema"\s*:\s*(\{|null)|payload"\s*:\s*\{)'
-
 
 def debezium_changes(
-    events: DataFrame, schema: TableSchema, *, key_from_images: bool, fills_before: bool
+    events: DataFrame,
+    schema: TableSchema,
+    *,
+    key_from_images: bool,
+    fills_before: bool,
+    encoding: Encoding,
 ) -> DataFrame:
     """One row per key that an event touches.
 
@@ -29,22 +33,21 @@ def debezium_changes(
     (KEY-1, KEY-8). fills_before: ``before`` may hold filler outside the record's key, so a record
     that has the key beside it is not asked for a former one (KEY-5).
     """
-    if key_from_images:
-        return _by_images(events, schema, fills_before=fills_before)
-    return events.withColumn("row_key", typed_key(_own_key(schema), schema)).withColumn(
-        "part", F.lit(0)
+    own = encoding.key(text_fields(schema.key))  # null where the record's key has other columns
+    if not key_from_images:
+        return events.withColumn("row_key", typed_key(own, schema)).withColumn("part", F.lit(0))
+    images = f"before STRUCT<{text_fields(schema.key)}>, after STRUCT<{text_fields(schema.key)}>"
+    is_delete = F.col("op") == Op.DELETE.value
+    read = events.withColumn("_images", encoding.value(images)).withColumn(
+        "_own", F.when(F.lit(fills_before) | is_delete, own)
+    )
+    return _touched(read, schema, fills_before=fills_before).select(
+        *events.columns, "part", "row_key"
     )
 
 
-def _own_key(schema: TableSchema) -> Column:
-    """The texts of the record's key; null where it has other columns."""
-    text = F.col("key").cast("string")
-    return _unwrapped(text, text.rlike(WRAPPED_KEY), text_fields(schema.key))
-
-
-def _by_images(events: DataFrame, schema: TableSchema, *, fills_before: bool) -> DataFrame:
-    images = f"before STRUCT<{text_fields(schema.key)}>, after STRUCT<{text_fields(schema.key)}>"
-    body = _unwrapped(F.col("value").cast("string"), F.col("schema_id").isNotNull(), images)
+def _touched(events: DataFrame, schema: TableSchema, *, fills_before: bool) -> DataFrame:
+    """A row per key that ``_own`` and ``_images`` name: ``row_key``, ``part`` and the ``op``."""
     is_delete = F.col("op") == Op.DELETE.value
     own, before, after = F.col("_own"), F.col("_images.before"), F.col("_images.after")
     is_own = _is_whole(own, schema)
@@ -61,12 +64,9 @@ def _by_images(events: DataFrame, schema: TableSchema, *, fills_before: bool) ->
         .otherwise(F.array(upserted))
     )
     return (
-        events.withColumn("_images", body)
-        .withColumn("_own", F.when(F.lit(fills_before) | is_delete, _own_key(schema)))
-        .select(*events.columns, F.posexplode(touched).alias("part", "_touched"))
+        events.select("*", F.posexplode(touched).alias("part", "_touched"))
         .withColumn("op", F.col("_touched.op"))
         .withColumn("row_key", F.col("_touched.k"))
-        .drop("_touched")
     )
 
 
@@ -76,20 +76,11 @@ def _is_whole(key: Column, schema: TableSchema) -> Column:
     return reduce(lambda one, other: one & other, there, key.isNotNull())
 
 
-def debezium_image(schema: TableSchema) -> Column:
+def debezium_image(schema: TableSchema, *, encoding: Encoding) -> Column:
     """The row that an upsert leaves: a struct of every column's text, null for a delete."""
-    images = f"after STRUCT<{text_fields(schema.names)}>"
-    value = F.col("value").cast("string")
-    return _unwrapped(value, F.col("schema_id").isNotNull(), images)["after"]
+    return encoding.value(f"after STRUCT<{text_fields(schema.names)}>")["after"]
 
 
 def debezium_left_out(_schema: TableSchema, _joined: Mapping[ColumnName, Position]) -> Column:
     """Nothing: an ``after`` is a whole row, and what it lacks did not exist then (UNAV-4)."""
     return F.array().cast("array<string>")
-
-
-def _unwrapped(text: Column, wrapped: Column, inner: str) -> Column:
-    """``inner`` read from ``text``, or from its payload where it is wrapped (MSG-15)."""
-    return F.when(wrapped, F.from_json(text, f"payload STRUCT<{inner}>")["payload"]).otherwise(
-        F.from_json(text, inner)
-    )

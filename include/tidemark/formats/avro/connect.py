@@ -1,0 +1,79 @@
+"""Avro schemas of Confluent's converter as the Connect schemas that they were made from (MSG-20).
+
+The converter keeps a type's semantic name and parameters in ``connect.name`` and
+``connect.parameters``. Told to leave them out (``connect.meta.data=false``) it still writes Avro's
+logical types, and names records after their Connect schemas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tidemark.formats.avro.schema import AvroType, parse_schema
+from tidemark.formats.record_schema import DECIMAL
+
+_CONNECT = "org.apache.kafka.connect.data."
+_KINDS: Mapping[str, str] = {
+    "int": "int32",
+    "long": "int64",
+    "fixed": "bytes",
+    "enum": "string",
+    "record": "struct",
+}
+_LOGICAL: Mapping[str, str] = {
+    "decimal": DECIMAL,
+    "date": f"{_CONNECT}Date",
+    "time-millis": f"{_CONNECT}Time",
+    "timestamp-millis": f"{_CONNECT}Timestamp",
+}
+Field = dict[str, Any]
+
+
+def image_fields(value_schema: str) -> Sequence[Field]:
+    """Connect's field list of the row images that a value of ``value_schema`` holds."""
+    images = dict(parse_schema(value_schema).required.fields)
+    image = images.get("after") or images.get("before")
+    return [connect_field(name, inner) for name, inner in image.required.fields] if image else ()
+
+
+def key_names(key_schema: str) -> tuple[str, ...]:
+    """The columns of a key of ``key_schema``."""
+    return tuple(name for name, _ in parse_schema(key_schema).required.fields)
+
+
+def connect_field(name: str, avro: AvroType) -> Field:
+    """A field as the JSON converter would describe it."""
+    return {"field": name, "optional": avro.is_optional, **_connect_type(avro.required)}
+
+
+def _connect_type(avro: AvroType) -> Field:
+    properties = avro.properties
+    kind = str(properties.get("connect.type") or _KINDS.get(avro.kind, avro.kind))
+    made: Field = {"type": kind}
+    if avro.kind == "array":
+        made["items"] = _connect_type(avro.inner[0].required)
+    elif avro.kind == "map":
+        made |= {"keys": {"type": "string"}, "values": _connect_type(avro.inner[0].required)}
+    elif avro.kind == "record":
+        made["fields"] = [connect_field(name, inner) for name, inner in avro.fields]
+    semantic = properties.get("connect.name") or _semantic(avro)
+    if semantic:
+        made["name"] = semantic
+    parameters = properties.get("connect.parameters") or _parameters(avro, semantic)
+    return made | ({"parameters": parameters} if parameters else {})
+
+
+def _semantic(avro: AvroType) -> str:
+    if avro.kind == "record":
+        return avro.name
+    return _LOGICAL.get(str(avro.properties.get("logicalType")), "")
+
+
+def _parameters(avro: AvroType, semantic: str) -> dict[str, str]:
+    if semantic != DECIMAL:
+        return {}
+    told = {"scale": avro.properties.get("scale", 0)}
+    if "precision" in avro.properties:
+        told["connect.decimal.precision"] = avro.properties["precision"]
+    return {name: str(value) for name, value in told.items()}

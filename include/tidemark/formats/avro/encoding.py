@@ -1,0 +1,86 @@
+"""Avro in Confluent's wire format, read as the JSON that Connect would have written (MSG-19).
+
+Each part is decoded with the writer's schema of its own id. Bytes become base64, numbers keep every
+digit, and a null stays null: what reads the JSON of a schema-ful record reads this (ADR 7).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import reduce
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql.avro.functions import from_avro
+
+from tidemark.formats.avro.connect import image_fields, key_names
+from tidemark.formats.avro.framed import ENDINGS, MARK, PAYLOAD, framed_schema
+from tidemark.formats.avro.wire import Schemas, body_of, both_ids, has_header, id_in, id_of
+from tidemark.formats.record_schema import RecordSchema
+from tidemark.formats.refuse import because, first_reason
+from tidemark.model.event import Reason
+
+
+@dataclass(frozen=True)
+class AvroEncoding:
+    """Keys and values that were written with ``schemas``."""
+
+    schemas: Schemas = field(default_factory=dict)
+
+    def text(self, part: Column) -> Column:
+        """The body in ``payload``, and the mark behind it if it fitted (`framed`)."""
+        if not self.schemas:
+            return F.lit(None).cast("string")
+        written = id_of(part)
+        framed = F.concat(body_of(part), F.lit(MARK))
+        texts = ((number, _json(framed, text)) for number, text in sorted(self.schemas.items()))
+        number, text = next(texts)
+        first = F.when(written == number, text)
+        return reduce(lambda case, one: case.when(written == one[0], one[1]), texts, first)
+
+    def refusal(self, text: Column, parsed: Column) -> Column:
+        """The value, or the key where there is one, is not what its schema says."""
+        key = F.col("key")
+        return first_reason(
+            because(Reason.EMPTY_VALUE, F.length("value") == 0),
+            self._flaw(F.col("value"), text),
+            F.when(key.isNotNull(), self._flaw(key, self.text(key))),
+            because(Reason.AVRO_DECODE, parsed.isNull()),
+        )
+
+    def _flaw(self, part: Column, text: Column) -> Column:
+        known = id_of(part).isin(*self.schemas) if self.schemas else F.lit(False)
+        fits = F.coalesce(F.right(text, F.lit(len(ENDINGS[0]))).isin(*ENDINGS), F.lit(False))
+        return first_reason(
+            because(Reason.AVRO_MAGIC, ~has_header(part)),
+            because(Reason.AVRO_SCHEMA_UNKNOWN, ~known),
+            because(Reason.AVRO_DECODE, ~fits),
+        )
+
+    def schema_id(self, text: Column, wrapped: Column) -> Column:  # noqa: ARG002  see Encoding
+        """The ids of key and value; a key that changes is a change of the table, too."""
+        return both_ids(F.col("key"), F.col("value"))
+
+    def key(self, fields: str) -> Column:
+        """A landed key fitted its schema."""
+        return self._payload(F.col("key"), fields)
+
+    def value(self, fields: str) -> Column:
+        """A landed value fitted its schema."""
+        return self._payload(F.col("value"), fields)
+
+    def _payload(self, part: Column, fields: str) -> Column:
+        return F.from_json(self.text(part), f"{PAYLOAD} STRUCT<{fields}>")[PAYLOAD]
+
+    def record_schema(self, key: bytes | None, value: bytes) -> RecordSchema:
+        """From the two schemas that the record names."""
+        return RecordSchema(
+            fields=image_fields(self.schemas[id_in(value)]),
+            key=() if key is None else key_names(self.schemas[id_in(key)]),
+        )
+
+
+def _json(framed: Column, text: str) -> Column:
+    """The JSON of a body with its mark; nulls of all fields where it cannot be decoded."""
+    decoded = from_avro(framed, framed_schema(text), {"mode": "PERMISSIVE"})
+    return F.to_json(decoded, {"ignoreNullFields": "false"})

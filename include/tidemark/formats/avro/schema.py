@@ -1,0 +1,114 @@
+"""Avro schemas, resolved: every name replaced by what it stands for."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+PRIMITIVES = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_NAMED = ("record", "enum", "fixed")
+
+
+class SchemaUnfitError(ValueError):
+    """A text that is no Avro schema, or one that no Connect converter writes."""
+
+
+@dataclass(frozen=True, slots=True)
+class AvroType:
+    """A type; properties: all that its declaration says besides.
+
+    kind: ``union`` or one of Avro's own words. name: full name of a record, enum or fixed.
+    inner: the branches of a union, the item of an array, the value of a map. fields: of a record.
+    """
+
+    kind: str
+    name: str = ""
+    inner: tuple[AvroType, ...] = ()
+    fields: tuple[tuple[str, AvroType], ...] = ()
+    properties: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_optional(self) -> bool:
+        """A union that null is part of, wherever it stands in it (MSG-20)."""
+        return self.kind == "union" and any(branch.kind == "null" for branch in self.inner)
+
+    @property
+    def required(self) -> AvroType:
+        """What an optional type is when it is there."""
+        there = tuple(branch for branch in self.inner if branch.kind != "null")
+        return there[0] if self.kind == "union" and len(there) == 1 else self
+
+
+def parse_schema(text: str) -> AvroType:
+    """The schema that ``text`` declares; `SchemaUnfitError` where it is none, or holds itself."""
+    try:
+        declared = json.loads(text)
+    except ValueError as error:
+        raise SchemaUnfitError("it is not JSON") from error
+    return _parsed(declared, "", {})
+
+
+def _parsed(declared: Any, space: str, known: dict[str, AvroType | None]) -> AvroType:
+    """space: the namespace around. known: what each name stands for, None while it is read."""
+    if isinstance(declared, list):
+        return AvroType("union", inner=tuple(_parsed(one, space, known) for one in declared))
+    if isinstance(declared, str):
+        return AvroType(declared) if declared in PRIMITIVES else _named(declared, space, known)
+    if not isinstance(declared, dict) or "type" not in declared:
+        raise SchemaUnfitError("a type is declared by neither name nor object")
+    kind = declared["type"]
+    if not isinstance(kind, str):
+        return _parsed(kind, space, known)
+    if kind in _NAMED:
+        return _declared(kind, declared, space, known)
+    if kind in ("array", "map"):
+        inner = _parsed(declared.get("items" if kind == "array" else "values"), space, known)
+        return AvroType(kind, inner=(inner,), properties=declared)
+    if kind in PRIMITIVES:
+        return AvroType(kind, properties=declared)
+    return _named(kind, space, known)
+
+
+def _named(name: str, space: str, known: Mapping[str, AvroType | None]) -> AvroType:
+    full = name if "." in name or not space else f"{space}.{name}"
+    found = known.get(full, known.get(name))
+    if found is None:
+        raise SchemaUnfitError(f"{name!r} is declared nowhere before it, or holds itself")
+    return found
+
+
+def _declared(
+    kind: str, declared: Mapping[str, Any], space: str, known: dict[str, AvroType | None]
+) -> AvroType:
+    own, name = str(declared.get("namespace") or ""), str(declared.get("name") or "")
+    full = name if "." in name else ".".join(filter(None, (own or space, name)))
+    if not all(map(_is_name, full.split("."))):
+        raise SchemaUnfitError(f"{full!r} is no name of Avro")
+    symbols, size = declared.get("symbols"), declared.get("size")
+    if kind == "enum" and not (isinstance(symbols, list) and all(map(_is_name, symbols))):
+        raise SchemaUnfitError(f"{full} has no symbols")
+    if kind == "fixed" and not isinstance(size, int):
+        raise SchemaUnfitError(f"{full} has no size")
+    known[full] = None
+    fields = tuple(_fields(declared, full.rpartition(".")[0], known)) if kind == "record" else ()
+    made = AvroType(kind, full, fields=fields, properties=declared)
+    known[full] = made
+    return made
+
+
+def _fields(
+    declared: Mapping[str, Any], space: str, known: dict[str, AvroType | None]
+) -> Iterator[tuple[str, AvroType]]:
+    for one in declared.get("fields") or ():
+        name = one.get("name")
+        if not _is_name(name):
+            raise SchemaUnfitError(f"{name!r} is no name of Avro")
+        yield name, _parsed(one.get("type"), space, known)
+
+
+def _is_name(name: object) -> bool:
+    return isinstance(name, str) and _NAME.fullmatch(name) is not None

@@ -1,0 +1,89 @@
+"""How Connect's converter writes keys and values; whatever it is, they are read as JSON text."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from tidemark.formats.record_schema import RecordSchema, json_record_schema
+from tidemark.formats.refuse import unparsed
+
+WRAPPED_KEY = r'^\s*\{\s*"(schema"\s*:\s*(\{|null)|payload"\s*:\s*\{)'
+SCHEMA_FIRST = '{"schema":'
+PAYLOAD_NEXT = ',"payload":'
+
+
+class Encoding(Protocol):
+    """One way to write keys and values. A key or a value that is null has no text."""
+
+    def text(self, part: Column) -> Column:
+        """The JSON text of ``part``, a key or a value; wrapped in ``payload`` or not (MSG-15)."""
+        ...
+
+    def refusal(self, text: Column, parsed: Column) -> Column:
+        """Why a record cannot be read, null when it can.
+
+        text: of the value. parsed: `from_json` of it with a field CORRUPT.
+        """
+        ...
+
+    def schema_id(self, text: Column, wrapped: Column) -> Column:
+        """Tells apart how records describe themselves; null where they do not."""
+        ...
+
+    def key(self, fields: str) -> Column:
+        """``fields``, a `from_json` schema, of a landed record's key."""
+        ...
+
+    def value(self, fields: str) -> Column:
+        """``fields``, a `from_json` schema, of a landed record's value."""
+        ...
+
+    def record_schema(self, key: bytes | None, value: bytes) -> RecordSchema:
+        """What one row event says about its table's columns."""
+        ...
+
+
+class JsonEncoding:
+    """JSON, with or without a schema beside each payload."""
+
+    def text(self, part: Column) -> Column:
+        """The bytes are the text."""
+        return part.cast("string")
+
+    def refusal(self, text: Column, parsed: Column) -> Column:
+        """The value is no JSON object."""
+        return unparsed(text, parsed)
+
+    def schema_id(self, text: Column, wrapped: Column) -> Column:
+        """A hash of the schema's text, of a wrapped record.
+
+        Connect's converter writes the schema first, so its text ends where the payload begins:
+        these characters cannot stand inside a JSON string, where quotes are escaped.
+        """
+        in_front = F.substring_index(text, PAYLOAD_NEXT, 1)
+        anywhere = F.from_json(text, "schema STRING")["schema"]
+        schema = F.when(text.startswith(SCHEMA_FIRST), in_front).otherwise(anywhere)
+        return F.when(wrapped, F.xxhash64(schema))
+
+    def key(self, fields: str) -> Column:
+        """Keys and values are wrapped each by itself."""
+        text = self.text(F.col("key"))
+        return _unwrapped(text, text.rlike(WRAPPED_KEY), fields)
+
+    def value(self, fields: str) -> Column:
+        """A wrapped value has a ``schema_id``."""
+        return _unwrapped(self.text(F.col("value")), F.col("schema_id").isNotNull(), fields)
+
+    def record_schema(self, key: bytes | None, value: bytes) -> RecordSchema:
+        """From the schema wrapper where there is one, and the names in the key."""
+        return json_record_schema(key, value)
+
+
+def _unwrapped(text: Column, wrapped: Column, fields: str) -> Column:
+    """``fields`` read from ``text``, or from its payload where it is wrapped (MSG-15)."""
+    return F.when(wrapped, F.from_json(text, f"payload STRUCT<{fields}>")["payload"]).otherwise(
+        F.from_json(text, fields)
+    )

@@ -1,0 +1,118 @@
+"""Schemas by id, from a registry over HTTP and from a folder."""
+
+from __future__ import annotations
+
+import socket
+from base64 import b64encode
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.avro import Registry, running_registry
+from tidemark.errors import RegistryRefusedError, RegistryUnreachableError
+from tidemark.spec import AvroSpec
+from tidemark.topics.registry import open_schemas
+
+LOGIN = f"Basic {b64encode(b'tide:hunter2').decode()}"
+
+
+@pytest.fixture
+def registry() -> Iterator[Registry]:
+    with running_registry(Registry()) as running:
+        yield running
+
+
+def asked(number: int, **registry: str) -> str | None:
+    return open_schemas(AvroSpec.model_validate({"registry": registry}))(number)
+
+
+def test_a_schema_is_had_by_its_id(registry: Registry) -> None:
+    """MSG-19"""
+    registry.add(81, {"type": "string"})
+    assert asked(81, url=f"{registry.url}/") == '{"type": "string"}'
+    assert registry.asked == [81]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param(None, id="no such id"),
+        pytest.param({"schema": "syntax", "schemaType": "PROTOBUF"}, id="of another kind"),
+        pytest.param({"schema": '"a.B"', "references": [{"name": "a.B"}]}, id="leaning on others"),
+    ],
+)
+def test_what_is_no_avro_schema_is_unknown(registry: Registry, answer: dict[str, str]) -> None:
+    if answer:
+        registry.schemas[7] = answer
+    assert asked(7, url=registry.url) is None
+
+
+def test_a_password_is_resolved_when_it_is_needed(
+    registry: Registry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    registry.login = LOGIN
+    registry.add(1, "string")
+    login = {"url": "${env:REGISTRY}", "user": "tide", "password": "${env:REGISTRY_PASSWORD}"}
+    monkeypatch.setenv("REGISTRY", registry.url)
+    with pytest.raises(RegistryRefusedError, match="REGISTRY_PASSWORD to be set"):
+        asked(1, **login)
+    monkeypatch.setenv("REGISTRY_PASSWORD", "wrong")
+    with pytest.raises(RegistryRefusedError, match="HTTP 401") as refused:
+        asked(1, **login)
+    assert "wrong" not in str(refused.value)
+    monkeypatch.setenv("REGISTRY_PASSWORD", "hunter2")
+    assert asked(1, **login) == '"string"'
+
+
+def test_an_address_from_the_environment_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REGISTRY", "registry:8081")
+    with pytest.raises(RegistryRefusedError, match="http://host:port"):
+        asked(1, url="${env:REGISTRY}")
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+def test_a_registry_that_is_ill_may_be_asked_again(registry: Registry, status: int) -> None:
+    registry.failing = status
+    with pytest.raises(RegistryUnreachableError, match=f"HTTP {status}"):
+        asked(1, url=registry.url)
+
+
+def test_a_registry_that_is_away_is_named() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}"
+    with pytest.raises(RegistryUnreachableError) as caught:
+        asked(1, url=url)
+    assert str(caught.value) == (
+        f"the schema registry {url}/schemas/ids/1 did not answer: [Errno 111] Connection refused\n"
+        "  state: nothing was written; every table is as it was\n"
+        "  next:  look whether it runs, then run again"
+    )
+
+
+def test_something_else_at_the_address_is_told(registry: Registry) -> None:
+    registry.schemas[1] = {"hello": "world"}
+    with pytest.raises(RegistryRefusedError, match="no answer of a schema registry"):
+        asked(1, url=registry.url)
+
+
+def test_a_file_without_certificates_is_told(tmp_path: Path) -> None:
+    ca = tmp_path / "ca.pem"
+    ca.write_text("nothing")
+    with pytest.raises(RegistryRefusedError, match="ca.pem holds no certificates"):
+        asked(1, url="https://127.0.0.1:1", ca=str(ca))
+
+
+def test_a_folder_has_a_file_for_each_id(tmp_path: Path) -> None:
+    (tmp_path / "81.avsc").write_text('"string"')
+    schemas = open_schemas(AvroSpec(folder=tmp_path))
+    assert (schemas(81), schemas(82)) == ('"string"', None)
+
+
+def test_a_folder_that_is_away_is_named(tmp_path: Path) -> None:
+    with pytest.raises(RegistryRefusedError, match="there is no folder .*gone"):
+        open_schemas(AvroSpec(folder=tmp_path / "gone"))(1)
+    (tmp_path / "1.avsc").write_bytes(b"\xff")
+    with pytest.raises(RegistryRefusedError, match=r"1\.avsc cannot be read: it is not UTF-8"):
+        open_schemas(AvroSpec(folder=tmp_path))(1)
