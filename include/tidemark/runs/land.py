@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from tidemark.errors import PreflightError, UnreadableRecordsError
 from tidemark.formats.decoder import decoder_of
 from tidemark.formats.topic_roles import TopicRoles
+from tidemark.gate.growth import seen_growths
 from tidemark.lake.landing import drop_landing, publish_landing, read_mark, stage_landing
 from tidemark.lake.refs import Move
 from tidemark.lake.spark_errors import spark_errors
@@ -114,11 +115,14 @@ def find_unread(run: Run) -> Unread:
     if unread.is_empty:
         return unread
     offsets = {place: span.end for place, span in unread.ranges.items()}
+    ends = {place: span.end for place, span in plan.ranges.items()}
+    ungated = run.pipeline.source.gate is GateMode.NONE
     after = replace(
         mark,
         number=mark.number + 1,
         offsets={**mark.offsets, **offsets},
         topic_ids={**mark.topic_ids, **plan.topic_ids},
+        growths=seen_growths(mark.growths, mark.offsets, ends, offsets) if ungated else {},
     )
     return replace(unread, after=after)
 

@@ -45,9 +45,9 @@ def look(
             return Sight(places, offsets, watermarks=seen)
         case GateMode.NONE:
             capped = _rows(events, first_after(_millis(until))) if until is not None else ()
-            return Sight(
-                places, offsets, first_capped={place_of(row): row["offset"] for row in capped}
-            )
+            first_capped = {place_of(row): row["offset"] for row in capped}
+            growths = landed.mark.growths
+            return Sight(places, offsets, first_capped=first_capped, growths=growths)
         case GateMode.TRANSACTION:
             return _transactions(pipeline, events, landed, progress, until)
 

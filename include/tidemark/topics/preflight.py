@@ -76,7 +76,7 @@ def plan_topics(pipeline: PipelineSpec, broker: Broker, mark: LandingMark) -> To
     _refuse_recreated(facts, mark)
     places = [place for topic in facts for place in topic.places]
     ranges = {
-        place: _unread(place, span, mark.offsets.get(place, 0))
+        place: unread_range(place, span, mark.offsets.get(place, 0))
         for place, span in broker.reach(places).items()
     }
     return TopicPlan(
@@ -138,7 +138,8 @@ def _raise_recreated(difference: str) -> None:
     )
 
 
-def _unread(place: TopicPartition, reach: OffsetRange, next_offset: int) -> OffsetRange:
+def unread_range(place: TopicPartition, reach: OffsetRange, next_offset: int) -> OffsetRange:
+    """What of ``reach`` is not landed; refused as `plan_topics` does when it is not all there."""
     if reach.end < next_offset:
         _raise_recreated(f"{place} ends at offset {reach.end}, but offset {next_offset - 1}")
     if reach.start > next_offset:

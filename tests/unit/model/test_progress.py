@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tidemark.model.cut import Frontier
+from tidemark.model.growth import Growth
 from tidemark.model.names import TableName, TopicName
 from tidemark.model.offsets import OffsetRange, TopicPartition, limit_ranges
 from tidemark.model.position import OrderedBy, Place, Position, commit_bound
@@ -50,7 +51,8 @@ def test_progress_round_trips() -> None:
 
 
 def test_landing_mark_round_trips() -> None:
-    mark = LandingMark(4, {P0: 12}, {P0.topic: "aBc"}, OrderedBy.OFFSET, 4800)
+    growths = {P0.topic: Growth({P0: 12}, {P0: 15})}
+    mark = LandingMark(4, {P0: 12}, {P0.topic: "aBc"}, OrderedBy.OFFSET, 4800, growths)
     for kept in (mark, LandingMark()):
         assert LandingMark.from_json(kept.to_json()) == kept
 
