@@ -12,6 +12,7 @@ from tidemark.model.growth import Growths, growths_from_json, growths_to_json
 from tidemark.model.names import TableName
 from tidemark.model.offsets import TopicPartition, offsets_from_json, offsets_to_json
 from tidemark.model.position import OrderedBy, Position
+from tidemark.model.tail import Tails, tails_from_json, tails_to_json
 
 FORMAT_VERSION = 1
 
@@ -22,6 +23,7 @@ class LandingMark:
 
     ordered_by: None until changes were landed (POS-12). snapshot_lsn: PostgreSQL, the highest LSN
     of a snapshot row that was landed (POS-7). growths: with gate ``none`` (TOP-3).
+    tails: the newest record of each partition (TOP-5).
     """
 
     number: int = 0
@@ -30,6 +32,7 @@ class LandingMark:
     ordered_by: OrderedBy | None = None
     snapshot_lsn: int = 0
     growths: Growths = field(default_factory=dict)
+    tails: Tails = field(default_factory=dict)
 
     def to_json(self) -> str:
         """As kept in the summary of a changelog snapshot."""
@@ -42,6 +45,7 @@ class LandingMark:
                 "ordered_by": self.ordered_by,
                 "snapshot_lsn": self.snapshot_lsn,
                 "growths": growths_to_json(self.growths),
+                "tails": tails_to_json(self.tails),
             }
         )
 
@@ -57,6 +61,7 @@ class LandingMark:
             ordered_by=OrderedBy(ordered_by) if ordered_by else None,
             snapshot_lsn=kept.get("snapshot_lsn", 0),
             growths=growths_from_json(kept.get("growths", {})),
+            tails=tails_from_json(kept.get("tails", [])),
         )
 
 

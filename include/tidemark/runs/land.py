@@ -33,6 +33,7 @@ from tidemark.runs.run import Run
 from tidemark.spec import PipelineSpec
 from tidemark.topics.preflight import TopicPlan, plan_topics
 from tidemark.topics.read import read_records
+from tidemark.topics.tails import next_tails
 
 log = get_logger()
 
@@ -72,7 +73,7 @@ class _Staged:
 def land_records(run: Run) -> Landed:
     """Append everything unread, up to ``limits.max-records``; nothing when nothing is unread.
 
-    Raises what `topics.preflight.plan_topics` refuses, `PreflightError` when a gated source has
+    Raises what `find_unread` refuses, `PreflightError` when a gated source has
     no positions, `UnreadableRecordsError` above the limit, `SupersededError` when another run
     landed first. In each case what is landed stays as it was.
     """
@@ -108,7 +109,10 @@ def _stage(run: Run, unread: Unread, ordering: Ordering) -> _Staged:
 
 
 def find_unread(run: Run) -> Unread:
-    """What a landing would take now. Raises what `topics.preflight.plan_topics` refuses."""
+    """What a landing would take now.
+
+    Raises what `topics.preflight.plan_topics` and `topics.tails.next_tails` refuse.
+    """
     mark = read_mark(run.world.catalog, run.system)
     plan = plan_topics(run.pipeline, run.world.broker, mark)
     unread = Unread(plan, limit_ranges(plan.ranges, run.pipeline.limits.max_records), mark)
@@ -117,12 +121,14 @@ def find_unread(run: Run) -> Unread:
     offsets = {place: span.end for place, span in unread.ranges.items()}
     ends = {place: span.end for place, span in plan.ranges.items()}
     ungated = run.pipeline.source.gate is GateMode.NONE
+    compacted = {topic.name for topic in plan.facts if topic.compacted}
     after = replace(
         mark,
         number=mark.number + 1,
         offsets={**mark.offsets, **offsets},
         topic_ids={**mark.topic_ids, **plan.topic_ids},
         growths=seen_growths(mark.growths, mark.offsets, ends, offsets) if ungated else {},
+        tails=next_tails(run.world.broker, mark.tails, unread.ranges, compacted),
     )
     return replace(unread, after=after)
 
