@@ -7,6 +7,7 @@ from datetime import datetime
 from tidemark.gate.growth import held_back
 from tidemark.gate.sight import Sight
 from tidemark.model.cut import Cut, Frontier, GateMode, Hold, HoldCode
+from tidemark.model.names import few
 from tidemark.model.progress import Progress
 
 
@@ -32,4 +33,4 @@ def offset_cut(progress: Progress, sight: Sight, until: datetime | None) -> Cut:
 def _hold(waits: list[str], until: datetime | None) -> Hold | None:
     if until is not None:
         return Hold(HoldCode.UNTIL, f"the run is capped at {until.isoformat()}")
-    return Hold(HoldCode.PARTITIONS_ADDED, "; ".join(waits)) if waits else None
+    return Hold(HoldCode.PARTITIONS_ADDED, few(waits, between="; ")) if waits else None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tidemark.model.growth import Growth, Growths
-from tidemark.model.names import TopicName
+from tidemark.model.names import TopicName, few
 from tidemark.model.offsets import Offsets, TopicPartition
 
 
@@ -82,12 +82,15 @@ def _taking_keys(growth: Growth, reach: Offsets) -> Iterator[tuple[TopicPartitio
 
 def _sentence(lagging: list[TopicPartition], growth: Growth, reach: Offsets) -> str:
     topic = lagging[0].topic
-    named = ", ".join(
-        f"partition {p.partition} to offset {growth.ends[p]} (read to {reach[p]})" for p in lagging
+    named = few(
+        [
+            f"partition {p.partition} to offset {growth.ends[p]} (read to {reach[p]})"
+            for p in lagging
+        ]
     )
     added = sorted(p.partition for p in reach if p.topic == topic and p not in growth.before)
     if added:
-        grew = f"topic {topic} got partition {', '.join(map(str, added))}, so keys move"
+        grew = f"topic {topic} got partition {few(list(map(str, added)))}, so keys move"
     else:
         grew = f"keys of topic {topic} may have moved before it was first read"
     return f"{grew}; their changes wait until it is read in {named}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tidemark.errors import UNCHANGED, DataLossError, PreflightError, TopicRecreatedError
 from tidemark.model.cut import GateMode
-from tidemark.model.names import TopicName
+from tidemark.model.names import TopicName, few
 from tidemark.model.offsets import OffsetRange, TopicPartition
 from tidemark.model.progress import LandingMark
 from tidemark.spec import PipelineSpec, SourceFormat
@@ -88,7 +88,7 @@ def _refuse_unfit(pipeline: PipelineSpec, data: Sequence[TopicFacts]) -> None:
     compacted = [topic.name for topic in data if topic.compacted]
     if compacted:
         raise PreflightError(
-            f"topic {', '.join(compacted)} is compacted, so older changes and truncates are gone "
+            f"topic {few(compacted)} is compacted, so older changes and truncates are gone "
             "(KEY-13)",
             state=UNCHANGED,
             next_step="set cleanup.policy=delete on the topic and take a new snapshot",
