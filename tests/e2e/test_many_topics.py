@@ -60,12 +60,12 @@ def create(stream: Stream) -> None:
         made.result(timeout=120)
 
 
-def send(stream: Stream, pos: int) -> None:
+def send(stream: Stream) -> None:
     """A few rows into a few of the topics."""
     producer = Producer({"bootstrap.servers": stream.world.broker.servers})
     for number in WITH_ROWS:
         for row in range(ROWS):
-            record = debezium_row("u", row, pos + row)
+            record = debezium_row("c", row, 10 + row)
             value = (record.value or b"").replace(b'"items"', b'"t%d"' % number)
             producer.produce(f"{stream.name}.shop.t{number}", value, record.key)
     assert producer.flush(30) == 0
@@ -83,16 +83,14 @@ def test_silent_topics_cost_no_jobs_and_no_lines(
     """GATE-2: all are planned; what is done is for those that have something to say."""
     stream = Stream(world)
     create(stream)
-    send(stream, 10)
+    send(stream)
     many, records = pipeline(stream.name), ROWS * len(WITH_ROWS)
     assert plan_cut(many, world).sentence == f"{records} offsets are unread"
-    for number in (1, 2):
-        before = jobs(world)
-        capsys.readouterr()
-        result = run_cut(many, world, CutRequest(AttemptId(f"many_{number}")))
-        assert (len(result.tables), result.buckets["applied"]) == (len(WITH_ROWS), records)
-        assert jobs(world) - before < JOBS_PER_CUT + JOBS_PER_TABLE * len(WITH_ROWS)
-        assert len(capsys.readouterr().out.splitlines()) < 3 * len(WITH_ROWS)
-        send(stream, 100)
+    before = jobs(world)
+    capsys.readouterr()
+    result = run_cut(many, world, CutRequest(AttemptId("many")))
+    assert (len(result.tables), result.buckets["applied"]) == (len(WITH_ROWS), records)
+    assert jobs(world) - before < JOBS_PER_CUT + JOBS_PER_TABLE * len(WITH_ROWS)
+    assert len(capsys.readouterr().out.splitlines()) < 3 * len(WITH_ROWS)
     made = {name for _, name in world.catalog.list_tables(stream.name)}
     assert made == {f"t{number}" for number in WITH_ROWS}
