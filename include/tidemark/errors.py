@@ -87,7 +87,7 @@ class PreflightError(TerminalError):
 
 
 class DataLossError(TerminalError):
-    """Records that were not landed yet are gone from the topic (rule TOP-2)."""
+    """Records are gone that were not landed yet, or were replaced since (TOP-2, TOP-5)."""
 
 
 class TopicRecreatedError(TerminalError):

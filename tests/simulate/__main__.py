@@ -6,7 +6,8 @@ import argparse
 import time
 from concurrent.futures import ProcessPoolExecutor, as_completed
 
-from tests.simulate.search import find
+from tests.simulate.search import find, searched
+from tests.simulate.through_engine import find_in_engine
 
 SHARE = 500
 
@@ -17,6 +18,9 @@ def main() -> None:
     parser.add_argument("--histories", type=int, default=20_000, help="how many")
     parser.add_argument("--seed", type=int, default=1, help="of the first; others follow it")
     parser.add_argument("--processes", type=int, default=2, help="side by side")
+    parser.add_argument(
+        "--engine", type=int, default=0, metavar="N", help="every Nth through Kafka and Spark too"
+    )
     options = parser.parse_args()
     began = time.monotonic()
     shares = range(0, options.histories, SHARE)
@@ -32,6 +36,23 @@ def main() -> None:
                 raise SystemExit(f"{found}\nseed {options.seed + numbers[done]}")
     seconds = time.monotonic() - began
     print(f"{options.histories} histories, no invariant broken, {seconds:.0f} s")
+    if options.engine:
+        _through_engine(options.histories, options.engine, options.seed)
+
+
+def _through_engine(histories: int, step: int, first_seed: int) -> None:
+    began = time.monotonic()
+    shares = enumerate(range(0, histories, SHARE))
+    chosen = [
+        history
+        for index, start in shares
+        for history in searched(min(SHARE, histories - start), first_seed + index)
+    ][step - 1 :: step]
+    found = find_in_engine(chosen)
+    if found is not None:
+        raise SystemExit(f"{found}\nthrough the engine")
+    seconds = time.monotonic() - began
+    print(f"{len(chosen)} of them through the engine, no invariant broken, {seconds:.0f} s")
 
 
 if __name__ == "__main__":

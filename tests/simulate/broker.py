@@ -6,15 +6,25 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from tests.simulate.connector import TRANSACTIONS, Connector, Record
-from tidemark.model.offsets import TopicPartition
+from tidemark.model.offsets import OffsetRange, TopicPartition
 
 
 @dataclass(slots=True)
 class Broker:
-    """What consumers can read, by partition."""
+    """What was written, by partition; consumers can read it from ``starts`` on."""
 
     logs: dict[TopicPartition, list[Record]] = field(default_factory=dict)
     forgotten: dict[TopicPartition, int] = field(default_factory=dict)
+    starts: dict[TopicPartition, int] = field(default_factory=dict)
+
+    def reach(self, place: TopicPartition) -> OffsetRange:
+        """What consumers can read of a partition."""
+        return OffsetRange(self.starts.get(place, 0), len(self.logs.get(place, ())))
+
+    def expire(self, place: TopicPartition, before: int) -> None:
+        """Retention deletes the records before an offset, as far as there are any."""
+        reach = self.reach(place)
+        self.starts[place] = max(reach.start, min(before, reach.end))
 
     def deliver(self, connector: Connector, index: int, records: int) -> None:
         """Take records of one partition; ``index`` counts those that have any waiting."""
@@ -41,13 +51,19 @@ class Broker:
             self._take(connector, place)
 
     def repeat(self, index: int, start: int, records: int) -> None:
-        """A stretch of one partition comes again; ``start`` counts back from its newest record."""
+        """A stretch of one partition comes again; ``start`` counts back from its newest record.
+
+        Not from before keys moved to other partitions: there POS-20 does not reach.
+        """
         known = {place: log[self.forgotten.get(place, 0) :] for place, log in self.logs.items()}
         places = sorted(place for place, log in known.items() if log)
         if places:
             place = places[index % len(places)]
+            log = self.logs[place]
+            widest = max(o.width for p in places if p.topic == place.topic for o in self.logs[p])
             first = len(known[place]) - 1 - start % len(known[place])
-            self.logs[place].extend(known[place][first : first + records])
+            stretch = known[place][first : first + records]
+            log.extend(record for record in stretch if record.width == widest)
 
     def forget(self) -> None:
         """What is there comes never again."""
@@ -58,7 +74,13 @@ class Broker:
         for other, queue in connector.queues.items():
             if other not in (place, TRANSACTIONS):
                 self._take_outside(other, queue, record)
+                self._take_narrower(other, queue, record)
         self.logs.setdefault(place, []).append(record)
+
+    def _take_narrower(self, place: TopicPartition, queue: deque[Record], before: Record) -> None:
+        """What was sent before the producer knew of a partition is there before what was after."""
+        while queue and place.topic == before.at.topic and queue[0].width < before.width:
+            self.logs.setdefault(place, []).append(queue.popleft())
 
     def _take_outside(self, place: TopicPartition, queue: deque[Record], before: Record) -> None:
         """What nothing counts is there before a later boundary: nothing else could prove it.

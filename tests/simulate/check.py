@@ -3,7 +3,7 @@
 I1 the last state is the source's; I2 each published state is the source's at its cut; I3 the
 frontier never goes back; I4 no transaction is half visible; I5 every record becomes final once;
 I6 sending anything again changes nothing; I7 cuts, partitions and interleaving change nothing,
-which is I1 over many histories.
+which is I1 over many histories; I8 records that are gone are never passed over.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from tests.simulate.history import (
     Deliver,
     DeliverAll,
     DeliverBut,
+    Expire,
     Flavour,
+    Grow,
     History,
     Lose,
     Repeat,
@@ -35,7 +37,9 @@ from tests.simulate.history import (
     Watermark,
 )
 from tests.simulate.source import Database, Entry
+from tidemark.errors import DataLossError
 from tidemark.model.cut import Frontier, GateMode
+from tidemark.model.offsets import Offsets
 
 RUNS_TO_SETTLE = 3
 
@@ -48,9 +52,13 @@ class Runs(Protocol):
     """Tidemark, over the product's decisions alone or over the whole engine."""
 
     mode: GateMode
+    landed: Offsets
 
     def run(self, limit: int | None, *, dies: bool) -> Published | None:
-        """Land, cut, and publish unless it dies before that; None when nothing ever came."""
+        """Land, cut, and publish unless it dies before that; None when nothing ever came.
+
+        `DataLossError` when records that are not landed are gone.
+        """
         ...
 
     def rows(self) -> Mapping[str, Mapping[int, int]]:
@@ -64,7 +72,12 @@ class Runs(Protocol):
 
 def run_history(history: History, runs_of: Callable[[Connector, Broker], Runs] = Consumer) -> int:
     """Run it and check every invariant, or raise `BrokenInvariantError`. Returns the cuts."""
-    return _Running(history, runs_of).run()
+    running = _Running(history, runs_of)
+    try:
+        running.run()
+    except DataLossError:
+        running.is_refused()
+    return running.cuts
 
 
 class _Running:
@@ -78,8 +91,9 @@ class _Running:
         self.frontier = Frontier()
         self.cuts = 0
         self.size_at_run = -1
+        self.published = self.consumer.rows()
 
-    def run(self) -> int:
+    def run(self) -> None:
         for commit in self.history.before:
             self.database.commit(commit.writes, early=commit.early)
         if self.connector.has_snapshots:
@@ -92,7 +106,15 @@ class _Running:
             self.broker.repeat(place, *((2, 3) if self._by_offset else (3 * place, 5)))
         self._settle()
         self._is_final("after a stretch of every partition came again")
-        return self.cuts
+
+    def is_refused(self) -> None:
+        """Nothing more can be published; what was stays as it is."""
+        if not self._overtaken():
+            raise BrokenInvariantError("I8: refused, but nothing is gone that was not landed")
+        if self.consumer.rows() != self.published:
+            raise BrokenInvariantError(
+                f"I8: refused, but {self.published} was published and {self.consumer.rows()} is"
+            )
 
     def _step(self, step: Step) -> None:
         match step:
@@ -100,6 +122,8 @@ class _Running:
                 self._at_source(step)
             case Watermark() | Chunk() | Snapshot() | Lose() | Restart():
                 self._at_connector(step)
+            case Repeat() | Grow() | Expire():
+                self._at_broker(step)
             case Deliver(partition, records):
                 self.connector.stream()
                 self.broker.deliver(self.connector, partition, records)
@@ -109,10 +133,6 @@ class _Running:
             case DeliverAll():
                 self.connector.stream()
                 self.broker.deliver_all(self.connector)
-            case Repeat(partition, start, records):
-                # Without positions a repeat that ends before the newest record cannot be told.
-                if not self._by_offset:
-                    self.broker.repeat(partition, start, records)
             case Run(limit, dies):
                 self._run(limit, dies=dies)
 
@@ -155,6 +175,28 @@ class _Running:
             # No producer sends again what another connector sent before its snapshot (POS-7).
             self.broker.forget()
 
+    def _at_broker(self, step: Repeat | Grow | Expire) -> None:
+        match step:
+            # Without positions a repeat that ends before the newest record cannot be told, and a
+            # topic with more than one partition is refused.
+            case Repeat(partition, start, records) if not self._by_offset:
+                self.broker.repeat(partition, start, records)
+            case Grow() if not self._by_offset:
+                self.connector.stream()
+                self.connector.partitions += 1
+            case Expire(partition, beyond):
+                places = self.connector.places()
+                place = places[partition % len(places)]
+                self.broker.expire(place, self.consumer.landed.get(place, 0) + beyond)
+            case _:
+                pass  # Not with this source.
+
+    def _overtaken(self) -> bool:
+        return any(
+            start > self.consumer.landed.get(place, 0)
+            for place, start in self.broker.starts.items()
+        )
+
     def _restart(self, back: int) -> None:
         """A snapshot that breaks off leaves what it had sent.
 
@@ -192,9 +234,13 @@ class _Running:
             # What was sent is there by the next run, or two silent runs would prove nothing.
             self.broker.deliver_all(self.connector)
         self.size_at_run = size
+        overtaken = self._overtaken()
         published = self.consumer.run(limit, dies=dies)
+        if overtaken:
+            raise BrokenInvariantError("I8: a run passed over records that are gone")
         if published is None:
             return
+        self.published = published.tables
         self.cuts += 1
         self._is_forward(published.frontier)
         if self.consumer.mode is not GateMode.NONE:

@@ -24,7 +24,8 @@ MILLIS = 1_700_000_000_000
 class Record:
     """A Kafka record. event: its number in the connector's life.
 
-    outside: neither an END nor the end of a snapshot tells whether it is there.
+    outside: neither an END nor the end of a snapshot tells whether it is there. width: of how many
+    partitions the producer knew.
     """
 
     at: TopicPartition
@@ -32,6 +33,7 @@ class Record:
     value: bytes | None
     event: int
     outside: bool = False
+    width: int = 1
 
     @property
     def is_read(self) -> bool:
@@ -201,6 +203,7 @@ class Connector:
             None if value is None else json.dumps(value).encode(),
             len(self.begins) - 1,
             outside,
+            self.partitions,
         )
         self.queues.setdefault(place, deque()).append(record)
 

@@ -11,16 +11,18 @@ from tests.simulate.broker import Broker
 from tests.simulate.connector import Connector
 from tests.simulate.decode import POSTGRES, decode, row_of, snapshot_lsn
 from tests.simulate.history import TABLES, Flavour
-from tidemark.gate import epoch, next_cut, reconcile, sight
-from tidemark.model import reduction, survey, zone
+from tidemark.gate import epoch, growth, next_cut, reconcile, sight
+from tidemark.model import reduction, repeats, survey, zone
 from tidemark.model.cut import Cut, Frontier, GateMode
 from tidemark.model.event import ENVELOPE_COLUMNS, Kind
+from tidemark.model.growth import Growths
 from tidemark.model.names import TableName
 from tidemark.model.offsets import TopicPartition
 from tidemark.model.position import Position
 from tidemark.model.progress import Progress
 from tidemark.model.summary import Summary
 from tidemark.model.transaction import Boundary, boundary_of, share_of
+from tidemark.topics import preflight
 
 COLUMNS = ("landing", "topic", "partition", "offset", "key", "value", *ENVELOPE_COLUMNS)
 GATES = {
@@ -53,6 +55,7 @@ class Consumer:
     progress: Progress = field(default_factory=Progress)
     landing: int = 0
     landed: dict[TopicPartition, int] = field(default_factory=dict)
+    growths: Growths = field(default_factory=dict)
     targets: dict[str, Target] = field(default_factory=lambda: {t: {} for t in TABLES})
     final: int = 0
     snapshot_lsn: int = 0
@@ -63,7 +66,7 @@ class Consumer:
 
     def run(self, limit: int | None, *, dies: bool) -> Published | None:
         """Land up to ``limit`` records, cut, and publish unless the run dies before that."""
-        ends = {place: len(log) for place, log in self.broker.logs.items()}
+        ends = self._ends()
         found = self._land(ends, limit)
         if self.landing == 0:
             return None
@@ -108,6 +111,15 @@ class Consumer:
         boundaries: int = self.database.execute(query).fetchone()[0]
         return landed - self.final - boundaries
 
+    def _ends(self) -> dict[TopicPartition, int]:
+        """Where each partition ends; raises what refuses to read on."""
+        return {
+            place: preflight.unread_range(
+                place, self.broker.reach(place), self.landed.get(place, 0)
+            ).end
+            for place in sorted({*self.connector.places(), *self.broker.logs})
+        }
+
     def _land(self, ends: Mapping[TopicPartition, int], limit: int | None) -> int:
         spans = {
             place: (self.landed.get(place, 0), end if limit is None else min(end, start + limit))
@@ -126,9 +138,11 @@ class Consumer:
         for offset, record in records:
             row = decode(record, offset, self.connector.flavour, self.snapshot_lsn)
             taken.append((self.landing + 1, *(row[name] for name in COLUMNS[1:])))
-        self.landed |= {place: max(span) for place, span in spans.items()}
         if taken:
             self.landing += 1
+            planned = {place: end for place, (_, end) in spans.items()}
+            self.growths = growth.seen_growths(self.growths, self.landed, ends, planned)
+            self.landed |= planned
             marks = ", ".join("?" * len(COLUMNS))
             self.database.executemany(f"INSERT INTO changelog VALUES ({marks})", taken)
         return len(taken)
@@ -142,7 +156,7 @@ class Consumer:
             seen = {sight.place_of(row): row["watermark"] for row in newest}
             return sight.Sight(places, self.landed, unread, watermarks=seen)
         if self.mode is GateMode.NONE:
-            return sight.Sight(places, dict(self.landed), unread)
+            return sight.Sight(places, dict(self.landed), unread, growths=self.growths)
         bound, is_gated = progress.frontier.bound, progress.landing == self.landing
         own = self.connector.flavour in POSTGRES
         partitions = self._ask(sight.partitions(bound, progress.landing, None), "pending")
@@ -206,9 +220,14 @@ class Consumer:
             f"coalesce(b.reached, '') AS {zone.REACHED} "
             "FROM pending p LEFT JOIN bounds b USING (topic, partition)"
         )
+        bounded = (*COLUMNS, zone.OLD_BOUND, zone.NEW_BOUND, zone.OLD_NEXT, zone.NEW_NEXT)
+        told = (
+            f"SELECT {', '.join(bounded)}, {repeats.told_below(self.mode)} AS {zone.REACHED} "
+            f"FROM ({joined})"
+        )
         expression = zone.zone(cut, self.progress.landing)
         self.database.execute(
-            f"CREATE TEMP TABLE zoned AS SELECT *, {expression} AS zone FROM ({joined})"
+            f"CREATE TEMP TABLE zoned AS SELECT *, {expression} AS zone FROM ({told})"
         )
 
     def _truncates(self) -> Iterator[tuple[TableName, Position]]:

@@ -17,11 +17,13 @@ from tests.simulate.connector import SCHEMA, TRANSACTIONS, Connector
 from tests.simulate.consumer import GATES, Published
 from tests.simulate.decode import POSTGRES
 from tests.simulate.history import TABLES, Flavour
+from tests.support.topics import add_partitions, delete_records
 from tidemark.lake.catalog import SystemTables
+from tidemark.lake.landing import read_mark
 from tidemark.lake.ledger import newest_result, read_progress
 from tidemark.model.cut import GateMode
-from tidemark.model.names import AttemptId
-from tidemark.model.offsets import TopicPartition
+from tidemark.model.names import AttemptId, TopicName
+from tidemark.model.offsets import Offsets, TopicPartition
 from tidemark.runs.cut import run_cut, stage_cut
 from tidemark.runs.run import CutRequest
 from tidemark.runs.world import World
@@ -50,30 +52,43 @@ class Engine:
     pipeline: PipelineSpec = field(init=False)
     producer: Producer = field(init=False)
     sent: dict[TopicPartition, int] = field(default_factory=dict)
+    made: dict[str, int] = field(default_factory=dict)
     attempts: int = 0
 
     def __post_init__(self) -> None:
         self.mode = GATES.get(self.connector.flavour, GateMode.NONE)
-        topics = dict.fromkeys(self.connector.data_topics, self.connector.partitions)
-        if self.mode is GateMode.TRANSACTION:
-            topics[TRANSACTIONS.topic] = 1
-        create_topics(self.world.broker.servers, self.name, topics)
+        self.made = dict.fromkeys(self.connector.data_topics, self.connector.partitions)
+        boundaries = {TRANSACTIONS.topic: 1} if self.mode is GateMode.TRANSACTION else {}
+        create_topics(self.world.broker.servers, self.name, {**self.made, **boundaries})
         self.producer = open_producer(self.world.broker.servers)
         file = Path(self.world.installation.state) / f"{self.name}.yaml"
         file.write_text(json.dumps(self._content()))  # JSON is YAML
         self.pipeline = load_pipeline(file, suites=file.parent)
 
-    def run(self, _limit: int | None, *, dies: bool) -> Published | None:
-        """Send what the model broker has taken since, then run; every run lands all there is."""
+    def run(self, limit: int | None, *, dies: bool) -> Published | None:
+        """Bring the broker to where the model broker is, then run; limit: per partition."""
+        self._grow()
         self._send()
+        self._expire()
         self.attempts += 1
         request = CutRequest(AttemptId(f"run_{self.attempts}"))
+        pipeline = self.pipeline if limit is None else self._limited(limit)
         if dies:
-            stage_cut(self.pipeline, self.world, request)
+            stage_cut(pipeline, self.world, request)
             return None
-        run_cut(self.pipeline, self.world, request)
+        run_cut(pipeline, self.world, request)
         progress = read_progress(self.world.catalog, SystemTables.of(self.pipeline.name))
         return Published(progress.frontier, self.rows()) if progress.cut else None
+
+    @property
+    def landed(self) -> Offsets:
+        """Next offset per partition, by the model's names of topics."""
+        mark = read_mark(self.world.catalog, SystemTables.of(self.pipeline.name))
+        prefix = len(self.name) + 1
+        return {
+            TopicPartition(TopicName(place.topic[prefix:]), place.partition): offset
+            for place, offset in mark.offsets.items()
+        }
 
     def rows(self) -> Mapping[str, Mapping[int, int]]:
         """What the tables hold, by a reader without Spark."""
@@ -85,6 +100,29 @@ class Engine:
         result = newest_result(self.world.catalog, SystemTables.of(self.pipeline.name))
         is_exact = self.mode is not GateMode.TRANSACTION
         return result.buckets["held"] if result is not None and is_exact else 0
+
+    def _limited(self, limit: int) -> PipelineSpec:
+        limits = self.pipeline.limits.model_copy(
+            update={"max_records": limit * len(self.connector.places())}
+        )
+        return self.pipeline.model_copy(update={"limits": limits})
+
+    def _grow(self) -> None:
+        wanted = self.connector.partitions
+        for topic in [name for name, partitions in self.made.items() if partitions < wanted]:
+            add_partitions(self.world.broker, TopicName(f"{self.name}.{topic}"), wanted)
+            self.made[topic] = wanted
+
+    def _expire(self) -> None:
+        starts = {
+            self._at(place): start
+            for place, start in self.broker.starts.items()
+            if start and (place != TRANSACTIONS or self.mode is GateMode.TRANSACTION)
+        }
+        delete_records(self.world.broker, starts)
+
+    def _at(self, place: TopicPartition) -> TopicPartition:
+        return TopicPartition(TopicName(f"{self.name}.{place.topic}"), place.partition)
 
     def _send(self) -> None:
         for place, log in self.broker.logs.items():

@@ -12,11 +12,21 @@ import pytest
 
 from tests.simulate import decode
 from tests.simulate.history import Flavour
-from tidemark.gate import by_transaction, by_watermark, next_cut, reconcile, sight
+from tidemark.gate import (
+    by_offset,
+    by_transaction,
+    by_watermark,
+    growth,
+    next_cut,
+    reconcile,
+    sight,
+)
 from tidemark.model import reduction, zone
 from tidemark.model.cut import GateMode
+from tidemark.model.offsets import OffsetRange
 from tidemark.model.reconcile import ReconcileStage, Snapshots
 from tidemark.model.summary import Summary
+from tidemark.topics import preflight
 
 TRANSACTIONS = (Flavour.MYSQL, Flavour.MARIADB, Flavour.POSTGRES)
 UNGATED = (Flavour.MYSQL_UNGATED, Flavour.POSTGRES_UNGATED)
@@ -108,6 +118,11 @@ def _whole_at_once(original: Callable[..., Any], *args: Any) -> Any:
     found = original(*args)
     begun = {t: replace(one, stage=ReconcileStage.DUE) for t, one in found.tables.items()}
     return replace(found, tables=begun)
+
+
+def _to_added(grown: Any, reach: Any) -> Any:
+    topics = {place.topic for place in grown.before}
+    return [(p, end) for p, end in reach.items() if p.topic in topics and p not in grown.before]
 
 
 FAULTS = (
@@ -258,5 +273,24 @@ FAULTS = (
         "the number in the transaction orders events",
         _attribute(reduction, "NEWEST_FIRST", "event_order DESC, position DESC"),
         TRANSACTIONS,
+    ),
+    Fault(
+        "keys that moved to another partition do not wait",
+        _attribute(by_offset, "held_back", lambda _growths, reach: (dict(reach), [])),
+        UNGATED,
+    ),
+    Fault(
+        "keys move to added partitions alone",
+        _attribute(growth, "_taking_keys", _to_added),
+        UNGATED,
+    ),
+    Fault(
+        "what retention has deleted is jumped over",
+        _attribute(
+            preflight,
+            "unread_range",
+            lambda _place, reach, after: OffsetRange(max(reach.start, after), reach.end),
+        ),
+        tuple(Flavour),
     ),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import chain
 
 from hypothesis import strategies as st
 
@@ -116,6 +117,19 @@ class Repeat:
 
 
 @dataclass(frozen=True, slots=True)
+class Grow:
+    """Every topic of rows gets one partition more; what is sent from now on knows it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expire:
+    """Retention deletes what is landed of a partition, and ``beyond`` records more."""
+
+    partition: int
+    beyond: int
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """Tidemark runs. limit: of records to land; dies: before it publishes."""
 
@@ -136,6 +150,8 @@ Step = (
     | DeliverAll
     | Restart
     | Repeat
+    | Grow
+    | Expire
     | Run
 )
 
@@ -172,6 +188,8 @@ _always: tuple[st.SearchStrategy[Step], ...] = (
     st.builds(Restart, st.integers(0, 9)),
     st.builds(Repeat, _small, st.integers(0, 12), st.integers(1, 8)),
     st.builds(Repeat, _small, st.integers(0, 3), st.integers(1, 3)),
+    st.builds(Grow),
+    st.builds(Expire, _small, st.sampled_from((*[0] * 15, 1))),
 )
 _debezium: tuple[st.SearchStrategy[Step], ...] = (
     *_always,
@@ -190,11 +208,35 @@ def histories(flavours: Sequence[Flavour] = tuple(Flavour)) -> st.SearchStrategy
     return st.sampled_from(flavours).flatmap(_histories_of)
 
 
+_UNGATED = (Flavour.MYSQL_UNGATED, Flavour.POSTGRES_UNGATED)
+_small_runs = st.builds(Run, st.integers(1, 3), st.sampled_from((False, False, False, True)))
+
+
+def _moving(steps: st.SearchStrategy[Step]) -> st.SearchStrategy[tuple[Step, ...]]:
+    """Keys move while runs read less than there is, between ``steps`` of any kind."""
+    parts = (
+        st.lists(steps, max_size=15),
+        st.lists(_commits, min_size=1, max_size=5),
+        st.just([DeliverAll(), Grow()]),
+        st.lists(_commits, min_size=1, max_size=5),
+        st.just([DeliverAll()]),
+        st.lists(_small_runs | _small_runs | steps, min_size=2, max_size=12),
+        st.lists(steps, max_size=10),
+    )
+    return st.tuples(*parts).map(lambda found: tuple(chain.from_iterable(found)))
+
+
+def _steps_of(flavour: Flavour) -> st.SearchStrategy[tuple[Step, ...]]:
+    steps = _STEPS.get(flavour, _OTHERS)
+    any_steps = st.lists(steps, min_size=10, max_size=40).map(tuple)
+    return any_steps | _moving(steps) if flavour in _UNGATED else any_steps
+
+
 def _histories_of(flavour: Flavour) -> st.SearchStrategy[History]:
     return st.builds(
         History,
         st.just(flavour),
         st.integers(1, 3),
         st.lists(_commits, max_size=3).map(tuple),
-        st.lists(_STEPS.get(flavour, _OTHERS), min_size=10, max_size=40).map(tuple),
+        _steps_of(flavour),
     )

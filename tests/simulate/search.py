@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
@@ -28,8 +28,31 @@ def find(
     """The first of ``number`` histories that breaks something, shortened; None when none does."""
     broken: list[History] = []
 
-    @seed(at_seed)
-    @settings(
+    def search(history: History) -> None:
+        if _broken(history):
+            broken.append(history)
+            raise BrokenInvariantError
+
+    try:
+        _each(search, number, at_seed, flavours)
+    except BrokenInvariantError:
+        short = shorten(broken[0])
+        return Counterexample(short, _broken(short))
+    return None
+
+
+def searched(number: int, at_seed: int) -> list[History]:
+    """The histories that `find` looks at."""
+    seen: list[History] = []
+    _each(seen.append, number, at_seed, tuple(Flavour))
+    return seen
+
+
+def _each(
+    look: Callable[[History], None], number: int, at_seed: int, flavours: Sequence[Flavour]
+) -> None:
+    """Call ``look`` with histories that depend on the seed alone, until it raises."""
+    options = settings(
         max_examples=number,
         deadline=None,
         database=None,
@@ -37,18 +60,15 @@ def find(
         report_multiple_bugs=False,
         suppress_health_check=list(HealthCheck),
     )
-    @given(histories(flavours))
-    def search(history: History) -> None:
-        if _broken(history):
-            broken.append(history)
-            raise BrokenInvariantError
+    given_history = given(histories(flavours))
 
-    try:
-        search()
-    except BrokenInvariantError:
-        short = shorten(broken[0])
-        return Counterexample(short, _broken(short))
-    return None
+    @seed(at_seed)
+    @options
+    @given_history
+    def visit(history: History) -> None:
+        look(history)
+
+    visit()
 
 
 def shorten(history: History) -> History:

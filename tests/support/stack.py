@@ -12,8 +12,9 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.support.records import TABLE, Record
+from tests.support.topics import add_partitions
 from tidemark.lake.catalog import open_catalog
-from tidemark.model.names import AttemptId
+from tidemark.model.names import AttemptId, TopicName
 from tidemark.model.result import CutResult
 from tidemark.runs.cut import run_cut
 from tidemark.runs.run import CutRequest
@@ -97,6 +98,10 @@ class Stream:
         for made in self.admin.create_topics(topics).values():
             made.result(timeout=30)
         return self
+
+    def grow(self, partitions: int) -> None:
+        """Add partitions to the topic of rows."""
+        add_partitions(self.world.broker, TopicName(self.topic), partitions)
 
     def send(self, records: Iterable[Record], topic: str = "") -> None:
         """Produce ``records`` in order; to the topic of rows unless another is named."""

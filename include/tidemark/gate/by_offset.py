@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime
 
+from tidemark.gate.growth import held_back
+from tidemark.gate.sight import Sight
 from tidemark.model.cut import Cut, Frontier, GateMode, Hold, HoldCode
-from tidemark.model.offsets import Offsets, TopicPartition
+from tidemark.model.names import few
 from tidemark.model.progress import Progress
 
 
-def offset_cut(
-    progress: Progress,
-    landed: Offsets,
-    first_after_until: Mapping[TopicPartition, int],
-    until: datetime | None,
-) -> Cut:
+def offset_cut(progress: Progress, sight: Sight, until: datetime | None) -> Cut:
     """The next cut of a source without a gate; its frontier never goes back.
 
-    landed: next offset per partition. first_after_until: per partition the first landed offset
-    whose commit time is not before ``until``; partitions without one are taken whole.
+    It takes whole what is landed, but for what is not before ``until``, and for changes of keys
+    that moved to other partitions (TOP-3).
     """
     kept = progress.frontier.offsets
-    offsets = {
-        place: max(kept.get(place, 0), min(end, first_after_until.get(place, end)))
-        for place, end in sorted(landed.items())
-    }
-    hold = None
-    if until is not None and first_after_until:
-        hold = Hold(HoldCode.UNTIL, f"the run is capped at {until.isoformat()}")
-    return Cut(progress.cut + 1, GateMode.NONE, Frontier(offsets=offsets), hold)
+    capped = sight.first_capped
+    reach = {place: min(end, capped.get(place, end)) for place, end in sorted(sight.landed.items())}
+    limits, waits = held_back(sight.growths, reach)
+    offsets = {place: max(kept.get(place, 0), end) for place, end in limits.items()}
+    return Cut(
+        progress.cut + 1,
+        GateMode.NONE,
+        Frontier(offsets=offsets),
+        _hold(waits, until if capped else None),
+    )
+
+
+def _hold(waits: list[str], until: datetime | None) -> Hold | None:
+    if until is not None:
+        return Hold(HoldCode.UNTIL, f"the run is capped at {until.isoformat()}")
+    return Hold(HoldCode.PARTITIONS_ADDED, few(waits, between="; ")) if waits else None

@@ -37,7 +37,7 @@ def next_cut(mode: GateMode, progress: Progress, sight: Sight, until: datetime |
         case GateMode.TRANSACTION:
             return transaction_cut(progress, sight, until)
         case GateMode.NONE:
-            return offset_cut(progress, sight.landed, sight.first_capped, until)
+            return offset_cut(progress, sight, until)
 
 
 def with_reached(cut: Cut, progress: Progress, survey: Survey) -> Cut:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tidemark.model.event import Kind, SnapshotMark
+from tidemark.model.growth import Growths
 from tidemark.model.names import TopicName
 from tidemark.model.offsets import Offsets, TopicPartition
 from tidemark.model.position import Place
@@ -68,7 +69,7 @@ class Sight:
     partitions that were not read to the end that they had when the run was planned. is_quiet: this
     run found nothing new, and all that is landed was gated before.
     watermarks: newest per partition, of this run's records. first_capped: per partition the first
-    landed offset that is not before the run's cap.
+    landed offset that is not before the run's cap. growths: of topics, with gate ``none``.
     boundaries, shares, partitions, snapshots: with gate ``transaction``. followed: tables that are
     folded, in the source's words; None when all are.
     """
@@ -79,6 +80,7 @@ class Sight:
     is_quiet: bool = False
     watermarks: Mapping[TopicPartition, int] = field(default_factory=dict)
     first_capped: Mapping[TopicPartition, int] = field(default_factory=dict)
+    growths: Growths = field(default_factory=dict)
     boundaries: tuple[Boundary, ...] = ()
     shares: tuple[Share, ...] = ()
     partitions: Mapping[TopicPartition, PartitionSight] = field(default_factory=dict)

@@ -7,6 +7,7 @@ branch or an SQL identifier is refused when it could mean something else there (
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NewType
 
@@ -19,6 +20,7 @@ AttemptId = NewType("AttemptId", str)
 
 SYSTEM_PREFIX = "_tidemark_"
 MAX_NAME_BYTES = 128
+FEW = 5
 
 
 def refusal(name: str) -> str | None:
@@ -80,3 +82,13 @@ class TableName:
 
     def __str__(self) -> str:
         return f"{self.schema}.{self.table}"
+
+
+def few(names: Sequence[str], between: str = ", ") -> str:
+    """Some of ``names`` for a sentence, and how many more there are.
+
+    >>> few(["a", "b"]), few(list("abcdefg"))
+    ('a, b', 'a, b, c, d, e and 2 more')
+    """
+    more = f" and {len(names) - FEW} more" if len(names) > FEW else ""
+    return between.join(names[:FEW]) + more

@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tidemark.model.cut import Frontier
+from tidemark.model.growth import Growths, growths_from_json, growths_to_json
 from tidemark.model.names import TableName
 from tidemark.model.offsets import Offsets, TopicPartition, offsets_from_json, offsets_to_json
 from tidemark.model.position import OrderedBy, Position
 from tidemark.model.reconcile import Snapshots
+from tidemark.model.tail import Tails, tails_from_json, tails_to_json
 
 FORMAT_VERSION = 1
 
@@ -21,7 +23,8 @@ class LandingMark:
     """How far topics are landed: next offsets, topic ids, and the number of the newest landing.
 
     ordered_by: None until changes were landed (POS-12). snapshot_lsn: PostgreSQL, the highest LSN
-    of a snapshot row that was landed (POS-7).
+    of a snapshot row that was landed (POS-7). growths: with gate ``none`` (TOP-3).
+    tails: the newest record of each partition (TOP-5).
     """
 
     number: int = 0
@@ -29,6 +32,8 @@ class LandingMark:
     topic_ids: Mapping[str, str] = field(default_factory=dict)
     ordered_by: OrderedBy | None = None
     snapshot_lsn: int = 0
+    growths: Growths = field(default_factory=dict)
+    tails: Tails = field(default_factory=dict)
 
     def to_json(self) -> str:
         """As kept in the summary of a changelog snapshot."""
@@ -40,6 +45,8 @@ class LandingMark:
                 "topic_ids": dict(sorted(self.topic_ids.items())),
                 "ordered_by": self.ordered_by,
                 "snapshot_lsn": self.snapshot_lsn,
+                "growths": growths_to_json(self.growths),
+                "tails": tails_to_json(self.tails),
             }
         )
 
@@ -54,6 +61,8 @@ class LandingMark:
             topic_ids=kept["topic_ids"],
             ordered_by=OrderedBy(ordered_by) if ordered_by else None,
             snapshot_lsn=kept.get("snapshot_lsn", 0),
+            growths=growths_from_json(kept.get("growths", {})),
+            tails=tails_from_json(kept.get("tails", [])),
         )
 
 

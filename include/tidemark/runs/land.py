@@ -13,6 +13,7 @@ from tidemark.errors import PreflightError, TidemarkError, UnreadableRecordsErro
 from tidemark.formats.avro.wire import Schemas
 from tidemark.formats.decoder import decoder_of
 from tidemark.formats.topic_roles import TopicRoles
+from tidemark.gate.growth import seen_growths
 from tidemark.lake.landing import (
     drop_landing,
     publish_landing,
@@ -41,6 +42,7 @@ from tidemark.runs.writer_schemas import UNKNOWN, kept_schemas, missing_schemas,
 from tidemark.spec import PipelineSpec
 from tidemark.topics.preflight import TopicPlan, plan_topics
 from tidemark.topics.read import read_records
+from tidemark.topics.tails import next_tails
 
 log = get_logger()
 
@@ -92,7 +94,7 @@ class _Staged:
 def land_records(run: Run) -> Landed:
     """Append everything unread, up to ``limits.max-records``; nothing when nothing is unread.
 
-    Raises what `topics.preflight.plan_topics` refuses, `PreflightError` when a gated source has
+    Raises what `find_unread` refuses, `PreflightError` when a gated source has
     no positions, `UnreadableRecordsError` above the limit, `SupersededError` when another run
     landed first, and what `missing_schemas` raises. In each case what is landed stays as it was.
     """
@@ -149,18 +151,26 @@ def _learned(run: Run, unread: Unread, staged: _Staged) -> Schemas:
 
 
 def find_unread(run: Run) -> Unread:
-    """What a landing would take now. Raises what `topics.preflight.plan_topics` refuses."""
+    """What a landing would take now.
+
+    Raises what `topics.preflight.plan_topics` and `topics.tails.next_tails` refuse.
+    """
     mark = read_mark(run.world.catalog, run.system)
     plan = plan_topics(run.pipeline, run.world.broker, mark)
     unread = Unread(plan, limit_ranges(plan.ranges, run.pipeline.limits.max_records), mark)
     if unread.is_empty:
         return unread
     offsets = {place: span.end for place, span in unread.ranges.items()}
+    ends = {place: span.end for place, span in plan.ranges.items()}
+    ungated = run.pipeline.source.gate is GateMode.NONE
+    compacted = {topic.name for topic in plan.facts if topic.compacted}
     after = replace(
         mark,
         number=mark.number + 1,
         offsets={**mark.offsets, **offsets},
         topic_ids={**mark.topic_ids, **plan.topic_ids},
+        growths=seen_growths(mark.growths, mark.offsets, ends, offsets) if ungated else {},
+        tails=next_tails(run.world.broker, mark.tails, unread.ranges, compacted),
     )
     return replace(unread, after=after)
 

@@ -48,7 +48,8 @@ def look(
         case GateMode.NONE:
             capped = _rows(events, first_after(_millis(until))) if until is not None else ()
             first = {place_of(row): row["offset"] for row in capped}
-            return Sight(places, offsets, unread, first_capped=first)
+            growths = landed.mark.growths
+            return Sight(places, offsets, unread, first_capped=first, growths=growths)
         case GateMode.TRANSACTION:
             return _transactions(pipeline, events, landed, progress, until)
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection
+from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, TopicCollection
 from confluent_kafka import TopicPartition as KafkaPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # re-exported bare
     AdminClient,
@@ -27,6 +27,7 @@ TIMEOUT_SECONDS = 20
 RETRY_SECONDS = 0.2
 NO_LEADER = (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE)
 PATTERN_MARK = "^"
+FEW_BYTES = 64 * 1024
 
 log = get_logger()
 
@@ -147,6 +148,30 @@ class Broker:
                     if error.args[0].code() not in NO_LEADER or time.monotonic() > patience:
                         raise
                     time.sleep(RETRY_SECONDS)
+
+    @contextmanager
+    def reading(self) -> Iterator[Consumer]:
+        """A consumer for a few committed records of partitions that it is assigned to."""
+        consumer = Consumer(
+            {
+                "bootstrap.servers": self.servers,
+                "group.id": "tidemark",
+                "enable.auto.commit": False,
+                "enable.partition.eof": True,
+                "auto.offset.reset": "error",
+                "isolation.level": "read_committed",
+                "max.partition.fetch.bytes": FEW_BYTES,
+                "queued.min.messages": 1,
+                "fetch.wait.max.ms": 10,
+                **self.properties,
+            },
+            logger=_Quiet(),
+        )
+        try:
+            with self._errors("single records"):
+                yield consumer
+        finally:
+            consumer.close()
 
     @contextmanager
     def _errors(self, doing: str) -> Iterator[None]:

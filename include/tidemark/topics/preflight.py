@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tidemark.errors import UNCHANGED, DataLossError, PreflightError, TopicRecreatedError
 from tidemark.model.cut import GateMode
-from tidemark.model.names import TopicName
+from tidemark.model.names import TopicName, few
 from tidemark.model.offsets import OffsetRange, TopicPartition
 from tidemark.model.progress import LandingMark
 from tidemark.spec import PipelineSpec, SourceFormat
@@ -76,7 +76,7 @@ def plan_topics(pipeline: PipelineSpec, broker: Broker, mark: LandingMark) -> To
     _refuse_recreated(facts, mark)
     places = [place for topic in facts for place in topic.places]
     ranges = {
-        place: _unread(place, span, mark.offsets.get(place, 0))
+        place: unread_range(place, span, mark.offsets.get(place, 0))
         for place, span in broker.reach(places).items()
     }
     return TopicPlan(
@@ -88,7 +88,7 @@ def _refuse_unfit(pipeline: PipelineSpec, data: Sequence[TopicFacts]) -> None:
     compacted = [topic.name for topic in data if topic.compacted]
     if compacted:
         raise PreflightError(
-            f"topic {', '.join(compacted)} is compacted, so older changes and truncates are gone "
+            f"topic {few(compacted)} is compacted, so older changes and truncates are gone "
             "(KEY-13)",
             state=UNCHANGED,
             next_step="set cleanup.policy=delete on the topic and take a new snapshot",
@@ -138,7 +138,8 @@ def _raise_recreated(difference: str) -> None:
     )
 
 
-def _unread(place: TopicPartition, reach: OffsetRange, next_offset: int) -> OffsetRange:
+def unread_range(place: TopicPartition, reach: OffsetRange, next_offset: int) -> OffsetRange:
+    """What of ``reach`` is not landed; refused as `plan_topics` does when it is not all there."""
     if reach.end < next_offset:
         _raise_recreated(f"{place} ends at offset {reach.end}, but offset {next_offset - 1}")
     if reach.start > next_offset:

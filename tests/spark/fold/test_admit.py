@@ -68,6 +68,7 @@ def test_offsets(spark: SparkSession) -> None:
         (2, 0, 11, "row", "AA" + "1" * 16),
         (2, 0, 12, "row", "BB" + "1" * 16),
         (2, 0, 20, "row", "DD" + "0" * 16),
+        (2, 0, 21, "row", "AA" + "2" * 16),
         (2, 1, 0, "row", "AA" + "0" * 16),
     ]
     old = Frontier(offsets={P0: 10}, reached={P0: Place("BB")})
@@ -78,6 +79,7 @@ def test_offsets(spark: SparkSession) -> None:
         "late",  # below what its own partition reached: sent again (POS-20)
         "cut",  # equal to it: goes through the position guard
         "held",
+        "held",  # sent again, but above the cut: told by the cut that takes it (ACC-1)
         "cut",  # a partition that was added later reaches nothing yet
     ]
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from tidemark.model.cut import Frontier
+from tidemark.model.growth import Growth
 from tidemark.model.names import TableName, TopicName
 from tidemark.model.offsets import OffsetRange, TopicPartition, limit_ranges
 from tidemark.model.position import OrderedBy, Place, Position, commit_bound
 from tidemark.model.progress import LandingMark, Progress
+from tidemark.model.tail import Tail
 
 P0 = TopicPartition(TopicName("dbserver1.inventory.customers"), 0)
 ORDERS = TableName("shop", "orders")
@@ -50,7 +52,9 @@ def test_progress_round_trips() -> None:
 
 
 def test_landing_mark_round_trips() -> None:
-    mark = LandingMark(4, {P0: 12}, {P0.topic: "aBc"}, OrderedBy.OFFSET, 4800)
+    tails = {P0: Tail(11, 1_700_000_000_000, "ab")}
+    growths = {P0.topic: Growth({P0: 12}, {P0: 15})}
+    mark = LandingMark(4, {P0: 12}, {P0.topic: "aBc"}, OrderedBy.OFFSET, 4800, growths, tails)
     for kept in (mark, LandingMark()):
         assert LandingMark.from_json(kept.to_json()) == kept
 
