@@ -28,13 +28,14 @@ def watch_snapshots(
 ) -> Snapshots:
     """What is known of the tables that are read anew, with the cut of ``decision``.
 
-    tables: those that are folded, by their names in records. Before anything is published there is
-    nothing that a snapshot could contradict. Tables that lose a transaction have to be read anew.
+    tables: those that are folded, by their names in records. Where nothing is older than a snapshot
+    there is nothing that it could contradict. Tables that lose a transaction have to be read anew.
     """
     before, groups = progress.snapshots, decision.survey.groups
     in_cut = [group for group in groups if group.zone is Zone.CUT]
     newest = max(before.newest, _newest(group.read_at for group in in_cut))
-    is_another = newest > before.newest and progress.cut > 0
+    is_older = any(g.is_change and (g.lowest_place or newest) < newest for g in in_cut)
+    is_another = newest > before.newest and (progress.cut > 0 or is_older)
     found = _with_rows(before, newest, in_cut, tables, is_another=is_another)
     last = below_snapshot(_newest(group.read_to_last for group in in_cut))
     is_gated = decision.cut.mode is GateMode.TRANSACTION

@@ -141,7 +141,7 @@ def stage_table(
     elif rows.rows > 0:
         merge = sql.merge_staged(bench.branch_table, rows.folder, schema.key, schema.names)
         bench.session.sql(merge)
-    removed = _remove(bench, removal) if removal is not None and base is not None else Effect()
+    removed = Effect() if removal is None else _remove(bench, removal)
     with catalog_errors(f"the staging of {bench.target}"):
         table = table.refresh()
     snapshot_id = table.refs()[bench.branch].snapshot_id

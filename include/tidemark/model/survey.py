@@ -21,7 +21,7 @@ class Group:
     table: None for records of no table. newest_offset: an example to read the schema from.
     read_at: where the newest snapshot of the source among them was read; read_to_last: likewise, of
     one whose last row is among them. chunk_from: least place of an incremental snapshot's rows.
-    newest_ms: greatest source time of a change that was streamed.
+    newest_ms: greatest source time of a change that was streamed. lowest_place: of any change.
     """
 
     at: TopicPartition
@@ -41,6 +41,7 @@ class Group:
     read_to_last: Place | None = None
     chunk_from: Place | None = None
     newest_ms: int | None = None
+    lowest_place: Place | None = None
 
     @property
     def is_change(self) -> bool:
@@ -69,6 +70,7 @@ class Group:
             read_to_last=row["read_to_last"],
             chunk_from=row["chunk_from"],
             newest_ms=row["newest_ms"],
+            lowest_place=row["lowest_place"],
         )
 
 
@@ -114,6 +116,7 @@ def groups(gated_landing: int) -> Summary:
             "records": "count(*)",
             "without_key": "sum(CASE WHEN key IS NULL THEN 1 ELSE 0 END)",
             "highest_place": f"max({PLACE})",
+            "lowest_place": f"min({PLACE})",
             "highest": "max(position)",
             "oldest_landing": "min(landing)",
             "newest_offset": "max(offset)",

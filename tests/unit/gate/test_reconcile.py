@@ -36,6 +36,7 @@ def rows(
     read_at: Place | None = None,
     last: Place | None = None,
     chunk: Place | None = None,
+    lowest: Place | None = None,
     zone: Zone = Zone.CUT,
 ) -> Group:
     """Rows of one table in one partition."""
@@ -56,6 +57,7 @@ def rows(
         read_at=read_at,
         read_to_last=last,
         chunk_from=chunk,
+        lowest_place=lowest,
     )
 
 
@@ -103,6 +105,12 @@ def test_without_a_gate_the_next_whole_read_proves_the_end() -> None:
     assert stages(held) == {A: ReconcileStage.ENDED}
     assert stages(watched(ended)) == {A: ReconcileStage.DUE}
     assert ended.wait_for_a_cut
+
+
+def test_the_first_cut_may_hold_two_snapshots() -> None:
+    """TOP-7: of the one that broke off some rows may be gone."""
+    found = watched(Snapshots(), rows(read_at=OLD, lowest=OLD), rows(read_at=NEW, last=NEW), cut=0)
+    assert stages(found) == {A: ReconcileStage.ENDED}
 
 
 def test_a_newer_snapshot_takes_the_place_of_one_that_broke_off() -> None:
