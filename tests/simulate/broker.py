@@ -30,9 +30,12 @@ class Broker:
         """Take records of one partition; ``index`` counts those that have any waiting."""
         waiting = sorted(place for place, queue in connector.queues.items() if queue)
         if waiting:
-            place = waiting[index % len(waiting)]
-            for _ in range(min(records, len(connector.queues[place]))):
-                self._take(connector, place)
+            self.deliver_first(connector, waiting[index % len(waiting)], records)
+
+    def deliver_first(self, connector: Connector, place: TopicPartition, records: int) -> None:
+        """Take the first records of a partition, as far as there are so many."""
+        for _ in range(min(records, len(connector.queues[place]))):
+            self._take(connector, place)
 
     def deliver_but(self, connector: Connector, index: int) -> None:
         """Take everything but the records of one partition, counted like those of `deliver`."""

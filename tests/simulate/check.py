@@ -91,6 +91,7 @@ class _Running:
         self.frontier = Frontier()
         self.cuts = 0
         self.size_at_run = -1
+        self.sent: set[int] = set()
         self.published = self.consumer.rows()
 
     def run(self) -> None:
@@ -234,6 +235,8 @@ class _Running:
             # What was sent is there by the next run, or two silent runs would prove nothing.
             self.broker.deliver_all(self.connector)
         self.size_at_run = size
+        if self.consumer.mode is GateMode.TRANSACTION:
+            self._deliver_reads()
         overtaken = self._overtaken()
         published = self.consumer.run(limit, dies=dies)
         if overtaken:
@@ -247,6 +250,16 @@ class _Running:
             self._is_at_the_cut(published)
         if self.consumer.unsettled() < 0:
             raise BrokenInvariantError(f"I5: {-self.consumer.unsettled()} became final twice")
+
+    def _deliver_reads(self) -> None:
+        """Rows of a snapshot are there by the run after the next, or its end could not be known."""
+        queues = self.connector.queues
+        for place, queue in queues.items():
+            sent = [
+                n for n, record in enumerate(queue, 1) if id(record) in self.sent and record.is_read
+            ]
+            self.broker.deliver_first(self.connector, place, max(sent, default=0))
+        self.sent = {id(record) for queue in queues.values() for record in queue}
 
     def _is_forward(self, frontier: Frontier) -> None:
         old, self.frontier = self.frontier, frontier

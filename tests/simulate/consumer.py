@@ -12,7 +12,7 @@ from tests.simulate.connector import Connector
 from tests.simulate.decode import POSTGRES, decode, row_of, snapshot_lsn
 from tests.simulate.history import TABLES, Flavour
 from tidemark.gate import epoch, growth, next_cut, reconcile, sight
-from tidemark.model import reduction, repeats, survey, zone
+from tidemark.model import reduction, survey, zone
 from tidemark.model.cut import Cut, Frontier, GateMode
 from tidemark.model.event import ENVELOPE_COLUMNS, Kind
 from tidemark.model.growth import Growths
@@ -220,14 +220,9 @@ class Consumer:
             f"coalesce(b.reached, '') AS {zone.REACHED} "
             "FROM pending p LEFT JOIN bounds b USING (topic, partition)"
         )
-        bounded = (*COLUMNS, zone.OLD_BOUND, zone.NEW_BOUND, zone.OLD_NEXT, zone.NEW_NEXT)
-        told = (
-            f"SELECT {', '.join(bounded)}, {repeats.told_below(self.mode)} AS {zone.REACHED} "
-            f"FROM ({joined})"
-        )
         expression = zone.zone(cut, self.progress.landing)
         self.database.execute(
-            f"CREATE TEMP TABLE zoned AS SELECT *, {expression} AS zone FROM ({told})"
+            f"CREATE TEMP TABLE zoned AS SELECT *, {expression} AS zone FROM ({joined})"
         )
 
     def _truncates(self) -> Iterator[tuple[TableName, Position]]:

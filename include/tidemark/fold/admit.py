@@ -11,7 +11,6 @@ from pyspark.sql import functions as F
 from tidemark.model.cut import Cut, Frontier, GateMode
 from tidemark.model.offsets import Offsets
 from tidemark.model.position import EPOCH, EPOCH_DIGITS
-from tidemark.model.repeats import told_below
 from tidemark.model.summary import Summary
 from tidemark.model.zone import (
     NEW_BOUND,
@@ -76,7 +75,7 @@ def with_zone(events: DataFrame, cut: Cut, old: Frontier, *, gated_landing: int)
         {OLD_BOUND: F.lit(old.bound_in(mode)), NEW_BOUND: F.lit(new.bound_in(mode))}
     )
     if mode is not GateMode.WATERMARK:
-        bounded = _with_offsets(bounded, old, new).withColumn(REACHED, F.expr(told_below(mode)))
+        bounded = _with_offsets(bounded, old, new)
     return bounded.withColumn("zone", F.expr(zone(cut, gated_landing))).select(
         *events.columns, "zone"
     )

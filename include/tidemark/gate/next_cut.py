@@ -78,6 +78,9 @@ def advance(progress: Progress, landing: int, decision: Decision, effects: Effec
         for group in survey.groups
         if group.zone is Zone.HELD or (group.zone is Zone.CUT and group.table in names)
     ]
+    truncated = dict(progress.truncated)
+    for table, at in effects.truncated.items():
+        truncated[table] = max(at, truncated.get(table, at))
     quiet_helps = cut.mode is GateMode.TRANSACTION and bool(held) and not sight.is_quiet
     return Progress(
         cut=cut.number,
@@ -90,7 +93,7 @@ def advance(progress: Progress, landing: int, decision: Decision, effects: Effec
             progress.newest_ms, newest_ms(g for g in survey.groups if g.zone is Zone.CUT)
         ),
         watermarks=newest_watermarks(progress.watermarks, sight.watermarks),
-        truncated={**progress.truncated, **effects.truncated},
+        truncated=truncated,
         snapshots=effects.snapshots,
         blocked=effects.blocked,
         skipped=progress.skipped - cut.skipped.keys(),

@@ -53,7 +53,8 @@ _LATE = {
     # Partitions keep the source's order (POS-20); what END does not count may come behind it. A
     # snapshot settles when every partition was read behind its end.
     GateMode.TRANSACTION: f"{_CAME_AGAIN} OR (position < {OLD_BOUND} AND {WHOLE_SNAPSHOT})",
-    GateMode.NONE: f"offset < {OLD_NEXT} OR {_CAME_AGAIN}",
+    # Above the cut a repeat waits like everything there, so that one cut alone counts it (ACC-1).
+    GateMode.NONE: f"offset < {OLD_NEXT} OR (offset < {NEW_NEXT} AND {_CAME_AGAIN})",
 }
 
 

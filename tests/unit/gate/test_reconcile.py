@@ -30,7 +30,7 @@ OLD, NEW = Place("0001" + "1" * 25), Place("0001" + "2" * 25)
 BELOW = below_snapshot(NEW)
 
 
-def rows(
+def rows(  # noqa: PLR0913  one per figure that tests vary
     table: TableName = A,
     *,
     read_at: Place | None = None,
