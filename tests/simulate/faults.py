@@ -24,7 +24,7 @@ from tidemark.gate import (
 from tidemark.model import reduction, zone
 from tidemark.model.cut import GateMode
 from tidemark.model.offsets import OffsetRange
-from tidemark.model.reconcile import ReconcileStage, Snapshots
+from tidemark.model.reconcile import Snapshots
 from tidemark.model.summary import Summary
 from tidemark.topics import preflight
 
@@ -114,10 +114,10 @@ def _quiet(original: Callable[..., Any], progress: Any, seen: Any, until: Any) -
     return original(progress, replace(seen, is_quiet=True), until)
 
 
-def _whole_at_once(original: Callable[..., Any], *args: Any) -> Any:
-    found = original(*args)
-    begun = {t: replace(one, stage=ReconcileStage.DUE) for t, one in found.tables.items()}
-    return replace(found, tables=begun)
+def _overwrites(original: Callable[..., Any], progress: Any, *rest: Any) -> Any:
+    effects = rest[-1]
+    truncated = {**progress.truncated, **effects.truncated}
+    return replace(original(progress, *rest), truncated=truncated)
 
 
 def _to_added(grown: Any, reach: Any) -> Any:
@@ -255,8 +255,8 @@ FAULTS = (
         (*TRANSACTIONS, *UNGATED),
     ),
     Fault(
-        "a snapshot is whole as soon as it has begun",
-        _wrapped(reconcile, "watch_snapshots", _whole_at_once),
+        "a snapshot takes the place of a newer truncate",
+        _wrapped(next_cut, "advance", _overwrites),
         UNGATED,
     ),
     Fault(
