@@ -37,9 +37,16 @@ class AvroEncoding:
     schemas: Schemas = field(default_factory=dict)
 
     def text(self, part: Column) -> Column:
-        """The body in ``payload``, and the mark behind it if it fitted (`framed`)."""
+        """The body in ``payload``, and the mark behind it if it fitted (`framed`).
+
+        Spark would write out a way for each schema in the code that it generates, and not be able
+        to compile that of a hundred; inside a lambda it generates none.
+        """
         if not self.schemas:
             return F.lit(None).cast("string")
+        return F.get(F.transform(F.array(part), self._text), F.lit(0))
+
+    def _text(self, part: Column) -> Column:
         framed = F.concat(body_of(part), F.lit(MARK))
         texts = [(number, _json(framed, text)) for number, text in sorted(self.schemas.items())]
         return _chosen(header_of(part), texts)
