@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from ssl import PROTOCOL_TLS_SERVER, SSLContext
 from threading import Thread
 from typing import Any
 
@@ -101,8 +103,8 @@ class Registry:
 
 
 @contextmanager
-def running_registry(registry: Registry) -> Iterator[Registry]:
-    """``registry`` at ``url``, over HTTP."""
+def running_registry(registry: Registry, certificate: Path | None = None) -> Iterator[Registry]:
+    """``registry`` at ``url``; certificate: PEM file with its key, for https."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -118,9 +120,14 @@ def running_registry(registry: Registry) -> Iterator[Registry]:
             """Nothing: tests look at what was asked."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        if certificate is not None:
+            secured = SSLContext(PROTOCOL_TLS_SERVER)
+            secured.load_cert_chain(certificate)
+            server.socket = secured.wrap_socket(server.socket, server_side=True)
         thread = Thread(target=server.serve_forever, daemon=True)
         thread.start()
-        registry.url = f"http://127.0.0.1:{server.server_address[1]}"
+        scheme = "http" if certificate is None else "https"
+        registry.url = f"{scheme}://127.0.0.1:{server.server_address[1]}"
         try:
             yield registry
         finally:

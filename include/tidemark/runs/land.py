@@ -102,18 +102,12 @@ def land_records(run: Run) -> Landed:
     if unread.is_empty:
         return Landed(unread.plan, unread.after, 0, schemas)
     catalog = run.world.catalog
-    staged = _stage(run, unread, Reading(expected_ordering(unread.after), schemas))
-    learned = _learned(run, unread, staged)
-    if learned:
+    staged = _stage_known(run, unread, Reading(expected_ordering(unread.after), schemas))
+    reading = staged.reading
+    needed = true_ordering(run.pipeline, unread.after, reading.ordering, staged.found)
+    if needed != reading.ordering:
         drop_landing(catalog, staged.move)
-        keep_schemas(catalog, run.system, learned)
-        ordering, schemas = staged.reading.ordering, {**schemas, **learned}
-        staged = _stage(run, unread, Reading(ordering, schemas))
-    ordering = staged.reading.ordering
-    needed = true_ordering(run.pipeline, unread.after, ordering, staged.found)
-    if needed != ordering:
-        drop_landing(catalog, staged.move)
-        staged = _stage(run, unread, Reading(needed, schemas))
+        staged = _stage(run, unread, replace(reading, ordering=needed))
     refusal = landing_refusal(run.pipeline, staged.found)
     if refusal is not None:
         drop_landing(catalog, staged.move)
@@ -121,7 +115,18 @@ def land_records(run: Run) -> Landed:
     mark = marked(run.pipeline, unread.after, staged.reading.ordering, staged.found)
     publish_landing(catalog, staged.move, staged.found["records"], mark)
     log.info("landed", landing=mark.number, **staged.found)
-    return Landed(unread.plan, mark, staged.found["records"], schemas)
+    return Landed(unread.plan, mark, staged.found["records"], reading.schemas)
+
+
+def _stage_known(run: Run, unread: Unread, reading: Reading) -> _Staged:
+    """A staged landing, made once more with the schemas that it lacks and the registry has."""
+    staged = _stage(run, unread, reading)
+    learned = _learned(run, unread, staged)
+    if not learned:
+        return staged
+    drop_landing(run.world.catalog, staged.move)
+    keep_schemas(run.world.catalog, run.system, learned)
+    return _stage(run, unread, replace(reading, schemas={**reading.schemas, **learned}))
 
 
 def _stage(run: Run, unread: Unread, reading: Reading) -> _Staged:

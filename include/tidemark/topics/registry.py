@@ -38,10 +38,11 @@ Raises `RegistryUnreachableError` or `RegistryRefusedError`.
 
 def open_schemas(spec: AvroSpec) -> SchemaSource:
     """Where ``spec`` says the schemas are; nothing is asked yet."""
+    if spec.registry is not None:
+        return _registry(spec.registry)
     if spec.folder is not None:
         return _folder(spec.folder)
-    assert spec.registry is not None  # noqa: S101  one of the two is there
-    return _registry(spec.registry)
+    raise RuntimeError("a source was declared with no place for its schemas")
 
 
 def _folder(folder: Path) -> SchemaSource:
@@ -86,6 +87,11 @@ def _asked(address: str, spec: RegistrySpec) -> bytes | None:
         raise _turned_away(address, error.code) from error
     except (OSError, HTTPException) as error:
         reason = error.reason if isinstance(error, URLError) else error
+        if isinstance(reason, ssl.SSLCertVerificationError):
+            raise _refused(
+                f"the certificate of {address} is not trusted: {reason.verify_message}",
+                "source.avro.registry.ca",
+            ) from error
         raise _unreachable(f"the schema registry {address} did not answer: {reason}") from error
     return body
 

@@ -243,6 +243,20 @@ def test_nothing_is_known_before_a_schema_is(spark: SparkSession) -> None:
     assert kinds == [("unreadable", "AVRO_SCHEMA_UNKNOWN"), ("tombstone", None)]
 
 
+def test_a_pipeline_may_have_hundreds_of_schemas(spark: SparkSession) -> None:
+    """MSG-19"""
+    extra = {1000 + at: envelope(("id", "long"), (f"c{at}", "int")) for at in range(200)}
+    written = (1000, 1001, 1099, 1100, 1198, 1199)
+    values = [
+        wire(at, inlined(extra[at]), change("c", after={"id": at, f"c{at - 1000}": 1}))
+        for at in written
+    ]
+    strange = [b"\0" + at.to_bytes(4) + values[0][5:] for at in (0, 999, 1200, 2**32 - 1)]
+    events = read(spark, *((key(), value) for value in (*values, *strange)), extra=extra)
+    assert [event.schema_id % 2**32 for event in events[: len(values)]] == list(written)
+    assert [event.reason for event in events] == [None] * 6 + ["AVRO_SCHEMA_UNKNOWN"] * 4
+
+
 def test_side_topics_are_avro_too(spark: SparkSession) -> None:
     """MSG-22, MSG-26, MSG-27"""
     status = {

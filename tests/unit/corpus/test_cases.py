@@ -12,6 +12,7 @@ from tests.corpus.source import Format, source_of
 
 WRITTEN_BY = {
     "debezium-mysql": Format.DEBEZIUM_MYSQL,
+    "debezium-avro": Format.DEBEZIUM_MYSQL,
     "debezium-mariadb": Format.DEBEZIUM_MARIADB,
     "debezium-postgres": Format.DEBEZIUM_POSTGRES,
     "ticdc": Format.TICDC,
@@ -23,16 +24,19 @@ KEPT = find_cases([Path(__file__).parents[2] / "corpus" / "cases"])
 def test_every_variant_is_found() -> None:
     assert [case.title for case in KEPT] == [
         "flink-json/canal canal",
+        "flink-json/debezium-avro-confluent avro-confluent",
         "flink-json/debezium-mysql-noschema json-noschema",
         "flink-json/debezium-mysql-schema json-schema",
         "flink-json/debezium-postgres-noschema json-noschema",
         "flink-json/debezium-postgres-schema json-schema",
         "recorded-debezium-mariadb/maria-shop json-noschema",
         "recorded-debezium-mariadb/maria-shop json-schema",
+        "recorded-debezium-mysql/my-inventory avro-confluent",
         "recorded-debezium-mysql/my-inventory json-noschema",
         "recorded-debezium-mysql/my-inventory json-schema",
         "recorded-debezium-postgres/pg-flinkcdc-types json-noschema",
         "recorded-debezium-postgres/pg-flinkcdc-types json-schema",
+        "recorded-debezium-postgres/pg-inventory avro-confluent",
         "recorded-debezium-postgres/pg-inventory json-noschema",
         "recorded-debezium-postgres/pg-inventory json-schema",
         "ticdc-canal-json/cdcfresh-recorded ticdc",

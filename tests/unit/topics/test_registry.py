@@ -5,9 +5,15 @@ from __future__ import annotations
 import socket
 from base64 import b64encode
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
 from pathlib import Path
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 
 from tests.support.avro import Registry, running_registry
 from tidemark.errors import RegistryRefusedError, RegistryUnreachableError
@@ -95,6 +101,37 @@ def test_something_else_at_the_address_is_told(registry: Registry) -> None:
     registry.schemas[1] = {"hello": "world"}
     with pytest.raises(RegistryRefusedError, match="no answer of a schema registry"):
         asked(1, url=registry.url)
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A certificate of 127.0.0.1 that nobody else signed, and its key."""
+    file = tmp_path_factory.mktemp("tls") / "registry.pem"
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "registry")])
+    now = datetime.now(UTC)
+    address = x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))])
+    signed = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - timedelta(hours=1))
+        .not_valid_after(now + timedelta(hours=1))
+        .add_extension(address, critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    pem = serialization.Encoding.PEM
+    kept = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    file.write_bytes(kept + signed.public_bytes(pem))
+    return file
+
+
+def test_only_an_authority_that_is_trusted_is_believed(certificate: Path) -> None:
+    with running_registry(Registry(), certificate) as registry:
+        registry.add(1, "string")
+        with pytest.raises(RegistryRefusedError, match="is not trusted: self-signed certificate"):
+            asked(1, url=registry.url)
+        assert registry.asked == []
+        assert asked(1, url=registry.url, ca=str(certificate)) == '"string"'
 
 
 def test_a_file_without_certificates_is_told(tmp_path: Path) -> None:

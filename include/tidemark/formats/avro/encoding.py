@@ -6,8 +6,8 @@ digit, and a null stays null: what reads the JSON of a schema-ful record reads t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import reduce
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -15,7 +15,16 @@ from pyspark.sql.avro.functions import from_avro
 
 from tidemark.formats.avro.connect import image_fields, key_names
 from tidemark.formats.avro.framed import ENDINGS, MARK, PAYLOAD, framed_schema
-from tidemark.formats.avro.wire import Schemas, body_of, both_ids, has_header, id_in, id_of
+from tidemark.formats.avro.wire import (
+    Schemas,
+    body_of,
+    both_ids,
+    has_header,
+    header_of,
+    header_with,
+    id_in,
+    id_of,
+)
 from tidemark.formats.record_schema import RecordSchema
 from tidemark.formats.refuse import because, first_reason
 from tidemark.model.event import Reason
@@ -28,15 +37,19 @@ class AvroEncoding:
     schemas: Schemas = field(default_factory=dict)
 
     def text(self, part: Column) -> Column:
-        """The body in ``payload``, and the mark behind it if it fitted (`framed`)."""
+        """The body in ``payload``, and the mark behind it if it fitted (`framed`).
+
+        Spark would write out a way for each schema in the code that it generates, and not be able
+        to compile that of a hundred; inside a lambda it generates none.
+        """
         if not self.schemas:
             return F.lit(None).cast("string")
-        written = id_of(part)
+        return F.get(F.transform(F.array(part), self._text), F.lit(0))
+
+    def _text(self, part: Column) -> Column:
         framed = F.concat(body_of(part), F.lit(MARK))
-        texts = ((number, _json(framed, text)) for number, text in sorted(self.schemas.items()))
-        number, text = next(texts)
-        first = F.when(written == number, text)
-        return reduce(lambda case, one: case.when(written == one[0], one[1]), texts, first)
+        texts = [(number, _json(framed, text)) for number, text in sorted(self.schemas.items())]
+        return _chosen(header_of(part), texts)
 
     def refusal(self, text: Column, parsed: Column) -> Column:
         """The value, or the key where there is one, is not what its schema says."""
@@ -50,7 +63,8 @@ class AvroEncoding:
 
     def _flaw(self, part: Column, text: Column) -> Column:
         known = id_of(part).isin(*self.schemas) if self.schemas else F.lit(False)
-        fits = F.coalesce(F.right(text, F.lit(len(ENDINGS[0]))).isin(*ENDINGS), F.lit(False))
+        size = len(ENDINGS[0])
+        fits = F.coalesce(F.substring(text, -size, size).isin(*ENDINGS), F.lit(False))
         return first_reason(
             because(Reason.AVRO_MAGIC, ~has_header(part)),
             because(Reason.AVRO_SCHEMA_UNKNOWN, ~known),
@@ -78,6 +92,16 @@ class AvroEncoding:
             fields=image_fields(self.schemas[id_in(value)]),
             key=() if key is None else key_names(self.schemas[id_in(key)]),
         )
+
+
+def _chosen(header: Column, texts: Sequence[tuple[int, Column]]) -> Column:
+    """The text of the id that ``header`` names, sought by halves: a pipeline may have hundreds."""
+    number, text = texts[len(texts) // 2]
+    if len(texts) == 1:
+        return F.when(header == F.lit(header_with(number)), text)
+    lower, upper = texts[: len(texts) // 2], texts[len(texts) // 2 :]
+    is_lower = header < F.lit(header_with(number))
+    return F.when(is_lower, _chosen(header, lower)).otherwise(_chosen(header, upper))
 
 
 def _json(framed: Column, text: str) -> Column:

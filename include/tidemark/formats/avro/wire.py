@@ -13,14 +13,28 @@ from pyspark.sql import functions as F
 Schemas = Mapping[int, str]
 """Avro schemas as JSON text, by the id that a registry gave them, for ever."""
 
-MAGIC = "00"
+MAGIC = b"\0"
 HEADER_BYTES = 5
 _ID_BITS = 32
 
 
 def has_header(part: Column) -> Column:
     """Whether ``part``, a key or a value, begins as the wire format does."""
-    return (F.length(part) >= HEADER_BYTES) & (F.hex(F.substring(part, 1, 1)) == MAGIC)
+    return (F.length(part) >= HEADER_BYTES) & (F.substring(part, 1, 1) == F.lit(MAGIC))
+
+
+def header_of(part: Column) -> Column:
+    """What stands in front of the body of ``part``."""
+    return F.substring(part, 1, HEADER_BYTES)
+
+
+def header_with(number: int) -> bytes:
+    """The header that names the schema with the id ``number``.
+
+    >>> header_with(81).hex()
+    '0000000051'
+    """
+    return MAGIC + number.to_bytes(HEADER_BYTES - len(MAGIC))
 
 
 def id_of(part: Column) -> Column:
