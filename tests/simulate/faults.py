@@ -16,6 +16,7 @@ from tidemark.gate import (
     by_offset,
     by_transaction,
     by_watermark,
+    ends,
     growth,
     next_cut,
     reconcile,
@@ -167,7 +168,7 @@ FAULTS = (
     ),
     Fault(
         "a transaction is complete when its END is there",
-        _attribute(by_transaction, "_followed", lambda *_: {}),
+        _attribute(ends, "_followed", lambda *_: {}),
         TRANSACTIONS,
     ),
     Fault(

@@ -8,11 +8,11 @@ GATE-T2 to GATE-T13 in docs/concepts.md.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
 from datetime import datetime
 
+from tidemark.gate.ends import Settled, Walk, highest_in, in_order, is_settled, top_of, walk_ends
 from tidemark.gate.sight import Sight, SnapshotSight
 from tidemark.model.cut import Cut, Frontier, GateMode, Hold, HoldCode
 from tidemark.model.offsets import TopicPartition
@@ -22,8 +22,6 @@ from tidemark.model.transaction import Boundary, Share, key_of, number_of
 
 ABOVE_ALL_OFFSETS = "~"
 """Sorts behind every hexadecimal digit: a place followed by it is above all that stand there."""
-
-NAMED = 3
 
 _WAITS_FOR_PROOF = Hold(
     HoldCode.GATE_STALLED,
@@ -40,35 +38,11 @@ class _Ceiling:
     hold: Hold
 
 
-@dataclass(frozen=True, slots=True)
-class _Settled:
-    """A transaction that is complete: its END and the greatest place of its events, if any.
-
-    given_up: tables of one that is not, and that a person gave up.
-    """
-
-    end: Boundary
-    highest: Place
-    given_up: frozenset[str] | None = None
-
-
-@dataclass(slots=True)
-class _Walk:
-    """What the walk over the transaction topic has found; hold: why it stopped, None at its end.
-
-    repeats: ENDs that say nothing new.
-    """
-
-    settled: list[_Settled] = field(default_factory=list)
-    repeats: list[Boundary] = field(default_factory=list)
-    hold: Hold | None = None
-
-
 def transaction_cut(progress: Progress, sight: Sight, until: datetime | None) -> Cut:
     """The next cut of a source with transaction metadata; its frontier never goes back."""
     frontier = progress.frontier
     ceilings = tuple(_ceilings(sight, until))
-    walk = _walk(progress, sight)
+    walk = walk_ends(progress, sight)
     unfinished = _unfinished(progress, sight, walk)
     if unfinished:
         first = min(unfinished, key=lambda share: share.lowest)
@@ -89,133 +63,7 @@ def transaction_cut(progress: Progress, sight: Sight, until: datetime | None) ->
     return Cut(progress.cut + 1, GateMode.TRANSACTION, after, hold, void, skipped)
 
 
-def _walk(progress: Progress, sight: Sight) -> _Walk:
-    """Go through the boundaries above the frontier, in their topic's order, as far as possible."""
-    frontier = progress.frontier
-    shares: dict[str, list[Share]] = {}
-    for share in sight.shares:
-        shares.setdefault(share.transaction, []).append(share)
-    begun: Counter[str] = Counter()
-    ended: dict[str, Mapping[str, int]] = {}
-    walk = _Walk()
-    boundaries = _in_order(frontier, sight)
-    last_end = {key_of(b.id): b for b in boundaries if b.counts and not b.is_empty}
-    for boundary in boundaries:
-        key = key_of(boundary.id)
-        if boundary.counts is None:
-            begun[key] += 1
-            continue
-        own = shares.get(key, [])
-        if _says_nothing_new(boundary, ended, frontier, own):
-            walk.repeats.append(boundary)
-            continue
-        if key in progress.skipped:
-            walk.settled.append(_given_up(boundary, own))
-            ended[key] = boundary.counts
-            continue
-        expected = _followed(boundary.counts, sight.followed)
-        seen = _seen(own, sight.followed)
-        doubts = _doubts(boundary, begun, ended, expected, seen)
-        is_short = any(seen.get(table, 0) < events for table, events in expected.items())
-        last = last_end.get(key, boundary)
-        if is_short and boundary.offset < last.offset and boundary.counts != last.counts:
-            # The connector died after this END, with events unsent, and numbers the rest anew.
-            ended[key] = boundary.counts
-            continue
-        if is_short:
-            walk.hold = Hold(HoldCode.TX_INCOMPLETE, _incomplete(boundary, expected, seen))
-            return walk
-        if doubts and not (sight.is_quiet or _is_passed(own, expected, sight)):
-            walk.hold = Hold(HoldCode.TX_UNPROVABLE, _unprovable(boundary, doubts))
-            return walk
-        walk.settled.append(_Settled(boundary, _top(own)))
-        ended[key] = boundary.counts
-    return walk
-
-
-def _given_up(end: Boundary, own: Collection[Share]) -> _Settled:
-    tables = {share.table for share in own} | (end.counts or {}).keys()
-    return _Settled(end, _top(own), frozenset(tables))
-
-
-def _top(own: Collection[Share]) -> Place:
-    return max((share.highest for share in own), default=Place(""))
-
-
-def _in_order(frontier: Frontier, sight: Sight) -> list[Boundary]:
-    fresh = (b for b in sight.boundaries if b.offset >= frontier.offsets.get(b.at, 0))
-    return sorted(fresh, key=lambda b: (b.at, b.offset))
-
-
-def _says_nothing_new(
-    end: Boundary,
-    ended: Mapping[str, Mapping[str, int]],
-    frontier: Frontier,
-    own: Collection[Share],
-) -> bool:
-    """A repeated END of a transaction that is settled, here or in an earlier cut (GATE-T9)."""
-    key = key_of(end.id)
-    if key in ended:
-        return end.is_empty or ended[key] == end.counts
-    return not own and _is_settled(end.id, frontier)
-
-
-def _is_settled(transaction_id: str, frontier: Frontier) -> bool:
-    """Whether the numbers of its domain have come past it; False where ids have no numbers."""
-    number = number_of(transaction_id)
-    return number is not None and number[1] <= frontier.numbers.get(number[0], -1)
-
-
-def _followed(counts: Mapping[str, int], followed: frozenset[str] | None) -> dict[str, int]:
-    return {t: n for t, n in counts.items() if n and (followed is None or t in followed)}
-
-
-def _seen(own: Collection[Share], followed: frozenset[str] | None) -> dict[str, int]:
-    seen: Counter[str] = Counter()
-    for share in own:
-        if followed is None or share.table in followed:
-            seen[share.table] += share.events
-    return dict(seen)
-
-
-def _doubts(
-    end: Boundary,
-    begun: Mapping[str, int],
-    ended: Mapping[str, Mapping[str, int]],
-    expected: Mapping[str, int],
-    seen: Mapping[str, int],
-) -> str:
-    """Why the counts of ``end`` prove nothing; empty when they do (GATE-T5, GATE-T13)."""
-    key = key_of(end.id)
-    if begun[key] > 1:
-        return f"its BEGIN came {begun[key]} times"
-    if key in ended:
-        return "its END came before, with other counts"
-    more = [table for table, events in sorted(seen.items()) if events > expected.get(table, 0)]
-    if more:
-        return (
-            f"{seen[more[0]]} events of {more[0]} came, but END counts {expected.get(more[0], 0)}"
-        )
-    return ""
-
-
-def _is_passed(own: Collection[Share], expected: Mapping[str, int], sight: Sight) -> bool:
-    """Every partition that can hold a part of the transaction holds a later change (GATE-T7)."""
-    topics = {share.table: share.at.topic for share in sight.shares}
-    if not expected.keys() <= topics.keys():
-        concerned = set(sight.places)
-    else:
-        wanted = {topics[table] for table in expected} | {share.at.topic for share in own}
-        concerned = {place for place in sight.places if place.topic in wanted}
-    return all(_highest(sight, place) > _top(own) for place in concerned)
-
-
-def _highest(sight: Sight, place: TopicPartition) -> Place:
-    found = sight.partitions.get(place)
-    return (found.highest if found else None) or Place("")
-
-
-def _unfinished(progress: Progress, sight: Sight, walk: _Walk) -> list[Share]:
+def _unfinished(progress: Progress, sight: Sight, walk: Walk) -> list[Share]:
     """What is landed of transactions that are open: neither settled nor without any END to come.
 
     MariaDB begins a transaction for every DDL and TRUNCATE and ends none of them: what names one
@@ -225,7 +73,7 @@ def _unfinished(progress: Progress, sight: Sight, walk: _Walk) -> list[Share]:
     frontier = progress.frontier
     restarted = max((s.place for s in sight.snapshots if s.ended), default=Place(""))
     settled = {key_of(done.end.id) for done in walk.settled}
-    boundaries = _in_order(frontier, sight)
+    boundaries = in_order(frontier, sight)
     begun = {key_of(b.id): (b.at, b.offset) for b in boundaries if b.counts is None}
     ends = {key_of(b.id): (b.at, b.offset) for b in boundaries if b.counts is not None}
     last_end = max(ends.values(), default=None)
@@ -245,7 +93,7 @@ def _unfinished(progress: Progress, sight: Sight, walk: _Walk) -> list[Share]:
         if key in begun:
             passed = last_end is not None and begun[key] < last_end
             return not (passed or (sight.is_quiet and share.only_truncates))
-        return not _is_settled(key, frontier)
+        return not is_settled(key, frontier)
 
     return [share for share in sight.shares if is_open(share)]
 
@@ -265,7 +113,7 @@ def _ceilings(sight: Sight, until: datetime | None) -> Iterator[_Ceiling]:
     for place in sorted(sight.unread):
         if place in sight.places:
             sentence = f"partition {place.partition} of topic {place.topic} is not read to its end"
-            top = _highest(sight, place)
+            top = highest_in(sight, place)
             at = Place(top + ABOVE_ALL_OFFSETS) if top else top
             yield _Ceiling(at, Hold(HoldCode.GATE_STALLED, sentence))
     if until is not None:
@@ -289,17 +137,17 @@ def _is_read(snapshot: SnapshotSight, sight: Sight) -> bool:
 def _has_no_more(sight: Sight, place: TopicPartition, start: Place) -> bool:
     seen = sight.partitions.get(place)
     is_silent = place not in sight.unread and (seen is None or seen.records == 0)
-    return is_silent or _highest(sight, place) > start
+    return is_silent or highest_in(sight, place) > start
 
 
 def _skipped(
-    progress: Progress, sight: Sight, settled: Collection[_Settled], bound: str
+    progress: Progress, sight: Sight, settled: Collection[Settled], bound: str
 ) -> dict[str, frozenset[str]]:
     """The transactions that a person gave up and that the cut leaves behind, with their tables."""
     skipped = {key_of(done.end.id): done.given_up for done in settled if done.given_up is not None}
     for key in progress.skipped - skipped.keys():
         own = [share for share in sight.shares if share.transaction == key]
-        if own and _top(own) < bound:
+        if own and top_of(own) < bound:
             skipped[key] = frozenset(share.table for share in own)
     return skipped
 
@@ -311,7 +159,7 @@ def _void(sight: Sight, bound: str) -> tuple[Place, ...]:
     return tuple(s.place for s in sight.snapshots if not s.is_whole and s.place < newest)
 
 
-def _below(settled: list[_Settled], ceiling: Place) -> list[_Settled]:
+def _below(settled: list[Settled], ceiling: Place) -> list[Settled]:
     """The longest run of ``settled`` all of which stands below ``ceiling``."""
     for index, done in enumerate(settled):
         if done.highest >= ceiling:
@@ -319,7 +167,7 @@ def _below(settled: list[_Settled], ceiling: Place) -> list[_Settled]:
     return settled
 
 
-def _advanced(frontier: Frontier, settled: Collection[_Settled]) -> Frontier:
+def _advanced(frontier: Frontier, settled: Collection[Settled]) -> Frontier:
     bound, time_ms = frontier.bound, frontier.time_ms
     numbers, offsets = dict(frontier.numbers), dict(frontier.offsets)
     for done in settled:
@@ -343,8 +191,8 @@ def _with_everything(
         return replace(frontier, bound=max(frontier.bound, min(bound, ceiling.place)))
     offsets = dict(frontier.offsets)
     known = {share.transaction for share in sight.shares} | {key_of(end.id) for end in repeats}
-    for boundary in _in_order(frontier, sight):
-        if key_of(boundary.id) not in known and not _is_settled(boundary.id, frontier):
+    for boundary in in_order(frontier, sight):
+        if key_of(boundary.id) not in known and not is_settled(boundary.id, frontier):
             break  # A BEGIN whose events, if there are any, have not come.
         offsets[boundary.at] = boundary.offset + 1
     return replace(frontier, bound=max(frontier.bound, bound), offsets=offsets)
@@ -355,18 +203,4 @@ def _no_end(share: Share) -> Hold:
         HoldCode.TX_INCOMPLETE,
         f"the END of transaction {share.transaction} has not come; {share.events} of its events "
         f"are in {share.at}",
-    )
-
-
-def _incomplete(end: Boundary, expected: Mapping[str, int], seen: Mapping[str, int]) -> str:
-    short = [t for t in sorted(expected) if seen.get(t, 0) < expected[t]]
-    named = "; ".join(f"{expected[t]} of {t}, {seen.get(t, 0)} came" for t in short[:NAMED])
-    more = f" and {len(short) - NAMED} more tables" if len(short) > NAMED else ""
-    return f"transaction {end.id} is not complete: its END counts {named}{more}"
-
-
-def _unprovable(end: Boundary, doubts: str) -> str:
-    return (
-        f"transaction {end.id} cannot be proven complete: {doubts}, so its counts prove nothing; "
-        "it waits for later changes in each of its partitions, or for a run that finds nothing new"
     )

@@ -1,0 +1,187 @@
+"""The ENDs of transactions, in their order: which are complete, and why the first other one is not.
+
+An END counts the events of its transaction per table; a connector that died inside one numbers and
+counts anew. Source of the rules: GATE-T2 to GATE-T9 in docs/concepts.md.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from tidemark.gate.sight import Sight
+from tidemark.model.cut import Frontier, Hold, HoldCode
+from tidemark.model.offsets import TopicPartition
+from tidemark.model.position import Place
+from tidemark.model.progress import Progress
+from tidemark.model.transaction import Boundary, Share, key_of, number_of
+
+NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """A transaction that is complete: its END and the greatest place of its events, if any.
+
+    given_up: tables of one that is not, and that a person gave up.
+    """
+
+    end: Boundary
+    highest: Place
+    given_up: frozenset[str] | None = None
+
+
+@dataclass(slots=True)
+class Walk:
+    """What the walk over the transaction topic has found; hold: why it stopped, None at its end.
+
+    repeats: ENDs that say nothing new.
+    """
+
+    settled: list[Settled] = field(default_factory=list)
+    repeats: list[Boundary] = field(default_factory=list)
+    hold: Hold | None = None
+
+
+def walk_ends(progress: Progress, sight: Sight) -> Walk:
+    """Go through the boundaries above the frontier, in their topic's order, as far as possible."""
+    frontier = progress.frontier
+    shares: dict[str, list[Share]] = {}
+    for share in sight.shares:
+        shares.setdefault(share.transaction, []).append(share)
+    begun: Counter[str] = Counter()
+    ended: dict[str, Mapping[str, int]] = {}
+    walk = Walk()
+    boundaries = in_order(frontier, sight)
+    last_end = {key_of(b.id): b for b in boundaries if b.counts and not b.is_empty}
+    for boundary in boundaries:
+        key = key_of(boundary.id)
+        if boundary.counts is None:
+            begun[key] += 1
+            continue
+        own = shares.get(key, [])
+        if _says_nothing_new(boundary, ended, frontier, own):
+            walk.repeats.append(boundary)
+            continue
+        if key in progress.skipped:
+            walk.settled.append(_given_up(boundary, own))
+            ended[key] = boundary.counts
+            continue
+        expected = _followed(boundary.counts, sight.followed)
+        seen = _seen(own, sight.followed)
+        doubts = _doubts(boundary, begun, ended, expected, seen)
+        is_short = any(seen.get(table, 0) < events for table, events in expected.items())
+        last = last_end.get(key, boundary)
+        if is_short and boundary.offset < last.offset and boundary.counts != last.counts:
+            # The connector died after this END, with events unsent, and numbers the rest anew.
+            ended[key] = boundary.counts
+            continue
+        if is_short:
+            walk.hold = Hold(HoldCode.TX_INCOMPLETE, _incomplete(boundary, expected, seen))
+            return walk
+        if doubts and not (sight.is_quiet or _is_passed(own, expected, sight)):
+            walk.hold = Hold(HoldCode.TX_UNPROVABLE, _unprovable(boundary, doubts))
+            return walk
+        walk.settled.append(Settled(boundary, top_of(own)))
+        ended[key] = boundary.counts
+    return walk
+
+
+def in_order(frontier: Frontier, sight: Sight) -> list[Boundary]:
+    """The BEGINs and ENDs above the frontier, as they stand in their topic."""
+    fresh = (b for b in sight.boundaries if b.offset >= frontier.offsets.get(b.at, 0))
+    return sorted(fresh, key=lambda b: (b.at, b.offset))
+
+
+def _given_up(end: Boundary, own: Collection[Share]) -> Settled:
+    tables = {share.table for share in own} | (end.counts or {}).keys()
+    return Settled(end, top_of(own), frozenset(tables))
+
+
+def top_of(own: Collection[Share]) -> Place:
+    """The greatest place of a transaction's events; empty when it has none."""
+    return max((share.highest for share in own), default=Place(""))
+
+
+def _says_nothing_new(
+    end: Boundary,
+    ended: Mapping[str, Mapping[str, int]],
+    frontier: Frontier,
+    own: Collection[Share],
+) -> bool:
+    """A repeated END of a transaction that is settled, here or in an earlier cut (GATE-T9)."""
+    key = key_of(end.id)
+    if key in ended:
+        return end.is_empty or ended[key] == end.counts
+    return not own and is_settled(end.id, frontier)
+
+
+def is_settled(transaction_id: str, frontier: Frontier) -> bool:
+    """Whether the numbers of its domain have come past it; False where ids have no numbers."""
+    number = number_of(transaction_id)
+    return number is not None and number[1] <= frontier.numbers.get(number[0], -1)
+
+
+def _followed(counts: Mapping[str, int], followed: frozenset[str] | None) -> dict[str, int]:
+    return {t: n for t, n in counts.items() if n and (followed is None or t in followed)}
+
+
+def _seen(own: Collection[Share], followed: frozenset[str] | None) -> dict[str, int]:
+    seen: Counter[str] = Counter()
+    for share in own:
+        if followed is None or share.table in followed:
+            seen[share.table] += share.events
+    return dict(seen)
+
+
+def _doubts(
+    end: Boundary,
+    begun: Mapping[str, int],
+    ended: Mapping[str, Mapping[str, int]],
+    expected: Mapping[str, int],
+    seen: Mapping[str, int],
+) -> str:
+    """Why the counts of ``end`` prove nothing; empty when they do (GATE-T5, GATE-T13)."""
+    key = key_of(end.id)
+    if begun[key] > 1:
+        return f"its BEGIN came {begun[key]} times"
+    if key in ended:
+        return "its END came before, with other counts"
+    more = [table for table, events in sorted(seen.items()) if events > expected.get(table, 0)]
+    if more:
+        return (
+            f"{seen[more[0]]} events of {more[0]} came, but END counts {expected.get(more[0], 0)}"
+        )
+    return ""
+
+
+def _is_passed(own: Collection[Share], expected: Mapping[str, int], sight: Sight) -> bool:
+    """Every partition that can hold a part of the transaction holds a later change (GATE-T7)."""
+    topics = {share.table: share.at.topic for share in sight.shares}
+    if not expected.keys() <= topics.keys():
+        concerned = set(sight.places)
+    else:
+        wanted = {topics[table] for table in expected} | {share.at.topic for share in own}
+        concerned = {place for place in sight.places if place.topic in wanted}
+    return all(highest_in(sight, place) > top_of(own) for place in concerned)
+
+
+def highest_in(sight: Sight, place: TopicPartition) -> Place:
+    """The greatest place of any change in a partition; empty when it has none."""
+    found = sight.partitions.get(place)
+    return (found.highest if found else None) or Place("")
+
+
+def _incomplete(end: Boundary, expected: Mapping[str, int], seen: Mapping[str, int]) -> str:
+    short = [t for t in sorted(expected) if seen.get(t, 0) < expected[t]]
+    named = "; ".join(f"{expected[t]} of {t}, {seen.get(t, 0)} came" for t in short[:NAMED])
+    more = f" and {len(short) - NAMED} more tables" if len(short) > NAMED else ""
+    return f"transaction {end.id} is not complete: its END counts {named}{more}"
+
+
+def _unprovable(end: Boundary, doubts: str) -> str:
+    return (
+        f"transaction {end.id} cannot be proven complete: {doubts}, so its counts prove nothing; "
+        "it waits for later changes in each of its partitions, or for a run that finds nothing new"
+    )
