@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import DataFrame, Observation
+from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from tidemark.errors import StorageError
 from tidemark.lake.catalog import TableId
@@ -39,9 +40,11 @@ class StagedRows:
 
     misread: a column whose value did not fit its type, None when all did; misread_rows: in how
     many rows. left_out: a column that an update did not hold, None when all did; left_out_rows.
+    columns: of the files, so that nobody has to ask them.
     """
 
     folder: str
+    columns: StructType
     upserts: int
     deletes: int
     misread: str | None
@@ -79,7 +82,12 @@ def stage_rows(folder: Path, target: TableId, rows: DataFrame, schema: TableSche
         hashed = F.xxhash64(*(F.col(quote(name)) for name in schema.key))
         staged = staged.withColumn(STAGED_KEY_HASH, hashed)
     staged.write.options(**WRITTEN).parquet(str(path))
-    return StagedRows(str(path), **counted.get)
+    return StagedRows(str(path), staged.schema, **counted.get)
+
+
+def read_staged(session: SparkSession, rows: StagedRows) -> DataFrame:
+    """What `stage_rows` wrote."""
+    return session.read.schema(rows.columns).parquet(rows.folder)
 
 
 def drop_staged(folder: Path, next_number: int) -> None:

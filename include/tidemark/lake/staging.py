@@ -22,7 +22,7 @@ from tidemark.lake.refs import (
     main_head,
     summary_value,
 )
-from tidemark.lake.staged import StagedRows
+from tidemark.lake.staged import StagedRows, read_staged
 from tidemark.log import get_logger
 from tidemark.model.columns import POSITION, STAGED_OP, TableSchema
 from tidemark.model.cut import Cut
@@ -182,7 +182,7 @@ def _remove(bench: Bench, removal: Removal) -> Effect:
 
 def _append(bench: Bench, schema: TableSchema, rows: StagedRows) -> None:
     """The first rows of an empty table need no merge: deletes have nothing to delete."""
-    staged = bench.session.read.parquet(rows.folder)
+    staged = read_staged(bench.session, rows)
     upserts = staged.where(F.col(STAGED_OP) == Op.UPSERT.value)
     columns = upserts.select(*(F.col(quote(n)) for n in (*schema.names, *sql.SYSTEM_COLUMNS)))
     columns.writeTo(quote(*bench.branch_table)).append()

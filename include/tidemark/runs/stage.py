@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from tidemark.errors import TableStoppedError
 from tidemark.fold.latest import latest_events
@@ -13,7 +14,7 @@ from tidemark.formats.decoder import decoder_of
 from tidemark.formats.rows import typed_rows
 from tidemark.lake.evolve import apply_changes
 from tidemark.lake.refs import Move
-from tidemark.lake.staged import StagedRows, stage_rows, staged_folder
+from tidemark.lake.staged import StagedRows, read_staged, stage_rows, staged_folder
 from tidemark.lake.staging import Bench, Effect, stage_table
 from tidemark.model.columns import POSITION, STAGED_OP
 from tidemark.model.event import Kind, Op
@@ -29,7 +30,7 @@ from tidemark.runs.tables import TableWork
 from tidemark.runs.world import World
 from tidemark.spec import NO_SUITE, PipelineSpec, load_suite
 
-NOTHING_STAGED = StagedRows("", 0, 0, None, 0, None, 0)
+NOTHING_STAGED = StagedRows("", StructType(), 0, 0, None, 0, None, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +133,7 @@ def _audit(
     checks: tuple[CheckResult, ...] = ()
     suite_run = None
     if rows.rows:
-        staged = world.spark.read.parquet(rows.folder).where(
+        staged = read_staged(world.spark, rows).where(
             F.col(STAGED_OP).isin(Op.UPSERT.value, Op.DELETE.value)
         )
         checks = check_winners(staged, table, work.schema.key)
@@ -161,7 +162,7 @@ def _changed(world: World, work: TableWork, rows: StagedRows, table: DataFrame) 
     if not rows.upserts:
         return table.limit(0)
     written = (
-        world.spark.read.parquet(rows.folder)
+        read_staged(world.spark, rows)
         .where(F.col(STAGED_OP) == Op.UPSERT.value)
         .select(*(F.col(quote(name)) for name in work.schema.key), POSITION)
     )
