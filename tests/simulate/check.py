@@ -169,6 +169,7 @@ class _Running:
         could not be told from those behind the new snapshot (POS-7).
         """
         if self.consumer.mode is not GateMode.NONE or self.history.flavour in POSTGRES:
+            self.connector.catch_up()
             self.broker.deliver_all(self.connector)
             self._run(None, dies=False)
         self.connector.lose()

@@ -76,6 +76,7 @@ class Connector:
     cursor: _Cursor = _Cursor(0)
     begins: list[_Cursor] = field(default_factory=list)
     first_entry: int = 0
+    begun: int = 0
     gaps: list[Gap] = field(default_factory=list)
 
     @property
@@ -105,9 +106,17 @@ class Connector:
 
     def stream(self) -> None:
         """Send everything that the log holds beyond the cursor."""
-        for entry in self.database.log[self.cursor.entry :]:
+        self._stream(len(self.database.log))
+
+    def catch_up(self) -> None:
+        """Send again what a restart has gone back over."""
+        self._stream(self.begun)
+
+    def _stream(self, end: int) -> None:
+        for entry in self.database.log[self.cursor.entry : end]:
             self._send_entry(entry, self.cursor.change)
             self.cursor = _Cursor(entry.number + 1)
+        self.begun = max(self.begun, self.cursor.entry)
 
     def snapshot(self, *, initial: bool) -> None:
         """Read all tables where the log ends, and stream from there."""
