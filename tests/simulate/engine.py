@@ -112,6 +112,8 @@ class Engine:
         for topic in [name for name, partitions in self.made.items() if partitions < wanted]:
             add_partitions(self.world.broker, TopicName(f"{self.name}.{topic}"), wanted)
             self.made[topic] = wanted
+            # The one that is open may not hear of the new partitions for minutes.
+            self.producer = open_producer(self.world.broker.servers)
 
     def _expire(self) -> None:
         starts = {
