@@ -81,7 +81,8 @@ class Consumer:
         truncates = dict(self._truncates())
         decision = next_cut.Decision(cut, seen, found_groups)
         snapshots = reconcile.watch_snapshots(before, decision, NAMES)
-        holding = [TableName("shop", table) for table, rows in self.targets.items() if rows]
+        holding = {TableName("shop", table) for table, rows in self.targets.items() if rows}
+        holding -= reconcile.emptied(found_groups.groups, NAMES)
         snapshots = reconcile.ask_unless_whole(snapshots, holding, before.truncated, asks=False)
         removed = {table: one.below for table, one in snapshots.due.items()}
         ended = {t: max(truncates.get(t, at), at) for t, at in removed.items()}

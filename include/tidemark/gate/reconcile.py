@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from tidemark.gate.next_cut import Decision
 from tidemark.model.cut import GateMode
+from tidemark.model.event import Kind
 from tidemark.model.names import TableName
 from tidemark.model.position import Place, Position
 from tidemark.model.progress import Progress
@@ -112,6 +113,24 @@ def ask_unless_whole(
             why = f"it has no row of {missing[0]}, so it may be of some tables only"
             judged[table] = _asked(one, why)
     return replace(found, tables=judged)
+
+
+def emptied(
+    groups: Collection[Group], tables: Mapping[tuple[str, str], TableName]
+) -> set[TableName]:
+    """The tables that a truncate in the cut leaves without rows: no snapshot can show any."""
+    newest: dict[tuple[tuple[str, str], Kind], Position] = {}
+    for group in groups:
+        if group.table is None or group.table not in tables or group.highest is None:
+            continue
+        if group.zone is Zone.CUT:
+            at = (group.table, group.kind)
+            newest[at] = max(newest.get(at, group.highest), group.highest)
+    return {
+        tables[name]
+        for (name, kind), at in newest.items()
+        if kind is Kind.TRUNCATE and at > newest.get((name, Kind.ROW), "")
+    }
 
 
 def after_reconciles(

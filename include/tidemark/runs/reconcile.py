@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidemark.gate.reconcile import ask_unless_whole, watch_snapshots
+from tidemark.gate.reconcile import ask_unless_whole, emptied, watch_snapshots
 from tidemark.lake.history import existing_tables, holds_rows, read_history
 from tidemark.model.names import TableName
 from tidemark.model.progress import Progress
@@ -24,7 +24,8 @@ def watched_snapshots(run: Run, chosen: Chosen, progress: Progress) -> Snapshots
     if not found.due:
         return found
     asks = pipeline.snapshots.reconcile is Reconciling.ASK
-    return ask_unless_whole(found, _holding(run, progress), progress.truncated, asks=asks)
+    holding = _holding(run, progress) - emptied(chosen.survey.groups, tables)
+    return ask_unless_whole(found, holding, progress.truncated, asks=asks)
 
 
 def _holding(run: Run, progress: Progress) -> set[TableName]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tidemark.gate.next_cut import Decision
@@ -9,6 +11,7 @@ from tidemark.gate.reconcile import (
     after_reconciles,
     ask_unless_whole,
     complete_resync,
+    emptied,
     order_resync,
     watch_snapshots,
 )
@@ -17,7 +20,7 @@ from tidemark.model.cut import Cut, Frontier, GateMode
 from tidemark.model.event import Kind, Op
 from tidemark.model.names import TableName, TopicName
 from tidemark.model.offsets import TopicPartition
-from tidemark.model.position import Place
+from tidemark.model.position import Place, Position
 from tidemark.model.progress import Progress
 from tidemark.model.reconcile import ReconcileStage, Snapshots, below_snapshot
 from tidemark.model.survey import Group, Survey
@@ -140,6 +143,15 @@ def test_a_person_judges_a_snapshot_that_may_not_be_whole() -> None:
     assert ask_unless_whole(due, [A, B], {B: BELOW}, asks=False) == due, "B had its turn"
     assert stages(ask_unless_whole(due, [A], {}, asks=True)) == {A: ReconcileStage.ASKED}
     assert stages(complete_resync(missing, A)) == {A: ReconcileStage.DUE}
+
+
+def test_a_table_that_was_truncated_is_not_missing() -> None:
+    """SNAP-6: it has nothing that a snapshot could show, unless rows came behind the truncate."""
+    truncate = replace(rows(B), kind=Kind.TRUNCATE, highest=Position("0005"))
+    before, behind = (replace(rows(B), highest=Position(at)) for at in ("0004", "0006"))
+    assert emptied([truncate, before], NAMES) == {B}
+    assert emptied([truncate, before, behind], NAMES) == set()
+    assert emptied([before], NAMES) == set()
 
 
 def test_an_ordered_snapshot_counts_from_its_first_chunk() -> None:
