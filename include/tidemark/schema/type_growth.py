@@ -35,8 +35,8 @@ def holds_every_value(
     family = _FAMILIES[old.base]
     if _FAMILIES.get(new.base) is not family:
         return False
-    if family is _labels:
-        return _labels(new, old) if is_numbered else set(old.parameters) <= set(new.parameters)
+    if family is _labels and not is_numbered:
+        return new.base == old.base and set(old.parameters) <= set(new.parameters)
     if family is _moments and not tells_sizes and not old.parameters:
         return _moments(new, replace(old, parameters=(str(_MOST_DIGITS),)))
     return family(new, old)
