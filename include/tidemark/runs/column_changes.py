@@ -12,7 +12,7 @@ from tidemark.model.position import Position
 from tidemark.runs.ddl import ColumnChange
 from tidemark.schema.changes import is_widening
 from tidemark.schema.source_types import canal_column, debezium_column
-from tidemark.schema.type_growth import holds_every_value, is_known
+from tidemark.schema.type_growth import holds_every_value, is_known, is_same
 from tidemark.schema.type_text import parse_type
 from tidemark.spec import SourceFormat, SourceSpec, TableSpec
 
@@ -54,8 +54,11 @@ class Followed:
     def refuse_stale(self, table: TableName, declared: Iterable[SourceColumn]) -> None:
         """Raise where the file still declares what a column was before it changed."""
         for column in declared:
-            after = self.columns.get(column.name, column)
-            if after.source_type != column.source_type:
+            if column.name not in self.columns:
+                continue
+            after = self.columns[column.name]
+            new, old = parse_type(after.source_type), parse_type(column.source_type)
+            if new is None or old is None or not is_same(new, old):
                 raise TableStoppedError(
                     f"{table} cannot be followed: its column {column.name} became "
                     f"{after.source_type}, and the file declares {column.source_type}",

@@ -24,6 +24,14 @@ def is_known(column_type: SourceType) -> bool:
     return column_type.base in _FAMILIES
 
 
+def is_same(one: SourceType, other: SourceType) -> bool:
+    """Whether each holds every value of the other, as INT and INT(11) do."""
+    pairs = ((one, other), (other, one))
+    return is_known(one) and all(
+        holds_every_value(*pair, is_numbered=True, tells_sizes=True) for pair in pairs
+    )
+
+
 def holds_every_value(
     new: SourceType, old: SourceType, *, is_numbered: bool, tells_sizes: bool
 ) -> bool:

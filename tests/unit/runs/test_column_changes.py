@@ -169,6 +169,12 @@ def test_a_type_in_the_file_has_to_follow() -> None:
     assert (want["f"].wire, want["f"].former) == (Wire.DOUBLE, have["f"])
 
 
+def test_a_type_in_the_file_need_not_follow_in_every_letter() -> None:
+    have = target(TICDC, id="int", n="smallint")
+    want = after(have, change("n", "INT(11)"), written=TICDC, declared={"n": "int"})
+    assert want["n"].source_type == "int"
+
+
 def test_labels_that_only_the_file_tells() -> None:
     """SCHEMA-17, TYPE-31: TiCDC's records do not."""
     have, grown = target(TICDC, id="int", e="enum"), change("e", "enum('a','b')")
