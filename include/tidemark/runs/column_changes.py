@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from tidemark.errors import TableStoppedError
@@ -92,9 +92,11 @@ def follow_changes(
 
     versions: what the cut tells of the columns, oldest first; it counts where nothing older is
     known. What ``have`` was already changed by is not judged again, as after a cut that failed.
-    Raises TableStoppedError for a change that may have given the rows other values.
+    A statement may write a name in another case. Raises TableStoppedError for a change that may
+    have given the rows other values.
     """
-    known = _known(source, spec, have, versions, {change.name for change in changes})
+    known = _known(source, spec, have, versions)
+    spelled = {name.lower(): name for name in known}
     followed = Followed(changed_at=have.changed_at if have else None)
     for column in have.columns if have else ():
         if column.former is not None and column.changed_at is not None:
@@ -103,19 +105,20 @@ def follow_changes(
     key = spec.key or next(keys, ())
     done = followed.changed_at or ""
     for change in changes:
-        after = told_column(source, change.name, change.type_text)
+        name = spelled.get(change.name.lower(), change.name)
+        after = told_column(source, name, change.type_text)
         if change.position > done:
-            was = told_column(source, change.name, change.was) if change.was else None
-            before = was or known.get(change.name)
+            was = told_column(source, name, change.was) if change.was else None
+            before = was or known.get(name)
             if before is not None:
                 _judge(source, spec.source, change, before, after)
                 rewritten = (before.wire, after.wire) in _REWRITTEN
-                if rewritten and change.name in key:
+                if rewritten and name in key:
                     raise _stopped(spec.source, change, "records write keys in another way")
                 if rewritten:
-                    followed.formers[change.name] = (replace(before, former=None), change.position)
+                    followed.formers[name] = (replace(before, former=None), change.position)
             followed.changed_at = change.position
-        known[change.name] = followed.columns[change.name] = after
+        known[name] = followed.columns[name] = after
     return followed
 
 
@@ -124,12 +127,13 @@ def _known(
     spec: TableSpec,
     have: TableSchema | None,
     versions: Sequence[TableSchema],
-    changed: Collection[ColumnName],
 ) -> dict[ColumnName, SourceColumn]:
     """The columns before any change; sizes that are told nowhere else are those of the file."""
     oldest = [*([have] if have else []), *versions]
     known = {column.name: column for version in reversed(oldest) for column in version.columns}
-    for name in spec.columns.keys() & known.keys() & set(changed):
+    if source.format is not SourceFormat.TICDC_CANAL_JSON:
+        return known
+    for name in spec.columns.keys() & known.keys():
         declared = told_column(source, name, spec.columns[name])
         bare = parse_type(declared.source_type)
         if bare and str(replace(bare, parameters=())) == known[name].source_type:

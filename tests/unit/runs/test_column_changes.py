@@ -124,6 +124,14 @@ def test_each_change_is_judged_by_the_one_before_it() -> None:
         after(have, added, change("n", "tinyint"))
 
 
+def test_a_name_in_another_case_is_the_same_column() -> None:
+    have = target(CANAL, id="int", v="varchar(10)")
+    want = after(have, change("V", "varchar(20)"))
+    assert [(c.name, c.source_type) for c in want.columns][1:] == [("v", "varchar(20)")]
+    with pytest.raises(TableStoppedError, match=r"varchar\(10\) became varchar\(5\)"):
+        after(have, change("V", "varchar(5)"))
+
+
 def test_what_was_done_before_a_cut_failed_is_not_judged_again() -> None:
     """SCHEMA-10: the target is ahead of the statements, of which the first now looks narrower."""
     have = target(CANAL, id="int", v="varchar(10)", f="float")
