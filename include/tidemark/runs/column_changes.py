@@ -36,6 +36,15 @@ class Followed:
     formers: dict[ColumnName, tuple[SourceColumn, Position]] = field(default_factory=dict)
     changed_at: Position | None = None
 
+    @classmethod
+    def before(cls, have: TableSchema | None) -> Followed:
+        """What was followed in earlier cuts, or in one that failed."""
+        followed = cls(changed_at=have.changed_at if have else None)
+        for column in have.columns if have else ():
+            if column.former is not None and column.changed_at is not None:
+                followed.formers[column.name] = (column.former, column.changed_at)
+        return followed
+
     def now(self, column: SourceColumn) -> SourceColumn:
         """``column``, which Canal's or TiCDC's records tell, as it is from now on."""
         after = self.columns.get(column.name)
@@ -97,10 +106,7 @@ def follow_changes(
     """
     known = _known(source, spec, have, versions)
     spelled = {name.lower(): name for name in known}
-    followed = Followed(changed_at=have.changed_at if have else None)
-    for column in have.columns if have else ():
-        if column.former is not None and column.changed_at is not None:
-            followed.formers[column.name] = (column.former, column.changed_at)
+    followed = Followed.before(have)
     keys = (version.key for version in [*([have] if have else []), *versions] if version.key)
     key = spec.key or next(keys, ())
     done = followed.changed_at or ""
