@@ -27,7 +27,8 @@ from tidemark.errors import (
     TopicRecreatedError,
     UnreadableRecordsError,
 )
-from tidemark.lake.catalog import SystemTables
+from tidemark.lake.catalog import SystemTables, TableId
+from tidemark.lake.evolve import read_source_schema
 from tidemark.lake.landing import read_mark
 from tidemark.model.result import CutStatus
 from tidemark.runs.cut import stage_cut
@@ -197,6 +198,21 @@ def test_a_schema_change_that_cannot_be_followed_stops_its_table(world: World) -
     assert list(result.stopped) == ["shop.items"]
     assert result.buckets["held"] == 2
     assert stream.rows() == {1: "a"}
+
+
+def test_what_changes_columns_of_a_table_without_rows_makes_none(world: World) -> None:
+    """SCHEMA-7, SCHEMA-13: and the length of a text may grow, though TiCDC never told it."""
+    stream = Stream(world, options={"other-tables": "follow"}).create()
+    later = ticdc_ddl("ALTER TABLE later MODIFY v BIGINT", 90, table="later")
+    stream.send([later, *FIRST])
+    stream.cut()
+    assert [name for _, name in world.catalog.list_tables(stream.name)] == ["items"]
+    stream.send([ticdc_ddl("ALTER TABLE items MODIFY name VARCHAR(40)", 240), *SECOND])
+    stream.cut()
+    assert stream.rows() == {1: "a", 2: "b"}
+    kept = read_source_schema(world.catalog, TableId(stream.name, "items"))
+    assert kept is not None
+    assert kept["name"].source_type == "varchar(40)"
 
 
 @pytest.fixture

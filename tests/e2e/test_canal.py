@@ -85,6 +85,64 @@ def test_a_column_that_joins_is_null_in_the_updates_before_it(world: World) -> N
     assert {row["id"]: row["note"] for row in rows} == {1: None, 2: "n"}
 
 
+def weighed(number: int, weight: str, kind: str) -> Record:
+    return canal_rows("INSERT", {**item(number), "weight": weight}, weight=kind)
+
+
+def weights(stream: Stream) -> dict[int, float]:
+    rows = stream.world.catalog.load_table((stream.name, "items")).scan().to_arrow().to_pylist()
+    return {row["id"]: row["weight"] for row in rows}
+
+
+def test_a_wider_column_is_followed_and_each_row_is_read_by_its_own_type(world: World) -> None:
+    """SCHEMA-4, SCHEMA-10, SCHEMA-13: a float stays the float that it was."""
+    stream = opened(world, weighed(1, "9.9", "float"))
+    stream.cut()
+    stream.send(
+        [
+            weighed(2, "9.9", "float"),
+            canal_statement("ALTER", "ALTER TABLE items MODIFY weight DOUBLE AFTER id"),
+            weighed(3, "9.9", "double"),
+        ]
+    )
+    stream.cut()
+    as_float = 9.899999618530273
+    assert weights(stream) == {1: as_float, 2: as_float, 3: 9.9}
+    stream.send([weighed(4, "8.8", "double")])
+    stream.cut()
+    assert weights(stream)[4] == 8.8
+
+
+def test_a_change_is_followed_once_though_its_cut_failed(world: World) -> None:
+    """SCHEMA-10: the target was widened before, and the first statement looks narrower now."""
+    stream = opened(world, weighed(1, "7", "smallint"))
+    stream.cut()
+    stream.send(
+        [
+            canal_statement("ALTER", "ALTER TABLE items MODIFY weight INT, ADD INDEX i (weight)"),
+            canal_statement("ALTER", "ALTER TABLE items CHANGE weight weight BIGINT NOT NULL"),
+            weighed(2, "heavy", "bigint"),
+        ]
+    )
+    with pytest.raises(TableStoppedError, match="does not fit"):
+        stream.cut()
+    stream.send([weighed(2, "70000000000", "bigint")])
+    stream.cut()
+    assert weights(stream) == {1: 7, 2: 70000000000}
+
+
+def test_a_narrower_column_stops_its_table(world: World) -> None:
+    """SCHEMA-16: with what the source did, and where."""
+    narrow = "ALTER TABLE items MODIFY COLUMN name VARCHAR(5)"
+    stream = opened(world, canal_rows("INSERT", item(1)))
+    stream.cut()
+    stream.send([canal_statement("ALTER", narrow), canal_rows("INSERT", item(2))])
+    with pytest.raises(TableStoppedError, match=r"varchar\(20\) became varchar\(5\)") as stopped:
+        stream.cut()
+    assert narrow in str(stopped.value)
+    assert stream.rows() == {1: "x"}
+
+
 def test_rows_that_came_as_text_stop_their_table_and_the_text_is_not_told(world: World) -> None:
     """MSG-7, MSG-40."""
     stream = opened(

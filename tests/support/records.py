@@ -84,8 +84,8 @@ def ticdc_ddl(statement: str, commit_ts: int, *, table: str = "items") -> Record
     return Record(json.dumps(value).encode())
 
 
-def canal_rows(kind: str, *rows: dict[str, str | None], old: Any = None) -> Record:
-    """Rows of shop.items in one record, as Canal writes them."""
+def canal_rows(kind: str, *rows: dict[str, str | None], old: Any = None, **types: str) -> Record:
+    """Rows of shop.items in one record, as Canal writes them; types: of further columns."""
     value = {
         "id": 31,
         "database": "shop",
@@ -97,7 +97,7 @@ def canal_rows(kind: str, *rows: dict[str, str | None], old: Any = None) -> Reco
         "ts": 1,
         "sql": "",
         "sqlType": {"id": -5, "name": 12},
-        "mysqlType": {"id": "bigint(20)", "name": "varchar(20)"},
+        "mysqlType": {"id": "bigint(20)", "name": "varchar(20)", **types},
         "data": rows,
         "old": old,
         "gtid": "",

@@ -47,7 +47,7 @@ def typed_rows(
         lacking.alias(LEFT_OUT),
         IMAGE,
         *(F.col("row_key")[name].alias(name) for name in schema.key),
-        *(typed(F.col(IMAGE)[column.name], column).alias(column.name) for column in values),
+        *(_value(column).alias(column.name) for column in values),
     )
     null_keys = [F.when(F.col(quote(name)).isNull(), F.lit(name)) for name in schema.key]
     unsent = [
@@ -61,6 +61,16 @@ def typed_rows(
         F.coalesce(no_image, *null_keys, *map(_wrong, values)).alias(MISREAD),
         F.coalesce(LEFT_OUT, *unsent).alias(LEFT_OUT),
     )
+
+
+def _value(column: SourceColumn) -> Column:
+    """Records below a change of the column's type hold what it was then."""
+    raw = F.col(IMAGE)[column.name]
+    value = typed(raw, column)
+    if column.former is None:
+        return value
+    is_former = F.col("position") <= F.lit(column.changed_at)
+    return F.when(is_former, typed(raw, column.former).cast(column.iceberg)).otherwise(value)
 
 
 def _wrong(column: SourceColumn) -> Column:

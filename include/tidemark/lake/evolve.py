@@ -43,7 +43,8 @@ def read_source_schema(catalog: SqlCatalog, target: TableId) -> TableSchema | No
         )
     kept = json.loads(text)
     columns = tuple(SourceColumn.from_json(column) for column in kept["columns"])
-    return TableSchema(columns, tuple(ColumnName(name) for name in kept["key"]))
+    key = tuple(ColumnName(name) for name in kept["key"])
+    return TableSchema(columns, key, kept.get("changed_at"))
 
 
 def apply_changes(
@@ -56,7 +57,11 @@ def apply_changes(
     """Apply ``changes`` to ``target`` and keep ``want`` with it. Safe to repeat after a crash."""
     name = (catalog.name, *target.parts)
     kept = json.dumps(
-        {"columns": [column.to_json() for column in want.columns], "key": list(want.key)}
+        {
+            "columns": [column.to_json() for column in want.columns],
+            "key": list(want.key),
+            "changed_at": want.changed_at,
+        }
     )
     for change in changes:
         match change:

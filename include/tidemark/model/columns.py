@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from tidemark.model.names import SYSTEM_PREFIX, ColumnName
+from tidemark.model.position import Position
 
 POSITION = f"{SYSTEM_PREFIX}position"
 COMMIT_TIME = f"{SYSTEM_PREFIX}commit_time"
@@ -66,7 +67,8 @@ class SourceColumn:
     BIT; zone: of a local time. labels: of an ENUM or SET whose values records number (TYPE-32).
     has_infinity: dates of the source may be infinite, which is null in the target (TYPE-22).
     may_be_left_out: where an update does not change the value, records may hold a placeholder for
-    it (UNAV-1).
+    it (UNAV-1). former: how records at and below the position ``changed_at`` hold it; None where
+    they do not differ (SCHEMA-4).
     """
 
     name: ColumnName
@@ -78,6 +80,8 @@ class SourceColumn:
     labels: tuple[str, ...] = ()
     has_infinity: bool = False
     may_be_left_out: bool = False
+    former: SourceColumn | None = None
+    changed_at: Position | None = None
 
     @property
     def element(self) -> SourceColumn | None:
@@ -97,16 +101,21 @@ class SourceColumn:
     @classmethod
     def from_json(cls, fields: Mapping[str, Any]) -> SourceColumn:
         """The reverse of `to_json`."""
-        labels = tuple(fields.get("labels", ()))
-        return cls(**{**fields, "wire": Wire(fields["wire"]), "labels": labels})
+        labels, former = tuple(fields.get("labels", ())), fields.get("former")
+        kept = {**fields, "wire": Wire(fields["wire"]), "labels": labels}
+        return cls(**kept | {"former": cls.from_json(former) if former else None})
 
 
 @dataclass(frozen=True, slots=True)
 class TableSchema:
-    """Columns of a source table in source order, and its key (empty when it has none)."""
+    """Columns of a source table in source order, and its key (empty when it has none).
+
+    changed_at: of the newest statement that changed columns and was followed.
+    """
 
     columns: tuple[SourceColumn, ...]
     key: tuple[ColumnName, ...] = ()
+    changed_at: Position | None = None
 
     def __getitem__(self, name: str) -> SourceColumn:
         return next(column for column in self.columns if column.name == name)

@@ -17,8 +17,14 @@ from tidemark.model.event import Kind
 from tidemark.model.modes import ConnectorModes
 from tidemark.model.names import ColumnName, TableName
 from tidemark.model.position import Position
-from tidemark.schema.alter_items import CHANGES_COLUMN
-from tidemark.schema.ddl import AddColumns, CreateTable, TruncateTable, Unsupported, parse_ddl
+from tidemark.schema.ddl import (
+    AddColumns,
+    ChangeColumns,
+    CreateTable,
+    TruncateTable,
+    Unsupported,
+    parse_ddl,
+)
 from tidemark.schema.source_types import table_change_columns
 from tidemark.spec import SourceSpec
 
@@ -34,12 +40,24 @@ class DdlRecord:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class ColumnChange:
+    """A column as a statement declares it anew; was: what an earlier one of the cut declared."""
+
+    name: ColumnName
+    type_text: str
+    was: str | None
+    statement: str
+    position: Position
+
+
 @dataclass
 class DdlEffects:
     """Schema changes, added up in position order.
 
     types: table -> column -> type text of Canal's and TiCDC's DDL. keys: table -> key columns of
-    its DDL. joined: table -> column -> where it was added to the table, last.
+    its DDL. joined: table -> column -> where it was added to the table, last. changed: table ->
+    its columns that were declared anew, each time, in position order.
     schemas: table -> its state after Debezium's newest change. dropped: table -> columns that a
     change took away. truncated: table -> newest truncate. stops: table -> why it cannot go on; a
     table of None concerns the whole source.
@@ -48,6 +66,7 @@ class DdlEffects:
     types: dict[TableName, dict[str, str]] = field(default_factory=dict)
     keys: dict[TableName, tuple[ColumnName, ...]] = field(default_factory=dict)
     joined: dict[TableName, dict[ColumnName, Position]] = field(default_factory=dict)
+    changed: dict[TableName, list[ColumnChange]] = field(default_factory=dict)
     schemas: dict[TableName, TableSchema] = field(default_factory=dict)
     truncated: dict[TableName, Position] = field(default_factory=dict)
     stops: dict[TableName | None, str] = field(default_factory=dict)
@@ -55,7 +74,7 @@ class DdlEffects:
     @property
     def tables(self) -> tuple[TableName, ...]:
         """Every table that something happened to."""
-        named = {*self.types, *self.schemas, *self.truncated, *self.stops}
+        named = {*self.types, *self.changed, *self.schemas, *self.truncated, *self.stops}
         return tuple(sorted(table for table in named if table is not None))
 
 
@@ -85,7 +104,7 @@ def add_up(source: SourceSpec, records: Sequence[DdlRecord], modes: ConnectorMod
     for record in records:
         content = json.loads(record.text)
         if not source.format.is_canal:
-            _add_debezium(effects, content, columns_of)
+            _add_debezium(effects, content, record.position, columns_of)
         elif content.get("isDdl"):
             _add_statement(effects, content["sql"], record)
         else:
@@ -104,6 +123,13 @@ def _add_statement(effects: DdlEffects, statement: str, record: DdlRecord) -> No
                 known.update({c.name: c.type_text for c in columns})
                 joined = effects.joined.setdefault(table, {})
                 joined.update({c.name: record.position for c in columns})
+            case ChangeColumns(table, columns, text):
+                known = effects.types.get(table, {})
+                changed = effects.changed.setdefault(table, [])
+                for name, type_text in columns:
+                    was = known.get(name)
+                    changed.append(ColumnChange(name, type_text, was, text, record.position))
+                known.update({name: text for name, text in columns if name in known})
             case TruncateTable(table):
                 effects.truncated[table] = record.position
             case Unsupported(table, text, why):
@@ -130,12 +156,14 @@ def _stop_at_rows_as_text(
 def _add_debezium(
     effects: DdlEffects,
     content: Mapping[str, Any],
+    position: Position,
     columns_of: Callable[[Mapping[str, Any]], TableSchema],
 ) -> None:
     """A schema-change record; those of a snapshot describe the start and drop nothing (MSG-24)."""
     body = content.get("payload", content) if "source" not in content else content
     is_snapshot = body["source"].get("snapshot") not in NOT_SNAPSHOT
     changed: list[TableName | None] = []
+    before = dict(effects.schemas)
     for change in body.get("tableChanges") or ():
         table = _table_of(change["id"])
         if table is not None and change.get("table") is not None:
@@ -147,12 +175,31 @@ def _add_debezium(
     if is_snapshot:
         return
     for operation in parse_ddl(body.get("ddl") or "", body.get("databaseName") or ""):
-        # What a changed column is now, the table's new state says; what else it did, only the text.
-        told = changed and isinstance(operation, Unsupported) and operation.why == CHANGES_COLUMN
-        if isinstance(operation, Unsupported) and not told:
+        if isinstance(operation, ChangeColumns):
+            _add_changed(effects, operation, before.get(operation.table), position)
+        elif isinstance(operation, Unsupported):
             tables = [operation.table] if operation.table else changed or [None]
             for table in tables:
                 effects.stops[table] = f"{operation.why}: {operation.statement}"
+
+
+def _add_changed(
+    effects: DdlEffects, operation: ChangeColumns, before: TableSchema | None, position: Position
+) -> None:
+    """What a changed column is now, the table's new state says."""
+    now = effects.schemas.get(operation.table)
+    if now is None:
+        why = f"nothing tells its columns after: {operation.statement}"
+        effects.stops.setdefault(operation.table, why)
+        return
+    had = {column.name: column.source_type for column in before.columns} if before else {}
+    effects.changed.setdefault(operation.table, []).extend(
+        ColumnChange(
+            column.name, column.source_type, had.get(column.name), operation.statement, position
+        )
+        for column in now.columns
+        if had.get(column.name) != column.source_type
+    )
 
 
 def _table_of(quoted: str) -> TableName | None:

@@ -14,12 +14,12 @@ from tidemark.formats.record_schema import RecordSchema
 from tidemark.model.columns import SourceColumn, TableSchema
 from tidemark.model.names import ColumnName, TableName, column_name
 from tidemark.model.survey import Group
+from tidemark.runs.column_changes import follow_changes, told_column
 from tidemark.runs.ddl import DdlEffects
 from tidemark.schema.changes import merge_schemas
 from tidemark.schema.connect_types import connect_columns, refine
 from tidemark.schema.postgres_types import postgres_column, postgres_record_columns
-from tidemark.schema.source_types import canal_column, debezium_column
-from tidemark.schema.type_text import parse_type
+from tidemark.schema.source_types import canal_column
 from tidemark.spec import SourceFormat, SourceSpec, TableSpec
 
 
@@ -75,6 +75,7 @@ def resolve(
     """
     told = _canal if source.format.is_canal else _debezium
     versions = told(source, spec, have, effects, records)
+    followed = follow_changes(source, spec, have, versions, effects.changed.get(spec.source, ()))
     known = [*([have] if have else []), *versions]
     declared = _declared(source, spec)
     if not known and not declared:
@@ -87,9 +88,11 @@ def resolve(
         )
     merged = merge_schemas(known) if known else TableSchema(())
     described = {field["field"] for record in records for field in record.fields}
-    columns = {column.name: column for column in merged.columns} | {
-        name: column for name, column in declared.items() if name not in described
-    }
+    fixed = {name: column for name, column in declared.items() if name not in described}
+    followed.refuse_stale(spec.source, fixed.values())
+    now = followed.now if source.format.is_canal else followed.read
+    columns = {column.name: now(column) for column in merged.columns}
+    columns |= {name: followed.read(column) for name, column in fixed.items()}
     key = spec.key or merged.key
     if not key or any(name not in columns for name in key):
         raise TableStoppedError(
@@ -98,17 +101,14 @@ def resolve(
             state="the table is not folded; its records wait in the changelog",
             next_step=f"declare key: of {spec.source} in the pipeline file",
         )
-    return TableSchema(tuple(columns.values()), key)
+    return TableSchema(tuple(columns.values()), key, followed.changed_at)
 
 
 def _declared(source: SourceSpec, spec: TableSpec) -> dict[ColumnName, SourceColumn]:
-    if source.format.is_canal:
-        return {name: _told_column(source, name, text) for name, text in spec.columns.items()}
     if source.format is SourceFormat.DEBEZIUM_POSTGRES:
         modes = source.modes.postgres
         return {name: postgres_column(name, text, modes) for name, text in spec.columns.items()}
-    modes = source.modes.connector
-    return {name: debezium_column(name, text, modes) for name, text in spec.columns.items()}
+    return {name: told_column(source, name, text) for name, text in spec.columns.items()}
 
 
 def _told_columns(source: SourceSpec, record: RecordSchema) -> tuple[SourceColumn, ...]:
@@ -164,7 +164,7 @@ def _canal(
     known = {c.name: c.source_type for c in have.columns if c.is_sized} if have else {}
     versions = []
     if ddl:
-        columns = [_told_column(source, name, text) for name, text in ddl.items()]
+        columns = [told_column(source, name, text) for name, text in ddl.items()]
         versions.append(TableSchema(tuple(columns), effects.keys.get(spec.source, ())))
     for record in records:
         columns = [
@@ -179,14 +179,3 @@ def _canal(
         key = tuple(column_name(name) for name in record.key)
         versions.append(TableSchema(tuple(columns), key))
     return [replace(version, key=spec.key or version.key) for version in versions]
-
-
-def _told_column(source: SourceSpec, name: str, type_text: str) -> SourceColumn:
-    """A column as DDL or the file tells it, and as records of ``source`` will tell it too.
-
-    TiCDC's ``mysqlType`` has no length, scale or labels.
-    """
-    parsed, told = parse_type(type_text), type_text
-    if parsed is not None and source.format is SourceFormat.TICDC_CANAL_JSON:
-        told = str(replace(parsed, parameters=()))
-    return canal_column(name, told, type_text, source.zone)

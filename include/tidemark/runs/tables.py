@@ -200,10 +200,13 @@ def _told(
 def _begins_with_a_row(pipeline: PipelineSpec, chosen: Chosen, spec: TableSpec) -> bool:
     """Whether a table without target is to wait for its first row, which tells all columns.
 
-    Canal's records do, so DDL alone need not say enough to make a table (SCHEMA-7).
+    Canal's records do, so DDL alone need not say enough to make a table (SCHEMA-7); that columns
+    changed says nothing of the others.
     """
+    effects = chosen.effects
     tells_all = pipeline.source.format is SourceFormat.CANAL_JSON
-    return tells_all and not chosen.survey.of(spec.source, CUT)
+    is_changed = spec.source in effects.changed.keys() - (effects.types.keys() | effects.schemas)
+    return (tells_all or is_changed) and not chosen.survey.of(spec.source, CUT)
 
 
 def _target(pipeline: PipelineSpec, spec: TableSpec) -> TableId:

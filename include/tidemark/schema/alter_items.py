@@ -11,7 +11,7 @@ from tidemark.schema.ddl_columns import ColumnText, column_definition
 from tidemark.schema.sql_words import Words
 
 CHANGES_KEY = "it changes the key"
-CHANGES_COLUMN = "it changes a column"
+RENAMES_COLUMN = "it renames a column"
 UNKNOWN_ITEM = "it is not among the known changes of a table"
 
 _NO_EFFECT = """
@@ -40,20 +40,23 @@ _REFUSED: Mapping[tuple[str, ...], str] = {
     ("IMPORT",): "rows come without events",
     ("CONVERT", "TO"): "the character set may not hold every value",
     ("DROP",): "it drops a column",
-    ("MODIFY",): CHANGES_COLUMN,
-    ("CHANGE",): CHANGES_COLUMN,
-    ("RENAME", "COLUMN"): "it renames a column",
+    ("RENAME", "COLUMN"): RENAMES_COLUMN,
     ("RENAME",): "it renames the table",
 }
 
 
-def judge_item(item: Words, added: list[ColumnText]) -> str | None:
-    """Collect the columns that one item of an ALTER TABLE adds; why it cannot be followed."""
+def judge_item(item: Words, added: list[ColumnText], changed: list[ColumnText]) -> str | None:
+    """Collect the columns that one item of an ALTER TABLE adds or changes.
+
+    Out: why it cannot be followed; None when it can, as far as its text tells.
+    """
     if item.accept("ADD", "CONSTRAINT"):
         is_key = "PRIMARY" in item.outside_parentheses()
         return CHANGES_KEY if is_key else None
     if item.keyword() == "ADD" and refusal(item) == UNKNOWN_ITEM:
         return _added(item, added)
+    if item.keyword() in {"MODIFY", "CHANGE"}:
+        return _changed(item, changed)
     return refusal(item)
 
 
@@ -68,6 +71,29 @@ def refusal(item: Words) -> str | None:
             return _REFUSED[words]
     keeps_type = {"DEFAULT", "VISIBLE", "INVISIBLE"} & set(item.outside_parentheses())
     return None if item.keyword() == "ALTER" and keeps_type else UNKNOWN_ITEM
+
+
+def _changed(item: Words, changed: list[ColumnText]) -> str | None:
+    """MODIFY, or CHANGE with one name twice; whether the new type fits, the old one decides."""
+    is_named_twice = item.accept("CHANGE")
+    item.accept("MODIFY")
+    item.accept("COLUMN")
+    item.accept("IF", "EXISTS")
+    try:
+        old_name = item.name() if is_named_twice else None
+        column, attributes = column_definition(item)
+    except (NameRefusedError, ParseError) as error:
+        return str(error).partition("\n")[0]
+    if old_name not in (None, column.name):
+        return RENAMES_COLUMN
+    if attributes.is_key:
+        return CHANGES_KEY
+    if attributes.is_computed:
+        return f"the rows that are there get a computed value in {column.name}"
+    if attributes.is_bytes:
+        return f"the character set of {column.name} makes bytes of it"
+    changed.append(column)
+    return None
 
 
 def _added(item: Words, added: list[ColumnText]) -> str | None:

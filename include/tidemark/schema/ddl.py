@@ -50,6 +50,15 @@ class AddColumns:
 
 
 @dataclass(frozen=True, slots=True)
+class ChangeColumns:
+    """Columns of a table are declared anew, under their names; statement: its text."""
+
+    table: TableName
+    columns: tuple[ColumnText, ...]
+    statement: str
+
+
+@dataclass(frozen=True, slots=True)
 class NoEffect:
     """Rows and columns stay as they are."""
 
@@ -65,7 +74,15 @@ class Unsupported:
     why: str
 
 
-DdlOperation = CreateDatabase | CreateTable | TruncateTable | AddColumns | NoEffect | Unsupported
+DdlOperation = (
+    CreateDatabase
+    | CreateTable
+    | TruncateTable
+    | AddColumns
+    | ChangeColumns
+    | NoEffect
+    | Unsupported
+)
 
 _ROUTINES = {"PROCEDURE", "FUNCTION", "TRIGGER", "EVENT"}
 """Their bodies hold statements of their own, which do not run now."""
@@ -180,11 +197,14 @@ def _alter(statement: Words, schema: str) -> tuple[DdlOperation, ...]:
     if statement.keyword(1) == "PARTITION" and refusal(statement) is None:
         return (NoEffect(f"{statement.keyword()} PARTITION"),)
     added: list[ColumnText] = []
+    changed: list[ColumnText] = []
     for item in statement.split(","):
-        why = judge_item(item, added)
+        why = judge_item(item, added, changed)
         if why is not None:
             return (Unsupported(table, text, why),)
-    return (AddColumns(table, tuple(added)) if added else NoEffect("ALTER TABLE"),)
+    joins = (AddColumns(table, tuple(added)),) if added else ()
+    changes = (ChangeColumns(table, tuple(changed), text),) if changed else ()
+    return (*joins, *changes) or (NoEffect("ALTER TABLE"),)
 
 
 def _drop(statement: Words, schema: str) -> tuple[DdlOperation, ...]:

@@ -33,11 +33,14 @@ class ColumnText(NamedTuple):
 class Attributes:
     """What stands behind a column's type.
 
-    fills_rows: rows that are there when the column joins get a value other than null.
+    fills_rows: rows that are there when the column joins get a value other than null. is_computed:
+    the source computes its values. is_bytes: its character set makes it a binary type.
     """
 
     is_key: bool
     fills_rows: bool
+    is_computed: bool
+    is_bytes: bool
 
 
 def key_columns(item: Words) -> tuple[ColumnName, ...] | None:
@@ -72,10 +75,14 @@ def _attributes(type_word: str, words: list[str]) -> Attributes:
     pairs = list(pairwise([*words, ""]))
     lone_key = any(word == "KEY" and before not in {"UNIQUE", "PRIMARY"} for before, word in pairs)
     defaults = [value for word, value in pairs if word == "DEFAULT"]
+    is_computed = bool({"AS", "GENERATED"} & set(words))
     return Attributes(
         is_key="PRIMARY" in words or words[:1] == ["KEY"] or lone_key,
         fills_rows=type_word == "SERIAL"
         or ("NOT", "NULL") in pairs
-        or bool({"AUTO_INCREMENT", "AS", "GENERATED"} & set(words))
+        or is_computed
+        or "AUTO_INCREMENT" in words
         or any(value != "NULL" for value in defaults),
+        is_computed=is_computed,
+        is_bytes="BYTE" in words or bool({("SET", "BINARY"), ("CHARSET", "BINARY")} & set(pairs)),
     )

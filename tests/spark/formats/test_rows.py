@@ -1,4 +1,4 @@
-"""Winners that have no image to be decoded."""
+"""Winners that have no image to be decoded, and those of a column that changed."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pyspark.sql import functions as F
 from tidemark.formats.rows import typed_rows
 from tidemark.model.columns import LEFT_OUT, MISREAD, SourceColumn, TableSchema, Wire
 from tidemark.model.names import ColumnName
+from tidemark.model.position import Position
 
 ID, NAME = ColumnName("id"), ColumnName("name")
 SCHEMA = TableSchema(
@@ -31,4 +32,25 @@ def test_an_upsert_without_an_image_is_misread_and_not_a_row_of_nulls(spark: Spa
         (1, "a", None, None),
         (2, None, "id", None),
         (3, None, None, None),
+    ]
+
+
+def test_rows_up_to_a_change_are_read_by_the_type_that_was(spark: SparkSession) -> None:
+    """SCHEMA-4: a float stays a float, and what was no double is not misread for that."""
+    weight, key = ColumnName("weight"), SCHEMA.columns[0]
+    former = SourceColumn(weight, "float", Wire.FLOAT, "float")
+    column = SourceColumn(
+        *(weight, "double", Wire.DOUBLE, "double"), former=former, changed_at=Position("5")
+    )
+    winners = spark.createDataFrame(
+        [("4", (1,), ("9.9",)), ("5", (2,), ("1e300",)), ("6", (3,), ("9.9",))],
+        "position STRING, row_key STRUCT<id: INT>, image STRUCT<weight: STRING>",
+    ).selectExpr("*", "'U' AS op", "current_timestamp() AS commit_time")
+    left_out = F.array().cast("array<string>")
+    schema = TableSchema((key, column), (ID,))
+    rows = typed_rows(winners, schema, F.col("image"), left_out).orderBy("id").collect()
+    assert [(row["weight"], row[MISREAD]) for row in rows] == [
+        (9.899999618530273, None),
+        (None, "weight"),
+        (9.9, None),
     ]

@@ -1,0 +1,183 @@
+"""Columns that statements declared anew: what is followed, and what stops the table (SCHEMA-13)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from tidemark.errors import TableStoppedError
+from tidemark.model.columns import SourceColumn, TableSchema, Wire
+from tidemark.model.names import ColumnName, TableName
+from tidemark.model.position import Position
+from tidemark.runs.ddl import ColumnChange
+from tidemark.schema.changes import is_widening
+from tidemark.schema.source_types import canal_column, debezium_column
+from tidemark.schema.type_growth import holds_every_value, is_known, is_same
+from tidemark.schema.type_text import parse_type
+from tidemark.spec import SourceFormat, SourceSpec, TableSpec
+
+_REWRITTEN = {
+    (Wire.FLOAT, Wire.DOUBLE),
+    (Wire.TIMESTAMP_MILLIS, Wire.TIMESTAMP_MICROS),
+    (Wire.TIME_MILLIS, Wire.TIME_MICROS),
+}
+"""Where the same text means another value before the change than after it."""
+
+
+@dataclass
+class Followed:
+    """What became of changed columns.
+
+    columns: as statements of the cut declare them, last. formers: how records up to a position
+    hold a column. changed_at: of the newest change.
+    """
+
+    columns: dict[ColumnName, SourceColumn] = field(default_factory=dict)
+    formers: dict[ColumnName, tuple[SourceColumn, Position]] = field(default_factory=dict)
+    changed_at: Position | None = None
+
+    @classmethod
+    def before(cls, have: TableSchema | None) -> Followed:
+        """What was followed in earlier cuts, or in one that failed."""
+        followed = cls(changed_at=have.changed_at if have else None)
+        for column in have.columns if have else ():
+            if column.former is not None and column.changed_at is not None:
+                followed.formers[column.name] = (column.former, column.changed_at)
+        return followed
+
+    def now(self, column: SourceColumn) -> SourceColumn:
+        """``column``, which Canal's or TiCDC's records tell, as it is from now on."""
+        after = self.columns.get(column.name)
+        if after is None or after.source_type == column.source_type:
+            return self.read(column)
+        fits = after.iceberg == column.iceberg or is_widening(column.iceberg, after.iceberg)
+        return self.read(after if fits else column)
+
+    def read(self, column: SourceColumn) -> SourceColumn:
+        """``column``, and how records hold it that are older than its change."""
+        if column.name not in self.formers:
+            return column
+        former, changed_at = self.formers[column.name]
+        return replace(column, former=former, changed_at=changed_at)
+
+    def refuse_stale(self, table: TableName, declared: Iterable[SourceColumn]) -> None:
+        """Raise where the file still declares what a column was before it changed."""
+        for column in declared:
+            if column.name not in self.columns:
+                continue
+            after = self.columns[column.name]
+            new, old = parse_type(after.source_type), parse_type(column.source_type)
+            if new is None or old is None or not is_same(new, old):
+                raise TableStoppedError(
+                    f"{table} cannot be followed: its column {column.name} became "
+                    f"{after.source_type}, and the file declares {column.source_type}",
+                    state="the table stays as it was last published; its records wait in the "
+                    "changelog",
+                    next_step=f"declare {column.name}: {after.source_type} in columns: of {table}",
+                )
+
+
+def told_column(source: SourceSpec, name: str, type_text: str) -> SourceColumn:
+    """A column as DDL tells it, or the file, and as records of ``source`` will tell it too.
+
+    TiCDC's ``mysqlType`` has no length, scale or labels.
+    """
+    if not source.format.is_canal:
+        return debezium_column(name, type_text, source.modes.connector)
+    parsed, told = parse_type(type_text), type_text
+    if parsed is not None and source.format is SourceFormat.TICDC_CANAL_JSON:
+        told = str(replace(parsed, parameters=()))
+    return canal_column(name, told, type_text, source.zone)
+
+
+def follow_changes(
+    source: SourceSpec,
+    spec: TableSpec,
+    have: TableSchema | None,
+    versions: Sequence[TableSchema],
+    changes: Sequence[ColumnChange],
+) -> Followed:
+    """Judge ``changes``, each against what the column was before it.
+
+    versions: what the cut tells of the columns, oldest first; it counts where nothing older is
+    known. What ``have`` was already changed by is not judged again, as after a cut that failed.
+    A statement may write a name in another case. Raises TableStoppedError for a change that may
+    have given the rows other values.
+    """
+    known = _known(source, spec, have, versions)
+    spelled = {name.lower(): name for name in known}
+    followed = Followed.before(have)
+    keys = (version.key for version in [*([have] if have else []), *versions] if version.key)
+    key = spec.key or next(keys, ())
+    done = followed.changed_at or ""
+    for change in changes:
+        name = spelled.get(change.name.lower(), change.name)
+        after = told_column(source, name, change.type_text)
+        if change.position > done:
+            was = told_column(source, name, change.was) if change.was else None
+            before = was or known.get(name)
+            if before is not None:
+                _judge(source, spec.source, change, before, after)
+                rewritten = (before.wire, after.wire) in _REWRITTEN
+                if rewritten and name in key:
+                    raise _stopped(spec.source, change, "records write keys in another way")
+                if rewritten:
+                    followed.formers[name] = (replace(before, former=None), change.position)
+            followed.changed_at = change.position
+        known[name] = followed.columns[name] = after
+    return followed
+
+
+def _known(
+    source: SourceSpec,
+    spec: TableSpec,
+    have: TableSchema | None,
+    versions: Sequence[TableSchema],
+) -> dict[ColumnName, SourceColumn]:
+    """The columns before any change; sizes that are told nowhere else are those of the file."""
+    oldest = [*([have] if have else []), *versions]
+    known = {column.name: column for version in reversed(oldest) for column in version.columns}
+    if source.format is not SourceFormat.TICDC_CANAL_JSON:
+        return known
+    for name in spec.columns.keys() & known.keys():
+        declared = told_column(source, name, spec.columns[name])
+        bare = parse_type(declared.source_type)
+        if bare and str(replace(bare, parameters=())) == known[name].source_type:
+            known[name] = declared
+    return known
+
+
+def _judge(
+    source: SourceSpec,
+    table: TableName,
+    change: ColumnChange,
+    before: SourceColumn,
+    after: SourceColumn,
+) -> None:
+    """Raise when rows may have got other values, or the target cannot take the new type."""
+    old, new = parse_type(before.source_type), parse_type(after.source_type)
+    if old is None or new is None or not is_known(old):
+        return  # A type that a record's schema names; the types of the target decide alone.
+    fits = before.iceberg == after.iceberg or is_widening(before.iceberg, after.iceberg)
+    if not fits:
+        why = f"Iceberg cannot promote {before.iceberg} to {after.iceberg}"
+    elif not holds_every_value(
+        new,
+        old,
+        is_numbered=source.format.is_canal,
+        tells_sizes=source.format is not SourceFormat.TICDC_CANAL_JSON,
+    ):
+        why = "the source may have changed values to make them fit, which no event tells"
+    else:
+        return
+    kinds = f"{before.source_type} became {after.source_type}"
+    raise _stopped(table, change, f"{kinds}: {why}")
+
+
+def _stopped(table: TableName, change: ColumnChange, why: str) -> TableStoppedError:
+    return TableStoppedError(
+        f"{table} cannot be followed: it changes column {change.name} ({why}): "
+        f"{change.statement} (at position {change.position})",
+        state="the table stays as it was last published; its records wait in the changelog",
+        next_step="fold the table into a new target from a new snapshot of the source",
+    )

@@ -1,0 +1,137 @@
+"""Whether a column's new type holds every value of its old one, as it is (SCHEMA-13, SCHEMA-16).
+
+A source rewrites its rows when a column's type changes, and no event tells. So a change is followed
+only when no row can have come out of it with another value, or with another text of the same one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from tidemark.schema.type_text import SourceType
+
+_INT_BITS = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64}
+_BYTES = {"tiny": 2**8 - 1, "": 2**16 - 1, "medium": 2**24 - 1, "long": 2**32 - 1}
+_TEXTS = {f"{size}text": most for size, most in _BYTES.items()}
+_BLOBS = {f"{size}blob": most for size, most in _BYTES.items()}
+_BYTES_A_CHARACTER = 4
+_MOST_DIGITS = 6
+
+
+def is_known(column_type: SourceType) -> bool:
+    """Whether it is a type of the source, and not one that a record's schema names."""
+    return column_type.base in _FAMILIES
+
+
+def is_same(one: SourceType, other: SourceType) -> bool:
+    """Whether each holds every value of the other, as INT and INT(11) do."""
+    pairs = ((one, other), (other, one))
+    return is_known(one) and all(
+        holds_every_value(*pair, is_numbered=True, tells_sizes=True) for pair in pairs
+    )
+
+
+def holds_every_value(
+    new: SourceType, old: SourceType, *, is_numbered: bool, tells_sizes: bool
+) -> bool:
+    """Whether no value changes when a column of the type ``old`` becomes ``new``.
+
+    is_numbered: records hold the numbers of labels. tells_sizes: what ``old`` does not say is what
+    MySQL takes for it; otherwise it is not known.
+    """
+    family = _FAMILIES[old.base]
+    if _FAMILIES.get(new.base) is not family:
+        return False
+    if family is _labels and not is_numbered:
+        return new.base == old.base and set(old.parameters) <= set(new.parameters)
+    if family is _moments and not tells_sizes and not old.parameters:
+        return _moments(new, replace(old, parameters=(str(_MOST_DIGITS),)))
+    return family(new, old)
+
+
+def _integers(new: SourceType, old: SourceType) -> bool:
+    wide, narrow = _INT_BITS[new.base], _INT_BITS[old.base]
+    if new.unsigned == old.unsigned:
+        return wide >= narrow
+    return old.unsigned and wide > narrow
+
+
+def _decimals(new: SourceType, old: SourceType) -> bool:
+    return _keeps_sign(new, old) and _precision(new, old)
+
+
+def _precision(new: SourceType, old: SourceType) -> bool:
+    """What an unknown precision becomes is judged by the types of the target."""
+    if not old.numbers:
+        return True
+    (wide, scale), (narrow, kept) = ((*known.numbers, 0)[:2] for known in (new, old))
+    return scale == kept and wide >= narrow
+
+
+def _floats(new: SourceType, old: SourceType) -> bool:
+    rounds = len(new.parameters) > 1 and new.parameters != old.parameters
+    is_narrower = (old.base, new.base) == ("double", "float")
+    return _keeps_sign(new, old) and not is_narrower and not rounds
+
+
+def _keeps_sign(new: SourceType, old: SourceType) -> bool:
+    return old.unsigned or not new.unsigned
+
+
+def _texts(new: SourceType, old: SourceType) -> bool:
+    """An unknown length fits: the source refuses to cut a value, unless it was told not to."""
+    if new.base == "char" and old.base != "char":
+        return False
+    if old.base not in _TEXTS and not old.numbers and old.base != "char":
+        return True
+    characters = _TEXTS.get(old.base) or _length(old)
+    room = _TEXTS.get(new.base)
+    if room is None:
+        return _length(new) >= characters
+    return room >= (characters if old.base in _TEXTS else characters * _BYTES_A_CHARACTER)
+
+
+def _bytes(new: SourceType, old: SourceType) -> bool:
+    """A BINARY is filled up to its length with zeros, so that another length is another value."""
+    if "binary" in (new.base, old.base):
+        return (new.base, _length(new)) == (old.base, _length(old))
+    if old.base not in _BLOBS and not old.numbers:
+        return True
+    return (_BLOBS.get(new.base) or _length(new)) >= (_BLOBS.get(old.base) or _length(old))
+
+
+def _length(known: SourceType) -> int:
+    return known.numbers[0] if known.numbers else 1
+
+
+def _moments(new: SourceType, old: SourceType) -> bool:
+    digits, had = (known.numbers[0] if known.numbers else 0 for known in (new, old))
+    return new.base == old.base and digits >= had
+
+
+def _labels(new: SourceType, old: SourceType) -> bool:
+    """Appended ones alone; those that are not known can have had any order (SCHEMA-17)."""
+    known = old.parameters
+    return new.base == old.base and bool(known) and new.parameters[: len(known)] == known
+
+
+def _others(new: SourceType, old: SourceType) -> bool:
+    return new == old
+
+
+_OTHERS = (
+    *("json", "uuid", "inet4", "inet6", "bit", "date", "year", "vector", "geometry", "point"),
+    *("linestring", "polygon", "geometrycollection", "multipoint", "multilinestring"),
+    "multipolygon",
+)
+_FAMILIES: Mapping[str, Callable[[SourceType, SourceType], bool]] = {
+    **dict.fromkeys(_INT_BITS, _integers),
+    **dict.fromkeys(("decimal",), _decimals),
+    **dict.fromkeys(("float", "double"), _floats),
+    **dict.fromkeys(("char", "varchar", *_TEXTS), _texts),
+    **dict.fromkeys(("binary", "varbinary", *_BLOBS), _bytes),
+    **dict.fromkeys(("datetime", "timestamp", "time"), _moments),
+    **dict.fromkeys(("enum", "set"), _labels),
+    **dict.fromkeys(_OTHERS, _others),
+}

@@ -1,0 +1,230 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tidemark.errors import TableStoppedError
+from tidemark.formats.record_schema import RecordSchema
+from tidemark.model.columns import SourceColumn, TableSchema, Wire
+from tidemark.model.modes import ConnectorModes
+from tidemark.model.names import ColumnName, TableName
+from tidemark.model.position import Position
+from tidemark.runs.column_changes import told_column
+from tidemark.runs.ddl import DdlRecord, add_up
+from tidemark.runs.schemas import resolve
+from tidemark.schema.changes import WidenColumn, plan_changes
+from tidemark.spec import SourceSpec, TableSpec
+
+TABLE = TableName("shop", "items")
+CANAL, TICDC, DEBEZIUM = "canal-json", "ticdc-canal-json", "debezium-mysql"
+
+
+def source(written: str) -> SourceSpec:
+    topics = {"data": ["items"]}
+    return SourceSpec.model_validate({"format": written, "gate": "none", "topics": topics})
+
+
+def table(columns: Mapping[str, str]) -> TableSpec:
+    text = {"source": "shop.items", "expectations": "none", "columns": columns}
+    return TableSpec.model_validate(text)
+
+
+def target(written: str, **columns: str) -> TableSchema:
+    told = [told_column(source(written), name, text) for name, text in columns.items()]
+    return TableSchema(tuple(told), (ColumnName("id"),))
+
+
+def statements(*texts: str) -> list[DdlRecord]:
+    """Canal's and TiCDC's, at the positions 1, 2, and so on."""
+    return [
+        DdlRecord(Position(str(place)), "shop", json.dumps({"isDdl": True, "sql": text}))
+        for place, text in enumerate(texts, start=1)
+    ]
+
+
+def after(  # noqa: PLR0913  one per thing that tests vary
+    have: TableSchema | None,
+    *texts: str,
+    written: str = CANAL,
+    declared: Mapping[str, str] | None = None,
+    records: tuple[dict[str, str], ...] = (),
+    landed: list[DdlRecord] | None = None,
+) -> TableSchema:
+    """The schema that a cut with ``texts`` leaves, and records of these types."""
+    effects = add_up(source(written), landed or statements(*texts), ConnectorModes())
+    assert not effects.stops
+    told = [RecordSchema(types=types, key=("id",)) for types in records]
+    return resolve(source(written), table(declared or {}), have, effects, told)
+
+
+def change(column: str, kind: str) -> str:
+    return f"ALTER TABLE items MODIFY COLUMN {column} {kind}"
+
+
+@pytest.mark.parametrize("written", [CANAL, TICDC])
+@pytest.mark.parametrize(
+    ("old", "new", "iceberg"),
+    [
+        ("int", "bigint", "bigint"),
+        ("float", "double", "double"),
+        ("decimal(8,3)", "decimal(10,3)", "decimal(10,3)"),
+        ("varchar(10)", "varchar(20)", "string"),
+        ("varbinary(10)", "varbinary(20)", "binary"),
+    ],
+)
+def test_a_wider_type_is_followed_and_kept(written: str, old: str, new: str, iceberg: str) -> None:
+    """SCHEMA-10, SCHEMA-13: whichever type the newest record of the cut has."""
+    have = target(written, id="int", v=old)
+    sized = written == CANAL
+    for kind in (old, new):
+        types = {"id": "int", "v": kind if sized else kind.partition("(")[0]}
+        want = after(have, change("v", new), written=written, records=(types,))
+        assert (want["v"].source_type, want["v"].iceberg) == (new, iceberg)
+        assert want.changed_at == Position("1")
+        widened = (
+            [] if iceberg == have["v"].iceberg else [WidenColumn(want["v"], have["v"].iceberg)]
+        )
+        assert list(plan_changes(have, want)) == widened
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ("varchar(20)", "int", "cannot promote string to int"),
+        ("bigint", "int", "cannot promote bigint to int"),
+        ("decimal(8,3)", "decimal(10,4)", r"cannot promote decimal\(8,3\)"),
+        ("bigint", "bigint unsigned", "cannot promote bigint to decimal"),
+        ("mediumint", "tinyint", "mediumint became tinyint: the source may have changed values"),
+        ("varchar(20)", "varchar(10)", "the source may have changed values"),
+        ("datetime(6)", "datetime", "the source may have changed values"),
+        ("enum('a','b')", "enum('b','a')", "the source may have changed values"),
+    ],
+)
+def test_any_other_type_stops_the_table(old: str, new: str, why: str) -> None:
+    """SCHEMA-16, SCHEMA-17: the message has the statement and its position."""
+    with pytest.raises(TableStoppedError, match=why) as stopped:
+        after(target(CANAL, id="int", v=old), change("v", new))
+    assert f"{change('v', new)} (at position 1)" in str(stopped.value)
+
+
+def test_each_change_is_judged_by_the_one_before_it() -> None:
+    have = target(CANAL, id="int", v="varchar(10)")
+    added = "ALTER TABLE items ADD COLUMN n SMALLINT"
+    grown = after(
+        have, change("v", "varchar(20)"), added, change("v", "text"), change("n", "bigint")
+    )
+    assert [column.source_type for column in grown.columns] == ["int", "text", "bigint"]
+    with pytest.raises(TableStoppedError, match=r"text became varchar\(20\)"):
+        after(have, change("v", "text"), change("v", "varchar(20)"))
+    with pytest.raises(TableStoppedError, match="column n .*smallint became tinyint"):
+        after(have, added, change("n", "tinyint"))
+
+
+def test_a_name_in_another_case_is_the_same_column() -> None:
+    have = target(CANAL, id="int", v="varchar(10)")
+    want = after(have, change("V", "varchar(20)"))
+    assert [(c.name, c.source_type) for c in want.columns][1:] == [("v", "varchar(20)")]
+    with pytest.raises(TableStoppedError, match=r"varchar\(10\) became varchar\(5\)"):
+        after(have, change("V", "varchar(5)"))
+
+
+def test_what_was_done_before_a_cut_failed_is_not_judged_again() -> None:
+    """SCHEMA-10: the target is ahead of the statements, of which the first now looks narrower."""
+    have = target(CANAL, id="int", v="varchar(10)", f="float")
+    texts = (change("v", "varchar(20)"), change("f", "double"), change("v", "varchar(30)"))
+    once = after(have, *texts)
+    assert after(once, *texts) == once
+    with pytest.raises(TableStoppedError, match=r"varchar\(30\) became varchar\(29\)"):
+        after(once, *texts, change("v", "varchar(29)"))
+
+
+def test_older_records_of_the_cut_tell_a_type_that_nothing_else_does() -> None:
+    """SCHEMA-4: before the target is made."""
+    types = ({"id": "int", "v": "int"}, {"id": "int", "v": "varchar(9)"})
+    with pytest.raises(TableStoppedError):
+        after(None, change("v", "varchar(9)"), records=types)
+    assert after(None, change("v", "varchar(9)"), records=types[1:])["v"].iceberg == "string"
+
+
+def test_floats_below_the_change_are_read_as_floats() -> None:
+    """SCHEMA-13, SCHEMA-4."""
+    have = target(CANAL, id="int", f="float")
+    want = after(have, change("f", "double"))
+    assert (want["f"].former, want["f"].changed_at) == (have["f"], Position("1"))
+    assert after(want, "ALTER TABLE items ADD INDEX i (f)")["f"] == want["f"]
+    assert SourceColumn.from_json(json.loads(json.dumps(want["f"].to_json()))) == want["f"]
+    keyed = TableSchema(have.columns, (ColumnName("f"),))
+    with pytest.raises(TableStoppedError, match="keys in another way"):
+        after(keyed, change("f", "double"))
+
+
+def test_a_column_that_is_not_folded_may_become_anything() -> None:
+    have = target(CANAL, id="int")
+    assert after(have, change("hidden", "int")).names == ("id",)
+
+
+def test_a_type_in_the_file_has_to_follow() -> None:
+    """SCHEMA-1: else records would be read by what the column was."""
+    have, grown = target(TICDC, id="int", f="float"), change("f", "double")
+    with pytest.raises(TableStoppedError, match="the file declares float") as stopped:
+        after(have, grown, written=TICDC, declared={"f": "float"})
+    assert "declare f: double" in str(stopped.value)
+    want = after(have, grown, written=TICDC, declared={"f": "double"})
+    assert (want["f"].wire, want["f"].former) == (Wire.DOUBLE, have["f"])
+
+
+def test_a_type_in_the_file_need_not_follow_in_every_letter() -> None:
+    have = target(TICDC, id="int", n="smallint")
+    want = after(have, change("n", "INT(11)"), written=TICDC, declared={"n": "int"})
+    assert want["n"].source_type == "int"
+
+
+def test_labels_that_only_the_file_tells() -> None:
+    """SCHEMA-17, TYPE-31: TiCDC's records do not."""
+    have, grown = target(TICDC, id="int", e="enum"), change("e", "enum('a','b')")
+    with pytest.raises(TableStoppedError, match="enum became enum"):
+        after(have, grown, written=TICDC)
+    assert after(have, grown, written=TICDC, declared={"e": "enum('a','b')"})["e"].iceberg == "int"
+
+
+def state(*columns: tuple[str, str, int | None]) -> dict[str, Any]:
+    """A table in Debezium's ``tableChanges``: column, type, length."""
+    described = [
+        {"name": n, "typeName": kind, "typeExpression": kind, "length": length, "scale": None}
+        for n, kind, length in columns
+    ]
+    listed = {"columns": described, "primaryKeyColumnNames": ["id"]}
+    return {"id": '"shop"."items"', "table": listed}
+
+
+def debezium(place: int, ddl: str, *columns: tuple[str, str, int | None]) -> DdlRecord:
+    text = {
+        "source": {"snapshot": "false"},
+        "databaseName": "shop",
+        "ddl": ddl,
+        "tableChanges": [state(*columns)],
+    }
+    return DdlRecord(Position(str(place)), "shop", json.dumps(text))
+
+
+def test_debezium_tells_the_new_type_beside_the_text() -> None:
+    """SCHEMA-13, SCHEMA-16."""
+    have = target(DEBEZIUM, id="INT", at="DATETIME")
+    micros = debezium(1, change("at", "DATETIME(6)"), ("id", "INT", None), ("at", "DATETIME", 6))
+    want = after(have, written=DEBEZIUM, landed=[micros])
+    assert want["at"].wire is Wire.TIMESTAMP_MICROS
+    assert want["at"].former == replace(have["at"], wire=Wire.TIMESTAMP_MILLIS)
+    back = debezium(2, change("at", "DATETIME"), ("id", "INT", None), ("at", "DATETIME", None))
+    with pytest.raises(TableStoppedError, match=r"datetime\(6\) became datetime.* position 2"):
+        after(have, written=DEBEZIUM, landed=[micros, back])
+
+
+def test_debezium_without_the_new_state_stops_the_table() -> None:
+    record = debezium(1, change("at", "DATETIME(6)"))
+    text = json.loads(record.text) | {"tableChanges": []}
+    effects = add_up(source(DEBEZIUM), [replace(record, text=json.dumps(text))], ConnectorModes())
+    assert "nothing tells its columns" in effects.stops[TABLE]
