@@ -203,14 +203,15 @@ class _Running:
         """A snapshot that breaks off leaves what it had sent.
 
         With a gate the next one makes that void, unless that one finds nothing at all. It does not
-        break off when its last row is there, or what was streamed behind it.
+        break off when its last row is there, or what was streamed behind it; nor where a table is
+        empty by then and was not before, as no row tells that (SNAP-6).
         """
         waiting = [record for queue in self.connector.queues.values() for record in queue]
         reads = [record for record in waiting if record.is_read]
         newest = max((log[-1].event for log in self.broker.logs.values()), default=0)
         may_break = (
             self.consumer.mode is not GateMode.NONE
-            and any(self.database.state.values())
+            and (any if len(self.connector.gaps) == 1 else all)(self.database.state.values())
             and any(b'"snapshot": "last"' in (read.value or b"") for read in reads)
             and all(read.event >= newest for read in reads)
         )

@@ -174,7 +174,7 @@ FAULTS = (
     Fault(
         "records are counted, and not different events",
         _figures("shares", {"events": "count(*)"}),
-        (Flavour.POSTGRES,),
+        TRANSACTIONS,
     ),
     Fault(
         "an open snapshot is published as far as it came",

@@ -209,6 +209,8 @@ def histories(flavours: Sequence[Flavour] = tuple(Flavour)) -> st.SearchStrategy
 
 
 _UNGATED = (Flavour.MYSQL_UNGATED, Flavour.POSTGRES_UNGATED)
+_BY_TRANSACTION = (Flavour.MYSQL, Flavour.MARIADB, Flavour.POSTGRES)
+_large_commits = st.builds(Commit, st.lists(_writes, min_size=2, max_size=5).map(tuple))
 _small_runs = st.builds(Run, st.integers(1, 3), st.sampled_from((False, False, False, True)))
 
 
@@ -226,10 +228,26 @@ def _moving(steps: st.SearchStrategy[Step]) -> st.SearchStrategy[tuple[Step, ...
     return st.tuples(*parts).map(lambda found: tuple(chain.from_iterable(found)))
 
 
+def _torn(steps: st.SearchStrategy[Step]) -> st.SearchStrategy[tuple[Step, ...]]:
+    """A transaction is read in part, and a stretch of it twice, between ``steps`` of any kind."""
+    parts = (
+        st.lists(steps, max_size=12),
+        st.just([DeliverAll(), Run(), Run()]),
+        st.lists(_large_commits, min_size=1, max_size=2),
+        st.builds(DeliverBut, _small).map(lambda step: [step]),
+        st.lists(st.builds(Repeat, _small, st.integers(0, 2), st.integers(1, 2)), max_size=2),
+        st.just([Run()]),
+        st.lists(steps, max_size=10),
+    )
+    return st.tuples(*parts).map(lambda found: tuple(chain.from_iterable(found)))
+
+
 def _steps_of(flavour: Flavour) -> st.SearchStrategy[tuple[Step, ...]]:
     steps = _STEPS.get(flavour, _OTHERS)
     any_steps = st.lists(steps, min_size=10, max_size=40).map(tuple)
-    return any_steps | _moving(steps) if flavour in _UNGATED else any_steps
+    if flavour in _UNGATED:
+        return any_steps | _moving(steps)
+    return any_steps | _torn(steps) if flavour in _BY_TRANSACTION else any_steps
 
 
 def _histories_of(flavour: Flavour) -> st.SearchStrategy[History]:
