@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from tidemark.model.columns import POSITION, STAGED_OP
 from tidemark.model.names import ColumnName
 from tidemark.model.position import Position
-from tidemark.quality.checks import check_truncate, check_winners
+from tidemark.quality.checks import check_ended, check_winners
 
 STAGED = f"a INT, rows STRING, {STAGED_OP} STRING, {POSITION} STRING"
 TABLE = f"a INT, rows STRING, {POSITION} STRING"
@@ -70,5 +70,5 @@ def test_what_a_truncate_left(
 ) -> None:
     """TRUNC-2, TRUNC-11: older rows and rows without a position are what it ended."""
     table = spark.createDataFrame([(position,) for position in positions], f"{POSITION} STRING")
-    check = check_truncate(table, Position("0B"))
+    check = check_ended(table, Position("0B"))
     assert (check.success, check.observed) == (success, observed)
