@@ -57,8 +57,8 @@ class Stream:
     format: str = "ticdc-canal-json"
     gate: str = "watermark"
     table: Mapping[str, Any] = field(default_factory=dict)
-    source: Mapping[str, Any] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
+    source: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.name = f"p{next(COUNTER)}"
