@@ -31,7 +31,7 @@ def check_winners(
     """Compare staged winners with the rows of the staged snapshot that have their keys.
 
     staged: key columns, STAGED_OP and POSITION, one row per key; table: key columns and POSITION.
-    One Spark job; its cost follows the batch.
+    One action; its cost follows the batch.
     """
     wanted = staged.select(
         *(F.col(quote(name)) for name in key),
