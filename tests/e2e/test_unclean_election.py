@@ -6,6 +6,7 @@ remembered is changed instead: to the run it is the same that either of the two 
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from functools import partial
 
@@ -51,6 +52,15 @@ def transactional(stream: Stream) -> Producer:
     )
     producer.init_transactions(30)
     return producer
+
+
+def committed(stream: Stream, producer: Producer, end: int) -> None:
+    """Commit, and wait for what ends the transaction: the broker answers before it is written."""
+    producer.commit_transaction(30)
+    until = time.monotonic() + 30
+    while stream.world.broker.reach([place(stream)])[place(stream)].end < end:
+        assert time.monotonic() < until
+        time.sleep(0.05)
 
 
 def place(stream: Stream) -> TopicPartition:
@@ -99,15 +109,15 @@ def test_what_ends_a_transaction_is_no_record(world: World) -> None:
     """TOP-6: the last offset of a topic may hold none; an aborted record is none either."""
     stream = Stream(world).create()
     producer = transactional(stream)
-    for batch, is_aborted in ((FIRST, False), (SECOND[:1], True), (SECOND, False)):
+    for batch, end in ((FIRST, 3), (SECOND[:1], None), (SECOND, 8)):
         producer.begin_transaction()
         for record in batch:
             producer.produce(stream.topic, record.value, partition=0)
-        if is_aborted:
+        if end is None:
             producer.flush(30)
             producer.abort_transaction(30)
         else:
-            producer.commit_transaction(30)
+            committed(stream, producer, end)
     stream.cut()
     assert mark(stream).offsets == {place(stream): 8}
     assert mark(stream).tails[place(stream)].offset == 6
@@ -123,7 +133,7 @@ def test_a_gap_at_the_tail_is_the_work_of_compaction_or_none(world: World) -> No
     producer.begin_transaction()
     for record in FIRST:
         producer.produce(stream.topic, record.value, partition=0)
-    producer.commit_transaction(30)
+    committed(stream, producer, end=3)
     stream.send(SECOND)
     at, kept = place(stream), {place(stream): Tail(2, 0, "")}
     unread = {at: OffsetRange(3, 5)}
