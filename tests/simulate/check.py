@@ -153,6 +153,9 @@ class _Running:
             case Chunk(table) if self.connector.has_snapshots:
                 self.connector.chunk(TABLES[table])
             case Snapshot() if self.connector.has_snapshots:
+                if len(self.connector.gaps) > 1 and not all(self.database.state.values()):
+                    # Of two snapshots in one cut the last tells; a person is asked (SNAP-6).
+                    self._settle()
                 self.connector.snapshot(initial=False)
             case Lose() if self.connector.has_snapshots and all(self.database.state.values()):
                 # Of a table that is empty now no row tells it, so a person is asked (SNAP-6).

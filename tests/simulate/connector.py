@@ -159,7 +159,7 @@ class Connector:
         lost = [self.begins[record.event] for queue in self.queues.values() for record in queue]
         self.cursor = min((self.cursor, *(at for at in lost if at.entry >= 0)))
         if INITIAL in lost:
-            self.cursor = _Cursor(0)
+            self.cursor = _Cursor(self.gaps[-1].start)
         self.queues.clear()
         self.begins.clear()
         self.snapshot(initial=True)
@@ -171,7 +171,7 @@ class Connector:
         broken_off = [self.begins[event] for event in lost if self.begins[event].entry < 0]
         if INITIAL in broken_off:
             self.begins.clear()
-            self.cursor = _Cursor(0)
+            self.cursor = _Cursor(self.gaps[-1].start)
             self.snapshot(initial=True)
             return
         event = max(0, min([len(self.begins) - 1 - back, *lost]))
