@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -19,6 +20,7 @@ from tidemark.runs.world import World
 
 MYSQL = {"key": ["id"], "columns": {"id": "int", "name": "text"}}
 ITEMS = TableName("shop", "items")
+SIGNALS = {"signal_table": "shop.debezium_signal"}
 
 
 def snapshot(pos: int, *numbers: int) -> list[Record]:
@@ -32,9 +34,26 @@ def chunk(pos: int, numbers: Iterable[int]) -> list[Record]:
     return [debezium_row("r", number, pos, mark="incremental") for number in numbers]
 
 
-def published(world: World, options: Mapping[str, Any]) -> Stream:
+def changed(record: Record, **fields: Any) -> Record:
+    """A row event with other fields in its envelope; a dict joins what is there."""
+    value = json.loads(record.value or b"{}")
+    for name, field in fields.items():
+        value[name] = value[name] | field if isinstance(field, dict) and value[name] else field
+    return Record(json.dumps(value).encode(), record.key)
+
+
+def signal(kind: str, pos: int, data: str = "") -> Record:
+    """A row that the signal table was given (MSG-28)."""
+    image = {"id": f"{pos}-open", "type": kind, "data": data}
+    row = changed(debezium_row("c", 0, pos), source={"table": "debezium_signal"}, after=None)
+    return changed(row, after=image)
+
+
+def published(
+    world: World, options: Mapping[str, Any], source: Mapping[str, Any] | None = None
+) -> Stream:
     """A stream that has published a snapshot of ten rows and a change behind it."""
-    stream = Stream(world, 1, "debezium-mysql", "none", MYSQL, options).create()
+    stream = Stream(world, 1, "debezium-mysql", "none", MYSQL, options, source or {}).create()
     stream.send([*snapshot(100, *range(10)), debezium_row("u", 1, 110, name="y")])
     assert stream.cut().status is CutStatus.PUBLISHED
     assert not plan_cut(stream.pipeline, world).has_work, "the first snapshot contradicts nothing"
@@ -119,6 +138,55 @@ def test_resync_of_a_table_while_it_is_published(world: World) -> None:
     stream.cut()
     assert set(stream.rows()) == {0, 1, 2, 30}, "3 was read, and then deleted"
     assert said(stream) == ""
+
+
+@pytest.mark.parametrize("source", [SIGNALS, {}], ids=["windows", "no windows"])
+def test_rows_that_were_read_before_a_truncate_do_not_come_back(
+    world: World, source: Mapping[str, Any]
+) -> None:
+    """SNAP-7: in the cut of the truncate, in a later one, and not of a window that opens then."""
+    stream = published(world, {}, source)
+    stream.send(
+        [
+            signal("snapshot-window-open", 120),
+            debezium_row("t", 0, 130, with_key=False),
+            debezium_row("c", 20, 140),
+            *chunk(150, (2, 3)),
+        ]
+    )
+    stream.cut()
+    assert set(stream.rows()) == {20}
+    stream.send([signal("snapshot-window-open", 160), *chunk(170, (20, 21))])
+    assert stream.cut().buckets["control"] == (1 if source else 0)
+    assert set(stream.rows()) == {20, 21}
+
+
+def test_a_window_that_stays_open_over_cuts_is_known_when_it_closes(world: World) -> None:
+    """SNAP-7."""
+    stream = published(world, {}, SIGNALS)
+    for records in (
+        [signal("snapshot-window-open", 120)],
+        [debezium_row("t", 0, 130, with_key=False)],
+        chunk(150, (2, 3)),
+    ):
+        stream.send(records)
+        stream.cut()
+    assert stream.rows() == {}
+
+
+def test_a_snapshot_that_a_signal_asked_for_may_be_filtered(world: World) -> None:
+    """SNAP-6: so rows that it lacks stay until a person says that it was not."""
+    stream = published(world, {}, SIGNALS)
+    stream.send(
+        [signal("execute-snapshot", 190, '{"type": "BLOCKING"}'), *snapshot(200, *range(9))]
+    )
+    stream.cut()
+    stream.cut()
+    assert set(stream.rows()) == set(range(10))
+    assert "a signal asked the connector for it" in said(stream)
+    end_resync(stream.pipeline, world, ITEMS)
+    stream.cut()
+    assert set(stream.rows()) == set(range(9))
 
 
 def test_a_source_without_snapshots_has_no_resync(world: World) -> None:

@@ -16,7 +16,6 @@ from tests.simulate.connector import Connector
 from tests.simulate.consumer import Consumer, Published
 from tests.simulate.decode import POSTGRES
 from tests.simulate.history import (
-    TABLES,
     Chunk,
     Commit,
     Deliver,
@@ -150,8 +149,8 @@ class _Running:
         match step:
             case Watermark() if self.history.flavour is Flavour.TICDC:
                 self.connector.watermark()
-            case Chunk(table) if self.connector.has_snapshots:
-                self.connector.chunk(TABLES[table])
+            case Chunk(table, truncated) if self.connector.has_snapshots:
+                self.connector.chunk(table, truncated=truncated)
             case Snapshot() if self.connector.has_snapshots:
                 if len(self.connector.gaps) > 1 and not all(self.database.state.values()):
                     # Of two snapshots in one cut the last tells; a person is asked (SNAP-6).

@@ -135,12 +135,19 @@ class Connector:
             mark = "last" if index == len(rows) - 1 else "first" if index == 0 else "true"
             self._send_read(table, key, value, mark, initial=initial, read_as=index)
 
-    def chunk(self, table: str) -> None:
-        """An incremental snapshot of ``table``, read where the log ends."""
+    def chunk(self, number: int, *, truncated: bool) -> None:
+        """An incremental snapshot of a table, read where the log ends.
+
+        truncated: the table is, while the window is open; so what was read is gone when it is sent.
+        """
+        table = TABLES[number]
+        rows = sorted(self.database.state[table].items())
+        if truncated:
+            self.database.truncate(number, ())
         self.stream()
         self.begins.append(self.cursor)
-        for key, value in sorted(self.database.state[table].items()):
-            self._send_read(table, key, value, "incremental", initial=False)
+        for key, value in rows:
+            self._send_read(table, key, value, "incremental", initial=False, behind=truncated)
 
     def watermark(self) -> None:
         """TiCDC: every commit up to now is in the queues; the next may equal the watermark."""
@@ -282,10 +289,18 @@ class Connector:
         self._send(place, key, {**body, "after": {**key, "v": change.value}, "op": "u"})
 
     def _send_read(  # noqa: PLR0913  a row, and how it was read
-        self, table: str, key: int, value: int, mark: str, *, initial: bool, read_as: int = 1
+        self,
+        table: str,
+        key: int,
+        value: int,
+        mark: str,
+        *,
+        initial: bool,
+        read_as: int = 1,
+        behind: bool = False,
     ) -> None:
         # An incremental snapshot may tell the place of the change that was streamed before it.
-        log = self.database.log if mark == "incremental" else ()
+        log = self.database.log if mark == "incremental" and not behind else ()
         at = log[-1].changes[-1].at if log else self.database.here
         source = self._source(at, mark, known=not initial)
         body = {

@@ -11,7 +11,7 @@ from tests.simulate.broker import Broker
 from tests.simulate.connector import Connector
 from tests.simulate.decode import POSTGRES, decode, row_of, snapshot_lsn
 from tests.simulate.history import TABLES, Flavour
-from tidemark.gate import epoch, growth, next_cut, reconcile, sight
+from tidemark.gate import epoch, growth, guard, next_cut, reconcile, sight
 from tidemark.model import reduction, survey, zone
 from tidemark.model.cut import Cut, Frontier, GateMode
 from tidemark.model.event import ENVELOPE_COLUMNS, Kind
@@ -80,18 +80,19 @@ class Consumer:
         cut = next_cut.with_reached(cut, before, found_groups)
         truncates = dict(self._truncates())
         decision = next_cut.Decision(cut, seen, found_groups)
-        snapshots = reconcile.watch_snapshots(before, decision, NAMES)
+        guards = guard.next_guards(before, decision, NAMES, sees_windows=False)
+        snapshots = reconcile.watch_snapshots(before, decision, NAMES, guards)
         holding = {TableName("shop", table) for table, rows in self.targets.items() if rows}
         holding -= reconcile.emptied(found_groups.groups, NAMES)
         snapshots = reconcile.ask_unless_whole(snapshots, holding, before.truncated, asks=False)
         removed = {table: one.below for table, one in snapshots.due.items()}
         ended = {t: max(truncates.get(t, at), at) for t, at in removed.items()}
         left = reconcile.after_reconciles(snapshots, removed, {})
-        effects = next_cut.Effects((), {**truncates, **ended}, left)
+        effects = next_cut.Effects((), {**truncates, **ended}, left, guards)
         after = next_cut.advance(before, self.landing, decision, effects)
         if dies:
             return None
-        self._fold({**before.truncated, **truncates}, truncates)
+        self._fold({**before.truncated, **truncates}, truncates, guards)
         self._remove(removed)
         self.progress = after
         groups_now = found_groups.groups
@@ -240,14 +241,17 @@ class Consumer:
                 yield name, new
 
     def _fold(
-        self, truncated: Mapping[TableName, Position], new: Mapping[TableName, Position]
+        self,
+        truncated: Mapping[TableName, Position],
+        new: Mapping[TableName, Position],
+        guards: Mapping[TableName, Position],
     ) -> None:
         for table in TABLES:
             name, target = TableName("shop", table), self.targets[table]
             if name in new:
                 for key in [k for k, (_, position) in target.items() if position < new[name]]:
                     del target[key]
-            for winner in self._winners(table, truncated.get(name)):
+            for winner in self._winners(table, truncated.get(name), guards.get(name)):
                 key, value = row_of(winner["value"])
                 stored = target.get(key)
                 if stored is not None and not winner["position"] > stored[1]:
@@ -264,7 +268,9 @@ class Consumer:
             for key in [k for k, (_, stored) in target.items() if stored < position]:
                 del target[key]
 
-    def _winners(self, table: str, truncated: Position | None) -> Iterable[Mapping[str, Any]]:
+    def _winners(
+        self, table: str, truncated: Position | None, guarded: Position | None
+    ) -> Iterable[Mapping[str, Any]]:
         events = (
             "SELECT *, 0 AS part, row_key(value) AS row_key FROM zoned WHERE zone = 'cut' "
             f"AND kind = '{Kind.ROW}' AND source_table = '{table}'"
@@ -272,7 +278,7 @@ class Consumer:
         ranked = (
             "SELECT *, row_number() OVER (PARTITION BY row_key ORDER BY "
             f"{reduction.NEWEST_FIRST}) AS _rank FROM ({events}) "
-            f"WHERE {reduction.above_truncate(truncated)}"
+            f"WHERE {reduction.above_truncate(truncated, guarded)}"
         )
         return self._rows(f"SELECT * FROM ({ranked}) WHERE _rank = 1")
 

@@ -18,6 +18,7 @@ from tidemark.gate import (
     by_watermark,
     ends,
     growth,
+    guard,
     next_cut,
     reconcile,
     sight,
@@ -208,7 +209,7 @@ FAULTS = (
     ),
     Fault(
         "a truncate ends what was there when it arrived",
-        _attribute(reduction, "above_truncate", lambda _: "TRUE"),
+        _attribute(reduction, "above_truncate", lambda *_: "TRUE"),
         (*UNGATED, Flavour.TICDC),
     ),
     Fault(
@@ -259,6 +260,11 @@ FAULTS = (
         "a snapshot takes the place of a newer truncate",
         _wrapped(next_cut, "advance", _overwrites),
         UNGATED,
+    ),
+    Fault(
+        "rows that an incremental snapshot read before a truncate come back",
+        _wrapped(guard, "next_guards", _always({})),
+        (*TRANSACTIONS, *UNGATED),
     ),
     Fault(
         "the oldest event of a key wins",

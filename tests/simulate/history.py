@@ -65,9 +65,10 @@ class Watermark:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """An incremental snapshot reads a table."""
+    """An incremental snapshot reads a table; truncated: which is emptied before it is sent."""
 
     table: int
+    truncated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +195,7 @@ _always: tuple[st.SearchStrategy[Step], ...] = (
 _debezium: tuple[st.SearchStrategy[Step], ...] = (
     *_always,
     st.builds(Rotate, st.booleans()),
-    st.builds(Chunk, _tables),
+    st.builds(Chunk, _tables, st.booleans()),
     st.builds(Snapshot),
     st.builds(Lose),
 )

@@ -82,7 +82,7 @@ def _debezium(source: SourceSpec, schemas: Schemas, ordering: Ordering) -> Decod
     block = postgres_block(ordering) if is_postgres else binlog_block(ordering)
     encoding = JsonEncoding() if source.avro is None else AvroEncoding(schemas)
     return Decoder(
-        partial(debezium_envelope, block=block, encoding=encoding),
+        partial(debezium_envelope, block=block, encoding=encoding, signals=source.signal_table),
         partial(debezium_changes, fills_before=is_postgres, encoding=encoding),
         partial(debezium_image, encoding=encoding),
         debezium_left_out,

@@ -59,12 +59,13 @@ class Effects:
 
     standing: tables whose changes wait; they keep their frontier. truncated: the newest position
     below which a table lost its rows in this cut. snapshots: what is left to be reconciled.
-    blocked: tables that stay stopped, and why.
+    guards: as in progress. blocked: tables that stay stopped, and why.
     """
 
     standing: Collection[TableName]
     truncated: Mapping[TableName, Position]
     snapshots: Snapshots
+    guards: Mapping[TableName, Position] = field(default_factory=dict)
     blocked: Mapping[TableName, str] = field(default_factory=dict)
 
 
@@ -95,6 +96,7 @@ def advance(progress: Progress, landing: int, decision: Decision, effects: Effec
         watermarks=newest_watermarks(progress.watermarks, sight.watermarks),
         truncated=truncated,
         snapshots=effects.snapshots,
+        guards=effects.guards,
         blocked=effects.blocked,
         skipped=progress.skipped - cut.skipped.keys(),
         quiet_settles=quiet_helps or effects.snapshots.wait_for_a_cut,

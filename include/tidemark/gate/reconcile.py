@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
+from tidemark.gate.guard import newest_truncates
 from tidemark.gate.next_cut import Decision
 from tidemark.model.cut import GateMode
 from tidemark.model.event import Kind
@@ -25,12 +26,16 @@ _ORDERED = Reconcile(ReconcileStage.READING, is_ordered=True)
 
 
 def watch_snapshots(
-    progress: Progress, decision: Decision, tables: Mapping[tuple[str, str], TableName]
+    progress: Progress,
+    decision: Decision,
+    tables: Mapping[tuple[str, str], TableName],
+    guards: Mapping[TableName, Position],
 ) -> Snapshots:
     """What is known of the tables that are read anew, with the cut of ``decision``.
 
-    tables: those that are folded, by their names in records. Where nothing is older than a snapshot
-    there is nothing that it could contradict. Tables that lose a transaction have to be read anew.
+    tables: those that are folded, by their names in records. guards: of truncated ones, with this
+    cut. Where nothing is older than a snapshot there is nothing that it could contradict. Tables
+    that lose a transaction have to be read anew.
     """
     before, groups = progress.snapshots, decision.survey.groups
     in_cut = [group for group in groups if group.zone is Zone.CUT]
@@ -38,6 +43,7 @@ def watch_snapshots(
     is_older = any(g.is_change and (g.lowest_place or newest) < newest for g in in_cut)
     is_another = newest > before.newest and (progress.cut > 0 or is_older)
     found = _with_rows(before, newest, in_cut, tables, is_another=is_another)
+    found = _not_below_truncates(found, newest_truncates(progress, in_cut, tables), guards)
     last = below_snapshot(_newest(group.read_to_last for group in in_cut))
     is_gated = decision.cut.mode is GateMode.TRANSACTION
     ends = ReconcileStage.DUE if is_gated else ReconcileStage.ENDED
@@ -51,7 +57,8 @@ def watch_snapshots(
             found[table] = replace(one, stage=ReconcileStage.DUE) if is_read else one
     lost = {name for names in decision.cut.skipped.values() for name in names}
     found |= {table: _ORDERED for table in tables.values() if str(table) in lost}
-    return Snapshots(newest, found)
+    is_signalled = before.is_signalled or any(group.kind is Kind.ORDER for group in in_cut)
+    return Snapshots(newest, found, is_signalled)
 
 
 def _newest(places: Iterable[Place | None]) -> Place:
@@ -88,6 +95,20 @@ def _with_rows(
     return found
 
 
+def _not_below_truncates(
+    found: Mapping[TableName, Reconcile],
+    truncates: Mapping[TableName, Position],
+    guards: Mapping[TableName, Position],
+) -> dict[TableName, Reconcile]:
+    """``found``; rows behind a truncate stay where the first chunk fell for it (SNAP-7)."""
+    return {
+        table: replace(one, below=truncates[table])
+        if one.is_ordered and truncates.get(table, one.below) < one.below < guards.get(table, "")
+        else one
+        for table, one in found.items()
+    }
+
+
 def ask_unless_whole(
     found: Snapshots,
     holding: Collection[TableName],
@@ -109,10 +130,13 @@ def ask_unless_whole(
         missing = sorted(set(holding) - contained)
         if asks:
             judged[table] = _asked(one, "the pipeline file asks for a person's word")
+        elif found.is_signalled:
+            why = "a signal asked the connector for it, so it may leave rows out"
+            judged[table] = _asked(one, why)
         elif missing:
             why = f"it has no row of {missing[0]}, so it may be of some tables only"
             judged[table] = _asked(one, why)
-    return replace(found, tables=judged)
+    return replace(found, tables=judged, is_signalled=found.is_signalled and not found.due)
 
 
 def emptied(

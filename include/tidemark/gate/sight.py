@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tidemark.model.event import Kind, SnapshotMark
+from tidemark.model.event import SIGNALS, Kind, SnapshotMark
 from tidemark.model.growth import Growths
 from tidemark.model.names import TopicName
 from tidemark.model.offsets import Offsets, TopicPartition
@@ -16,7 +16,7 @@ from tidemark.model.transaction import Boundary, Share
 from tidemark.model.zone import CHANGES, WHOLE_SNAPSHOT
 
 _BY_PARTITION = {"topic": "topic", "partition": "partition"}
-_COUNTED = (Kind.ROW.value, Kind.TRUNCATE.value)
+_COUNTED = tuple(kind.value for kind in (Kind.ROW, Kind.TRUNCATE, *SIGNALS))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,11 @@ from enum import StrEnum
 
 
 class Kind(StrEnum):
-    """What a record is."""
+    """What a record is.
+
+    Of a Debezium connector's signal table (MSG-28): ``window`` opens a window of an incremental
+    snapshot, ``order`` asks for a blocking snapshot, ``signal`` is any other change of it.
+    """
 
     ROW = "row"
     TRUNCATE = "truncate"
@@ -18,9 +22,15 @@ class Kind(StrEnum):
     WATERMARK = "watermark"
     BEGIN = "begin"
     END = "end"
+    WINDOW = "window"
+    ORDER = "order"
+    SIGNAL = "signal"
     TOMBSTONE = "tombstone"
     CONTROL = "control"
     UNREADABLE = "unreadable"
+
+
+SIGNALS = (Kind.WINDOW, Kind.ORDER, Kind.SIGNAL)
 
 
 class Op(StrEnum):

@@ -76,9 +76,10 @@ class Progress:
     epochs: per hand-over the offsets at which the log's next epoch begins (POS-17).
     watermarks: greatest seen per partition (GATE-4). truncated: per table the position of its
     newest truncate, or of the snapshot that it was reconciled with (TRUNC-3, SNAP-6). snapshots:
-    tables that are read anew. blocked: tables that stay stopped (GATE-5) -> why. skipped: keys of
-    transactions that a person gives up (GATE-T8). quiet_settles: the next run may settle more
-    though it finds nothing new (GATE-T6, SNAP-5).
+    tables that are read anew. guards: of truncated tables, the position below which incremental
+    rows above the truncate fall (SNAP-7). blocked: tables that stay stopped (GATE-5) -> why.
+    skipped: keys of transactions that a person gives up (GATE-T8). quiet_settles: the next run may
+    settle more though it finds nothing new (GATE-T6, SNAP-5).
     """
 
     cut: int = 0
@@ -91,6 +92,7 @@ class Progress:
     watermarks: Mapping[TopicPartition, int] = field(default_factory=dict)
     truncated: Mapping[TableName, Position] = field(default_factory=dict)
     snapshots: Snapshots = field(default_factory=Snapshots)
+    guards: Mapping[TableName, Position] = field(default_factory=dict)
     blocked: Mapping[TableName, str] = field(default_factory=dict)
     skipped: frozenset[str] = frozenset()
     quiet_settles: bool = False
@@ -114,6 +116,7 @@ class Progress:
                 "watermarks": offsets_to_json(self.watermarks),
                 "truncated": {str(t): p for t, p in sorted(self.truncated.items())},
                 "snapshots": self.snapshots.to_json(),
+                "guards": {str(table): below for table, below in sorted(self.guards.items())},
                 "blocked": {str(table): why for table, why in sorted(self.blocked.items())},
                 "skipped": sorted(self.skipped),
                 "quiet_settles": self.quiet_settles,
@@ -140,6 +143,7 @@ class Progress:
             snapshots=Snapshots.from_json(kept["snapshots"])
             if "snapshots" in kept
             else Snapshots(),
+            guards={TableName.parse(t): below for t, below in kept.get("guards", {}).items()},
             blocked={TableName.parse(t): why for t, why in kept.get("blocked", {}).items()},
             skipped=frozenset(kept.get("skipped", ())),
             quiet_settles=kept.get("quiet_settles", False),

@@ -65,11 +65,13 @@ class Snapshots:
     """What is known of the source's snapshots.
 
     newest: where the newest one of the whole source was read; empty before the first. tables: those
-    that are read anew, or have been and wait.
+    that are read anew, or have been and wait. is_signalled: a signal asked for the next one, which
+    may be filtered.
     """
 
     newest: Place = Place("")
     tables: Mapping[TableName, Reconcile] = field(default_factory=dict)
+    is_signalled: bool = False
 
     @property
     def due(self) -> dict[TableName, Reconcile]:
@@ -85,13 +87,13 @@ class Snapshots:
     def to_json(self) -> dict[str, Any]:
         """As kept in progress."""
         tables = {str(table): one.to_json() for table, one in sorted(self.tables.items())}
-        return {"newest": self.newest, "tables": tables}
+        return {"newest": self.newest, "tables": tables, "is_signalled": self.is_signalled}
 
     @classmethod
     def from_json(cls, kept: Mapping[str, Any]) -> Snapshots:
         """The reverse of `to_json`."""
         tables = {TableName.parse(t): Reconcile.from_json(one) for t, one in kept["tables"].items()}
-        return cls(Place(kept["newest"]), tables)
+        return cls(Place(kept["newest"]), tables, kept.get("is_signalled", False))
 
 
 def below_snapshot(place: Place) -> Position:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tidemark.model.position import EPOCH_DIGITS, OFFSET_DIGITS, Position
+from tidemark.model.zone import INCREMENTAL_ROW
 
 NEWEST_FIRST = "position DESC, part DESC, partition DESC"
 """The one order of a key's events (POS-13).
@@ -14,9 +15,18 @@ half (``part``), so arrival and redelivery cannot change a result.
 """
 
 
-def above_truncate(truncated_at: Position | None) -> str:
-    """Which events a truncate leaves: those above its position, whenever they came (TRUNC-2)."""
-    return "TRUE" if truncated_at is None else f"position > '{truncated_at}'"
+def above_truncate(truncated_at: Position | None, guard: Position | None = None) -> str:
+    """Which events a truncate leaves: those above its position, whenever they came (TRUNC-2).
+
+    guard: below it, rows of an incremental snapshot may have been read before the truncate
+    (SNAP-7, `gate.guard`).
+    """
+    if truncated_at is None:
+        return "TRUE"
+    if guard is None:
+        return f"position > '{truncated_at}'"
+    was_read_before = f"{INCREMENTAL_ROW} AND position < '{guard}'"
+    return f"position > '{truncated_at}' AND NOT coalesce({was_read_before}, FALSE)"
 
 
 def new_truncate(found: Iterable[Position], before: Position | None) -> Position | None:

@@ -20,8 +20,9 @@ class Group:
 
     table: None for records of no table. newest_offset: an example to read the schema from.
     read_at: where the newest snapshot of the source among them was read; read_to_last: likewise, of
-    one whose last row is among them. chunk_from: least place of an incremental snapshot's rows.
-    newest_ms: greatest source time of a change that was streamed. lowest_place: of any change.
+    one whose last row is among them. chunk_from, chunk_to: least and greatest place of rows of an
+    incremental snapshot. newest_ms: greatest source time of a change that was streamed.
+    lowest_place: of any change.
     """
 
     at: TopicPartition
@@ -40,6 +41,7 @@ class Group:
     read_at: Place | None = None
     read_to_last: Place | None = None
     chunk_from: Place | None = None
+    chunk_to: Place | None = None
     newest_ms: int | None = None
     lowest_place: Place | None = None
 
@@ -69,6 +71,7 @@ class Group:
             read_at=row["read_at"],
             read_to_last=row["read_to_last"],
             chunk_from=row["chunk_from"],
+            chunk_to=row["chunk_to"],
             newest_ms=row["newest_ms"],
             lowest_place=row["lowest_place"],
         )
@@ -124,6 +127,7 @@ def groups(gated_landing: int) -> Summary:
             "read_to_last": f"max(CASE WHEN snapshot = '{SnapshotMark.LAST}' THEN {PLACE} END)",
             "newest_ms": "max(CASE WHEN snapshot IS NULL THEN unix_millis(commit_time) END)",
             "chunk_from": f"min(CASE WHEN {INCREMENTAL_ROW} THEN {PLACE} END)",
+            "chunk_to": f"max(CASE WHEN {INCREMENTAL_ROW} THEN {PLACE} END)",
         },
     )
 

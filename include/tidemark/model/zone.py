@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from tidemark.model.cut import Cut, GateMode
-from tidemark.model.event import Kind, SnapshotMark
+from tidemark.model.event import SIGNALS, Kind, SnapshotMark
 from tidemark.model.position import BINLOG_DIGITS, BINLOG_RANK_AT, LSN_RANK_AT, NUMBER_DIGITS
 from tidemark.model.summary import PLACE, listed
 from tidemark.model.transaction import is_of
@@ -25,7 +25,7 @@ class Zone(StrEnum):
     SKIPPED = "skipped"
 
 
-CHANGES = (Kind.ROW.value, Kind.TRUNCATE.value, Kind.DDL.value)
+CHANGES = tuple(kind.value for kind in (Kind.ROW, Kind.TRUNCATE, Kind.DDL, *SIGNALS))
 BOUNDARIES = (Kind.BEGIN.value, Kind.END.value)
 
 INCREMENTAL_ROW = f"snapshot = '{SnapshotMark.INCREMENTAL}'"

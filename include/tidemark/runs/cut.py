@@ -101,7 +101,7 @@ def progress_after(
     done = {t: removal.below for t, removal in removals.items() if t not in spared}
     ended |= {t: max(below, ended.get(t, below)) for t, below in done.items()}
     snapshots = after_reconciles(planned.snapshots, done, spared)
-    effects = Effects(planned.standing, ended, snapshots, planned.blocked)
+    effects = Effects(planned.standing, ended, snapshots, planned.guards, planned.blocked)
     return advance(progress, mark.number, chosen.decision, effects)
 
 

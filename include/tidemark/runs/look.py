@@ -111,10 +111,15 @@ def _boundaries(events: DataFrame, progress: Progress, text: Column) -> Iterable
 
 
 def _followed(pipeline: PipelineSpec) -> frozenset[str] | None:
-    """Tables that a transaction waits for; tables whose topics nobody reads can never come."""
+    """Tables that a transaction waits for; tables whose topics nobody reads can never come.
+
+    Signals are waited for, as they say what the rows behind them are.
+    """
     if pipeline.other_tables is OtherTables.FOLLOW:
         return None
-    return frozenset(str(table.source) for table in pipeline.tables)
+    signals = pipeline.source.signal_table
+    declared = frozenset(str(table.source) for table in pipeline.tables)
+    return declared if signals is None else declared | {str(signals)}
 
 
 def _millis(moment: datetime) -> int:

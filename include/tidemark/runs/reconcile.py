@@ -1,10 +1,15 @@
-"""Which tables of a cut lose what a new snapshot of the source did not contain (SNAP-6)."""
+"""Which tables of a cut lose what a new snapshot of the source did not contain (SNAP-6).
+
+And which rows of an incremental one fall, as they may have been read before a truncate (SNAP-7).
+"""
 
 from __future__ import annotations
 
+from tidemark.gate.guard import next_guards
 from tidemark.gate.reconcile import ask_unless_whole, emptied, watch_snapshots
 from tidemark.lake.history import existing_tables, holds_rows, read_history
 from tidemark.model.names import TableName
+from tidemark.model.position import Position
 from tidemark.model.progress import Progress
 from tidemark.model.reconcile import Snapshots
 from tidemark.runs.choose import Chosen
@@ -13,19 +18,23 @@ from tidemark.runs.targets import is_folded, targets_of
 from tidemark.spec import Reconciling
 
 
-def watched_snapshots(run: Run, chosen: Chosen, progress: Progress) -> Snapshots:
-    """What is known of tables that are read anew, with the cut that is ``chosen``."""
+def watched_snapshots(
+    run: Run, chosen: Chosen, progress: Progress
+) -> tuple[Snapshots, dict[TableName, Position]]:
+    """What is known of tables that are read anew, with the cut that is ``chosen``; and guards."""
     pipeline = run.pipeline
     names = {group.table for group in chosen.survey.groups if group.table is not None}
     lost = (name for names in chosen.cut.skipped.values() for name in names)
     names |= {(schema, table) for schema, _, table in (name.partition(".") for name in lost)}
     tables = {name: TableName(*name) for name in names if is_folded(pipeline, name)}
-    found = watch_snapshots(progress, chosen.decision, tables)
+    sees_windows = pipeline.source.signal_table is not None
+    guards = next_guards(progress, chosen.decision, tables, sees_windows=sees_windows)
+    found = watch_snapshots(progress, chosen.decision, tables, guards)
     if not found.due:
-        return found
+        return found, guards
     asks = pipeline.snapshots.reconcile is Reconciling.ASK
     holding = _holding(run, progress) - emptied(chosen.survey.groups, tables)
-    return ask_unless_whole(found, holding, progress.truncated, asks=asks)
+    return ask_unless_whole(found, holding, progress.truncated, asks=asks), guards
 
 
 def _holding(run: Run, progress: Progress) -> set[TableName]:

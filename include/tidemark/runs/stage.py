@@ -110,7 +110,7 @@ def _winners(
     return (
         changes.observe(counted, F.count(F.lit(1)).alias("changes"))
         .transform(latest_events)
-        .where(above_truncate(work.truncated_at))
+        .where(above_truncate(work.truncated_at, work.guard))
         .transform(
             typed_rows,
             work.schema,

@@ -26,6 +26,7 @@ from tidemark.runs.late import late_tables
 from tidemark.runs.reconcile import watched_snapshots
 from tidemark.runs.run import Run
 from tidemark.runs.schemas import examples, resolve
+from tidemark.runs.targets import is_folded
 from tidemark.schema.changes import CreateTarget, SchemaChange, plan_changes
 from tidemark.spec import (
     NO_SUITE,
@@ -46,7 +47,8 @@ class TableWork:
 
     changes: to the target before it is staged. rows: row events in the cut. joined: where columns
     were added within the cut. truncated_at: newest truncate ever, which events must be above;
-    new_truncate: the truncate of this cut, if any. removal: what a new snapshot did not contain.
+    new_truncate: the truncate of this cut, if any. guard: below it rows of an incremental snapshot
+    fall that are above the truncate (SNAP-7). removal: what a new snapshot did not contain.
     """
 
     spec: TableSpec
@@ -58,6 +60,7 @@ class TableWork:
     key_from_images: bool
     truncated_at: Position | None
     new_truncate: Position | None
+    guard: Position | None
     removal: Removal | None
 
     @property
@@ -72,12 +75,13 @@ class TableWork:
 class CutTables:
     """The tables of a cut: what is done, and what is not.
 
-    snapshots: what is known of tables that are read anew. stopped: table -> why it cannot be
-    folded. skipped: tables that this run was not asked for. blocked: those that stay
-    stopped, whatever comes.
+    snapshots: what is known of tables that are read anew. guards: as in progress. stopped: table ->
+    why it cannot be folded. skipped: tables that this run was not asked for. blocked: those that
+    stay stopped, whatever comes.
     """
 
     snapshots: Snapshots
+    guards: Mapping[TableName, Position]
     work: tuple[TableWork, ...] = ()
     stopped: Mapping[TableName, str] = field(default_factory=dict)
     skipped: frozenset[TableName] = frozenset()
@@ -100,7 +104,7 @@ class _Told:
 
 def plan_tables(run: Run, chosen: Chosen, progress: Progress) -> CutTables:
     """Join what the stream says with what the file declares; nothing is written."""
-    snapshots = watched_snapshots(run, chosen, progress)
+    snapshots, guards = watched_snapshots(run, chosen, progress)
     late = {**progress.blocked, **late_tables(run, chosen, progress)}
     specs = _concerned(run.pipeline, chosen, {*snapshots.due, *late})
     requested = run.request.tables
@@ -117,12 +121,13 @@ def plan_tables(run: Run, chosen: Chosen, progress: Progress) -> CutTables:
             if have is not None or not _begins_with_a_row(run.pipeline, chosen, spec):
                 records = told.get(spec.source, ())
                 one = _work(run.pipeline, chosen, progress, _Told(spec, have, records))
-                work.append(replace(one, removal=_removal(run.pipeline, snapshots, spec.source)))
+                removal = _removal(run.pipeline, snapshots, spec.source)
+                work.append(replace(one, removal=removal, guard=guards.get(spec.source)))
         except (TableStoppedError, NameRefusedError) as error:
             stopped[spec.source] = str(error)
             log.warning("table_stopped", table=str(spec.source), why=error.what)
     skipped = frozenset(spec.source for spec in specs if spec not in wanted)
-    return CutTables(snapshots, tuple(work), stopped, skipped, late)
+    return CutTables(snapshots, guards, tuple(work), stopped, skipped, late)
 
 
 def _removal(pipeline: PipelineSpec, snapshots: Snapshots, table: TableName) -> Removal | None:
@@ -145,7 +150,7 @@ def _concerned(pipeline: PipelineSpec, chosen: Chosen, due: Iterable[TableName])
         names |= declared.keys()
     specs = [declared[name] for name in sorted(names & declared.keys())]
     if pipeline.other_tables is OtherTables.FOLLOW:
-        for name in sorted(names - declared.keys()):
+        for name in sorted(n for n in names - declared.keys() if is_folded(pipeline, n)):
             try:
                 specs.append(TableSpec(source=TableName(*name), expectations=NO_SUITE))
             except NameRefusedError as error:
@@ -229,6 +234,7 @@ def _work(pipeline: PipelineSpec, chosen: Chosen, progress: Progress, told: _Tol
         key_from_images=bool(spec.key) or any(group.without_key for group in groups),
         truncated_at=truncate or before,
         new_truncate=truncate,
+        guard=None,
         removal=None,
     )
 

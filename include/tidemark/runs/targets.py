@@ -27,6 +27,9 @@ def targets_of(
 
 def is_folded(pipeline: PipelineSpec, name: tuple[str, str]) -> bool:
     """Whether the table that records call ``name`` (schema, table) has a target."""
+    signals = pipeline.source.signal_table
+    if signals is not None and (signals.schema, signals.table) == name:
+        return False
     if any((table.source.schema, table.source.table) == name for table in pipeline.tables):
         return True
     follows = pipeline.other_tables is OtherTables.FOLLOW

@@ -181,7 +181,11 @@ class PipelineSpec(SpecModel):
         sources: set[str] = set()
         for index, table in enumerate(self.tables):
             source, target = str(table.source), table.target.casefold()
-            if source in sources:
+            if table.source == self.source.signal_table:
+                yield BrokenRule(
+                    ("tables", index, "source"), repr(source), "a table other than the signal-table"
+                )
+            elif source in sources:
                 yield BrokenRule(
                     ("tables", index, "source"), repr(source), "each source table once"
                 )

@@ -22,7 +22,7 @@ from tidemark.model.modes import (
     IntervalMode,
     TimeMode,
 )
-from tidemark.spec.base import BrokenRule, SpecModel
+from tidemark.spec.base import BrokenRule, SourceTableName, SpecModel
 from tidemark.spec.registry import AvroSpec
 
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
@@ -183,6 +183,11 @@ class SourceSpec(SpecModel):
         "transactions, or (none) to the end of what was landed"
     )
     topics: TopicsSpec = Field(description="topics by role")
+    signal_table: SourceTableName | None = Field(
+        default=None,
+        description="the Debezium connector's signal.data.collection, whose topic is among the "
+        "topics.data; it tells when the windows of incremental snapshots open",
+    )
     avro: AvroSpec | None = Field(
         default=None,
         description="where the schemas of a Debezium source are whose keys and values are Avro; "
@@ -247,6 +252,12 @@ class SourceSpec(SpecModel):
                 ("topics", "transactions"),
                 "a list of topics",
                 "no transaction topics: only Debezium has them",
+            )
+        if self.signal_table is not None:
+            yield BrokenRule(
+                ("signal-table",),
+                repr(str(self.signal_table)),
+                "no signal-table: only Debezium has one",
             )
         if self.avro is not None:
             yield BrokenRule(("avro",), "avro", "no avro: Canal and TiCDC write JSON")

@@ -74,7 +74,7 @@ def watched(
     """What is known after the cut behind number ``cut``."""
     sight = Sight(unread=frozenset({AT} if unread else ()))
     decision = Decision(Cut(cut + 1, gate, Frontier()), sight, Survey(groups))
-    return watch_snapshots(Progress(cut=cut, snapshots=before), decision, NAMES)
+    return watch_snapshots(Progress(cut=cut, snapshots=before), decision, NAMES, {})
 
 
 def stages(found: Snapshots) -> dict[TableName, ReconcileStage]:
@@ -132,6 +132,17 @@ def test_tables_that_are_not_folded_are_not_watched() -> None:
 def test_a_source_without_places_is_not_reconciled() -> None:
     """POS-11: nothing tells what stands below the snapshot."""
     assert watched(Snapshots(), rows(read_at=Place("0001"), last=Place("0001"))).tables == {}
+
+
+def test_a_person_judges_a_snapshot_that_a_signal_asked_for() -> None:
+    """SNAP-6: a filtered one looks like any other; the next one is none of the signal's."""
+    signal = replace(rows(), kind=Kind.ORDER)
+    begun = watched(Snapshots(OLD), signal)
+    due = watched(begun, rows(read_at=NEW, last=NEW), gate=GateMode.TRANSACTION)
+    asked = ask_unless_whole(due, [A], {}, asks=False)
+    assert stages(asked) == {A: ReconcileStage.ASKED}
+    assert "a signal" in asked.tables[A].why
+    assert not asked.is_signalled
 
 
 def test_a_person_judges_a_snapshot_that_may_not_be_whole() -> None:

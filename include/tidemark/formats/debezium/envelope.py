@@ -6,7 +6,7 @@ One parse of the value serves both forms: a wrapped record has its fields under 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame
@@ -18,6 +18,8 @@ from tidemark.formats.place import hexadecimal, millis_to_time, number, position
 from tidemark.formats.refuse import CORRUPT, because, first_reason
 from tidemark.formats.topic_roles import TopicRoles
 from tidemark.model.event import ENVELOPE_COLUMNS, RECORD_COLUMNS, Kind, Op, Reason, SnapshotMark
+from tidemark.model.names import TableName
+from tidemark.model.zone import CHANGES
 
 FIELDS = {
     "op": "STRING",
@@ -33,6 +35,7 @@ FIELDS = {
     "tableChanges": "ARRAY<STRUCT<>>",
 }
 
+SIGNAL_IMAGE = {"after": "STRUCT<type STRING, data STRING>"}
 ROW_OPS = ("r", "c", "u", "d")
 HEARTBEATS = r"(^|\.)__debezium-heartbeat\."
 WRAPPED_NOTHING = r'^\s*\{\s*"schema"\s*:\s*null\s*,\s*"payload"\s*:\s*null\s*\}\s*$'
@@ -40,15 +43,22 @@ WRAPPED_NOTHING_BYTES = 64
 
 
 def debezium_envelope(
-    records: DataFrame, roles: TopicRoles, *, block: SourceBlock, encoding: Encoding
+    records: DataFrame,
+    roles: TopicRoles,
+    *,
+    block: SourceBlock,
+    encoding: Encoding,
+    signals: TableName | None = None,
 ) -> DataFrame:
     """Read the envelope of every record.
 
     In: RECORD_COLUMNS. Out: the same and ENVELOPE_COLUMNS, one row per record; what cannot be
     read is kind ``unreadable`` with its reason. block: what the connector writes in ``source``.
+    signals: its signal table.
     """
     text = encoding.text(F.col("value"))
-    envelope = F.from_json("_text", _envelope_fields(block))
+    fields = FIELDS if signals is None else FIELDS | SIGNAL_IMAGE
+    envelope = F.from_json("_text", _envelope_fields(fields, block))
     parsed = records.withColumn("_text", text).withColumn("_json", envelope)
     wrapped = F.col("_json.payload").isNotNull() & F.col("_json.op").isNull()
     body = F.when(wrapped, F.col("_json.payload")).otherwise(
@@ -58,13 +68,13 @@ def debezium_envelope(
         parsed.withColumn("schema_id", encoding.schema_id(F.col("_text"), wrapped))
         .withColumn("_body", body)
         .withColumn("reason", _reason(roles, block, encoding))
-        .withColumn("kind", _kind(roles))
+        .withColumn("kind", _kind(roles, _signal(signals, block)))
         .select(*RECORD_COLUMNS, *_envelope_columns(roles, block))
     )
 
 
-def _envelope_fields(block: SourceBlock) -> str:
-    fields = ", ".join(f"{name} {form}" for name, form in FIELDS.items()).format(own=block.fields)
+def _envelope_fields(forms: Mapping[str, str], block: SourceBlock) -> str:
+    fields = ", ".join(f"{name} {form}" for name, form in forms.items()).format(own=block.fields)
     return f"{fields}, payload STRUCT<{fields}>, {CORRUPT} STRING"
 
 
@@ -128,7 +138,23 @@ def _reason(roles: TopicRoles, block: SourceBlock, encoding: Encoding) -> Column
     return F.when(~_is_tombstone(), F.coalesce(refusal, by_role))
 
 
-def _kind(roles: TopicRoles) -> Column:
+def _signal(table: TableName | None, block: SourceBlock) -> Column:
+    """What a streamed change of the signal table is (MSG-28); null for any other record."""
+    if table is None:
+        return F.lit(None).cast("string")
+    body = F.col("_body")
+    source, after = body["source"], body["after"]
+    is_signal = (source[block.schema] == table.schema) & (source["table"] == table.table)
+    is_blocking = F.lower(F.get_json_object(after["data"], "$.type")) == "blocking"
+    kind = (
+        F.when(after["type"] == "snapshot-window-open", Kind.WINDOW.value)
+        .when((after["type"] == "execute-snapshot") & is_blocking, Kind.ORDER.value)
+        .otherwise(Kind.SIGNAL.value)
+    )
+    return F.when(is_signal & ~_is_snapshot() & body["op"].isin(*ROW_OPS), kind)
+
+
+def _kind(roles: TopicRoles, signal: Column) -> Column:
     body = F.col("_body")
     return (
         F.when(_is_tombstone(), F.lit(Kind.TOMBSTONE.value))
@@ -136,6 +162,7 @@ def _kind(roles: TopicRoles) -> Column:
         .when(_is_role(roles.schema_changes), F.lit(Kind.DDL.value))
         .when(_is_role(roles.transactions), F.lower(body["status"]))
         .when(_is_heartbeat(), F.lit(Kind.CONTROL.value))
+        .when(signal.isNotNull(), signal)
         .when(body["op"].isin(*ROW_OPS), F.lit(Kind.ROW.value))
         .when(body["op"] == "t", F.lit(Kind.TRUNCATE.value))
         .otherwise(F.lit(Kind.CONTROL.value))
@@ -146,7 +173,7 @@ def _envelope_columns(roles: TopicRoles, block: SourceBlock) -> tuple[Column, ..
     body, kind = F.col("_body"), F.col("kind")
     source, is_snapshot = body["source"], _is_snapshot()
     placed = position(*(hexadecimal(part, digits) for part, digits in _coordinates(block)))
-    is_change = kind.isin(Kind.ROW.value, Kind.TRUNCATE.value, Kind.DDL.value)
+    is_change = kind.isin(*CHANGES)
     upsert_or_delete = F.when(body["op"] == "d", Op.DELETE.value).otherwise(Op.UPSERT.value)
     columns = {
         "kind": kind,
