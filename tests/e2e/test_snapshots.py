@@ -64,6 +64,10 @@ def said(stream: Stream) -> str:
     return pipeline_status(stream.pipeline, stream.world).snapshots.get(ITEMS, "")
 
 
+def ordered(stream: Stream) -> list[str]:
+    return [one.command for one in pipeline_status(stream.pipeline, stream.world).orders]
+
+
 def test_rows_that_a_new_snapshot_lacks_are_removed(world: World) -> None:
     """SNAP-5, SNAP-6: one cut after its end was read, with what was streamed behind it kept."""
     stream = published(world, {})
@@ -128,10 +132,12 @@ def test_resync_of_a_table_while_it_is_published(world: World) -> None:
         end_resync(stream.pipeline, world, ITEMS)
     begin_resync(stream.pipeline, world, ITEMS)
     assert "is awaited" in said(stream)
+    assert ordered(stream) == ["resync shop.items"]
     assert not plan_cut(stream.pipeline, world).has_work
     stream.send([*chunk(300, (0, 1)), debezium_row("c", 30, 310)])
     stream.cut()
     assert set(stream.rows()) == {*range(10), 30}
+    assert ordered(stream) == [], "the cut has it in its progress"
     stream.send([*chunk(320, (2, 3)), debezium_row("d", 3, 330)])
     end_resync(stream.pipeline, world, ITEMS)
     stream.cut()

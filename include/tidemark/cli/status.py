@@ -106,6 +106,7 @@ def _show(console: Console, found: PipelineStatus) -> None:
         ("truncates", found.truncates),
         ("stalled", f"for {found.stalled_ms // 60_000} minutes" if found.stalled_ms else ""),
         *(("snapshot", f"of {table} {said}") for table, said in found.snapshots.items()),
+        *(("ordered", f"{one.command}, {moment(one.at_ms, now)}") for one in found.orders),
         ("attempt", _attempt(attempt, now) if attempt else ""),
     )
     console.print()

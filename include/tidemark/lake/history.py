@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from itertools import takewhile
 
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
@@ -13,7 +14,7 @@ from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.table.snapshots import Snapshot
 
 from tidemark.lake.catalog import SystemTables, TableId, catalog_errors
-from tidemark.lake.ledger import RESULT
+from tidemark.lake.ledger import ORDER, RESULT
 from tidemark.lake.refs import ATTEMPT_REF, ancestors, main_head, summary_value
 from tidemark.model.result import CutResult
 from tidemark.model.verdict import CheckResult, Severity, Verdict
@@ -28,11 +29,23 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
+class Order:
+    """What a person ordered between two cuts, as a command, and when."""
+
+    command: str
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class History:
-    """Published cuts as far as their snapshots are kept, and attempts at the next; newest first."""
+    """Published cuts as far as their snapshots are kept, and attempts at the next; newest first.
+
+    orders: those since the newest cut.
+    """
 
     published: tuple[Entry, ...] = ()
     attempts: tuple[Entry, ...] = ()
+    orders: tuple[Order, ...] = ()
 
     @property
     def cut(self) -> int:
@@ -53,10 +66,16 @@ def read_history(catalog: SqlCatalog, tables: SystemTables) -> History:
         except NoSuchTableError:
             return History()
     moved = {entry.snapshot_id: entry.timestamp_ms for entry in ledger.metadata.snapshot_log}
+    kept = list(ancestors(ledger, main_head(ledger)))
     published = [
         Entry(result, moved.get(snapshot.snapshot_id, snapshot.timestamp_ms))
-        for snapshot in ancestors(ledger, main_head(ledger))
+        for snapshot in kept
         if (result := _result(snapshot)) is not None
+    ]
+    orders = [
+        Order(command, snapshot.timestamp_ms)
+        for snapshot in takewhile(lambda snapshot: not summary_value(snapshot, RESULT), kept)
+        if (command := summary_value(snapshot, ORDER)) is not None
     ]
     above = published[0].result.cut if published else 0
     attempts = [
@@ -65,7 +84,7 @@ def read_history(catalog: SqlCatalog, tables: SystemTables) -> History:
         if (result := _result(snapshot)) is not None and result.cut > above
     ]
     attempts.sort(key=lambda entry: entry.at_ms, reverse=True)
-    return History(tuple(published), tuple(attempts))
+    return History(tuple(published), tuple(attempts), tuple(orders))
 
 
 def _attempted(ledger: Table) -> list[Snapshot]:

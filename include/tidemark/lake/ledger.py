@@ -114,11 +114,11 @@ def record_order(
     tables: SystemTables,
     change: Callable[[Progress], Progress],
     order: str,
-) -> None:
+) -> Progress:
     """Change progress as a person ordered between two cuts; attempts staged before are superseded.
 
-    order: the command, for whoever reads the ledger's history. A cut that is published meanwhile
-    makes the commit fail, so that neither is lost.
+    order: the command, as `status` shows it. A cut that is published meanwhile makes the commit
+    fail, so that neither is lost. Returns what progress is now.
     """
     ledger = ensure_table(catalog, tables.ledger, SCHEMA, PROPERTIES)
     text = _newest_text(ledger, PROGRESS)
@@ -128,6 +128,7 @@ def record_order(
             SCHEMA.empty_table(),
             snapshot_properties={PROGRESS: changed.to_json(), ORDER: order},
         )
+    return changed
 
 
 def stage_entry(

@@ -10,7 +10,7 @@ from tidemark.gate.reconcile import complete_resync, order_resync
 from tidemark.lake.catalog import SystemTables
 from tidemark.lake.history import read_history
 from tidemark.lake.landing import first_newer, read_mark
-from tidemark.lake.ledger import read_progress, record_order
+from tidemark.lake.ledger import record_order
 from tidemark.log import get_logger
 from tidemark.model.cut import GateMode
 from tidemark.model.names import TableName
@@ -95,7 +95,7 @@ def hand_over(pipeline: PipelineSpec, world: World, *, is_continuous: bool) -> O
     is landed, in no cut, and newer than all that is published; else what is not landed yet.
     """
     tables = SystemTables.of(pipeline.name)
-    progress, mark = read_progress(world.catalog, tables), read_mark(world.catalog, tables)
+    mark = read_mark(world.catalog, tables)
     if pipeline.source.format not in HANDED_OVER or mark.number == 0:
         raise OrderRefusedError(
             f"pipeline {pipeline.name} reads {pipeline.source.format} and has landed "
@@ -103,10 +103,10 @@ def hand_over(pipeline: PipelineSpec, world: World, *, is_continuous: bool) -> O
             state=UNCHANGED,
             next_step="fold the tables by a new pipeline from a new snapshot of the source",
         )
-    found = first_newer(world.catalog, tables, progress.landing, progress.newest_ms)
-    starts = {place: found.get(place, end) for place, end in mark.offsets.items()}
 
     def handed_over(now: Progress) -> Progress:
+        found = first_newer(world.catalog, tables, now.landing, now.newest_ms)
+        starts = {place: found.get(place, end) for place, end in mark.offsets.items()}
         frontier = replace(now.frontier, numbers={})
         snapshots = now.snapshots
         if not is_continuous:
@@ -116,12 +116,12 @@ def hand_over(pipeline: PipelineSpec, world: World, *, is_continuous: bool) -> O
         return replace(now, epochs=(*now.epochs, starts), frontier=frontier, snapshots=snapshots)
 
     words = "continuous" if is_continuous else "gap"
-    _record(pipeline, world, handed_over, f"handover --{words}")
-    return starts
+    return _record(pipeline, world, handed_over, f"handover --{words}").epochs[-1]
 
 
 def _record(
     pipeline: PipelineSpec, world: World, change: Callable[[Progress], Progress], order: str
-) -> None:
-    record_order(world.catalog, SystemTables.of(pipeline.name), change, order)
+) -> Progress:
+    after = record_order(world.catalog, SystemTables.of(pipeline.name), change, order)
     log.info("order_recorded", pipeline=pipeline.name, order=order)
+    return after

@@ -11,6 +11,7 @@ from tidemark.lake.catalog import SystemTables
 from tidemark.lake.history import (
     Entry,
     History,
+    Order,
     existing_tables,
     newest_verdicts,
     read_history,
@@ -72,7 +73,8 @@ class PipelineStatus:
     published: newest cut. attempt: newest one that is staged or blocked, but not published. lag:
     None when trouble keeps it unknown. work: what a run would find. hold: why the newest cut went
     no further; stalled_ms: for how long, once that is too long. snapshots: table -> what its
-    snapshot waits for, and the next command. truncates: what to check while none has come.
+    snapshot waits for, and the next command. orders: what a person ordered since the newest cut,
+    newest first. truncates: what to check while none has come.
     trouble: why a run would not even start reading. history: published cuts, as far as the ledger
     remembers them, newest first.
     """
@@ -88,6 +90,7 @@ class PipelineStatus:
     stalled_ms: int
     tables: tuple[TableStatus, ...]
     snapshots: Mapping[TableName, str]
+    orders: tuple[Order, ...]
     truncates: str
     trouble: TidemarkError | None
     next_step: str
@@ -120,6 +123,7 @@ def pipeline_status(pipeline: PipelineSpec, world: World) -> PipelineStatus:
         stalled_ms=stall.age_ms if stall else 0,
         tables=_tables(pipeline, world, history, progress),
         snapshots=_snapshots(pipeline, progress),
+        orders=history.orders,
         truncates=truncate_note(pipeline, progress),
         trouble=trouble,
         next_step=trouble.next_step if trouble else _next_step(pipeline, plan, attempt),
