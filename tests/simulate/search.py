@@ -26,6 +26,17 @@ def find(
     number: int, at_seed: int, flavours: Sequence[Flavour] = tuple(Flavour)
 ) -> Counterexample | None:
     """The first of ``number`` histories that breaks something, shortened; None when none does."""
+    broken = first_broken(number, at_seed, flavours)
+    if broken is None:
+        return None
+    short = shorten(broken)
+    return Counterexample(short, _broken(short))
+
+
+def first_broken(
+    number: int, at_seed: int, flavours: Sequence[Flavour] = tuple(Flavour)
+) -> History | None:
+    """The first of ``number`` histories that breaks something, as it was found."""
     broken: list[History] = []
 
     def search(history: History) -> None:
@@ -36,8 +47,7 @@ def find(
     try:
         _each(search, number, at_seed, flavours)
     except BrokenInvariantError:
-        short = shorten(broken[0])
-        return Counterexample(short, _broken(short))
+        return broken[0]
     return None
 
 

@@ -14,6 +14,7 @@ from tidemark.formats.debezium.position import binlog_block
 from tidemark.formats.encoding import JsonEncoding
 from tidemark.formats.topic_roles import TopicRoles
 from tidemark.model.event import RECORD_COLUMNS
+from tidemark.model.names import TableName
 from tidemark.model.position import BY_POSITION, OrderedBy, Ordering
 
 RECORDS = (
@@ -70,6 +71,7 @@ def read(
     key: bytes | None = KEY,
     topic: str = "shop.orders",
     ordering: Ordering = BY_POSITION,
+    signals: TableName | None = None,
 ) -> list[Row]:
     """The envelopes of ``values``, in their order; every record stands at offset 7."""
     records = spark.createDataFrame(
@@ -80,7 +82,7 @@ def read(
         RECORDS,
     )
     events = debezium_envelope(
-        records, ROLES, block=binlog_block(ordering), encoding=JsonEncoding()
+        records, ROLES, block=binlog_block(ordering), encoding=JsonEncoding(), signals=signals
     )
     return events.orderBy("partition").drop(*RECORD_COLUMNS).collect()
 
@@ -211,3 +213,26 @@ def test_the_role_of_a_topic_decides(spark: SparkSession) -> None:
     begin = {"status": "BEGIN", "id": "file=a,pos=1", "event_count": None}
     (row,) = read(spark, compact(begin), topic="transactions")
     assert (row["kind"], row["transaction_id"]) == ("begin", "file=a,pos=1")
+
+
+def test_the_rows_of_the_signal_table(spark: SparkSession) -> None:
+    """MSG-28: what was streamed of it; a snapshot reads it like any table."""
+    blocking, incremental = (compact({"type": kind}) for kind in ("BLOCKING", "incremental"))
+    images = [
+        {"id": "1-open", "type": "snapshot-window-open", "data": incremental.decode()},
+        {"id": "1-close", "type": "snapshot-window-close", "data": ""},
+        {"id": "2", "type": "execute-snapshot", "data": blocking.decode()},
+        {"id": "3", "type": "execute-snapshot", "data": incremental.decode()},
+    ]
+    values = [
+        *(change("c", before=None, after=image) for image in images),
+        change("d", after=None),
+        change("r", before=None, after=images[0], source_snapshot="true"),
+    ]
+    encoded = [compact(form(value)) for form in (dict, wrapped) for value in values]
+    rows = read(spark, *encoded, signals=TableName("shop", "orders"))
+    kinds = ["window", "signal", "order", "signal", "signal", "row"]
+    assert [row["kind"] for row in rows] == kinds * 2
+    assert all(row["position"] for row in rows)
+    others = read(spark, *encoded, signals=TableName("shop", "signals"))
+    assert {row["kind"] for row in others} == {"row"}
