@@ -69,7 +69,7 @@ def stage(
         "position AS _tidemark_position",
         "timestamp'2026-01-01' AS _tidemark_commit_time",
         "CAST(NULL AS STRING) AS _tidemark_misread",
-        "CAST(NULL AS STRING) AS _tidemark_left_out",
+        "CAST(NULL AS ARRAY<STRING>) AS _tidemark_left_out",
     )
     return stage_rows(folder, target, typed, schema)
 
