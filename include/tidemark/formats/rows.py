@@ -64,12 +64,13 @@ def typed_rows(
         for column in values
         if column.may_be_left_out
     ]
+    lacks = F.coalesce(F.get(LEFT_OUT, F.lit(0)), *unsent).isNotNull()
     lacking = F.concat(LEFT_OUT, F.array_compact(F.array(F.lit(None).cast("string"), *unsent)))
     return decoded.select(
         *(F.col(quote(name)) for name in schema.names),
         *SYSTEM.values(),
         F.coalesce(no_image, *null_keys, *map(_wrong, values)).alias(MISREAD),
-        F.when(F.size(lacking) > 0, lacking).alias(LEFT_OUT),
+        F.when(lacks, lacking).alias(LEFT_OUT),
         *keep,
     )
 

@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 from pyspark import StorageLevel
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from tidemark.errors import TableStoppedError
@@ -23,7 +23,8 @@ from tidemark.formats.rows import typed_rows
 from tidemark.lake.landing import read_changelog
 from tidemark.lake.ledger import read_progress
 from tidemark.lake.staged import StagedRows, add_filled, read_partial
-from tidemark.model.columns import LEFT_OUT, MISREAD, POSITION, TableSchema
+from tidemark.lake.stored import read_stored, stored_beside
+from tidemark.model.columns import LEFT_OUT, MISREAD, TableSchema
 from tidemark.model.cut import GateMode
 from tidemark.model.event import Kind, Op
 from tidemark.model.names import SYSTEM_PREFIX, ColumnName, quote
@@ -49,7 +50,9 @@ def fill_unchanged(
     columns = tuple(name for name in schema.names if name in names)
     decoder = decoder_of(run.pipeline.source, chosen.schemas_of(work.spec.source))
     wanted = _only(schema, columns)
-    past = _Past(run, chosen, work, decoder, wanted, events, _stored(run, work, wanted))
+    catalog = run.world.catalog
+    stored = read_stored(session, catalog, work.target, wanted, work.truncated_at)
+    past = _Past(run, chosen, work, decoder, wanted, events, stored)
     with ExitStack() as stack:
 
         def keep(frame: DataFrame) -> DataFrame:
@@ -128,24 +131,18 @@ class _Past:
 
     def _rows(self, stored: DataFrame, needs: DataFrame) -> DataFrame:
         """Rows of the target beside their needs, each as the change that made it."""
-        key = self.work.schema.key
-        own = [F.col(f"_k{number}") for number in range(len(key))]
-        asked = [F.col("row_key")[name] for name in key]
-        same = [one == other for one, other in zip(own, asked, strict=True)]
-        if len(key) > 1:  # as in the merge: one column alone filters nothing
-            same.append(F.xxhash64(*own) == F.xxhash64(*asked))
         nothing = F.lit(None)
         change = {
             "topic": nothing.cast("string"),
             "offset": nothing.cast("long"),
-            "position": F.coalesce("_position", F.lit("")),
+            "position": F.col("stored_at"),
             "part": F.lit(0),
             "partition": F.lit(0),
             "op": F.lit(Op.UPSERT.value),
             "begins": F.lit(True),
             "former_key": F.when(F.lit(False), F.col("row_key")),
         }
-        return stored.join(needs, same).select(
+        return stored_beside(stored, needs, self.work.schema).select(
             *NEEDS,
             *(change[name].alias(name) for name in CHANGE),
             "image",
@@ -157,26 +154,6 @@ class _Past:
 def _only(schema: TableSchema, columns: tuple[ColumnName, ...]) -> TableSchema:
     kept = tuple(c for c in schema.columns if c.name in schema.key or c.name in columns)
     return TableSchema(kept, schema.key)
-
-
-def _stored(run: Run, work: TableWork, wanted: TableSchema) -> DataFrame | None:
-    """Key, ``image`` and position of the target's rows, of columns as they will be in this cut."""
-    catalog = run.world.catalog
-    if not catalog.table_exists(work.target.parts):
-        return None
-    table = run.world.spark.table(quote(catalog.name, *work.target.parts))
-    if work.truncated_at is not None:
-        table = table.where(F.col(POSITION) > work.truncated_at)
-
-    def column(name: ColumnName) -> Column:
-        there = F.col(quote(name)) if name in table.columns else F.lit(None)
-        return there.cast(wanted[name].iceberg)
-
-    return table.select(
-        *(column(name).alias(f"_k{number}") for number, name in enumerate(wanted.key)),
-        F.struct(*(column(name).alias(name) for name in wanted.names)).alias("image"),
-        F.col(POSITION).alias("_position"),
-    )
 
 
 def _unresolved(run: Run, work: TableWork, rows: int, example: str) -> TableStoppedError:
