@@ -6,7 +6,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from tidemark.lake.catalog import TableId
+from tidemark.lake.catalog import TableId, catalog_errors
 from tidemark.model.columns import POSITION, TableSchema
 from tidemark.model.names import ColumnName, quote
 from tidemark.model.position import Position
@@ -24,8 +24,9 @@ def read_stored(
     Out: ``key_0`` and so on; ``image``, a struct of the columns of ``wanted`` in its types, null
     where the table is still to get them; ``stored_at``, the position of the change that made it.
     """
-    if not catalog.table_exists(target.parts):
-        return None
+    with catalog_errors(f"the reading of {target}"):
+        if not catalog.table_exists(target.parts):
+            return None
     table = session.table(quote(catalog.name, *target.parts))
     if above is not None:
         table = table.where(F.col(POSITION) > above)
