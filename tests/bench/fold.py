@@ -107,7 +107,7 @@ def _typed_changes(session: SparkSession, batch: Batch) -> DataFrame:
         file_position(STREAM_FILE, streamed).alias(POSITION),
         F.timestamp_seconds(F.lit(1_795_250_000)).alias(COMMIT_TIME),
         F.lit(None).cast("string").alias(MISREAD),
-        F.lit(None).cast("string").alias(LEFT_OUT),
+        F.lit(None).cast("array<string>").alias(LEFT_OUT),
     )
 
 

@@ -21,7 +21,7 @@ def main(arguments: Sequence[str]) -> int:
     cases = find_cases(given.folders, None if given.variants == "all" else given.variants)
     if not cases:
         parser.error("no such case in these folders")
-    options = Options(given.cuts, given.partitions, given.redeliver, given.seed)
+    options = Options(given.cuts, given.partitions, given.redeliver, given.leave_out, given.seed)
     configure(level=logging.CRITICAL)
     failed = 0
     with (
@@ -45,6 +45,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--partitions", default=1, type=int, help="of topics that rows spread over")
     parser.add_argument("--redeliver", action="store_true", help="send random stretches again")
+    parser.add_argument(
+        "--leave-out", action="store_true", help="have updates leave out what they do not change"
+    )
     parser.add_argument("--seed", default=0, type=int, help="what all chances follow from")
     return parser
 

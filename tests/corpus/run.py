@@ -16,6 +16,7 @@ from pyiceberg.exceptions import NoSuchTableError
 from tests.corpus.batches import batches_of
 from tests.corpus.cases import Case, Stage, Table
 from tests.corpus.compare import differences
+from tests.corpus.leave_out import without_unchanged
 from tests.corpus.pipeline import make_pipeline
 from tests.corpus.produce import create_topics, open_producer, place, send, spread
 from tests.corpus.redeliver import with_repeats
@@ -37,11 +38,15 @@ _ENDED_WELL = {CutStatus.PUBLISHED, CutStatus.IDLE}
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How cases are sent; more_cuts: micro-batches at random places, beside one a stage."""
+    """How cases are sent; more_cuts: micro-batches at random places, beside one a stage.
+
+    leave_out: updates leave out what they do not change.
+    """
 
     more_cuts: int = 0
     partitions: int = 1
     redeliver: bool = False
+    leave_out: bool = False
     seed: int = 0
 
 
@@ -89,6 +94,7 @@ def _run(
     case: Case, name: str, world: World, options: Options, batches: list[str]
 ) -> Iterator[str]:
     """Faults of the first stage that has any; ``batches`` gets the attempt of every cut."""
+    case = without_unchanged(case) if options.leave_out else case
     source = source_of(case)
     rng = random.Random(f"{options.seed} {case.title}")  # noqa: S311  repeatable, not secret
     partitions = spread(case, source, options.partitions)

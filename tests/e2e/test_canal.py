@@ -57,19 +57,41 @@ def test_a_truncate_ends_what_came_before_it_and_a_second_one_does_too(world: Wo
     assert stream.rows() == {4: "x"}
 
 
-def test_an_update_that_leaves_out_a_column_stops_its_table(world: World) -> None:
-    """UNAV-4: null is not written for what is not known; in an insert it is what is there."""
-    stream = opened(world, canal_rows("INSERT", {"id": "1"}, item(2)))
+def test_what_an_update_leaves_out_stays_as_it_was(world: World) -> None:
+    """UNAV-3, UNAV-4, UNAV-6: in the row it changes; what an insert leaves out is null."""
+    stream = opened(world, canal_rows("INSERT", {"id": "1"}, item(2), item(3)))
     stream.cut()
-    assert stream.rows() == {1: None, 2: "x"}
-    stream.send([canal_rows("UPDATE", {"id": "2"}, old=[{"name": "w"}])])
-    with pytest.raises(TableStoppedError, match="1 updates of shop.items leave out .* name") as why:
-        stream.cut()
-    assert "binlog_row_image=FULL" in str(why.value)
-    assert stream.rows() == {1: None, 2: "x"}
-    stream.send([canal_rows("UPDATE", item(2, "z"), old=[{"name": "y"}])])
+    assert stream.rows() == {1: None, 2: "x", 3: "x"}
+    stream.send([canal_rows("UPDATE", {"id": "1"}, {"id": "2"}, old=[{}, {}])])
+    assert counted(stream.cut()) == {"applied": 2}
+    assert stream.rows() == {1: None, 2: "x", 3: "x"}
+    stream.send(
+        [
+            canal_rows("UPDATE", item(1, "a"), {"id": "20"}, old=[{}, {"id": "2"}]),
+            canal_rows("UPDATE", {"id": "10"}, {"id": "3"}, old=[{"id": "1"}, {}]),
+            canal_rows("UPDATE", {"id": "100"}, old=[{"id": "10"}]),
+        ]
+    )
     stream.cut()
-    assert stream.rows() == {1: None, 2: "z"}
+    assert stream.rows() == {100: "a", 20: "x", 3: "x"}
+
+
+def test_an_update_stops_its_table_where_nothing_tells_what_it_left_out(world: World) -> None:
+    """UNAV-3, UNAV-7: null is never written for what is not known; a whole row heals it."""
+    stream = opened(world, canal_rows("INSERT", item(1)), canal_rows("DELETE", item(1)))
+    stream.cut()
+    stream.send([canal_rows("INSERT", item(2)), canal_rows("UPDATE", {"id": "1"}, old=[{}])])
+    for _ in range(2):
+        with pytest.raises(TableStoppedError, match="UNAVAILABLE_UNRESOLVED") as why:
+            stream.cut()
+        assert f"of column name at offset 3 of partition 0 of topic {stream.topic}" in str(
+            why.value
+        )
+        assert "binlog_row_image=FULL" in str(why.value)
+    assert stream.rows() == {}
+    stream.send([canal_rows("UPDATE", item(1, "z"), old=[{"name": "y"}])])
+    assert counted(stream.cut()) == {"applied": 2, "superseded": 1}
+    assert stream.rows() == {1: "z", 2: "x"}
 
 
 def test_a_column_that_joins_is_null_in_the_updates_before_it(world: World) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.records import Record, debezium_row, postgres_row, unplaced_row
 from tests.support.stack import Stream
-from tidemark.errors import PreflightError, TableStoppedError, UnreadableRecordsError
+from tidemark.errors import PreflightError, UnreadableRecordsError
 from tidemark.lake.catalog import SystemTables
 from tidemark.lake.landing import read_mark
 from tidemark.model.position import OrderedBy
@@ -17,7 +17,6 @@ from tidemark.runs.world import World
 
 MYSQL = {"key": ["id"], "columns": {"id": "int", "name": "text"}}
 POSTGRES = {"columns": {"id": "integer", "name": "text"}}
-LEFT_OUT = "__debezium_unavailable_value"
 
 
 def mark(stream: Stream) -> LandingMark:
@@ -85,14 +84,3 @@ def test_changes_that_know_no_commit_beat_the_snapshot_before_them(world: World)
     stream.send([postgres_row("r", 1, (None, 905), name="read")])
     stream.cut()
     assert (stream.rows()[1], mark(stream).snapshot_lsn) == ("read", 905)
-
-
-def test_a_value_that_was_left_out_stops_the_table(world: World) -> None:
-    """UNAV-1: it is never written; the rows stay as they were published."""
-    stream = Stream(world, 1, "debezium-postgres", "none", POSTGRES).create()
-    stream.send([postgres_row("c", 1, (10, 20), name="a")])
-    stream.cut()
-    stream.send([postgres_row("u", 1, (30, 40), name=LEFT_OUT)])
-    with pytest.raises(TableStoppedError, match="among them of column name"):
-        stream.cut()
-    assert stream.rows() == {1: "a"}

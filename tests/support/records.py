@@ -190,15 +190,23 @@ def unplaced_row(op: str, number: int, *, name: str = "x", before: object = None
     return Record(json.dumps(value).encode())
 
 
-def postgres_row(
-    op: str, number: int, sequence: tuple[int | None, int], *, name: str | None = "x"
+def postgres_row(  # noqa: PLR0913  one per field that tests vary
+    op: str,
+    number: int,
+    sequence: tuple[int | None, int],
+    *,
+    name: str | None = "x",
+    partition: int = 0,
+    transaction: tuple[str, int] | None = None,
+    **columns: Any,
 ) -> Record:
     """A row of shop.items as the PostgreSQL connector writes it without schema.
 
     sequence: LSN of the commit before, if it is known, and of the change. name: None of a delete
-    under REPLICA IDENTITY DEFAULT, which tells the key alone.
+    under REPLICA IDENTITY DEFAULT, which tells the key alone. transaction: its id, its order.
+    columns: further ones.
     """
-    image = {"id": number, "name": name}
+    image = {"id": number, "name": name, **columns}
     commit, lsn = sequence
     pair = [None if commit is None else str(commit), str(lsn)]
     value = {
@@ -215,7 +223,8 @@ def postgres_row(
             "txId": 812,
             "lsn": lsn,
         },
-        "transaction": None,
+        "transaction": transaction
+        and {"id": transaction[0], "total_order": transaction[1], "data_collection_order": 1},
         "op": op,
     }
-    return Record(json.dumps(value).encode(), json.dumps({"id": number}).encode())
+    return Record(json.dumps(value).encode(), json.dumps({"id": number}).encode(), partition)

@@ -13,10 +13,18 @@ from pyspark.sql import functions as F
 from tidemark.formats.avro.encoding import AvroEncoding
 from tidemark.formats.avro.wire import Schemas
 from tidemark.formats.canal_json.envelope import canal_envelope
-from tidemark.formats.canal_json.images import canal_changes, canal_image, canal_left_out
+from tidemark.formats.canal_json.images import (
+    canal_begins,
+    canal_changes,
+    canal_former_key,
+    canal_image,
+    canal_left_out,
+)
 from tidemark.formats.debezium.envelope import debezium_envelope
 from tidemark.formats.debezium.images import (
+    debezium_begins,
     debezium_changes,
+    debezium_former_key,
     debezium_image,
     debezium_left_out,
 )
@@ -48,7 +56,8 @@ class Decoder:
     envelope: in RECORD_COLUMNS, out the same and ENVELOPE_COLUMNS, one row per record.
     image: a struct with the text of every column of the row that an upsert leaves.
     left_out: names of columns that an update of a row does not hold (UNAV-4), given where columns
-    joined the table.
+    joined the table. begins: whether an upsert makes a row, instead of changing the one that has
+    its key. former_key: the ``row_key`` that the row had before, null in every column if unknown.
     record_schema: key and value of one row event -> what it says about its table's columns.
     text: the JSON text of a landed record's value.
     """
@@ -57,6 +66,8 @@ class Decoder:
     changes: Changes
     image: Callable[[TableSchema], Column]
     left_out: Callable[[TableSchema, Mapping[ColumnName, Position]], Column]
+    begins: Column
+    former_key: Callable[[TableSchema], Column]
     record_schema: Callable[[bytes | None, bytes], RecordSchema]
     text: Column
 
@@ -74,7 +85,16 @@ def decoder_of(
     by_commit = source.gate is GateMode.WATERMARK
     envelope = partial(canal_envelope, by_commit=by_commit)
     text = F.col("value").cast("string")
-    return Decoder(envelope, canal_changes, canal_image, canal_left_out, canal_record_schema, text)
+    return Decoder(
+        envelope,
+        canal_changes,
+        canal_image,
+        canal_left_out,
+        canal_begins(),
+        canal_former_key,
+        canal_record_schema,
+        text,
+    )
 
 
 def _debezium(source: SourceSpec, schemas: Schemas, ordering: Ordering) -> Decoder:
@@ -86,6 +106,8 @@ def _debezium(source: SourceSpec, schemas: Schemas, ordering: Ordering) -> Decod
         partial(debezium_changes, fills_before=is_postgres, encoding=encoding),
         partial(debezium_image, encoding=encoding),
         debezium_left_out,
+        debezium_begins(encoding=encoding),
+        debezium_former_key,
         encoding.record_schema,
         encoding.text(F.col("value")),
     )

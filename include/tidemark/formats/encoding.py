@@ -70,8 +70,7 @@ class JsonEncoding:
 
     def key(self, fields: str) -> Column:
         """Keys and values are wrapped each by itself."""
-        text = self.text(F.col("key"))
-        return _unwrapped(text, text.rlike(WRAPPED_KEY), fields)
+        return unwrapped_key(self.text(F.col("key")), fields)
 
     def value(self, fields: str) -> Column:
         """A wrapped value has a ``schema_id``."""
@@ -80,6 +79,11 @@ class JsonEncoding:
     def record_schema(self, key: bytes | None, value: bytes) -> RecordSchema:
         """From the schema wrapper where there is one, and the names in the key."""
         return json_record_schema(key, value)
+
+
+def unwrapped_key(text: Column, fields: str) -> Column:
+    """``fields`` of a key in JSON, which says itself whether it is wrapped."""
+    return _unwrapped(text, text.rlike(WRAPPED_KEY), fields)
 
 
 def _unwrapped(text: Column, wrapped: Column, fields: str) -> Column:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -24,15 +26,21 @@ IMAGE = "_tidemark_image"
 
 
 def typed_rows(
-    winners: DataFrame, schema: TableSchema, image: Column, left_out: Column
+    changes: DataFrame,
+    schema: TableSchema,
+    image: Column,
+    left_out: Column,
+    *,
+    keep: Sequence[str] = (),
 ) -> DataFrame:
-    """Decode the winners of one table.
+    """Decode changes of one table: the winners, or whatever is asked for.
 
-    In: one event per ``row_key``. Out: the source's columns typed; STAGED_OP, POSITION,
+    In: changes with their ``row_key``. Out: the source's columns typed; STAGED_OP, POSITION,
     COMMIT_TIME; MISREAD, the first column that has a null key or a value that does not fit its
-    type, or any when there is no image at all, null when all is well (TYPE-2); and LEFT_OUT, a
-    column whose value the record does not hold though the row has one: the first of ``left_out``
-    (UNAV-4), or one with a placeholder (UNAV-1). A delete has its key and no other value.
+    type, or any when there is no image at all, null when all is well (TYPE-2); and LEFT_OUT, the
+    columns whose values the record does not hold though the row has them: those of ``left_out``
+    (UNAV-4) and those with a placeholder (UNAV-1), null when there are none. A delete has its key
+    and no other value. keep: columns of ``changes`` that go along; no source has their names.
     """
     upsert = F.col("op") == Op.UPSERT.value
     values = [column for column in schema.columns if column.name not in schema.key]
@@ -41,11 +49,12 @@ def typed_rows(
     )
     # Only what is null can be left out, so that the record is looked at again for these alone.
     holds_null = F.array(F.lit(False), *(F.col(IMAGE)[c.name].isNull() for c in values))
-    lacking = F.when(upsert & F.array_contains(holds_null, True), F.get(left_out, F.lit(0)))
-    decoded = winners.withColumn(IMAGE, F.when(upsert, image)).select(
+    absent = F.when(upsert & F.array_contains(holds_null, True), left_out)
+    decoded = changes.withColumn(IMAGE, F.when(upsert, image)).select(
         *(F.col(name).alias(system) for name, system in SYSTEM.items()),
-        lacking.alias(LEFT_OUT),
+        F.coalesce(absent, F.array().cast("array<string>")).alias(LEFT_OUT),
         IMAGE,
+        *keep,
         *(F.col("row_key")[name].alias(name) for name in schema.key),
         *(_value(column).alias(column.name) for column in values),
     )
@@ -55,11 +64,14 @@ def typed_rows(
         for column in values
         if column.may_be_left_out
     ]
+    lacks = F.coalesce(F.get(LEFT_OUT, F.lit(0)), *unsent).isNotNull()
+    lacking = F.concat(LEFT_OUT, F.array_compact(F.array(F.lit(None).cast("string"), *unsent)))
     return decoded.select(
         *(F.col(quote(name)) for name in schema.names),
         *SYSTEM.values(),
         F.coalesce(no_image, *null_keys, *map(_wrong, values)).alias(MISREAD),
-        F.coalesce(LEFT_OUT, *unsent).alias(LEFT_OUT),
+        F.when(lacks, lacking).alias(LEFT_OUT),
+        *keep,
     )
 
 

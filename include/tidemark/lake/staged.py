@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,8 @@ from tidemark.model.columns import (
     MISREAD,
     STAGED_KEY_HASH,
     STAGED_OP,
+    STAGED_PARTIAL,
+    UNRESOLVED,
     TableSchema,
 )
 from tidemark.model.event import Op
@@ -39,7 +41,7 @@ class StagedRows:
     """Staged winners of one table: the folder, and what is in it.
 
     misread: a column whose value did not fit its type, None when all did; misread_rows: in how
-    many rows. left_out: a column that an update did not hold, None when all did; left_out_rows.
+    many rows. partial: rows of which values are still to be found; they are no upserts yet.
     columns: of the files, so that nobody has to ask them.
     """
 
@@ -49,8 +51,7 @@ class StagedRows:
     deletes: int
     misread: str | None
     misread_rows: int
-    left_out: str | None
-    left_out_rows: int
+    partial: int
 
     @property
     def rows(self) -> int:
@@ -67,17 +68,17 @@ def stage_rows(folder: Path, target: TableId, rows: DataFrame, schema: TableSche
     """Write typed winners (`formats.rows.typed_rows`) for the merge, and count them on the way."""
     path = folder / hashlib.sha256(str(target).encode()).hexdigest()[:32]
     counted = Observation()
-    is_delete = F.col(STAGED_OP) == Op.DELETE.value
-    observed = rows.observe(
+    op = F.col(STAGED_OP)
+    marked = F.when(F.col(LEFT_OUT).isNotNull(), STAGED_PARTIAL).otherwise(op)
+    observed = rows.withColumn(STAGED_OP, marked).observe(
         counted,
-        F.count_if(~is_delete).alias("upserts"),
-        F.count_if(is_delete).alias("deletes"),
+        F.count_if(op == Op.UPSERT.value).alias("upserts"),
+        F.count_if(op == Op.DELETE.value).alias("deletes"),
         F.max(MISREAD).alias("misread"),
         F.count(MISREAD).alias("misread_rows"),
-        F.max(LEFT_OUT).alias("left_out"),
-        F.count(LEFT_OUT).alias("left_out_rows"),
+        F.count_if(op == STAGED_PARTIAL).alias("partial"),
     )
-    staged = observed.drop(MISREAD, LEFT_OUT)
+    staged = observed.drop(MISREAD)
     if len(schema.key) > 1:
         hashed = F.xxhash64(*(F.col(quote(name)) for name in schema.key))
         staged = staged.withColumn(STAGED_KEY_HASH, hashed)
@@ -88,6 +89,38 @@ def stage_rows(folder: Path, target: TableId, rows: DataFrame, schema: TableSche
 def read_staged(session: SparkSession, rows: StagedRows) -> DataFrame:
     """What `stage_rows` wrote."""
     return session.read.schema(rows.columns).parquet(rows.folder)
+
+
+def read_partial(session: SparkSession, rows: StagedRows) -> DataFrame:
+    """The rows of which values are still to be found; LEFT_OUT names their columns."""
+    return read_staged(session, rows).where(F.col(STAGED_OP) == STAGED_PARTIAL)
+
+
+def add_filled(rows: StagedRows, filled: DataFrame) -> tuple[StagedRows, str | None]:
+    """Write what became of the partial rows (`fold.unchanged.filled`) beside the others.
+
+    Returns what is staged now, and of a row that is partial still what `filled` says of it.
+    """
+    counted = Observation()
+    is_whole = F.col(LEFT_OUT).isNull()
+    observed = filled.withColumn(STAGED_OP, F.when(is_whole, Op.UPSERT.value)).observe(
+        counted,
+        F.count_if(is_whole).alias("whole"),
+        F.min(UNRESOLVED).alias("unresolved"),
+        F.max(MISREAD).alias("misread"),
+        F.count(MISREAD).alias("misread_rows"),
+    )
+    whole = observed.where(F.col(STAGED_OP).isNotNull()).select(*map(quote, rows.columns.names))
+    whole.write.mode("append").options(**WRITTEN).parquet(rows.folder)
+    found = counted.get
+    added = replace(
+        rows,
+        upserts=rows.upserts + found["whole"],
+        partial=rows.partial - found["whole"],
+        misread=found["misread"],
+        misread_rows=found["misread_rows"],
+    )
+    return added, found["unresolved"]
 
 
 def drop_staged(folder: Path, next_number: int) -> None:

@@ -16,6 +16,9 @@ STAGED_OP = f"{SYSTEM_PREFIX}op"
 STAGED_KEY_HASH = f"{SYSTEM_PREFIX}key_hash"
 MISREAD = f"{SYSTEM_PREFIX}misread"
 LEFT_OUT = f"{SYSTEM_PREFIX}left_out"
+UNRESOLVED = f"{SYSTEM_PREFIX}unresolved"
+STAGED_PARTIAL = "P"
+"""The staged op of an upsert of which values are still to be found: no merge takes it."""
 ARRAY = "array<"
 
 

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tidemark.model.position import EPOCH_DIGITS, OFFSET_DIGITS, Position
+from tidemark.model.position import (
+    EPOCH_DIGITS,
+    LSN_RANK_AT,
+    NUMBER_DIGITS,
+    OFFSET_DIGITS,
+    POSTGRES_DIGITS,
+    RANK_DIGITS,
+    Position,
+)
+from tidemark.model.summary import PLACE
 from tidemark.model.zone import INCREMENTAL_ROW
 
 NEWEST_FIRST = "position DESC, part DESC, partition DESC"
@@ -12,6 +21,19 @@ NEWEST_FIRST = "position DESC, part DESC, partition DESC"
 
 Total: the position ends in the offset, and the upsert half of one update comes after its delete
 half (``part``), so arrival and redelivery cannot change a result.
+"""
+
+
+SITE = (
+    f"CASE length(position) WHEN {EPOCH_DIGITS + OFFSET_DIGITS} THEN position "
+    f"WHEN {POSTGRES_DIGITS} THEN substr(position, 1, {EPOCH_DIGITS}) "
+    f"|| substr(position, {LSN_RANK_AT + RANK_DIGITS + 1}, {NUMBER_DIGITS}) "
+    f"ELSE {PLACE} END"
+)
+"""What the two halves of a key change share, and all copies of them (KEY-6, KEY-7).
+
+Its place; in PostgreSQL its LSN alone, as copies may know another commit (POS-9). Where the offset
+is all the order there is, only the halves of one record share it.
 """
 
 

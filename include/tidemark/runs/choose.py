@@ -63,7 +63,7 @@ class Chosen:
 
     def events_of(self, table: TableName) -> DataFrame:
         """The events of ``table``, of every zone."""
-        return self.zoned.get(table, self.zoned[None]).where(_is_table(table))
+        return self.zoned.get(table, self.zoned[None]).where(is_table(table))
 
     def schemas_of(self, table: TableName) -> Schemas:
         """The schemas that the row events of ``table`` in the cut were written with."""
@@ -113,7 +113,8 @@ def _refuse_new_epoch(pipeline: PipelineSpec, progress: Progress, found: Survey)
         )
 
 
-def _is_table(table: TableName) -> Column:
+def is_table(table: TableName) -> Column:
+    """Whether a changelog row belongs to ``table``."""
     return (F.col("source_schema") == table.schema) & (F.col("source_table") == table.table)
 
 
@@ -124,11 +125,11 @@ def _zoned(events: DataFrame, cut: Cut, progress: Progress) -> dict[TableName | 
         return with_zone(frame, cut, old, gated_landing=progress.landing)
 
     apart = F.coalesce(
-        reduce(lambda a, b: a | b, map(_is_table, progress.behind), F.lit(False)), F.lit(False)
+        reduce(lambda a, b: a | b, map(is_table, progress.behind), F.lit(False)), F.lit(False)
     )
     frames: dict[TableName | None, DataFrame] = {
         None: zone(events.where(~apart), progress.frontier)
     }
     for table, frontier in progress.behind.items():
-        frames[table] = zone(events.where(_is_table(table)), frontier)
+        frames[table] = zone(events.where(is_table(table)), frontier)
     return frames

@@ -27,10 +27,11 @@ from tidemark.quality.checks import check_ended, check_winners
 from tidemark.runs.choose import Chosen
 from tidemark.runs.run import Run
 from tidemark.runs.tables import TableWork
+from tidemark.runs.unchanged import fill_unchanged
 from tidemark.runs.world import World
 from tidemark.spec import NO_SUITE, PipelineSpec, load_suite
 
-NOTHING_STAGED = StagedRows("", StructType(), 0, 0, None, 0, None, 0)
+NOTHING_STAGED = StagedRows("", StructType(), 0, 0, None, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +63,14 @@ def stage_one(run: Run, chosen: Chosen, work: TableWork, branch: str) -> StagedT
     rows, changes = NOTHING_STAGED, 0
     if work.rows:
         counted = Observation()
-        winners = _winners(run.pipeline, chosen, work, counted)
+        events = _row_events(chosen, work)
+        winners = _winners(run.pipeline, chosen, work, events, counted)
         rows = stage_rows(folder, work.target, winners, work.schema)
         changes = counted.get["changes"]
-    _refuse_unknown(rows, work)
+        _refuse_misread(rows, work)
+        if rows.partial:
+            rows = fill_unchanged(run, chosen, work, events, rows)
+            _refuse_misread(rows, work)
     apply_changes(world.spark, world.catalog, work.target, work.changes, work.schema)
     bench = Bench(world.spark, world.catalog, work.target, branch, chosen.cut.number)
     move, effect = stage_table(bench, work.schema, rows, work.new_truncate, work.removal)
@@ -73,30 +78,30 @@ def stage_one(run: Run, chosen: Chosen, work: TableWork, branch: str) -> StagedT
     return StagedTable(work, move, effect, rows, changes, verdict, suite_run)
 
 
-def _refuse_unknown(rows: StagedRows, work: TableWork) -> None:
-    """Raise when the value of a column cannot be told: it is unfit for it, or was not sent."""
-    state = "the table stays as it was last published; its records wait in the changelog"
+def _refuse_misread(rows: StagedRows, work: TableWork) -> None:
+    """Raise when a value is unfit for its column."""
     if rows.misread is not None:
         raise TableStoppedError(
             f"{rows.misread_rows} rows of {work.spec.source} hold a value that does not fit its "
             f"column, among them column {rows.misread} of type "
             f"{work.schema[rows.misread].source_type}",
-            state=state,
+            state="the table stays as it was last published; its records wait in the changelog",
             next_step=f"declare the true type in columns: of {work.spec.source}",
         )
-    if rows.left_out is not None:
-        raise TableStoppedError(
-            f"{rows.left_out_rows} updates of {work.spec.source} leave out values that they did "
-            f"not change, among them of column {rows.left_out} (UNAV-1, UNAV-4)",
-            state=state,
-            next_step="have the source write whole rows (MySQL: binlog_row_image=FULL, no column "
-            "filter; PostgreSQL: REPLICA IDENTITY FULL), then fold the table into a new target "
-            "from a new snapshot",
-        )
+
+
+def _row_events(chosen: Chosen, work: TableWork) -> DataFrame:
+    """The row events of the table in the cut."""
+    in_cut = (F.col("zone") == Zone.CUT.value) & (F.col("kind") == Kind.ROW.value)
+    return chosen.events_of(work.spec.source).where(in_cut)
 
 
 def _winners(
-    pipeline: PipelineSpec, chosen: Chosen, work: TableWork, counted: Observation
+    pipeline: PipelineSpec,
+    chosen: Chosen,
+    work: TableWork,
+    events: DataFrame,
+    counted: Observation,
 ) -> DataFrame:
     """The newest change of each key, typed (TRUNC-4); ``counted`` gets how many there were.
 
@@ -104,9 +109,8 @@ def _winners(
     what was to be counted there.
     """
     decoder = decoder_of(pipeline.source, chosen.schemas_of(work.spec.source))
-    in_cut = (F.col("zone") == Zone.CUT.value) & (F.col("kind") == Kind.ROW.value)
-    events = chosen.events_of(work.spec.source).where(in_cut).drop("headers", "kafka_time", "zone")
-    changes = decoder.changes(events, work.schema, key_from_images=work.key_from_images)
+    needed = events.drop("headers", "kafka_time", "zone")
+    changes = decoder.changes(needed, work.schema, key_from_images=work.key_from_images)
     return (
         changes.observe(counted, F.count(F.lit(1)).alias("changes"))
         .transform(latest_events)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from pyspark.sql import functions as F
 
 from tidemark.lake import sql
 from tidemark.lake.catalog import TableId
@@ -14,7 +15,7 @@ from tidemark.lake.evolve import apply_changes, read_source_schema
 from tidemark.lake.refs import move_mains
 from tidemark.lake.staged import StagedRows, stage_rows
 from tidemark.lake.staging import Bench, Effect, stage_table
-from tidemark.model.columns import SourceColumn, TableSchema, Wire
+from tidemark.model.columns import LEFT_OUT, SourceColumn, TableSchema, Wire
 from tidemark.model.names import ColumnName
 from tidemark.model.position import Position
 from tidemark.runs.world import World
@@ -51,9 +52,17 @@ def make(world: World, name: str, schema: TableSchema) -> TableId:
 
 
 def stage(
-    world: World, folder: Path, target: TableId, schema: TableSchema, rows: Sequence[str]
+    world: World,
+    folder: Path,
+    target: TableId,
+    schema: TableSchema,
+    rows: Sequence[str],
+    *left_out: str,
 ) -> StagedRows:
-    """Stage ``<op><key>@<position>=<value>`` rows; every key column is made from the number."""
+    """Stage ``<op><key>@<position>=<value>`` rows; every key column is made from the number.
+
+    left_out: the columns that all of them leave out.
+    """
     values = []
     for text in rows:
         match = re.fullmatch(r"([UD])(\d+)@(\w+)(?:=(\w+))?", text)
@@ -69,8 +78,9 @@ def stage(
         "position AS _tidemark_position",
         "timestamp'2026-01-01' AS _tidemark_commit_time",
         "CAST(NULL AS STRING) AS _tidemark_misread",
-        "CAST(NULL AS STRING) AS _tidemark_left_out",
     )
+    names = F.array(*map(F.lit, left_out)) if left_out else F.lit(None).cast("array<string>")
+    typed = typed.withColumn(LEFT_OUT, names)
     return stage_rows(folder, target, typed, schema)
 
 

@@ -96,3 +96,15 @@ def canal_left_out(schema: TableSchema, joined: Mapping[ColumnName, Position]) -
     )
     missing = F.array_except(expected, F.map_keys(record["data"][0]))
     return F.when(record["type"] == "UPDATE", missing).otherwise(F.array().cast("array<string>"))
+
+
+def canal_begins() -> Column:
+    """Whether an upsert makes a row that was not there under this key before (KEY-8)."""
+    record = F.from_json(F.col("value").cast("string"), "type STRING")
+    return (record["type"] == "INSERT") | (F.col("part") % KEYS_PER_ROW > 0)
+
+
+def canal_former_key(schema: TableSchema) -> Column:
+    """Nothing but the other half of a change tells what the key was before."""
+    columns = (F.lit(None).cast(schema[name].iceberg).alias(name) for name in schema.key)
+    return F.struct(*columns)

@@ -8,13 +8,15 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from tidemark.formats.encoding import Encoding
+from tidemark.formats.encoding import Encoding, unwrapped_key
 from tidemark.formats.json_fields import text_fields
 from tidemark.formats.keys import typed_key
 from tidemark.model.columns import TableSchema
 from tidemark.model.event import Op
 from tidemark.model.names import ColumnName
 from tidemark.model.position import Position
+
+FORMER_KEY = "__debezium.oldkey"
 
 
 def debezium_changes(
@@ -84,3 +86,15 @@ def debezium_image(schema: TableSchema, *, encoding: Encoding) -> Column:
 def debezium_left_out(_schema: TableSchema, _joined: Mapping[ColumnName, Position]) -> Column:
     """Nothing: an ``after`` is a whole row, and what it lacks did not exist then (UNAV-4)."""
     return F.array().cast("array<string>")
+
+
+def debezium_begins(*, encoding: Encoding) -> Column:
+    """Whether an upsert makes a row that was not there under this key before (KEY-6, KEY-8)."""
+    return encoding.value("op STRING")["op"].isin("c", "r") | (F.col("part") > 0)
+
+
+def debezium_former_key(schema: TableSchema) -> Column:
+    """The key that a row had before this change, where a header tells in JSON (MSG-17, KEY-7)."""
+    told = F.filter("headers", lambda header: header["key"] == FORMER_KEY)
+    text = F.get(told, F.lit(0))["value"].cast("string")
+    return typed_key(unwrapped_key(text, text_fields(schema.key)), schema)

@@ -1,0 +1,57 @@
+"""Rows of a target as they stand on main, for those who ask for some of them by key."""
+
+from __future__ import annotations
+
+from pyiceberg.catalog.sql import SqlCatalog
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from tidemark.lake.catalog import TableId, catalog_errors
+from tidemark.model.columns import POSITION, TableSchema
+from tidemark.model.names import ColumnName, quote
+from tidemark.model.position import Position
+
+
+def read_stored(
+    session: SparkSession,
+    catalog: SqlCatalog,
+    target: TableId,
+    wanted: TableSchema,
+    above: Position | None,
+) -> DataFrame | None:
+    """The rows above the position ``above``; None when there is no such table yet.
+
+    Out: ``key_0`` and so on; ``image``, a struct of the columns of ``wanted`` in its types, null
+    where the table is still to get them; ``stored_at``, the position of the change that made it.
+    """
+    with catalog_errors(f"the reading of {target}"):
+        if not catalog.table_exists(target.parts):
+            return None
+    table = session.table(quote(catalog.name, *target.parts))
+    if above is not None:
+        table = table.where(F.col(POSITION) > above)
+
+    def column(name: ColumnName) -> Column:
+        there = F.col(quote(name)) if name in table.columns else F.lit(None)
+        return there.cast(wanted[name].iceberg)
+
+    return table.select(
+        *(column(name).alias(f"key_{number}") for number, name in enumerate(wanted.key)),
+        F.struct(*(column(name).alias(name) for name in wanted.names)).alias("image"),
+        F.coalesce(POSITION, F.lit("")).alias("stored_at"),
+    )
+
+
+def stored_beside(stored: DataFrame, asked: DataFrame, schema: TableSchema) -> DataFrame:
+    """`read_stored` rows beside the rows of ``asked`` with their ``row_key``.
+
+    Where ``asked`` is a plain scan with a predicate, as that of `read_partial` is, its runtime
+    Bloom filter keeps all other rows out of the join, like in the merge
+    (docs/adr/0002-one-guarded-merge.md).
+    """
+    own = [F.col(f"key_{number}") for number in range(len(schema.key))]
+    wanted = [F.col("row_key")[name] for name in schema.key]
+    same = [one == other for one, other in zip(own, wanted, strict=True)]
+    if len(schema.key) > 1:  # one column alone filters nothing
+        same.append(F.xxhash64(*own) == F.xxhash64(*wanted))
+    return stored.join(asked, same).drop(*(f"key_{number}" for number in range(len(schema.key))))

@@ -1,0 +1,172 @@
+"""Rows of which the cut tells only what changed: the rest is sought before they are merged.
+
+Only a cut that has such rows pays for them: with another look at their changes and at the columns
+of the target that they leave out. What no change and no row tells stops the table; a later change
+of the same row with all values lets it go on (UNAV-7).
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from tidemark.errors import TableStoppedError
+from tidemark.fold.admit import in_epochs
+from tidemark.fold.unchanged import CHANGE, NEEDS, filled
+from tidemark.formats.decoder import Decoder, decoder_of
+from tidemark.formats.rows import typed_rows
+from tidemark.lake.landing import read_changelog
+from tidemark.lake.ledger import read_progress
+from tidemark.lake.staged import StagedRows, add_filled, read_partial
+from tidemark.lake.stored import read_stored, stored_beside
+from tidemark.model.columns import LEFT_OUT, MISREAD, TableSchema
+from tidemark.model.cut import GateMode
+from tidemark.model.event import Kind, Op
+from tidemark.model.names import SYSTEM_PREFIX, ColumnName, quote
+from tidemark.model.reduction import SITE, above_truncate
+from tidemark.runs.choose import Chosen, is_table
+from tidemark.runs.run import Run
+from tidemark.runs.tables import TableWork
+
+NEED, CHANGED = f"{SYSTEM_PREFIX}need", f"{SYSTEM_PREFIX}change"
+
+
+def fill_unchanged(
+    run: Run, chosen: Chosen, work: TableWork, events: DataFrame, rows: StagedRows
+) -> StagedRows:
+    """``rows`` with what their partial ones left out; raise `TableStoppedError` where none tells.
+
+    events: row events of the table in the cut. ``main`` of the target is read and not touched.
+    """
+    session, schema = run.world.spark, work.schema
+    partial = read_partial(session, rows)
+    left_out = partial.select(F.explode(LEFT_OUT).alias("name")).agg(F.collect_set("name"))
+    names = set(left_out.collect()[0][0])
+    columns = tuple(name for name in schema.names if name in names)
+    decoder = decoder_of(run.pipeline.source, chosen.schemas_of(work.spec.source))
+    wanted = _only(schema, columns)
+    catalog = run.world.catalog
+    stored = read_stored(session, catalog, work.target, wanted, work.truncated_at)
+    past = _Past(run, chosen, work, decoder, wanted, events, stored)
+    with ExitStack() as stack:
+
+        def keep(frame: DataFrame) -> DataFrame:
+            kept = frame.persist(StorageLevel.DISK_ONLY)
+            stack.callback(kept.unpersist)
+            return kept
+
+        whole, unresolved = add_filled(rows, filled(partial, schema.key, columns, past, keep))
+    if unresolved is not None:
+        raise _unresolved(run, work, whole.partial, unresolved)
+    return whole
+
+
+@dataclass(frozen=True, slots=True)
+class _Past:
+    """Where former values of a table are sought: in changes, and in the rows of its target.
+
+    wanted: its key and the columns that are sought. events: its row events. stored: those columns
+    of the target, None if there is none yet.
+    """
+
+    run: Run
+    chosen: Chosen
+    work: TableWork
+    decoder: Decoder
+    wanted: TableSchema
+    events: DataFrame
+    stored: DataFrame | None
+
+    def of(self, needs: DataFrame) -> DataFrame:
+        """The changes of each ``row_key`` and the row that has it now, as `answers` reads them."""
+        changes = self._changes(self.events).join(needs, "row_key")
+        change = {name: F.col(name) for name in CHANGE if name in changes.columns}
+        change["begins"] = self.decoder.begins
+        change["former_key"] = self.decoder.former_key(self.work.schema)
+        bundled = changes.withColumn(NEED, F.struct(*NEEDS)).withColumn(
+            CHANGED, F.struct(*(change[name].alias(name) for name in CHANGE))
+        )
+        typed = typed_rows(
+            bundled,
+            self.wanted,
+            self.decoder.image(self.wanted),
+            self.decoder.left_out(self.wanted, self.work.joined),
+            keep=(NEED, CHANGED),
+        )
+        image = F.struct(*(F.col(quote(name)) for name in self.wanted.names))
+        told = typed.select(f"{NEED}.*", f"{CHANGED}.*", image.alias("image"), LEFT_OUT, MISREAD)
+        return told if self.stored is None else told.unionByName(self._rows(self.stored, needs))
+
+    def beside(self, moved_rows: DataFrame) -> DataFrame:
+        """``moved_rows`` beside every change at their ``site``, as `former_needs` reads them."""
+        sites = F.broadcast(moved_rows.select("site").distinct())
+        changes = self._changes(self.events.withColumn("site", F.expr(SITE)).join(sites, "site"))
+        order = ("site", "op", "row_key", "position", "part", "partition")
+        return changes.select(*order).join(moved_rows, "site")
+
+    def earlier(self) -> _Past:
+        """Without a gate, every change that was ever landed; else the same.
+
+        There the end of a row under its old key may have been published before the row came under
+        the new one (GATE-N1), so that only the changelog has it still.
+        """
+        source, table = self.run.pipeline.source, self.work.spec.source
+        if source.gate is not GateMode.NONE or source.format.is_canal:
+            return self
+        world, system = self.run.world, self.run.system
+        landed = read_changelog(world.spark, world.catalog, system, 1)
+        rows = landed.where(is_table(table) & (F.col("kind") == Kind.ROW.value))
+        events = in_epochs(rows, read_progress(world.catalog, system).epochs)
+        return replace(self, events=events, decoder=decoder_of(source, self.chosen.schemas))
+
+    def _changes(self, events: DataFrame) -> DataFrame:
+        above = events.where(above_truncate(self.work.truncated_at, self.work.guard))
+        schema, from_images = self.work.schema, self.work.key_from_images
+        return self.decoder.changes(above, schema, key_from_images=from_images)
+
+    def _rows(self, stored: DataFrame, needs: DataFrame) -> DataFrame:
+        """Rows of the target beside their needs, each as the change that made it."""
+        nothing = F.lit(None)
+        change = {
+            "topic": nothing.cast("string"),
+            "offset": nothing.cast("long"),
+            "position": F.col("stored_at"),
+            "part": F.lit(0),
+            "partition": F.lit(0),
+            "op": F.lit(Op.UPSERT.value),
+            "begins": F.lit(True),
+            "former_key": F.when(F.lit(False), F.col("row_key")),
+        }
+        return stored_beside(stored, needs, self.work.schema).select(
+            *NEEDS,
+            *(change[name].alias(name) for name in CHANGE),
+            "image",
+            nothing.cast("array<string>").alias(LEFT_OUT),
+            nothing.cast("string").alias(MISREAD),
+        )
+
+
+def _only(schema: TableSchema, columns: tuple[ColumnName, ...]) -> TableSchema:
+    kept = tuple(c for c in schema.columns if c.name in schema.key or c.name in columns)
+    return TableSchema(kept, schema.key)
+
+
+def _unresolved(run: Run, work: TableWork, rows: int, example: str) -> TableStoppedError:
+    told = json.loads(example)
+    mend = "change these rows once more at the source"
+    if not run.pipeline.source.format.is_canal:
+        mend = f"have the table read anew: tidemark resync {run.pipeline.name} {work.spec.source}"
+    return TableStoppedError(
+        f"{rows} rows of {work.spec.source} were changed without values that nothing else tells "
+        f"(UNAVAILABLE_UNRESOLVED), among them that of column {told['column']} at offset "
+        f"{told['offset']} of partition {told['partition']} of topic {told['topic']}",
+        state="the table stays as it was last published; its records wait in the changelog until "
+        "a later change brings all values, or the rest of a change of key comes",
+        next_step="have the source write whole rows (PostgreSQL: REPLICA IDENTITY FULL; MySQL: "
+        f"binlog_row_image=FULL, no column filter), then {mend}",
+    )
