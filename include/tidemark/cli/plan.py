@@ -100,7 +100,14 @@ def _next(preview: CutPreview) -> str:
 
 
 def _words(change: SchemaChange) -> str:
-    from tidemark.schema.changes import AddColumn, CreateTarget, WidenColumn
+    from tidemark.schema.changes import (
+        AddColumn,
+        CreateTarget,
+        DropColumn,
+        FillColumn,
+        RenameColumn,
+        WidenColumn,
+    )
 
     match change:
         case CreateTarget(schema):
@@ -109,3 +116,9 @@ def _words(change: SchemaChange) -> str:
             return f"add {column.name} {column.iceberg}"
         case WidenColumn(column, was):
             return f"widen {column.name} {was} to {column.iceberg}"
+        case RenameColumn(was, name):
+            return f"rename {was} to {name}"
+        case DropColumn(name):
+            return f"drop {name}"
+        case FillColumn(column, value, _):
+            return f"fill {column.name} with {value!r} in older rows"

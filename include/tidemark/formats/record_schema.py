@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tidemark.model.position import Position
+
 DECIMAL = "org.apache.kafka.connect.data.Decimal"
 
 
@@ -16,13 +18,15 @@ class RecordSchema:
 
     fields: Connect's field list of a row image. types: column -> ``mysqlType``. key: names of the
     key columns. Each is empty where the record does not tell. has_number_decimals: its converter
-    writes decimals as JSON numbers, and not as bytes.
+    writes decimals as JSON numbers, and not as bytes. position: of the record; None stands above
+    all statements.
     """
 
     fields: Sequence[Mapping[str, Any]] = ()
     types: Mapping[str, str] = field(default_factory=dict)
     key: tuple[str, ...] = ()
     has_number_decimals: bool = False
+    position: Position | None = None
 
 
 def json_record_schema(key: bytes | None, value: bytes) -> RecordSchema:

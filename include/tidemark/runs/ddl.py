@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -12,19 +12,20 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from tidemark.errors import NameRefusedError, TableStoppedError
-from tidemark.model.columns import TableSchema
+from tidemark.model.columns import SourceColumn, TableSchema
 from tidemark.model.event import Kind
 from tidemark.model.modes import ConnectorModes
 from tidemark.model.names import ColumnName, TableName
-from tidemark.model.position import Position
+from tidemark.model.position import Position, place_of
+from tidemark.model.shift import Shift
 from tidemark.schema.ddl import (
-    AddColumns,
-    ChangeColumns,
+    AlterColumns,
     CreateTable,
     TruncateTable,
     Unsupported,
     parse_ddl,
 )
+from tidemark.schema.ddl_columns import Fill
 from tidemark.schema.source_types import table_change_columns
 from tidemark.spec import SourceSpec
 
@@ -51,21 +52,34 @@ class ColumnChange:
     position: Position
 
 
+@dataclass(frozen=True, slots=True)
+class ColumnShift:
+    """What a statement did to the names of columns, as it writes them.
+
+    fills: of those that joined, what the rows got that were there. optional: columns that joined
+    unless they were there.
+    """
+
+    shift: Shift
+    fills: Mapping[ColumnName, Fill]
+    optional: frozenset[ColumnName]
+    statement: str
+
+
 @dataclass
 class DdlEffects:
     """Schema changes, added up in position order.
 
     types: table -> column -> type text of Canal's and TiCDC's DDL. keys: table -> key columns of
-    its DDL. joined: table -> column -> where it was added to the table, last. changed: table ->
-    its columns that were declared anew, each time, in position order.
-    schemas: table -> its state after Debezium's newest change. dropped: table -> columns that a
-    change took away. truncated: table -> newest truncate. stops: table -> why it cannot go on; a
-    table of None concerns the whole source.
+    its DDL. shifts: table -> what became of its columns' names. changed: table -> its columns that
+    were declared anew, each time. Both in position order.
+    schemas: table -> its state after Debezium's newest change. truncated: table -> newest truncate.
+    stops: table -> why it cannot go on; a table of None concerns the whole source.
     """
 
     types: dict[TableName, dict[str, str]] = field(default_factory=dict)
     keys: dict[TableName, tuple[ColumnName, ...]] = field(default_factory=dict)
-    joined: dict[TableName, dict[ColumnName, Position]] = field(default_factory=dict)
+    shifts: dict[TableName, list[ColumnShift]] = field(default_factory=dict)
     changed: dict[TableName, list[ColumnChange]] = field(default_factory=dict)
     schemas: dict[TableName, TableSchema] = field(default_factory=dict)
     truncated: dict[TableName, Position] = field(default_factory=dict)
@@ -74,8 +88,20 @@ class DdlEffects:
     @property
     def tables(self) -> tuple[TableName, ...]:
         """Every table that something happened to."""
-        named = {*self.types, *self.changed, *self.schemas, *self.truncated, *self.stops}
-        return tuple(sorted(table for table in named if table is not None))
+        named = {*self.types, *self.changed, *self.shifts, *self.schemas, *self.truncated}
+        return tuple(sorted(named | {table for table in self.stops if table is not None}))
+
+    def keys_of(self, table: TableName) -> tuple[ColumnName, ...]:
+        """The key of ``table`` as statements tell it; empty when none does."""
+        state = self.schemas.get(table)
+        return state.key if state is not None else self.keys.get(table, ())
+
+    def type_of(self, table: TableName, column: SourceColumn) -> str:
+        """The type's text of ``column`` as statements tell it, else as it is known."""
+        state = self.schemas.get(table)
+        if state is not None and column.name in state.names:
+            return state[column.name].source_type
+        return self.types.get(table, {}).get(column.name, column.source_type)
 
 
 def collect_ddl(events: DataFrame, text: Column) -> tuple[DdlRecord, ...]:
@@ -101,15 +127,30 @@ def add_up(source: SourceSpec, records: Sequence[DdlRecord], modes: ConnectorMod
     """The effect of ``records``, which are in position order."""
     effects = DdlEffects()
     columns_of = partial(table_change_columns, modes=modes, names=source.written_names)
+    written = source.written_names.written
+    known: set[tuple[object, ...]] = set()
     for record in records:
         content = json.loads(record.text)
+        identity = _identity(record, content)
+        if identity in known:
+            continue
+        known.add(identity)
         if not source.format.is_canal:
-            _add_debezium(effects, content, record.position, columns_of)
+            _add_debezium(effects, content, record.position, columns_of, written)
         elif content.get("isDdl"):
             _add_statement(effects, content["sql"], record)
         else:
             _stop_at_rows_as_text(effects, content, record)
     return effects
+
+
+def _identity(record: DdlRecord, content: Mapping[str, Any]) -> tuple[object, ...]:
+    """What copies of one statement share; several stand at one place (MSG-23, SCHEMA-25)."""
+    body = content.get("payload", content)
+    tables = tuple(change["id"] for change in body.get("tableChanges") or ())
+    statement = body.get("ddl") or body.get("sql")
+    place = place_of(record.position) or record.position
+    return (place, record.schema, body.get("table"), statement, tables)
 
 
 def _add_statement(effects: DdlEffects, statement: str, record: DdlRecord) -> None:
@@ -118,22 +159,69 @@ def _add_statement(effects: DdlEffects, statement: str, record: DdlRecord) -> No
             case CreateTable(table, columns, key):
                 effects.types[table] = {c.name: c.type_text for c in columns}
                 effects.keys[table] = key
-            case AddColumns(table, columns):
-                known = effects.types.setdefault(table, {})
-                known.update({c.name: c.type_text for c in columns})
-                joined = effects.joined.setdefault(table, {})
-                joined.update({c.name: record.position for c in columns})
-            case ChangeColumns(table, columns, text):
-                known = effects.types.get(table, {})
-                changed = effects.changed.setdefault(table, [])
-                for name, type_text in columns:
-                    was = known.get(name)
-                    changed.append(ColumnChange(name, type_text, was, text, record.position))
-                known.update({name: text for name, text in columns if name in known})
+            case AlterColumns():
+                _add_altered(effects, operation, record.position)
             case TruncateTable(table):
                 effects.truncated[table] = record.position
             case Unsupported(table, text, why):
                 effects.stops[table] = f"{why}: {text} (at position {record.position})"
+
+
+def _add_altered(effects: DdlEffects, operation: AlterColumns, position: Position) -> None:
+    """Types that DDL told move with their columns."""
+    table, items = operation.table, operation.items
+    _add_shift(effects, operation, position, str)
+    known = effects.types.get(table, {})
+    moved = {new: known.pop(spelled(known, old), None) for old, new in items.renamed}
+    for name in items.dropped:
+        known.pop(spelled(known, name), None)
+    known |= {new: text for new, text in moved.items() if text is not None}
+    if table in effects.keys:
+        names = {old.lower(): new for old, new in items.renamed}
+        effects.keys[table] = tuple(names.get(n.lower(), n) for n in effects.keys[table])
+    if items.added:
+        known |= {column.name: column.type_text for column in items.added}
+        effects.types[table] = known
+    changed = effects.changed.setdefault(table, []) if items.changed else []
+    for column in items.changed:
+        was = known.get(column.name)
+        changed.append(
+            ColumnChange(column.name, column.type_text, was, operation.statement, position)
+        )
+        if column.name in known:
+            known[column.name] = column.type_text
+
+
+def spelled(names: Iterable[str], name: str) -> ColumnName:
+    """``name`` as it stands in ``names``: a statement may write it in another case."""
+    return ColumnName(next((known for known in names if known.lower() == name.lower()), name))
+
+
+def _add_shift(
+    effects: DdlEffects,
+    operation: AlterColumns,
+    position: Position,
+    written: Callable[[str], str],
+) -> None:
+    """written: a column's name -> as records have it (MSG-20)."""
+
+    def named(name: ColumnName) -> ColumnName:
+        return ColumnName(written(name))
+
+    items = operation.items
+    shift = Shift(
+        position,
+        tuple((named(old), named(new)) for old, new in items.renamed),
+        tuple(map(named, items.dropped)),
+        tuple(named(column.name) for column in items.added),
+    )
+    if not (shift.renamed or shift.dropped or shift.added):
+        return
+    fills = {named(column.name): column.fill for column in items.added if column.fill is not None}
+    optional = frozenset(map(named, items.optional))
+    effects.shifts.setdefault(operation.table, []).append(
+        ColumnShift(shift, fills, optional, operation.statement)
+    )
 
 
 def _stop_at_rows_as_text(
@@ -158,6 +246,7 @@ def _add_debezium(
     content: Mapping[str, Any],
     position: Position,
     columns_of: Callable[[Mapping[str, Any]], TableSchema],
+    written: Callable[[str], str],
 ) -> None:
     """A schema-change record; those of a snapshot describe the start and drop nothing (MSG-24)."""
     body = content.get("payload", content) if "source" not in content else content
@@ -175,8 +264,10 @@ def _add_debezium(
     if is_snapshot:
         return
     for operation in parse_ddl(body.get("ddl") or "", body.get("databaseName") or ""):
-        if isinstance(operation, ChangeColumns):
-            _add_changed(effects, operation, before.get(operation.table), position)
+        if isinstance(operation, AlterColumns):
+            _add_shift(effects, operation, position, written)
+            if operation.items.changed:
+                _add_changed(effects, operation, before.get(operation.table), position, written)
         elif isinstance(operation, Unsupported):
             tables = [operation.table] if operation.table else changed or [None]
             for table in tables:
@@ -184,7 +275,11 @@ def _add_debezium(
 
 
 def _add_changed(
-    effects: DdlEffects, operation: ChangeColumns, before: TableSchema | None, position: Position
+    effects: DdlEffects,
+    operation: AlterColumns,
+    before: TableSchema | None,
+    position: Position,
+    written: Callable[[str], str],
 ) -> None:
     """What a changed column is now, the table's new state says."""
     now = effects.schemas.get(operation.table)
@@ -192,7 +287,8 @@ def _add_changed(
         why = f"nothing tells its columns after: {operation.statement}"
         effects.stops.setdefault(operation.table, why)
         return
-    had = {column.name: column.source_type for column in before.columns} if before else {}
+    names = {written(old): written(new) for old, new in operation.items.renamed}
+    had = {names.get(c.name, c.name): c.source_type for c in before.columns} if before else {}
     effects.changed.setdefault(operation.table, []).extend(
         ColumnChange(
             column.name, column.source_type, had.get(column.name), operation.statement, position

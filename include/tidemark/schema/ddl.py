@@ -13,7 +13,7 @@ from sqlglot.errors import ParseError, TokenError
 
 from tidemark.errors import NameRefusedError
 from tidemark.model.names import ColumnName, TableName
-from tidemark.schema.alter_items import CHANGES_KEY, judge_item, refusal
+from tidemark.schema.alter_items import CHANGES_KEY, ColumnItems, judge_item, refusal
 from tidemark.schema.ddl_columns import ColumnText, column_definition, key_columns
 from tidemark.schema.sql_words import Words
 
@@ -42,19 +42,15 @@ class TruncateTable:
 
 
 @dataclass(frozen=True, slots=True)
-class AddColumns:
-    """Columns join a table, and are null in the rows it has."""
+class AlterColumns:
+    """Columns of a table change, all by one statement.
+
+    items: what it does; names of what is added or declared anew are those from after it.
+    statement: its text.
+    """
 
     table: TableName
-    columns: tuple[ColumnText, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ChangeColumns:
-    """Columns of a table are declared anew, under their names; statement: its text."""
-
-    table: TableName
-    columns: tuple[ColumnText, ...]
+    items: ColumnItems
     statement: str
 
 
@@ -74,15 +70,7 @@ class Unsupported:
     why: str
 
 
-DdlOperation = (
-    CreateDatabase
-    | CreateTable
-    | TruncateTable
-    | AddColumns
-    | ChangeColumns
-    | NoEffect
-    | Unsupported
-)
+DdlOperation = CreateDatabase | CreateTable | TruncateTable | AlterColumns | NoEffect | Unsupported
 
 _ROUTINES = {"PROCEDURE", "FUNCTION", "TRIGGER", "EVENT"}
 """Their bodies hold statements of their own, which do not run now."""
@@ -196,15 +184,12 @@ def _alter(statement: Words, schema: str) -> tuple[DdlOperation, ...]:
         return (NO_TARGET,)
     if statement.keyword(1) == "PARTITION" and refusal(statement) is None:
         return (NoEffect(f"{statement.keyword()} PARTITION"),)
-    added: list[ColumnText] = []
-    changed: list[ColumnText] = []
+    items = ColumnItems()
     for item in statement.split(","):
-        why = judge_item(item, added, changed)
+        why = judge_item(item, items)
         if why is not None:
             return (Unsupported(table, text, why),)
-    joins = (AddColumns(table, tuple(added)),) if added else ()
-    changes = (ChangeColumns(table, tuple(changed), text),) if changed else ()
-    return (*joins, *changes) or (NoEffect("ALTER TABLE"),)
+    return (AlterColumns(table, items, text) if items.found else NoEffect("ALTER TABLE"),)
 
 
 def _drop(statement: Words, schema: str) -> tuple[DdlOperation, ...]:
