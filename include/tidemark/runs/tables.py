@@ -22,6 +22,7 @@ from tidemark.model.reduction import new_truncate
 from tidemark.model.survey import count
 from tidemark.model.zone import Zone
 from tidemark.runs.choose import Chosen
+from tidemark.runs.column_policy import refuse_by_policy
 from tidemark.runs.late import late_tables
 from tidemark.runs.reconcile import watched_snapshots
 from tidemark.runs.run import Run
@@ -233,12 +234,14 @@ def _work(pipeline: PipelineSpec, chosen: Chosen, progress: Progress, told: _Tol
     schema = resolve(pipeline.source, spec, have, chosen.effects, told.records)
     before = progress.truncated.get(spec.source)
     truncate = new_truncate(_truncates(chosen, spec), before)
+    changes = plan_changes(have, schema)
+    refuse_by_policy(spec, changes, chosen.effects)
     return TableWork(
         spec=spec,
         target=_target(pipeline, spec),
         have=have,
         schema=schema,
-        changes=plan_changes(have, schema),
+        changes=changes,
         rows=count(groups),
         key_from_images=bool(spec.key) or any(group.without_key for group in groups),
         truncated_at=truncate or before,

@@ -71,6 +71,9 @@ class FillColumn:
 SchemaChange = CreateTarget | RenameColumn | DropColumn | AddColumn | WidenColumn | FillColumn
 
 
+ADDITIVE = (CreateTarget, AddColumn, WidenColumn, FillColumn)
+
+
 def is_widening(narrow: str, wide: str) -> bool:
     """Whether Iceberg promotes the type ``narrow`` to the other type ``wide``.
 
@@ -110,6 +113,23 @@ def plan_changes(have: TableSchema | None, want: TableSchema) -> tuple[SchemaCha
     _refuse_collisions(merge_schemas((TableSchema(tuple(present), key), want)))
     types = {column.name: column.iceberg for column in present}
     return (*moves, *_joined(types, want), *_filled(fresh, want))
+
+
+def describe(change: SchemaChange) -> str:
+    """``change`` in words."""
+    match change:
+        case CreateTarget(schema):
+            return f"new, {len(schema.columns)} columns, key {', '.join(schema.key)}"
+        case AddColumn(column):
+            return f"add {column.name} {column.iceberg}"
+        case WidenColumn(column, was):
+            return f"widen {column.name} {was} to {column.iceberg}"
+        case RenameColumn(was, name):
+            return f"rename {was} to {name}"
+        case DropColumn(name):
+            return f"drop {name}"
+        case FillColumn(column, value, _):
+            return f"fill {column.name} with {value!r} in older rows"
 
 
 def _joined(types: Mapping[ColumnName, str], want: TableSchema) -> list[SchemaChange]:

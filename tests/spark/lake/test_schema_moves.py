@@ -16,7 +16,7 @@ from tidemark.lake.refs import Move, attempt_ref, move_mains
 from tidemark.lake.staged import StagedRows, stage_rows
 from tidemark.lake.staging import Bench, Effect, stage_table
 from tidemark.model.columns import SourceColumn, TableSchema, Wire
-from tidemark.model.names import AttemptId, ColumnName
+from tidemark.model.names import AttemptId, ColumnName, quote
 from tidemark.runs.world import World
 from tidemark.schema.changes import FillColumn, plan_changes
 
@@ -130,7 +130,6 @@ def test_columns_move_with_their_rows(  # noqa: PLR0913  a case is a row
         {"id": 1, "a": "a", "b": "b", "c": "c"}
     ]
     assert read_source_schema(world.catalog, target) == want
-    main = world.spark.table(f"lake.db.{target.table}").select(
-        "id", *(f"`{n.replace('`', '``')}`" for n in columns.split())
-    )
-    assert sorted(row["id"] for row in main.collect()) == [1, 2]
+    main = world.spark.table(quote(world.catalog.name, *target.parts))
+    by_spark = [{name: row[name] for name in want.names} for row in main.orderBy("id").collect()]
+    assert by_spark == shown(table)

@@ -23,6 +23,7 @@ from tidemark.model.modes import ConnectorModes
 from tidemark.model.names import ColumnName, TableName
 from tidemark.model.position import Position
 from tidemark.runs.column_changes import told_column
+from tidemark.runs.column_policy import refuse_by_policy
 from tidemark.runs.ddl import DdlRecord, add_up
 from tidemark.runs.schemas import resolve
 from tidemark.schema.changes import (
@@ -35,7 +36,7 @@ from tidemark.schema.changes import (
     WidenColumn,
     plan_changes,
 )
-from tidemark.spec import SourceSpec, TableSpec
+from tidemark.spec import ColumnPolicy, SourceSpec, TableSpec
 
 TABLE = TableName("shop", "items")
 FORMATS = {
@@ -240,6 +241,35 @@ def test_the_file_has_to_follow() -> None:
         after(have, "ALTER TABLE items DROP b", spec=table({"b": "varchar(9)"}))
     with pytest.raises(TableStoppedError, match="its column id, which the file names, is called k"):
         after(have, "ALTER TABLE items RENAME COLUMN id TO k", spec=table(key=["id"]))
+
+
+@pytest.mark.parametrize(
+    ("policy", "texts", "refused"),
+    [
+        ("evolve", ["RENAME COLUMN a TO x", "ADD c int", "DROP b"], None),
+        ("additive-only", ["MODIFY a bigint, ADD c int NOT NULL"], None),
+        ("additive-only", ["ADD c int", "RENAME COLUMN a TO x"], "rename a to x"),
+        ("additive-only", ["DROP b"], "drop b"),
+        ("freeze", ["MODIFY b varchar(20) COMMENT 'x'"], None),
+        ("freeze", ["ADD c int"], "add c int"),
+    ],
+)
+def test_a_policy_lets_changes_through(policy: str, texts: list[str], refused: str | None) -> None:
+    """SCHEMA-12: what it does not follow stops its table, with the statement."""
+    spec = table().model_copy(update={"column_changes": ColumnPolicy(policy)})
+    statement_texts = [f"ALTER TABLE items {text}" for text in texts]
+    effects = add_up(source("canal-json"), statements(statement_texts), ConnectorModes())
+    have = target(id="int", a="int", b="varchar(9)")
+    want = resolve(source("canal-json"), spec, have, effects, [])
+    changes = plan_changes(have, want)
+    refuse_by_policy(spec, plan_changes(None, want), effects)
+    if refused is None:
+        refuse_by_policy(spec, changes, effects)
+        return
+    with pytest.raises(TableStoppedError) as stopped:
+        refuse_by_policy(spec, changes, effects)
+    assert f"({refused}), and its policy is {policy}" in str(stopped.value)
+    assert f"{statement_texts[-1]} (at position {len(texts)})" in str(stopped.value)
 
 
 @pytest.mark.parametrize("family", FORMATS)
