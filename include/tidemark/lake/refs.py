@@ -146,7 +146,8 @@ def move_mains(catalog: SqlCatalog, moves: Sequence[Move]) -> None:
     except (DBAPIError, CommitFailedException) as error:
         _settle(catalog, staged, error)
     for one, after in staged:
-        catalog._delete_old_metadata(after.io, one.table.metadata, after.metadata)
+        before = (one.source or one.table).metadata
+        catalog._delete_old_metadata(after.io, before, after.metadata)
 
 
 @dataclass(frozen=True, slots=True)

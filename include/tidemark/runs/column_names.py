@@ -58,6 +58,7 @@ class Names:
             fields=tuple({**field, "field": name} for field, name in fields if name),
             types={name: text for name, text in types if name},
             key=tuple(name for name in map(now, record.key) if name),
+            names=tuple(name for name in map(now, record.names) if name),
         )
 
     def changed(self, changes: Sequence[ColumnChange]) -> list[ColumnChange]:
@@ -81,6 +82,29 @@ class Names:
         except UnknownFillError as error:
             why = f"the rows that are there get a value in {column.name}, and {error}"
             raise _stopped(self.table, shift, why) from error
+
+
+def refuse_untold(
+    spec: TableSpec, told: Collection[ColumnName], records: Sequence[RecordSchema]
+) -> None:
+    """Raise where ``records`` have columns of which a statement must tell that was not read yet.
+
+    told: columns that statements told. A record with a schema of its own tells a column that joins,
+    but not what became of one that it lacks.
+    """
+    for record in records:
+        names = {column_name(name) for name in _names_of(record)} or {
+            *map(column_name, record.names)
+        }
+        unknown, lacking = sorted(names - set(told)), sorted(set(told) - names)
+        if unknown and (lacking or record.names):
+            raise TableStoppedError(
+                f"records of {spec.source} have a column {unknown[0]} (at position "
+                f"{record.position}), and the schema change that made it was not read yet",
+                state="the table stays as it was last published; its records wait in the changelog",
+                next_step="nothing to do, if the next run finds the schema change; otherwise look "
+                "whether the topic of schema changes is complete",
+            )
 
 
 def follow_names(

@@ -15,7 +15,7 @@ from tidemark.model.columns import SourceColumn, TableSchema
 from tidemark.model.names import ColumnName, TableName, column_name
 from tidemark.model.survey import Group
 from tidemark.runs.column_changes import follow_changes, told_column
-from tidemark.runs.column_names import follow_names
+from tidemark.runs.column_names import follow_names, refuse_untold
 from tidemark.runs.ddl import DdlEffects
 from tidemark.schema.changes import merge_schemas
 from tidemark.schema.connect_types import connect_columns, refine
@@ -142,6 +142,8 @@ def _debezium(
     if have is not None and changed is not None:
         _refuse_dropped(spec, have, changed)
     known = changed or have
+    if known and source.topics.schema_changes and not spec.columns:
+        refuse_untold(spec, known.names, records)
     names = {column.name: column for column in known.columns} if known else {}
     names |= _declared(source, spec)
     versions = [changed] if changed else []

@@ -243,6 +243,39 @@ def test_the_file_has_to_follow() -> None:
         after(have, "ALTER TABLE items RENAME COLUMN id TO k", spec=table(key=["id"]))
 
 
+@pytest.mark.parametrize("has_schema", [False, True])
+@pytest.mark.parametrize(
+    ("change", "waits_with_schema"),
+    [
+        pytest.param({"renamed": {"name": "title"}}, True, id="renamed"),
+        pytest.param({"added": {"tier": ("int", None)}}, False, id="added"),
+        pytest.param({"dropped": ["note"]}, None, id="dropped"),
+    ],
+)
+def test_a_row_that_is_read_before_its_statement_waits(
+    change: dict[str, Any], waits_with_schema: bool | None, has_schema: bool
+) -> None:
+    """GATE-N2, SCHEMA-4: topics are read side by side, and no value may be lost between them."""
+    topics = {"data": ["items"], "schema-changes": ["db"]}
+    text = {"format": "debezium-mysql", "gate": "none", "topics": topics}
+    written = SourceSpec.model_validate(text)
+    shop = AlteredTable(altered.debezium(has_schema=has_schema), altered.debezium_ddl)
+    shop.columns["note"] = "varchar(20)"
+    shop.alter("COMMENT 'x'")
+    shop.put(1, name="x")
+    ddl, records = _landed(shop, 0, "debezium")
+    have = resolve(written, table(), None, add_up(written, ddl, ConnectorModes()), records)
+    shop.alter("...", **change)
+    shop.put(2)
+    ddl, records = _landed(shop, 2, "debezium")
+    early = add_up(written, [], ConnectorModes())
+    if waits_with_schema is None or (has_schema and not waits_with_schema):
+        resolve(written, table(), have, early, records)
+    else:
+        with pytest.raises(TableStoppedError, match="schema change that made it was not read yet"):
+            resolve(written, table(), have, early, records)
+
+
 @pytest.mark.parametrize(
     ("policy", "texts", "refused"),
     [
