@@ -13,8 +13,13 @@ from confluent_kafka.admin import NewTopic
 
 from tests.support import altered
 from tests.support.altered import AlteredTable, Sent, change_at_random
-from tests.support.records import ticdc_watermark
+from tests.support.records import canal_rows, canal_statement, ticdc_watermark
 from tests.support.stack import Stream
+from tidemark.errors import SupersededError, TableStoppedError
+from tidemark.model.result import CutStatus
+from tidemark.runs.cut import stage_cut
+from tidemark.runs.publish import publish_cut
+from tidemark.runs.run import CutRequest
 from tidemark.runs.world import World
 
 STATEMENTS = 30
@@ -55,9 +60,10 @@ def send(stream: Stream, sent: list[Sent], table: AlteredTable) -> None:
         stream.send([one.record], topic)
 
 
-def rows_of(stream: Stream) -> dict[int, dict[str, Any]]:
-    """What a reader of main sees, without Tidemark's own columns."""
-    rows = stream.world.catalog.load_table((stream.name, "items")).scan().to_arrow().to_pylist()
+def rows_of(stream: Stream, snapshot: int | None = None) -> dict[int, dict[str, Any]]:
+    """What a reader of main or of an older snapshot sees, without Tidemark's own columns."""
+    loaded = stream.world.catalog.load_table((stream.name, "items"))
+    rows = loaded.scan(snapshot_id=snapshot).to_arrow().to_pylist()
     return {
         row["id"]: {name: v for name, v in row.items() if not name.startswith("_tidemark_")}
         for row in rows
@@ -97,3 +103,70 @@ def test_random_histories(world: World, family: str, seed: int) -> None:
         start = len(table.sent)
         stream.cut()
         assert rows_of(stream) == table.expected, f"statement {number}"
+
+
+def test_an_attempt_that_dies_shows_nothing_and_is_repeated(world: World) -> None:
+    """SCHEMA-10, PUB-8: a schema is as little there as its rows are, until both are published."""
+    stream, table = opened(world, "canal")
+    begin(table)
+    table.alter("ADD COLUMN a int", added={"a": ("int", None)})
+    send(stream, table.sent, table)
+    stream.cut()
+    before, ids = rows_of(stream), field_ids(stream)
+    loaded = world.catalog.load_table((stream.name, "items"))
+    snapshot = loaded.metadata.current_snapshot_id
+    start = len(table.sent)
+    table.alter("CHANGE name title varchar(20), DROP a", renamed={"name": "title"}, dropped=["a"])
+    table.put(1, title="new")
+    send(stream, table.sent[start:], table)
+    dead = CutRequest(stream.attempt())
+    assert stage_cut(stream.pipeline, world, dead).status is CutStatus.STAGED
+    assert (rows_of(stream), field_ids(stream)) == (before, ids)
+    start = len(table.sent)
+    table.alter("RENAME COLUMN title TO caption", renamed={"title": "caption"})
+    send(stream, table.sent[start:], table)
+    stream.cut()
+    assert rows_of(stream) == table.expected
+    assert field_ids(stream)["caption"] == ids["name"]
+    with pytest.raises(SupersededError):
+        publish_cut(stream.pipeline, world, dead.attempt)
+    assert rows_of(stream) == table.expected
+    assert rows_of(stream, snapshot) == before
+
+
+def test_a_schema_that_changes_alone_is_published(world: World) -> None:
+    """SCHEMA-10, SCHEMA-14: without any row in the cut, and with rows to fill."""
+    stream, table = opened(world, "ticdc")
+    begin(table)
+    send(stream, table.sent, table)
+    stream.cut()
+    for items, change in (
+        ("RENAME COLUMN name TO title", {"renamed": {"name": "title"}}),
+        ("ADD COLUMN a int NOT NULL DEFAULT 7", {"added": {"a": ("int", 7)}}),
+        ("DROP COLUMN title", {"dropped": ["title"]}),
+    ):
+        start = len(table.sent)
+        table.alter(items, **change)
+        send(stream, table.sent[start:], table)
+        stream.cut()
+        assert rows_of(stream) == table.expected
+
+
+def test_a_dropped_table_is_kept_and_no_other_is_taken_for_it(world: World) -> None:
+    """SCHEMA-18: what stood there before one of that name was made stays away from the new one."""
+    stream, table = opened(world, "canal")
+    begin(table)
+    made = canal_statement("CREATE", "CREATE TABLE items (id bigint PRIMARY KEY, name varchar(20))")
+    dropped = canal_statement("ERASE", "DROP TABLE IF EXISTS items")
+    stream.send([canal_rows("INSERT", {"id": "99", "name": "of another one"}), dropped, made])
+    send(stream, table.sent, table)
+    stream.cut()
+    assert rows_of(stream) == table.expected
+    table.put(1, name="last")
+    send(stream, [*table.sent[-1:], Sent(dropped)], table)
+    stream.cut()
+    assert rows_of(stream) == table.expected
+    stream.send([made, canal_rows("INSERT", {"id": "1", "name": "of another one"})])
+    with pytest.raises(TableStoppedError, match="there is another one of that name"):
+        stream.cut()
+    assert rows_of(stream) == table.expected

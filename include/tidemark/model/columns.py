@@ -114,13 +114,14 @@ class TableSchema:
     """Columns of a source table in source order, and its key (empty when it has none).
 
     changed_at: of the newest statement that changed columns and was followed. shifts: what became
-    of the columns' names, in position order.
+    of the columns' names, in position order. dropped_at: where the source dropped the table.
     """
 
     columns: tuple[SourceColumn, ...]
     key: tuple[ColumnName, ...] = ()
     changed_at: Position | None = None
     shifts: tuple[Shift, ...] = ()
+    dropped_at: Position | None = None
 
     def __getitem__(self, name: str) -> SourceColumn:
         return next(column for column in self.columns if column.name == name)
@@ -141,6 +142,7 @@ class TableSchema:
             "key": list(self.key),
             "changed_at": self.changed_at,
             "shifts": [shift.to_json() for shift in self.shifts],
+            "dropped_at": self.dropped_at,
         }
 
     @classmethod
@@ -151,4 +153,5 @@ class TableSchema:
             tuple(ColumnName(name) for name in kept["key"]),
             kept.get("changed_at"),
             tuple(Shift.from_json(shift) for shift in kept.get("shifts", ())),
+            kept.get("dropped_at"),
         )

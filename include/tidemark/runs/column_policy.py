@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tidemark.errors import TableStoppedError
-from tidemark.runs.ddl import DdlEffects
+from tidemark.runs.ddl_effects import DdlEffects
 from tidemark.schema.changes import ADDITIVE, CreateTarget, SchemaChange, describe
 from tidemark.spec import ColumnPolicy, TableSpec
 

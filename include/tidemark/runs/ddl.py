@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -12,96 +12,26 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from tidemark.errors import NameRefusedError, TableStoppedError
-from tidemark.model.columns import SourceColumn, TableSchema
+from tidemark.model.columns import TableSchema
 from tidemark.model.event import Kind
 from tidemark.model.modes import ConnectorModes
 from tidemark.model.names import ColumnName, TableName
 from tidemark.model.position import Position, place_of
 from tidemark.model.shift import Shift
+from tidemark.runs.ddl_effects import ColumnChange, ColumnShift, DdlEffects, DdlRecord, spelled
 from tidemark.schema.ddl import (
     AlterColumns,
     CreateTable,
+    DdlOperation,
+    DropTable,
     TruncateTable,
     Unsupported,
     parse_ddl,
 )
-from tidemark.schema.ddl_columns import Fill
 from tidemark.schema.source_types import table_change_columns
 from tidemark.spec import SourceSpec
 
 NOT_SNAPSHOT = (None, False, "false")
-
-
-@dataclass(frozen=True, slots=True)
-class DdlRecord:
-    """One schema change as it was landed; text: its value as JSON."""
-
-    position: Position
-    schema: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnChange:
-    """A column as a statement declares it anew; was: what an earlier one of the cut declared."""
-
-    name: ColumnName
-    type_text: str
-    was: str | None
-    statement: str
-    position: Position
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnShift:
-    """What a statement did to the names of columns, as it writes them.
-
-    fills: of those that joined, what the rows got that were there. optional: columns that joined
-    unless they were there.
-    """
-
-    shift: Shift
-    fills: Mapping[ColumnName, Fill]
-    optional: frozenset[ColumnName]
-    statement: str
-
-
-@dataclass
-class DdlEffects:
-    """Schema changes, added up in position order.
-
-    types: table -> column -> type text of Canal's and TiCDC's DDL. keys: table -> key columns of
-    its DDL. shifts: table -> what became of its columns' names. changed: table -> its columns that
-    were declared anew, each time. Both in position order.
-    schemas: table -> its state after Debezium's newest change. truncated: table -> newest truncate.
-    stops: table -> why it cannot go on; a table of None concerns the whole source.
-    """
-
-    types: dict[TableName, dict[str, str]] = field(default_factory=dict)
-    keys: dict[TableName, tuple[ColumnName, ...]] = field(default_factory=dict)
-    shifts: dict[TableName, list[ColumnShift]] = field(default_factory=dict)
-    changed: dict[TableName, list[ColumnChange]] = field(default_factory=dict)
-    schemas: dict[TableName, TableSchema] = field(default_factory=dict)
-    truncated: dict[TableName, Position] = field(default_factory=dict)
-    stops: dict[TableName | None, str] = field(default_factory=dict)
-
-    @property
-    def tables(self) -> tuple[TableName, ...]:
-        """Every table that something happened to."""
-        named = {*self.types, *self.changed, *self.shifts, *self.schemas, *self.truncated}
-        return tuple(sorted(named | {table for table in self.stops if table is not None}))
-
-    def keys_of(self, table: TableName) -> tuple[ColumnName, ...]:
-        """The key of ``table`` as statements tell it; empty when none does."""
-        state = self.schemas.get(table)
-        return state.key if state is not None else self.keys.get(table, ())
-
-    def type_of(self, table: TableName, column: SourceColumn) -> str:
-        """The type's text of ``column`` as statements tell it, else as it is known."""
-        state = self.schemas.get(table)
-        if state is not None and column.name in state.names:
-            return state[column.name].source_type
-        return self.types.get(table, {}).get(column.name, column.source_type)
 
 
 def collect_ddl(events: DataFrame, text: Column) -> tuple[DdlRecord, ...]:
@@ -156,7 +86,10 @@ def _identity(record: DdlRecord, content: Mapping[str, Any]) -> tuple[object, ..
 def _add_statement(effects: DdlEffects, statement: str, record: DdlRecord) -> None:
     for operation in parse_ddl(statement, record.schema):
         match operation:
+            case DropTable(table):
+                effects.dropped[table] = record.position
             case CreateTable(table, columns, key):
+                effects.make(table)
                 effects.types[table] = {c.name: c.type_text for c in columns}
                 effects.keys[table] = key
             case AlterColumns():
@@ -190,11 +123,6 @@ def _add_altered(effects: DdlEffects, operation: AlterColumns, position: Positio
         )
         if column.name in known:
             known[column.name] = column.type_text
-
-
-def spelled(names: Iterable[str], name: str) -> ColumnName:
-    """``name`` as it stands in ``names``: a statement may write it in another case."""
-    return ColumnName(next((known for known in names if known.lower() == name.lower()), name))
 
 
 def _add_shift(
@@ -251,27 +179,54 @@ def _add_debezium(
     """A schema-change record; those of a snapshot describe the start and drop nothing (MSG-24)."""
     body = content.get("payload", content) if "source" not in content else content
     is_snapshot = body["source"].get("snapshot") not in NOT_SNAPSHOT
-    changed: list[TableName | None] = []
-    before = dict(effects.schemas)
+    states = _States(dict(effects.schemas), written)
     for change in body.get("tableChanges") or ():
         table = _table_of(change["id"])
         if table is not None and change.get("table") is not None:
             try:
-                effects.schemas[table] = columns_of(change["table"])
+                states.told[table] = columns_of(change["table"])
             except TableStoppedError as error:
                 effects.stops[table] = error.what
-            changed.append(table)
+            states.concerned.append(table)
+    effects.schemas |= states.told
     if is_snapshot:
         return
     for operation in parse_ddl(body.get("ddl") or "", body.get("databaseName") or ""):
-        if isinstance(operation, AlterColumns):
-            _add_shift(effects, operation, position, written)
-            if operation.items.changed:
-                _add_changed(effects, operation, before.get(operation.table), position, written)
-        elif isinstance(operation, Unsupported):
-            tables = [operation.table] if operation.table else changed or [None]
-            for table in tables:
-                effects.stops[table] = f"{operation.why}: {operation.statement}"
+        _add_operation(effects, operation, position, states)
+
+
+@dataclass(frozen=True, slots=True)
+class _States:
+    """What one record tells of its tables.
+
+    before: their states before it. written: a column's name -> as records have it. told: their
+    states after it. concerned: every table that it names.
+    """
+
+    before: Mapping[TableName, TableSchema]
+    written: Callable[[str], str]
+    told: dict[TableName, TableSchema] = field(default_factory=dict)
+    concerned: list[TableName | None] = field(default_factory=list)
+
+
+def _add_operation(
+    effects: DdlEffects, operation: DdlOperation, position: Position, states: _States
+) -> None:
+    match operation:
+        case DropTable(table):
+            effects.dropped[table] = position
+        case CreateTable(table):
+            effects.make(table)
+            if table in states.told:
+                effects.schemas[table] = states.told[table]
+        case AlterColumns(table, items):
+            _add_shift(effects, operation, position, states.written)
+            if items.changed:
+                before = states.before.get(table)
+                _add_changed(effects, operation, before, position, states.written)
+        case Unsupported(table, statement, why):
+            for concerned in [table] if table else states.concerned or [None]:
+                effects.stops[concerned] = f"{why}: {statement}"
 
 
 def _add_changed(

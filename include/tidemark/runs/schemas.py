@@ -16,7 +16,7 @@ from tidemark.model.names import ColumnName, TableName, column_name
 from tidemark.model.survey import Group
 from tidemark.runs.column_changes import follow_changes, told_column
 from tidemark.runs.column_names import follow_names, refuse_untold
-from tidemark.runs.ddl import DdlEffects
+from tidemark.runs.ddl_effects import DdlEffects
 from tidemark.schema.changes import merge_schemas
 from tidemark.schema.connect_types import connect_columns, refine
 from tidemark.schema.postgres_types import postgres_column, postgres_record_columns
@@ -113,7 +113,9 @@ def resolve(
             state="the table is not folded; its records wait in the changelog",
             next_step=f"declare key: of {spec.source} in the pipeline file",
         )
-    return TableSchema(tuple(columns.values()), key, followed.changed_at, names.shifts)
+    dropped_at = effects.dropped.get(spec.source, have.dropped_at if have else None)
+    at = followed.changed_at
+    return TableSchema(tuple(columns.values()), key, at, names.shifts, dropped_at)
 
 
 def _declared(source: SourceSpec, spec: TableSpec) -> dict[ColumnName, SourceColumn]:

@@ -23,6 +23,7 @@ from tidemark.model.survey import count
 from tidemark.model.zone import Zone
 from tidemark.runs.choose import Chosen
 from tidemark.runs.column_policy import refuse_by_policy
+from tidemark.runs.dropped import begin_of
 from tidemark.runs.late import late_tables
 from tidemark.runs.reconcile import watched_snapshots
 from tidemark.runs.run import Run
@@ -219,7 +220,7 @@ def _begins_with_a_row(pipeline: PipelineSpec, chosen: Chosen, spec: TableSpec) 
     """
     effects = chosen.effects
     tells_all = pipeline.source.format is SourceFormat.CANAL_JSON
-    altered = effects.changed.keys() | effects.shifts.keys()
+    altered = effects.changed.keys() | effects.shifts.keys() | effects.dropped.keys()
     is_changed = spec.source in altered - (effects.types.keys() | effects.schemas.keys())
     return (tells_all or is_changed) and not chosen.survey.of(spec.source, CUT)
 
@@ -231,9 +232,12 @@ def _target(pipeline: PipelineSpec, spec: TableSpec) -> TableId:
 def _work(pipeline: PipelineSpec, chosen: Chosen, progress: Progress, told: _Told) -> TableWork:
     spec, have = told.spec, told.have
     groups = chosen.survey.of(spec.source, CUT)
-    schema = resolve(pipeline.source, spec, have, chosen.effects, told.records)
+    begins = begin_of(chosen, spec.source, have)
+    records = [r for r in told.records if begins is None or (r.position or "") > begins]
+    schema = resolve(pipeline.source, spec, have, chosen.effects, records)
     before = progress.truncated.get(spec.source)
-    truncate = new_truncate(_truncates(chosen, spec), before)
+    ended = [*_truncates(chosen, spec), *([begins] if begins else [])]
+    truncate = new_truncate(ended, before)
     changes = plan_changes(have, schema)
     refuse_by_policy(spec, changes, chosen.effects)
     return TableWork(

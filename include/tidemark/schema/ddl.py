@@ -42,6 +42,13 @@ class TruncateTable:
 
 
 @dataclass(frozen=True, slots=True)
+class DropTable:
+    """A table goes."""
+
+    table: TableName
+
+
+@dataclass(frozen=True, slots=True)
 class AlterColumns:
     """Columns of a table change, all by one statement.
 
@@ -70,7 +77,9 @@ class Unsupported:
     why: str
 
 
-DdlOperation = CreateDatabase | CreateTable | TruncateTable | AlterColumns | NoEffect | Unsupported
+DdlOperation = (
+    CreateDatabase | CreateTable | TruncateTable | DropTable | AlterColumns | NoEffect | Unsupported
+)
 
 _ROUTINES = {"PROCEDURE", "FUNCTION", "TRIGGER", "EVENT"}
 """Their bodies hold statements of their own, which do not run now."""
@@ -204,7 +213,7 @@ def _drop(statement: Words, schema: str) -> tuple[DdlOperation, ...]:
     if kind != "TABLE":
         return (Unsupported(None, text, f"it drops {statement.source(statement.at) or 'what?'}"),)
     tables = [_table(part, schema) for part in statement.split(",")]
-    return _each(tables, text, "it drops the table")
+    return tuple(DropTable(table) for table in _named(tables)) or (NO_TARGET,)
 
 
 def _truncate(statement: Words, schema: str) -> tuple[DdlOperation, ...]:
@@ -228,12 +237,13 @@ def _rename(statement: Words, schema: str) -> tuple[DdlOperation, ...]:
         tables.append(_table(pair, schema))
         pair.accept("TO")
         tables.append(_table(pair, schema))
-    return _each(tables, text, "it renames a table")
+    why = "it renames a table"
+    return tuple(Unsupported(table, text, why) for table in _named(tables)) or (NO_TARGET,)
 
 
-def _each(tables: list[TableName | None], text: str, why: str) -> tuple[DdlOperation, ...]:
-    named = dict.fromkeys(table for table in tables if table is not None)
-    return tuple(Unsupported(table, text, why) for table in named) or (NO_TARGET,)
+def _named(tables: list[TableName | None]) -> list[TableName]:
+    """Each table that can have a target, once."""
+    return list(dict.fromkeys(table for table in tables if table is not None))
 
 
 def _table(words: Words, schema: str) -> TableName | None:

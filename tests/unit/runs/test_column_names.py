@@ -24,7 +24,8 @@ from tidemark.model.names import ColumnName, TableName
 from tidemark.model.position import Position
 from tidemark.runs.column_changes import told_column
 from tidemark.runs.column_policy import refuse_by_policy
-from tidemark.runs.ddl import DdlRecord, add_up
+from tidemark.runs.ddl import add_up
+from tidemark.runs.ddl_effects import DdlRecord
 from tidemark.runs.schemas import resolve
 from tidemark.schema.changes import (
     AddColumn,

@@ -7,7 +7,8 @@ from typing import Any
 
 from tidemark.model.names import TableName
 from tidemark.model.position import Position
-from tidemark.runs.ddl import DdlEffects, DdlRecord, add_up
+from tidemark.runs.ddl import add_up
+from tidemark.runs.ddl_effects import DdlEffects, DdlRecord
 from tidemark.spec import SourceSpec
 
 ITEMS = TableName("shop", "items")
