@@ -21,6 +21,7 @@ from tidemark.model.shift import Shift
 from tidemark.runs.ddl_effects import ColumnChange, ColumnShift, DdlEffects, DdlRecord, spelled
 from tidemark.schema.ddl import (
     AlterColumns,
+    CopyTable,
     CreateTable,
     DdlOperation,
     DropTable,
@@ -92,6 +93,10 @@ def _add_statement(effects: DdlEffects, statement: str, record: DdlRecord) -> No
                 effects.make(table)
                 effects.types[table] = {c.name: c.type_text for c in columns}
                 effects.keys[table] = key
+            case CopyTable(table, text):
+                effects.make(table)
+                why = "its columns are those of another table or query"
+                effects.stops[table] = f"{why}: {text} (at position {record.position})"
             case AlterColumns():
                 _add_altered(effects, operation, record.position)
             case TruncateTable(table):
@@ -215,7 +220,7 @@ def _add_operation(
     match operation:
         case DropTable(table):
             effects.dropped[table] = position
-        case CreateTable(table):
+        case CreateTable(table) | CopyTable(table):
             effects.make(table)
             if table in states.told:
                 effects.schemas[table] = states.told[table]

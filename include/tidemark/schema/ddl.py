@@ -35,6 +35,14 @@ class CreateTable:
 
 
 @dataclass(frozen=True, slots=True)
+class CopyTable:
+    """A table is made with the columns of another table or of a query."""
+
+    table: TableName
+    statement: str
+
+
+@dataclass(frozen=True, slots=True)
 class TruncateTable:
     """Every row of a table goes."""
 
@@ -78,7 +86,14 @@ class Unsupported:
 
 
 DdlOperation = (
-    CreateDatabase | CreateTable | TruncateTable | DropTable | AlterColumns | NoEffect | Unsupported
+    CreateDatabase
+    | CreateTable
+    | CopyTable
+    | TruncateTable
+    | DropTable
+    | AlterColumns
+    | NoEffect
+    | Unsupported
 )
 
 _ROUTINES = {"PROCEDURE", "FUNCTION", "TRIGGER", "EVENT"}
@@ -158,7 +173,7 @@ def _create(statement: Words, schema: str) -> tuple[DdlOperation, ...]:
     items = list(statement.group().split(",")) if statement.keyword() == "(" else []
     rest = {word.keyword for word in statement.words[statement.at :]}
     if not items or items[0].keyword() == "LIKE" or rest & {"SELECT", "AS", "TABLE"}:
-        return (Unsupported(table, text, "its columns are those of another table or query"),)
+        return (CopyTable(table, text),)
     return (_new_table(table, items, text),)
 
 
