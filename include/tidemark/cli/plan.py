@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from tidemark.runs.preview import CutPreview
-    from tidemark.schema.changes import SchemaChange
 
 SHOWN_PARTITIONS = 12
 
@@ -33,6 +32,7 @@ def plan(pipeline: Pipeline, until: Until = None) -> None:
 
 def _show(console: Console, preview: CutPreview) -> None:
     from tidemark.cli.console import columns, facts, plural, put, stopped_tables
+    from tidemark.schema.changes import describe
 
     if preview.is_idle:
         console.print(f"{preview.pipeline}: there would be no new cut", style="bold")
@@ -50,7 +50,7 @@ def _show(console: Console, preview: CutPreview) -> None:
             right=("in the cut", "held"),
         )
         for row in preview.tables:
-            schema = "stopped" if row.stopped else ", ".join(map(_words, row.changes))
+            schema = "stopped" if row.stopped else ", ".join(map(describe, row.changes))
             truncate = "yes" if row.is_truncated else ""
             table.add_row(row.target, f"{row.rows:,}", f"{row.held:,}", truncate, schema)
         console.print()
@@ -97,15 +97,3 @@ def _next(preview: CutPreview) -> str:
     if preview.holds_all:
         return "mend what stops: with publish.consistency pipeline it stops every table"
     return f"tidemark cut {preview.pipeline}"
-
-
-def _words(change: SchemaChange) -> str:
-    from tidemark.schema.changes import AddColumn, CreateTarget, WidenColumn
-
-    match change:
-        case CreateTarget(schema):
-            return f"new, {len(schema.columns)} columns, key {', '.join(schema.key)}"
-        case AddColumn(column):
-            return f"add {column.name} {column.iceberg}"
-        case WidenColumn(column, was):
-            return f"widen {column.name} {was} to {column.iceberg}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
@@ -34,8 +34,7 @@ from tidemark.formats.record_schema import RecordSchema, canal_record_schema
 from tidemark.formats.topic_roles import TopicRoles
 from tidemark.model.columns import TableSchema
 from tidemark.model.cut import GateMode
-from tidemark.model.names import ColumnName
-from tidemark.model.position import BY_POSITION, Ordering, Position
+from tidemark.model.position import BY_POSITION, Ordering
 from tidemark.spec import SourceFormat, SourceSpec
 
 
@@ -55,9 +54,9 @@ class Decoder:
 
     envelope: in RECORD_COLUMNS, out the same and ENVELOPE_COLUMNS, one row per record.
     image: a struct with the text of every column of the row that an upsert leaves.
-    left_out: names of columns that an update of a row does not hold (UNAV-4), given where columns
-    joined the table. begins: whether an upsert makes a row, instead of changing the one that has
-    its key. former_key: the ``row_key`` that the row had before, null in every column if unknown.
+    left_out: names of columns that an update of a row does not hold (UNAV-4). begins: whether an
+    upsert makes a row, instead of changing the one that has its key. former_key: the ``row_key``
+    that the row had before, null in every column if unknown.
     record_schema: key and value of one row event -> what it says about its table's columns.
     text: the JSON text of a landed record's value.
     """
@@ -65,7 +64,7 @@ class Decoder:
     envelope: Callable[[DataFrame, TopicRoles], DataFrame]
     changes: Changes
     image: Callable[[TableSchema], Column]
-    left_out: Callable[[TableSchema, Mapping[ColumnName, Position]], Column]
+    left_out: Callable[[TableSchema], Column]
     begins: Column
     former_key: Callable[[TableSchema], Column]
     record_schema: Callable[[bytes | None, bytes], RecordSchema]

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tidemark.model.position import Position
+
 DECIMAL = "org.apache.kafka.connect.data.Decimal"
 
 
@@ -16,13 +18,16 @@ class RecordSchema:
 
     fields: Connect's field list of a row image. types: column -> ``mysqlType``. key: names of the
     key columns. Each is empty where the record does not tell. has_number_decimals: its converter
-    writes decimals as JSON numbers, and not as bytes.
+    writes decimals as JSON numbers, and not as bytes. position: of the record; None stands above
+    all statements. names: of the columns in its row image, where it tells nothing else of them.
     """
 
     fields: Sequence[Mapping[str, Any]] = ()
     types: Mapping[str, str] = field(default_factory=dict)
     key: tuple[str, ...] = ()
     has_number_decimals: bool = False
+    position: Position | None = None
+    names: tuple[str, ...] = ()
 
 
 def json_record_schema(key: bytes | None, value: bytes) -> RecordSchema:
@@ -34,7 +39,9 @@ def json_record_schema(key: bytes | None, value: bytes) -> RecordSchema:
         images = (f for f in wrapper.get("fields", ()) if f.get("field") in ("before", "after"))
         fields = next((image["fields"] for image in images if image.get("fields")), ())
     written = _decimals(fields, content["payload"]) if fields else ()
+    change = content.get("payload", content)
     return RecordSchema(
+        names=() if fields else tuple(change.get("after") or ()),
         fields=fields,
         key=_key_names(key),
         has_number_decimals=any(isinstance(number, int | float) for number in written),

@@ -20,6 +20,7 @@ from tidemark.model.columns import (
 )
 from tidemark.model.event import Op
 from tidemark.model.names import quote
+from tidemark.model.shift import Spelling
 
 SYSTEM = {"op": STAGED_OP, "position": POSITION, "commit_time": COMMIT_TIME}
 IMAGE = "_tidemark_image"
@@ -56,7 +57,7 @@ def typed_rows(
         IMAGE,
         *keep,
         *(F.col("row_key")[name].alias(name) for name in schema.key),
-        *(_value(column).alias(column.name) for column in values),
+        *(_value(column, schema.spelling(column.name)).alias(column.name) for column in values),
     )
     null_keys = [F.when(F.col(quote(name)).isNull(), F.lit(name)) for name in schema.key]
     unsent = [
@@ -75,14 +76,21 @@ def typed_rows(
     )
 
 
-def _value(column: SourceColumn) -> Column:
-    """Records below a change of the column's type hold what it was then."""
+def _value(column: SourceColumn, spelling: Spelling) -> Column:
+    """Records below a change of the column's type hold what it was then.
+
+    Rows that are older than the column have what it was filled with (SCHEMA-14).
+    """
     raw = F.col(IMAGE)[column.name]
     value = typed(raw, column)
-    if column.former is None:
+    if column.former is not None:
+        is_former = F.col("position") <= F.lit(column.changed_at)
+        former = typed(raw, column.former).cast(column.iceberg)
+        value = F.when(is_former, former).otherwise(value)
+    if column.fill is None or spelling.since is None:
         return value
-    is_former = F.col("position") <= F.lit(column.changed_at)
-    return F.when(is_former, typed(raw, column.former).cast(column.iceberg)).otherwise(value)
+    is_filled = (F.col("position") <= spelling.since) & (F.col(STAGED_OP) == Op.UPSERT.value)
+    return F.when(is_filled, F.lit(column.fill).cast(column.iceberg)).otherwise(value)
 
 
 def _wrong(column: SourceColumn) -> Column:

@@ -1,13 +1,13 @@
-"""Targets are made and widened here; what a target knows of its source stands in a property.
+"""Targets are made and changed here; what a target knows of its source stands in a property.
 
-Only additive changes come here: an Iceberg schema belongs to the table, not to a branch, so every
-change shows on main at once (SCHEMA-10).
+An Iceberg schema belongs to the table, not to a branch, so every change shows on main at once: what
+is there already is changed on a fork of it (SCHEMA-10, `lake.forks`).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import NoSuchTableError
@@ -17,9 +17,17 @@ from tidemark.errors import TableStoppedError
 from tidemark.lake import sql
 from tidemark.lake.catalog import TableId, catalog_errors, ensure_namespace
 from tidemark.log import get_logger
-from tidemark.model.columns import SourceColumn, TableSchema
-from tidemark.model.names import ColumnName, quote
-from tidemark.schema.changes import AddColumn, CreateTarget, SchemaChange, WidenColumn
+from tidemark.model.columns import TableSchema
+from tidemark.model.names import SYSTEM_PREFIX, quote
+from tidemark.schema.changes import (
+    AddColumn,
+    CreateTarget,
+    DropColumn,
+    FillColumn,
+    RenameColumn,
+    SchemaChange,
+    WidenColumn,
+)
 
 log = get_logger()
 
@@ -41,10 +49,7 @@ def read_source_schema(catalog: SqlCatalog, target: TableId) -> TableSchema | No
             next_step="give the source table another target in the pipeline file, "
             "or move the table away",
         )
-    kept = json.loads(text)
-    columns = tuple(SourceColumn.from_json(column) for column in kept["columns"])
-    key = tuple(ColumnName(name) for name in kept["key"])
-    return TableSchema(columns, key, kept.get("changed_at"))
+    return TableSchema.from_json(json.loads(text))
 
 
 def apply_changes(
@@ -54,15 +59,14 @@ def apply_changes(
     changes: Sequence[SchemaChange],
     want: TableSchema,
 ) -> None:
-    """Apply ``changes`` to ``target`` and keep ``want`` with it. Safe to repeat after a crash."""
+    """Apply ``changes`` to ``target``, a new table or a fork, and keep ``want`` with it.
+
+    What happened before is not done again. Rows are filled on a branch (`lake.staging`).
+    """
     name = (catalog.name, *target.parts)
-    kept = json.dumps(
-        {
-            "columns": [column.to_json() for column in want.columns],
-            "key": list(want.key),
-            "changed_at": want.changed_at,
-        }
-    )
+    kept = json.dumps(want.to_json())
+    for statement in _moved(name, changes):
+        session.sql(statement)
     for change in changes:
         match change:
             case CreateTarget(schema):
@@ -78,4 +82,26 @@ def apply_changes(
             case WidenColumn(column, was):
                 session.sql(sql.widen_column(name, column))
                 log.info("column_widened", table=str(target), column=column.name, was=was)
+            case RenameColumn(was, now):
+                log.info("column_renamed", table=str(target), column=now, was=was)
+            case DropColumn(gone):
+                log.info("column_dropped", table=str(target), column=gone)
+            case FillColumn():
+                continue
     session.sql(sql.set_property(name, SOURCE_SCHEMA, kept))
+
+
+def _moved(name: Sequence[str], changes: Sequence[SchemaChange]) -> Iterator[str]:
+    """Statements that drop and rename all at once: nobody takes a name that is still taken."""
+    gone = [change.name for change in changes if isinstance(change, DropColumn)]
+    renamed = [change for change in changes if isinstance(change, RenameColumn)]
+    taken = {change.was.lower() for change in renamed}
+    passing = {
+        change.was: f"{SYSTEM_PREFIX}moved_{number}"
+        for number, change in enumerate(renamed)
+        if change.name.lower() in taken
+    }
+    yield from (sql.drop_column(name, column) for column in gone)
+    yield from (sql.rename_column(name, was, over) for was, over in passing.items())
+    for change in sorted(renamed, key=lambda change: change.was in passing):
+        yield sql.rename_column(name, passing.get(change.was, change.was), change.name)

@@ -19,6 +19,7 @@ from pyiceberg.table.snapshots import Snapshot
 
 from tidemark.lake.catalog import SystemTables, TableId, catalog_errors, ensure_namespace
 from tidemark.lake.refs import (
+    Fork,
     Move,
     ancestors,
     attempt_ref,
@@ -206,14 +207,23 @@ def _moves_to_json(moves: Sequence[Move], ledger_base: int | None) -> str:
             "moves": [
                 [m.table.namespace, m.table.table, m.base, m.snapshot, list(m.drops)] for m in moves
             ],
+            "forks": {
+                str(number): [m.fork.table.namespace, m.fork.table.table, m.fork.origin]
+                for number, m in enumerate(moves)
+                if m.fork is not None
+            },
         }
     )
 
 
 def _moves_from_json(text: str) -> tuple[tuple[Move, ...], int | None]:
     kept = json.loads(text)
+    forks = {
+        int(number): Fork(TableId(namespace, table), origin)
+        for number, (namespace, table, origin) in kept.get("forks", {}).items()
+    }
     moves = tuple(
-        Move(TableId(namespace, table), base, snapshot, tuple(drops))
-        for namespace, table, base, snapshot, drops in kept["moves"]
+        Move(TableId(namespace, table), base, snapshot, tuple(drops), forks.get(number))
+        for number, (namespace, table, base, snapshot, drops) in enumerate(kept["moves"])
     )
     return moves, kept["ledger_base"]

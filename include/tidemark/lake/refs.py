@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
-from pyiceberg.exceptions import CommitFailedException
+from pyiceberg.exceptions import CommitFailedException, NoSuchTableError
 from pyiceberg.table import StagedTable, Table
 from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRefType
 from pyiceberg.table.snapshots import Snapshot
@@ -22,7 +22,7 @@ from pyiceberg.table.update import (
     SetSnapshotRefUpdate,
     TableUpdate,
 )
-from sqlalchemy import update
+from sqlalchemy import ColumnElement, delete, update
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
@@ -35,16 +35,31 @@ ATTEMPT_REF = re.compile(rf"{REF_PREFIX}(?P<number>\d+)_(?P<attempt>[a-z0-9_]+?)
 
 
 @dataclass(frozen=True, order=True, slots=True)
+class Fork:
+    """A copy of a table's metadata, with the file of metadata that it goes on from."""
+
+    table: TableId
+    origin: str
+
+
+@dataclass(frozen=True, order=True, slots=True)
 class Move:
     """Move ``main`` of a table from ``base`` (None: it has no snapshot yet) to ``snapshot``.
 
-    drops: branches and tags that are not needed once main stands there.
+    drops: branches and tags that are not needed once main stands there. fork: what takes the
+    table's place, with another schema; None where the table keeps its own.
     """
 
     table: TableId
     base: int | None
     snapshot: int
     drops: tuple[str, ...] = ()
+    fork: Fork | None = None
+
+    @property
+    def place(self) -> TableId:
+        """Where the snapshot is until it is published."""
+        return self.table if self.fork is None else self.fork.table
 
 
 def attempt_ref(number: int, attempt: AttemptId) -> str:
@@ -120,17 +135,47 @@ def move_mains(catalog: SqlCatalog, moves: Sequence[Move]) -> None:
     or a snapshot does not descend from it. `OutcomeUnknownError`: the database did not answer and
     the tables tell no outcome.
     """
-    tables = {move.table: _load(catalog, move.table) for move in moves}
-    due = sorted(move for move in moves if main_head(tables[move.table]) != move.snapshot)
-    for move in due:
-        _refuse_stale(tables[move.table], move)
-    staged = [(tables[move.table], _stage(catalog, tables[move.table], move)) for move in due]
+    pairs = [(move, _load(catalog, move.table)) for move in sorted(moves, key=_by_table)]
+    due = [_Due(move, table, _source(catalog, move, table)) for move, table in pairs]
+    due = [one for one in due if not one.is_made]
+    for one in due:
+        _refuse_stale(one)
+    staged = [(one, _stage(catalog, one)) for one in due]
     try:
         _swap(catalog, staged)
     except (DBAPIError, CommitFailedException) as error:
-        _settle(catalog, due, staged, error)
-    for before, after in staged:
-        catalog._delete_old_metadata(after.io, before.metadata, after.metadata)
+        _settle(catalog, staged, error)
+    for one, after in staged:
+        before = (one.source or one.table).metadata
+        catalog._delete_old_metadata(after.io, before, after.metadata)
+
+
+@dataclass(frozen=True, slots=True)
+class _Due:
+    """A move, the table as it is, and the metadata that it goes on from: its own or its fork's."""
+
+    move: Move
+    table: Table
+    source: Table | None
+
+    @property
+    def is_made(self) -> bool:
+        """It was made before; a fork that was published is gone."""
+        stands = main_head(self.table) == self.move.snapshot
+        return stands and (self.move.fork is None or self.source is None)
+
+
+def _by_table(move: Move) -> TableId:
+    return move.table
+
+
+def _source(catalog: SqlCatalog, move: Move, table: Table) -> Table | None:
+    if move.fork is None:
+        return table
+    try:
+        return _load(catalog, move.fork.table)
+    except NoSuchTableError:
+        return None
 
 
 def _load(catalog: SqlCatalog, table: TableId) -> Table:
@@ -138,22 +183,31 @@ def _load(catalog: SqlCatalog, table: TableId) -> Table:
         return catalog.load_table(table.parts)
 
 
-def _refuse_stale(table: Table, move: Move) -> None:
-    head = main_head(table)
-    descends = move.base is None or any(
-        snapshot.snapshot_id == move.base for snapshot in ancestors(table, move.snapshot)
-    )
-    if head == move.base and descends:
+def _refuse_stale(due: _Due) -> None:
+    move, head = due.move, main_head(due.table)
+    if due.source is None:
+        stale = f"its fork {move.place} is gone"
+    elif move.fork is not None and due.table.metadata_location != move.fork.origin:
+        stale = f"it was changed after its fork {move.place} was made"
+    elif head != move.base or not _descends(due.source, move):
+        stale = f"snapshot {move.snapshot} was made from {move.base}"
+    else:
         return
     raise SupersededError(
-        f"main of {move.table} stands at snapshot {head}, but snapshot {move.snapshot} was made "
-        f"from {move.base}",
+        f"main of {move.table} stands at snapshot {head}, but {stale}",
         state="no table was moved; the branches of this attempt are kept for inspection",
         next_step="nothing to do: the next run starts from main as it is now",
     )
 
 
-def _stage(catalog: SqlCatalog, table: Table, move: Move) -> StagedTable:
+def _descends(table: Table, move: Move) -> bool:
+    return move.base is None or any(
+        snapshot.snapshot_id == move.base for snapshot in ancestors(table, move.snapshot)
+    )
+
+
+def _stage(catalog: SqlCatalog, due: _Due) -> StagedTable:
+    move, table = due.move, due.source or due.table
     updates: list[TableUpdate] = [
         SetSnapshotRefUpdate(
             ref_name=MAIN_BRANCH,
@@ -169,9 +223,9 @@ def _stage(catalog: SqlCatalog, table: Table, move: Move) -> StagedTable:
     ]
     staged = catalog._update_and_stage_table(
         table,
-        table.name(),
+        due.table.name(),
         (
-            AssertTableUUID(uuid=table.metadata.table_uuid),
+            AssertTableUUID(uuid=due.table.metadata.table_uuid),
             AssertRefSnapshotId(ref=MAIN_BRANCH, snapshot_id=move.base),
         ),
         tuple(updates),
@@ -180,35 +234,42 @@ def _stage(catalog: SqlCatalog, table: Table, move: Move) -> StagedTable:
     return staged
 
 
-def _swap(catalog: SqlCatalog, staged: Sequence[tuple[Table, StagedTable]]) -> None:
+def _swap(catalog: SqlCatalog, staged: Sequence[tuple[_Due, StagedTable]]) -> None:
     with Session(catalog.engine) as session, session.begin():
-        for before, after in staged:
-            namespace, name = before.name()[:-1], before.name()[-1]
+        for due, after in staged:
+            before = due.table
             result = session.execute(
                 update(IcebergTables)
-                .where(
-                    IcebergTables.catalog_name == catalog.name,
-                    IcebergTables.table_namespace == ".".join(namespace),
-                    IcebergTables.table_name == name,
-                    IcebergTables.metadata_location == before.metadata_location,
-                )
+                .where(*_row_of(catalog, due.move.table, before.metadata_location))
                 .values(
                     metadata_location=after.metadata_location,
                     previous_metadata_location=before.metadata_location,
                 )
             )
             if getattr(result, "rowcount", 0) != 1:
-                raise CommitFailedException(f"{name} was changed by another writer")
+                raise CommitFailedException(f"{due.move.table} was changed by another writer")
+            if due.move.fork is not None and due.source is not None:
+                location = due.source.metadata_location
+                session.execute(
+                    delete(IcebergTables).where(*_row_of(catalog, due.move.place, location))
+                )
+
+
+def _row_of(catalog: SqlCatalog, table: TableId, location: str) -> tuple[ColumnElement[bool], ...]:
+    return (
+        IcebergTables.catalog_name == catalog.name,
+        IcebergTables.table_namespace == table.namespace,
+        IcebergTables.table_name == table.table,
+        IcebergTables.metadata_location == location,
+    )
 
 
 def _settle(
-    catalog: SqlCatalog,
-    moves: Sequence[Move],
-    staged: Sequence[tuple[Table, StagedTable]],
-    error: Exception,
+    catalog: SqlCatalog, staged: Sequence[tuple[_Due, StagedTable]], error: Exception
 ) -> None:
     """After a failed swap: look what the tables say, and only then decide (PUB-5)."""
     state = "the tables are either all moved or all as they were"
+    moves = [due.move for due, _ in staged]
     try:
         heads = [main_head(catalog.load_table(move.table.parts)) for move in moves]
     except DBAPIError as again:

@@ -74,6 +74,25 @@ def widen_column(table: Sequence[str], column: SourceColumn) -> str:
     return f"ALTER TABLE {quote(*table)} ALTER COLUMN {quote(column.name)} TYPE {column.iceberg}"
 
 
+def rename_column(table: Sequence[str], was: str, name: str) -> str:
+    """ALTER TABLE that gives one column another name; its field id stays."""
+    return f"ALTER TABLE {quote(*table)} RENAME COLUMN {quote(was)} TO {quote(name)}"
+
+
+def drop_column(table: Sequence[str], name: ColumnName) -> str:
+    """ALTER TABLE that takes one column away."""
+    return f"ALTER TABLE {quote(*table)} DROP COLUMN {quote(name)}"
+
+
+def fill_column(branch: Sequence[str], column: SourceColumn, value: str, below: str) -> str:
+    """UPDATE of what rows hold in a column that is younger than they are (SCHEMA-14)."""
+    at, filled = quote(POSITION), f"CAST({literal(value)} AS {column.iceberg})"
+    return (
+        f"UPDATE {quote(*branch)} SET {quote(column.name)} = {filled} "
+        f"WHERE {at} IS NULL OR {at} <= {literal(below)}"
+    )
+
+
 def set_property(table: Sequence[str], name: str, value: str) -> str:
     """ALTER TABLE that sets one property."""
     return f"ALTER TABLE {quote(*table)} SET TBLPROPERTIES ({literal(name)} = {literal(value)})"

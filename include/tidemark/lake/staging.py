@@ -15,6 +15,7 @@ from tidemark.errors import AccountingError
 from tidemark.lake import sql
 from tidemark.lake.catalog import TableId, catalog_errors
 from tidemark.lake.refs import (
+    Fork,
     Move,
     ancestors,
     create_tag,
@@ -30,6 +31,7 @@ from tidemark.model.event import Op
 from tidemark.model.names import AttemptId, PipelineName, quote
 from tidemark.model.position import Position
 from tidemark.model.progress import Progress
+from tidemark.schema.changes import FillColumn
 
 log = get_logger()
 
@@ -88,7 +90,8 @@ def mark_session(
 class Bench:
     """Where one table is staged: session, catalog, target, and the branch of the attempt.
 
-    cut: number of the cut; what attempts at earlier ones left on the target is removed.
+    cut: number of the cut; what attempts at earlier ones left on the target is removed. fork: of
+    the target, where its schema changes with the cut. fills: what older rows hold in new columns.
     """
 
     session: SparkSession
@@ -96,11 +99,18 @@ class Bench:
     target: TableId
     branch: str
     cut: int
+    fork: Fork | None = None
+    fills: tuple[FillColumn, ...] = ()
+
+    @property
+    def place(self) -> TableId:
+        """The table that is written to."""
+        return self.target if self.fork is None else self.fork.table
 
     @property
     def table(self) -> tuple[str, ...]:
-        """Parts of the target's name in Spark."""
-        return (self.catalog.name, *self.target.parts)
+        """Parts of that table's name in Spark."""
+        return (self.catalog.name, *self.place.parts)
 
     @property
     def branch_table(self) -> tuple[str, ...]:
@@ -123,20 +133,21 @@ def stage_table(
     truncated_at: Position | None,
     removal: Removal | None = None,
 ) -> tuple[Move, Effect]:
-    """Truncate, merge and remove on the branch; ``main`` is not touched.
+    """Truncate, fill, merge and remove on the branch; ``main`` is not touched.
 
     truncated_at: position of a truncate of this cut. removal: what goes after the merge. Returns
     the move that publishes the tagged result, and the rows it changed as the snapshots' own
     summaries count them.
     """
-    table = bench.catalog.load_table(bench.target.parts)
+    table = bench.catalog.load_table(bench.place.parts)
     base = main_head(table)
     drop_dead_refs(table, bench.cut)
     bench.session.sql(sql.create_branch(bench.table, bench.branch))
     truncated = 0
     if truncated_at is not None and base is not None:
         truncated = _truncate(bench, truncated_at)
-    if base is None:
+    filled = base if base is None or not bench.fills else _fill(bench)
+    if rows.rows > 0 and base is None:
         _append(bench, schema, rows)
     elif rows.rows > 0:
         merge = sql.merge_staged(bench.branch_table, rows.folder, schema.key, schema.names)
@@ -145,7 +156,7 @@ def stage_table(
     with catalog_errors(f"the staging of {bench.target}"):
         table = table.refresh()
     snapshot_id = table.refs()[bench.branch].snapshot_id
-    effect = _effect(table, snapshot_id, base) + Effect(truncated=truncated) + removed
+    effect = _effect(table, snapshot_id, filled) + Effect(truncated=truncated) + removed
     tag = f"{bench.branch}_audited"
     create_tag(table, snapshot_id, tag)
     log.info(
@@ -157,7 +168,7 @@ def stage_table(
         deleted=effect.deleted,
         truncated=effect.truncated,
     )
-    return Move(bench.target, base, snapshot_id, (bench.branch, tag)), effect
+    return Move(bench.target, base, snapshot_id, (bench.branch, tag), bench.fork), effect
 
 
 def _truncate(bench: Bench, truncated_at: Position) -> int:
@@ -166,6 +177,19 @@ def _truncate(bench: Bench, truncated_at: Position) -> int:
     before = bench.session.table(name).count()
     bench.session.sql(sql.delete_below(bench.branch_table, truncated_at))
     return before - bench.session.table(name).count()
+
+
+def _fill(bench: Bench) -> int:
+    """Give older rows what the source gave them; the branch's head after it.
+
+    It writes every row that is older than the column: Iceberg's format 2 knows no defaults.
+    """
+    for fill in bench.fills:
+        update = sql.fill_column(bench.branch_table, fill.column, fill.value, fill.below)
+        bench.session.sql(update)
+    with catalog_errors(f"the filling of {bench.target}"):
+        table = bench.catalog.load_table(bench.place.parts)
+    return table.refs()[bench.branch].snapshot_id
 
 
 def _remove(bench: Bench, removal: Removal) -> Effect:

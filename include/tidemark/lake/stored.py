@@ -22,7 +22,8 @@ def read_stored(
     """The rows above the position ``above``; None when there is no such table yet.
 
     Out: ``key_0`` and so on; ``image``, a struct of the columns of ``wanted`` in its types, null
-    where the table is still to get them; ``stored_at``, the position of the change that made it.
+    where the table is still to get them, and filled in rows that are older than they (SCHEMA-14);
+    ``stored_at``, the position of the change that made it.
     """
     with catalog_errors(f"the reading of {target}"):
         if not catalog.table_exists(target.parts):
@@ -32,8 +33,12 @@ def read_stored(
         table = table.where(F.col(POSITION) > above)
 
     def column(name: ColumnName) -> Column:
-        there = F.col(quote(name)) if name in table.columns else F.lit(None)
-        return there.cast(wanted[name].iceberg)
+        own, since = wanted[name], wanted.spelling(name).since
+        there = (F.col(quote(name)) if name in table.columns else F.lit(None)).cast(own.iceberg)
+        if own.fill is None or since is None:
+            return there
+        at = F.coalesce(POSITION, F.lit(""))
+        return F.when(at > since, there).otherwise(F.lit(own.fill).cast(own.iceberg))
 
     return table.select(
         *(column(name).alias(f"key_{number}") for number, name in enumerate(wanted.key)),

@@ -9,6 +9,7 @@ from typing import Any
 
 from tidemark.model.names import SYSTEM_PREFIX, ColumnName
 from tidemark.model.position import Position
+from tidemark.model.shift import Shift, Spelling, spelling
 
 POSITION = f"{SYSTEM_PREFIX}position"
 COMMIT_TIME = f"{SYSTEM_PREFIX}commit_time"
@@ -71,7 +72,8 @@ class SourceColumn:
     has_infinity: dates of the source may be infinite, which is null in the target (TYPE-22).
     may_be_left_out: where an update does not change the value, records may hold a placeholder for
     it (UNAV-1). former: how records at and below the position ``changed_at`` hold it; None where
-    they do not differ (SCHEMA-4).
+    they do not differ (SCHEMA-4). fill: what rows hold that are older than the column, as text that
+    can be cast to ``iceberg``; None is null (SCHEMA-14).
     """
 
     name: ColumnName
@@ -85,6 +87,7 @@ class SourceColumn:
     may_be_left_out: bool = False
     former: SourceColumn | None = None
     changed_at: Position | None = None
+    fill: str | None = None
 
     @property
     def element(self) -> SourceColumn | None:
@@ -113,12 +116,15 @@ class SourceColumn:
 class TableSchema:
     """Columns of a source table in source order, and its key (empty when it has none).
 
-    changed_at: of the newest statement that changed columns and was followed.
+    changed_at: of the newest statement that changed columns and was followed. shifts: what became
+    of the columns' names, in position order. dropped_at: where the source dropped the table.
     """
 
     columns: tuple[SourceColumn, ...]
     key: tuple[ColumnName, ...] = ()
     changed_at: Position | None = None
+    shifts: tuple[Shift, ...] = ()
+    dropped_at: Position | None = None
 
     def __getitem__(self, name: str) -> SourceColumn:
         return next(column for column in self.columns if column.name == name)
@@ -127,3 +133,28 @@ class TableSchema:
     def names(self) -> tuple[ColumnName, ...]:
         """Column names in source order."""
         return tuple(column.name for column in self.columns)
+
+    def spelling(self, name: ColumnName) -> Spelling:
+        """How records name the column ``name``."""
+        return spelling(self.shifts, name)
+
+    def to_json(self) -> dict[str, Any]:
+        """As kept in the target's properties."""
+        return {
+            "columns": [column.to_json() for column in self.columns],
+            "key": list(self.key),
+            "changed_at": self.changed_at,
+            "shifts": [shift.to_json() for shift in self.shifts],
+            "dropped_at": self.dropped_at,
+        }
+
+    @classmethod
+    def from_json(cls, kept: Mapping[str, Any]) -> TableSchema:
+        """The reverse of `to_json`; what older versions did not keep is empty."""
+        return cls(
+            tuple(SourceColumn.from_json(column) for column in kept["columns"]),
+            tuple(ColumnName(name) for name in kept["key"]),
+            kept.get("changed_at"),
+            tuple(Shift.from_json(shift) for shift in kept.get("shifts", ())),
+            kept.get("dropped_at"),
+        )

@@ -99,6 +99,16 @@ def commit_bound(commit_ts: int) -> Position:
     return Position(_hex(EPOCH, EPOCH_DIGITS) + _hex(commit_ts, NUMBER_DIGITS))
 
 
+def place_of(position: Position) -> Place | None:
+    """What copies of the event at ``position`` share; None where the offset alone orders events.
+
+    >>> place_of(Position("0001" + "0" * 16)) is None
+    True
+    """
+    place = position[:-OFFSET_DIGITS]
+    return Place(place) if len(place) > EPOCH_DIGITS else None
+
+
 def commit_ts_at(position: str) -> int:
     """The commitTs inside one of TiCDC's positions."""
     return int(position[EPOCH_DIGITS : EPOCH_DIGITS + NUMBER_DIGITS], 16)

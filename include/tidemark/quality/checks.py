@@ -12,7 +12,7 @@ from operator import or_
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from tidemark.model.columns import POSITION, STAGED_OP
+from tidemark.model.columns import POSITION, STAGED_OP, SourceColumn
 from tidemark.model.event import Op
 from tidemark.model.names import SYSTEM_PREFIX, ColumnName, quote
 from tidemark.model.position import Position
@@ -82,6 +82,22 @@ def check_ended(table: DataFrame, ended_at: Position) -> CheckResult:
     left = table.where(position.isNull() | (position < ended_at)).count()
     return CheckResult(
         "no row is older than the truncate or snapshot",
+        left == 0,
+        Severity.CRITICAL,
+        f"{left} rows",
+    )
+
+
+def check_filled(
+    table: DataFrame, column: SourceColumn, value: str, below: Position
+) -> CheckResult:
+    """Rows that are older than ``column`` hold ``value``, and no other one (SCHEMA-14)."""
+    position = F.col(POSITION)
+    is_older = position.isNull() | (position <= below)
+    filled = F.col(quote(column.name)).eqNullSafe(F.lit(value).cast(column.iceberg))
+    left = table.where(is_older & ~filled).count()
+    return CheckResult(
+        f"every row from before column {column.name} has its default",
         left == 0,
         Severity.CRITICAL,
         f"{left} rows",

@@ -23,7 +23,8 @@ from tidemark.model.names import TableName
 from tidemark.model.progress import Progress
 from tidemark.model.survey import Survey, count
 from tidemark.model.zone import Zone
-from tidemark.runs.ddl import DdlEffects, add_up, collect_ddl
+from tidemark.runs.ddl import add_up, collect_ddl
+from tidemark.runs.ddl_effects import DdlEffects
 from tidemark.runs.land import Landed
 from tidemark.runs.look import look
 from tidemark.spec import PipelineSpec

@@ -14,7 +14,7 @@ from tidemark.gate.next_cut import Effects, advance
 from tidemark.gate.reconcile import after_reconciles
 from tidemark.lake.landing import read_changelog, records_since
 from tidemark.lake.ledger import StagedCut, read_progress, stage_entry
-from tidemark.lake.refs import attempt_ref
+from tidemark.lake.refs import Move, attempt_ref
 from tidemark.lake.spark_errors import spark_errors
 from tidemark.lake.staged import drop_staged, staged_folder
 from tidemark.lake.staging import mark_session
@@ -72,19 +72,28 @@ def stage_cut(pipeline: PipelineSpec, world: World, request: CutRequest) -> CutR
     size_shuffles(world.spark, sum(work.rows for work in planned.work))
     mark_session(world.spark, pipeline.name, request.attempt, chosen.cut, after)
     with spark_errors("the fold"):
-        staged, planned = _stage_all(run, chosen, planned)
-    _refuse_stopped(pipeline, planned)
-    after = progress_after(progress, landed.mark, chosen, planned, staged)
-    return _finish(run, progress, after, _Outcome(chosen, planned, tuple(staged)))
+        outcome = _stage_all(run, chosen, planned)
+    _refuse_stopped(pipeline, outcome.planned)
+    after = progress_after(progress, landed.mark, chosen, outcome.planned, outcome.staged)
+    return _finish(run, progress, after, outcome)
 
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """A cut, what was to be done, and what is staged."""
+    """A cut, what was to be done, and what is staged.
+
+    schemas: moves of tables of which the schema changed alone.
+    """
 
     chosen: Chosen
     planned: CutTables
     staged: tuple[StagedTable, ...]
+    schemas: tuple[Move, ...]
+
+    @property
+    def moves(self) -> tuple[Move, ...]:
+        """All that is to be published."""
+        return (*(table.move for table in self.staged), *self.schemas)
 
 
 def progress_after(
@@ -122,14 +131,15 @@ def _refuse_stopped(pipeline: PipelineSpec, planned: CutTables) -> None:
     )
 
 
-def _stage_all(run: Run, chosen: Chosen, planned: CutTables) -> tuple[list[StagedTable], CutTables]:
+def _stage_all(run: Run, chosen: Chosen, planned: CutTables) -> _Outcome:
     """Fold and audit the tables side by side; what turns out to be stopped is left out."""
     branch = attempt_ref(chosen.cut.number, run.request.attempt)
     staged: list[StagedTable] = []
+    schemas: list[Move] = []
     stopped = dict(planned.stopped)
     session = run.world.spark
 
-    def stage(work: TableWork) -> StagedTable | TableStoppedError | None:
+    def stage(work: TableWork) -> StagedTable | Move | TableStoppedError | None:
         session.sparkContext.setLocalProperty("spark.scheduler.pool", str(work.target))
         try:
             return stage_one(run, chosen, work, branch)
@@ -141,10 +151,13 @@ def _stage_all(run: Run, chosen: Chosen, planned: CutTables) -> tuple[list[Stage
         for work, outcome in zip(planned.work, outcomes, strict=True):
             if isinstance(outcome, TableStoppedError):
                 stopped[work.spec.source] = str(outcome)
+            elif isinstance(outcome, Move):
+                schemas.append(outcome)
             elif outcome is not None:
                 staged.append(outcome)
     done = tuple(work for work in planned.work if work.spec.source not in stopped)
-    return staged, replace(planned, work=done, stopped=stopped)
+    planned = replace(planned, work=done, stopped=stopped)
+    return _Outcome(chosen, planned, tuple(staged), tuple(schemas))
 
 
 def _finish(run: Run, progress: Progress, after: Progress, outcome: _Outcome) -> CutResult:
@@ -165,8 +178,8 @@ def _finish(run: Run, progress: Progress, after: Progress, outcome: _Outcome) ->
         buckets=buckets,
         stopped={str(table): why for table, why in sorted(planned.stopped.items())},
     )
-    moves = tuple(table.move for table in staged)
-    stage_entry(catalog, run.system, StagedCut(result, after, moves), run.request.reason)
+    entry = StagedCut(result, after, outcome.moves)
+    stage_entry(catalog, run.system, entry, run.request.reason)
     log.info("cut_staged", cut=result.cut, status=result.status.value, **buckets)
     return result
 

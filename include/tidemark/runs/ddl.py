@@ -16,11 +16,15 @@ from tidemark.model.columns import TableSchema
 from tidemark.model.event import Kind
 from tidemark.model.modes import ConnectorModes
 from tidemark.model.names import ColumnName, TableName
-from tidemark.model.position import Position
+from tidemark.model.position import Position, place_of
+from tidemark.model.shift import Shift
+from tidemark.runs.ddl_effects import ColumnChange, ColumnShift, DdlEffects, DdlRecord, spelled
 from tidemark.schema.ddl import (
-    AddColumns,
-    ChangeColumns,
+    AlterColumns,
+    CopyTable,
     CreateTable,
+    DdlOperation,
+    DropTable,
     TruncateTable,
     Unsupported,
     parse_ddl,
@@ -29,53 +33,6 @@ from tidemark.schema.source_types import table_change_columns
 from tidemark.spec import SourceSpec
 
 NOT_SNAPSHOT = (None, False, "false")
-
-
-@dataclass(frozen=True, slots=True)
-class DdlRecord:
-    """One schema change as it was landed; text: its value as JSON."""
-
-    position: Position
-    schema: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnChange:
-    """A column as a statement declares it anew; was: what an earlier one of the cut declared."""
-
-    name: ColumnName
-    type_text: str
-    was: str | None
-    statement: str
-    position: Position
-
-
-@dataclass
-class DdlEffects:
-    """Schema changes, added up in position order.
-
-    types: table -> column -> type text of Canal's and TiCDC's DDL. keys: table -> key columns of
-    its DDL. joined: table -> column -> where it was added to the table, last. changed: table ->
-    its columns that were declared anew, each time, in position order.
-    schemas: table -> its state after Debezium's newest change. dropped: table -> columns that a
-    change took away. truncated: table -> newest truncate. stops: table -> why it cannot go on; a
-    table of None concerns the whole source.
-    """
-
-    types: dict[TableName, dict[str, str]] = field(default_factory=dict)
-    keys: dict[TableName, tuple[ColumnName, ...]] = field(default_factory=dict)
-    joined: dict[TableName, dict[ColumnName, Position]] = field(default_factory=dict)
-    changed: dict[TableName, list[ColumnChange]] = field(default_factory=dict)
-    schemas: dict[TableName, TableSchema] = field(default_factory=dict)
-    truncated: dict[TableName, Position] = field(default_factory=dict)
-    stops: dict[TableName | None, str] = field(default_factory=dict)
-
-    @property
-    def tables(self) -> tuple[TableName, ...]:
-        """Every table that something happened to."""
-        named = {*self.types, *self.changed, *self.schemas, *self.truncated, *self.stops}
-        return tuple(sorted(table for table in named if table is not None))
 
 
 def collect_ddl(events: DataFrame, text: Column) -> tuple[DdlRecord, ...]:
@@ -101,10 +58,16 @@ def add_up(source: SourceSpec, records: Sequence[DdlRecord], modes: ConnectorMod
     """The effect of ``records``, which are in position order."""
     effects = DdlEffects()
     columns_of = partial(table_change_columns, modes=modes, names=source.written_names)
+    written = source.written_names.written
+    known: set[tuple[object, ...]] = set()
     for record in records:
         content = json.loads(record.text)
+        identity = _identity(record, content)
+        if identity in known:
+            continue
+        known.add(identity)
         if not source.format.is_canal:
-            _add_debezium(effects, content, record.position, columns_of)
+            _add_debezium(effects, content, record.position, columns_of, written)
         elif content.get("isDdl"):
             _add_statement(effects, content["sql"], record)
         else:
@@ -112,28 +75,86 @@ def add_up(source: SourceSpec, records: Sequence[DdlRecord], modes: ConnectorMod
     return effects
 
 
+def _identity(record: DdlRecord, content: Mapping[str, Any]) -> tuple[object, ...]:
+    """What copies of one statement share; several stand at one place (MSG-23, SCHEMA-25)."""
+    body = content.get("payload", content)
+    tables = tuple(change["id"] for change in body.get("tableChanges") or ())
+    statement = body.get("ddl") or body.get("sql")
+    place = place_of(record.position) or record.position
+    return (place, record.schema, body.get("table"), statement, tables)
+
+
 def _add_statement(effects: DdlEffects, statement: str, record: DdlRecord) -> None:
     for operation in parse_ddl(statement, record.schema):
         match operation:
+            case DropTable(table):
+                effects.dropped[table] = record.position
             case CreateTable(table, columns, key):
+                effects.make(table)
                 effects.types[table] = {c.name: c.type_text for c in columns}
                 effects.keys[table] = key
-            case AddColumns(table, columns):
-                known = effects.types.setdefault(table, {})
-                known.update({c.name: c.type_text for c in columns})
-                joined = effects.joined.setdefault(table, {})
-                joined.update({c.name: record.position for c in columns})
-            case ChangeColumns(table, columns, text):
-                known = effects.types.get(table, {})
-                changed = effects.changed.setdefault(table, [])
-                for name, type_text in columns:
-                    was = known.get(name)
-                    changed.append(ColumnChange(name, type_text, was, text, record.position))
-                known.update({name: text for name, text in columns if name in known})
+            case CopyTable(table, text):
+                effects.make(table)
+                why = "its columns are those of another table or query"
+                effects.stops[table] = f"{why}: {text} (at position {record.position})"
+            case AlterColumns():
+                _add_altered(effects, operation, record.position)
             case TruncateTable(table):
                 effects.truncated[table] = record.position
             case Unsupported(table, text, why):
                 effects.stops[table] = f"{why}: {text} (at position {record.position})"
+
+
+def _add_altered(effects: DdlEffects, operation: AlterColumns, position: Position) -> None:
+    """Types that DDL told move with their columns."""
+    table, items = operation.table, operation.items
+    _add_shift(effects, operation, position, str)
+    known = effects.types.get(table, {})
+    moved = {new: known.pop(spelled(known, old), None) for old, new in items.renamed}
+    for name in items.dropped:
+        known.pop(spelled(known, name), None)
+    known |= {new: text for new, text in moved.items() if text is not None}
+    if table in effects.keys:
+        names = {old.lower(): new for old, new in items.renamed}
+        effects.keys[table] = tuple(names.get(n.lower(), n) for n in effects.keys[table])
+    if items.added:
+        known |= {column.name: column.type_text for column in items.added}
+        effects.types[table] = known
+    changed = effects.changed.setdefault(table, []) if items.changed else []
+    for column in items.changed:
+        was = known.get(column.name)
+        changed.append(
+            ColumnChange(column.name, column.type_text, was, operation.statement, position)
+        )
+        if column.name in known:
+            known[column.name] = column.type_text
+
+
+def _add_shift(
+    effects: DdlEffects,
+    operation: AlterColumns,
+    position: Position,
+    written: Callable[[str], str],
+) -> None:
+    """written: a column's name -> as records have it (MSG-20)."""
+
+    def named(name: ColumnName) -> ColumnName:
+        return ColumnName(written(name))
+
+    items = operation.items
+    shift = Shift(
+        position,
+        tuple((named(old), named(new)) for old, new in items.renamed),
+        tuple(map(named, items.dropped)),
+        tuple(named(column.name) for column in items.added),
+    )
+    if not (shift.renamed or shift.dropped or shift.added):
+        return
+    fills = {named(column.name): column.fill for column in items.added if column.fill is not None}
+    optional = frozenset(map(named, items.optional))
+    effects.shifts.setdefault(operation.table, []).append(
+        ColumnShift(shift, fills, optional, operation.statement)
+    )
 
 
 def _stop_at_rows_as_text(
@@ -158,33 +179,67 @@ def _add_debezium(
     content: Mapping[str, Any],
     position: Position,
     columns_of: Callable[[Mapping[str, Any]], TableSchema],
+    written: Callable[[str], str],
 ) -> None:
     """A schema-change record; those of a snapshot describe the start and drop nothing (MSG-24)."""
     body = content.get("payload", content) if "source" not in content else content
     is_snapshot = body["source"].get("snapshot") not in NOT_SNAPSHOT
-    changed: list[TableName | None] = []
-    before = dict(effects.schemas)
+    states = _States(dict(effects.schemas), written)
     for change in body.get("tableChanges") or ():
         table = _table_of(change["id"])
         if table is not None and change.get("table") is not None:
             try:
-                effects.schemas[table] = columns_of(change["table"])
+                states.told[table] = columns_of(change["table"])
             except TableStoppedError as error:
                 effects.stops[table] = error.what
-            changed.append(table)
+            states.concerned.append(table)
+    effects.schemas |= states.told
     if is_snapshot:
         return
     for operation in parse_ddl(body.get("ddl") or "", body.get("databaseName") or ""):
-        if isinstance(operation, ChangeColumns):
-            _add_changed(effects, operation, before.get(operation.table), position)
-        elif isinstance(operation, Unsupported):
-            tables = [operation.table] if operation.table else changed or [None]
-            for table in tables:
-                effects.stops[table] = f"{operation.why}: {operation.statement}"
+        _add_operation(effects, operation, position, states)
+
+
+@dataclass(frozen=True, slots=True)
+class _States:
+    """What one record tells of its tables.
+
+    before: their states before it. written: a column's name -> as records have it. told: their
+    states after it. concerned: every table that it names.
+    """
+
+    before: Mapping[TableName, TableSchema]
+    written: Callable[[str], str]
+    told: dict[TableName, TableSchema] = field(default_factory=dict)
+    concerned: list[TableName | None] = field(default_factory=list)
+
+
+def _add_operation(
+    effects: DdlEffects, operation: DdlOperation, position: Position, states: _States
+) -> None:
+    match operation:
+        case DropTable(table):
+            effects.dropped[table] = position
+        case CreateTable(table) | CopyTable(table):
+            effects.make(table)
+            if table in states.told:
+                effects.schemas[table] = states.told[table]
+        case AlterColumns(table, items):
+            _add_shift(effects, operation, position, states.written)
+            if items.changed:
+                before = states.before.get(table)
+                _add_changed(effects, operation, before, position, states.written)
+        case Unsupported(table, statement, why):
+            for concerned in [table] if table else states.concerned or [None]:
+                effects.stops[concerned] = f"{why}: {statement}"
 
 
 def _add_changed(
-    effects: DdlEffects, operation: ChangeColumns, before: TableSchema | None, position: Position
+    effects: DdlEffects,
+    operation: AlterColumns,
+    before: TableSchema | None,
+    position: Position,
+    written: Callable[[str], str],
 ) -> None:
     """What a changed column is now, the table's new state says."""
     now = effects.schemas.get(operation.table)
@@ -192,7 +247,8 @@ def _add_changed(
         why = f"nothing tells its columns after: {operation.statement}"
         effects.stops.setdefault(operation.table, why)
         return
-    had = {column.name: column.source_type for column in before.columns} if before else {}
+    names = {written(old): written(new) for old, new in operation.items.renamed}
+    had = {names.get(c.name, c.name): c.source_type for c in before.columns} if before else {}
     effects.changed.setdefault(operation.table, []).extend(
         ColumnChange(
             column.name, column.source_type, had.get(column.name), operation.statement, position

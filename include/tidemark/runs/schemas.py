@@ -15,7 +15,8 @@ from tidemark.model.columns import SourceColumn, TableSchema
 from tidemark.model.names import ColumnName, TableName, column_name
 from tidemark.model.survey import Group
 from tidemark.runs.column_changes import follow_changes, told_column
-from tidemark.runs.ddl import DdlEffects
+from tidemark.runs.column_names import follow_names, refuse_untold
+from tidemark.runs.ddl_effects import DdlEffects
 from tidemark.schema.changes import merge_schemas
 from tidemark.schema.connect_types import connect_columns, refine
 from tidemark.schema.postgres_types import postgres_column, postgres_record_columns
@@ -56,7 +57,8 @@ def examples(
         table = TableName(row["source_schema"], row["source_table"])
         key = bytes(row["key"]) if row["key"] is not None else None
         schema = decoder.record_schema(key, bytes(row["value"]))
-        found[table] = (*found.get(table, ()), schema)
+        placed = replace(schema, position=row["position"])
+        found[table] = (*found.get(table, ()), placed)
     return found
 
 
@@ -73,10 +75,15 @@ def resolve(
     `SchemaUnknownError` when nothing tells the columns, `TableStoppedError` when the table has no
     key or changed in a way that cannot be followed.
     """
+    statements = effects.shifts.get(spec.source, ())
+    names = follow_names(spec, have, statements, records, effects.keys_of(spec.source))
+    kept = names.kept(have) if have is not None else None
+    records = names.renamed(records)
     told = _canal if source.format.is_canal else _debezium
-    versions = told(source, spec, have, effects, records)
-    followed = follow_changes(source, spec, have, versions, effects.changed.get(spec.source, ()))
-    known = [*([have] if have else []), *versions]
+    versions = told(source, spec, kept, effects, records)
+    changes = names.changed(effects.changed.get(spec.source, ()))
+    followed = follow_changes(source, spec, kept, versions, changes)
+    known = [*([kept] if kept else []), *versions]
     declared = _declared(source, spec)
     if not known and not declared:
         raise SchemaUnknownError(
@@ -93,6 +100,11 @@ def resolve(
     now = followed.now if source.format.is_canal else followed.read
     columns = {column.name: now(column) for column in merged.columns}
     columns |= {name: followed.read(column) for name, column in fixed.items()}
+    for name, column in columns.items():
+        if name in names.fills:
+            columns[name] = names.fill(column, effects.type_of(spec.source, column))
+        elif kept is not None and name in kept.names:
+            columns[name] = replace(column, fill=kept[name].fill)
     key = spec.key or merged.key
     if not key or any(name not in columns for name in key):
         raise TableStoppedError(
@@ -101,7 +113,9 @@ def resolve(
             state="the table is not folded; its records wait in the changelog",
             next_step=f"declare key: of {spec.source} in the pipeline file",
         )
-    return TableSchema(tuple(columns.values()), key, followed.changed_at)
+    dropped_at = effects.dropped.get(spec.source, have.dropped_at if have else None)
+    at = followed.changed_at
+    return TableSchema(tuple(columns.values()), key, at, names.shifts, dropped_at)
 
 
 def _declared(source: SourceSpec, spec: TableSpec) -> dict[ColumnName, SourceColumn]:
@@ -130,6 +144,8 @@ def _debezium(
     if have is not None and changed is not None:
         _refuse_dropped(spec, have, changed)
     known = changed or have
+    if known and source.topics.schema_changes and not spec.columns:
+        refuse_untold(spec, known.names, records)
     names = {column.name: column for column in known.columns} if known else {}
     names |= _declared(source, spec)
     versions = [changed] if changed else []

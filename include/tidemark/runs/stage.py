@@ -13,6 +13,7 @@ from tidemark.fold.latest import latest_events
 from tidemark.formats.decoder import decoder_of
 from tidemark.formats.rows import typed_rows
 from tidemark.lake.evolve import apply_changes
+from tidemark.lake.forks import drop_dead_forks, make_fork
 from tidemark.lake.refs import Move
 from tidemark.lake.staged import StagedRows, read_staged, stage_rows, staged_folder
 from tidemark.lake.staging import Bench, Effect, stage_table
@@ -23,11 +24,11 @@ from tidemark.model.reduction import above_truncate
 from tidemark.model.verdict import CheckResult, Severity, Verdict
 from tidemark.model.zone import Zone
 from tidemark.quality.audit import SuiteRun, run_suite
-from tidemark.quality.checks import check_ended, check_winners
+from tidemark.quality.checks import check_ended, check_filled, check_winners
 from tidemark.runs.choose import Chosen
 from tidemark.runs.run import Run
 from tidemark.runs.tables import TableWork
-from tidemark.runs.unchanged import fill_unchanged
+from tidemark.runs.unchanged import Incomplete, fill_unchanged
 from tidemark.runs.world import World
 from tidemark.spec import NO_SUITE, PipelineSpec, load_suite
 
@@ -50,16 +51,12 @@ class StagedTable:
     suite_run: SuiteRun | None
 
 
-def stage_one(run: Run, chosen: Chosen, work: TableWork, branch: str) -> StagedTable | None:
-    """Fold and audit one table; ``main`` of it is not touched, save for added columns.
+def stage_one(run: Run, chosen: Chosen, work: TableWork, branch: str) -> StagedTable | Move | None:
+    """Fold and audit one table; nothing that a reader of ``main`` sees of it changes.
 
-    None when only its schema changed.
+    A move alone where only its schema changes, None where no reader sees anything of that.
     """
-    world = run.world
-    if not work.is_folded:
-        apply_changes(world.spark, world.catalog, work.target, work.changes, work.schema)
-        return None
-    folder = staged_folder(world.installation.state, run.pipeline.name) / branch
+    folder = staged_folder(run.world.installation.state, run.pipeline.name) / branch
     rows, changes = NOTHING_STAGED, 0
     if work.rows:
         counted = Observation()
@@ -68,14 +65,29 @@ def stage_one(run: Run, chosen: Chosen, work: TableWork, branch: str) -> StagedT
         rows = stage_rows(folder, work.target, winners, work.schema)
         changes = counted.get["changes"]
         _refuse_misread(rows, work)
-        if rows.partial:
-            rows = fill_unchanged(run, chosen, work, events, rows)
-            _refuse_misread(rows, work)
-    apply_changes(world.spark, world.catalog, work.target, work.changes, work.schema)
-    bench = Bench(world.spark, world.catalog, work.target, branch, chosen.cut.number)
+    bench = _bench(run, work, branch, chosen.cut.number)
+    if work.schema != work.have:
+        apply_changes(bench.session, bench.catalog, bench.place, work.changes, work.schema)
+    if rows.partial:
+        rows = fill_unchanged(run, chosen, work, Incomplete(rows, events, bench.place))
+        _refuse_misread(rows, work)
+    if bench.fork is None and not work.is_folded:
+        return None
     move, effect = stage_table(bench, work.schema, rows, work.new_truncate, work.removal)
-    verdict, suite_run = _audit(world, work, rows, move.snapshot, spared=effect.spared)
+    if not work.is_folded:
+        return move
+    verdict, suite_run = _audit(run.world, work, rows, move, spared=effect.spared)
     return StagedTable(work, move, effect, rows, changes, verdict, suite_run)
+
+
+def _bench(run: Run, work: TableWork, branch: str, cut: int) -> Bench:
+    """Where the table is staged: on itself, or on a fork where its schema changes."""
+    catalog, fork = run.world.catalog, None
+    if work.moves_schema:
+        namespace = run.system.ledger.namespace
+        drop_dead_forks(catalog, namespace, cut)
+        fork = make_fork(catalog, work.target, namespace, branch)
+    return Bench(run.world.spark, catalog, work.target, branch, cut, fork, work.fills)
 
 
 def _refuse_misread(rows: StagedRows, work: TableWork) -> None:
@@ -119,20 +131,21 @@ def _winners(
             typed_rows,
             work.schema,
             decoder.image(work.schema),
-            decoder.left_out(work.schema, work.joined),
+            decoder.left_out(work.schema),
         )
     )
 
 
 def _audit(
-    world: World, work: TableWork, rows: StagedRows, snapshot_id: int, *, spared: int
+    world: World, work: TableWork, rows: StagedRows, move: Move, *, spared: int
 ) -> tuple[Verdict, SuiteRun | None]:
-    """The engine's checks and the table's suite on exactly ``snapshot_id``.
+    """The engine's checks and the table's suite on exactly the snapshot of ``move``.
 
     At least one check is made: what is staged has rows, or a truncate or a snapshot takes some
-    away. spared: rows that a snapshot does not contain, and that stay until a person is asked.
+    away, or a column fills them. spared: rows that a snapshot does not contain, and that stay until
+    a person is asked.
     """
-    name = quote(world.catalog.name, *work.target.parts)
+    name, snapshot_id = quote(world.catalog.name, *move.place.parts), move.snapshot
     table = world.spark.read.option("versionAsOf", snapshot_id).table(name)
     checks: tuple[CheckResult, ...] = ()
     suite_run = None
@@ -145,6 +158,8 @@ def _audit(
     newest = max(filter(None, (work.truncated_at, removed)), default=None)
     if newest is not None:
         checks = (*checks, check_ended(table, newest))
+    filled = (check_filled(table, fill.column, fill.value, fill.below) for fill in work.fills)
+    checks = (*checks, *filled)
     if spared:
         checks = (*checks, _spared(spared))
     if work.spec.suite is not None:

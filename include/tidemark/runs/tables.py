@@ -14,7 +14,7 @@ from tidemark.lake.staging import Removal
 from tidemark.log import get_logger
 from tidemark.model.columns import TableSchema
 from tidemark.model.event import Kind
-from tidemark.model.names import ColumnName, TableName
+from tidemark.model.names import TableName
 from tidemark.model.position import Position
 from tidemark.model.progress import Progress
 from tidemark.model.reconcile import Snapshots
@@ -22,12 +22,14 @@ from tidemark.model.reduction import new_truncate
 from tidemark.model.survey import count
 from tidemark.model.zone import Zone
 from tidemark.runs.choose import Chosen
+from tidemark.runs.column_policy import refuse_by_policy
+from tidemark.runs.dropped import begin_of
 from tidemark.runs.late import late_tables
 from tidemark.runs.reconcile import watched_snapshots
 from tidemark.runs.run import Run
 from tidemark.runs.schemas import examples, resolve
 from tidemark.runs.targets import is_folded
-from tidemark.schema.changes import CreateTarget, SchemaChange, plan_changes
+from tidemark.schema.changes import FillColumn, SchemaChange, plan_changes
 from tidemark.spec import (
     NO_SUITE,
     OtherTables,
@@ -45,18 +47,18 @@ CUT = Zone.CUT
 class TableWork:
     """What a cut does to one table.
 
-    changes: to the target before it is staged. rows: row events in the cut. joined: where columns
-    were added within the cut. truncated_at: newest truncate ever, which events must be above;
-    new_truncate: the truncate of this cut, if any. guard: below it rows of an incremental snapshot
-    fall that are above the truncate (SNAP-7). removal: what a new snapshot did not contain.
+    have: what its target was made from, None where there is none. changes: to its schema. rows: row
+    events in the cut. truncated_at: newest truncate ever, which events must be above; new_truncate:
+    the truncate of this cut, if any. guard: below it rows of an incremental snapshot fall that are
+    above the truncate (SNAP-7). removal: what a new snapshot did not contain.
     """
 
     spec: TableSpec
     target: TableId
+    have: TableSchema | None
     schema: TableSchema
     changes: tuple[SchemaChange, ...]
     rows: int
-    joined: Mapping[ColumnName, Position]
     key_from_images: bool
     truncated_at: Position | None
     new_truncate: Position | None
@@ -66,9 +68,22 @@ class TableWork:
     @property
     def is_folded(self) -> bool:
         """Rows change, and not only the schema; a table that is new has none to take away."""
-        is_made = any(isinstance(change, CreateTarget) for change in self.changes)
         ends_rows = self.new_truncate is not None or self.removal is not None
-        return self.rows > 0 or (ends_rows and not is_made)
+        return self.rows > 0 or (self.have is not None and (ends_rows or bool(self.fills)))
+
+    @property
+    def fills(self) -> tuple[FillColumn, ...]:
+        """Columns that joined, and what older rows hold in them."""
+        return tuple(change for change in self.changes if isinstance(change, FillColumn))
+
+    @property
+    def moves_schema(self) -> bool:
+        """Whether what a reader of a target that is there sees of its columns changes."""
+        have = self.have
+        if have is None:
+            return False
+        followed = (self.schema.shifts, self.schema.changed_at)
+        return bool(self.changes) or followed != (have.shifts, have.changed_at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +225,8 @@ def _begins_with_a_row(pipeline: PipelineSpec, chosen: Chosen, spec: TableSpec) 
     """
     effects = chosen.effects
     tells_all = pipeline.source.format is SourceFormat.CANAL_JSON
-    is_changed = spec.source in effects.changed.keys() - (effects.types.keys() | effects.schemas)
+    altered = effects.changed.keys() | effects.shifts.keys() | effects.dropped.keys()
+    is_changed = spec.source in altered - (effects.types.keys() | effects.schemas.keys())
     return (tells_all or is_changed) and not chosen.survey.of(spec.source, CUT)
 
 
@@ -221,16 +237,21 @@ def _target(pipeline: PipelineSpec, spec: TableSpec) -> TableId:
 def _work(pipeline: PipelineSpec, chosen: Chosen, progress: Progress, told: _Told) -> TableWork:
     spec, have = told.spec, told.have
     groups = chosen.survey.of(spec.source, CUT)
-    schema = resolve(pipeline.source, spec, have, chosen.effects, told.records)
+    begins = begin_of(chosen, spec.source, have)
+    records = [r for r in told.records if begins is None or (r.position or "") > begins]
+    schema = resolve(pipeline.source, spec, have, chosen.effects, records)
     before = progress.truncated.get(spec.source)
-    truncate = new_truncate(_truncates(chosen, spec), before)
+    ended = [*_truncates(chosen, spec), *([begins] if begins else [])]
+    truncate = new_truncate(ended, before)
+    changes = plan_changes(have, schema)
+    refuse_by_policy(spec, changes, chosen.effects)
     return TableWork(
         spec=spec,
         target=_target(pipeline, spec),
+        have=have,
         schema=schema,
-        changes=plan_changes(have, schema),
+        changes=changes,
         rows=count(groups),
-        joined=chosen.effects.joined.get(spec.source, {}),
         key_from_images=bool(spec.key) or any(group.without_key for group in groups),
         truncated_at=truncate or before,
         new_truncate=truncate,

@@ -20,6 +20,7 @@ from tidemark.fold.admit import in_epochs
 from tidemark.fold.unchanged import CHANGE, NEEDS, filled
 from tidemark.formats.decoder import Decoder, decoder_of
 from tidemark.formats.rows import typed_rows
+from tidemark.lake.catalog import TableId
 from tidemark.lake.landing import read_changelog
 from tidemark.lake.ledger import read_progress
 from tidemark.lake.staged import StagedRows, add_filled, read_partial
@@ -36,23 +37,34 @@ from tidemark.runs.tables import TableWork
 NEED, CHANGED = f"{SYSTEM_PREFIX}need", f"{SYSTEM_PREFIX}change"
 
 
-def fill_unchanged(
-    run: Run, chosen: Chosen, work: TableWork, events: DataFrame, rows: StagedRows
-) -> StagedRows:
-    """``rows`` with what their partial ones left out; raise `TableStoppedError` where none tells.
+@dataclass(frozen=True, slots=True)
+class Incomplete:
+    """Staged rows, some of them partial.
 
-    events: row events of the table in the cut. ``main`` of the target is read and not touched.
+    events: row events of the table in the cut. place: where the target's rows stand, in columns
+    that have their new names.
+    """
+
+    rows: StagedRows
+    events: DataFrame
+    place: TableId
+
+
+def fill_unchanged(run: Run, chosen: Chosen, work: TableWork, found: Incomplete) -> StagedRows:
+    """The rows with what the partial ones left out; raise `TableStoppedError` where none tells.
+
+    ``main`` of the target is read and not touched.
     """
     session, schema = run.world.spark, work.schema
-    partial = read_partial(session, rows)
+    partial = read_partial(session, found.rows)
     left_out = partial.select(F.explode(LEFT_OUT).alias("name")).agg(F.collect_set("name"))
     names = set(left_out.collect()[0][0])
     columns = tuple(name for name in schema.names if name in names)
     decoder = decoder_of(run.pipeline.source, chosen.schemas_of(work.spec.source))
     wanted = _only(schema, columns)
     catalog = run.world.catalog
-    stored = read_stored(session, catalog, work.target, wanted, work.truncated_at)
-    past = _Past(run, chosen, work, decoder, wanted, events, stored)
+    stored = read_stored(session, catalog, found.place, wanted, work.truncated_at)
+    past = _Past(run, chosen, work, decoder, wanted, found.events, stored)
     with ExitStack() as stack:
 
         def keep(frame: DataFrame) -> DataFrame:
@@ -60,7 +72,7 @@ def fill_unchanged(
             stack.callback(kept.unpersist)
             return kept
 
-        whole, unresolved = add_filled(rows, filled(partial, schema.key, columns, past, keep))
+        whole, unresolved = add_filled(found.rows, filled(partial, schema.key, columns, past, keep))
     if unresolved is not None:
         raise _unresolved(run, work, whole.partial, unresolved)
     return whole
@@ -95,7 +107,7 @@ class _Past:
             bundled,
             self.wanted,
             self.decoder.image(self.wanted),
-            self.decoder.left_out(self.wanted, self.work.joined),
+            self.decoder.left_out(self.wanted),
             keep=(NEED, CHANGED),
         )
         image = F.struct(*(F.col(quote(name)) for name in self.wanted.names))
@@ -153,7 +165,7 @@ class _Past:
 
 def _only(schema: TableSchema, columns: tuple[ColumnName, ...]) -> TableSchema:
     kept = tuple(c for c in schema.columns if c.name in schema.key or c.name in columns)
-    return TableSchema(kept, schema.key)
+    return replace(schema, columns=kept)
 
 
 def _unresolved(run: Run, work: TableWork, rows: int, example: str) -> TableStoppedError:

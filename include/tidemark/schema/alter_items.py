@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from sqlglot.errors import ParseError
 
 from tidemark.errors import NameRefusedError
+from tidemark.model.names import ColumnName, column_name
 from tidemark.schema.ddl_columns import ColumnText, column_definition
 from tidemark.schema.sql_words import Words
 
 CHANGES_KEY = "it changes the key"
-RENAMES_COLUMN = "it renames a column"
 UNKNOWN_ITEM = "it is not among the known changes of a table"
 
 _NO_EFFECT = """
@@ -39,24 +40,48 @@ _REFUSED: Mapping[tuple[str, ...], str] = {
     ("DISCARD",): "rows go without events",
     ("IMPORT",): "rows come without events",
     ("CONVERT", "TO"): "the character set may not hold every value",
-    ("DROP",): "it drops a column",
-    ("RENAME", "COLUMN"): RENAMES_COLUMN,
     ("RENAME",): "it renames the table",
 }
 
 
-def judge_item(item: Words, added: list[ColumnText], changed: list[ColumnText]) -> str | None:
-    """Collect the columns that one item of an ALTER TABLE adds or changes.
+@dataclass(slots=True)
+class ColumnItems:
+    """What one ALTER TABLE does to columns.
+
+    renamed: pairs of old and new. optional: those of ``added`` that join unless they are there.
+    """
+
+    added: list[ColumnText] = field(default_factory=list)
+    changed: list[ColumnText] = field(default_factory=list)
+    renamed: list[tuple[ColumnName, ColumnName]] = field(default_factory=list)
+    dropped: list[ColumnName] = field(default_factory=list)
+    optional: set[ColumnName] = field(default_factory=set)
+
+    @property
+    def found(self) -> bool:
+        """Whether it does anything to them."""
+        return bool(self.added or self.changed or self.renamed or self.dropped)
+
+
+def judge_item(item: Words, items: ColumnItems) -> str | None:
+    """Collect what one item of an ALTER TABLE does to columns.
 
     Out: why it cannot be followed; None when it can, as far as its text tells.
     """
     if item.accept("ADD", "CONSTRAINT"):
         is_key = "PRIMARY" in item.outside_parentheses()
         return CHANGES_KEY if is_key else None
-    if item.keyword() == "ADD" and refusal(item) == UNKNOWN_ITEM:
-        return _added(item, added)
-    if item.keyword() in {"MODIFY", "CHANGE"}:
-        return _changed(item, changed)
+    try:
+        if item.keyword() == "ADD" and refusal(item) == UNKNOWN_ITEM:
+            return _added(item, items)
+        if item.keyword() in {"MODIFY", "CHANGE"}:
+            return _changed(item, items)
+        if item.accept("RENAME", "COLUMN"):
+            return _renamed(item, items)
+        if item.keyword() == "DROP" and refusal(item) == UNKNOWN_ITEM:
+            return _dropped(item, items)
+    except (NameRefusedError, ParseError) as error:
+        return str(error).partition("\n")[0]
     return refusal(item)
 
 
@@ -73,42 +98,62 @@ def refusal(item: Words) -> str | None:
     return None if item.keyword() == "ALTER" and keeps_type else UNKNOWN_ITEM
 
 
-def _changed(item: Words, changed: list[ColumnText]) -> str | None:
-    """MODIFY, or CHANGE with one name twice; whether the new type fits, the old one decides."""
-    is_named_twice = item.accept("CHANGE")
+def _changed(item: Words, items: ColumnItems) -> str | None:
+    """MODIFY or CHANGE; whether the new type fits, the old one decides."""
+    names_twice = item.accept("CHANGE")
     item.accept("MODIFY")
     item.accept("COLUMN")
     item.accept("IF", "EXISTS")
-    try:
-        old_name = item.name() if is_named_twice else None
-        column, attributes = column_definition(item)
-    except (NameRefusedError, ParseError) as error:
-        return str(error).partition("\n")[0]
-    if old_name not in (None, column.name):
-        return RENAMES_COLUMN
+    old_name = column_name(item.name()) if names_twice else None
+    column, attributes = column_definition(item)
     if attributes.is_key:
         return CHANGES_KEY
     if attributes.is_computed:
         return f"the rows that are there get a computed value in {column.name}"
     if attributes.is_bytes:
         return f"the character set of {column.name} makes bytes of it"
-    changed.append(column)
+    if old_name not in (None, column.name):
+        items.renamed.append((old_name, column.name))
+    items.changed.append(column)
     return None
 
 
-def _added(item: Words, added: list[ColumnText]) -> str | None:
+def _renamed(item: Words, items: ColumnItems) -> str | None:
+    item.accept("IF", "EXISTS")
+    old = column_name(item.name())
+    if not item.accept("TO"):
+        return UNKNOWN_ITEM
+    new = column_name(item.name())
+    if item.left:
+        return UNKNOWN_ITEM
+    if old != new:
+        items.renamed.append((old, new))
+    return None
+
+
+def _dropped(item: Words, items: ColumnItems) -> str | None:
+    item.accept("DROP")
+    item.accept("COLUMN")
+    item.accept("IF", "EXISTS")
+    name = column_name(item.name())
+    if item.left and item.outside_parentheses() not in (["RESTRICT"], ["CASCADE"]):
+        return UNKNOWN_ITEM
+    items.dropped.append(name)
+    return None
+
+
+def _added(item: Words, items: ColumnItems) -> str | None:
     item.accept("ADD")
     item.accept("COLUMN")
-    item.accept("IF", "NOT", "EXISTS")
+    is_optional = item.accept("IF", "NOT", "EXISTS")
     definitions = item.group().split(",") if item.keyword() == "(" else (item,)
     for definition in definitions:
-        try:
-            column, attributes = column_definition(definition)
-        except (NameRefusedError, ParseError) as error:
-            return str(error).partition("\n")[0]
+        column, attributes = column_definition(definition)
         if attributes.is_key:
             return CHANGES_KEY
-        if attributes.fills_rows:
+        if attributes.fills_unknown:
             return f"the rows that are there get a value in {column.name}, which no event tells"
-        added.append(column)
+        items.added.append(column._replace(fill=attributes.fill))
+        if is_optional:
+            items.optional.add(column.name)
     return None

@@ -1,18 +1,22 @@
 """Two schemas of a table to the changes that lead from one to the other (semantics 8.2).
 
-Only what may be done before a cut is staged comes out: creation, added columns, and Iceberg's type
-promotions. Anything else stops the table, as it would show on main before the cut is published.
+Creation, columns that join, go or take another name, and Iceberg's type promotions; any other
+change of a type stops the table. What is planned is staged with the cut's rows, and shows with
+them.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import reduce
 
 from tidemark.errors import TableStoppedError
 from tidemark.model.columns import SourceColumn, TableSchema
+from tidemark.model.names import ColumnName
+from tidemark.model.position import Position
+from tidemark.model.shift import Shift, name_after, spelling
 
 _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 _PROMOTIONS = {("int", "bigint"), ("float", "double")}
@@ -40,7 +44,34 @@ class WidenColumn:
     was: str
 
 
-SchemaChange = CreateTarget | AddColumn | WidenColumn
+@dataclass(frozen=True, slots=True)
+class RenameColumn:
+    """A column takes another name and stays what it is; changes of one cut happen at once."""
+
+    was: ColumnName
+    name: ColumnName
+
+
+@dataclass(frozen=True, slots=True)
+class DropColumn:
+    """A column goes; files and snapshots that hold it stay as they are."""
+
+    name: ColumnName
+
+
+@dataclass(frozen=True, slots=True)
+class FillColumn:
+    """Rows at and below a position get ``value``, as text, in a column that joined (SCHEMA-14)."""
+
+    column: SourceColumn
+    value: str
+    below: Position
+
+
+SchemaChange = CreateTarget | RenameColumn | DropColumn | AddColumn | WidenColumn | FillColumn
+
+
+ADDITIVE = (CreateTarget, AddColumn, WidenColumn, FillColumn)
 
 
 def is_widening(narrow: str, wide: str) -> bool:
@@ -58,23 +89,67 @@ def is_widening(narrow: str, wide: str) -> bool:
 
 
 def plan_changes(have: TableSchema | None, want: TableSchema) -> tuple[SchemaChange, ...]:
-    """What turns ``have`` into ``want``, in source order; a column that only ``have`` has stays.
+    """What turns ``have`` into ``want``, in source order; names are those of ``want``.
 
-    Raises TableStoppedError for another key, another type that is no promotion, and names that
-    differ in case alone.
+    What became of the names of ``have`` tell the shifts that ``want`` has beyond its own.
+    Raises TableStoppedError for names that differ in case alone, and for another key or another
+    type that is no promotion.
     """
-    _refuse_collisions(want if have is None else merge_schemas((have, want)))
     if have is None:
+        _refuse_collisions(want)
         return (CreateTarget(want),)
-    present = {column.name: column.iceberg for column in have.columns}
+    fresh = want.shifts[len(have.shifts) :]
+    moves: list[SchemaChange] = []
+    present: list[SourceColumn] = []
+    for column in have.columns:
+        now = name_after(fresh, column.name, Position(""))
+        if now is None:
+            moves.append(DropColumn(column.name))
+            continue
+        if now != column.name:
+            moves.append(RenameColumn(column.name, now))
+        present.append(replace(column, name=now))
+    key = tuple(name_after(fresh, name, Position("")) or name for name in have.key)
+    _refuse_collisions(merge_schemas((TableSchema(tuple(present), key), want)))
+    types = {column.name: column.iceberg for column in present}
+    return (*moves, *_joined(types, want), *_filled(fresh, want))
+
+
+def describe(change: SchemaChange) -> str:
+    """``change`` in words."""
+    match change:
+        case CreateTarget(schema):
+            return f"new, {len(schema.columns)} columns, key {', '.join(schema.key)}"
+        case AddColumn(column):
+            return f"add {column.name} {column.iceberg}"
+        case WidenColumn(column, was):
+            return f"widen {column.name} {was} to {column.iceberg}"
+        case RenameColumn(was, name):
+            return f"rename {was} to {name}"
+        case DropColumn(name):
+            return f"drop {name}"
+        case FillColumn(column, value, _):
+            return f"fill {column.name} with {value!r} in older rows"
+
+
+def _joined(types: Mapping[ColumnName, str], want: TableSchema) -> list[SchemaChange]:
+    """types: of the columns that are there already."""
     changes: list[SchemaChange] = []
     for column in want.columns:
-        was = present.get(column.name)
+        was = types.get(column.name)
         if was is None:
             changes.append(AddColumn(column))
         elif is_widening(was, column.iceberg):
             changes.append(WidenColumn(column, was))
-    return tuple(changes)
+    return changes
+
+
+def _filled(fresh: Sequence[Shift], want: TableSchema) -> list[SchemaChange]:
+    return [
+        FillColumn(column, column.fill, since)
+        for column in want.columns
+        if column.fill is not None and (since := spelling(fresh, column.name).since) is not None
+    ]
 
 
 def merge_schemas(versions: Sequence[TableSchema]) -> TableSchema:

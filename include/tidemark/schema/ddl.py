@@ -13,7 +13,7 @@ from sqlglot.errors import ParseError, TokenError
 
 from tidemark.errors import NameRefusedError
 from tidemark.model.names import ColumnName, TableName
-from tidemark.schema.alter_items import CHANGES_KEY, judge_item, refusal
+from tidemark.schema.alter_items import CHANGES_KEY, ColumnItems, judge_item, refusal
 from tidemark.schema.ddl_columns import ColumnText, column_definition, key_columns
 from tidemark.schema.sql_words import Words
 
@@ -35,6 +35,14 @@ class CreateTable:
 
 
 @dataclass(frozen=True, slots=True)
+class CopyTable:
+    """A table is made with the columns of another table or of a query."""
+
+    table: TableName
+    statement: str
+
+
+@dataclass(frozen=True, slots=True)
 class TruncateTable:
     """Every row of a table goes."""
 
@@ -42,19 +50,22 @@ class TruncateTable:
 
 
 @dataclass(frozen=True, slots=True)
-class AddColumns:
-    """Columns join a table, and are null in the rows it has."""
+class DropTable:
+    """A table goes."""
 
     table: TableName
-    columns: tuple[ColumnText, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class ChangeColumns:
-    """Columns of a table are declared anew, under their names; statement: its text."""
+class AlterColumns:
+    """Columns of a table change, all by one statement.
+
+    items: what it does; names of what is added or declared anew are those from after it.
+    statement: its text.
+    """
 
     table: TableName
-    columns: tuple[ColumnText, ...]
+    items: ColumnItems
     statement: str
 
 
@@ -77,9 +88,10 @@ class Unsupported:
 DdlOperation = (
     CreateDatabase
     | CreateTable
+    | CopyTable
     | TruncateTable
-    | AddColumns
-    | ChangeColumns
+    | DropTable
+    | AlterColumns
     | NoEffect
     | Unsupported
 )
@@ -161,7 +173,7 @@ def _create(statement: Words, schema: str) -> tuple[DdlOperation, ...]:
     items = list(statement.group().split(",")) if statement.keyword() == "(" else []
     rest = {word.keyword for word in statement.words[statement.at :]}
     if not items or items[0].keyword() == "LIKE" or rest & {"SELECT", "AS", "TABLE"}:
-        return (Unsupported(table, text, "its columns are those of another table or query"),)
+        return (CopyTable(table, text),)
     return (_new_table(table, items, text),)
 
 
@@ -196,15 +208,12 @@ def _alter(statement: Words, schema: str) -> tuple[DdlOperation, ...]:
         return (NO_TARGET,)
     if statement.keyword(1) == "PARTITION" and refusal(statement) is None:
         return (NoEffect(f"{statement.keyword()} PARTITION"),)
-    added: list[ColumnText] = []
-    changed: list[ColumnText] = []
+    items = ColumnItems()
     for item in statement.split(","):
-        why = judge_item(item, added, changed)
+        why = judge_item(item, items)
         if why is not None:
             return (Unsupported(table, text, why),)
-    joins = (AddColumns(table, tuple(added)),) if added else ()
-    changes = (ChangeColumns(table, tuple(changed), text),) if changed else ()
-    return (*joins, *changes) or (NoEffect("ALTER TABLE"),)
+    return (AlterColumns(table, items, text) if items.found else NoEffect("ALTER TABLE"),)
 
 
 def _drop(statement: Words, schema: str) -> tuple[DdlOperation, ...]:
@@ -219,7 +228,7 @@ def _drop(statement: Words, schema: str) -> tuple[DdlOperation, ...]:
     if kind != "TABLE":
         return (Unsupported(None, text, f"it drops {statement.source(statement.at) or 'what?'}"),)
     tables = [_table(part, schema) for part in statement.split(",")]
-    return _each(tables, text, "it drops the table")
+    return tuple(DropTable(table) for table in _named(tables)) or (NO_TARGET,)
 
 
 def _truncate(statement: Words, schema: str) -> tuple[DdlOperation, ...]:
@@ -243,12 +252,13 @@ def _rename(statement: Words, schema: str) -> tuple[DdlOperation, ...]:
         tables.append(_table(pair, schema))
         pair.accept("TO")
         tables.append(_table(pair, schema))
-    return _each(tables, text, "it renames a table")
+    why = "it renames a table"
+    return tuple(Unsupported(table, text, why) for table in _named(tables)) or (NO_TARGET,)
 
 
-def _each(tables: list[TableName | None], text: str, why: str) -> tuple[DdlOperation, ...]:
-    named = dict.fromkeys(table for table in tables if table is not None)
-    return tuple(Unsupported(table, text, why) for table in named) or (NO_TARGET,)
+def _named(tables: list[TableName | None]) -> list[TableName]:
+    """Each table that can have a target, once."""
+    return list(dict.fromkeys(table for table in tables if table is not None))
 
 
 def _table(words: Words, schema: str) -> TableName | None:

@@ -19,26 +19,43 @@ _CONTINUED: Mapping[str, frozenset[str]] = {
     "NATIONAL": frozenset({"CHAR", "CHARACTER", "VARCHAR", "VARYING"}),
     "LONG": frozenset({"VARCHAR", "VARBINARY"}),
 }
+_AFTER_DEFAULT = {
+    *("", "NOT", "NULL", "COMMENT", "AFTER", "FIRST", "COLLATE", "UNIQUE", "KEY", "PRIMARY"),
+    *("COLUMN_FORMAT", "STORAGE", "VISIBLE", "INVISIBLE", "CHECK", "CONSTRAINT", "REFERENCES"),
+}
+"""What may follow a DEFAULT that is a plain literal; anything else makes it an expression."""
 _MARKS = {"SIGNED", "UNSIGNED", "ZEROFILL"}
 
 
+class Fill(NamedTuple):
+    """What rows hold in a column that joins them; text: None is what the type implies."""
+
+    text: str | None
+
+
 class ColumnText(NamedTuple):
-    """A column as DDL declares it; type_text: for example ``decimal(12,2) unsigned``."""
+    """A column as DDL declares it; type_text: for example ``decimal(12,2) unsigned``.
+
+    fill: what the rows get that are there when it joins; None is null.
+    """
 
     name: ColumnName
     type_text: str
+    fill: Fill | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Attributes:
     """What stands behind a column's type.
 
-    fills_rows: rows that are there when the column joins get a value other than null. is_computed:
-    the source computes its values. is_bytes: its character set makes it a binary type.
+    fill: what the rows get that are there when the column joins. fills_unknown: that is something
+    that the text does not tell. is_computed: the source computes its values. is_bytes: its
+    character set makes it a binary type.
     """
 
     is_key: bool
-    fills_rows: bool
+    fill: Fill | None
+    fills_unknown: bool
     is_computed: bool
     is_bytes: bool
 
@@ -68,21 +85,36 @@ def column_definition(item: Words) -> tuple[ColumnText, Attributes]:
     while item.keyword() in _MARKS:
         item.at += 1
     column = ColumnText(name, item.source(start, item.at))
-    return column, _attributes(first, item.outside_parentheses())
+    return column, _attributes(first, item)
 
 
-def _attributes(type_word: str, words: list[str]) -> Attributes:
+def _attributes(type_word: str, item: Words) -> Attributes:
+    words = item.outside_parentheses()
     pairs = list(pairwise([*words, ""]))
     lone_key = any(word == "KEY" and before not in {"UNIQUE", "PRIMARY"} for before, word in pairs)
-    defaults = [value for word, value in pairs if word == "DEFAULT"]
     is_computed = bool({"AS", "GENERATED"} & set(words))
+    counts = type_word == "SERIAL" or "AUTO_INCREMENT" in words
+    fill, is_told = _default(item)
+    if fill is None and ("NOT", "NULL") in pairs:
+        fill = Fill(None)
     return Attributes(
         is_key="PRIMARY" in words or words[:1] == ["KEY"] or lone_key,
-        fills_rows=type_word == "SERIAL"
-        or ("NOT", "NULL") in pairs
-        or is_computed
-        or "AUTO_INCREMENT" in words
-        or any(value != "NULL" for value in defaults),
+        fill=fill,
+        fills_unknown=counts or is_computed or not is_told,
         is_computed=is_computed,
         is_bytes="BYTE" in words or bool({("SET", "BINARY"), ("CHARSET", "BINARY")} & set(pairs)),
     )
+
+
+def _default(item: Words) -> tuple[Fill | None, bool]:
+    """The DEFAULT of a column, None when it is null, and whether its text tells it (SCHEMA-14)."""
+    while item.left and item.keyword() != "DEFAULT":
+        if item.keyword() == "(":
+            item.group()
+        else:
+            item.at += 1
+    if not item.accept("DEFAULT") or item.accept("NULL"):
+        return None, True
+    text = item.literal()
+    is_whole = text is not None and item.keyword() in _AFTER_DEFAULT
+    return (Fill(text), True) if is_whole else (None, False)

@@ -22,6 +22,20 @@ _COMMENTS = re.compile(
 """Quoted text; the inside of ``/*!40101 ... */`` and ``/*T![feature] ... */``; plain comments."""
 
 
+_NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?|\.[0-9]+")
+_TRUTH = {"TRUE": "1", "FALSE": "0"}
+_ESCAPES = {
+    "n": "\n",
+    "t": "\t",
+    "r": "\r",
+    "0": "\0",
+    "b": "\b",
+    "Z": "\x1a",
+    "%": "\\%",
+    "_": "\\_",
+}
+
+
 class _Tokenizer(MySQL.Tokenizer):
     """MySQL's words; sqlglot would take what follows RENAME as one text."""
 
@@ -79,6 +93,22 @@ class Words:
         self.at += 1
         return self.words[self.at - 1].name
 
+    def literal(self) -> str | None:
+        """Step over a plain literal, and give its text; None where something else comes."""
+        sign = "-" if self.keyword() == "-" else ""
+        at = self.at + (self.keyword() in {"-", "+"})
+        raw = self.text[self.words[at].start : self.words[at].end] if at < len(self.words) else ""
+        if raw[:1] in ("'", '"') and at == self.at:
+            text = _unescaped(raw)
+        elif raw.upper() in _TRUTH:
+            text = _TRUTH[raw.upper()]
+        elif _NUMBER.fullmatch(raw):
+            text = sign + raw
+        else:
+            return None
+        self.at = at + 1
+        return text
+
     def group(self) -> Words:
         """Step over parentheses, and give what is inside. Raises ParseError where none come."""
         depth, first = 0, self.at + 1
@@ -128,3 +158,14 @@ def _split(text: str, name: str, start: int, end: int) -> Iterator[Word]:
         for found in re.finditer(r"\S+", raw):
             named = found[0] if re.fullmatch(r"[\w$]+", found[0]) else ""
             yield Word(found[0].upper(), named, start + found.start(), start + found.end())
+
+
+def _unescaped(raw: str) -> str:
+    """The text between quotes."""
+    quote = raw[0]
+    return re.sub(
+        rf"\\(.)|{quote}{quote}",
+        lambda found: _ESCAPES.get(found[1], found[1]) if found[1] else quote,
+        raw[1:-1],
+        flags=re.DOTALL,
+    )

@@ -31,7 +31,7 @@ from tidemark.spec.source import (
     is_pattern,
     selects,
 )
-from tidemark.spec.table import TableSpec, TruncatePolicy
+from tidemark.spec.table import ColumnPolicy, TableSpec, TruncatePolicy
 
 __all__ = [
     "NO_SUITE",
@@ -57,6 +57,7 @@ __all__ = [
     "SuiteSpec",
     "TableSpec",
     "TopicsSpec",
+    "ColumnPolicy",
     "TruncatePolicy",
     "WhenStalled",
     "is_pattern",

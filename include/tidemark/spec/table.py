@@ -27,6 +27,14 @@ class TruncatePolicy(StrEnum):
     IGNORE = "ignore"
 
 
+class ColumnPolicy(StrEnum):
+    """What is followed when the source changes a table's columns (SCHEMA-12)."""
+
+    EVOLVE = "evolve"
+    ADDITIVE_ONLY = "additive-only"
+    FREEZE = "freeze"
+
+
 def _table_part(fields: dict[str, Any]) -> str:
     return str(fields["source"].table)
 
@@ -52,6 +60,11 @@ class TableSpec(SpecModel):
         default=TruncatePolicy.APPLY,
         description="what a TRUNCATE at the source does: apply empties the target at that "
         "position, block stops the table, ignore keeps the rows",
+    )
+    column_changes: ColumnPolicy = Field(
+        default=ColumnPolicy.EVOLVE,
+        description="which changes of the source's columns are followed: evolve all that can be, "
+        "additive-only those that add or widen, freeze none; any other one stops the table",
     )
     expectations: SuiteName = Field(
         description="the suite that audits the table (a file in the expectations folder), or none"

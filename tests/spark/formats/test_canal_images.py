@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from tidemark.formats.rows import typed_rows
 from tidemark.model.columns import LEFT_OUT, MISREAD, SourceColumn, TableSchema, Wire
 from tidemark.model.names import ColumnName
 from tidemark.model.position import Position
+from tidemark.model.shift import Shift
 
 SCHEMA = TableSchema(
     (
@@ -46,7 +48,7 @@ def row(a: Any, b: str = "x", **columns: Any) -> dict[str, Any]:
 
 
 def folded(
-    spark: SparkSession, messages: Sequence[Message], joined: Mapping[ColumnName, Position]
+    spark: SparkSession, messages: Sequence[Message], shifts: Sequence[Shift] = ()
 ) -> tuple[int, dict[Key, Any]]:
     """How many changes ``messages`` hold, and what the newest of each key says.
 
@@ -59,10 +61,9 @@ def folded(
         ],
         "partition INT, position STRING, op STRING, value BINARY",
     ).withColumn("commit_time", F.current_timestamp())
-    changes = canal_changes(events, SCHEMA, key_from_images=False)
-    rows = typed_rows(
-        latest_events(changes), SCHEMA, canal_image(SCHEMA), canal_left_out(SCHEMA, joined)
-    )
+    schema = replace(SCHEMA, shifts=tuple(shifts))
+    changes = canal_changes(events, schema, key_from_images=False)
+    rows = typed_rows(latest_events(changes), schema, canal_image(schema), canal_left_out(schema))
     found = {
         (r["a"], r["b`b"]): (r["_tidemark_op"], r["name"], r["note"], r[MISREAD], r[LEFT_OUT])
         for r in rows.collect()
@@ -127,7 +128,7 @@ def test_records_of_many_rows_fold_like_their_rows_one_by_one(spark: SparkSessio
         history.append(drawn)
 
     collect()
-    count, newest = folded(spark, history, {})
+    count, newest = folded(spark, history)
     wanted_count, wanted = expected(history)
     assert count == wanted_count
     assert newest == {key: (*end, None, None) for key, end in wanted.items()}
@@ -138,7 +139,7 @@ def test_keys_that_move_up_one_after_the_other(spark: SparkSession) -> None:
     """KEY-8: a key that one row leaves and a later row takes is taken."""
     rows = [row(str(a + 1), name=f"was {a}", note="") for a in (3, 2, 1)]
     old = [{"a": str(a)} for a in (3, 2, 1)]
-    count, newest = folded(spark, [message("UPDATE", rows, old)], {})
+    count, newest = folded(spark, [message("UPDATE", rows, old)])
     assert count == 6
     assert {key[0]: (op, name) for key, (op, name, *_) in newest.items()} == {
         1: ("D", None),
@@ -162,47 +163,64 @@ def test_numbers_are_read_like_their_text(spark: SparkSession) -> None:
 
 
 FULL, PARTIAL = row("1", name="n", note=None), row("1", name="n")
+OLD = row("1", name="n", remark="r")
+NOTE = ColumnName("note")
+
+
+def joined(offset: int) -> Shift:
+    return Shift(at(offset), added=(NOTE,))
+
+
+def renamed(offset: int) -> Shift:
+    return Shift(at(offset), renamed=((ColumnName("remark"), NOTE),))
 
 
 @pytest.mark.parametrize(
-    ("messages", "joined", "left_out"),
+    ("messages", "shifts", "left_out"),
     [
-        pytest.param([message("UPDATE", [FULL], [{}])], {}, None, id="a null that was sent"),
-        pytest.param([message("UPDATE", [PARTIAL], [{}])], {}, ["note"], id="left out"),
+        pytest.param([message("UPDATE", [FULL], [{}])], [], None, id="a null that was sent"),
+        pytest.param([message("UPDATE", [PARTIAL], [{}])], [], ["note"], id="left out"),
         pytest.param(
             [message("UPDATE", [row("1")], [{"name": "n"}])],
-            {},
+            [],
             ["name", "note"],
             id="the old image is none",
         ),
-        pytest.param([message("INSERT", [PARTIAL])], {}, None, id="of an insert"),
-        pytest.param([message("DELETE", [row("1")])], {}, None, id="of a delete"),
+        pytest.param([message("INSERT", [PARTIAL])], [], None, id="of an insert"),
+        pytest.param([message("DELETE", [row("1")])], [], None, id="of a delete"),
         pytest.param(
             [message("UPDATE", [row("2", name="n", note="n"), PARTIAL], [{}, {}])],
-            {},
+            [],
             ["note"],
             id="in the second row",
         ),
-        pytest.param([message("UPDATE", [PARTIAL])], {"note": at(1)}, None, id="it joined later"),
+        pytest.param([message("UPDATE", [PARTIAL])], [joined(1)], None, id="it joined later"),
         pytest.param(
             [message("INSERT", [FULL]), message("UPDATE", [PARTIAL])],
-            {"note": at(0)},
+            [joined(0)],
             ["note"],
             id="it had joined",
         ),
+        pytest.param([message("UPDATE", [OLD])], [renamed(0)], None, id="under its old name"),
         pytest.param(
-            [message("UPDATE", [PARTIAL]), message("UPDATE", [FULL])], {}, None, id="whole again"
+            [message("INSERT", [FULL]), message("UPDATE", [OLD])],
+            [renamed(0)],
+            ["note"],
+            id="under its old name after it took the new one",
+        ),
+        pytest.param(
+            [message("UPDATE", [PARTIAL]), message("UPDATE", [FULL])], [], None, id="whole again"
         ),
     ],
 )
 def test_columns_that_a_record_leaves_out(
     spark: SparkSession,
     messages: Sequence[Message],
-    joined: Mapping[ColumnName, Position],
+    shifts: Sequence[Shift],
     left_out: list[str] | None,
 ) -> None:
     """UNAV-4: unknown in an update, null in an insert."""
-    _, newest = folded(spark, messages, joined)
+    _, newest = folded(spark, messages, shifts)
     assert newest[1, "x"][-1] == left_out
 
 

@@ -14,7 +14,8 @@ from tidemark.model.modes import ConnectorModes
 from tidemark.model.names import ColumnName, TableName
 from tidemark.model.position import Position
 from tidemark.runs.column_changes import told_column
-from tidemark.runs.ddl import DdlRecord, add_up
+from tidemark.runs.ddl import add_up
+from tidemark.runs.ddl_effects import DdlRecord
 from tidemark.runs.schemas import resolve
 from tidemark.schema.changes import WidenColumn, plan_changes
 from tidemark.spec import SourceSpec, TableSpec

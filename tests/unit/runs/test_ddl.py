@@ -1,4 +1,4 @@
-"""What Debezium's schema changes mean for tables whose records name columns in another way."""
+"""What the schema changes of a cut add up to."""
 
 from __future__ import annotations
 
@@ -7,13 +7,17 @@ from typing import Any
 
 from tidemark.model.names import TableName
 from tidemark.model.position import Position
-from tidemark.runs.ddl import DdlEffects, DdlRecord, add_up
+from tidemark.runs.ddl import add_up
+from tidemark.runs.ddl_effects import DdlEffects, DdlRecord
 from tidemark.spec import SourceSpec
 
 ITEMS = TableName("shop", "items")
 
 
-def effects_of(*columns: str, **source: Any) -> DdlEffects:
+ADDED = "ALTER TABLE items ADD COLUMN late INT"
+
+
+def effects_of(*columns: str, ddl: str = ADDED, **source: Any) -> DdlEffects:
     """Of a change after which shop.items has ``columns``, the first of them its key."""
     told = [
         {"name": name, "typeName": "INT", "typeExpression": "INT", "length": None, "scale": None}
@@ -23,7 +27,7 @@ def effects_of(*columns: str, **source: Any) -> DdlEffects:
     change = {
         "source": {"snapshot": "false"},
         "databaseName": "shop",
-        "ddl": "ALTER TABLE items ADD COLUMN late INT",
+        "ddl": ddl,
         "tableChanges": [{"type": "ALTER", "id": '"shop"."items"', "table": table}],
     }
     spec = SourceSpec.model_validate(
@@ -34,7 +38,10 @@ def effects_of(*columns: str, **source: Any) -> DdlEffects:
 
 
 def test_columns_are_named_as_in_avro_records() -> None:
-    """MSG-20"""
+    """MSG-20: those of statements, too."""
+    renamed = "ALTER TABLE items RENAME COLUMN `old-one` TO `2nd`"
+    shifts = effects_of("item-id", "2nd", ddl=renamed, avro={"folder": "/schemas"}).shifts
+    assert shifts[ITEMS][0].shift.renamed == (("old_one", "_2nd"),)
     avro = effects_of("item-id", "2nd", avro={"folder": "/schemas"})
     assert (avro.schemas[ITEMS].names, avro.schemas[ITEMS].key) == (
         ("item_id", "_2nd"),
@@ -50,3 +57,34 @@ def test_names_that_become_one_stop_their_table() -> None:
     assert stopped.stops == {
         ITEMS: "the columns a-b and a.b are both written as a_b (COLUMN_COLLISION)"
     }
+
+
+def test_a_copied_table_has_the_columns_that_the_record_tells() -> None:
+    """MSG-22: Debezium tells the state after the statement, Canal its text alone."""
+    like = "CREATE TABLE items LIKE others"
+    copied = effects_of("id", "name", ddl=like)
+    assert (copied.stops, copied.schemas[ITEMS].names) == ({}, ("id", "name"))
+    assert list(canal(like).stops) == [ITEMS]
+
+
+def test_a_table_that_is_made_again_is_told_anew() -> None:
+    """SCHEMA-18: nothing of the one before it is left."""
+    again = canal(
+        "ALTER TABLE items RENAME COLUMN a TO b", "DROP TABLE items", "CREATE TABLE items (x int)"
+    )
+    assert (again.dropped, again.remade) == ({ITEMS: Position("2")}, {ITEMS})
+    assert (again.types, again.shifts) == ({ITEMS: {"x": "int"}}, {})
+    gone = canal("CREATE TABLE items (x int)", "DROP TABLE IF EXISTS items")
+    assert (gone.remade, gone.types) == (set(), {ITEMS: {"x": "int"}})
+
+
+def canal(*statements: str) -> DdlEffects:
+    """Of statements at the positions 1, 2, and so on."""
+    spec = SourceSpec.model_validate(
+        {"format": "canal-json", "gate": "none", "topics": {"data": ["t"]}}
+    )
+    records = [
+        DdlRecord(Position(str(place)), "shop", json.dumps({"isDdl": True, "sql": text}))
+        for place, text in enumerate(statements, start=1)
+    ]
+    return add_up(spec, records, spec.modes.connector)

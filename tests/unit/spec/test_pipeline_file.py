@@ -65,7 +65,7 @@ def swapped(old: str, new: str, text: str = SHOP) -> str:
         pytest.param(
             swapped("  - source:", "  - start_at: 1\n    source:"),
             "shop.yaml:11 -> tables[0].start_at: got an unknown key; expected one of source, "
-            "target, key, columns, truncate, expectations",
+            "target, key, columns, truncate, column-changes, expectations",
             id="unknown key without a near one",
         ),
         pytest.param(

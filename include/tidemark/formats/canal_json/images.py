@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from tidemark.formats.json_fields import text_fields
 from tidemark.formats.keys import typed_key
+from tidemark.formats.spelled import by_name, name_in_record, written_fields
 from tidemark.model.columns import TableSchema
 from tidemark.model.event import Op
-from tidemark.model.names import ColumnName
-from tidemark.model.position import Position
 
 KEYS_PER_ROW = 2
 
@@ -30,7 +26,7 @@ def canal_changes(
     update that changes the key touches two keys (KEY-8). Where an event holds several rows,
     ``value`` becomes a record of its own for each, so that nobody carries the others along.
     """
-    keys = f"ARRAY<STRUCT<{text_fields(schema.key)}>>"
+    keys = f"ARRAY<STRUCT<{written_fields(schema, schema.key)}>>"
     text = F.col("value").cast("string")
     texts = F.from_json(text, "data ARRAY<STRING>")["data"]
     return (
@@ -60,7 +56,8 @@ def _record_of_row() -> Column:
 
 def _touched(schema: TableSchema) -> Column:
     """The keys that one row touches, each with its op: the one that it leaves, the one it has."""
-    now, before = F.col("_image.data"), F.col("_image.old")
+    now = by_name(F.col("_image.data"), schema, schema.key)
+    before = by_name(F.col("_image.old"), schema, schema.key)
     former = F.struct(*(F.coalesce(before[k], now[k]).alias(k) for k in schema.key))
     current = F.struct(F.col("op").alias("op"), typed_key(now, schema).alias("k"))
     left = F.struct(F.lit(Op.DELETE.value).alias("op"), typed_key(former, schema).alias("k"))
@@ -72,29 +69,25 @@ def _touched(schema: TableSchema) -> Column:
 
 def canal_image(schema: TableSchema) -> Column:
     """The row that an upsert leaves: a struct of every column's text."""
-    rows = f"data ARRAY<STRUCT<{text_fields(schema.names)}>>"
-    return F.from_json(F.col("value").cast("string"), rows)["data"][0]
+    rows = f"data ARRAY<STRUCT<{written_fields(schema, schema.names)}>>"
+    image = F.from_json(F.col("value").cast("string"), rows)["data"][0]
+    return by_name(image, schema, schema.names)
 
 
-def canal_left_out(schema: TableSchema, joined: Mapping[ColumnName, Position]) -> Column:
+def canal_left_out(schema: TableSchema) -> Column:
     """Columns that an update does not hold, so that nobody can say what is in them (UNAV-4).
 
-    An array of names, empty when all are there. joined: where columns became part of the table;
-    older updates have to be without them, as an insert may be without any.
+    An array of their names, empty when all are there. An update that is older than a column has to
+    be without it, as an insert may be without any.
     """
     rows = "type STRING, data ARRAY<MAP<STRING, STRING>>"
     record = F.from_json(F.col("value").cast("string"), rows)
-    expected = F.array_compact(
-        F.array(
-            *(
-                F.when(F.col("position") > joined[name], F.lit(name))
-                if name in joined
-                else F.lit(name)
-                for name in schema.names
-            )
-        )
+    there = F.map_keys(record["data"][0])
+    lacks = (
+        F.when(~F.array_contains(there, name_in_record(schema.spelling(name))), F.lit(name))
+        for name in schema.names
     )
-    missing = F.array_except(expected, F.map_keys(record["data"][0]))
+    missing = F.array_compact(F.array(*lacks))
     return F.when(record["type"] == "UPDATE", missing).otherwise(F.array().cast("array<string>"))
 
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from tidemark.formats.encoding import Encoding, unwrapped_key
-from tidemark.formats.json_fields import text_fields
 from tidemark.formats.keys import typed_key
+from tidemark.formats.spelled import by_name, written_fields
 from tidemark.model.columns import TableSchema
 from tidemark.model.event import Op
-from tidemark.model.names import ColumnName
-from tidemark.model.position import Position
 
 FORMER_KEY = "__debezium.oldkey"
 
@@ -35,10 +32,12 @@ def debezium_changes(
     (KEY-1, KEY-8). fills_before: ``before`` may hold filler outside the record's key, so a record
     that has the key beside it is not asked for a former one (KEY-5).
     """
-    own = encoding.key(text_fields(schema.key))  # null where the record's key has other columns
+    fields = written_fields(schema, schema.key)
+    # Null where the record's key has other columns.
+    own = by_name(encoding.key(fields), schema, schema.key)
     if not key_from_images:
         return events.withColumn("row_key", typed_key(own, schema)).withColumn("part", F.lit(0))
-    images = f"before STRUCT<{text_fields(schema.key)}>, after STRUCT<{text_fields(schema.key)}>"
+    images = f"before STRUCT<{fields}>, after STRUCT<{fields}>"
     is_delete = F.col("op") == Op.DELETE.value
     read = events.withColumn("_images", encoding.value(images)).withColumn(
         "_own", F.when(F.lit(fills_before) | is_delete, own)
@@ -51,7 +50,9 @@ def debezium_changes(
 def _touched(events: DataFrame, schema: TableSchema, *, fills_before: bool) -> DataFrame:
     """A row per key that ``_own`` and ``_images`` name: ``row_key``, ``part`` and the ``op``."""
     is_delete = F.col("op") == Op.DELETE.value
-    own, before, after = F.col("_own"), F.col("_images.before"), F.col("_images.after")
+    own = F.col("_own")
+    before = by_name(F.col("_images.before"), schema, schema.key)
+    after = by_name(F.col("_images.after"), schema, schema.key)
     is_own = _is_whole(own, schema)
     ended = F.when(is_own, own).otherwise(before)
     deleted = F.struct(F.lit(Op.DELETE.value).alias("op"), typed_key(ended, schema).alias("k"))
@@ -80,10 +81,11 @@ def _is_whole(key: Column, schema: TableSchema) -> Column:
 
 def debezium_image(schema: TableSchema, *, encoding: Encoding) -> Column:
     """The row that an upsert leaves: a struct of every column's text, null for a delete."""
-    return encoding.value(f"after STRUCT<{text_fields(schema.names)}>")["after"]
+    image = encoding.value(f"after STRUCT<{written_fields(schema, schema.names)}>")["after"]
+    return by_name(image, schema, schema.names)
 
 
-def debezium_left_out(_schema: TableSchema, _joined: Mapping[ColumnName, Position]) -> Column:
+def debezium_left_out(_schema: TableSchema) -> Column:
     """Nothing: an ``after`` is a whole row, and what it lacks did not exist then (UNAV-4)."""
     return F.array().cast("array<string>")
 
@@ -97,4 +99,5 @@ def debezium_former_key(schema: TableSchema) -> Column:
     """The key that a row had before this change, where a header tells in JSON (MSG-17, KEY-7)."""
     told = F.filter("headers", lambda header: header["key"] == FORMER_KEY)
     text = F.get(told, F.lit(0))["value"].cast("string")
-    return typed_key(unwrapped_key(text, text_fields(schema.key)), schema)
+    told_key = unwrapped_key(text, written_fields(schema, schema.key))
+    return typed_key(by_name(told_key, schema, schema.key), schema)

@@ -1,0 +1,34 @@
+"""Which changes of a table's columns its policy lets through (SCHEMA-12)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tidemark.errors import TableStoppedError
+from tidemark.runs.ddl_effects import DdlEffects
+from tidemark.schema.changes import ADDITIVE, CreateTarget, SchemaChange, describe
+from tidemark.spec import ColumnPolicy, TableSpec
+
+
+def refuse_by_policy(spec: TableSpec, changes: Sequence[SchemaChange], effects: DdlEffects) -> None:
+    """Raise TableStoppedError for changes of a target that the table's policy does not follow."""
+    if spec.column_changes is ColumnPolicy.EVOLVE:
+        return
+    allowed = ADDITIVE if spec.column_changes is ColumnPolicy.ADDITIVE_ONLY else (CreateTarget,)
+    refused = [change for change in changes if not isinstance(change, allowed)]
+    if refused:
+        raise TableStoppedError(
+            f"{spec.source} is not followed any further: its columns change "
+            f"({', '.join(map(describe, refused))}), and its policy is {spec.column_changes}"
+            f"{_statements(spec, effects)}",
+            state="the table stays as it was last published; its records wait in the changelog",
+            next_step=f"set column-changes: {ColumnPolicy.EVOLVE} for it in the pipeline file",
+        )
+
+
+def _statements(spec: TableSpec, effects: DdlEffects) -> str:
+    """The statements of the cut that changed its columns; none where records alone told it."""
+    shifts = effects.shifts.get(spec.source, ())
+    told = [(shift.shift.position, shift.statement) for shift in shifts]
+    told += [(c.position, c.statement) for c in effects.changed.get(spec.source, ())]
+    return "".join(f": {text} (at position {at})" for at, text in sorted(set(told)))

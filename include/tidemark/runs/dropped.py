@@ -1,0 +1,43 @@
+"""Tables that the source dropped: kept as they were, and not taken for others of their name."""
+
+from __future__ import annotations
+
+from tidemark.errors import TableStoppedError
+from tidemark.model.columns import TableSchema
+from tidemark.model.event import Kind
+from tidemark.model.names import TableName
+from tidemark.model.position import Position
+from tidemark.model.zone import Zone
+from tidemark.runs.choose import Chosen
+
+
+def begin_of(chosen: Chosen, table: TableName, have: TableSchema | None) -> Position | None:
+    """Where ``table`` begins anew: the source dropped another one of that name (SCHEMA-18).
+
+    None where it does not, or is not dropped. Raises TableStoppedError where the other one has a
+    target, which is kept.
+    """
+    effects = chosen.effects
+    dropped = effects.dropped.get(table, have.dropped_at if have else None)
+    if dropped is None:
+        return None
+    if have is None:
+        return dropped if table in effects.remade else None
+    told = {*effects.types, *effects.schemas, *effects.shifts, *effects.changed}
+    is_told = table not in effects.dropped and table in told
+    if table in effects.remade or is_told or _newest(chosen, table) > dropped:
+        raise TableStoppedError(
+            f"{table} was dropped at position {dropped}, and there is another one of that name",
+            state="the target keeps the rows of the dropped table; the records of the other one "
+            "wait in the changelog",
+            next_step="drop or rename the target, or give the table another target: in the "
+            "pipeline file",
+        )
+    return None
+
+
+def _newest(chosen: Chosen, table: TableName) -> str:
+    """The newest change of ``table`` in the cut."""
+    kinds = (Kind.ROW, Kind.TRUNCATE)
+    groups = (g for kind in kinds for g in chosen.survey.of(table, Zone.CUT, kind))
+    return max((group.highest or "" for group in groups), default="")

@@ -1,0 +1,172 @@
+"""Columns that join, go and take other names, in random histories and by every kind of source.
+
+The published rows are compared with a table in plain Python after each cut.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from confluent_kafka.admin import NewTopic
+
+from tests.support import altered
+from tests.support.altered import AlteredTable, Sent, change_at_random
+from tests.support.records import canal_rows, canal_statement, ticdc_watermark
+from tests.support.stack import Stream
+from tidemark.errors import SupersededError, TableStoppedError
+from tidemark.model.result import CutStatus
+from tidemark.runs.cut import stage_cut
+from tidemark.runs.publish import publish_cut
+from tidemark.runs.run import CutRequest
+from tidemark.runs.world import World
+
+STATEMENTS = 30
+
+
+def begin(table: AlteredTable) -> None:
+    """The first rows, and a statement, as records without schema tell no columns."""
+    table.alter("COMMENT 'x'")
+    for number in range(1, 6):
+        table.put(number, name=f"n{number}")
+
+
+def opened(world: World, family: str) -> tuple[Stream, AlteredTable]:
+    """A pipeline of ``family``, and the table that feeds it."""
+    if family == "canal":
+        stream = Stream(world, format="canal-json", gate="none").create()
+        return stream, AlteredTable(altered.canal, altered.canal_ddl)
+    if family == "ticdc":
+        return Stream(world, 3).create(), AlteredTable(altered.ticdc, altered.ticdc_ddl)
+    stream = Stream(world, 3, format="debezium-mysql", gate="none")
+    schemas = f"{stream.name}.schemas"
+    stream.source = {"topics": {"data": [stream.topic], "schema-changes": [schemas]}}
+    stream.create()
+    made = stream.admin.create_topics([NewTopic(schemas, num_partitions=1, replication_factor=1)])
+    made[schemas].result(timeout=30)
+    tell = altered.debezium(has_schema=family == "debezium with schemas")
+    return stream, AlteredTable(tell, altered.debezium_ddl)
+
+
+def send(stream: Stream, sent: list[Sent], table: AlteredTable) -> None:
+    """Rows and statements to their topics; TiCDC promises that all of it was sent."""
+    if stream.gate == "watermark":
+        at = altered.commit_ts(table.place + 1)
+        sent = [*sent, *(Sent(ticdc_watermark(at, partition)) for partition in range(3))]
+    for one in sent:
+        apart = one.is_ddl and stream.format.startswith("debezium")
+        topic = f"{stream.name}.schemas" if apart else ""
+        stream.send([one.record], topic)
+
+
+def rows_of(stream: Stream, snapshot: int | None = None) -> dict[int, dict[str, Any]]:
+    """What a reader of main or of an older snapshot sees, without Tidemark's own columns."""
+    loaded = stream.world.catalog.load_table((stream.name, "items"))
+    rows = loaded.scan(snapshot_id=snapshot).to_arrow().to_pylist()
+    return {
+        row["id"]: {name: v for name, v in row.items() if not name.startswith("_tidemark_")}
+        for row in rows
+    }
+
+
+def field_ids(stream: Stream) -> dict[str, int]:
+    schema = stream.world.catalog.load_table((stream.name, "items")).schema()
+    return {field.name: field.field_id for field in schema.fields}
+
+
+def sent_again(stream: Stream, table: AlteredTable, rng: random.Random) -> list[Sent]:
+    """A stretch up to the newest record; without positions one that holds no statement."""
+    first = 0
+    if stream.format == "canal-json":
+        first = max((n for n, sent in enumerate(table.sent) if sent.is_ddl), default=-1) + 1
+    return table.sent[rng.randrange(first, len(table.sent) + 1) :]
+
+
+FAMILIES = ("canal", "ticdc", "debezium", "debezium with schemas")
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("seed", [1, 2])
+def test_random_histories(world: World, family: str, seed: int) -> None:
+    """SCHEMA-4, SCHEMA-10, SCHEMA-14, SCHEMA-30, with cuts anywhere and records sent again."""
+    rng = random.Random(f"{family} {seed}")  # noqa: S311  repeatable, not secret
+    stream, table = opened(world, family)
+    begin(table)
+    start = 0
+    for number in range(STATEMENTS):
+        change_at_random(table, rng)
+        if rng.random() > 0.15 and number < STATEMENTS - 1:
+            continue
+        again = sent_again(stream, table, rng) if rng.random() < 0.4 else []
+        send(stream, [*table.sent[start:], *again], table)
+        start = len(table.sent)
+        stream.cut()
+        assert rows_of(stream) == table.expected, f"statement {number}"
+
+
+def test_an_attempt_that_dies_shows_nothing_and_is_repeated(world: World) -> None:
+    """SCHEMA-10, PUB-8: a schema is as little there as its rows are, until both are published."""
+    stream, table = opened(world, "canal")
+    begin(table)
+    table.alter("ADD COLUMN a int", added={"a": ("int", None)})
+    send(stream, table.sent, table)
+    stream.cut()
+    before, ids = rows_of(stream), field_ids(stream)
+    loaded = world.catalog.load_table((stream.name, "items"))
+    snapshot = loaded.metadata.current_snapshot_id
+    start = len(table.sent)
+    table.alter("CHANGE name title varchar(20), DROP a", renamed={"name": "title"}, dropped=["a"])
+    table.put(1, title="new")
+    send(stream, table.sent[start:], table)
+    dead = CutRequest(stream.attempt())
+    assert stage_cut(stream.pipeline, world, dead).status is CutStatus.STAGED
+    assert (rows_of(stream), field_ids(stream)) == (before, ids)
+    start = len(table.sent)
+    table.alter("RENAME COLUMN title TO caption", renamed={"title": "caption"})
+    send(stream, table.sent[start:], table)
+    stream.cut()
+    assert rows_of(stream) == table.expected
+    assert field_ids(stream)["caption"] == ids["name"]
+    with pytest.raises(SupersededError):
+        publish_cut(stream.pipeline, world, dead.attempt)
+    assert rows_of(stream) == table.expected
+    assert rows_of(stream, snapshot) == before
+
+
+def test_a_schema_that_changes_alone_is_published(world: World) -> None:
+    """SCHEMA-10, SCHEMA-14: without any row in the cut, and with rows to fill."""
+    stream, table = opened(world, "ticdc")
+    begin(table)
+    send(stream, table.sent, table)
+    stream.cut()
+    for items, change in (
+        ("RENAME COLUMN name TO title", {"renamed": {"name": "title"}}),
+        ("ADD COLUMN a int NOT NULL DEFAULT 7", {"added": {"a": ("int", 7)}}),
+        ("DROP COLUMN title", {"dropped": ["title"]}),
+    ):
+        start = len(table.sent)
+        table.alter(items, **change)
+        send(stream, table.sent[start:], table)
+        stream.cut()
+        assert rows_of(stream) == table.expected
+
+
+def test_a_dropped_table_is_kept_and_no_other_is_taken_for_it(world: World) -> None:
+    """SCHEMA-18: what stood there before one of that name was made stays away from the new one."""
+    stream, table = opened(world, "canal")
+    begin(table)
+    made = canal_statement("CREATE", "CREATE TABLE items (id bigint PRIMARY KEY, name varchar(20))")
+    dropped = canal_statement("ERASE", "DROP TABLE IF EXISTS items")
+    stream.send([canal_rows("INSERT", {"id": "99", "name": "of another one"}), dropped, made])
+    send(stream, table.sent, table)
+    stream.cut()
+    assert rows_of(stream) == table.expected
+    table.put(1, name="last")
+    send(stream, [*table.sent[-1:], Sent(dropped)], table)
+    stream.cut()
+    assert rows_of(stream) == table.expected
+    stream.send([made, canal_rows("INSERT", {"id": "1", "name": "of another one"})])
+    with pytest.raises(TableStoppedError, match="there is another one of that name"):
+        stream.cut()
+    assert rows_of(stream) == table.expected

@@ -1,0 +1,103 @@
+"""A changed schema shows with its rows: forks on a real SQLite catalog and real Iceberg tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.table import Table
+
+from tidemark.errors import SupersededError
+from tidemark.lake.catalog import TableId
+from tidemark.lake.forks import drop_dead_forks, make_fork
+from tidemark.lake.refs import Move, attempt_ref, create_branch, main_head, move_mains
+from tidemark.model.names import AttemptId
+
+A, B = TableId("db", "a"), TableId("db", "b")
+OWN = "tidemark_shop"
+BRANCH = attempt_ref(3, AttemptId("try_1"))
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> SqlCatalog:
+    catalog = SqlCatalog(
+        "lake", uri=f"sqlite:///{tmp_path}/catalog.db?timeout=30", warehouse=str(tmp_path)
+    )
+    for namespace in ("db", OWN):
+        catalog.create_namespace(namespace)
+    for table in (A, B):
+        rows = pa.table({"id": [1], "name": ["x"]})
+        catalog.create_table(table.parts, rows.schema).append(rows)
+    return catalog
+
+
+def load(catalog: SqlCatalog, table: TableId) -> Table:
+    return catalog.load_table(table.parts)
+
+
+def rows(catalog: SqlCatalog, table: TableId) -> list[dict[str, object]]:
+    return load(catalog, table).scan().to_arrow().to_pylist()
+
+
+def staged(catalog: SqlCatalog, table: TableId) -> Move:
+    """On a fork: ``name`` is called ``title``, and a row joins on the attempt's branch."""
+    fork = make_fork(catalog, table, OWN, BRANCH)
+    with load(catalog, fork.table).update_schema() as update:
+        update.rename_column("name", "title")
+    base = main_head(load(catalog, fork.table))
+    create_branch(load(catalog, fork.table), BRANCH)
+    loaded = load(catalog, fork.table)
+    loaded.append(pa.table({"id": [2], "title": ["y"]}), branch=BRANCH)
+    return Move(table, base, loaded.refs()[BRANCH].snapshot_id, (BRANCH,), fork)
+
+
+def test_a_schema_shows_with_its_rows(catalog: SqlCatalog) -> None:
+    """SCHEMA-10, SCHEMA-30: not before they are published, and under the column's own id."""
+    before, field = main_head(load(catalog, A)), load(catalog, A).schema().find_field("name")
+    move = staged(catalog, A)
+    assert rows(catalog, A) == [{"id": 1, "name": "x"}]
+    move_mains(catalog, [move])
+    assert rows(catalog, A) == [{"id": 2, "title": "y"}, {"id": 1, "title": "x"}]
+    table = load(catalog, A)
+    assert table.schema().find_field("title").field_id == field.field_id
+    assert table.scan(snapshot_id=before).to_arrow().to_pylist() == [{"id": 1, "name": "x"}]
+    assert set(table.refs()) == {"main"}
+    assert not catalog.table_exists(move.place.parts)
+
+
+def test_repeating_a_move_is_no_op(catalog: SqlCatalog) -> None:
+    move = staged(catalog, A)
+    move_mains(catalog, [move])
+    location = load(catalog, A).metadata_location
+    move_mains(catalog, [move])
+    assert load(catalog, A).metadata_location == location
+
+
+def test_a_table_that_was_changed_meanwhile_moves_nothing(catalog: SqlCatalog) -> None:
+    """PUB-8: what another writer did is not lost under the fork."""
+    moves = [staged(catalog, A), staged(catalog, B)]
+    load(catalog, B).manage_snapshots().create_tag(moves[1].base or 0, "of_a_user").commit()
+    with pytest.raises(SupersededError, match=r"db\.b .* was changed after its fork"):
+        move_mains(catalog, moves)
+    assert rows(catalog, A) == [{"id": 1, "name": "x"}]
+    assert "of_a_user" in load(catalog, B).refs()
+
+
+def test_a_fork_that_is_gone_moves_nothing(catalog: SqlCatalog) -> None:
+    move = staged(catalog, A)
+    drop_dead_forks(catalog, OWN, 4)
+    with pytest.raises(SupersededError, match="is gone"):
+        move_mains(catalog, [move])
+    assert rows(catalog, A) == [{"id": 1, "name": "x"}]
+
+
+def test_dead_forks_go_and_the_tables_of_the_pipeline_stay(catalog: SqlCatalog) -> None:
+    move = staged(catalog, A)
+    catalog.create_table((OWN, "ledger"), pa.schema([pa.field("id", pa.int64())]))
+    drop_dead_forks(catalog, OWN, 3)
+    assert catalog.table_exists(move.place.parts)
+    drop_dead_forks(catalog, OWN, 4)
+    assert catalog.list_tables(OWN) == [(OWN, "ledger")]
+    assert rows(catalog, A) == [{"id": 1, "name": "x"}]

@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+from typing import cast
+
+import pytest
+
+from tidemark.model.columns import SourceColumn
+from tidemark.model.modes import ConnectorModes
+from tidemark.schema.ddl import AlterColumns, parse_ddl
+from tidemark.schema.fills import UnknownFillError, fill_text
+from tidemark.schema.source_types import canal_column, debezium_column
+
+
+def filled(definition: str, *, written_by_canal: bool = False) -> str | None:
+    """What rows get when ``c`` joins them."""
+    (operation,) = parse_ddl(f"ALTER TABLE t ADD COLUMN c {definition}", "db")
+    (added,) = cast("AlterColumns", operation).items.added
+    if added.fill is None:
+        return None
+    column: SourceColumn = debezium_column("c", added.type_text, ConnectorModes())
+    if written_by_canal:
+        column = canal_column("c", added.type_text.partition("(")[0], added.type_text, None)
+    return fill_text(column, added.fill)
+
+
+@pytest.mark.parametrize(
+    ("definition", "value"),
+    [
+        ("int", None),
+        ("int DEFAULT NULL", None),
+        ("int NULL DEFAULT 5 AFTER b", "5"),
+        ("int unsigned NOT NULL DEFAULT '7' COMMENT 'DEFAULT 8'", "7"),
+        ("bigint NOT NULL", "0"),
+        ("tinyint(1) NOT NULL DEFAULT TRUE", "1"),
+        ("int DEFAULT -3", "-3"),
+        ("year NOT NULL DEFAULT 2020", "2020"),
+        ("decimal(8,2) NOT NULL DEFAULT 1.5", "1.50"),
+        ("decimal(8,2) NOT NULL", "0.00"),
+        ("double DEFAULT -1e-3", "-0.001"),
+        ("float NOT NULL", "0.0"),
+        ("varchar(20) NOT NULL", ""),
+        ("varchar(20) DEFAULT 'it''s \\'x\\\\'", "it's 'x\\"),
+        ('varchar(20) DEFAULT "say ""x"""', 'say "x"'),
+        ("varchar(20) DEFAULT 7", "7"),
+        ("date DEFAULT '2020-02-29'", "2020-02-29"),
+        ("date NOT NULL", None),
+        ("datetime NOT NULL DEFAULT '2020-02-29'", "2020-02-29 00:00:00"),
+        ("datetime(3) DEFAULT '2020-02-29 01:02:03.5'", "2020-02-29 01:02:03.5"),
+        ("datetime NOT NULL DEFAULT '0000-00-00 00:00:00'", None),
+        ("enum('a','b') NOT NULL", "a"),
+        ("enum('a','b') DEFAULT 'B'", "b"),
+    ],
+)
+def test_what_rows_get(definition: str, value: str | None) -> None:
+    """SCHEMA-14: the constant, or what NOT NULL implies."""
+    assert filled(definition) == value
+
+
+def test_a_numbered_label() -> None:
+    """TYPE-32: where records number labels, so does what rows get."""
+    assert filled("enum('a','b') DEFAULT 'b'", written_by_canal=True) == "2"
+
+
+@pytest.mark.parametrize(
+    "definition",
+    [
+        "decimal(4,1) DEFAULT 1.25",
+        "float(7,2) DEFAULT 1.5",
+        "timestamp DEFAULT '2020-02-29 00:00:00'",
+        "datetime DEFAULT '2020-02-29 01:02:03.5'",
+        "date DEFAULT '20200229'",
+        "int DEFAULT 'x'",
+        "int DEFAULT 1.5",
+        "binary(3) NOT NULL",
+        "json NOT NULL",
+        "set('a','b') DEFAULT 'a,b'",
+        "enum('a','b') DEFAULT 'c'",
+    ],
+)
+def test_what_nobody_can_tell(definition: str) -> None:
+    """SCHEMA-14: rounded, in the time of a session, or in a form of the source's own."""
+    with pytest.raises(UnknownFillError):
+        filled(definition)
