@@ -79,7 +79,7 @@ def test_a_row_waits_for_its_end_under_the_former_key(world: World) -> None:
 
 
 def test_a_transaction_holds_both_ends(world: World) -> None:
-    """UNAV-6, GATE-T2."""
+    """UNAV-6, GATE-T2, DUP-2."""
     stream = Stream(world, 2, "debezium-postgres", "transaction", COLUMNS).create()
     first, second = "811:10", "812:20"
     ends = [boundary("BEGIN", first), boundary("END", first, 1)]
@@ -92,6 +92,9 @@ def test_a_transaction_holds_both_ends(world: World) -> None:
     stream.send([boundary("END", second, 2)], stream.transactions)
     stream.cut()
     assert published(stream) == {3: ("a", 20)}
+    stream.send([row("c", 3, 20, partition=1, transaction=(second, 2))])
+    stream.cut()
+    assert published(stream) == {3: ("a", 20)}, "its other half does not come again"
 
 
 def test_what_nothing_tells_stops_the_table_until_a_whole_row_comes(world: World) -> None:

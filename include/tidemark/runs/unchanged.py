@@ -26,7 +26,6 @@ from tidemark.lake.ledger import read_progress
 from tidemark.lake.staged import StagedRows, add_filled, read_partial
 from tidemark.lake.stored import read_stored, stored_beside
 from tidemark.model.columns import LEFT_OUT, MISREAD, TableSchema
-from tidemark.model.cut import GateMode
 from tidemark.model.event import Kind, Op
 from tidemark.model.names import SYSTEM_PREFIX, ColumnName, quote
 from tidemark.model.reduction import SITE, above_truncate
@@ -122,13 +121,13 @@ class _Past:
         return changes.select(*order).join(moved_rows, "site")
 
     def earlier(self) -> _Past:
-        """Without a gate, every change that was ever landed; else the same.
+        """Every change that was ever landed; of Canal, which has both halves in a record, the same.
 
-        There the end of a row under its old key may have been published before the row came under
-        the new one (GATE-N1), so that only the changelog has it still.
+        The end of a row under its old key may have been published before: without a gate ahead of
+        the row under its new one (GATE-N1), and always where the latter comes again (DUP-2).
         """
         source, table = self.run.pipeline.source, self.work.spec.source
-        if source.gate is not GateMode.NONE or source.format.is_canal:
+        if source.format.is_canal:
             return self
         world, system = self.run.world, self.run.system
         landed = read_changelog(world.spark, world.catalog, system, 1)
