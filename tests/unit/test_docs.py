@@ -10,6 +10,8 @@ import pytest
 
 from tidemark import errors
 from tidemark.errors import RetryableError, TerminalError, TidemarkError
+from tidemark.model.columns import Wire
+from tidemark.schema.type_tables import WIRES, with_types
 from tidemark.spec.field_tables import with_tables
 
 REPOSITORY = Path(__file__).parents[2]
@@ -50,6 +52,12 @@ def test_every_error_says_what_to_do(kind: type[TidemarkError]) -> None:
 def test_tables_of_fields_are_those_of_the_models() -> None:
     page = (DOCS / "configure.md").read_text("utf-8")
     assert with_tables(page) == page, "python -m tidemark.spec.field_tables docs/configure.md"
+
+
+def test_tables_of_types_are_those_of_the_decoders() -> None:
+    page = (DOCS / "types.md").read_text("utf-8")
+    assert with_types(page) == page, "python -m tidemark.schema.type_tables docs/types.md"
+    assert WIRES.keys() == set(Wire)
 
 
 def test_pages_link_to_files_that_are_there() -> None:

@@ -24,7 +24,7 @@ _CONNECT = "org.apache.kafka.connect.data."
 _DATA = "io.debezium.data."
 _TIME = "io.debezium.time."
 
-_PLAIN: Mapping[str, Form] = {
+PLAIN_FORMS: Mapping[str, Form] = {
     **dict.fromkeys(("int8", "int16", "int32"), ("int", Wire.INTEGER)),
     "int64": ("bigint", Wire.INTEGER),
     "float": ("float", Wire.FLOAT),
@@ -33,7 +33,7 @@ _PLAIN: Mapping[str, Form] = {
     "string": ("string", Wire.TEXT),
     "bytes": ("binary", Wire.BASE64),
 }
-_SEMANTIC: Mapping[str, Form] = {
+SEMANTIC_FORMS: Mapping[str, Form] = {
     f"{_CONNECT}Date": ("date", Wire.DAYS),
     f"{_CONNECT}Time": ("string", Wire.TIME_MILLIS),
     f"{_CONNECT}Timestamp": ("timestamp_ntz", Wire.TIMESTAMP_MILLIS),
@@ -169,7 +169,7 @@ def _as_written(field: Mapping[str, Any]) -> SourceColumn:
     if semantic == f"{_DATA}Bits":
         bits = int(parameters["length"])
         return SourceColumn(column_name(name), "binary", Wire.BITS, semantic, bits)
-    form = _SEMANTIC.get(semantic) if semantic else _PLAIN.get(kind)
+    form = SEMANTIC_FORMS.get(semantic) if semantic else PLAIN_FORMS.get(kind)
     if form is None:
         raise unreadable(name, f"{semantic or kind}")
     told = semantic or kind

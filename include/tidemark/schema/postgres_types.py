@@ -202,13 +202,14 @@ def _form(known: PostgresType, modes: ConnectorModes) -> Form | None:
         precision, scale = (*(known.numbers or MONEY), 0)[:2]
         sized = decimal_type(max(precision, scale), scale)
         return (sized, DECIMAL_WIRES[modes.decimal]) if scale >= 0 else None
-    forms = _forms(modes)
+    forms = postgres_forms(modes)
     form = forms.get(known.variant) or forms.get(known.base)
     return ("string", Wire.TEXT) if form is None and known.schema else form
 
 
 @cache
-def _forms(modes: ConnectorModes) -> Mapping[str, Form]:
+def postgres_forms(modes: ConnectorModes) -> Mapping[str, Form]:
+    """Type -> form of what Debezium's PostgreSQL connector writes; sized decimals are apart."""
     times = TIME_WIRES[modes.time]
     stamps = {
         variant.replace("datetime", "timestamp"): ("timestamp_ntz", wire)

@@ -60,7 +60,7 @@ _DEBEZIUM: Mapping[str, Form] = {
     "bit": ("binary", Wire.BITS),
     "timestamp": ("timestamp", Wire.ZONED_TEXT),
 }
-_CANAL: Mapping[str, Form] = {
+CANAL_FORMS: Mapping[str, Form] = {
     **_ANYWHERE,
     **dict.fromkeys(_BINARIES, ("binary", Wire.LATIN1)),
     **dict.fromkeys(_GEOMETRIES, (GEOMETRY, Wire.GEOMETRY_LATIN1)),
@@ -137,7 +137,7 @@ def debezium_column(name: str, source_type: str, modes: ConnectorModes) -> Sourc
     parsed = parse_type(source_type)
     if parsed is None:
         raise unreadable(name, source_type)
-    column = _column(name, _completed(parsed), _debezium_forms(modes), DECIMAL_WIRES[modes.decimal])
+    column = _column(name, _completed(parsed), debezium_forms(modes), DECIMAL_WIRES[modes.decimal])
     return replace(column, may_be_left_out=parsed.base in (*_TEXTS, *_BINARIES))
 
 
@@ -184,7 +184,7 @@ def canal_column(
         parsed = _completed(parsed)
     elif declared is not None and declared.base == parsed.base:
         parsed = replace(parsed, parameters=_completed(declared).parameters)
-    column = _column(name, parsed, _CANAL, Wire.DECIMAL_TEXT)
+    column = _column(name, parsed, CANAL_FORMS, Wire.DECIMAL_TEXT)
     if labels:
         return replace(column, iceberg="string", wire=_LABELLED[parsed.base], labels=labels)
     if parsed.base == "timestamp" and zone is not None:
@@ -207,7 +207,8 @@ def decimal_type(precision: int, scale: int) -> str:
 
 
 @cache
-def _debezium_forms(modes: ConnectorModes) -> Mapping[str, Form]:
+def debezium_forms(modes: ConnectorModes) -> Mapping[str, Form]:
+    """Type -> form of what Debezium's MySQL and MariaDB connectors write; decimals are apart."""
     times = TIME_WIRES[modes.time]
     return {
         **_DEBEZIUM,
