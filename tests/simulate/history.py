@@ -211,6 +211,9 @@ def histories(flavours: Sequence[Flavour] = tuple(Flavour)) -> st.SearchStrategy
 
 _UNGATED = (Flavour.MYSQL_UNGATED, Flavour.POSTGRES_UNGATED)
 _BY_TRANSACTION = (Flavour.MYSQL, Flavour.MARIADB, Flavour.POSTGRES)
+_wide_commits = st.builds(
+    Commit, st.tuples(*(st.builds(Write, st.just(n), _keys, st.integers(0, 99)) for n in (0, 1)))
+)
 _large_commits = st.builds(Commit, st.lists(_writes, min_size=2, max_size=5).map(tuple))
 _small_runs = st.builds(Run, st.integers(1, 3), st.sampled_from((False, False, False, True)))
 
@@ -243,12 +246,28 @@ def _torn(steps: st.SearchStrategy[Step]) -> st.SearchStrategy[tuple[Step, ...]]
     return st.tuples(*parts).map(lambda found: tuple(chain.from_iterable(found)))
 
 
+def _begun(steps: st.SearchStrategy[Step]) -> st.SearchStrategy[tuple[Step, ...]]:
+    """A snapshot is read in part, and may break off, before ``steps`` of any kind."""
+    restarts = st.builds(Restart, st.integers(0, 9))
+    parts = (
+        st.sampled_from(([], [], [DeliverAll(), Run(), Lose()])),
+        st.lists(st.builds(Deliver, _small, st.integers(1, 3)), max_size=2),
+        st.lists(_commits | st.builds(Truncate, _tables), min_size=1, max_size=3),
+        st.builds(DeliverBut, _small).map(lambda step: [step]) | restarts.map(lambda step: [step]),
+        st.just([Run()]),
+        st.lists(steps, max_size=20),
+    )
+    return st.tuples(*parts).map(lambda found: tuple(chain.from_iterable(found)))
+
+
 def _steps_of(flavour: Flavour) -> st.SearchStrategy[tuple[Step, ...]]:
     steps = _STEPS.get(flavour, _OTHERS)
     any_steps = st.lists(steps, min_size=10, max_size=40).map(tuple)
     if flavour in _UNGATED:
         return any_steps | _moving(steps)
-    return any_steps | _torn(steps) if flavour in _BY_TRANSACTION else any_steps
+    if flavour in _BY_TRANSACTION:
+        return st.one_of(any_steps, _torn(steps), _torn(steps), _begun(steps))
+    return any_steps
 
 
 def _histories_of(flavour: Flavour) -> st.SearchStrategy[History]:
@@ -256,6 +275,6 @@ def _histories_of(flavour: Flavour) -> st.SearchStrategy[History]:
         History,
         st.just(flavour),
         st.integers(1, 3),
-        st.lists(_commits, max_size=3).map(tuple),
+        st.lists(_commits | _wide_commits, max_size=3).map(tuple),
         _steps_of(flavour),
     )

@@ -20,4 +20,5 @@ def test_no_history_breaks_an_invariant(seed: int) -> None:
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
 def test_a_planted_fault_is_found(fault: Fault) -> None:
     with planted(fault):
-        assert first_broken(HISTORIES, 1, fault.flavours) is not None
+        shares = (first_broken(HISTORIES // len(SEEDS), seed, fault.flavours) for seed in SEEDS)
+        assert any(shares)
