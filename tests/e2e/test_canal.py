@@ -94,6 +94,34 @@ def test_an_update_stops_its_table_where_nothing_tells_what_it_left_out(world: W
     assert stream.rows() == {1: "z", 2: "x"}
 
 
+def titled(record: Record) -> Record:
+    """As after ``name`` became ``title``."""
+    return Record((record.value or b"").replace(b'"name"', b'"title"'))
+
+
+def test_what_an_update_leaves_out_is_found_under_its_other_name(world: World) -> None:
+    """UNAV-3, SCHEMA-4, SCHEMA-14: in rows that are older than the name, and than a column."""
+    stream = opened(world, canal_rows("INSERT", item(1, "a"), item(2, "b")))
+    stream.cut()
+    joined = {"n": "int"}
+    stream.send(
+        [
+            canal_rows("UPDATE", item(2, "c"), old=[{}]),
+            canal_statement("ALTER", "ALTER TABLE items RENAME COLUMN name TO title"),
+            canal_statement("ALTER", "ALTER TABLE items ADD COLUMN n INT NOT NULL DEFAULT 7"),
+            titled(canal_rows("UPDATE", {"id": "1"}, {"id": "2"}, old=[{}, {}], **joined)),
+        ]
+    )
+    stream.cut()
+    stream.send(
+        [titled(canal_rows("UPDATE", {"id": "1", "n": "8"}, {"id": "2"}, old=[{}, {}], **joined))]
+    )
+    stream.cut()
+    rows = world.catalog.load_table((stream.name, "items")).scan().to_arrow().to_pylist()
+    assert {row["id"]: (row["title"], row["n"]) for row in rows} == {1: ("a", 8), 2: ("c", 7)}
+    assert "name" not in rows[0]
+
+
 def test_a_column_that_joins_is_null_in_the_updates_before_it(world: World) -> None:
     """UNAV-4: they do not leave it out, as it was not there."""
     stream = opened(
