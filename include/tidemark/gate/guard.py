@@ -14,6 +14,7 @@ from tidemark.model.event import Kind
 from tidemark.model.names import TableName
 from tidemark.model.position import EPOCH_DIGITS, OFFSET_DIGITS, Place, Position
 from tidemark.model.progress import Progress
+from tidemark.model.reduction import new_truncate
 from tidemark.model.survey import Group
 from tidemark.model.zone import Zone
 
@@ -39,7 +40,8 @@ def next_guards(
     opened = max((g.highest for g in in_cut if g.kind is Kind.WINDOW and g.highest), default=None)
     guards = dict(progress.guards)
     for table, at in newest_truncates(progress, in_cut, tables).items():
-        if at > progress.truncated.get(table, "") and len(at) > EPOCH_DIGITS + OFFSET_DIGITS:
+        is_new = new_truncate([at], progress.truncated.get(table)) is not None
+        if is_new and len(at) > EPOCH_DIGITS + OFFSET_DIGITS:
             guards[table] = ALL
         if guards.get(table) != ALL:
             continue

@@ -92,7 +92,8 @@ def test_without_windows_the_first_chunks_fall() -> None:
 def test_a_newer_truncate_begins_anew_and_a_repeated_one_does_not() -> None:
     """TRUNC-3: what is sent again stands at the same place."""
     kept = Progress(cut=2, truncated={A: position(3)}, guards={A: position(6)})
-    assert guards(kept, group(Kind.TRUNCATE, 3), sees_windows=True) == {A: position(6)}
+    again = replace(group(Kind.TRUNCATE, 3), highest=Position(place(3) + "0" * 15 + "9"))
+    assert guards(kept, again, sees_windows=True) == {A: position(6)}
     assert guards(kept, group(Kind.TRUNCATE, 7), sees_windows=True) == {A: ALL}
 
 
