@@ -161,7 +161,10 @@ class Broker:
                 "auto.offset.reset": "error",
                 "isolation.level": "read_committed",
                 "max.partition.fetch.bytes": FEW_BYTES,
-                "queued.min.messages": 1,
+                # All partitions share one queue: one that waits for another to be emptied waits
+                # a second unless told otherwise.
+                "queued.max.messages.kbytes": 4 * 1024,
+                "fetch.queue.backoff.ms": 10,
                 "fetch.wait.max.ms": 10,
                 **self.properties,
             },

@@ -22,7 +22,7 @@ from tidemark.topics.client import TIMEOUT_SECONDS, Broker
 
 LOOK_BACK = 8
 """Offsets in which the last record is looked for; what ends transactions is no record (TOP-6)."""
-POLL_SECONDS = 0.5
+POLL_SECONDS = 0.05
 AT_ONCE = 1000
 
 
