@@ -11,11 +11,12 @@ TABLE = "shop.items"
 
 @dataclass(frozen=True)
 class Record:
-    """Key, value and partition of one Kafka record."""
+    """Key, value, partition and headers of one Kafka record."""
 
     value: bytes | None
     key: bytes | None = None
     partition: int = 0
+    headers: tuple[tuple[str, bytes], ...] = ()
 
 
 def ticdc_row(

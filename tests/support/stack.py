@@ -108,7 +108,11 @@ class Stream:
         producer = Producer({"bootstrap.servers": self.world.broker.servers, "acks": "all"})
         for record in records:
             producer.produce(
-                topic or self.topic, record.value, record.key, partition=record.partition
+                topic or self.topic,
+                record.value,
+                record.key,
+                partition=record.partition,
+                headers=list(record.headers),
             )
         assert producer.flush(30) == 0
 

@@ -27,6 +27,7 @@ from tidemark.formats.debezium.images import (
     debezium_former_key,
     debezium_image,
     debezium_left_out,
+    postgres_key_move,
 )
 from tidemark.formats.debezium.position import binlog_block, postgres_block
 from tidemark.formats.encoding import JsonEncoding
@@ -58,6 +59,8 @@ class Decoder:
     upsert makes a row, instead of changing the one that has its key. former_key: the ``row_key``
     that the row had before, null in every column if unknown.
     record_schema: key and value of one row event -> what it says about its table's columns.
+    key_move: a struct, whether a change ``leaves`` a key or ``comes`` to it as half of a key change
+    of ``transaction``; None where no two rows ever share a key, not even inside a transaction.
     text: the JSON text of a landed record's value.
     """
 
@@ -69,6 +72,7 @@ class Decoder:
     former_key: Callable[[TableSchema], Column]
     record_schema: Callable[[bytes | None, bytes], RecordSchema]
     text: Column
+    key_move: Column | None = None
 
 
 def decoder_of(
@@ -109,4 +113,5 @@ def _debezium(source: SourceSpec, schemas: Schemas, ordering: Ordering) -> Decod
         debezium_former_key,
         encoding.record_schema,
         encoding.text(F.col("value")),
+        postgres_key_move(encoding=encoding) if is_postgres else None,
     )

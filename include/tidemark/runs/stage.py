@@ -26,6 +26,7 @@ from tidemark.model.zone import Zone
 from tidemark.quality.audit import SuiteRun, run_suite
 from tidemark.quality.checks import check_ended, check_filled, check_winners
 from tidemark.runs.choose import Chosen
+from tidemark.runs.exchanged import refuse_exchanged
 from tidemark.runs.run import Run
 from tidemark.runs.tables import TableWork
 from tidemark.runs.unchanged import Incomplete, fill_unchanged
@@ -65,6 +66,9 @@ def stage_one(run: Run, chosen: Chosen, work: TableWork, branch: str) -> StagedT
         rows = stage_rows(folder, work.target, winners, work.schema)
         changes = counted.get["changes"]
         _refuse_misread(rows, work)
+        if counted.get["left_keys"]:
+            decoder = decoder_of(run.pipeline.source, chosen.schemas_of(work.spec.source))
+            refuse_exchanged(run, work, decoder, events)
     bench = _bench(run, work, branch, chosen.cut.number)
     if work.schema != work.have:
         apply_changes(bench.session, bench.catalog, bench.place, work.changes, work.schema)
@@ -121,10 +125,14 @@ def _winners(
     what was to be counted there.
     """
     decoder = decoder_of(pipeline.source, chosen.schemas_of(work.spec.source))
-    needed = events.drop("headers", "kafka_time", "zone")
+    move = decoder.key_move
+    unread = ("kafka_time", "zone") if move is not None else ("headers", "kafka_time", "zone")
+    left_keys = F.lit(0) if move is None else F.count_if(move["leaves"])
+    needed = events.drop(*unread)
     changes = decoder.changes(needed, work.schema, key_from_images=work.key_from_images)
     return (
-        changes.observe(counted, F.count(F.lit(1)).alias("changes"))
+        changes.observe(counted, F.count(F.lit(1)).alias("changes"), left_keys.alias("left_keys"))
+        .drop("headers")
         .transform(latest_events)
         .where(above_truncate(work.truncated_at, work.guard))
         .transform(

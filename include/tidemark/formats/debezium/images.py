@@ -13,7 +13,7 @@ from tidemark.formats.spelled import by_name, written_fields
 from tidemark.model.columns import TableSchema
 from tidemark.model.event import Op
 
-FORMER_KEY = "__debezium.oldkey"
+FORMER_KEY, NEXT_KEY = "__debezium.oldkey", "__debezium.newkey"
 
 
 def debezium_changes(
@@ -97,7 +97,20 @@ def debezium_begins(*, encoding: Encoding) -> Column:
 
 def debezium_former_key(schema: TableSchema) -> Column:
     """The key that a row had before this change, where a header tells in JSON (MSG-17, KEY-7)."""
-    told = F.filter("headers", lambda header: header["key"] == FORMER_KEY)
-    text = F.get(told, F.lit(0))["value"].cast("string")
+    text = F.get(_headers(FORMER_KEY), F.lit(0))["value"].cast("string")
     told_key = unwrapped_key(text, written_fields(schema, schema.key))
     return typed_key(by_name(told_key, schema, schema.key), schema)
+
+
+def postgres_key_move(*, encoding: Encoding) -> Column:
+    """What a change does as half of a key change (KEY-6, KEY-9); headers tell (MSG-17)."""
+    is_delete = F.col("op") == Op.DELETE.value
+    return F.struct(
+        (is_delete & (F.size(_headers(NEXT_KEY)) > 0)).alias("leaves"),
+        (~is_delete & (F.size(_headers(FORMER_KEY)) > 0)).alias("comes"),
+        encoding.value("source STRUCT<txId STRING>")["source"]["txId"].alias("transaction"),
+    )
+
+
+def _headers(key: str) -> Column:
+    return F.filter("headers", lambda header: header["key"] == key)
