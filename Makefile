@@ -8,7 +8,7 @@ BIN := .venv/bin
 INSTALLED := .venv/installed
 JARS := .state/jars
 CODE := $(wildcard include dags jobs)
-DOCTESTED := $(wildcard $(addprefix include/tidemark/,model spec gate schema embedded/java.py))
+DOCTESTED := $(wildcard $(addprefix include/tidemark/,model spec gate schema pages.py embedded/java.py))
 CASES ?= tests/corpus/cases
 # Before there is an environment, checks run on the Python that will make it.
 ANY_PYTHON = $(firstword $(wildcard $(BIN)/python) $(PYTHON))
@@ -61,6 +61,12 @@ N ?= 20000
 .PHONY: simulate
 simulate: $(INSTALLED) ## search N histories for one that breaks a promise: N=20000 ARGS="--seed 1"
 	@$(BIN)/python -m tests.simulate --histories $(N) $(ARGS)
+
+SECONDS ?= 60
+.PHONY: fuzz
+fuzz: $(INSTALLED) ## random foreign text against what reads it: SECONDS=60 for each of ARGS="ddl types.."
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --only-binary :all: --group fuzz
+	@$(BIN)/python -m tests.fuzz --seconds $(SECONDS) $(ARGS)
 
 .PHONY: corpus
 corpus: setup ## recorded topics against the rows that must come out: CASES="DIR..." ARGS="..."

@@ -10,9 +10,11 @@ import pytest
 
 from tidemark import errors
 from tidemark.errors import RetryableError, TerminalError, TidemarkError
+from tidemark.formats.format_tables import KINDS, REASONS, with_formats
 from tidemark.model.columns import Wire
+from tidemark.model.event import Kind, Reason
 from tidemark.schema.type_tables import WIRES, with_types
-from tidemark.spec.field_tables import with_tables
+from tidemark.spec.field_tables import with_fields
 
 REPOSITORY = Path(__file__).parents[2]
 DOCS = REPOSITORY / "docs"
@@ -51,13 +53,20 @@ def test_every_error_says_what_to_do(kind: type[TidemarkError]) -> None:
 
 def test_tables_of_fields_are_those_of_the_models() -> None:
     page = (DOCS / "configure.md").read_text("utf-8")
-    assert with_tables(page) == page, "python -m tidemark.spec.field_tables docs/configure.md"
+    assert with_fields(page) == page, "python -m tidemark.spec.field_tables docs/configure.md"
 
 
 def test_tables_of_types_are_those_of_the_decoders() -> None:
     page = (DOCS / "types.md").read_text("utf-8")
     assert with_types(page) == page, "python -m tidemark.schema.type_tables docs/types.md"
     assert WIRES.keys() == set(Wire)
+
+
+def test_tables_of_formats_are_those_of_the_decoders() -> None:
+    page = (DOCS / "formats.md").read_text("utf-8")
+    assert with_formats(page) == page, "python -m tidemark.formats.format_tables docs/formats.md"
+    assert KINDS.keys() == set(Kind)
+    assert REASONS.keys() == set(Reason)
 
 
 def test_pages_link_to_files_that_are_there() -> None:

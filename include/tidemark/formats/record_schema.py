@@ -1,9 +1,12 @@
-"""What one record says about the columns of its table; read from an example per schema."""
+"""What one record says about the columns of its table; read from an example per schema.
+
+Landing has looked at the envelope of a record alone, so that here it may be of any shape.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +23,7 @@ class RecordSchema:
     key columns. Each is empty where the record does not tell. has_number_decimals: its converter
     writes decimals as JSON numbers, and not as bytes. position: of the record; None stands above
     all statements. names: of the columns in its row image, where it tells nothing else of them.
+    flaw: why nobody can say what it tells; empty when all is well.
     """
 
     fields: Sequence[Mapping[str, Any]] = ()
@@ -28,37 +32,78 @@ class RecordSchema:
     has_number_decimals: bool = False
     position: Position | None = None
     names: tuple[str, ...] = ()
+    flaw: str = ""
+
+
+class UnfitError(ValueError):
+    """A part of a record that is not what its place is for."""
 
 
 def json_record_schema(key: bytes | None, value: bytes) -> RecordSchema:
     """From a record in JSON: the schema wrapper where it has one, and the names in its key."""
-    content = json.loads(value)
-    wrapper = content.get("schema")
-    fields: Sequence[Mapping[str, Any]] = ()
-    if isinstance(wrapper, dict):
-        images = (f for f in wrapper.get("fields", ()) if f.get("field") in ("before", "after"))
-        fields = next((image["fields"] for image in images if image.get("fields")), ())
-    written = _decimals(fields, content["payload"]) if fields else ()
-    change = content.get("payload", content)
+    try:
+        return _json_record_schema(key, value)
+    except (UnfitError, UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        return RecordSchema(flaw=str(error))
+
+
+def _json_record_schema(key: bytes | None, value: bytes) -> RecordSchema:
+    content = _object(json.loads(value), "the value")
+    change = _object(content.get("payload", content), "the payload")
+    images = [_object(change.get(name) or {}, name) for name in ("after", "before")]
+    fields = _image_fields(content.get("schema") or {})
     return RecordSchema(
-        names=() if fields else tuple(change.get("after") or ()),
+        names=() if fields else tuple(images[0]),
         fields=fields,
         key=_key_names(key),
-        has_number_decimals=any(isinstance(number, int | float) for number in written),
+        has_number_decimals=any(isinstance(n, int | float) for n in _decimals(fields, images)),
     )
 
 
-def _decimals(fields: Sequence[Mapping[str, Any]], change: Mapping[str, Any]) -> Sequence[Any]:
-    """The values of decimal columns, as they are written."""
-    image = change.get("after") or change.get("before") or {}
-    return [image.get(field["field"]) for field in fields if field.get("name") == DECIMAL]
+def _object(part: Any, what: str) -> Mapping[str, Any]:
+    if not isinstance(part, dict):
+        raise UnfitError(f"{what} is no object")
+    return part
+
+
+def _image_fields(wrapper: Any) -> Sequence[Mapping[str, Any]]:
+    """The fields of the first image that has any; empty where there is no schema."""
+    for part in _fields_of(_object(wrapper, "the schema")):
+        if part.get("field") in ("before", "after") and part.get("fields"):
+            return _fields_of(part)
+    return ()
+
+
+def _fields_of(struct: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    fields = struct.get("fields", [])
+    if not isinstance(fields, list):
+        raise UnfitError("the schema has fields that are no list")
+    named = [_object(one, "a field of the schema") for one in fields]
+    if not all(isinstance(one.get("field"), str) for one in named):
+        raise UnfitError("the schema has a field without a name")
+    return named
+
+
+def _decimals(
+    fields: Sequence[Mapping[str, Any]], images: Sequence[Mapping[str, Any]]
+) -> Iterator[Any]:
+    """The values of decimal columns and those in their arrays, as they are written."""
+    for image in images:
+        for column in fields:
+            value, items = image.get(column["field"]), column.get("items")
+            if column.get("name") == DECIMAL:
+                yield value
+            elif isinstance(items, dict) and items.get("name") == DECIMAL:
+                yield from value if isinstance(value, list) else ()
 
 
 def _key_names(key: bytes | None) -> tuple[str, ...]:
     if key is None:
         return ()
     content = json.loads(key)
-    payload = content.get("payload") if "payload" in content else None
+    if not isinstance(content, dict):
+        return ()
+    payload = content.get("payload")
     is_wrapped = isinstance(payload, dict) and set(content) <= {"schema", "payload"}
     return tuple(payload if is_wrapped and payload is not None else content)
 
@@ -68,10 +113,17 @@ def canal_record_schema(_key: bytes | None, value: bytes) -> RecordSchema:
 
     Columns that the row leaves out come last (UNAV-4).
     """
-    content = json.loads(value)
-    types: Mapping[str, str] = content.get("mysqlType") or {}
-    ordered = dict.fromkeys((*content["data"][0], *types))
+    try:
+        content = _object(json.loads(value), "the value")
+        types = _object(content.get("mysqlType") or {}, "mysqlType")
+        rows, key = content.get("data"), content.get("pkNames") or []
+        row = _object(rows[0] if isinstance(rows, list) and rows else None, "a row of data")
+    except (UnfitError, UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        return RecordSchema(flaw=str(error))
+    if not isinstance(key, list) or not all(isinstance(t, str) for t in (*types.values(), *key)):
+        return RecordSchema(flaw="mysqlType or pkNames holds something else than texts")
+    ordered = dict.fromkeys((*row, *types))
     return RecordSchema(
         types={name: types[name] for name in ordered if name in types},
-        key=tuple(content.get("pkNames") or ()),
+        key=tuple(key),
     )

@@ -27,7 +27,7 @@ def refusal(name: str) -> str | None:
     """Why ``name`` may not be used, or None when it may."""
     if not name:
         return "it is empty"
-    if len(name.encode()) > MAX_NAME_BYTES:
+    if len(name.encode(errors="surrogatepass")) > MAX_NAME_BYTES:
         return f"it is longer than {MAX_NAME_BYTES} bytes"
     if any(unicodedata.category(char).startswith("C") for char in name):
         return "it holds control characters"

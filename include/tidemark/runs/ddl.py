@@ -69,7 +69,7 @@ def add_up(source: SourceSpec, records: Sequence[DdlRecord], modes: ConnectorMod
         if not source.format.is_canal:
             _add_debezium(effects, content, record.position, columns_of, written)
         elif content.get("isDdl"):
-            _add_statement(effects, content["sql"], record)
+            _add_statement(effects, str(content["sql"]), record)
         else:
             _stop_at_rows_as_text(effects, content, record)
     return effects
@@ -78,10 +78,10 @@ def add_up(source: SourceSpec, records: Sequence[DdlRecord], modes: ConnectorMod
 def _identity(record: DdlRecord, content: Mapping[str, Any]) -> tuple[object, ...]:
     """What copies of one statement share; several stand at one place (MSG-23, SCHEMA-25)."""
     body = content.get("payload", content)
-    tables = tuple(change["id"] for change in body.get("tableChanges") or ())
+    tables = tuple(map(_quoted_name, body.get("tableChanges") or ()))
     statement = body.get("ddl") or body.get("sql")
     place = place_of(record.position) or record.position
-    return (place, record.schema, body.get("table"), statement, tables)
+    return (place, record.schema, str(body.get("table")), str(statement), tables)
 
 
 def _add_statement(effects: DdlEffects, statement: str, record: DdlRecord) -> None:
@@ -165,7 +165,7 @@ def _stop_at_rows_as_text(
     The text holds values, so it is not repeated (MSG-7). A table whose name is unfit has no target.
     """
     try:
-        table = TableName(record.schema, content["table"])
+        table = TableName(record.schema, str(content["table"]))
     except NameRefusedError:
         return
     effects.stops[table] = (
@@ -186,7 +186,11 @@ def _add_debezium(
     is_snapshot = body["source"].get("snapshot") not in NOT_SNAPSHOT
     states = _States(dict(effects.schemas), written)
     for change in body.get("tableChanges") or ():
-        table = _table_of(change["id"])
+        name = _quoted_name(change)
+        if name is None:
+            effects.stops[None] = f"a schema change names no table (at position {position})"
+            continue
+        table = _table_of(name)
         if table is not None and change.get("table") is not None:
             try:
                 states.told[table] = columns_of(change["table"])
@@ -196,7 +200,8 @@ def _add_debezium(
     effects.schemas |= states.told
     if is_snapshot:
         return
-    for operation in parse_ddl(body.get("ddl") or "", body.get("databaseName") or ""):
+    statements, schema = str(body.get("ddl") or ""), str(body.get("databaseName") or "")
+    for operation in parse_ddl(statements, schema):
         _add_operation(effects, operation, position, states)
 
 
@@ -256,6 +261,12 @@ def _add_changed(
         for column in now.columns
         if had.get(column.name) != column.source_type
     )
+
+
+def _quoted_name(change: Any) -> str | None:
+    """``tableChanges[].id``; None where there is none."""
+    name = change.get("id") if isinstance(change, dict) else None
+    return name if isinstance(name, str) else None
 
 
 def _table_of(quoted: str) -> TableName | None:

@@ -75,6 +75,7 @@ def resolve(
     `SchemaUnknownError` when nothing tells the columns, `TableStoppedError` when the table has no
     key or changed in a way that cannot be followed.
     """
+    _refuse_flawed(spec, records)
     statements = effects.shifts.get(spec.source, ())
     names = follow_names(spec, have, statements, records, effects.keys_of(spec.source))
     kept = names.kept(have) if have is not None else None
@@ -116,6 +117,18 @@ def resolve(
     dropped_at = effects.dropped.get(spec.source, have.dropped_at if have else None)
     at = followed.changed_at
     return TableSchema(tuple(columns.values()), key, at, names.shifts, dropped_at)
+
+
+def _refuse_flawed(spec: TableSpec, records: Iterable[RecordSchema]) -> None:
+    for record in records:
+        if record.flaw:
+            raise SchemaUnknownError(
+                f"a record of {spec.source} cannot tell its columns: {record.flaw} (at position "
+                f"{record.position})",
+                state="the table is not folded; its records wait in the changelog",
+                next_step="find out who wrote it; fold the table into a new target from a new "
+                "snapshot of the source, or take it out of the pipeline file",
+            )
 
 
 def _declared(source: SourceSpec, spec: TableSpec) -> dict[ColumnName, SourceColumn]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from tidemark.errors import SchemaUnknownError
 from tidemark.model.columns import SourceColumn, Wire
 from tidemark.model.modes import ConnectorModes
 from tidemark.model.names import column_name
@@ -65,6 +67,16 @@ SEMANTIC_FORMS: Mapping[str, Form] = {
         (GEOMETRY, Wire.GEOMETRY),
     ),
 }
+
+DOUBLE_DIGITS = 15
+"""Of any decimal that a double holds, and gives back."""
+_PRECISION = re.compile(r"decimal\((\d+),")
+_NUMBER = re.compile(r"[0-9]{1,10}")
+_SIZES: Mapping[str, Sequence[tuple[str, str]]] = {
+    f"{_CONNECT}Decimal": (("scale", ""), ("connect.decimal.precision", "0")),
+    f"{_DATA}Bits": (("length", ""),),
+}
+"""Parameters that have to be numbers, and what stands for one that may be missing."""
 
 _OPEN_TYPES = (
     *("string", "bytes"),
@@ -146,13 +158,26 @@ def _refined(
 
 
 def _with_number(column: SourceColumn) -> SourceColumn:
-    is_decimal = column.wire is Wire.DECIMAL_BASE64
-    return replace(column, wire=Wire.DECIMAL_TEXT) if is_decimal else column
+    """A decimal that records hold as a number; one with a fraction comes through a double."""
+    if column.wire is not Wire.DECIMAL_BASE64:
+        return column
+    told = _PRECISION.search(column.iceberg)
+    if column.digits and (told is None or int(told[1]) > DOUBLE_DIGITS):
+        raise SchemaUnknownError(
+            f"records hold column {column.name} as a JSON number that may have more than "
+            f"{DOUBLE_DIGITS} digits, and of these no more would be kept (MSG-4)",
+            state="the table is not folded; its records wait in the changelog",
+            next_step="set the converter's decimal.format to base64, its default, and take a new "
+            "snapshot",
+        )
+    return replace(column, wire=Wire.DECIMAL_TEXT)
 
 
 def _as_written(field: Mapping[str, Any]) -> SourceColumn:
     semantic, parameters = field.get("name"), field.get("parameters") or {}
-    name, kind = str(field["field"]), field["type"]
+    name, kind = str(field["field"]), str(field.get("type"))
+    if not _is_type(field):
+        raise unreadable(name, str(semantic or kind))
     if kind == "array":
         element = _as_written({**field["items"], "field": name})
         return replace(element, iceberg=f"array<{element.iceberg}>", may_be_left_out=True)
@@ -174,6 +199,22 @@ def _as_written(field: Mapping[str, Any]) -> SourceColumn:
         raise unreadable(name, f"{semantic or kind}")
     told = semantic or kind
     return SourceColumn(column_name(name), *form, told, may_be_left_out=told in _OPEN_TYPES)
+
+
+def _is_type(told: Any) -> bool:
+    """Whether ``told`` describes a type as Connect does, with all that its reading takes."""
+    if not isinstance(told, dict) or not isinstance(told.get("type"), str):
+        return False
+    semantic, parameters = told.get("name"), told.get("parameters") or {}
+    if not isinstance(semantic, str | None) or not isinstance(parameters, dict):
+        return False
+    if not all(isinstance(text, str) for text in parameters.values()):
+        return False
+    sizes = _SIZES.get(semantic or "", ())
+    if not all(_NUMBER.fullmatch(parameters.get(size, default)) for size, default in sizes):
+        return False
+    inner = {"array": ("items",), "map": ("keys", "values")}.get(told["type"], ())
+    return all(_is_type(told.get(part)) for part in inner)
 
 
 def _source_type(parameters: Mapping[str, str]) -> str:

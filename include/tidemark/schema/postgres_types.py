@@ -30,6 +30,7 @@ from tidemark.schema.source_types import (
     Form,
     decimal_type,
 )
+from tidemark.schema.type_text import MOST_DIGITS
 
 ALIASES: Mapping[str, str] = {
     "bool": "boolean",
@@ -49,6 +50,8 @@ ALIASES: Mapping[str, str] = {
     "time without time zone": "time",
 }
 FLOAT_BITS = 24
+MOST_BITS = 83_886_080
+"""Of a BIT(n); of a BIT VARYING without a length records tell a larger one."""
 MONEY = (19, 2)
 BUILT_IN = "pg_catalog"
 
@@ -73,7 +76,7 @@ _ANYHOW: Mapping[str, Form] = {
     **dict.fromkeys((*_LONG_TEXTS, *_SHORT_TEXTS), ("string", Wire.TEXT)),
     **dict.fromkeys(_SHAPES, (GEOMETRY, Wire.GEOMETRY)),
     "timestamp with time zone": ("timestamp", Wire.ZONED_TEXT),
-    "bit(1)": ("boolean", Wire.BOOLEAN),
+    **dict.fromkeys(("bit(1)", "bit varying(1)"), ("boolean", Wire.BOOLEAN)),
     "bit": ("string", Wire.BITS_TEXT),
     "bit varying": ("string", Wire.BYTES_TEXT),
 }
@@ -96,8 +99,9 @@ _STORED_APART = (*_LONG_TEXTS, "numeric", "bytea", "hstore")
 """Types whose long values an update leaves out when it does not change them (UNAV-2)."""
 
 _TYPE = re.compile(
-    r"\s*(?P<name>[^()\[\]]+?)\s*(?:\((?P<parameters>[^()]*)\)(?P<rest>[a-z\s]*))?"
-    r"(?P<dimensions>(?:\[\d*\]\s*)*)",
+    r"\s*+(?P<name>[^()\[\]\s]++(?:\s++[^()\[\]\s]++)*+)\s*+"
+    rf"(?:\((?P<parameters>(?:[^()0-9]|[0-9]{{1,{MOST_DIGITS}}}(?![0-9]))*+)\)(?P<rest>[a-z\s]*+))?"
+    r"(?P<dimensions>(?:\[\d*\]\s*)*+)",
     re.IGNORECASE,
 )
 
@@ -121,6 +125,8 @@ class PostgresType:
             return "numeric(?)"
         if self.base == "bit" and self.numbers in {(), (1,)}:
             return "bit(1)"
+        if self.base == "bit varying" and self.numbers == (1,):
+            return "bit varying(1)"
         if self.base in {"time", "timestamp"} and (self.numbers or (6,))[0] > MILLIS_DIGITS:
             return f"{self.base}(6)"
         return self.base
@@ -173,8 +179,8 @@ def postgres_record_columns(
 ) -> tuple[SourceColumn, ...]:
     """`connect_columns` of PostgreSQL.
 
-    The schema does not tell BIT from BIT VARYING, so both have the digits of their length; only
-    the source's own type does (TYPE-23).
+    The schema does not tell BIT from BIT VARYING, so both have the digits of their length, if there
+    is one; only the source's own type does (TYPE-23).
     """
     written = connect_columns(fields, modes, _known_column, has_number_decimals=has_number_decimals)
     return tuple(map(_of_record, written))
@@ -243,6 +249,7 @@ def _digits(known: PostgresType) -> int:
 def _of_record(column: SourceColumn) -> SourceColumn:
     inner = column.element or column
     if inner.wire is Wire.BITS:
-        inner = replace(inner, iceberg="string", wire=Wire.BITS_TEXT)
+        wire = Wire.BITS_TEXT if inner.digits <= MOST_BITS else Wire.BYTES_TEXT
+        inner = replace(inner, iceberg="string", wire=wire)
     known = replace(inner, has_infinity=inner.iceberg in _INFINITE)
     return known if column.element is None else replace(known, iceberg=f"array<{inner.iceberg}>")

@@ -149,6 +149,13 @@ def table_change_columns(
     names: what becomes of column names on their way into records; `TableStoppedError` where two
     become the same (MSG-20).
     """
+    if not _is_state(table):
+        raise SchemaUnknownError(
+            "a schema change tells its columns in no way that Debezium does",
+            state="the table is not folded; its records wait in the changelog",
+            next_step="find out who wrote it; fold the table into a new target from a new snapshot "
+            "of the source",
+        )
     written: dict[str, str] = {}
     columns = []
     for column in table["columns"]:
@@ -162,7 +169,7 @@ def table_change_columns(
                 next_step="rename one of them at the source",
             )
         columns.append(debezium_column(name, _changed_type(column), modes))
-    key = (column_name(names.written(name)) for name in table["primaryKeyColumnNames"] or ())
+    key = (column_name(names.written(name)) for name in table.get("primaryKeyColumnNames") or ())
     return TableSchema(tuple(columns), tuple(key))
 
 
@@ -260,10 +267,31 @@ def _completed(parsed: SourceType) -> SourceType:
     return parsed
 
 
+def _is_state(table: Any) -> bool:
+    """Whether ``table`` has the shape of ``tableChanges[].table``, as far as it is read."""
+    columns = table.get("columns") if isinstance(table, dict) else None
+    if not isinstance(columns, list) or not all(map(_is_column_state, columns)):
+        return False
+    return _are_texts(table.get("primaryKeyColumnNames"))
+
+
+def _is_column_state(column: Any) -> bool:
+    if not isinstance(column, dict) or not isinstance(column.get("name"), str):
+        return False
+    sizes = (column.get("length"), column.get("scale"))
+    told = column.get("typeExpression") or column.get("typeName")
+    is_sized = all(isinstance(size, int | None) for size in sizes)
+    return isinstance(told, str) and is_sized and _are_texts(column.get("enumValues"))
+
+
+def _are_texts(told: Any) -> bool:
+    return told is None or (isinstance(told, list) and all(isinstance(t, str) for t in told))
+
+
 def _changed_type(column: Mapping[str, Any]) -> str:
     """The type's text; length, scale and labels stand beside the bare type."""
-    text = column["typeExpression"] or column["typeName"]
-    sizes = [str(size) for size in (column["length"], column["scale"]) if size is not None]
+    text = column.get("typeExpression") or column["typeName"]
+    sizes = [str(size) for size in (column.get("length"), column.get("scale")) if size is not None]
     parameters = parse_parameters(",".join(column.get("enumValues") or sizes))
     parsed = parse_type(text)
     if parsed is None or not parameters:

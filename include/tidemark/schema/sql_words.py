@@ -11,15 +11,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from sqlglot.dialects.mysql import MySQL
-from sqlglot.errors import ParseError
+from sqlglot.errors import ParseError, TokenError
 
 _COMMENTS = re.compile(
-    r"""('(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*"|`[^`]*`)"""
-    r"|/\*(?:M?!\d*|T!(?:\[[^\]]*\])?)(.*?)\*/"
-    r"|/\*.*?\*/|--(?=\s|$)[^\n]*|#[^\n]*",
+    r"""('(?:[^'\\]|\\.|'')*+'|"(?:[^"\\]|\\.|"")*+"|`[^`]*+`)"""
+    r"|/\*(?:M?!\d*+|T!(?:\[[^\]]*\])?)(.*?)\*/"
+    r"|/\*.*?\*/|--(?=\s|$)[^\n]*|#[^\n]*"
+    r"""|(/\*|['"`])""",
     re.DOTALL,
 )
-"""Quoted text; the inside of ``/*!40101 ... */`` and ``/*T![feature] ... */``; plain comments."""
+"""Quoted text; the inside of ``/*!40101 ... */`` and ``/*T![feature] ... */``; plain comments; what
+begins one of them and has no end."""
 
 
 _NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?|\.[0-9]+")
@@ -63,7 +65,7 @@ class Words:
     @classmethod
     def of(cls, sql: str) -> Words:
         """The words of ``sql``. Raises sqlglot's TokenError, for example for an open quote."""
-        text = _COMMENTS.sub(lambda found: found[1] or f" {found[2] or ''} ", sql)
+        text = _COMMENTS.sub(_without_comment, sql)
         words: list[Word] = []
         for token in _Tokenizer(dialect="mysql").tokenize(text):
             words += _split(text, token.text, token.start, token.end + 1)
@@ -145,6 +147,12 @@ class Words:
                 found.append(word.keyword)
             depth += {"(": 1, ")": -1}.get(word.keyword, 0)
         return found
+
+
+def _without_comment(found: re.Match[str]) -> str:
+    if found[3]:
+        raise TokenError(f"{found[3]} is never closed")
+    return found[1] or f" {found[2] or ''} "
 
 
 def _split(text: str, name: str, start: int, end: int) -> Iterator[Word]:

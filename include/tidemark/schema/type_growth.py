@@ -65,7 +65,7 @@ def _precision(new: SourceType, old: SourceType) -> bool:
     """What an unknown precision becomes is judged by the types of the target."""
     if not old.numbers:
         return True
-    (wide, scale), (narrow, kept) = ((*known.numbers, 0)[:2] for known in (new, old))
+    (wide, scale), (narrow, kept) = ((*known.numbers, 0, 0)[:2] for known in (new, old))
     return scale == kept and wide >= narrow
 
 

@@ -6,11 +6,9 @@ python -m tidemark.schema.type_tables docs/types.md    writes them between their
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from enum import StrEnum
-from pathlib import Path
 from typing import Any
 
 from tidemark.model.columns import Wire
@@ -23,6 +21,7 @@ from tidemark.model.modes import (
     IntervalMode,
     TimeMode,
 )
+from tidemark.pages import rewrite, with_tables
 from tidemark.schema.connect_types import PLAIN_FORMS, SEMANTIC_FORMS
 from tidemark.schema.postgres_types import postgres_forms
 from tidemark.schema.source_types import (
@@ -94,12 +93,7 @@ def with_types(page: str) -> str:
         ),
         "connect": lambda: _grouped({**PLAIN_FORMS, **SEMANTIC_FORMS}, lambda _, form: _said(form)),
     }
-    return re.sub(
-        r"(<!-- types: (\w+) -->\n).*?(<!-- end -->)",
-        lambda found: found[1] + "\n".join((*_HEADER, *tables[found[2]]())) + f"\n{found[3]}",
-        page,
-        flags=re.DOTALL,
-    )
+    return with_tables(page, "types", lambda name: (*_HEADER, *tables[name]()))
 
 
 def _by_modes(forms: _Forms, modes: ConnectorModes, decimal: str) -> Iterator[str]:
@@ -156,5 +150,4 @@ def _named(name: str) -> str:
 
 
 if __name__ == "__main__":
-    for file in map(Path, sys.argv[1:]):
-        file.write_text(with_types(file.read_text(encoding="utf-8")), encoding="utf-8")
+    rewrite(with_types)

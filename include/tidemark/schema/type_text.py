@@ -8,10 +8,13 @@ from dataclasses import dataclass
 
 _MARKS = ("signed", "unsigned", "zerofill")
 _TYPE = re.compile(
-    r"\s*(?P<words>[a-z][a-z0-9\s]*?)\s*(?:\((?P<parameters>.*)\))?"
-    rf"(?P<marks>(?:\s+(?:{'|'.join(_MARKS)}))*)\s*",
+    r"\s*+(?P<words>[a-z][a-z0-9]*+(?:\s++[a-z0-9]++)*+)\s*+"
+    rf"(?:\((?P<parameters>.*)\)(?P<marks>(?:\s++(?:{'|'.join(_MARKS)}))*+))?\s*+",
     re.IGNORECASE | re.DOTALL,
 )
+"""Marks without parameters in front of them are among the words."""
+MOST_DIGITS = 9
+"""Of a length or precision; what has more is none, and reading it would take its time."""
 _PARAMETER = re.compile(r"'((?:[^'\\]|''|\\.)*)'|([^\s,]+)", re.DOTALL)
 _ESCAPED = re.compile(r"''|\\(.)", re.DOTALL)
 
@@ -98,11 +101,12 @@ def parse_type(text: str) -> SourceType | None:
     base = " ".join(words)
     if base == "serial":
         return SourceType("bigint", (), unsigned=True)
-    return SourceType(
-        ALIASES.get(base, base),
-        parse_parameters(match["parameters"] or ""),
-        unsigned=bool(marks & {"unsigned", "zerofill"}),
+    parameters = parse_parameters(match["parameters"] or "")
+    known = SourceType(
+        ALIASES.get(base, base), parameters, unsigned=bool(marks & {"unsigned", "zerofill"})
     )
+    is_sized = known.has_labels or all(len(text) <= MOST_DIGITS for text in parameters)
+    return known if is_sized else None
 
 
 def parse_parameters(text: str) -> tuple[str, ...]:

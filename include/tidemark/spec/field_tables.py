@@ -6,12 +6,10 @@ python -m tidemark.spec.field_tables docs/configure.md    writes them between th
 from __future__ import annotations
 
 import json
-import re
-import sys
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
+from tidemark.pages import rewrite, with_tables
 from tidemark.spec.audit import SuiteSpec
 from tidemark.spec.base import SpecModel
 from tidemark.spec.installation import InstallationSpec
@@ -28,23 +26,16 @@ _FORMATS = {"date": "date", "path": "folder", "file-path": "file", "password": "
 _Schema = Mapping[str, Any]
 
 
-def with_tables(page: str) -> str:
-    """``page`` with the table of each model between ``<!-- fields: NAME -->`` and ``<!-- end -->``.
-
-    What stood there before is replaced.
-    """
-    return re.sub(
-        r"(<!-- fields: (\w+) -->\n).*?(<!-- end -->)",
-        lambda found: f"{found[1]}{field_table(MODELS[found[2]])}\n{found[3]}",
-        page,
-        flags=re.DOTALL,
-    )
+def with_fields(page: str) -> str:
+    """``page`` with the table of a model between each ``<!-- fields: NAME -->`` and its end."""
+    return with_tables(page, "fields", lambda name: field_table(MODELS[name]))
 
 
-def field_table(model: type[SpecModel]) -> str:
+def field_table(model: type[SpecModel]) -> Iterator[str]:
     """A Markdown table with a row for every key of ``model``, those of its parts included."""
     schema = model.model_json_schema(by_alias=True)
-    return "\n".join((*_HEADER, *_rows(schema, schema.get("$defs", {}), "")))
+    yield from _HEADER
+    yield from _rows(schema, schema.get("$defs", {}), "")
 
 
 def _rows(schema: _Schema, parts: _Schema, prefix: str) -> Iterator[str]:
@@ -95,5 +86,4 @@ def _default(field: _Schema, *, is_required: bool) -> str:
 
 
 if __name__ == "__main__":
-    for file in map(Path, sys.argv[1:]):
-        file.write_text(with_tables(file.read_text(encoding="utf-8")), encoding="utf-8")
+    rewrite(with_fields)

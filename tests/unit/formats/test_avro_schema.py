@@ -45,6 +45,16 @@ def layout(declared: Any) -> Any:
     return json.loads(framed_schema(json.dumps(declared)))["fields"][0]["type"]
 
 
+def doubled(times: int) -> Any:
+    """A record of two records of two records, and so on: each is declared once."""
+    declared: Any = "int"
+    for number in range(times):
+        name = "int" if number == 0 else f"R{number - 1}"
+        fields = [{"name": "a", "type": declared}, {"name": "b", "type": name}]
+        declared = {"type": "record", "name": f"R{number}", "fields": fields}
+    return declared
+
+
 @pytest.mark.parametrize(
     ("declared", "field"),
     [
@@ -232,6 +242,14 @@ def test_the_mark_is_not_found_where_it_is_displaced() -> None:
             "'1a' is no name",
             id="a wrong name of a field",
         ),
+        pytest.param(
+            '{"type": "record", "name": "R", "fields": 7}', "fields that are none", id="a number"
+        ),
+        pytest.param(
+            '{"type": "record", "name": "R", "fields": ["f"]}', "fields that are none", id="a text"
+        ),
+        pytest.param("[" * 100_000, "nested too deep", id="unions of unions"),
+        pytest.param(json.dumps(doubled(40)), "more than 50000 types", id="types of types"),
     ],
 )
 def test_what_is_no_schema_of_a_converter_is_refused(text: str, why: str) -> None:

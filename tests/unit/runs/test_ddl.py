@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from tidemark.model.names import TableName
 from tidemark.model.position import Position
 from tidemark.runs.ddl import add_up
@@ -76,6 +78,18 @@ def test_a_table_that_is_made_again_is_told_anew() -> None:
     assert (again.types, again.shifts) == ({ITEMS: {"x": "int"}}, {})
     gone = canal("CREATE TABLE items (x int)", "DROP TABLE IF EXISTS items")
     assert (gone.remade, gone.types) == (set(), {ITEMS: {"x": "int"}})
+
+
+@pytest.mark.parametrize("change", [None, 7, {}, {"id": ["shop", "items"]}])
+def test_a_change_of_no_table_stops_all_of_them(change: Any) -> None:
+    """POISON-6: it may have been about any."""
+    told = {"source": {"snapshot": "false"}, "ddl": "", "tableChanges": [change]}
+    spec = SourceSpec.model_validate(
+        {"format": "debezium-mysql", "gate": "none", "topics": {"data": ["t"]}}
+    )
+    record = DdlRecord(Position("0001"), "shop", json.dumps(told))
+    stops = add_up(spec, [record], spec.modes.connector).stops
+    assert stops == {None: "a schema change names no table (at position 0001)"}
 
 
 def canal(*statements: str) -> DdlEffects:

@@ -97,6 +97,32 @@ def test_a_name_outside_the_table_is_refused(kind: str, name: str | None) -> Non
         connect(kind, name)
 
 
+DECIMAL = {"type": "bytes", "name": f"{CONNECT}.Decimal"}
+BITS = {"type": "bytes", "name": f"{DEBEZIUM}.data.Bits"}
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        pytest.param({}, id="no type"),
+        pytest.param({"type": ["string"]}, id="a type that is no text"),
+        pytest.param({"type": "string", "name": {}}, id="a name that is no text"),
+        pytest.param({"type": "string", "parameters": [1]}, id="parameters without names"),
+        pytest.param({"type": "string", "parameters": {"allowed": 1}}, id="one that is no text"),
+        pytest.param(DECIMAL, id="a decimal without scale"),
+        pytest.param({**DECIMAL, "parameters": {"scale": "-1"}}, id="a negative scale"),
+        pytest.param({**BITS, "parameters": {"length": "9" * 5000}}, id="bits without end"),
+        pytest.param({"type": "array"}, id="an array of nothing"),
+        pytest.param({"type": "array", "items": {"type": 7}}, id="an array of no type"),
+        pytest.param({"type": "map", "keys": {"type": "string"}}, id="a map without values"),
+    ],
+)
+def test_a_field_of_another_shape_is_refused(field: dict[str, Any]) -> None:
+    """MSG-16"""
+    with pytest.raises(SchemaUnknownError, match="column c has the type"):
+        connect_columns([{**field, "field": "c"}], DEFAULTS)
+
+
 def test_a_propagated_source_type_refines_its_field() -> None:
     field: dict[str, Any] = {
         "field": "id",
@@ -135,13 +161,24 @@ def test_arrays_and_maps() -> None:
 
 def test_decimals_as_json_numbers() -> None:
     """An example record shows how its converter writes them; no schema does."""
-    decimal = {"type": "bytes", "name": f"{CONNECT}.Decimal", "parameters": {"scale": "2"}}
+    parameters = {"scale": "2", "connect.decimal.precision": "15"}
+    decimal = {"type": "bytes", "name": f"{CONNECT}.Decimal", "parameters": parameters}
     fields = [{**decimal, "field": "a"}, {**decimal, "field": "b"}]
     columns = connect_columns(fields, DEFAULTS, has_number_decimals=True)
-    assert [form(column) for column in columns] == [("decimal(38,2)", "decimal-text", 2)] * 2
+    assert [form(column) for column in columns] == [("decimal(15,2)", "decimal-text", 2)] * 2
     refined = refine(columns[0], debezium_column("a", "decimal(12,2)", DEFAULTS))
     assert form(refined) == ("decimal(12,2)", "decimal-text", 2)
-    for after, wanted in (({"a": 1.5}, True), ({"a": None, "b": 7}, True), ({"a": "AQ=="}, False)):
+    listed = {"field": "c", "type": "array", "items": decimal}
+    fields = [*fields, listed]
+    (column,) = connect_columns([listed], DEFAULTS, has_number_decimals=True)
+    assert form(column) == ("array<decimal(15,2)>", "decimal-text", 2)
+    for after, wanted in (
+        ({"a": 1.5}, True),
+        ({"a": None, "b": 7}, True),
+        ({"a": "AQ=="}, False),
+        ({"a": None, "c": [None, 7]}, True),
+        ({"a": None, "c": ["AQ=="]}, False),
+    ):
         value = {
             "schema": {"fields": [{"field": "after", "fields": fields}]},
             "payload": {"after": after, "op": "c"},
@@ -244,3 +281,28 @@ def test_refine(
     expected: tuple[str, str, int],
 ) -> None:
     assert form(refine(record, debezium_column("c", declared, modes))) == expected
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"scale": "2", "connect.decimal.precision": "16"},
+        {"scale": "2"},
+        {"scale": "30", "connect.decimal.precision": "65"},
+    ],
+)
+def test_json_numbers_of_more_digits_than_a_double_has_are_refused(
+    parameters: dict[str, str],
+) -> None:
+    """MSG-4: Spark reads a number with a fraction through a double."""
+    fields = [{**DECIMAL, "field": "c", "parameters": parameters}]
+    with pytest.raises(SchemaUnknownError, match="more than 15 digits"):
+        connect_columns(fields, DEFAULTS, has_number_decimals=True)
+
+
+@pytest.mark.parametrize("precision", [{}, {"connect.decimal.precision": "38"}])
+def test_integers_are_exact_whatever_they_are_written_as(precision: dict[str, str]) -> None:
+    """MSG-4"""
+    fields = [{**DECIMAL, "field": "c", "parameters": {"scale": "0", **precision}}]
+    (column,) = connect_columns(fields, DEFAULTS, has_number_decimals=True)
+    assert form(column) == ("decimal(38,0)", "decimal-text", 0)

@@ -351,7 +351,11 @@ def test_columns_of_another_table_or_query(sql: str) -> None:
         ("INSERT INTO t VALUES (1)", [None], "INSERT is not among the known statements"),
         ("(select 1)", [None], "not among the known statements"),
         ("ALTER TABLE t COMMENT 'open", [None], "cannot be divided into words"),
+        ("ALTER TABLE t COMMENT 'it''", [None], "cannot be divided into words"),
+        ("DROP TABLE t /* open", [None], "cannot be divided into words"),
+        (f"DROP TABLE t {'/*!' * 30_000}", [None], "cannot be divided into words"),
     ],
+    ids=lambda shown: shown[:40] if isinstance(shown, str) else None,
 )
 def test_unsupported(sql: str, tables: list[str | None], why: str) -> None:
     operations = parse_ddl(sql, "db")

@@ -25,6 +25,7 @@ from tidemark.schema.postgres_types import (
 
 DEFAULTS = ConnectorModes(time=TimeMode.ADAPTIVE)
 CONNECT, DATA, TIME = "org.apache.kafka.connect.data", "io.debezium.data", "io.debezium.time"
+ENDLESS = 2**31 - 1
 GEOMETRY = "struct<srid:int,wkb:binary>"
 
 
@@ -63,7 +64,7 @@ def recorded(kind: str, name: str | None = None, **parameters: str) -> SourceCol
         ("time time(6)", "string", "time-micros"),
         ("time(0) time(3)", "string", "time-millis"),
         ("interval", "bigint", "integer"),
-        ("bit bit(1)", "boolean", "boolean"),
+        ("bit bit(1) varbit(1)", "boolean", "boolean"),
         ("geometry(Point,3187) geography point box lseg path polygon", GEOMETRY, "geometry"),
         ("numeric decimal", "string", "decimal-scaled"),
         ("integer[] int4[3] _int4", "array<int>", "integer"),
@@ -152,9 +153,15 @@ def test_modes_of_the_connector(
 
 
 @pytest.mark.parametrize(
-    "source_type", ["", "interger", "mood", "circle", "line", "numeric(5,-2)", "text)", "xid8[]x"]
+    "source_type",
+    [
+        *("", " ", "interger", "mood", "circle", "line", "numeric(5,-2)", "text)", "xid8[]x"),
+        *("numeric(9999999999)", f"text{' ' * 100_000}!", f"numeric({'9' * 100_000})"),
+    ],
+    ids=lambda text: text[:12],
 )
 def test_what_is_no_type_is_refused(source_type: str) -> None:
+    """POISON-6: at once, however long it is."""
     with pytest.raises(SchemaUnknownError, match="column c is declared as"):
         postgres_column("c", source_type, DEFAULTS)
 
@@ -172,6 +179,10 @@ def test_types_taken_apart() -> None:
     ("column", "wanted"),
     [
         (recorded("bytes", f"{DATA}.Bits", length="12"), ("string", "bits-text", 12)),
+        (
+            recorded("bytes", f"{DATA}.Bits", length=f"{ENDLESS}"),
+            ("string", "bytes-text", ENDLESS),
+        ),
         (recorded("struct", f"{DATA}.VariableScaleDecimal"), ("string", "decimal-scaled", 0)),
         (recorded("int64", f"{TIME}.MicroDuration"), ("bigint", "integer", 0)),
         (recorded("string", f"{DATA}.Enum", allowed="a,b"), ("string", "text", 0)),

@@ -130,8 +130,16 @@ def test_other_modes(modes: ConnectorModes, text: str, iceberg: str, wire: str) 
     assert form(debezium_column("c", text, modes))[:2] == (iceberg, wire)
 
 
-@pytest.mark.parametrize("text", ["", "(3)", "money", "float32[]", "int four"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "(3)", "money", "float32[]", "int four", "decimal(9999999999)"),
+        *(f"int{' ' * 100_000}!", f"int({'9' * 100_000})", f"int{' unsigned' * 20_000} !"),
+    ],
+    ids=lambda text: text[:20],
+)
 def test_a_type_outside_the_table_is_refused_by_name(text: str) -> None:
+    """POISON-6: at once, however long it is."""
     with pytest.raises(SchemaUnknownError, match="column weight has the type"):
         debezium_column("weight", text, DEFAULTS)
 
@@ -282,6 +290,25 @@ def test_a_schema_change_names_columns_as_records_do() -> None:
     schema = table_change_columns(table, ConnectorModes(), FieldNameMode.AVRO)
     assert (schema.names, schema.key) == (("id", "unit_price"), ("unit_price",))
     assert table_change_columns(table, ConnectorModes()).names == ("id", "unit-price")
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        pytest.param(None, id="no table"),
+        pytest.param({"columns": {}}, id="columns that are no list"),
+        pytest.param({"columns": [None]}, id="a column that is nothing"),
+        pytest.param({"columns": [{**told("a"), "name": ["a"]}]}, id="a name that is no text"),
+        pytest.param({"columns": [{"name": "a"}]}, id="no type"),
+        pytest.param({"columns": [{**told("a"), "length": "9"}]}, id="a length as text"),
+        pytest.param({"columns": [{**told("a"), "enumValues": 7}]}, id="labels that are no list"),
+        pytest.param({"columns": [], "primaryKeyColumnNames": [1]}, id="a key that is no name"),
+    ],
+)
+def test_a_state_of_another_shape_is_refused(table: Any) -> None:
+    """MSG-22"""
+    with pytest.raises(SchemaUnknownError, match="tells its columns in no way"):
+        table_change_columns(table, ConnectorModes())
 
 
 def test_two_columns_that_records_name_alike_are_refused() -> None:

@@ -117,6 +117,7 @@ def test_sizes_that_nothing_tells() -> None:
     assert holds("decimal", "decimal(12,2)", sizes=False)
     assert holds("datetime", "datetime(6)", sizes=False)
     assert not holds("datetime", "datetime(3)", sizes=False)
+    assert not holds("decimal(8,2)", "decimal", sizes=False)
 
 
 def test_what_a_record_schema_names_is_no_type_of_the_source() -> None:

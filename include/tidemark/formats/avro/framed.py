@@ -12,11 +12,13 @@ from base64 import b64encode
 from functools import lru_cache
 from typing import Any
 
-from tidemark.formats.avro.schema import AvroType, parse_schema
+from tidemark.formats.avro.schema import AvroType, SchemaUnfitError, parse_schema
 
 PAYLOAD, END = "payload", "end"
 MARK = b"\x9d\x3f\xc1\x07tidemark"
 """No part of it at its end is what it begins with, so it is not found where it is displaced."""
+MOST_TYPES = 50_000
+"""In one layout; types that name each other in turn would grow to any number."""
 LINE_BREAK = b"\n"
 """Tools that send files leave one behind a body; it says nothing, and is passed over."""
 
@@ -45,12 +47,15 @@ def framed_schema(text: str) -> str:
 
 
 class _Layout:
-    """Numbers the named types of one schema."""
+    """Numbers the named types of one schema, and counts all of them."""
 
     def __init__(self) -> None:
-        self._named = 0
+        self._made = self._named = 0
 
     def of(self, avro: AvroType) -> Any:
+        self._made += 1
+        if self._made > MOST_TYPES:
+            raise SchemaUnfitError(f"it comes to more than {MOST_TYPES} types")
         if avro.kind == "union":
             return [self.of(branch) for branch in avro.inner]
         if avro.kind == "array":

@@ -47,9 +47,11 @@ def parse_schema(text: str) -> AvroType:
     """The schema that ``text`` declares; `SchemaUnfitError` where it is none, or holds itself."""
     try:
         declared = json.loads(text)
-    except ValueError as error:
+        return _parsed(declared, "", {})
+    except json.JSONDecodeError as error:
         raise SchemaUnfitError("it is not JSON") from error
-    return _parsed(declared, "", {})
+    except RecursionError as error:
+        raise SchemaUnfitError("it is nested too deep") from error
 
 
 def _parsed(declared: Any, space: str, known: dict[str, AvroType | None]) -> AvroType:
@@ -103,7 +105,10 @@ def _declared(
 def _fields(
     declared: Mapping[str, Any], space: str, known: dict[str, AvroType | None]
 ) -> Iterator[tuple[str, AvroType]]:
-    for one in declared.get("fields") or ():
+    fields = declared.get("fields") or []
+    if not isinstance(fields, list) or not all(isinstance(one, dict) for one in fields):
+        raise SchemaUnfitError("a record has fields that are none")
+    for one in fields:
         name = one.get("name")
         if not _is_name(name):
             raise SchemaUnfitError(f"{name!r} is no name of Avro")

@@ -6,25 +6,41 @@ a change stands at its offset, and what one record holds stands at one position 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from tidemark.formats.kinds import kind_of
 from tidemark.formats.place import commit_position, hexadecimal, millis_to_time, number, position
 from tidemark.formats.refuse import CORRUPT, because, first_reason, unparsed
 from tidemark.formats.topic_roles import TopicRoles
 from tidemark.model.event import ENVELOPE_COLUMNS, RECORD_COLUMNS, Kind, Op, Reason
+from tidemark.model.names import quote
 from tidemark.model.position import PARTITION_DIGITS, TSO_LOGICAL_BITS, CommitRank
 
-ENVELOPE = (
-    "database STRING, `table` STRING, isDdl BOOLEAN, type STRING, es STRING, sql STRING, "
-    "pkNames ARRAY<STRING>, mysqlType MAP<STRING, STRING>, "
-    "data ARRAY<STRUCT<>>, old ARRAY<STRUCT<>>, "
-    "_tidb STRUCT<commitTs STRING, watermarkTs STRING, onlyHandleKey BOOLEAN, "
-    f"claimCheckLocation STRING>, {CORRUPT} STRING"
+FIELDS = {
+    "database": "STRING",
+    "table": "STRING",
+    "isDdl": "BOOLEAN",
+    "type": "STRING",
+    "es": "STRING",
+    "sql": "STRING",
+    "pkNames": "ARRAY<STRING>",
+    "mysqlType": "MAP<STRING, STRING>",
+    "data": "ARRAY<STRUCT<>>",
+    "old": "ARRAY<STRUCT<>>",
+    "_tidb": "STRUCT<commitTs STRING, watermarkTs STRING, onlyHandleKey BOOLEAN, "
+    "claimCheckLocation STRING>",
+}
+TYPES: Mapping[str, Kind] = {
+    **dict.fromkeys(("INSERT", "UPDATE", "DELETE"), Kind.ROW),
+    "TIDB_WATERMARK": Kind.WATERMARK,
+    **dict.fromkeys(("GTID", "XACOMMIT", "XAROLLBACK", "MHEARTBEAT"), Kind.CONTROL),
+}
+_ENVELOPE = ", ".join(
+    f"{quote(name)} {form}" for name, form in {**FIELDS, CORRUPT: "STRING"}.items()
 )
-ROW_TYPES = ("INSERT", "UPDATE", "DELETE")
-CONTROL_TYPES = ("GTID", "XACOMMIT", "XAROLLBACK", "MHEARTBEAT")
-WATERMARK_TYPE = "TIDB_WATERMARK"
 
 
 def canal_envelope(records: DataFrame, _roles: TopicRoles, *, by_commit: bool) -> DataFrame:
@@ -37,7 +53,7 @@ def canal_envelope(records: DataFrame, _roles: TopicRoles, *, by_commit: bool) -
     """
     return (
         records.withColumn("_text", F.col("value").cast("string"))
-        .withColumn("_json", F.from_json("_text", ENVELOPE))
+        .withColumn("_json", F.from_json("_text", _ENVELOPE))
         .withColumn("_commit_ts", number(F.col("_json._tidb.commitTs")))
         .withColumn("_is_ddl", F.coalesce(F.col("_json.isDdl"), F.lit(False)))
         .withColumn("_found", _found())
@@ -54,15 +70,10 @@ def _found() -> Column:
     understood: such a record is of the same kind, and stops its table.
     """
     json = F.col("_json")
+    kind = kind_of(json["type"], TYPES)
     has_rows = F.coalesce(F.size(json["data"]), F.lit(0)) > 0
-    is_statement = ~has_rows & (F.trim(json["sql"]) != "")
-    return (
-        F.when(F.col("_is_ddl"), Kind.DDL.value)
-        .when(json["type"] == WATERMARK_TYPE, Kind.WATERMARK.value)
-        .when(json["type"].isin(*CONTROL_TYPES), Kind.CONTROL.value)
-        .when(json["type"].isin(*ROW_TYPES) & is_statement, Kind.DDL.value)
-        .when(json["type"].isin(*ROW_TYPES), Kind.ROW.value)
-    )
+    is_statement = (kind == Kind.ROW.value) & ~has_rows & (F.trim(json["sql"]) != "")
+    return F.when(F.col("_is_ddl") | is_statement, Kind.DDL.value).otherwise(kind)
 
 
 def _reason(*, by_commit: bool) -> Column:

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 
 from tidemark.formats.debezium.position import Coordinates, SourceBlock
 from tidemark.formats.encoding import Encoding
+from tidemark.formats.kinds import kind_of
 from tidemark.formats.place import hexadecimal, millis_to_time, number, position
 from tidemark.formats.refuse import CORRUPT, because, first_reason
 from tidemark.formats.topic_roles import TopicRoles
@@ -36,7 +37,12 @@ FIELDS = {
 }
 
 SIGNAL_IMAGE = {"after": "STRUCT<type STRING, data STRING>"}
-ROW_OPS = ("r", "c", "u", "d")
+OPS: Mapping[str, Kind] = {
+    **dict.fromkeys(("r", "c", "u", "d"), Kind.ROW),
+    "t": Kind.TRUNCATE,
+    "m": Kind.CONTROL,
+}
+BOUNDARIES: Mapping[str, Kind] = {"BEGIN": Kind.BEGIN, "END": Kind.END}
 HEARTBEATS = r"(^|\.)__debezium-heartbeat\."
 WRAPPED_NOTHING = r'^\s*\{\s*"schema"\s*:\s*null\s*,\s*"payload"\s*:\s*null\s*\}\s*$'
 WRAPPED_NOTHING_BYTES = 64
@@ -116,7 +122,7 @@ def _reason(roles: TopicRoles, block: SourceBlock, encoding: Encoding) -> Column
     unplaced = (op != "m") & reduce(lambda one, other: one | other, unknown, F.lit(False))
     data = first_reason(
         because(Reason.FORMAT_MISMATCH, op.isNull() & source.isNull()),
-        because(Reason.OP_UNKNOWN, op.isNull() | ~op.isin(*ROW_OPS, "t", "m")),
+        because(Reason.OP_UNKNOWN, kind_of(op, OPS).isNull()),
         because(Reason.ENVELOPE_INVALID, source[block.schema].isNull() | source["table"].isNull()),
         because(Reason.IMAGE_MISSING, (needs_after & body["after"].isNull()) | keyless),
         because(Reason.POSITION_MISSING, unplaced),
@@ -125,9 +131,7 @@ def _reason(roles: TopicRoles, block: SourceBlock, encoding: Encoding) -> Column
         Reason.FORMAT_MISMATCH,
         source.isNull() | (body["ddl"].isNull() & body["tableChanges"].isNull()),
     )
-    transaction = because(
-        Reason.FORMAT_MISMATCH, body["status"].isNull() | ~body["status"].isin("BEGIN", "END")
-    )
+    transaction = because(Reason.FORMAT_MISMATCH, kind_of(body["status"], BOUNDARIES).isNull())
     by_role = (
         F.when(_is_role(roles.schema_changes), schema_change)
         .when(_is_role(roles.transactions), transaction)
@@ -151,7 +155,8 @@ def _signal(table: TableName | None, block: SourceBlock) -> Column:
         .when((after["type"] == "execute-snapshot") & is_blocking, Kind.ORDER.value)
         .otherwise(Kind.SIGNAL.value)
     )
-    return F.when(is_signal & ~_is_snapshot() & body["op"].isin(*ROW_OPS), kind)
+    is_row = kind_of(body["op"], OPS) == Kind.ROW.value
+    return F.when(is_signal & ~_is_snapshot() & is_row, kind)
 
 
 def _kind(roles: TopicRoles, signal: Column) -> Column:
@@ -160,12 +165,9 @@ def _kind(roles: TopicRoles, signal: Column) -> Column:
         F.when(_is_tombstone(), F.lit(Kind.TOMBSTONE.value))
         .when(F.col("reason").isNotNull(), F.lit(Kind.UNREADABLE.value))
         .when(_is_role(roles.schema_changes), F.lit(Kind.DDL.value))
-        .when(_is_role(roles.transactions), F.lower(body["status"]))
+        .when(_is_role(roles.transactions), kind_of(body["status"], BOUNDARIES))
         .when(_is_heartbeat(), F.lit(Kind.CONTROL.value))
-        .when(signal.isNotNull(), signal)
-        .when(body["op"].isin(*ROW_OPS), F.lit(Kind.ROW.value))
-        .when(body["op"] == "t", F.lit(Kind.TRUNCATE.value))
-        .otherwise(F.lit(Kind.CONTROL.value))
+        .otherwise(F.coalesce(signal, kind_of(body["op"], OPS)))
     )
 
 

@@ -1,0 +1,30 @@
+"""Pages that hold tables made from the code: each stands between two marks."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+
+def with_tables(page: str, mark: str, table: Callable[[str], Iterable[str]]) -> str:
+    r"""``page`` with new lines between each ``<!-- mark: NAME -->`` and its ``<!-- end -->``.
+
+    table: NAME -> the lines of its table.
+
+    >>> with_tables("<!-- types: a -->\nold\n<!-- end -->", "types", lambda name: [f"new {name}"])
+    '<!-- types: a -->\nnew a\n<!-- end -->'
+    """
+    return re.sub(
+        rf"(<!-- {mark}: (\w+) -->\n).*?(<!-- end -->)",
+        lambda found: "".join((found[1], *(f"{line}\n" for line in table(found[2])), found[3])),
+        page,
+        flags=re.DOTALL,
+    )
+
+
+def rewrite(renewed: Callable[[str], str]) -> None:
+    """Renew the pages that this program was started with."""
+    for file in map(Path, sys.argv[1:]):
+        file.write_text(renewed(file.read_text(encoding="utf-8")), encoding="utf-8")
