@@ -66,6 +66,7 @@ def _show(console: Console, preview: CutPreview) -> None:
         ("order", _order(preview)),
         ("holds at", preview.hold),
         ("truncates", preview.truncates),
+        ("no key", _without_key(preview)),
         ("not folded", ", ".join(f"{rows:,} of {name}" for name, rows in preview.ignored.items())),
         ("next", _next(preview)),
     )
@@ -91,6 +92,15 @@ def _order(preview: CutPreview) -> str:
     if preview.ordered_by is not OrderedBy.OFFSET:
         return ""
     return "no positions in the records: ordered by the offset of their one partition"
+
+
+def _without_key(preview: CutPreview) -> str:
+    """Said where it is not the rule: what tells rows apart."""
+    from tidemark.model.names import few
+
+    names = [row.target for row in preview.tables if not row.has_key]
+    what = "a delete takes away one row that is equal in all columns, an update exchanges one"
+    return f"{few(names)}: {what}" if names else ""
 
 
 def _next(preview: CutPreview) -> str:

@@ -19,6 +19,7 @@ from tidemark.formats.canal_json.images import (
     canal_former_key,
     canal_image,
     canal_left_out,
+    canal_row_changes,
 )
 from tidemark.formats.debezium.envelope import debezium_envelope
 from tidemark.formats.debezium.images import (
@@ -27,6 +28,7 @@ from tidemark.formats.debezium.images import (
     debezium_former_key,
     debezium_image,
     debezium_left_out,
+    debezium_row_changes,
     postgres_key_move,
 )
 from tidemark.formats.debezium.position import binlog_block, postgres_block
@@ -54,6 +56,8 @@ class Decoder:
     """Bytes to events, events to changes of keys, changes to row images.
 
     envelope: in RECORD_COLUMNS, out the same and ENVELOPE_COLUMNS, one row per record.
+    row_changes: of a table without a key, one row per row that an event ends or makes; out
+    ``op``, ``part``, ``image`` and ``occurrence``, as `debezium_row_changes` says.
     image: a struct with the text of every column of the row that an upsert leaves.
     left_out: names of columns that an update of a row does not hold (UNAV-4). begins: whether an
     upsert makes a row, instead of changing the one that has its key. former_key: the ``row_key``
@@ -66,6 +70,7 @@ class Decoder:
 
     envelope: Callable[[DataFrame, TopicRoles], DataFrame]
     changes: Changes
+    row_changes: Callable[[DataFrame, TableSchema], DataFrame]
     image: Callable[[TableSchema], Column]
     left_out: Callable[[TableSchema], Column]
     begins: Column
@@ -91,6 +96,7 @@ def decoder_of(
     return Decoder(
         envelope,
         canal_changes,
+        canal_row_changes,
         canal_image,
         canal_left_out,
         canal_begins(),
@@ -107,6 +113,7 @@ def _debezium(source: SourceSpec, schemas: Schemas, ordering: Ordering) -> Decod
     return Decoder(
         partial(debezium_envelope, block=block, encoding=encoding, signals=source.signal_table),
         partial(debezium_changes, fills_before=is_postgres, encoding=encoding),
+        partial(debezium_row_changes, has_event_order=is_postgres, encoding=encoding),
         partial(debezium_image, encoding=encoding),
         debezium_left_out,
         debezium_begins(encoding=encoding),

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from tidemark.model.columns import (
     COMMIT_TIME,
     POSITION,
+    ROW,
     STAGED_KEY_HASH,
     STAGED_OP,
     SourceColumn,
@@ -37,6 +38,11 @@ TARGET_PROPERTIES: Mapping[str, str] = {
 }
 
 
+def system_columns(schema: TableSchema) -> dict[str, str]:
+    """Tidemark's own columns of a target, name -> type."""
+    return {**SYSTEM_COLUMNS, **({} if schema.key else {ROW: "string"})}
+
+
 def literal(value: str) -> str:
     r"""A string literal.
 
@@ -49,12 +55,12 @@ def literal(value: str) -> str:
 
 def create_target(table: Sequence[str], schema: TableSchema, properties: Mapping[str, str]) -> str:
     """CREATE TABLE for a target: the source's columns, then Tidemark's own."""
-    keys = set(schema.key)
+    keys = set(schema.row_key)
+    types = {column.name: column.iceberg for column in schema.columns} | system_columns(schema)
     columns = [
-        f"{quote(column.name)} {column.iceberg}{' NOT NULL' if column.name in keys else ''}"
-        for column in schema.columns
+        f"{quote(name)} {iceberg}{' NOT NULL' if name in keys else ''}"
+        for name, iceberg in types.items()
     ]
-    columns += [f"{quote(name)} {iceberg}" for name, iceberg in SYSTEM_COLUMNS.items()]
     listed = ", ".join(
         f"{literal(name)} = {literal(value)}" for name, value in sorted(properties.items())
     )
@@ -109,19 +115,18 @@ def delete_below(branch: Sequence[str], position: str) -> str:
     return f"DELETE FROM {quote(*branch)} WHERE {at} IS NULL OR {at} < {literal(position)}"
 
 
-def merge_staged(
-    branch: Sequence[str], staged: str, key: Sequence[ColumnName], columns: Sequence[ColumnName]
-) -> str:
+def merge_staged(branch: Sequence[str], staged: str, schema: TableSchema) -> str:
     """MERGE of staged winners, one row per key, guarded by position (POS-13).
 
     staged: folder of Parquet files. The predicate on the staged op and the plain scan are what
     makes Spark build its runtime Bloom filter; so is the hash for a key of several columns.
     """
+    key = schema.row_key
     on = [f"t.{quote(name)} = s.{quote(name)}" for name in key]
     if len(key) > 1:
         hashed = ", ".join(f"t.{quote(name)}" for name in key)
         on.append(f"xxhash64({hashed}) = s.{quote(STAGED_KEY_HASH)}")
-    written = [*columns, *SYSTEM_COLUMNS]
+    written = [*schema.names, *system_columns(schema)]
     newer = f"s.{quote(POSITION)} > coalesce(t.{quote(POSITION)}, '')"
     is_delete = f"s.{quote(STAGED_OP)} = {literal(Op.DELETE)}"
     updates = ", ".join(f"{quote(name)} = s.{quote(name)}" for name in written)

@@ -150,7 +150,7 @@ def stage_table(
     if rows.rows > 0 and base is None:
         _append(bench, schema, rows)
     elif rows.rows > 0:
-        merge = sql.merge_staged(bench.branch_table, rows.folder, schema.key, schema.names)
+        merge = sql.merge_staged(bench.branch_table, rows.folder, schema)
         bench.session.sql(merge)
     removed = Effect() if removal is None else _remove(bench, removal)
     with catalog_errors(f"the staging of {bench.target}"):
@@ -208,7 +208,9 @@ def _append(bench: Bench, schema: TableSchema, rows: StagedRows) -> None:
     """The first rows of an empty table need no merge: deletes have nothing to delete."""
     staged = read_staged(bench.session, rows)
     upserts = staged.where(F.col(STAGED_OP) == Op.UPSERT.value)
-    columns = upserts.select(*(F.col(quote(n)) for n in (*schema.names, *sql.SYSTEM_COLUMNS)))
+    columns = upserts.select(
+        *(F.col(quote(n)) for n in (*schema.names, *sql.system_columns(schema)))
+    )
     columns.writeTo(quote(*bench.branch_table)).append()
 
 

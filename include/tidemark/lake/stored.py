@@ -7,7 +7,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from tidemark.lake.catalog import TableId, catalog_errors
-from tidemark.model.columns import POSITION, TableSchema
+from tidemark.model.columns import POSITION, ROW, TableSchema
 from tidemark.model.names import ColumnName, quote
 from tidemark.model.position import Position
 
@@ -21,9 +21,9 @@ def read_stored(
 ) -> DataFrame | None:
     """The rows above the position ``above``; None when there is no such table yet.
 
-    Out: ``key_0`` and so on; ``image``, a struct of the columns of ``wanted`` in its types, null
-    where the table is still to get them, and filled in rows that are older than they (SCHEMA-14);
-    ``stored_at``, the position of the change that made it.
+    Out: ``key_0`` and so on, or of a table without a key ROW; ``image``, a struct of the columns of
+    ``wanted`` in its types, null where the table is still to get them, and filled in rows that are
+    older than they (SCHEMA-14); ``stored_at``, the position of the change that made it.
     """
     with catalog_errors(f"the reading of {target}"):
         if not catalog.table_exists(target.parts):
@@ -40,8 +40,9 @@ def read_stored(
         at = F.coalesce(POSITION, F.lit(""))
         return F.when(at > since, there).otherwise(F.lit(own.fill).cast(own.iceberg))
 
+    keys = [column(name).alias(f"key_{number}") for number, name in enumerate(wanted.key)]
     return table.select(
-        *(column(name).alias(f"key_{number}") for number, name in enumerate(wanted.key)),
+        *(keys or [F.col(ROW)]),
         F.struct(*(column(name).alias(name) for name in wanted.names)).alias("image"),
         F.coalesce(POSITION, F.lit("")).alias("stored_at"),
     )

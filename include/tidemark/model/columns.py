@@ -13,10 +13,13 @@ from tidemark.model.shift import Shift, Spelling, spelling
 
 POSITION = f"{SYSTEM_PREFIX}position"
 COMMIT_TIME = f"{SYSTEM_PREFIX}commit_time"
+ROW = f"{SYSTEM_PREFIX}row"
+"""Of a table without a key: the change that made a row, which tells equal rows apart (KEY-14)."""
 STAGED_OP = f"{SYSTEM_PREFIX}op"
 STAGED_KEY_HASH = f"{SYSTEM_PREFIX}key_hash"
 MISREAD = f"{SYSTEM_PREFIX}misread"
 LEFT_OUT = f"{SYSTEM_PREFIX}left_out"
+CHANGE = f"{SYSTEM_PREFIX}change"
 UNRESOLVED = f"{SYSTEM_PREFIX}unresolved"
 STAGED_PARTIAL = "P"
 """The staged op of an upsert of which values are still to be found: no merge takes it."""
@@ -133,6 +136,11 @@ class TableSchema:
     def names(self) -> tuple[ColumnName, ...]:
         """Column names in source order."""
         return tuple(column.name for column in self.columns)
+
+    @property
+    def row_key(self) -> tuple[ColumnName, ...]:
+        """What tells rows of the target apart: the key, or where there is none, ROW."""
+        return self.key or (ColumnName(ROW),)
 
     def spelling(self, name: ColumnName) -> Spelling:
         """How records name the column ``name``."""

@@ -92,8 +92,11 @@ def _bucket(
 
 
 def _add_folded(buckets: dict[str, int], table: StagedTable) -> None:
-    """Rows of one table: winners are applied unless the target was newer; the rest lost to them."""
+    """Rows of one table: winners are applied unless the target was newer; the rest lost to them.
+
+    Of a table without a key the rest are also rows that came and went, and what took them away.
+    """
     stale = max(0, table.rows.upserts - table.effect.inserted - table.effect.updated)
-    buckets[Bucket.DUPLICATE] += stale
+    buckets[Bucket.DUPLICATE] += stale + table.repeats
     buckets[Bucket.APPLIED] += table.rows.rows - stale
-    buckets[Bucket.SUPERSEDED] += table.changes - table.rows.rows
+    buckets[Bucket.SUPERSEDED] += table.changes - table.rows.rows - table.repeats

@@ -51,8 +51,8 @@ NOBODY = AttemptId("preview")
 class TablePreview:
     """What the cut would do to one table.
 
-    rows: row events in the cut. held: those that wait above it. stopped: why the table cannot be
-    folded, empty when it can.
+    rows: row events in the cut. held: those that wait above it. has_key: rows are not told apart by
+    all their columns. stopped: why the table cannot be folded, empty when it can.
     """
 
     table: TableName
@@ -60,6 +60,7 @@ class TablePreview:
     rows: int = 0
     held: int = 0
     is_truncated: bool = False
+    has_key: bool = True
     changes: tuple[SchemaChange, ...] = ()
     stopped: str = ""
 
@@ -193,8 +194,12 @@ def _tables(pipeline: PipelineSpec, chosen: Chosen, planned: CutTables) -> Itera
             stopped=planned.stopped.get(table, ""),
         )
         if table in work:
-            truncates = work[table].new_truncate is not None
-            preview = replace(preview, is_truncated=truncates, changes=work[table].changes)
+            preview = replace(
+                preview,
+                is_truncated=work[table].new_truncate is not None,
+                has_key=bool(work[table].schema.key),
+                changes=work[table].changes,
+            )
         yield preview
 
 

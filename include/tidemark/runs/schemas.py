@@ -72,8 +72,8 @@ def resolve(
     """The schema of one table at the cut.
 
     have: what the target was made from. records: what examples of the cut's records tell.
-    `SchemaUnknownError` when nothing tells the columns, `TableStoppedError` when the table has no
-    key or changed in a way that cannot be followed.
+    `SchemaUnknownError` when nothing tells the columns, `TableStoppedError` when its key is not
+    among them, or when it changed in a way that cannot be followed.
     """
     _refuse_flawed(spec, records)
     statements = effects.shifts.get(spec.source, ())
@@ -107,12 +107,12 @@ def resolve(
         elif kept is not None and name in kept.names:
             columns[name] = replace(column, fill=kept[name].fill)
     key = spec.key or merged.key
-    if not key or any(name not in columns for name in key):
+    if any(name not in columns for name in key):
         raise TableStoppedError(
-            f"{spec.source} has no key: neither the file nor the stream names one that its "
-            f"columns hold (key {list(key)}, columns {list(columns)})",
+            f"the key of {spec.source} is not among its columns (key {list(key)}, columns "
+            f"{list(columns)})",
             state="the table is not folded; its records wait in the changelog",
-            next_step=f"declare key: of {spec.source} in the pipeline file",
+            next_step=f"declare key: or columns: of {spec.source} in the pipeline file",
         )
     dropped_at = effects.dropped.get(spec.source, have.dropped_at if have else None)
     at = followed.changed_at

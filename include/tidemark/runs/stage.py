@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
@@ -10,7 +11,7 @@ from pyspark.sql.types import StructType
 
 from tidemark.errors import TableStoppedError
 from tidemark.fold.latest import latest_events
-from tidemark.formats.decoder import decoder_of
+from tidemark.formats.decoder import Decoder, decoder_of
 from tidemark.formats.rows import typed_rows
 from tidemark.lake.evolve import apply_changes
 from tidemark.lake.forks import drop_dead_forks, make_fork
@@ -27,20 +28,22 @@ from tidemark.quality.audit import SuiteRun, run_suite
 from tidemark.quality.checks import check_ended, check_filled, check_winners
 from tidemark.runs.choose import Chosen
 from tidemark.runs.exchanged import refuse_exchanged
+from tidemark.runs.row_changes import StagedChanges, match_rows, stage_row_changes
 from tidemark.runs.run import Run
 from tidemark.runs.tables import TableWork
 from tidemark.runs.unchanged import Incomplete, fill_unchanged
 from tidemark.runs.world import World
-from tidemark.spec import NO_SUITE, PipelineSpec, load_suite
+from tidemark.spec import NO_SUITE, load_suite
 
-NOTHING_STAGED = StagedRows("", StructType(), 0, 0, None, 0, 0)
+NOTHING_STAGED = StagedChanges(StagedRows("", StructType(), 0, 0, None, 0, 0), 0)
 
 
 @dataclass(frozen=True, slots=True)
 class StagedTable:
     """A table on its branch: how to publish it, what changed, what the audit said.
 
-    changes: what its row events did to keys; one event may do many.
+    changes: what its row events did to keys, or to rows of a table without one; one event may do
+    many. repeats: those of them that are known to have come before.
     """
 
     work: TableWork
@@ -48,6 +51,7 @@ class StagedTable:
     effect: Effect
     rows: StagedRows
     changes: int
+    repeats: int
     verdict: Verdict
     suite_run: SuiteRun | None
 
@@ -58,21 +62,16 @@ def stage_one(run: Run, chosen: Chosen, work: TableWork, branch: str) -> StagedT
     A move alone where only its schema changes, None where no reader sees anything of that.
     """
     folder = staged_folder(run.world.installation.state, run.pipeline.name) / branch
-    rows, changes = NOTHING_STAGED, 0
-    if work.rows:
-        counted = Observation()
-        events = _row_events(chosen, work)
-        winners = _winners(run.pipeline, chosen, work, events, counted)
-        rows = stage_rows(folder, work.target, winners, work.schema)
-        changes = counted.get["changes"]
-        _refuse_misread(rows, work)
-        if counted.get["left_keys"]:
-            decoder = decoder_of(run.pipeline.source, chosen.schemas_of(work.spec.source))
-            refuse_exchanged(run, work, decoder, events)
+    found = _stage_changes(run, chosen, work, folder) if work.rows else NOTHING_STAGED
+    _refuse_misread(found.rows, work)
     bench = _bench(run, work, branch, chosen.cut.number)
     if work.schema != work.have:
         apply_changes(bench.session, bench.catalog, bench.place, work.changes, work.schema)
-    if rows.partial:
+    rows = found.rows
+    if not work.schema.key:
+        rows = match_rows(run, work, found, folder, bench.place)
+    elif rows.partial:
+        events = _row_events(chosen, work)
         rows = fill_unchanged(run, chosen, work, Incomplete(rows, events, bench.place))
         _refuse_misread(rows, work)
     if bench.fork is None and not work.is_folded:
@@ -81,7 +80,21 @@ def stage_one(run: Run, chosen: Chosen, work: TableWork, branch: str) -> StagedT
     if not work.is_folded:
         return move
     verdict, suite_run = _audit(run.world, work, rows, move, spared=effect.spared)
-    return StagedTable(work, move, effect, rows, changes, verdict, suite_run)
+    return StagedTable(work, move, effect, rows, found.changes, found.repeats, verdict, suite_run)
+
+
+def _stage_changes(run: Run, chosen: Chosen, work: TableWork, folder: Path) -> StagedChanges:
+    """Write what is to be merged; of a table without a key, what its rows are still sought for."""
+    if not work.schema.key:
+        return stage_row_changes(run, chosen, work, folder)
+    counted = Observation()
+    decoder = decoder_of(run.pipeline.source, chosen.schemas_of(work.spec.source))
+    events = _row_events(chosen, work)
+    winners = _winners(decoder, work, events, counted)
+    rows = stage_rows(folder, work.target, winners, work.schema)
+    if counted.get["left_keys"]:
+        refuse_exchanged(run, work, decoder, events)
+    return StagedChanges(rows, counted.get["changes"])
 
 
 def _bench(run: Run, work: TableWork, branch: str, cut: int) -> Bench:
@@ -113,18 +126,14 @@ def _row_events(chosen: Chosen, work: TableWork) -> DataFrame:
 
 
 def _winners(
-    pipeline: PipelineSpec,
-    chosen: Chosen,
-    work: TableWork,
-    events: DataFrame,
-    counted: Observation,
+    decoder: Decoder, work: TableWork, events: DataFrame, counted: Observation
 ) -> DataFrame:
-    """The newest change of each key, typed (TRUNC-4); ``counted`` gets how many there were.
+    """The newest change of each key, typed (TRUNC-4).
 
-    The truncate comes last: Spark leaves out of a plan what it finds to be empty, and with it
-    what was to be counted there.
+    ``counted`` gets how many there were, and how many left their key for another one. The truncate
+    comes last: Spark leaves out of a plan what it finds to be empty, and with it what was to be
+    counted there.
     """
-    decoder = decoder_of(pipeline.source, chosen.schemas_of(work.spec.source))
     move = decoder.key_move
     unread = ("kafka_time", "zone") if move is not None else ("headers", "kafka_time", "zone")
     left_keys = F.lit(0) if move is None else F.count_if(move["leaves"])
@@ -149,19 +158,19 @@ def _audit(
 ) -> tuple[Verdict, SuiteRun | None]:
     """The engine's checks and the table's suite on exactly the snapshot of ``move``.
 
-    At least one check is made: what is staged has rows, or a truncate or a snapshot takes some
-    away, or a column fills them. spared: rows that a snapshot does not contain, and that stay until
-    a person is asked.
+    At least one check is made: rows are staged, be they none as all came before, or a truncate or
+    a snapshot takes some away, or a column fills them. spared: rows that a snapshot does not
+    contain, and that stay until a person is asked.
     """
     name, snapshot_id = quote(world.catalog.name, *move.place.parts), move.snapshot
     table = world.spark.read.option("versionAsOf", snapshot_id).table(name)
     checks: tuple[CheckResult, ...] = ()
     suite_run = None
-    if rows.rows:
+    if rows.folder:
         staged = read_staged(world.spark, rows).where(
             F.col(STAGED_OP).isin(Op.UPSERT.value, Op.DELETE.value)
         )
-        checks = check_winners(staged, table, work.schema.key)
+        checks = check_winners(staged, table, work.schema.row_key)
     removed = work.removal.below if work.removal and not spared else None
     newest = max(filter(None, (work.truncated_at, removed)), default=None)
     if newest is not None:
@@ -191,6 +200,6 @@ def _changed(world: World, work: TableWork, rows: StagedRows, table: DataFrame) 
     written = (
         read_staged(world.spark, rows)
         .where(F.col(STAGED_OP) == Op.UPSERT.value)
-        .select(*(F.col(quote(name)) for name in work.schema.key), POSITION)
+        .select(*(F.col(quote(name)) for name in work.schema.row_key), POSITION)
     )
-    return table.join(written, on=[*work.schema.key, POSITION], how="left_semi")
+    return table.join(written, on=[*work.schema.row_key, POSITION], how="left_semi")

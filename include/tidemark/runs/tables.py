@@ -10,6 +10,7 @@ from tidemark.formats.decoder import decoder_of
 from tidemark.formats.record_schema import RecordSchema
 from tidemark.lake.catalog import TableId
 from tidemark.lake.evolve import read_source_schema
+from tidemark.lake.history import holds_rows
 from tidemark.lake.staging import Removal
 from tidemark.log import get_logger
 from tidemark.model.columns import TableSchema
@@ -29,6 +30,7 @@ from tidemark.runs.reconcile import watched_snapshots
 from tidemark.runs.run import Run
 from tidemark.runs.schemas import examples, resolve
 from tidemark.runs.targets import is_folded
+from tidemark.runs.without_key import refuse_untold
 from tidemark.schema.changes import FillColumn, SchemaChange, plan_changes
 from tidemark.spec import (
     NO_SUITE,
@@ -110,10 +112,14 @@ class CutTables:
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """What is known of a table: by the file, by its target if it has one, by its records."""
+    """What is known of a table: by the file, by its target if it has one, by its records.
+
+    is_empty: its target has no key and no rows.
+    """
 
     spec: TableSpec
     have: TableSchema | None
+    is_empty: bool
     records: Sequence[RecordSchema]
 
 
@@ -132,10 +138,13 @@ def plan_tables(run: Run, chosen: Chosen, progress: Progress) -> CutTables:
         try:
             _refuse_late(spec.source, late)
             _refuse(spec, chosen.effects.stops, owners.setdefault(spec.target.lower(), spec.source))
-            have = read_source_schema(run.world.catalog, _target(run.pipeline, spec))
+            target = _target(run.pipeline, spec)
+            have = read_source_schema(run.world.catalog, target)
             if have is not None or not _begins_with_a_row(run.pipeline, chosen, spec):
-                records = told.get(spec.source, ())
-                one = _work(run.pipeline, chosen, progress, _Told(spec, have, records))
+                may_get_key = have is not None and not have.key
+                is_empty = may_get_key and not holds_rows(run.world.catalog, target)
+                known = _Told(spec, have, is_empty, told.get(spec.source, ()))
+                one = _work(run.pipeline, chosen, progress, known)
                 removal = _removal(run.pipeline, snapshots, spec.source)
                 work.append(replace(one, removal=removal, guard=guards.get(spec.source)))
         except (TableStoppedError, NameRefusedError) as error:
@@ -240,10 +249,12 @@ def _work(pipeline: PipelineSpec, chosen: Chosen, progress: Progress, told: _Tol
     begins = begin_of(chosen, spec.source, have)
     records = [r for r in told.records if begins is None or (r.position or "") > begins]
     schema = resolve(pipeline.source, spec, have, chosen.effects, records)
+    if not schema.key:
+        refuse_untold(pipeline.source, spec, groups)
     before = progress.truncated.get(spec.source)
     ended = [*_truncates(chosen, spec), *([begins] if begins else [])]
     truncate = new_truncate(ended, before)
-    changes = plan_changes(have, schema)
+    changes = plan_changes(have, schema, is_empty=told.is_empty)
     refuse_by_policy(spec, changes, chosen.effects)
     return TableWork(
         spec=spec,

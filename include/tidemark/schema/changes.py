@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 
 from tidemark.errors import TableStoppedError
-from tidemark.model.columns import SourceColumn, TableSchema
+from tidemark.model.columns import ROW, SourceColumn, TableSchema
 from tidemark.model.names import ColumnName
 from tidemark.model.position import Position
 from tidemark.model.shift import Shift, name_after, spelling
@@ -88,10 +88,13 @@ def is_widening(narrow: str, wide: str) -> bool:
     return before[2] == after[2] and int(before[1]) < int(after[1])
 
 
-def plan_changes(have: TableSchema | None, want: TableSchema) -> tuple[SchemaChange, ...]:
+def plan_changes(
+    have: TableSchema | None, want: TableSchema, *, is_empty: bool = False
+) -> tuple[SchemaChange, ...]:
     """What turns ``have`` into ``want``, in source order; names are those of ``want``.
 
-    What became of the names of ``have`` tell the shifts that ``want`` has beyond its own.
+    What became of the names of ``have`` tell the shifts that ``want`` has beyond its own. is_empty:
+    there is no row, so that records may tell a key that no statement told.
     Raises TableStoppedError for names that differ in case alone, and for another key or another
     type that is no promotion.
     """
@@ -109,6 +112,12 @@ def plan_changes(have: TableSchema | None, want: TableSchema) -> tuple[SchemaCha
         if now != column.name:
             moves.append(RenameColumn(column.name, now))
         present.append(replace(column, name=now))
+    if want.key and not have.key:
+        if not is_empty:
+            raise _stopped(
+                f"rows were told apart by all columns, and now the key is {list(want.key)}"
+            )
+        moves.append(DropColumn(ColumnName(ROW)))
     key = tuple(name_after(fresh, name, Position("")) or name for name in have.key)
     _refuse_collisions(merge_schemas((TableSchema(tuple(present), key), want)))
     types = {column.name: column.iceberg for column in present}
@@ -119,7 +128,8 @@ def describe(change: SchemaChange) -> str:
     """``change`` in words."""
     match change:
         case CreateTarget(schema):
-            return f"new, {len(schema.columns)} columns, key {', '.join(schema.key)}"
+            key = f"key {', '.join(schema.key)}" if schema.key else "no key"
+            return f"new, {len(schema.columns)} columns, {key}"
         case AddColumn(column):
             return f"add {column.name} {column.iceberg}"
         case WidenColumn(column, was):

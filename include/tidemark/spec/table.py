@@ -49,7 +49,9 @@ class TableSpec(SpecModel):
         description="the Iceberg table; default: the table part of source",
     )
     key: tuple[SourceColumnName, ...] = Field(
-        default=(), description="columns that identify a row; default: as the stream tells"
+        default=(),
+        description="columns that identify a row; default: as the stream tells; where it tells "
+        "none, rows are compared in all columns",
     )
     columns: Mapping[SourceColumnName, Text] = Field(
         default={},

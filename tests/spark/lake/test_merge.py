@@ -140,7 +140,7 @@ def test_the_plan_filters_the_target_by_the_batch(world: World, tmp_path: Path, 
     rows = stage(world, tmp_path, target, schema, ["U1@A1=a", "U2@A2=b"])
     move_mains(world.catalog, [stage_table(bench(world, target, 1), schema, rows, None)[0]])
     name = (world.catalog.name, *target.parts)
-    merge = sql.merge_staged(name, rows.folder, schema.key, schema.names)
+    merge = sql.merge_staged(name, rows.folder, schema)
     plan = world.spark.sql(f"EXPLAIN {merge}").collect()[0][0]
     filters = plan.count("might_contain")
     assert filters >= len(schema.key) + (len(schema.key) > 1), plan

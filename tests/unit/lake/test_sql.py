@@ -14,6 +14,7 @@ HOSTILE = "a`; DROP TABLE x; --'\\\""
 COLUMN = SourceColumn(ColumnName(HOSTILE), "int", Wire.INTEGER, "int")
 OTHER = SourceColumn(ColumnName("select"), "string", Wire.TEXT, "text")
 SCHEMA = TableSchema((COLUMN, OTHER), (COLUMN.name, OTHER.name))
+WITHOUT_KEY = TableSchema((COLUMN, OTHER))
 TABLE = ("lake", "db", HOSTILE)
 
 
@@ -26,7 +27,9 @@ TABLE = ("lake", "db", HOSTILE)
         sql.set_property(TABLE, "p", "'; DROP TABLE x; --"),
         sql.create_branch(TABLE, "tidemark_1_a"),
         sql.delete_below(TABLE, "'; DROP TABLE x; --"),
-        sql.merge_staged(TABLE, "/tmp/o'dd`folder", SCHEMA.key, SCHEMA.names),  # noqa: S108
+        sql.merge_staged(TABLE, "/tmp/o'dd`folder", SCHEMA),  # noqa: S108
+        sql.create_target(TABLE, WITHOUT_KEY, {}),
+        sql.merge_staged(TABLE, "/f", WITHOUT_KEY),
     ],
 )
 def test_hostile_names_stay_inside_their_quotes(statement: str) -> None:
@@ -44,6 +47,14 @@ def test_a_literal_is_read_back_as_it_was() -> None:
 
 
 def test_a_key_of_several_columns_is_merged_with_its_hash() -> None:
-    one = sql.merge_staged(TABLE, "/f", SCHEMA.key[:1], SCHEMA.names)
-    assert "xxhash64" not in one
-    assert "xxhash64" in sql.merge_staged(TABLE, "/f", SCHEMA.key, SCHEMA.names)
+    one = TableSchema(SCHEMA.columns, SCHEMA.key[:1])
+    assert "xxhash64" not in sql.merge_staged(TABLE, "/f", one)
+    assert "xxhash64" in sql.merge_staged(TABLE, "/f", SCHEMA)
+
+
+def test_a_table_without_key_is_merged_by_a_column_of_its_own() -> None:
+    """KEY-14."""
+    assert "`_tidemark_row` string NOT NULL" in sql.create_target(TABLE, WITHOUT_KEY, {})
+    assert "_tidemark_row" not in sql.create_target(TABLE, SCHEMA, {})
+    merge = sql.merge_staged(TABLE, "/f", WITHOUT_KEY)
+    assert "ON t.`_tidemark_row` = s.`_tidemark_row` WHEN" in merge

@@ -3,12 +3,13 @@ from __future__ import annotations
 import pytest
 
 from tidemark.errors import TableStoppedError
-from tidemark.model.columns import TableSchema
+from tidemark.model.columns import ROW, TableSchema
 from tidemark.model.modes import ConnectorModes
 from tidemark.model.names import ColumnName
 from tidemark.schema.changes import (
     AddColumn,
     CreateTarget,
+    DropColumn,
     WidenColumn,
     merge_schemas,
     plan_changes,
@@ -94,6 +95,15 @@ def test_what_stops_a_table(have: str, want: str, why: str) -> None:
 def test_another_key_stops_a_table() -> None:
     with pytest.raises(TableStoppedError, match=r"key changed from \['id'\] to \['id', 'a'\]"):
         plan_changes(table("id int; a int"), table("id int; a int", key="id a"))
+
+
+def test_a_key_comes_to_a_table_without_one_before_its_rows_do() -> None:
+    """KEY-1, KEY-14: of what is there nobody could say under which key it stands."""
+    have, want = table("id int; a int", key=""), table("id int; a int")
+    with pytest.raises(TableStoppedError, match=r"all columns, and now the key is \['id'\]"):
+        plan_changes(have, want)
+    assert plan_changes(have, want, is_empty=True) == (DropColumn(ColumnName(ROW)),)
+    assert plan_changes(have, have) == ()
 
 
 def test_columns_that_differ_in_case_cannot_make_a_table() -> None:

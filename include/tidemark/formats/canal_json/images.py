@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import reduce
+from operator import or_
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -9,6 +13,7 @@ from tidemark.formats.keys import typed_key
 from tidemark.formats.spelled import by_name, name_in_record, written_fields
 from tidemark.model.columns import TableSchema
 from tidemark.model.event import Op
+from tidemark.model.names import ColumnName
 
 KEYS_PER_ROW = 2
 
@@ -65,6 +70,81 @@ def _touched(schema: TableSchema) -> Column:
     return F.when(F.coalesce(moved, F.lit(False)), F.array(left, current)).otherwise(
         F.array(current)
     )
+
+
+def canal_row_changes(events: DataFrame, schema: TableSchema) -> DataFrame:
+    """One row per row of the table that an event ends or makes (KEY-15).
+
+    As of Debezium: ``op``, ``part``, ``image`` and ``occurrence``, which is untold. What an update
+    or a delete does not hold of a row is not known (UNAV-4); then there is no image.
+    """
+    maps = "ARRAY<MAP<STRING, STRING>>"
+    text = F.col("value").cast("string")
+    old = F.coalesce(F.col("_json.old"), F.array())
+    rows = F.arrays_zip(F.col("_json.data").alias("data"), old.alias("old"))
+    kind, is_whole = F.col("_json.type"), ~_lacks(schema)
+    made = _change(Op.UPSERT, F.when((kind == "INSERT") | is_whole, _row(schema)))
+    deleted = _change(Op.DELETE, F.when(is_whole, _row(schema)))
+    changed = _change(Op.DELETE, F.when(is_whole, _former_row(schema)))
+    touched = (
+        F.when(kind == "INSERT", F.array(made))
+        .when(kind == "DELETE", F.array(deleted))
+        .otherwise(F.array(changed, made))
+    )
+    return (
+        events.withColumn("_json", F.from_json(text, f"type STRING, data {maps}, old {maps}"))
+        .select(*events.columns, "_json", F.posexplode(rows).alias("_row", "_image"))
+        .select("*", F.posexplode(touched).alias("_half", "_touched"))
+        .withColumn("part", F.col("_row") * KEYS_PER_ROW + F.col("_half"))
+        .withColumn("occurrence", F.lit(None).cast("string"))
+        .select(
+            *(name for name in events.columns if name != "op"),
+            "part",
+            "_touched.op",
+            "_touched.image",
+            "occurrence",
+        )
+    )
+
+
+def _change(op: Op, image: Column) -> Column:
+    return F.struct(F.lit(op.value).alias("op"), image.alias("image"))
+
+
+def _lacks(schema: TableSchema) -> Column:
+    """Whether a row does not hold a column that there was at its position."""
+    data = F.col("_image.data")
+    return reduce(or_, (name.isNotNull() & ~_has(data, name) for _, name in _written(schema)))
+
+
+def _row(schema: TableSchema) -> Column:
+    """Every column's text; what the row does not hold is null."""
+    data = F.col("_image.data")
+    return F.struct(*(F.try_element_at(data, n).alias(c) for c, n in _written(schema)))
+
+
+def _former_row(schema: TableSchema) -> Column:
+    """The row before an update: what it holds, under what it says that it held (MSG-42).
+
+    Null where the record does not say what it held.
+    """
+    data, old = F.col("_image.data"), F.col("_image.old")
+    columns = (
+        F.when(_has(old, name), F.try_element_at(old, name))
+        .otherwise(F.try_element_at(data, name))
+        .alias(column)
+        for column, name in _written(schema)
+    )
+    return F.when(old.isNotNull(), F.struct(*columns))
+
+
+def _written(schema: TableSchema) -> Iterator[tuple[ColumnName, Column]]:
+    """Each column and the name that the record has for it."""
+    return ((column, name_in_record(schema.spelling(column))) for column in schema.names)
+
+
+def _has(row: Column, name: Column) -> Column:
+    return F.coalesce(F.map_contains_key(row, name), F.lit(False))
 
 
 def canal_image(schema: TableSchema) -> Column:

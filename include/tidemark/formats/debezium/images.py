@@ -79,6 +79,46 @@ def _is_whole(key: Column, schema: TableSchema) -> Column:
     return reduce(lambda one, other: one & other, there, key.isNotNull())
 
 
+def debezium_row_changes(
+    events: DataFrame, schema: TableSchema, *, has_event_order: bool, encoding: Encoding
+) -> DataFrame:
+    """One row per row of the table that an event ends or makes (KEY-15).
+
+    In: changelog rows of one table of kind ``row``. Out: the same with ``op``, ``part``, the number
+    of the change in its event, ``image``, a struct of every column's text of the row that ends or
+    begins, null where the record does not tell it, and ``occurrence``, which of the changes at one
+    place it is, null if untold. has_event_order: ``event_order`` says so, as the rows of a COPY of
+    PostgreSQL share their LSN; a binlog numbers the rows at a place.
+    """
+    fields = written_fields(schema, schema.names)
+    images = f"op STRING, before STRUCT<{fields}>, after STRUCT<{fields}>"
+    read = events.withColumn("_record", encoding.value(f"{images}, source STRUCT<row STRING>"))
+    ended, made = (
+        F.struct(
+            F.lit(op.value).alias("op"),
+            by_name(F.col("_record")[image], schema, schema.names).alias("image"),
+        )
+        for op, image in ((Op.DELETE, "before"), (Op.UPSERT, "after"))
+    )
+    touched = (
+        F.when(F.col("op") == Op.DELETE.value, F.array(ended))
+        .when(F.col("_record.op") == "u", F.array(ended, made))
+        .otherwise(F.array(made))
+    )
+    order = F.col("event_order") if has_event_order else F.col("_record.source.row")
+    return (
+        read.select("*", F.posexplode(touched).alias("part", "_touched"))
+        .withColumn("occurrence", order.cast("string"))
+        .select(
+            *(name for name in events.columns if name != "op"),
+            "part",
+            "_touched.op",
+            "_touched.image",
+            "occurrence",
+        )
+    )
+
+
 def debezium_image(schema: TableSchema, *, encoding: Encoding) -> Column:
     """The row that an upsert leaves: a struct of every column's text, null for a delete."""
     image = encoding.value(f"after STRUCT<{written_fields(schema, schema.names)}>")["after"]

@@ -1,0 +1,71 @@
+"""What is sent again of a table without a key, as SQL expressions (POS-14).
+
+Copies of a change have one *identity*: where it stands in the source's log, which of the changes
+there it is, and what is in it. Rows that a snapshot read and rows of sources without positions
+have nothing but their offset; copies of theirs are not known as such.
+
+Some sources do not say which of the changes at one place a record is. Two equal ones may then be
+one that came twice, or two. The partition tells where it went back between them; if it does not,
+nobody can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tidemark.model.cut import GateMode
+from tidemark.model.position import EPOCH_DIGITS, NUMBER_DIGITS, OFFSET_DIGITS
+from tidemark.model.reduction import SITE
+from tidemark.model.summary import PLACE
+
+_PARTITION = "PARTITION BY topic, partition ORDER BY offset"
+_SO_FAR = "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
+_COPIES = "PARTITION BY op, row_id ORDER BY offset"
+
+_FALLS: tuple[Mapping[str, str], ...] = (
+    {"fallen": f"CASE WHEN {PLACE} < lag({PLACE}) OVER ({_PARTITION}) THEN 1 ELSE 0 END"},
+    {"era": f"sum(fallen) OVER ({_PARTITION} {_SO_FAR})"},
+)
+_WATERMARKS: tuple[Mapping[str, str], ...] = (
+    {
+        "promised": f"max(watermark) OVER ({_PARTITION} {_SO_FAR})",
+        "promises": f"count(watermark) OVER ({_PARTITION} {_SO_FAR})",
+    },
+    {
+        "era": f"CASE WHEN promised IS NOT NULL AND printf('%0{NUMBER_DIGITS}X', promised) > "
+        f"substr(position, {EPOCH_DIGITS + 1}, {NUMBER_DIGITS}) THEN promises ELSE 0 END"
+    },
+)
+
+
+def eras(mode: GateMode) -> tuple[Mapping[str, str], ...]:
+    """Columns to add to events one after the other, the last one ``era``.
+
+    A greater era than that of a copy before it proves that the partition went back between them:
+    Debezium's places fall (POS-20), and a watermark of TiCDC is above the commit already (GATE-W3).
+    """
+    return _WATERMARKS if mode is GateMode.WATERMARK else _FALLS
+
+
+IDENTITY = (
+    f"CASE WHEN snapshot IS NOT NULL OR length(position) = {EPOCH_DIGITS + OFFSET_DIGITS} "
+    f"THEN position || '.' || part ELSE {SITE} || '.' || coalesce(occurrence, '') || '.' "
+    "|| image_hash END"
+)
+"""What copies of a change share, and no other change of its table and op.
+
+occurrence: which of the changes at its place it is, null where the source does not say. image_hash:
+of the texts of its row.
+"""
+
+REPEATS: tuple[Mapping[str, str], ...] = (
+    {
+        "copy": f"row_number() OVER ({_COPIES})",
+        "era_before": f"lag(era) OVER ({_COPIES})",
+    },
+    {
+        "is_repeat": "copy > 1",
+        "in_doubt": "copy > 1 AND occurrence IS NULL AND era <= era_before",
+    },
+)
+"""Columns to add to changes one after the other: whether one came before, or may be another one."""

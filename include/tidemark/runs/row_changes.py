@@ -1,0 +1,255 @@
+"""Tables without a key: what of a cut is to be merged under which row of the target.
+
+A cut that only inserts pays for nothing but the looking for repeats. One that deletes or updates
+compares with the rows of the target, all columns of them, which is a scan of the whole table.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import reduce
+from pathlib import Path
+
+from pyspark.sql import DataFrame, Observation
+from pyspark.sql import functions as F
+
+from tidemark.errors import TableStoppedError
+from tidemark.fold.admit import in_epochs
+from tidemark.fold.row_changes import (
+    UNMATCHED,
+    Scans,
+    for_staging,
+    for_typing,
+    identified,
+    matched,
+    row_changes,
+)
+from tidemark.formats.decoder import decoder_of
+from tidemark.formats.rows import typed_rows
+from tidemark.lake.catalog import TableId
+from tidemark.lake.landing import read_changelog
+from tidemark.lake.ledger import read_progress
+from tidemark.lake.staged import StagedRows, read_partial, read_staged, stage_rows
+from tidemark.lake.stored import read_stored
+from tidemark.model.columns import CHANGE, ROW, STAGED_OP
+from tidemark.model.cut import GateMode
+from tidemark.model.event import Kind, SnapshotMark
+from tidemark.model.position import Position, place_of
+from tidemark.model.reduction import above_truncate
+from tidemark.model.summary import PLACE
+from tidemark.model.survey import Group
+from tidemark.model.zone import Zone
+from tidemark.runs.choose import Chosen, is_table
+from tidemark.runs.run import Run
+from tidemark.runs.tables import TableWork
+
+WAITING = "the table stays as it was last published; its records wait in the changelog"
+FIRST = (SnapshotMark.FIRST, SnapshotMark.FIRST_IN_TABLE)
+LAST = (SnapshotMark.LAST, SnapshotMark.LAST_IN_TABLE)
+
+
+@dataclass(frozen=True, slots=True)
+class StagedChanges:
+    """What the row events of a cut do, typed and written.
+
+    changes: how many keys, or rows of a table without one, they touch. repeats: of such a table,
+    the changes among them that came before, and are not written; scans: where it was read, None
+    where the cut has no row of a snapshot.
+    """
+
+    rows: StagedRows
+    changes: int
+    repeats: int = 0
+    scans: Scans | None = None
+
+
+def stage_row_changes(run: Run, chosen: Chosen, work: TableWork, folder: Path) -> StagedChanges:
+    """Write the changes of a table without a key; raise where one is not told as a whole."""
+    groups = chosen.survey.of(work.spec.source, Zone.CUT)
+    scans = _scans(run, work) if any(group.read_at for group in groups) else None
+    decoder = decoder_of(run.pipeline.source, chosen.schemas_of(work.spec.source))
+    counted, doubted = Observation(), Observation()
+
+    def decode(events: DataFrame) -> DataFrame:
+        return decoder.row_changes(events, work.schema)
+
+    place = F.to_json(F.struct("topic", "partition", "offset"))
+    has_places = any(place_of(group.highest) for group in groups if group.highest)
+    events = _in_cut(chosen, work)
+    if has_places:
+        events = events.unionByName(_witnesses(run, chosen, work, groups))
+        changes = row_changes(events, decode, run.pipeline.source.gate)
+    else:
+        nothing = {"is_repeat": F.lit(False), "in_doubt": F.lit(False)}
+        changes = identified(decode(events)).withColumns(nothing)
+    typed = (
+        changes.observe(
+            counted,
+            F.count(F.lit(1)).alias("changes"),
+            F.count_if("is_repeat").alias("repeats"),
+        )
+        .where(above_truncate(work.truncated_at))
+        .observe(doubted, F.min(F.when(F.col("in_doubt"), place)).alias("example"))
+        .where("NOT is_repeat")
+        .transform(for_typing, scans or Scans())
+        .transform(
+            typed_rows,
+            work.schema,
+            F.col("image"),
+            F.when(F.col("image").isNull(), F.array(*map(F.lit, work.schema.names))),
+            keep=(ROW, CHANGE),
+        )
+        .transform(for_staging, work.schema)
+    )
+    rows = stage_rows(folder, work.target, typed, work.schema)
+    if doubted.get["example"] is not None:
+        raise _in_doubt(work, doubted.get["example"])
+    if rows.partial:
+        raise _incomplete(work, read_partial(run.world.spark, rows))
+    return StagedChanges(rows, **counted.get, scans=scans)
+
+
+def match_rows(
+    run: Run, work: TableWork, found: StagedChanges, folder: Path, place: TableId
+) -> StagedRows:
+    """What becomes of which row of the target; raise where a delete finds none (NO_MATCH).
+
+    place: where the target's rows stand, in columns that have their new names. ``main`` of it is
+    read and not touched.
+    """
+    is_old = work.have is not None
+    is_read_again = found.scans is not None and (is_old or not found.scans.is_one)
+    if not found.rows.deletes and not is_read_again:
+        return found.rows
+    session = run.world.spark
+    stored = None
+    if is_old:
+        stored = read_stored(session, run.world.catalog, place, work.schema, work.truncated_at)
+    unmatched = Observation()
+    changes = read_staged(session, found.rows)
+    rows = (
+        matched(changes, stored, work.schema, found.scans or Scans())
+        .observe(unmatched, F.count(UNMATCHED).alias("deletes"), F.min(UNMATCHED).alias("example"))
+        .where(F.col(STAGED_OP).isNotNull())
+        .drop(UNMATCHED)
+    )
+    merged = stage_rows(folder / "matched", work.target, rows, work.schema)
+    if unmatched.get["deletes"]:
+        raise _unmatched(work, **unmatched.get)
+    return merged
+
+
+def _in_cut(chosen: Chosen, work: TableWork) -> DataFrame:
+    rows = chosen.events_of(work.spec.source).where(F.col("kind") == Kind.ROW.value)
+    in_cut = rows.where(F.col("zone") == Zone.CUT.value)
+    return in_cut.drop("headers", "kafka_time", "zone").withColumn("in_cut", F.lit(True))
+
+
+def _witnesses(run: Run, chosen: Chosen, work: TableWork, groups: Collection[Group]) -> DataFrame:
+    """Records that tell what came before: watermarks, or what the cut leaves out as late.
+
+    And what is published already at the place that a partition has reached, as a log writes
+    several rows at one place.
+    """
+    if run.pipeline.source.gate is GateMode.WATERMARK:
+        found = chosen.zoned[None].where(F.col("kind") == Kind.WATERMARK.value)
+    else:
+        events = chosen.events_of(work.spec.source)
+        late = (F.col("kind") == Kind.ROW.value) & (F.col("zone") == Zone.LATE.value)
+        found = events.where(late)
+    found = found.drop("zone")
+    settled = _settled(run, chosen, work, groups)
+    if settled is not None:
+        found = found.unionByName(settled)
+    return found.drop("headers", "kafka_time").withColumn("in_cut", F.lit(False))
+
+
+def _settled(
+    run: Run, chosen: Chosen, work: TableWork, groups: Collection[Group]
+) -> DataFrame | None:
+    """Published events of the table at the places where its partitions stood; None without any."""
+    progress = read_progress(run.world.catalog, run.system)
+    frontier = progress.behind.get(work.spec.source, progress.frontier)
+    lowest = [(group.at, group.lowest_place or "") for group in groups]
+    reached = {at: frontier.reached.get(at, "") for at, place in lowest}
+    at_reached = {at: reached[at] for at, place in lowest if place <= reached[at]}
+    if not at_reached:
+        return None
+    landed = read_changelog(run.world.spark, run.world.catalog, run.system, 1)
+    before = landed.where(F.col("landing") <= progress.landing)
+    rows = in_epochs(before.where(is_table(work.spec.source)), progress.epochs)
+    there = reduce(
+        lambda one, other: one | other,
+        (
+            (F.col("topic") == at.topic)
+            & (F.col("partition") == at.partition)
+            & (F.expr(PLACE) == place)
+            for at, place in at_reached.items()
+        ),
+    )
+    own = ["topic", "partition", "offset"]
+    settled = rows.where(there & (F.col("kind") == Kind.ROW.value))
+    return settled.join(_in_cut(chosen, work).select(*own), own, "left_anti").select(*rows.columns)
+
+
+def _scans(run: Run, work: TableWork) -> Scans:
+    """The marks of snapshots among all rows of the table that were ever landed (SNAP-4)."""
+    landed = read_changelog(run.world.spark, run.world.catalog, run.system, 1)
+    epochs = read_progress(run.world.catalog, run.system).epochs
+    rows = in_epochs(landed.where(is_table(work.spec.source)), epochs)
+    marks = rows.where(F.col("snapshot").isin(*(mark.value for mark in (*FIRST, *LAST))))
+    found = [(Position(row[0]), row[1]) for row in marks.select("position", "snapshot").collect()]
+    scans = Scans(*(tuple(sorted(at for at, m in found if m in ends)) for ends in (FIRST, LAST)))
+    if any(place_of(at) is None for at, _ in found) and not scans.is_one:
+        raise TableStoppedError(
+            f"{work.spec.source} has no key and its records no positions, and a second snapshot of "
+            "it was sent: nothing tells its rows from those of the first one",
+            state=WAITING,
+            next_step="fold the table by a new pipeline from a new snapshot of the source",
+        )
+    return scans
+
+
+def _in_doubt(work: TableWork, example: str) -> TableStoppedError:
+    return TableStoppedError(
+        f"two equal changes of {work.spec.source}, which has no key, stand at one place of the "
+        f"source's log, the second one {_at(example)}: it was sent again or is another one, and "
+        "nothing tells which",
+        state=WAITING,
+        next_step="fold the table by a new pipeline from a new snapshot of the source; a Debezium "
+        "connector with provide.transaction.metadata=true tells such changes apart",
+    )
+
+
+def _incomplete(work: TableWork, partial: DataFrame) -> TableStoppedError:
+    found = partial.agg(F.count(F.lit(1)), F.min(F.to_json(f"{CHANGE}.at"))).collect()[0]
+    return TableStoppedError(
+        f"{found[0]} changes of {work.spec.source}, which has no key, do not hold the whole row "
+        f"that they change, among them that {_at(found[1])}",
+        state=WAITING,
+        next_step=_whole_rows(work),
+    )
+
+
+def _unmatched(work: TableWork, deletes: int, example: str) -> TableStoppedError:
+    return TableStoppedError(
+        f"{deletes} deletes or updates of {work.spec.source}, which has no key, find no row that "
+        f"is equal in all columns (NO_MATCH), among them that {_at(example)}",
+        state=f"{WAITING}; the next run finds a row that was not read yet",
+        next_step=_whole_rows(work),
+    )
+
+
+def _whole_rows(work: TableWork) -> str:
+    return (
+        "have the source write whole rows (PostgreSQL: REPLICA IDENTITY FULL; MySQL: "
+        f"binlog_row_image=FULL, no column filter), or declare key: of {work.spec.source}; then "
+        "fold the table by a new pipeline from a new snapshot"
+    )
+
+
+def _at(place: str) -> str:
+    told = json.loads(place)
+    return f"at offset {told['offset']} of partition {told['partition']} of topic {told['topic']}"

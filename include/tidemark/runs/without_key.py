@@ -1,0 +1,46 @@
+"""Tables without a key that cannot be followed, as what is sent again could not be told."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from tidemark.errors import TableStoppedError
+from tidemark.model.survey import Group
+from tidemark.spec import SourceSpec, TableSpec
+
+
+def refuse_untold(source: SourceSpec, spec: TableSpec, groups: Collection[Group]) -> None:
+    """Raise where the rows of a table without a key could be doubled or lost unseen.
+
+    groups: its row events in the cut.
+    """
+    if source.format.is_canal:
+        return
+    if any(group.without_key < group.records for group in groups):
+        raise _stopped(
+            f"some records of {spec.source} have a key and others have none (KEY_MISMATCH)",
+            f"declare key: of {spec.source} in the pipeline file",
+        )
+    places = sorted({group.at for group in groups})
+    if len(places) > 1 or any(at.partition > 0 for at in places):
+        raise _stopped(
+            f"{spec.source} has no key, so its records come by any partition ({places[-1]}): what "
+            "is sent again may come by another one, and would not be known as a repeat",
+            "have the connector write the table to a topic of one partition, or with a key "
+            f"(message.key.columns), or declare key: of {spec.source} in the pipeline file; then "
+            "fold the table by a new pipeline",
+        )
+    if any(group.chunk_from for group in groups):
+        raise _stopped(
+            f"{spec.source} has no key, and rows of an incremental snapshot of it were sent: "
+            "nothing tells which of them changed meanwhile",
+            "have the connector take a blocking snapshot, and fold the table by a new pipeline",
+        )
+
+
+def _stopped(what: str, next_step: str) -> TableStoppedError:
+    return TableStoppedError(
+        what,
+        state="the table stays as it was last published; its records wait in the changelog",
+        next_step=next_step,
+    )
