@@ -210,12 +210,17 @@ class _Running:
         """
         waiting = [record for queue in self.connector.queues.values() for record in queue]
         reads = [record for record in waiting if record.is_read]
+        begun = min((read.event for read in reads), default=0)
         newest = max((log[-1].event for log in self.broker.logs.values()), default=0)
         may_break = (
             self.consumer.mode is not GateMode.NONE
             and (any if len(self.connector.gaps) == 1 else all)(self.database.state.values())
-            and any(b'"snapshot": "last"' in (read.value or b"") for read in reads)
             and all(read.event >= newest for read in reads)
+            and any(
+                b'"snapshot": "last"' in (read.value or b"")
+                for read in reads
+                if read.event == begun
+            )
         )
         if reads and not may_break:
             self.broker.deliver_all(self.connector)
