@@ -1,4 +1,4 @@
-"""One table per family of types: every form of its columns decoded, written and read again."""
+"""A table of some families of types: every form of their columns decoded, written, read again."""
 
 from __future__ import annotations
 
@@ -57,12 +57,20 @@ class Read:
         return {name: _place(self.schema[name]) for name in self.sending.cells}
 
 
-def check_family(
-    world: World, folder: Path, name: str, cases: Sequence[Case], forms: Sequence[Form] = ALL
+def check_families(
+    world: World,
+    folder: Path,
+    families: Mapping[str, Sequence[Case]],
+    forms: Sequence[Form] = ALL,
 ) -> None:
-    """Compare what a reader finds with what stood at the source, of every case in every form."""
+    """Compare what a reader finds with what stood at the source, of every case in every form.
+
+    The families share their records and a table: what a form costs it costs once.
+    """
+    name = " and ".join(families)
     rng = Random(f"{SEED} {name}")  # noqa: S311  no secret: the same seed, the same values
-    count = VALUES // len(cases)
+    cases = [case for family in families.values() for case in family]
+    count = VALUES * len(families) // len(cases)
     values = [case.values.take(count, rng) for case in cases]
     reads = [_read(world, folder, form, _cells(cases, form), values) for form in forms]
     found = _written_and_read(world, folder, name, reads)

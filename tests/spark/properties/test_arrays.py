@@ -20,7 +20,7 @@ from tests.spark.properties.draws import (
     times_of_day,
     whole,
 )
-from tests.spark.properties.runner import check_family
+from tests.spark.properties.runner import check_families
 from tests.spark.properties.test_texts import documents, uuids
 from tidemark.model.modes import BinaryMode, DecimalMode, TimeMode
 from tidemark.runs.world import World
@@ -51,7 +51,7 @@ def test_arrays(world: World, tmp_path: Path) -> None:
         postgres("bytea[]", lists(contents()), modes=replace(POSTGRES, binary=BinaryMode.HEX)),
         *temporal_arrays(),
     ]
-    check_family(world, tmp_path, "arrays", cases, FORMS)
+    check_families(world, tmp_path, {"arrays": cases}, FORMS)
 
 
 def temporal_arrays() -> list[Case]:

@@ -6,11 +6,11 @@ from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
-from tests.spark.properties.cases import MYSQL, POSTGRES, Canal, Values, mysql, postgres
+from tests.spark.properties.cases import MYSQL, POSTGRES, Canal, Case, Values, mysql, postgres
 from tests.spark.properties.connectors import Sent, mysql_sent
 from tests.spark.properties.draws import bits, contents, one_of, sized
 from tests.spark.properties.numerals import least_first
-from tests.spark.properties.runner import check_family
+from tests.spark.properties.runner import check_families
 from tidemark.model.modes import BinaryMode
 from tidemark.runs.world import World
 
@@ -21,10 +21,10 @@ def numbered(size: int) -> Values:
     return Values(edges, sized(0, 2**size - 1))
 
 
-def test_bits(world: World, tmp_path: Path) -> None:
+def bit_strings() -> list[Case]:
     """TYPE-14, TYPE-23"""
     varying = Values(["", "0", "1", "1" * 20, "0" * 20, "1" + "0" * 15], bits(20).draw)
-    cases = [
+    return [
         mysql("bit(1)", one_of(True, False)),
         *(mysql(f"bit({size})", numbered(size)) for size in (2, 8, 9, 33, 63, 64)),
         mysql(
@@ -41,15 +41,14 @@ def test_bits(world: World, tmp_path: Path) -> None:
         postgres("bit varying(20)", varying),
         postgres("bit varying", varying),
     ]
-    check_family(world, tmp_path, "bits", cases)
 
 
-def test_bytes(world: World, tmp_path: Path) -> None:
+def byte_strings() -> list[Case]:
     """TYPE-14: of BINARY alone Canal lacks the zero bytes at the end."""
     kinds = ("varbinary(99)", "tinyblob", "blob", "mediumblob", "longblob")
     fixed = mysql("binary(16)", contents(exactly=16))
     assert fixed.canal is not None
-    cases = [
+    return [
         replace(fixed, canal=replace(fixed.canal, shown=lambda content: content.rstrip(b"\0"))),
         *(mysql(kind, contents()) for kind in kinds),
         *(mysql("blob", contents(), modes=replace(MYSQL, binary=mode)) for mode in BinaryMode),
@@ -58,4 +57,7 @@ def test_bytes(world: World, tmp_path: Path) -> None:
             for mode in BinaryMode
         ),
     ]
-    check_family(world, tmp_path, "bytes", cases)
+
+
+def test_bits_and_bytes(world: World, tmp_path: Path) -> None:
+    check_families(world, tmp_path, {"bits": bit_strings(), "bytes": byte_strings()})

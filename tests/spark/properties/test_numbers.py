@@ -21,7 +21,7 @@ from tests.spark.properties.cases import (
 from tests.spark.properties.connect import Connect
 from tests.spark.properties.connectors import SPECIAL, Sent
 from tests.spark.properties.draws import decimals, floats, of_any_scale, one_of, whole
-from tests.spark.properties.runner import check_family
+from tests.spark.properties.runner import check_families
 from tests.spark.properties.shown import plain_shown
 from tidemark.model.modes import BigintUnsignedMode, DecimalMode
 from tidemark.runs.world import World
@@ -34,7 +34,7 @@ POSTGRES_DOUBLE = replace(POSTGRES, decimal=DecimalMode.DOUBLE)
 POSTGRES_TEXT = replace(POSTGRES, decimal=DecimalMode.STRING)
 
 
-def test_integers(world: World, tmp_path: Path) -> None:
+def integers() -> list[Case]:
     """TYPE-9, TYPE-10"""
     unsigned = [mysql(f"{kind} unsigned", whole(0, 2 * n - 1)) for kind, n in SIGNED.items()]
     precise = replace(MYSQL, bigint_unsigned=BigintUnsignedMode.PRECISE)
@@ -53,7 +53,7 @@ def test_integers(world: World, tmp_path: Path) -> None:
         postgres("oid", whole(0, 2 * INT - 1)),
         postgres("boolean", one_of(True, False)),
     ]
-    check_family(world, tmp_path, "integers", cases)
+    return cases
 
 
 def java_text(number: Decimal) -> str:
@@ -91,15 +91,15 @@ def test_decimals(world: World, tmp_path: Path) -> None:
         postgres("numeric", of_any_scale(15, 9), modes=POSTGRES_DOUBLE),
         postgres("money", decimals(19, 2)),
     ]
-    check_family(
-        world, tmp_path, "decimals", cases, (*ALL, Form.MYSQL_NUMBERS, Form.POSTGRES_NUMBERS)
+    check_families(
+        world, tmp_path, {"decimals": cases}, (*ALL, Form.MYSQL_NUMBERS, Form.POSTGRES_NUMBERS)
     )
 
 
-def test_floats(world: World, tmp_path: Path) -> None:
+def floating() -> list[Case]:
     """TYPE-5"""
     mysql_single = floats(is_single=True, has_special=False)
-    cases = [
+    return [
         mysql("float", mysql_single),
         mysql(
             "float",
@@ -112,4 +112,7 @@ def test_floats(world: World, tmp_path: Path) -> None:
         postgres("real", floats(is_single=True, has_special=True)),
         postgres("double precision", floats(is_single=False, has_special=True)),
     ]
-    check_family(world, tmp_path, "floats", cases)
+
+
+def test_integers_and_floats(world: World, tmp_path: Path) -> None:
+    check_families(world, tmp_path, {"integers": integers(), "floats": floating()})

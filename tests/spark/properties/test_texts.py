@@ -11,7 +11,7 @@ from typing import Any
 
 from tests.spark.properties.cases import POSTGRES, Canal, Case, Form, Values, mysql, postgres
 from tests.spark.properties.draws import ODD_CHARACTERS, ODD_TEXTS, one_of, texts, whole
-from tests.spark.properties.runner import check_family
+from tests.spark.properties.runner import check_families
 from tidemark.model.modes import HstoreMode, IntervalMode
 from tidemark.runs.world import World
 
@@ -105,7 +105,7 @@ def test_texts(world: World, tmp_path: Path) -> None:
         postgres("jsonb", documents()),
         postgres("json", documents()),
     ]
-    check_family(world, tmp_path, "texts", cases)
+    check_families(world, tmp_path, {"texts": cases})
 
 
 def uuids() -> Values:
@@ -161,4 +161,4 @@ def test_what_postgres_shows_as_text(world: World, tmp_path: Path) -> None:
         postgres("hstore", pairs(), modes=replace(POSTGRES, hstore=HstoreMode.MAP)),
     ]
     postgres_forms = [form for form in Form if form.is_postgres and not form.has_numbers]
-    check_family(world, tmp_path, "shown as text", cases, postgres_forms)
+    check_families(world, tmp_path, {"shown as text": cases}, postgres_forms)

@@ -28,7 +28,7 @@ from tests.spark.properties.numerals import (
     micros_of,
     wall,
 )
-from tests.spark.properties.runner import check_family
+from tests.spark.properties.runner import check_families
 from tests.spark.properties.shown import REFUSED, instant_shown
 from tidemark.model.modes import ConnectorModes, TimeMode
 from tidemark.runs.world import World
@@ -62,7 +62,7 @@ def columns(own: ConnectorModes) -> Iterator[tuple[ConnectorModes, int, int]]:
             yield replace(own, time=mode), digits, kept
 
 
-def test_times(world: World, tmp_path: Path) -> None:
+def times() -> list[Case]:
     """TYPE-1, TYPE-13: a duration in MySQL, which `isostring` keeps within a day."""
     cases: list[Case] = []
     for modes, digits, kept in columns(MYSQL):
@@ -74,10 +74,10 @@ def test_times(world: World, tmp_path: Path) -> None:
         if modes.time is not TimeMode.ISOSTRING:
             values = Values([*values.edges, DAY], values.draw)
         cases.append(postgres(f"time({digits})", values, modes=modes))
-    check_family(world, tmp_path, "times", cases, JSON)
+    return cases
 
 
-def test_dates(world: World, tmp_path: Path) -> None:
+def dates() -> list[Case]:
     """TYPE-12, TYPE-22"""
     first, last = FIRST_MOMENT // DAY, LAST_MOMENT // DAY
     days = spread(first, last, 0, -1, -141_428, 11_016)
@@ -85,7 +85,7 @@ def test_dates(world: World, tmp_path: Path) -> None:
         [*days.edges, FOREVER, NEVER, *(micros // DAY for micros in BEYOND)], days.draw
     )
     zero = Values([*days.edges, "0000-00-00", "2026-00-10", "2026-02-00"], days.draw)
-    cases = [
+    return [
         mysql("date", days),
         *(mysql("date", days, modes=replace(MYSQL, time=mode)) for mode in COARSE),
         mysql("date", days, modes=replace(MYSQL, time=TimeMode.ISOSTRING)),
@@ -94,7 +94,6 @@ def test_dates(world: World, tmp_path: Path) -> None:
         postgres("date", endless, modes=replace(POSTGRES, time=TimeMode.ISOSTRING)),
         replace(zero_dates(mysql("date", days), zero), note="and zero dates"),
     ]
-    check_family(world, tmp_path, "dates", cases, JSON)
 
 
 def zero_dates(case: Case, values: Values) -> Case:
@@ -113,7 +112,7 @@ def zero_dates(case: Case, values: Values) -> Case:
     )
 
 
-def test_datetimes(world: World, tmp_path: Path) -> None:
+def datetimes() -> list[Case]:
     """TYPE-7, TYPE-11, TYPE-22: wall clocks, which no zone moves."""
     cases: list[Case] = []
     for modes, digits, kept in columns(MYSQL):
@@ -124,7 +123,7 @@ def test_datetimes(world: World, tmp_path: Path) -> None:
         beyond = () if modes.time is TimeMode.NANOSECONDS else BEYOND
         endless = [*values.edges, FOREVER, NEVER, *(n // unit * unit for n in beyond)]
         cases.append(postgres(f"timestamp({digits})", Values(endless, values.draw), modes=modes))
-    check_family(world, tmp_path, "datetimes", cases, JSON)
+    return cases
 
 
 def in_mode(modes: ConnectorModes, digits: int) -> Values:
@@ -134,7 +133,7 @@ def in_mode(modes: ConnectorModes, digits: int) -> Values:
     return moments(digits)
 
 
-def test_timestamps(world: World, tmp_path: Path) -> None:
+def timestamps() -> list[Case]:
     """TYPE-7, TYPE-22, TYPE-34: instants, however their zone is written."""
     cases: list[Case] = []
     for digits in (0, 3, 6):
@@ -164,7 +163,7 @@ def test_timestamps(world: World, tmp_path: Path) -> None:
         endless = [*every.edges, FOREVER, NEVER, *(n // unit * unit for n in BEYOND)]
         cases.append(postgres(f"timestamp({digits}) with time zone", Values(endless, every.draw)))
     cases.append(postgres("time with time zone", times_of_zone()))
-    check_family(world, tmp_path, "timestamps", cases, JSON)
+    return cases
 
 
 def with_offset(micros: int) -> str:
@@ -202,3 +201,12 @@ def unambiguous(values: Values, zone: str) -> Values:
 def times_of_zone() -> Values:
     texts = ("10:15:30Z", "00:00:00Z", "23:59:59.999999Z", "24:00:00Z", "10:15:30.5Z")
     return Values(texts, lambda rng: rng.choice(texts))
+
+
+def test_dates_and_times(world: World, tmp_path: Path) -> None:
+    check_families(world, tmp_path, {"dates": dates(), "times": times()}, JSON)
+
+
+def test_datetimes_and_timestamps(world: World, tmp_path: Path) -> None:
+    families = {"datetimes": datetimes(), "timestamps": timestamps()}
+    check_families(world, tmp_path, families, JSON)
