@@ -1,4 +1,4 @@
-"""One Spark session for all tests that need one."""
+"""One Spark session for all tests that need one, and a catalog that it shares with pyiceberg."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from tidemark.runs.world import SESSION_CONF
+from tidemark.runs.world import SESSION_CONF, World, open_spark_world
+from tidemark.spec import InstallationSpec
 from tidemark.spec.jvm import with_limits
 from tidemark.spec.launch import launch_settings
 
@@ -36,3 +37,23 @@ def spark(jars: Path) -> Iterator[SparkSession]:
     session = builder.getOrCreate()
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="module")
+def world(spark: SparkSession, jars: Path, tmp_path_factory: pytest.TempPathFactory) -> World:
+    """A world on the test session; its broker is never asked."""
+    state = tmp_path_factory.mktemp("lake")
+    name = f"lake_{state.name.replace('-', '_')}"
+    installation = InstallationSpec.model_validate(
+        {
+            "kafka": {"bootstrap-servers": "127.0.0.1:1"},
+            "catalog": {
+                "name": name,
+                "uri": f"sqlite:///{state}/catalog.db",
+                "warehouse": str(state),
+            },
+            "spark": {"jars": str(jars / "spark")},
+            "state": str(state),
+        }
+    )
+    return open_spark_world(installation)

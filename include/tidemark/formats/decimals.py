@@ -21,31 +21,53 @@ _LONG_HEX = 16
 _WORD = Decimal(2**64)
 _ONES_COMPLEMENT = ("0123456789ABCDEF", "FEDCBA9876543210")
 
-# A number of up to 28 bytes (65 digits, MySQL's largest): four words of 56 bits are folded into
-# limbs of 18 digits. 10^18 * 2^56 + 10^18 still fits a decimal of 38 digits.
-_WIDE_HEX, _WIDE_WORD_HEX, _WIDE_WORD = 56, 14, Decimal(2**56)
-_LIMBS, _LIMB_DIGITS = 4, 18
+# A longer number is read in words of 56 bits, into as many limbs of 18 digits: they are 59.8 bits.
+# 10^18 * 2^56 + 10^18 still fits a decimal of 38 digits.
+_WORD_HEX, _WIDE_WORD = 14, Decimal(2**56)
+_LIMB_DIGITS = 18
+_MOST_HEX = 2 * 416
+"""Of 1,000 digits, which is as precise as PostgreSQL lets a column be declared (POISON-6)."""
+
+_SCALES = (-999, 16_383)
+"""From what old connectors sent for numbers with zeros at their end, to PostgreSQL's most."""
+
+_PLAIN = r"^[-+]?[0-9]+(\.[0-9]*)?$"
+_WITH_EXPONENT = r"^([-+]?)([0-9]+)(?:\.([0-9]*))?[eE]([-+]?[0-9]{1,3})$"
 
 
 def decimal_from_text(raw: Column, column: SourceColumn) -> Column:
     """The number in ``raw``; null where the type of ``column`` would round or not hold it."""
     if column.iceberg == "string":
-        return F.when(raw.rlike(r"^[-+]?[0-9]+(\.[0-9]*)?$"), raw)
+        return F.when(raw.rlike(_PLAIN), raw).otherwise(_without_exponent(raw))
     _, scale = _sizes(column)
-    exact, point = raw.try_cast(column.iceberg), F.instr(raw, ".")
-    fits = (point == 0) | (F.length(raw) - point <= scale)
-    zeros_beyond = raw.rlike(rf"\.[0-9]{{{scale}}}0+$")
-    # Only doubles are written with an exponent, so a double is what must not be lost.
-    exponent = raw.contains("E") | raw.contains("e")
-    same = exact.cast("double") == raw.try_cast("double")
-    return F.when(exponent, F.when(same, exact)).when(fits | zeros_beyond, exact)
+
+    def exact(text: Column) -> Column:
+        point = F.instr(text, ".")
+        fits = (point == 0) | (F.length(text) - point <= scale)
+        zeros_beyond = text.rlike(rf"\.[0-9]{{{scale}}}0+$")
+        return F.when(fits | zeros_beyond, text.try_cast(column.iceberg))
+
+    has_exponent = raw.contains("E") | raw.contains("e")
+    return F.when(has_exponent, _once(_without_exponent(raw), exact)).otherwise(exact(raw))
+
+
+def _without_exponent(raw: Column) -> Column:
+    """The same number written out; Java gives an exponent to small decimals and large doubles."""
+    sign, whole, fraction, exponent = (
+        F.regexp_extract(raw, _WITH_EXPONENT, n) for n in range(1, 5)
+    )
+    digits = F.ltrim(F.concat(whole, fraction), F.lit("0"))
+    size = F.when(digits == "", F.lit("0")).otherwise(digits)
+    unscaled = F.concat(F.when(sign == "-", sign).otherwise(F.lit("")), size)
+    scale = F.length(fraction) - exponent.try_cast("int")
+    return F.when(raw.rlike(_WITH_EXPONENT), _scaled(unscaled, scale))
 
 
 def decimal_from_base64(raw: Column, column: SourceColumn) -> Column:
     """The two's complement, big-endian, unscaled number of ``raw``, at its scale."""
     digits = F.hex(F.try_to_binary(raw, F.lit("base64")))
     if column.iceberg == "string":
-        return _wide(digits, column.digits)
+        return _scaled(_wide(digits), F.lit(column.digits))
     precision, scale = _sizes(column)
     unscaled = _long(digits) if precision <= _LONG_DIGITS else _two_longs(digits)
     return F.concat(unscaled, F.lit(f"E-{scale}")).try_cast(column.iceberg)
@@ -59,11 +81,11 @@ def decimal_from_scaled(raw: Column, column: SourceColumn) -> Column:
     written = F.from_json(raw, "scale INT, value STRING")
     return _once(
         F.struct(
-            written["scale"].alias("scale"),
+            F.when(written["scale"].between(*_SCALES), written["scale"]).alias("scale"),
             F.hex(F.try_to_binary(written["value"], F.lit("base64"))).alias("digits"),
         ),
         lambda number: _once(
-            _scaled(_wide(number["digits"], 0), number["scale"]),
+            _scaled(_wide(number["digits"]), number["scale"]),
             lambda text: decimal_from_text(text, column),
         ),
     )
@@ -77,8 +99,8 @@ def _scaled(unscaled: Column, scale: Column) -> Column:
         padded = F.lpad(size, F.greatest(F.length(size), scale + 1), F.lit("0"))
         whole = F.left(padded, F.length(padded) - scale)
         number = (
-            F.when((scale == 0) | (size == "0"), size)
-            .when(scale > 0, F.concat(whole, F.lit("."), F.right(padded, scale)))
+            F.when(scale > 0, F.concat(whole, F.lit("."), F.right(padded, scale)))
+            .when(size == "0", size)
             .otherwise(F.concat(size, F.repeat(F.lit("0"), -scale)))
         )
         return F.when(integer.startswith("-"), F.concat(F.lit("-"), number)).otherwise(number)
@@ -120,27 +142,29 @@ def _two_longs(digits: Column) -> Column:
     return signed.cast("string")
 
 
-def _wide(digits: Column, scale: int) -> Column:
-    """Hexadecimal two's complement of up to 28 bytes as text with ``scale`` fraction digits."""
+def _wide(digits: Column) -> Column:
+    """Hexadecimal two's complement of up to 1,000 digits as decimal text."""
+    return F.when(F.length(digits).between(2, _MOST_HEX), _once(digits, _in_limbs))
+
+
+def _in_limbs(digits: Column) -> Column:
     negative = digits >= "8"
-    padded = _padded(_without_sign(digits), _WIDE_HEX, F.lit("0"))
-    words = F.array(
-        *(
-            F.conv(F.substring(padded, start, _WIDE_WORD_HEX), 16, 10).cast("decimal(38,0)")
-            for start in range(1, _WIDE_HEX, _WIDE_WORD_HEX)
-        )
+    count = F.ceil(F.length(digits) / _WORD_HEX).cast("int")
+    padded = F.lpad(_without_sign(digits), count * _WORD_HEX, F.lit("0"))
+    words = F.transform(
+        F.sequence(F.lit(0), count - 1),
+        lambda word: F.conv(
+            F.substring(padded, word * _WORD_HEX + 1, F.lit(_WORD_HEX)), 16, 10
+        ).cast("decimal(38,0)"),
     )
-    zeros = F.array_repeat(F.lit(Decimal(0)).cast("decimal(38,0)"), _LIMBS)
+    zeros = F.array_repeat(F.lit(Decimal(0)).cast("decimal(38,0)"), count)
     limbs = F.aggregate(words, zeros, lambda limbs, word: _carried(limbs, _WIDE_WORD, word))
     one_more = F.when(negative, F.lit(Decimal(1))).otherwise(F.lit(Decimal(0)))
     limbs = _carried(limbs, Decimal(1), one_more.cast("decimal(38,0)"))
     texts = F.transform(limbs, lambda limb: F.lpad(limb.cast("string"), _LIMB_DIGITS, "0"))
-    number = F.array_join(F.reverse(texts), "")
-    whole = F.ltrim(F.substring(number, 1, _LIMB_DIGITS * _LIMBS - scale), F.lit("0"))
-    fraction = F.concat(F.lit("."), F.right(number, F.lit(scale))) if scale else F.lit("")
+    number = F.ltrim(F.array_join(F.reverse(texts), ""), F.lit("0"))
     sign = F.when(negative, F.lit("-")).otherwise(F.lit(""))
-    read = F.concat(sign, F.when(whole == "", F.lit("0")).otherwise(whole), fraction)
-    return F.when(padded.isNotNull(), read)
+    return F.concat(sign, F.coalesce(F.nullif(number, F.lit("")), F.lit("0")))
 
 
 def _carried(limbs: Column, factor: Decimal, carry: Column) -> Column:

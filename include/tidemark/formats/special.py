@@ -13,8 +13,11 @@ from tidemark.model.columns import SourceColumn, Wire
 
 FIRST_POSTGRES_DAY, LAST_POSTGRES_DAY = -2_440_588, 2_145_031_948
 """4714-11-24 BC and 5874897-12-31, the ends of PostgreSQL's DATE, in days since 1970."""
-ENDS_OF_TIME = (9_223_372_036_825_200_000, -9_223_372_036_832_400_000, 2**63 - 1, -(2**63))
-"""PostgreSQL's driver and the types of a record have these for infinity, whatever the unit."""
+_DRIVERS = (9_223_372_036_825_200_000, -9_223_372_036_832_400_000)
+ENDS_OF_TIME = (*_DRIVERS, 2**63 - 1, -(2**63))
+"""PostgreSQL's driver and the types of a record have these for infinity."""
+_ENDS_IN_MILLIS = tuple(end // 1000 for end in _DRIVERS)
+"""The driver's, taken for microseconds; in any other unit these are dates of 2262 and 1677."""
 INFINITE_TEXT = (
     r"^([-+]?infinity|\+(294247|292278994|588\d{4})-.*|-(290308|292275055|292269055|587\d{4})-.*)$"
 )
@@ -38,7 +41,9 @@ def infinite(raw: Column, column: SourceColumn) -> Column:
     if column.wire is Wire.DAYS:
         days = raw.try_cast("bigint")
         return days.isNotNull() & ~days.between(FIRST_POSTGRES_DAY, LAST_POSTGRES_DAY)
-    return raw.isin(*map(str, ENDS_OF_TIME)) | F.lower(raw).rlike(INFINITE_TEXT)
+    in_millis = _ENDS_IN_MILLIS if column.wire is Wire.TIMESTAMP_MILLIS else ()
+    ends = map(str, (*ENDS_OF_TIME, *in_millis))
+    return raw.isin(*ends) | F.lower(raw).rlike(INFINITE_TEXT)
 
 
 def is_placeholder(raw: Column, column: SourceColumn) -> Column:

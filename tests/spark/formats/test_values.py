@@ -274,7 +274,8 @@ def test_decimals_sent_as_doubles(spark: SparkSession) -> None:
 
 
 def test_decimals_wider_than_iceberg_are_exact_text(spark: SparkSession) -> None:
-    values, readings = unscaled(65), []
+    longest = [10**1000 - 1, 1 - 10**1000, 10**100, 2**223, -(2**223)]
+    values, readings = [*unscaled(65), *longest], []
     for scale in (0, 3, 30):
         base64 = column("string", Wire.DECIMAL_BASE64, scale)
         text = column("string", Wire.DECIMAL_TEXT, scale)
@@ -283,8 +284,9 @@ def test_decimals_wider_than_iceberg_are_exact_text(spark: SparkSession) -> None
         readings += [
             Reading(base64, list(zip(numbers, shown, strict=True))),
             encoded(text, shown, str),
-            refused(base64, "", "?", twos_complement(2**223)),
-            refused(text, "", "NaN", "1,0", "-"),
+            refused(base64, "", "?", twos_complement(2**3400)),
+            refused(text, "", "NaN", "1,0", "-", "1E1000", "E5", "1E"),
+            Reading(text, [("1.50E-7", "0.000000150"), ("-1E+3", "-1000"), ("0E-2", "0.00")]),
         ]
     check(spark, *readings)
 
@@ -583,12 +585,14 @@ def test_infinity_is_no_date(spark: SparkSession) -> None:
     endless = {
         ("date", Wire.DAYS): ("2147483647", "-2147483648", ends[0]),
         ("date", Wire.DATE_TEXT): ("infinity", "-infinity", "+5881580-07-11Z", "-5877641-06-23Z"),
-        ("timestamp_ntz", Wire.TIMESTAMP_MILLIS): ends,
+        ("timestamp_ntz", Wire.TIMESTAMP_MILLIS): (*ends, "9223372036825200", "-9223372036832400"),
         ("timestamp_ntz", Wire.TIMESTAMP_MICROS): ends,
         ("timestamp_ntz", Wire.TIMESTAMP_NANOS): ends[:2],
         ("timestamp_ntz", Wire.TIMESTAMP_TEXT): ("+294247-01-10T04:00:25.2Z",),
         ("timestamp", Wire.ZONED_TEXT): ("infinity", "-infinity"),
     }
+    micros = replace(column("timestamp_ntz", Wire.TIMESTAMP_MICROS), has_infinity=True)
+    check(spark, Reading(micros, [("9223372036825200", wall("2262-04-11 23:47:16.825200"))]))
     far = {"date": "2932897", "timestamp_ntz": "x", "timestamp": "10000-01-01T00:00:00Z"}
     for (iceberg, wire), texts in endless.items():
         open_ended = reading(iceberg, wire, None, *texts)
