@@ -216,7 +216,9 @@ def _is_alike(got: Any, wanted: Any) -> bool:
     """Equal, of one type, and written alike: 1.0 is not 1, 0.10 is not 0.1, -0.0 is not 0.0."""
     if isinstance(wanted, float) and isnan(wanted):
         return isinstance(got, float) and isnan(got)
-    if isinstance(wanted, list | tuple):
+    if isinstance(wanted, dict):  # which pyarrow has as pairs, in no order of meaning
+        return isinstance(got, list) and len(got) == len(wanted) and dict(got) == wanted
+    if isinstance(wanted, list):
         of_one_kind = type(got) is type(wanted) and len(got) == len(wanted)
         return of_one_kind and all(map(_is_alike, got, wanted))
     if type(got) is not type(wanted) or got != wanted:

@@ -14,6 +14,7 @@ from tests.spark.properties.connectors import (
     SPECIAL,
     Sent,
     TypeText,
+    hstore_json,
     postgres_sent,
     variable_scale,
 )
@@ -64,8 +65,8 @@ def postgres_shown(text: str, modes: ConnectorModes) -> Show:
         "bit": same if known.numbers not in {(), (1,)} else lambda bits: bits == "1",
         "bit varying": (lambda bits: bits == "1") if known.numbers == (1,) else _whole_bytes,
     }
-    if base == "hstore" and modes.hstore is HstoreMode.MAP:
-        return lambda pairs: list(pairs.items())
+    if base == "hstore":
+        return hstore_json if modes.hstore is HstoreMode.JSON else same
     return shows.get(base, same)
 
 
