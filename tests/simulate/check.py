@@ -151,6 +151,9 @@ class _Running:
                 self.connector.watermark()
             case Chunk(table, truncated) if self.connector.has_snapshots:
                 self.connector.chunk(table, truncated=truncated)
+                if truncated and self.consumer.mode is GateMode.NONE:
+                    # Nothing knows these rows again once a run has published them (SNAP-7).
+                    self._settle()
             case Snapshot() if self.connector.has_snapshots:
                 if len(self.connector.gaps) > 1 and not all(self.database.state.values()):
                     # Of two snapshots in one cut the last tells; a person is asked (SNAP-6).
