@@ -10,7 +10,8 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-ORDER = ("position", "part", "partition")
+from tidemark.fold.unchanged import ORDER
+
 EXAMPLE = ("position", "topic", "partition", "offset")
 
 
