@@ -19,7 +19,8 @@ from tidemark.model.names import ColumnName, TableName
 from tidemark.model.position import Position, place_of
 from tidemark.model.shift import Shift
 from tidemark.runs.ddl_effects import ColumnChange, ColumnShift, DdlEffects, DdlRecord, spelled
-from tidemark.schema.ddl import (
+from tidemark.schema.ddl import parse_ddl
+from tidemark.schema.ddl_operations import (
     AlterColumns,
     CopyTable,
     CreateTable,
@@ -27,7 +28,6 @@ from tidemark.schema.ddl import (
     DropTable,
     TruncateTable,
     Unsupported,
-    parse_ddl,
 )
 from tidemark.schema.source_types import table_change_columns
 from tidemark.spec import SourceSpec

@@ -7,7 +7,6 @@ misunderstood would leave the target quietly different from its source.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from sqlglot.errors import ParseError, TokenError
 
@@ -15,86 +14,18 @@ from tidemark.errors import NameRefusedError
 from tidemark.model.names import ColumnName, TableName
 from tidemark.schema.alter_items import CHANGES_KEY, ColumnItems, judge_item, refusal
 from tidemark.schema.ddl_columns import ColumnText, column_definition, key_columns
-from tidemark.schema.sql_words import Words
-
-
-@dataclass(frozen=True, slots=True)
-class CreateDatabase:
-    """A database is made."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class CreateTable:
-    """An empty table is made; key: empty when it has no primary key."""
-
-    table: TableName
-    columns: tuple[ColumnText, ...]
-    key: tuple[ColumnName, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class CopyTable:
-    """A table is made with the columns of another table or of a query."""
-
-    table: TableName
-    statement: str
-
-
-@dataclass(frozen=True, slots=True)
-class TruncateTable:
-    """Every row of a table goes."""
-
-    table: TableName
-
-
-@dataclass(frozen=True, slots=True)
-class DropTable:
-    """A table goes."""
-
-    table: TableName
-
-
-@dataclass(frozen=True, slots=True)
-class AlterColumns:
-    """Columns of a table change, all by one statement.
-
-    items: what it does; names of what is added or declared anew are those from after it.
-    statement: its text.
-    """
-
-    table: TableName
-    items: ColumnItems
-    statement: str
-
-
-@dataclass(frozen=True, slots=True)
-class NoEffect:
-    """Rows and columns stay as they are."""
-
-    what: str
-
-
-@dataclass(frozen=True, slots=True)
-class Unsupported:
-    """What cannot be followed; table: None when the statement names none."""
-
-    table: TableName | None
-    statement: str
-    why: str
-
-
-DdlOperation = (
-    CreateDatabase
-    | CreateTable
-    | CopyTable
-    | TruncateTable
-    | DropTable
-    | AlterColumns
-    | NoEffect
-    | Unsupported
+from tidemark.schema.ddl_operations import (
+    AlterColumns,
+    CopyTable,
+    CreateDatabase,
+    CreateTable,
+    DdlOperation,
+    DropTable,
+    NoEffect,
+    TruncateTable,
+    Unsupported,
 )
+from tidemark.schema.sql_words import Words
 
 _ROUTINES = {"PROCEDURE", "FUNCTION", "TRIGGER", "EVENT"}
 """Their bodies hold statements of their own, which do not run now."""

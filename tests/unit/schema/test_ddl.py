@@ -9,7 +9,8 @@ import pytest
 
 from tidemark.model.names import TableName
 from tidemark.schema.alter_items import ColumnItems
-from tidemark.schema.ddl import (
+from tidemark.schema.ddl import parse_ddl
+from tidemark.schema.ddl_operations import (
     AlterColumns,
     CopyTable,
     CreateDatabase,
@@ -19,7 +20,6 @@ from tidemark.schema.ddl import (
     NoEffect,
     TruncateTable,
     Unsupported,
-    parse_ddl,
 )
 
 EVERY_FORM = r"""CREATE TABLE IF NOT EXISTS `x` (
