@@ -105,6 +105,46 @@ def test_random_histories(world: World, family: str, seed: int) -> None:
         assert rows_of(stream) == table.expected, f"statement {number}"
 
 
+@pytest.mark.parametrize("family", ["ticdc", "debezium"])
+def test_an_online_schema_change_is_an_alter_of_its_table(world: World, family: str) -> None:
+    """SCHEMA-32, SCHEMA-33: begun in one cut, ended amid the rows of the next, and sent again."""
+    stream, table = opened(world, family)
+    stream.options = {"other-tables": "follow"}
+    begin(table)
+    table.alter("ADD a int", added={"a": ("int", None)})
+    table.begin_migration(
+        "gho",
+        "DROP a, ADD b int NOT NULL DEFAULT 7",
+        dropped=["a"],
+        added={"b": ("int", 7)},
+    )
+    table.put(1, a=3)
+    send(stream, table.sent, table)
+    assert stream.cut().buckets["filtered"] == 5
+    assert rows_of(stream) == table.expected
+    before, ids = rows_of(stream), field_ids(stream)
+    snapshot = world.catalog.load_table((stream.name, "items")).metadata.current_snapshot_id
+    start = len(table.sent)
+    table.put(2, a=4)
+    table.put(6, name="last before", a=5)
+    table.end_migration(as_parts=True)
+    table.put(1, b=8)
+    table.put(7, name="first behind", b=9)
+    table.delete(3)
+    send(stream, table.sent[start:], table)
+    stream.cut()
+    assert rows_of(stream) == table.expected
+    assert {name: ids[name] for name in ("id", "name")}.items() <= field_ids(stream).items()
+    assert rows_of(stream, snapshot) == before
+    send(stream, table.sent, table)
+    stream.cut()
+    table.put(1, b=10)
+    send(stream, table.sent[-1:], table)
+    stream.cut()
+    assert rows_of(stream) == table.expected
+    assert world.catalog.list_tables(stream.name) == [(stream.name, "items")]
+
+
 def test_an_attempt_that_dies_shows_nothing_and_is_repeated(world: World) -> None:
     """SCHEMA-10, PUB-8: a schema is as little there as its rows are, until both are published."""
     stream, table = opened(world, "canal")
@@ -152,12 +192,13 @@ def test_a_schema_that_changes_alone_is_published(world: World) -> None:
         assert rows_of(stream) == table.expected
 
 
-def test_a_dropped_table_is_kept_and_no_other_is_taken_for_it(world: World) -> None:
-    """SCHEMA-18: what stood there before one of that name was made stays away from the new one."""
+@pytest.mark.parametrize("statement", ["DROP TABLE IF EXISTS items", "DROP DATABASE shop"])
+def test_a_dropped_table_is_kept_and_no_other_is_taken_for_it(world: World, statement: str) -> None:
+    """SCHEMA-18, SCHEMA-21: what stood there before another one was made is not of that."""
     stream, table = opened(world, "canal")
     begin(table)
     made = canal_statement("CREATE", "CREATE TABLE items (id bigint PRIMARY KEY, name varchar(20))")
-    dropped = canal_statement("ERASE", "DROP TABLE IF EXISTS items")
+    dropped = canal_statement("ERASE", statement)
     stream.send([canal_rows("INSERT", {"id": "99", "name": "of another one"}), dropped, made])
     send(stream, table.sent, table)
     stream.cut()

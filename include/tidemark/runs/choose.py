@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame
@@ -17,6 +16,7 @@ from tidemark.formats.avro.wire import Schemas, named_in
 from tidemark.formats.decoder import decoder_of
 from tidemark.gate.epoch import suspects
 from tidemark.gate.next_cut import Decision, next_cut, with_reached
+from tidemark.lake.landing import read_changelog
 from tidemark.model.cut import Cut, Frontier, Hold, HoldCode
 from tidemark.model.event import Kind
 from tidemark.model.names import TableName
@@ -24,9 +24,10 @@ from tidemark.model.progress import Progress
 from tidemark.model.survey import Survey, count
 from tidemark.model.zone import Zone
 from tidemark.runs.ddl import add_up, collect_ddl
-from tidemark.runs.ddl_effects import DdlEffects
+from tidemark.runs.ddl_effects import DdlEffects, DdlRecord
 from tidemark.runs.land import Landed
 from tidemark.runs.look import look
+from tidemark.runs.run import Run
 from tidemark.spec import PipelineSpec
 
 SAID = (HoldCode.GATE_NO_WATERMARK, HoldCode.UNTIL)
@@ -72,17 +73,9 @@ class Chosen:
         return named_in(self.schemas, (group.schema_id for group in groups))
 
 
-def choose_cut(
-    pipeline: PipelineSpec,
-    events: DataFrame,
-    landed: Landed,
-    progress: Progress,
-    until: datetime | None,
-) -> Chosen:
-    """The next cut of ``events`` (changelog rows since the oldest that may be held).
-
-    until: source time that the cut may not pass.
-    """
+def choose_cut(run: Run, events: DataFrame, landed: Landed, progress: Progress) -> Chosen:
+    """The next cut of ``events`` (changelog rows since the oldest that may be held)."""
+    pipeline, until = run.pipeline, run.request.until
     events = in_epochs(events, progress.epochs)
     sight = look(pipeline, events, landed, progress, until)
     cut = next_cut(pipeline.source.gate, progress, sight, until)
@@ -96,8 +89,20 @@ def choose_cut(
     together = reduce(DataFrame.unionByName, zoned.values())
     in_cut, text = together.where(F.col("zone") == Zone.CUT.value), decoder.text
     statements = collect_ddl(in_cut, text) if has_ddl else ()
-    effects = add_up(pipeline.source, statements, pipeline.source.modes.connector)
+    effects = add_up(pipeline.source, statements)
+    if effects.unknown_shadows and progress.landing:
+        earlier = _statements_about(run, progress, effects.unknown_shadows, text)
+        effects = add_up(pipeline.source, statements, earlier)
     return Chosen(Decision(cut, sight, found), zoned, effects, landed.schemas)
+
+
+def _statements_about(
+    run: Run, progress: Progress, tables: Collection[TableName], text: Column
+) -> tuple[DdlRecord, ...]:
+    """The schema changes that name one of ``tables`` in all that was ever landed."""
+    landed = read_changelog(run.world.spark, run.world.catalog, run.system, 1)
+    told = reduce(lambda a, b: a | b, (text.contains(table.table) for table in tables))
+    return collect_ddl(in_epochs(landed, progress.epochs).where(told), text)
 
 
 def _refuse_new_epoch(pipeline: PipelineSpec, progress: Progress, found: Survey) -> None:

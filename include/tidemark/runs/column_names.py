@@ -131,6 +131,8 @@ def follow_names(
         if _is_followed(statement.shift.position, earlier):
             continue
         shift = _spelled(statement, present, told)
+        if have is not None:
+            _refuse_other(spec.source, statement, present)
         _judge(spec.source, statement, shift, present if have is not None else None, keys)
         _refuse_repeated(spec.source, statement, shift, followed, present)
         present = {name for name in map(shift.after, present) if name} | set(shift.added)
@@ -152,6 +154,17 @@ def _is_followed(position: Position, shifts: Sequence[Shift]) -> bool:
         position <= shift.position or (place is not None and place == place_of(shift.position))
         for shift in shifts
     )
+
+
+def _refuse_other(
+    table: TableName, statement: ColumnShift, present: Collection[ColumnName]
+) -> None:
+    """Raise where a table came from elsewhere than from this one, as it has other columns."""
+    had = {name.lower() for name in statement.had or present}
+    other = sorted(had.symmetric_difference(name.lower() for name in present))
+    if other:
+        why = f"another table takes its place, which was not made like it (column {other[0]})"
+        raise _stopped(table, statement, why)
 
 
 def _refuse_repeated(

@@ -63,7 +63,7 @@ def stage_cut(pipeline: PipelineSpec, world: World, request: CutRequest) -> CutR
     size_shuffles(world.spark, landed.records)
     with spark_errors("the choice of the cut"):
         events = read_changelog(world.spark, world.catalog, run.system, progress.oldest_held)
-        chosen = choose_cut(pipeline, events, landed, progress, request.until)
+        chosen = choose_cut(run, events, landed, progress)
         planned = plan_tables(run, chosen, progress)
     after = progress_after(progress, landed.mark, chosen, planned)
     _refuse_stopped(pipeline, planned)

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from tidemark.model.columns import SourceColumn, TableSchema
 from tidemark.model.names import ColumnName, TableName
-from tidemark.model.position import Position
+from tidemark.model.position import Position, place_of
 from tidemark.model.shift import Shift
 from tidemark.schema.ddl_columns import Fill
+from tidemark.schema.ddl_operations import (
+    AlterColumns,
+    CopyTable,
+    CreateTable,
+    DdlOperation,
+    DropDatabase,
+    DropTable,
+    ParkTable,
+    RenameTable,
+    ReplaceTable,
+    Unsupported,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +49,36 @@ class ColumnShift:
     """What a statement did to the names of columns, as it writes them.
 
     fills: of those that joined, what the rows got that were there. optional: columns that joined
-    unless they were there.
+    unless they were there. had: the columns that the table must have had; None where any will do.
     """
 
     shift: Shift
     fills: Mapping[ColumnName, Fill]
     optional: frozenset[ColumnName]
     statement: str
+    had: frozenset[ColumnName] | None = None
+
+
+def shift_of(
+    operation: AlterColumns | ReplaceTable, position: Position, written: Callable[[str], str]
+) -> ColumnShift:
+    """What ``operation`` does to names; written: a column's name -> as records have it (MSG-20)."""
+
+    def named(name: ColumnName) -> ColumnName:
+        return ColumnName(written(name))
+
+    items, had = operation.items, None
+    if isinstance(operation, ReplaceTable) and operation.columns is not None:
+        had = frozenset(map(named, operation.columns))
+    shift = Shift(
+        position,
+        tuple((named(old), named(new)) for old, new in items.renamed),
+        tuple(map(named, items.dropped)),
+        tuple(named(column.name) for column in items.added),
+    )
+    fills = {named(column.name): column.fill for column in items.added if column.fill is not None}
+    optional = frozenset(map(named, items.optional))
+    return ColumnShift(shift, fills, optional, operation.statement, had)
 
 
 @dataclass
@@ -54,8 +89,12 @@ class DdlEffects:
     its DDL. shifts: table -> what became of its columns' names. changed: table -> its columns that
     were declared anew, each time. Both in position order.
     schemas: table -> its state after Debezium's newest change. truncated: table -> newest truncate.
-    dropped: table -> where it was dropped, last. remade: those of which another one was made after
-    it. stops: table -> why it cannot go on; a table of None concerns the whole source.
+    dropped: table -> where it was dropped, last. emptied: database -> likewise. made: tables that
+    were made, unless dropped later; remade: those of them that were dropped before. parked: table
+    -> where it went out of the way of its shadow. replaced: table -> where that took its place,
+    last. unknown_shadows: those that took a place, and of which nothing was told. stops: table ->
+    why it cannot go on; a table of None
+    concerns the whole source.
     """
 
     types: dict[TableName, dict[str, str]] = field(default_factory=dict)
@@ -65,23 +104,98 @@ class DdlEffects:
     schemas: dict[TableName, TableSchema] = field(default_factory=dict)
     truncated: dict[TableName, Position] = field(default_factory=dict)
     dropped: dict[TableName, Position] = field(default_factory=dict)
+    emptied: dict[str, Position] = field(default_factory=dict)
+    made: set[TableName] = field(default_factory=set)
     remade: set[TableName] = field(default_factory=set)
+    parked: dict[TableName, Position] = field(default_factory=dict)
+    replaced: dict[TableName, Position] = field(default_factory=dict)
     stops: dict[TableName | None, str] = field(default_factory=dict)
+    unknown_shadows: frozenset[TableName] = frozenset()
 
     @property
     def tables(self) -> tuple[TableName, ...]:
         """Every table that something happened to."""
         named = {*self.types, *self.changed, *self.shifts, *self.schemas, *self.truncated}
-        named |= self.dropped.keys()
+        named |= {*self.dropped, *self.parked, *self.replaced}
         return tuple(sorted(named | {table for table in self.stops if table is not None}))
+
+    def follow(self, operation: DdlOperation, position: Position) -> None:
+        """Add what ``operation`` does to whole tables; what it does to columns, others add."""
+        match operation:
+            case CreateTable(table) | CopyTable(table):
+                self.make(table)
+            case DropTable(table):
+                self.drop(table, position)
+            case DropDatabase(name):
+                self.drop_all(name, position)
+            case ParkTable(table):
+                self.park(table, position)
+            case ReplaceTable(table):
+                self.replace(table, position)
+            case RenameTable(old, new, text):
+                self.stop(old, "it renames a table", text, position)
+                self.stop(new, "it renames a table", text, position)
+            case Unsupported(table, text, why):
+                self.stop(table, why, text, position)
+
+    def stop(self, table: TableName | None, why: str, statement: str, position: Position) -> None:
+        """A table cannot go on behind the first statement that nobody can follow."""
+        told = f"{why}: {statement}" if statement else why
+        self.stops.setdefault(table, f"{told} (at position {position})")
+
+    def shift(self, table: TableName, shift: ColumnShift) -> None:
+        """The names of a table's columns change, or must have been certain ones."""
+        moves = shift.shift
+        if moves.renamed or moves.dropped or moves.added or shift.had is not None:
+            self.shifts.setdefault(table, []).append(shift)
+
+    def drop(self, table: TableName, position: Position) -> None:
+        """A table goes."""
+        self.made.discard(table)
+        self.replaced.pop(table, None)
+        self.dropped[table] = position
+
+    def drop_all(self, schema: str, position: Position) -> None:
+        """A database goes with its tables, also with those of which the cut tells nothing."""
+        for table in self.tables:
+            if table.schema == schema:
+                self.drop(table, position)
+        self.emptied[schema] = position
+
+    def park(self, table: TableName, position: Position) -> None:
+        """A table goes out of its shadow's way; parts of one statement have no order (MSG-54)."""
+        place = place_of(position)
+        replaced_at = self.replaced.get(table)
+        if place is None or replaced_at is None or place != place_of(replaced_at):
+            self.parked[table] = position
+
+    def replace(self, table: TableName, position: Position) -> None:
+        """A shadow takes the place of a table; the rows are those that it had."""
+        self.parked.pop(table, None)
+        if table not in self.made:
+            self.dropped.pop(table, None)
+        self.replaced[table] = position
 
     def make(self, table: TableName) -> None:
         """A table is made; one that was dropped is another one, of which nothing was told yet."""
+        self.made.add(table)
+        if table in self.parked:
+            self.dropped[table] = self.parked.pop(table)
+        elif table.schema in self.emptied:
+            self.dropped.setdefault(table, self.emptied[table.schema])
         if table not in self.dropped:
             return
         self.remade.add(table)
         for known in (self.types, self.keys, self.shifts, self.changed, self.schemas):
             known.pop(table, None)
+
+    def dropped_at(self, table: TableName, before: Position | None) -> Position | None:
+        """Where the table went that bears this name no more; before: in an earlier cut."""
+        if table in self.parked:
+            return self.parked[table]
+        if table in self.replaced and table not in self.made:
+            return None
+        return self.dropped.get(table, self.emptied.get(table.schema, before))
 
     def keys_of(self, table: TableName) -> tuple[ColumnName, ...]:
         """The key of ``table`` as statements tell it; empty when none does."""

@@ -114,7 +114,7 @@ def resolve(
             state="the table is not folded; its records wait in the changelog",
             next_step=f"declare key: or columns: of {spec.source} in the pipeline file",
         )
-    dropped_at = effects.dropped.get(spec.source, have.dropped_at if have else None)
+    dropped_at = effects.dropped_at(spec.source, have.dropped_at if have else None)
     at = followed.changed_at
     return TableSchema(tuple(columns.values()), key, at, names.shifts, dropped_at)
 

@@ -24,7 +24,7 @@ from tidemark.model.survey import count
 from tidemark.model.zone import Zone
 from tidemark.runs.choose import Chosen
 from tidemark.runs.column_policy import refuse_by_policy
-from tidemark.runs.dropped import begin_of
+from tidemark.runs.dropped import begin_of, tables_of_dropped_databases
 from tidemark.runs.late import late_tables
 from tidemark.runs.reconcile import watched_snapshots
 from tidemark.runs.run import Run
@@ -127,7 +127,8 @@ def plan_tables(run: Run, chosen: Chosen, progress: Progress) -> CutTables:
     """Join what the stream says with what the file declares; nothing is written."""
     snapshots, guards = watched_snapshots(run, chosen, progress)
     late = {**progress.blocked, **late_tables(run, chosen, progress)}
-    specs = _concerned(run.pipeline, chosen, {*snapshots.due, *late})
+    gone = tables_of_dropped_databases(run, chosen, progress)
+    specs = _concerned(run.pipeline, chosen, {*snapshots.due, *late, *gone})
     requested = run.request.tables
     wanted = [spec for spec in specs if not requested or spec.source in requested]
     told = _told(run.pipeline, chosen, wanted)
@@ -162,7 +163,7 @@ def _removal(pipeline: PipelineSpec, snapshots: Snapshots, table: TableName) -> 
 
 
 def _concerned(pipeline: PipelineSpec, chosen: Chosen, due: Iterable[TableName]) -> list[TableSpec]:
-    """The specs of the tables that have anything in the cut, or lose rows in it.
+    """The specs of the tables that have anything in the cut, or lose rows in it, or go.
 
     A table that is not declared and whose name is unfit is never mapped: it is `filtered`.
     """
@@ -234,8 +235,9 @@ def _begins_with_a_row(pipeline: PipelineSpec, chosen: Chosen, spec: TableSpec) 
     """
     effects = chosen.effects
     tells_all = pipeline.source.format is SourceFormat.CANAL_JSON
-    altered = effects.changed.keys() | effects.shifts.keys() | effects.dropped.keys()
-    is_changed = spec.source in altered - (effects.types.keys() | effects.schemas.keys())
+    altered = {*effects.changed, *effects.shifts, *effects.dropped, *effects.parked}
+    is_told = spec.source in effects.types.keys() | effects.schemas.keys()
+    is_changed = not is_told and (spec.source in altered or spec.source.schema in effects.emptied)
     return (tells_all or is_changed) and not chosen.survey.of(spec.source, CUT)
 
 

@@ -32,5 +32,6 @@ def is_folded(pipeline: PipelineSpec, name: tuple[str, str]) -> bool:
         return False
     if any((table.source.schema, table.source.table) == name for table in pipeline.tables):
         return True
-    follows = pipeline.other_tables is OtherTables.FOLLOW
-    return follows and not any(map(refusal, name))
+    if pipeline.other_tables is not OtherTables.FOLLOW or any(map(refusal, name)):
+        return False
+    return pipeline.source.shadowed(TableName(*name)) is None

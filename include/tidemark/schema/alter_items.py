@@ -40,7 +40,6 @@ _REFUSED: Mapping[tuple[str, ...], str] = {
     ("DISCARD",): "rows go without events",
     ("IMPORT",): "rows come without events",
     ("CONVERT", "TO"): "the character set may not hold every value",
-    ("RENAME",): "it renames the table",
 }
 
 

@@ -20,8 +20,10 @@ from tidemark.schema.ddl_operations import (
     CreateDatabase,
     CreateTable,
     DdlOperation,
+    DropDatabase,
     DropTable,
     NoEffect,
+    RenameTable,
     TruncateTable,
     Unsupported,
 )
@@ -101,10 +103,14 @@ def _create(statement: Words, schema: str) -> tuple[DdlOperation, ...]:
     table = _table(statement, schema)
     if table is None:
         return (NO_TARGET,)
+    if statement.accept("LIKE"):
+        return (CopyTable(table, _table(statement, schema), text),)
     items = list(statement.group().split(",")) if statement.keyword() == "(" else []
     rest = {word.keyword for word in statement.words[statement.at :]}
-    if not items or items[0].keyword() == "LIKE" or rest & {"SELECT", "AS", "TABLE"}:
-        return (CopyTable(table, text),)
+    if items and items[0].accept("LIKE"):
+        return (CopyTable(table, _table(items[0], schema), text),)
+    if not items or rest & {"SELECT", "AS", "TABLE"}:
+        return (CopyTable(table, None, text),)
     return (_new_table(table, items, text),)
 
 
@@ -139,12 +145,38 @@ def _alter(statement: Words, schema: str) -> tuple[DdlOperation, ...]:
         return (NO_TARGET,)
     if statement.keyword(1) == "PARTITION" and refusal(statement) is None:
         return (NoEffect(f"{statement.keyword()} PARTITION"),)
-    items = ColumnItems()
+    items, renames = ColumnItems(), []
     for item in statement.split(","):
+        if item.keyword() == "RENAME" and item.keyword(1) not in {"COLUMN", "INDEX", "KEY"}:
+            renames.append(_renamed_by_item(table, item, schema, text))
+            continue
         why = judge_item(item, items)
         if why is not None:
             return (Unsupported(table, text, why),)
-    return (AlterColumns(table, items, text) if items.found else NoEffect("ALTER TABLE"),)
+    altered = [AlterColumns(table, items, text)] if items.found else []
+    return (*altered, *renames) or (NoEffect("ALTER TABLE"),)
+
+
+def _renamed_by_item(table: TableName, item: Words, schema: str, text: str) -> DdlOperation:
+    """RENAME among the items of an ALTER TABLE."""
+    item.accept("RENAME")
+    if not item.accept("TO") and not item.accept("AS"):
+        item.accept("=")
+    try:
+        return _renamed(table, _table(item, schema), item, text)
+    except ParseError as error:
+        return Unsupported(table, text, f"RENAME could not be read to its end: {error}")
+
+
+def _renamed(old: TableName | None, new: TableName | None, rest: Words, text: str) -> DdlOperation:
+    """The change of a name; ``rest``: what follows it."""
+    if rest.left:
+        raise ParseError("more follows than a name")
+    if old is not None and new is not None:
+        return RenameTable(old, new, text)
+    named = old or new
+    why = "it renames a table, and no target can have the other name"
+    return NO_TARGET if named is None else Unsupported(named, text, why)
 
 
 def _drop(statement: Words, schema: str) -> tuple[DdlOperation, ...]:
@@ -156,6 +188,8 @@ def _drop(statement: Words, schema: str) -> tuple[DdlOperation, ...]:
     statement.accept("DROP")
     statement.accept(kind)
     statement.accept("IF", "EXISTS")
+    if kind in _DATABASES:
+        return (DropDatabase(statement.name()),)
     if kind != "TABLE":
         return (Unsupported(None, text, f"it drops {statement.source(statement.at) or 'what?'}"),)
     tables = [_table(part, schema) for part in statement.split(",")]
@@ -178,13 +212,16 @@ def _rename(statement: Words, schema: str) -> tuple[DdlOperation, ...]:
     if not statement.accept("RENAME", "TABLE") and not statement.accept("RENAME", "TABLES"):
         return (Unsupported(None, text, f"RENAME {statement.keyword(1)} is not known"),)
     statement.accept("IF", "EXISTS")
-    tables = []
+    renames = []
     for pair in statement.split(","):
-        tables.append(_table(pair, schema))
-        pair.accept("TO")
-        tables.append(_table(pair, schema))
-    why = "it renames a table"
-    return tuple(Unsupported(table, text, why) for table in _named(tables)) or (NO_TARGET,)
+        old = _table(pair, schema)
+        if pair.accept("WAIT"):
+            pair.name()
+        pair.accept("NOWAIT")
+        if not pair.accept("TO"):
+            raise ParseError("it does not say to what name")
+        renames.append(_renamed(old, _table(pair, schema), pair, text))
+    return tuple(renames)
 
 
 def _named(tables: list[TableName | None]) -> list[TableName]:

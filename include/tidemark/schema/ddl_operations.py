@@ -27,9 +27,13 @@ class CreateTable:
 
 @dataclass(frozen=True, slots=True)
 class CopyTable:
-    """A table is made with the columns of another table or of a query."""
+    """A table is made with the columns of another table or of a query.
+
+    like: the other table; None for a query.
+    """
 
     table: TableName
+    like: TableName | None
     statement: str
 
 
@@ -48,6 +52,22 @@ class DropTable:
 
 
 @dataclass(frozen=True, slots=True)
+class DropDatabase:
+    """A database goes, and every table in it."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class RenameTable:
+    """A table takes another name; of a list each pair for itself, in its order."""
+
+    old: TableName
+    new: TableName
+    statement: str
+
+
+@dataclass(frozen=True, slots=True)
 class AlterColumns:
     """Columns of a table change, all by one statement.
 
@@ -57,6 +77,27 @@ class AlterColumns:
 
     table: TableName
     items: ColumnItems
+    statement: str
+
+
+@dataclass(frozen=True, slots=True)
+class ParkTable:
+    """A table goes out of the way of its shadow (SCHEMA-33)."""
+
+    table: TableName
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaceTable:
+    """The shadow of a table takes its place (SCHEMA-33).
+
+    items: in what it differs. columns: those that it was made with, where its text lists them; the
+    table must have had the same.
+    """
+
+    table: TableName
+    items: ColumnItems
+    columns: frozenset[ColumnName] | None
     statement: str
 
 
@@ -82,7 +123,11 @@ DdlOperation = (
     | CopyTable
     | TruncateTable
     | DropTable
+    | DropDatabase
+    | RenameTable
     | AlterColumns
+    | ParkTable
+    | ReplaceTable
     | NoEffect
     | Unsupported
 )

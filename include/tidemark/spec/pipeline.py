@@ -185,6 +185,12 @@ class PipelineSpec(SpecModel):
                 yield BrokenRule(
                     ("tables", index, "source"), repr(source), "a table other than the signal-table"
                 )
+            elif self.source.shadowed(table.source) is not None:
+                yield BrokenRule(
+                    ("tables", index, "source"),
+                    repr(source),
+                    "a table whose name source.shadow-tables does not mean",
+                )
             elif source in sources:
                 yield BrokenRule(
                     ("tables", index, "source"), repr(source), "each source table once"

@@ -36,7 +36,7 @@ def effects_of(*columns: str, ddl: str = ADDED, **source: Any) -> DdlEffects:
         {"format": "debezium-mysql", "gate": "none", "topics": {"data": ["t"]}, **source}
     )
     record = DdlRecord(Position("0001"), "shop", json.dumps({"payload": change}))
-    return add_up(spec, [record], spec.modes.connector)
+    return add_up(spec, [record])
 
 
 def test_columns_are_named_as_in_avro_records() -> None:
@@ -57,7 +57,8 @@ def test_names_that_become_one_stop_their_table() -> None:
     """MSG-20: and no other."""
     stopped = effects_of("a-b", "a.b", avro={"folder": "/schemas"})
     assert stopped.stops == {
-        ITEMS: "the columns a-b and a.b are both written as a_b (COLUMN_COLLISION)"
+        ITEMS: "the columns a-b and a.b are both written as a_b (COLUMN_COLLISION) "
+        "(at position 0001)"
     }
 
 
@@ -80,6 +81,16 @@ def test_a_table_that_is_made_again_is_told_anew() -> None:
     assert (gone.remade, gone.types) == (set(), {ITEMS: {"x": "int"}})
 
 
+def test_a_database_goes_with_its_tables() -> None:
+    """SCHEMA-18, SCHEMA-21: also those of which the cut tells nothing; others stay."""
+    gone = canal("CREATE TABLE items (x int)", "CREATE TABLE b.t (x int)", "DROP DATABASE shop")
+    other, of_another = TableName("shop", "other"), TableName("b", "t")
+    assert [gone.dropped_at(table, None) for table in (ITEMS, other)] == ["3", "3"]
+    assert gone.dropped_at(of_another, None) is None
+    again = canal("DROP DATABASE shop", "CREATE DATABASE shop", "CREATE TABLE items (x int)")
+    assert (again.dropped_at(ITEMS, None), again.remade) == ("1", {ITEMS})
+
+
 @pytest.mark.parametrize("change", [None, 7, {}, {"id": ["shop", "items"]}])
 def test_a_change_of_no_table_stops_all_of_them(change: Any) -> None:
     """POISON-6: it may have been about any."""
@@ -88,7 +99,7 @@ def test_a_change_of_no_table_stops_all_of_them(change: Any) -> None:
         {"format": "debezium-mysql", "gate": "none", "topics": {"data": ["t"]}}
     )
     record = DdlRecord(Position("0001"), "shop", json.dumps(told))
-    stops = add_up(spec, [record], spec.modes.connector).stops
+    stops = add_up(spec, [record]).stops
     assert stops == {None: "a schema change names no table (at position 0001)"}
 
 
@@ -101,4 +112,4 @@ def canal(*statements: str) -> DdlEffects:
         DdlRecord(Position(str(place)), "shop", json.dumps({"isDdl": True, "sql": text}))
         for place, text in enumerate(statements, start=1)
     ]
-    return add_up(spec, records, spec.modes.connector)
+    return add_up(spec, records)

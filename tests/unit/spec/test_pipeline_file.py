@@ -75,6 +75,26 @@ def swapped(old: str, new: str, text: str = SHOP) -> str:
             id="keys are written in kebab-case",
         ),
         pytest.param(
+            swapped("source: shop.orders", "source: shop._orders_new"),
+            "shop.yaml:11 -> tables[0].source: got 'shop._orders_new'; expected a table whose name "
+            "source.shadow-tables does not mean",
+            id="shadow tables are not declared",
+        ),
+        pytest.param(
+            swapped("  topics:", "  shadow-tables: [_new]\n  topics:"),
+            "shop.yaml:8 -> source.shadow-tables[0]: got '_new'; expected a name with one *, which "
+            "stands for that of the other table: _*_new",
+            id="names of shadow tables hold the name of another one",
+        ),
+        pytest.param(
+            swapped("  topics:", "  shadow-tables: []\n  topics:")
+            .replace("ticdc-canal-json", "debezium-postgres")
+            .replace("gate: watermark", "gate: none"),
+            "shop.yaml:8 -> source.shadow-tables: got a list of names; expected no shadow-tables: "
+            "PostgreSQL tells no statements",
+            id="PostgreSQL has no shadow tables",
+        ),
+        pytest.param(
             swapped("gate: watermark", "gate: watermarks"),
             "shop.yaml:7 -> source.gate: got 'watermarks'; expected one of watermark, "
             "transaction, none; did you mean 'watermark'",
