@@ -13,7 +13,7 @@ from confluent_kafka.admin import NewTopic
 
 from tests.support import altered
 from tests.support.altered import AlteredTable, Sent, change_at_random
-from tests.support.records import canal_rows, canal_statement, ticdc_watermark
+from tests.support.records import Record, canal_rows, canal_statement, ticdc_watermark
 from tests.support.stack import Stream
 from tidemark.errors import SupersededError, TableStoppedError
 from tidemark.model.result import CutStatus
@@ -143,6 +143,31 @@ def test_an_online_schema_change_is_an_alter_of_its_table(world: World, family: 
     stream.cut()
     assert rows_of(stream) == table.expected
     assert world.catalog.list_tables(stream.name) == [(stream.name, "items")]
+
+
+def test_a_statement_counts_for_each_of_its_tables_from_where_that_stands(world: World) -> None:
+    """MSG-46, SCHEMA-18: it is filed under the name of one, and another has it still before it."""
+    tables = [
+        {"source": "shop.items", "expectations": "none", "column-changes": "freeze"},
+        {"source": "shop.others", "expectations": "none"},
+    ]
+    options = {"tables": tables, "publish": {"consistency": "table"}}
+    stream = Stream(world, format="canal-json", gate="none", options=options).create()
+    first = canal_rows("INSERT", {"id": "1", "name": "x"})
+    other = Record((first.value or b"").replace(b'"items"', b'"others"'))
+    stream.send([first, other])
+    stream.cut()
+    stream.send([canal_statement("ALTER", "ALTER TABLE items ADD COLUMN c int")])
+    stream.send([canal_statement("ERASE", "DROP TABLE others, items", table="others")])
+    assert list(stream.cut().stopped) == ["shop.items"]
+    made = "CREATE TABLE items (id bigint PRIMARY KEY, name varchar(20))"
+    stream.send([canal_statement("CREATE", made)])
+    stream.send([canal_rows("INSERT", {"id": "2", "name": "of another one"})])
+    tables[0]["column-changes"] = "evolve"
+    for _ in range(2):
+        why = stream.cut().stopped["shop.items"]
+        assert "there is another one of that name" in why
+        assert stream.rows() == {1: "x"}
 
 
 def test_an_attempt_that_dies_shows_nothing_and_is_repeated(world: World) -> None:

@@ -11,6 +11,7 @@ from tidemark.gate.by_transaction import transaction_cut
 from tidemark.gate.by_watermark import newest_watermarks, watermark_cut
 from tidemark.gate.sight import Sight
 from tidemark.model.cut import Cut, GateMode
+from tidemark.model.event import Kind
 from tidemark.model.names import TableName
 from tidemark.model.position import Place, Position
 from tidemark.model.progress import Progress
@@ -77,7 +78,10 @@ def advance(progress: Progress, landing: int, decision: Decision, effects: Effec
     held = [
         group.oldest_landing
         for group in survey.groups
-        if group.zone is Zone.HELD or (group.zone is Zone.CUT and group.table in names)
+        if group.zone is Zone.HELD
+        or (group.zone is Zone.CUT and group.table in names)
+        # A statement may concern several tables, and stands under the name of one.
+        or (bool(names) and group.kind is Kind.DDL)
     ]
     truncated = dict(progress.truncated)
     for table, at in effects.truncated.items():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame
@@ -83,17 +83,34 @@ def choose_cut(run: Run, events: DataFrame, landed: Landed, progress: Progress) 
     found = survey(list(zoned.values()), progress.landing)
     _refuse_new_epoch(pipeline, progress, found)
     cut = with_reached(cut, progress, found)
-    has_ddl = any(g.kind is Kind.DDL and g.zone is Zone.CUT for g in found.groups)
-    decoder = decoder_of(pipeline.source, landed.schemas)
-    # Tables that stand lower have theirs still before them.
-    together = reduce(DataFrame.unionByName, zoned.values())
-    in_cut, text = together.where(F.col("zone") == Zone.CUT.value), decoder.text
-    statements = collect_ddl(in_cut, text) if has_ddl else ()
-    effects = add_up(pipeline.source, statements)
-    if effects.unknown_shadows and progress.landing:
+    chosen = Chosen(Decision(cut, sight, found), zoned, DdlEffects(), landed.schemas)
+    zones = {Zone.CUT, Zone.SETTLED} if progress.behind else {Zone.CUT}
+    if any(g.kind is Kind.DDL and g.zone in zones for g in found.groups):
+        return replace(chosen, effects=_effects(run, events, progress, chosen))
+    return chosen
+
+
+def _effects(run: Run, events: DataFrame, progress: Progress, chosen: Chosen) -> DdlEffects:
+    """What the cut's statements do to tables, whichever a record names beside them (MSG-46).
+
+    Of a table that stands lower they are those above its own frontier.
+    """
+    text = decoder_of(run.pipeline.source, chosen.schemas).text
+    statements = events.where(F.col("kind") == Kind.DDL.value)
+
+    def added_up(frontier: Frontier) -> DdlEffects:
+        zoned = with_zone(statements, chosen.cut, frontier, gated_landing=progress.landing)
+        told = collect_ddl(zoned.where(F.col("zone") == Zone.CUT.value), text)
+        effects = add_up(run.pipeline.source, told)
+        if not effects.unknown_shadows or not progress.landing:
+            return effects
         earlier = _statements_about(run, progress, effects.unknown_shadows, text)
-        effects = add_up(pipeline.source, statements, earlier)
-    return Chosen(Decision(cut, sight, found), zoned, effects, landed.schemas)
+        return add_up(run.pipeline.source, told, earlier)
+
+    effects = added_up(progress.frontier)
+    for table, frontier in sorted(progress.behind.items()):
+        effects.take(table, added_up(frontier))
+    return effects
 
 
 def _statements_about(

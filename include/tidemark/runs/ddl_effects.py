@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from tidemark.model.columns import SourceColumn, TableSchema
 from tidemark.model.names import ColumnName, TableName
@@ -118,6 +119,27 @@ class DdlEffects:
         named = {*self.types, *self.changed, *self.shifts, *self.schemas, *self.truncated}
         named |= {*self.dropped, *self.parked, *self.replaced}
         return tuple(sorted(named | {table for table in self.stops if table is not None}))
+
+    def take(self, table: TableName, other: DdlEffects) -> None:
+        """Of ``table`` what ``other`` says counts, and nothing else."""
+        for mine, its in zip(self._by_table, other._by_table, strict=True):
+            mine.pop(table, None)
+            if table in its:
+                mine[table] = its[table]
+        for marked, by_it in ((self.made, other.made), (self.remade, other.remade)):
+            marked.discard(table)
+            marked |= by_it & {table}
+        self.stops.pop(table, None)
+        why = other.stops.get(table, other.stops.get(None))
+        if why is not None:
+            self.stops[table] = why
+        if table.schema in other.emptied:
+            self.dropped.setdefault(table, other.emptied[table.schema])
+
+    @property
+    def _by_table(self) -> tuple[dict[TableName, Any], ...]:
+        columns = (self.types, self.keys, self.shifts, self.changed, self.schemas)
+        return (*columns, self.truncated, self.dropped, self.parked, self.replaced)
 
     def follow(self, operation: DdlOperation, position: Position) -> None:
         """Add what ``operation`` does to whole tables; what it does to columns, others add."""
