@@ -6,6 +6,7 @@ The published rows are compared with a table in plain Python after each cut.
 from __future__ import annotations
 
 import random
+import re
 from typing import Any
 
 import pytest
@@ -15,9 +16,13 @@ from tests.support import altered
 from tests.support.altered import AlteredTable, Sent, change_at_random
 from tests.support.records import Record, canal_rows, canal_statement, ticdc_watermark
 from tests.support.stack import Stream
-from tidemark.errors import SupersededError, TableStoppedError
+from tidemark.errors import OrderRefusedError, SupersededError, TableStoppedError
+from tidemark.lake.catalog import SystemTables
+from tidemark.lake.history import read_history
+from tidemark.model.position import Position
 from tidemark.model.result import CutStatus
 from tidemark.runs.cut import stage_cut
+from tidemark.runs.orders import skip_statement
 from tidemark.runs.publish import publish_cut
 from tidemark.runs.run import CutRequest
 from tidemark.runs.world import World
@@ -143,6 +148,31 @@ def test_an_online_schema_change_is_an_alter_of_its_table(world: World, family: 
     stream.cut()
     assert rows_of(stream) == table.expected
     assert world.catalog.list_tables(stream.name) == [(stream.name, "items")]
+
+
+def test_a_person_lets_a_table_go_on_behind_a_statement(world: World) -> None:
+    """SCHEMA-26: by its place and with a reason; what stands around it is followed."""
+    stream, table = opened(world, "ticdc")
+    begin(table)
+    send(stream, table.sent, table)
+    stream.cut()
+    start = len(table.sent)
+    table.say("ALTER TABLE items FROBNICATE")
+    table.alter("ADD a int", added={"a": ("int", None)})
+    table.put(6, name="last", a=1)
+    send(stream, table.sent[start:], table)
+    with pytest.raises(TableStoppedError, match="FROBNICATE") as stopped:
+        stream.cut()
+    told = re.search(r"tidemark skip (\S+) --statement ([0-9A-F]+) --reason", str(stopped.value))
+    assert told is not None
+    assert told[1] == stream.name
+    with pytest.raises(OrderRefusedError, match="no statement that was landed"):
+        skip_statement(stream.pipeline, world, Position(told[2][::-1]), "it changed nothing")
+    skip_statement(stream.pipeline, world, Position(told[2]), "it changed nothing")
+    system = SystemTables.of(stream.pipeline.name)
+    assert "it changed nothing" in read_history(world.catalog, system).orders[0].command
+    stream.cut()
+    assert rows_of(stream) == table.expected
 
 
 def test_a_statement_counts_for_each_of_its_tables_from_where_that_stands(world: World) -> None:

@@ -103,5 +103,6 @@ def advance(progress: Progress, landing: int, decision: Decision, effects: Effec
         guards=effects.guards,
         blocked=effects.blocked,
         skipped=progress.skipped - cut.skipped.keys(),
+        judged=progress.judged,
         quiet_settles=quiet_helps or effects.snapshots.wait_for_a_cut,
     )

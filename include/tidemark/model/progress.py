@@ -78,7 +78,8 @@ class Progress:
     newest truncate, or of the snapshot that it was reconciled with (TRUNC-3, SNAP-6). snapshots:
     tables that are read anew. guards: of truncated tables, the position below which incremental
     rows above the truncate fall (SNAP-7). blocked: tables that stay stopped (GATE-5) -> why.
-    skipped: keys of transactions that a person gives up (GATE-T8). quiet_settles: the next run may
+    skipped: keys of transactions that a person gives up (GATE-T8). judged: positions of statements
+    that a person takes for ones without effect -> why (SCHEMA-26). quiet_settles: the next run may
     settle more though it finds nothing new (GATE-T6, SNAP-5).
     """
 
@@ -95,6 +96,7 @@ class Progress:
     guards: Mapping[TableName, Position] = field(default_factory=dict)
     blocked: Mapping[TableName, str] = field(default_factory=dict)
     skipped: frozenset[str] = frozenset()
+    judged: Mapping[Position, str] = field(default_factory=dict)
     quiet_settles: bool = False
 
     def frontier_of(self, table: TableName) -> Frontier:
@@ -119,6 +121,7 @@ class Progress:
                 "guards": {str(table): below for table, below in sorted(self.guards.items())},
                 "blocked": {str(table): why for table, why in sorted(self.blocked.items())},
                 "skipped": sorted(self.skipped),
+                "judged": dict(sorted(self.judged.items())),
                 "quiet_settles": self.quiet_settles,
             }
         )
@@ -146,6 +149,7 @@ class Progress:
             guards={TableName.parse(t): below for t, below in kept.get("guards", {}).items()},
             blocked={TableName.parse(t): why for t, why in kept.get("blocked", {}).items()},
             skipped=frozenset(kept.get("skipped", ())),
+            judged=kept.get("judged", {}),
             quiet_settles=kept.get("quiet_settles", False),
         )
 

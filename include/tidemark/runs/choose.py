@@ -101,11 +101,11 @@ def _effects(run: Run, events: DataFrame, progress: Progress, chosen: Chosen) ->
     def added_up(frontier: Frontier) -> DdlEffects:
         zoned = with_zone(statements, chosen.cut, frontier, gated_landing=progress.landing)
         told = collect_ddl(zoned.where(F.col("zone") == Zone.CUT.value), text)
-        effects = add_up(run.pipeline.source, told)
+        effects = add_up(run.pipeline.source, told, judged=progress.judged)
         if not effects.unknown_shadows or not progress.landing:
             return effects
         earlier = _statements_about(run, progress, effects.unknown_shadows, text)
-        return add_up(run.pipeline.source, told, earlier)
+        return add_up(run.pipeline.source, told, earlier, progress.judged)
 
     effects = added_up(progress.frontier)
     for table, frontier in sorted(progress.behind.items()):

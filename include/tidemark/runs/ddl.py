@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -14,12 +14,12 @@ from pyspark.sql import functions as F
 from tidemark.errors import NameRefusedError
 from tidemark.model.event import Kind
 from tidemark.model.names import TableName
-from tidemark.model.position import place_of
+from tidemark.model.position import Position, place_of
 from tidemark.runs.ddl_by_state import States, add_by_state, concerned_by, named_tables
 from tidemark.runs.ddl_by_text import add_by_text
 from tidemark.runs.ddl_effects import DdlEffects, DdlRecord
 from tidemark.schema.ddl import parse_ddl
-from tidemark.schema.ddl_operations import DdlOperation, Unsupported
+from tidemark.schema.ddl_operations import CopyTable, DdlOperation, RenameTable, Unsupported
 from tidemark.schema.shadow_tables import Shadows
 from tidemark.schema.source_types import table_change_columns
 from tidemark.spec import SourceSpec
@@ -50,25 +50,31 @@ def add_up(
     source: SourceSpec,
     records: Sequence[DdlRecord],
     before: Sequence[DdlRecord] = (),
+    judged: Collection[Position] = (),
 ) -> DdlEffects:
     """The effect of ``records``.
 
     before: schema changes of earlier cuts, of which shadow tables alone are followed (SCHEMA-33).
+    judged: positions of statements that a person takes for ones without effect (SCHEMA-26).
     """
     effects, shadows = DdlEffects(), Shadows(source.shadowed)
     names = source.written_names
     columns_of = partial(table_change_columns, modes=source.modes.connector, names=names)
     states = States(columns_of, names.written)
-    in_cut = set(records)
+    in_cut, without_effect = set(records), set(map(_place, judged))
+    unfollowed = (Unsupported, RenameTable, *([CopyTable] if source.format.is_canal else []))
     for record, content in _each_once([*records, *before]):
+        is_judged = _place(record.position) in without_effect
         if source.format.is_canal and not content.get("isDdl"):
-            if record in in_cut:
+            if record in in_cut and not is_judged:
                 _stop_at_rows_as_text(effects, content, record)
             continue
         told = _operations(source, record, content)
         operations = [one for operation in told for one in shadows.follow(operation)]
         if record not in in_cut:
             continue
+        if is_judged and any(isinstance(operation, unfollowed) for operation in operations):
+            operations = []
         if source.format.is_canal:
             add_by_text(effects, operations, record.position)
         else:
@@ -93,8 +99,12 @@ def _identity(record: DdlRecord, content: Mapping[str, Any]) -> tuple[object, ..
     """What copies of one statement share; several stand at one place (MSG-23, SCHEMA-25)."""
     body = _body(content)
     statement = body.get("ddl") or body.get("sql")
-    place = place_of(record.position) or record.position
+    place = _place(record.position)
     return (place, record.schema, str(body.get("table")), str(statement), named_tables(body))
+
+
+def _place(position: Position) -> str:
+    return place_of(position) or position
 
 
 def _body(content: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -142,4 +152,4 @@ def _stop_at_rows_as_text(
         f"an {content['type']} came as the text of a statement, so nobody can say which rows it "
         "changed (STATEMENT_DML); binlog_format must be ROW"
     )
-    effects.stop(table, why, "", record.position)
+    effects.stop(table, why, record.position)

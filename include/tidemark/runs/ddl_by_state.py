@@ -45,13 +45,13 @@ def add_by_state(
     """Add what the record ``body`` tells of its tables, and what its statements do."""
     before = dict(effects.schemas)
     if None in named_tables(body):
-        effects.stop(None, "a schema change names no table", "", position)
+        effects.stop(None, "a schema change names no table", position, may_be_judged=False)
     told: dict[TableName, TableSchema] = {}
     for table, state in _states(body):
         try:
             told[table] = states.columns_of(state)
         except TableStoppedError as error:
-            effects.stop(table, error.what, "", position)
+            effects.stop(table, error.what, position, may_be_judged=False)
     effects.schemas |= told
     for operation in operations:
         effects.follow(operation, position)
@@ -76,7 +76,8 @@ def _add_altered(
         return
     now, before = effects.schemas.get(table), states_before.get(table)
     if now is None:
-        effects.stop(table, "nothing tells its columns after", operation.statement, position)
+        why = f"nothing tells its columns after: {operation.statement}"
+        effects.stop(table, why, position, may_be_judged=False)
         return
     names = {written(old): written(new) for old, new in operation.items.renamed}
     had = {names.get(c.name, c.name): c.source_type for c in before.columns} if before else {}

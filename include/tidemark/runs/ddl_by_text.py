@@ -27,8 +27,8 @@ def add_by_text(
                 effects.types[table] = {c.name: c.type_text for c in columns}
                 effects.keys[table] = key
             case CopyTable(table, _, text):
-                why = "its columns are those of another table or query"
-                effects.stop(table, why, text, position)
+                why = f"its columns are those of another table or query: {text}"
+                effects.stop(table, why, position)
             case AlterColumns() | ReplaceTable():
                 _add_altered(effects, operation, position)
             case TruncateTable(table):

@@ -35,6 +35,17 @@ class DdlRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class DdlStop:
+    """Why a table cannot go on.
+
+    position: of the statement that a person may judge (SCHEMA-26); None where there is nothing to.
+    """
+
+    why: str
+    position: Position | None
+
+
+@dataclass(frozen=True, slots=True)
 class ColumnChange:
     """A column as a statement declares it anew; was: what an earlier one of the cut declared."""
 
@@ -110,7 +121,7 @@ class DdlEffects:
     remade: set[TableName] = field(default_factory=set)
     parked: dict[TableName, Position] = field(default_factory=dict)
     replaced: dict[TableName, Position] = field(default_factory=dict)
-    stops: dict[TableName | None, str] = field(default_factory=dict)
+    stops: dict[TableName | None, DdlStop] = field(default_factory=dict)
     unknown_shadows: frozenset[TableName] = frozenset()
 
     @property
@@ -155,15 +166,17 @@ class DdlEffects:
             case ReplaceTable(table):
                 self.replace(table, position)
             case RenameTable(old, new, text):
-                self.stop(old, "it renames a table", text, position)
-                self.stop(new, "it renames a table", text, position)
+                for table in (old, new):
+                    self.stop(table, f"it renames a table: {text}", position)
             case Unsupported(table, text, why):
-                self.stop(table, why, text, position)
+                self.stop(table, f"{why}: {text}", position)
 
-    def stop(self, table: TableName | None, why: str, statement: str, position: Position) -> None:
-        """A table cannot go on behind the first statement that nobody can follow."""
-        told = f"{why}: {statement}" if statement else why
-        self.stops.setdefault(table, f"{told} (at position {position})")
+    def stop(
+        self, table: TableName | None, why: str, position: Position, *, may_be_judged: bool = True
+    ) -> None:
+        """A table cannot go on behind the first thing that nobody can follow."""
+        judged_at = position if may_be_judged else None
+        self.stops.setdefault(table, DdlStop(f"{why} (at position {position})", judged_at))
 
     def shift(self, table: TableName, shift: ColumnShift) -> None:
         """The names of a table's columns change, or must have been certain ones."""

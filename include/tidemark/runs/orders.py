@@ -9,12 +9,13 @@ from tidemark.errors import UNCHANGED, OrderRefusedError
 from tidemark.gate.reconcile import complete_resync, order_resync
 from tidemark.lake.catalog import SystemTables
 from tidemark.lake.history import read_history
-from tidemark.lake.landing import first_newer, read_mark
+from tidemark.lake.landing import first_newer, holds_statement, read_mark
 from tidemark.lake.ledger import record_order
 from tidemark.log import get_logger
 from tidemark.model.cut import GateMode
 from tidemark.model.names import TableName
 from tidemark.model.offsets import Offsets
+from tidemark.model.position import Position
 from tidemark.model.progress import Progress
 from tidemark.model.transaction import is_plain, key_of
 from tidemark.runs.targets import targets_of
@@ -85,6 +86,24 @@ def skip_transaction(pipeline: PipelineSpec, world: World, transaction: str) -> 
         return replace(progress, skipped=progress.skipped | {key}, quiet_settles=True)
 
     _record(pipeline, world, skipped, f"skip {key}")
+
+
+def skip_statement(pipeline: PipelineSpec, world: World, position: Position, reason: str) -> None:
+    """Take a statement that stops tables for one without effect, as a person judged (SCHEMA-26).
+
+    position: as the message names it. What it did to rows is in no target, unless events tell.
+    """
+    if not holds_statement(world.catalog, SystemTables.of(pipeline.name), position):
+        raise OrderRefusedError(
+            f"no statement that was landed stands at position {position}",
+            state=UNCHANGED,
+            next_step=f"take the position that the message names: tidemark plan {pipeline.name}",
+        )
+
+    def judged(progress: Progress) -> Progress:
+        return replace(progress, judged={**progress.judged, position: reason})
+
+    _record(pipeline, world, judged, f"skip --statement {position} --reason {reason!r}")
 
 
 def hand_over(pipeline: PipelineSpec, world: World, *, is_continuous: bool) -> Offsets:

@@ -27,6 +27,7 @@ from tidemark.runs.column_policy import refuse_by_policy
 from tidemark.runs.dropped import begin_of, tables_of_dropped_databases
 from tidemark.runs.late import late_tables
 from tidemark.runs.reconcile import watched_snapshots
+from tidemark.runs.refused import refuse_late, refuse_shared, refuse_statement
 from tidemark.runs.run import Run
 from tidemark.runs.schemas import examples, resolve
 from tidemark.runs.targets import is_folded
@@ -137,8 +138,9 @@ def plan_tables(run: Run, chosen: Chosen, progress: Progress) -> CutTables:
     owners: dict[str, TableName] = {}
     for spec in wanted:
         try:
-            _refuse_late(spec.source, late)
-            _refuse(spec, chosen.effects.stops, owners.setdefault(spec.target.lower(), spec.source))
+            refuse_late(spec.source, late)
+            refuse_statement(run.pipeline, spec, chosen.effects.stops)
+            refuse_shared(spec, owners.setdefault(spec.target.lower(), spec.source))
             target = _target(run.pipeline, spec)
             have = read_source_schema(run.world.catalog, target)
             if have is not None or not _begins_with_a_row(run.pipeline, chosen, spec):
@@ -181,36 +183,6 @@ def _concerned(pipeline: PipelineSpec, chosen: Chosen, due: Iterable[TableName])
             except NameRefusedError as error:
                 log.warning("table_refused", table=".".join(name), why=error.what)
     return specs
-
-
-def _refuse_late(table: TableName, late: Mapping[TableName, str]) -> None:
-    """Raise when a change that was promised to be there came after its cut (GATE-5)."""
-    if table in late:
-        raise TableStoppedError(
-            f"{table}: {late[table]}",
-            state="the table stays as it was last published, without these changes; they wait in "
-            "the changelog",
-            next_step="find out why the source sent them late, then fold the table by a new "
-            "pipeline from a new changefeed, or take it out of the pipeline file",
-        )
-
-
-def _refuse(spec: TableSpec, stops: Mapping[TableName | None, str], owner: TableName) -> None:
-    """Raise when DDL stops the table, or when its target belongs to another one."""
-    why = stops.get(spec.source, stops.get(None))
-    if why is not None:
-        raise TableStoppedError(
-            f"{spec.source} cannot be followed: {why}",
-            state="the table stays as it was last published; its records wait in the changelog",
-            next_step="fold the table into a new target from a new snapshot of the source, or "
-            "take it out of the pipeline file",
-        )
-    if owner != spec.source:
-        raise TableStoppedError(
-            f"{spec.source} and {owner} would share the target {spec.target}",
-            state=f"{owner} is folded into it, {spec.source} is not folded",
-            next_step=f"give {spec.source} a target: of its own in the pipeline file",
-        )
 
 
 def _told(

@@ -10,7 +10,7 @@ import pytest
 from tidemark.model.names import TableName
 from tidemark.model.position import Position
 from tidemark.runs.ddl import add_up
-from tidemark.runs.ddl_effects import DdlEffects, DdlRecord
+from tidemark.runs.ddl_effects import DdlEffects, DdlRecord, DdlStop
 from tidemark.spec import SourceSpec
 
 ITEMS = TableName("shop", "items")
@@ -56,10 +56,8 @@ def test_columns_are_named_as_in_avro_records() -> None:
 def test_names_that_become_one_stop_their_table() -> None:
     """MSG-20: and no other."""
     stopped = effects_of("a-b", "a.b", avro={"folder": "/schemas"})
-    assert stopped.stops == {
-        ITEMS: "the columns a-b and a.b are both written as a_b (COLUMN_COLLISION) "
-        "(at position 0001)"
-    }
+    why = "the columns a-b and a.b are both written as a_b (COLUMN_COLLISION) (at position 0001)"
+    assert stopped.stops == {ITEMS: DdlStop(why, None)}
 
 
 def test_a_copied_table_has_the_columns_that_the_record_tells() -> None:
@@ -81,6 +79,35 @@ def test_a_table_that_is_made_again_is_told_anew() -> None:
     assert (gone.remade, gone.types) == (set(), {ITEMS: {"x": "int"}})
 
 
+@pytest.mark.parametrize(
+    ("statement", "tables"),
+    [
+        ("FLASHBACK TABLE items", [None]),
+        ("ALTER TABLE items FROBNICATE", [ITEMS]),
+        ("ALTER TABLE items ADD COLUMN c int, IMPORT TABLESPACE", [ITEMS]),
+        ("RENAME TABLE others TO items", [TableName("shop", "others"), ITEMS]),
+        ("CREATE TABLE items LIKE others", [ITEMS]),
+    ],
+)
+def test_a_person_may_judge_what_stops_a_table(statement: str, tables: list[Any]) -> None:
+    """SCHEMA-26: it counts for nothing then; what is around it counts as before."""
+    around = "ALTER TABLE items RENAME COLUMN a TO b"
+    stopped = canal(statement, around)
+    assert [(table, stop.position) for table, stop in stopped.stops.items()] == [
+        (table, "1") for table in tables
+    ]
+    let_go = canal(statement, around, judged="1")
+    assert (let_go.stops, let_go.types, let_go.made) == ({}, {}, set())
+    assert len(let_go.shifts[ITEMS]) == 1
+    assert canal(statement, around, judged="2").stops == stopped.stops
+
+
+def test_what_is_followed_is_not_judged() -> None:
+    """SCHEMA-26: leaving it out would make the table another one."""
+    followed = canal("ALTER TABLE items RENAME COLUMN a TO b", "DROP TABLE others", judged="1")
+    assert followed == canal("ALTER TABLE items RENAME COLUMN a TO b", "DROP TABLE others")
+
+
 def test_a_database_goes_with_its_tables() -> None:
     """SCHEMA-18, SCHEMA-21: also those of which the cut tells nothing; others stay."""
     gone = canal("CREATE TABLE items (x int)", "CREATE TABLE b.t (x int)", "DROP DATABASE shop")
@@ -100,11 +127,12 @@ def test_a_change_of_no_table_stops_all_of_them(change: Any) -> None:
     )
     record = DdlRecord(Position("0001"), "shop", json.dumps(told))
     stops = add_up(spec, [record]).stops
-    assert stops == {None: "a schema change names no table (at position 0001)"}
+    why = "a schema change names no table (at position 0001)"
+    assert stops == {None: DdlStop(why, None)}
 
 
-def canal(*statements: str) -> DdlEffects:
-    """Of statements at the positions 1, 2, and so on."""
+def canal(*statements: str, judged: str = "") -> DdlEffects:
+    """Of statements at the positions 1, 2, and so on; judged: that of one that changed nothing."""
     spec = SourceSpec.model_validate(
         {"format": "canal-json", "gate": "none", "topics": {"data": ["t"]}}
     )
@@ -112,4 +140,4 @@ def canal(*statements: str) -> DdlEffects:
         DdlRecord(Position(str(place)), "shop", json.dumps({"isDdl": True, "sql": text}))
         for place, text in enumerate(statements, start=1)
     ]
-    return add_up(spec, records)
+    return add_up(spec, records, judged=[Position(judged)])

@@ -206,7 +206,7 @@ def test_parts_of_one_statement_may_come_in_any_order() -> None:
 )
 def test_what_stops_the_table(texts: Sequence[str], why: str) -> None:
     """SCHEMA-33: where its rows may be other ones, with the statement and its place."""
-    stop = add_up(source(), records(*texts)).stops[ITEMS]
+    stop = add_up(source(), records(*texts)).stops[ITEMS].why
     assert why in stop
     assert f"(at position {len(texts)})" in stop
 
