@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -150,6 +151,84 @@ def test_an_online_schema_change_is_an_alter_of_its_table(world: World, family: 
     assert world.catalog.list_tables(stream.name) == [(stream.name, "items")]
 
 
+@pytest.mark.parametrize("family", ["canal", "ticdc", "debezium"])
+def test_a_renamed_table_goes_on_in_its_target(world: World, family: str) -> None:
+    """SCHEMA-4, SCHEMA-31: once the file says so; with rows on both sides in one cut."""
+    stream, table = opened(world, family)
+    begin(table)
+    send(stream, table.sent, table)
+    stream.cut()
+    before, ids = rows_of(stream), field_ids(stream)
+    snapshot = world.catalog.load_table((stream.name, "items")).metadata.current_snapshot_id
+    start = len(table.sent)
+    table.put(1, name="last before")
+    table.alter("RENAME COLUMN name TO title", renamed={"name": "title"})
+    table.rename("articles")
+    table.put(2, title="first behind")
+    table.delete(3)
+    send(stream, table.sent[start:], table)
+    with pytest.raises(TableStoppedError, match="called shop.articles now .CONTENT_DDL.") as why:
+        stream.cut()
+    assert "source: shop.articles, was: shop.items and target: items" in str(why.value)
+    assert rows_of(stream) == before
+    stream.table = {"source": "shop.articles", "was": "shop.items", "target": "items"}
+    stream.cut()
+    assert rows_of(stream) == table.expected
+    assert field_ids(stream)["title"] == ids["name"]
+    assert rows_of(stream, snapshot) == before
+    start = len(table.sent)
+    other = replace(table, name="items", columns={"id": "bigint", "z": "int"}, rows={})
+    other.say("CREATE TABLE items (id bigint PRIMARY KEY, z int)")
+    other.put(1, z=5)
+    table.place = other.place
+    table.put(4, title="later")
+    again = table.sent[: start - 1] if family != "canal" else []
+    send(stream, [*table.sent[start:], *again], table)
+    assert stream.cut().buckets["filtered"] == 1
+    assert rows_of(stream) == table.expected
+
+
+@pytest.mark.parametrize("family", ["canal", "ticdc", "debezium with schemas"])
+def test_a_file_may_have_a_new_name_early(world: World, family: str) -> None:
+    """SCHEMA-31: until the statement comes the table goes on under its old name."""
+    stream, table = opened(world, family)
+    stream.table = {"source": "shop.articles", "was": "shop.items", "target": "items"}
+    begin(table)
+    send(stream, table.sent, table)
+    stream.cut()
+    assert rows_of(stream) == table.expected
+    start = len(table.sent)
+    table.put(1, name="last before")
+    table.rename("articles")
+    table.put(2, name="first behind")
+    send(stream, table.sent[start:], table)
+    stream.cut()
+    assert rows_of(stream) == table.expected
+    table.put(3, name="later")
+    send(stream, table.sent[-1:], table)
+    stream.cut()
+    assert rows_of(stream) == table.expected
+
+
+def test_rows_under_a_new_name_wait_for_the_statement(world: World) -> None:
+    """GATE-N2, SCHEMA-31: topics are read side by side."""
+    stream, table = opened(world, "debezium")
+    stream.table = {"source": "shop.articles", "was": "shop.items", "target": "items"}
+    begin(table)
+    send(stream, table.sent, table)
+    stream.cut()
+    before = rows_of(stream)
+    table.rename("articles")
+    table.put(2, name="first behind")
+    send(stream, table.sent[-1:], table)
+    with pytest.raises(TableStoppedError, match="RENAME TABLE of shop.items was not read"):
+        stream.cut()
+    assert rows_of(stream) == before
+    send(stream, table.sent[-2:-1], table)
+    stream.cut()
+    assert rows_of(stream) == table.expected
+
+
 def test_a_person_lets_a_table_go_on_behind_a_statement(world: World) -> None:
     """SCHEMA-26: by its place and with a reason; what stands around it is followed."""
     stream, table = opened(world, "ticdc")
@@ -192,9 +271,9 @@ def test_a_statement_counts_for_each_of_its_tables_from_where_that_stands(world:
     assert list(stream.cut().stopped) == ["shop.items"]
     made = "CREATE TABLE items (id bigint PRIMARY KEY, name varchar(20))"
     stream.send([canal_statement("CREATE", made)])
-    stream.send([canal_rows("INSERT", {"id": "2", "name": "of another one"})])
     tables[0]["column-changes"] = "evolve"
-    for _ in range(2):
+    for number in (2, 3):
+        stream.send([canal_rows("INSERT", {"id": str(number), "name": "of another one"})])
         why = stream.cut().stopped["shop.items"]
         assert "there is another one of that name" in why
         assert stream.rows() == {1: "x"}

@@ -112,6 +112,13 @@ class AlteredTable:
         gone.say(f"DROP TABLE {aside}")
         self.place = gone.place
 
+    def rename(self, name: str) -> None:
+        """RENAME TABLE; nothing else changes."""
+        self.place += 1
+        statement = f"RENAME TABLE {self.name} TO {name}"
+        self.name = name
+        self.sent.append(self.tell_ddl(self, statement))
+
     def say(self, statement: str) -> None:
         """A statement that changes no column."""
         self.place += 1

@@ -16,6 +16,7 @@ from tidemark.model.names import TableName
 from tidemark.model.position import Place, Position
 from tidemark.model.progress import Progress
 from tidemark.model.reconcile import Snapshots
+from tidemark.model.renames import Rename
 from tidemark.model.survey import Survey, highest_places, newest_ms
 from tidemark.model.zone import Zone
 
@@ -60,7 +61,7 @@ class Effects:
 
     standing: tables whose changes wait; they keep their frontier. truncated: the newest position
     below which a table lost its rows in this cut. snapshots: what is left to be reconciled.
-    guards: as in progress. blocked: tables that stay stopped, and why.
+    guards: as in progress. blocked: tables that stay stopped, and why. renames: of tables.
     """
 
     standing: Collection[TableName]
@@ -68,6 +69,7 @@ class Effects:
     snapshots: Snapshots
     guards: Mapping[TableName, Position] = field(default_factory=dict)
     blocked: Mapping[TableName, str] = field(default_factory=dict)
+    renames: tuple[Rename, ...] = ()
 
 
 def advance(progress: Progress, landing: int, decision: Decision, effects: Effects) -> Progress:
@@ -104,5 +106,6 @@ def advance(progress: Progress, landing: int, decision: Decision, effects: Effec
         blocked=effects.blocked,
         skipped=progress.skipped - cut.skipped.keys(),
         judged=progress.judged,
+        renames=(*progress.renames, *effects.renames),
         quiet_settles=quiet_helps or effects.snapshots.wait_for_a_cut,
     )

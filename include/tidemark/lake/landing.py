@@ -200,14 +200,14 @@ def first_newer(
 def holds_statement(catalog: SqlCatalog, tables: SystemTables, position: Position) -> bool:
     """Whether a schema change was landed that stands at ``position``, in any epoch. No JVM."""
     landed = f"{EPOCH:0{EPOCH_DIGITS}X}{position[EPOCH_DIGITS:]}"
-    wanted = And(EqualTo(term="kind", value=Kind.DDL.value), EqualTo("position", landed))
+    wanted = And(EqualTo(term="kind", value=Kind.DDL.value), EqualTo(term="position", value=landed))
     with catalog_errors("the reading of the changelog"):
         try:
             changelog = catalog.load_table(tables.changelog.parts)
         except NoSuchTableError:
             return False
     scan = changelog.scan(row_filter=wanted, selected_fields=("offset",), limit=1)
-    return scan.to_arrow().num_rows > 0
+    return bool(scan.to_arrow().num_rows)
 
 
 def read_changelog(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 from tidemark.model.cut import Frontier
 from tidemark.model.growth import Growths, growths_from_json, growths_to_json
@@ -13,9 +13,11 @@ from tidemark.model.names import TableName
 from tidemark.model.offsets import Offsets, TopicPartition, offsets_from_json, offsets_to_json
 from tidemark.model.position import OrderedBy, Position
 from tidemark.model.reconcile import Snapshots
+from tidemark.model.renames import Rename, Renames
 from tidemark.model.tail import Tails, tails_from_json, tails_to_json
 
 FORMAT_VERSION = 1
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +81,9 @@ class Progress:
     tables that are read anew. guards: of truncated tables, the position below which incremental
     rows above the truncate fall (SNAP-7). blocked: tables that stay stopped (GATE-5) -> why.
     skipped: keys of transactions that a person gives up (GATE-T8). judged: positions of statements
-    that a person takes for ones without effect -> why (SCHEMA-26). quiet_settles: the next run may
-    settle more though it finds nothing new (GATE-T6, SNAP-5).
+    that a person takes for ones without effect -> why (SCHEMA-26). renames: of tables that were
+    followed, in their order (SCHEMA-31). quiet_settles: the next run may settle more though it
+    finds nothing new (GATE-T6, SNAP-5).
     """
 
     cut: int = 0
@@ -97,11 +100,30 @@ class Progress:
     blocked: Mapping[TableName, str] = field(default_factory=dict)
     skipped: frozenset[str] = frozenset()
     judged: Mapping[Position, str] = field(default_factory=dict)
+    renames: tuple[Rename, ...] = ()
     quiet_settles: bool = False
 
     def frontier_of(self, table: TableName) -> Frontier:
         """How far ``table`` is published."""
         return self.behind.get(table, self.frontier)
+
+    def under(self, declared: tuple[Rename, ...]) -> Progress:
+        """The same with what is kept of tables under the names that they will have."""
+        names = {one.old: one.new for one in Renames(declared, self.renames).due}
+        if not names:
+            return self
+
+        def named(kept: Mapping[TableName, T]) -> dict[TableName, T]:
+            return {names.get(table, table): what for table, what in kept.items()}
+
+        return replace(
+            self,
+            behind=named(self.behind),
+            truncated=named(self.truncated),
+            snapshots=replace(self.snapshots, tables=named(self.snapshots.tables)),
+            guards=named(self.guards),
+            blocked=named(self.blocked),
+        )
 
     def to_json(self) -> str:
         """As kept in the ledger."""
@@ -122,6 +144,7 @@ class Progress:
                 "blocked": {str(table): why for table, why in sorted(self.blocked.items())},
                 "skipped": sorted(self.skipped),
                 "judged": dict(sorted(self.judged.items())),
+                "renames": [rename.to_json() for rename in self.renames],
                 "quiet_settles": self.quiet_settles,
             }
         )
@@ -150,6 +173,7 @@ class Progress:
             blocked={TableName.parse(t): why for t, why in kept.get("blocked", {}).items()},
             skipped=frozenset(kept.get("skipped", ())),
             judged=kept.get("judged", {}),
+            renames=tuple(map(Rename.from_json, kept.get("renames", ()))),
             quiet_settles=kept.get("quiet_settles", False),
         )
 

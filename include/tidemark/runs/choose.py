@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
-from functools import reduce
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial, reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from tidemark.errors import EpochSuspectError
 from tidemark.fold.admit import in_epochs, with_zone
+from tidemark.fold.renamed import is_table, under_new_names
 from tidemark.fold.survey import survey
 from tidemark.formats.avro.wire import Schemas, named_in
 from tidemark.formats.decoder import decoder_of
@@ -21,10 +22,11 @@ from tidemark.model.cut import Cut, Frontier, Hold, HoldCode
 from tidemark.model.event import Kind
 from tidemark.model.names import TableName
 from tidemark.model.progress import Progress
+from tidemark.model.renames import Rename, Renames
 from tidemark.model.survey import Survey, count
 from tidemark.model.zone import Zone
 from tidemark.runs.ddl import add_up, collect_ddl
-from tidemark.runs.ddl_effects import DdlEffects, DdlRecord
+from tidemark.runs.ddl_effects import DdlEffects, DdlRecord, DdlStop
 from tidemark.runs.land import Landed
 from tidemark.runs.look import look
 from tidemark.runs.run import Run
@@ -39,12 +41,14 @@ class Chosen:
 
     zoned: the changelog's events with their zone, one frame for the tables that stand at the
     frontier and one for each that stands lower. schemas: that its records were written with.
+    renames: under which its tables have the names of now.
     """
 
     decision: Decision
     zoned: Mapping[TableName | None, DataFrame]
     effects: DdlEffects
     schemas: Schemas
+    renames: Sequence[Rename]
 
     @property
     def cut(self) -> Cut:
@@ -79,38 +83,70 @@ def choose_cut(run: Run, events: DataFrame, landed: Landed, progress: Progress) 
     events = in_epochs(events, progress.epochs)
     sight = look(pipeline, events, landed, progress, until)
     cut = next_cut(pipeline.source.gate, progress, sight, until)
-    zoned = _zoned(events, cut, progress)
+    reading = _Reading(run, events, progress, cut, landed.schemas)
+    names = Renames(pipeline.renames, progress.renames)
+    effects = reading.effects(names) if names.due else None
+    renames = names.with_found(effects.renames if effects else ())
+    zoned = _zoned(under_new_names(events, renames), cut, progress)
     found = survey(list(zoned.values()), progress.landing)
     _refuse_new_epoch(pipeline, progress, found)
     cut = with_reached(cut, progress, found)
-    chosen = Chosen(Decision(cut, sight, found), zoned, DdlEffects(), landed.schemas)
     zones = {Zone.CUT, Zone.SETTLED} if progress.behind else {Zone.CUT}
-    if any(g.kind is Kind.DDL and g.zone in zones for g in found.groups):
-        return replace(chosen, effects=_effects(run, events, progress, chosen))
-    return chosen
+    if effects is None and any(g.kind is Kind.DDL and g.zone in zones for g in found.groups):
+        effects = reading.effects(names)
+    decision = Decision(cut, sight, found)
+    return Chosen(decision, zoned, effects or DdlEffects(), landed.schemas, renames)
 
 
-def _effects(run: Run, events: DataFrame, progress: Progress, chosen: Chosen) -> DdlEffects:
-    """What the cut's statements do to tables, whichever a record names beside them (MSG-46).
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """Where the statements of a cut are read.
 
-    Of a table that stands lower they are those above its own frontier.
+    events: with the names that records have. schemas: that records were written with.
     """
-    text = decoder_of(run.pipeline.source, chosen.schemas).text
-    statements = events.where(F.col("kind") == Kind.DDL.value)
 
-    def added_up(frontier: Frontier) -> DdlEffects:
-        zoned = with_zone(statements, chosen.cut, frontier, gated_landing=progress.landing)
-        told = collect_ddl(zoned.where(F.col("zone") == Zone.CUT.value), text)
-        effects = add_up(run.pipeline.source, told, judged=progress.judged)
-        if not effects.unknown_shadows or not progress.landing:
+    run: Run
+    events: DataFrame
+    progress: Progress
+    cut: Cut
+    schemas: Schemas
+
+    def effects(self, names: Renames) -> DdlEffects:
+        """What statements do to tables, whichever a record names beside them (MSG-46).
+
+        Of a table that stands lower they are those above its own frontier.
+        """
+        effects = self._above(self.progress.frontier, names)
+        for table, frontier in sorted(self.progress.behind.items()):
+            effects.take(table, self._above(frontier, names))
+        for rename in Renames(names.declared, (*names.done, *effects.renames)).due:
+            self._refuse_early(rename, effects)
+        return effects
+
+    def _above(self, frontier: Frontier, names: Renames) -> DdlEffects:
+        text = decoder_of(self.run.pipeline.source, self.schemas).text
+        told = collect_ddl(self._in_cut(frontier), text)
+        add = partial(add_up, self.run.pipeline.source, told, names=names)
+        effects = add(judged=self.progress.judged)
+        if not effects.unknown_shadows or not self.progress.landing:
             return effects
-        earlier = _statements_about(run, progress, effects.unknown_shadows, text)
-        return add_up(run.pipeline.source, told, earlier, progress.judged)
+        earlier = _statements_about(self.run, self.progress, effects.unknown_shadows, text)
+        return add(before=earlier, judged=self.progress.judged)
 
-    effects = added_up(progress.frontier)
-    for table, frontier in sorted(progress.behind.items()):
-        effects.take(table, added_up(frontier))
-    return effects
+    def _in_cut(self, frontier: Frontier) -> DataFrame:
+        zoned = with_zone(self.events, self.cut, frontier, gated_landing=self.progress.landing)
+        return zoned.where(F.col("zone") == Zone.CUT.value)
+
+    def _refuse_early(self, rename: Rename, effects: DdlEffects) -> None:
+        """Stop a table whose new name comes before the statement that gave it (GATE-N2)."""
+        rows = self._in_cut(self.progress.frontier_of(rename.new)).where(is_table(rename.new))
+        first = rows.where(F.col("kind") != Kind.DDL.value).select("position").first()
+        if first is not None:
+            why = (
+                f"its records have its new name (at position {first[0]}), and the RENAME TABLE of "
+                f"{rename.old} was not read; if it came before this pipeline, take was: out"
+            )
+            effects.stops.setdefault(rename.new, DdlStop(why, None))
 
 
 def _statements_about(
@@ -134,11 +170,6 @@ def _refuse_new_epoch(pipeline: PipelineSpec, progress: Progress, found: Survey)
             next_step="find out what happened to the source; if its log began anew, say so: "
             f"tidemark handover {pipeline.name} --help",
         )
-
-
-def is_table(table: TableName) -> Column:
-    """Whether a changelog row belongs to ``table``."""
-    return (F.col("source_schema") == table.schema) & (F.col("source_table") == table.table)
 
 
 def _zoned(events: DataFrame, cut: Cut, progress: Progress) -> dict[TableName | None, DataFrame]:

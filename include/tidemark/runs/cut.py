@@ -13,7 +13,7 @@ from tidemark.errors import TableStoppedError
 from tidemark.gate.next_cut import Effects, advance
 from tidemark.gate.reconcile import after_reconciles
 from tidemark.lake.landing import read_changelog, records_since
-from tidemark.lake.ledger import StagedCut, read_progress, stage_entry
+from tidemark.lake.ledger import StagedCut, stage_entry
 from tidemark.lake.refs import Move, attempt_ref
 from tidemark.lake.spark_errors import spark_errors
 from tidemark.lake.staged import drop_staged, staged_folder
@@ -55,7 +55,7 @@ def stage_cut(pipeline: PipelineSpec, world: World, request: CutRequest) -> CutR
     audited snapshots by tag, the verdicts, and the moves on the ledger's branch.
     """
     run = Run(pipeline, world, request)
-    progress = read_progress(world.catalog, run.system)
+    progress = run.read_progress()
     drop_staged(staged_folder(world.installation.state, pipeline.name), progress.cut + 1)
     landed = land_records(run)
     if landed.mark.number == 0:
@@ -110,7 +110,14 @@ def progress_after(
     done = {t: removal.below for t, removal in removals.items() if t not in spared}
     ended |= {t: max(below, ended.get(t, below)) for t, below in done.items()}
     snapshots = after_reconciles(planned.snapshots, done, spared)
-    effects = Effects(planned.standing, ended, snapshots, planned.guards, planned.blocked)
+    effects = Effects(
+        planned.standing,
+        ended,
+        snapshots,
+        planned.guards,
+        planned.blocked,
+        tuple(chosen.effects.renames),
+    )
     return advance(progress, mark.number, chosen.decision, effects)
 
 

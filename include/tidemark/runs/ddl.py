@@ -15,15 +15,17 @@ from tidemark.errors import NameRefusedError
 from tidemark.model.event import Kind
 from tidemark.model.names import TableName
 from tidemark.model.position import Position, place_of
+from tidemark.model.renames import Renames
 from tidemark.runs.ddl_by_state import States, add_by_state, concerned_by, named_tables
 from tidemark.runs.ddl_by_text import add_by_text
 from tidemark.runs.ddl_effects import DdlEffects, DdlRecord
 from tidemark.schema.ddl import parse_ddl
-from tidemark.schema.ddl_operations import CopyTable, DdlOperation, RenameTable, Unsupported
+from tidemark.schema.ddl_operations import CopyTable, DdlOperation, Unsupported
 from tidemark.schema.shadow_tables import Shadows
 from tidemark.schema.source_types import table_change_columns
 from tidemark.spec import SourceSpec
 
+UNNAMED = Renames()
 NOT_SNAPSHOT = (None, False, "false")
 
 
@@ -51,35 +53,42 @@ def add_up(
     records: Sequence[DdlRecord],
     before: Sequence[DdlRecord] = (),
     judged: Collection[Position] = (),
+    names: Renames = UNNAMED,
 ) -> DdlEffects:
     """The effect of ``records``.
 
     before: schema changes of earlier cuts, of which shadow tables alone are followed (SCHEMA-33).
-    judged: positions of statements that a person takes for ones without effect (SCHEMA-26).
+    judged: positions of statements that a person takes for ones without effect (SCHEMA-26). names:
+    former names of tables (SCHEMA-31).
     """
-    effects, shadows = DdlEffects(), Shadows(source.shadowed)
-    names = source.written_names
-    columns_of = partial(table_change_columns, modes=source.modes.connector, names=names)
-    states = States(columns_of, names.written)
+    effects, shadows, states = DdlEffects(names), Shadows(source.shadowed), _states_of(source)
     in_cut, without_effect = set(records), set(map(_place, judged))
-    unfollowed = (Unsupported, RenameTable, *([CopyTable] if source.format.is_canal else []))
+    unfollowed = (Unsupported, *([CopyTable] if source.format.is_canal else []))
     for record, content in _each_once([*records, *before]):
-        is_judged = _place(record.position) in without_effect
-        if source.format.is_canal and not content.get("isDdl"):
-            if record in in_cut and not is_judged:
-                _stop_at_rows_as_text(effects, content, record)
-            continue
         told = _operations(source, record, content)
         operations = [one for operation in told for one in shadows.follow(operation)]
         if record not in in_cut:
             continue
-        if is_judged and any(isinstance(operation, unfollowed) for operation in operations):
+        if _place(record.position) in without_effect and _any_is(operations, unfollowed):
             operations = []
         if source.format.is_canal:
             add_by_text(effects, operations, record.position)
         else:
             add_by_state(effects, _body(content), operations, record.position, states)
+    found = {(rename.old, rename.new) for rename in effects.renames}
+    for rename in names.due:
+        if (rename.old, rename.new) not in found:
+            effects.move(rename.old, rename.new)
     return replace(effects, unknown_shadows=frozenset(shadows.unknown))
+
+
+def _states_of(source: SourceSpec) -> States:
+    names, modes = source.written_names, source.modes.connector
+    return States(partial(table_change_columns, modes=modes, names=names), names.written)
+
+
+def _any_is(operations: Sequence[DdlOperation], kinds: tuple[type[DdlOperation], ...]) -> bool:
+    return any(isinstance(operation, kinds) for operation in operations)
 
 
 def _each_once(
@@ -122,6 +131,8 @@ def _operations(
     What is not understood concerns the tables of which the record tells.
     """
     if source.format.is_canal:
+        if not content.get("isDdl"):
+            return _rows_as_text(record, content)
         return parse_ddl(str(content["sql"]), record.schema)
     body = _body(content)
     if body["source"].get("snapshot") not in NOT_SNAPSHOT:
@@ -137,19 +148,16 @@ def _operations(
     return operations
 
 
-def _stop_at_rows_as_text(
-    effects: DdlEffects, content: Mapping[str, Any], record: DdlRecord
-) -> None:
+def _rows_as_text(record: DdlRecord, content: Mapping[str, Any]) -> Sequence[DdlOperation]:
     """A change of rows as the text of a statement (MSG-40), which says nothing about any row.
 
     The text holds values, so it is not repeated (MSG-7). A table whose name is unfit has no target.
     """
-    try:
-        table = TableName(record.schema, str(content["table"]))
-    except NameRefusedError:
-        return
     why = (
         f"an {content['type']} came as the text of a statement, so nobody can say which rows it "
         "changed (STATEMENT_DML); binlog_format must be ROW"
     )
-    effects.stop(table, why, record.position)
+    try:
+        return (Unsupported(TableName(record.schema, str(content["table"])), "", why),)
+    except NameRefusedError:
+        return ()

@@ -17,6 +17,7 @@ from tidemark.schema.ddl_operations import (
     CopyTable,
     CreateTable,
     DdlOperation,
+    RenameTable,
     ReplaceTable,
 )
 
@@ -56,7 +57,7 @@ def add_by_state(
     for operation in operations:
         effects.follow(operation, position)
         match operation:
-            case CreateTable(table) | CopyTable(table) if table in told:
+            case CreateTable(table) | CopyTable(table) | RenameTable(_, table) if table in told:
                 effects.schemas[table] = told[table]
             case AlterColumns() | ReplaceTable():
                 _add_altered(effects, operation, before, position, states)

@@ -9,6 +9,7 @@ from typing import Any
 from tidemark.model.columns import SourceColumn, TableSchema
 from tidemark.model.names import ColumnName, TableName
 from tidemark.model.position import Position, place_of
+from tidemark.model.renames import Rename, Renames
 from tidemark.model.shift import Shift
 from tidemark.schema.ddl_columns import Fill
 from tidemark.schema.ddl_operations import (
@@ -39,10 +40,12 @@ class DdlStop:
     """Why a table cannot go on.
 
     position: of the statement that a person may judge (SCHEMA-26); None where there is nothing to.
+    renamed_to: what the table is called now.
     """
 
     why: str
     position: Position | None
+    renamed_to: TableName | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +100,7 @@ def shift_of(
 class DdlEffects:
     """Schema changes, added up in position order.
 
+    names: what the file says of former names of tables. renames: those that came in the cut.
     types: table -> column -> type text of Canal's and TiCDC's DDL. keys: table -> key columns of
     its DDL. shifts: table -> what became of its columns' names. changed: table -> its columns that
     were declared anew, each time. Both in position order.
@@ -109,6 +113,7 @@ class DdlEffects:
     concerns the whole source.
     """
 
+    names: Renames = field(default_factory=Renames)
     types: dict[TableName, dict[str, str]] = field(default_factory=dict)
     keys: dict[TableName, tuple[ColumnName, ...]] = field(default_factory=dict)
     shifts: dict[TableName, list[ColumnShift]] = field(default_factory=dict)
@@ -123,6 +128,7 @@ class DdlEffects:
     replaced: dict[TableName, Position] = field(default_factory=dict)
     stops: dict[TableName | None, DdlStop] = field(default_factory=dict)
     unknown_shadows: frozenset[TableName] = frozenset()
+    renames: list[Rename] = field(default_factory=list)
 
     @property
     def tables(self) -> tuple[TableName, ...]:
@@ -144,6 +150,8 @@ class DdlEffects:
         why = other.stops.get(table, other.stops.get(None))
         if why is not None:
             self.stops[table] = why
+        told = set(self.renames)
+        self.renames += [one for one in other.renames if one.new == table and one not in told]
         if table.schema in other.emptied:
             self.dropped.setdefault(table, other.emptied[table.schema])
 
@@ -166,10 +174,42 @@ class DdlEffects:
             case ReplaceTable(table):
                 self.replace(table, position)
             case RenameTable(old, new, text):
-                for table in (old, new):
-                    self.stop(table, f"it renames a table: {text}", position)
+                self._rename(old, new, position, text)
             case Unsupported(table, text, why):
-                self.stop(table, f"{why}: {text}", position)
+                self.stop(table, f"{why}: {text}" if text else why, position)
+
+    def _rename(self, old: TableName, new: TableName, position: Position, statement: str) -> None:
+        """A table that the file knows under both names goes on; else each of them stops."""
+        done = self.names.followed(old, new)
+        if (old, new) in {(one.old, one.new) for one in self.names.due}:
+            self.renames.append(Rename(old, new, position))
+            self.stops.pop(new, None)
+            self.move(old, new)
+        elif done is not None:
+            # A table that stands lower meets it again. What is sent again changes nothing.
+            if done.position == position or _is_copy(done.position, position):
+                self.stops.pop(new, None)
+                self.move(old, new)
+        else:
+            told = f"{statement} (at position {position})"
+            why = f"it is called {new} now (CONTENT_DDL): {told}"
+            self.stops.setdefault(old, DdlStop(why, None, new))
+            why = f"its rows are those that {old} had (CONTENT_DDL): {told}"
+            self.stops.setdefault(new, DdlStop(why, None))
+
+    def move(self, old: TableName, new: TableName) -> None:
+        """What was told of ``old`` is told of ``new``."""
+        for known in self._by_table:
+            known.pop(new, None)
+            if old in known:
+                known[new] = known.pop(old)
+        for marked in (self.made, self.remade):
+            marked.discard(new)
+            if old in marked:
+                marked.remove(old)
+                marked.add(new)
+        if old in self.stops:
+            self.stops.setdefault(new, self.stops.pop(old))
 
     def stop(
         self, table: TableName | None, why: str, position: Position, *, may_be_judged: bool = True
@@ -243,6 +283,12 @@ class DdlEffects:
         if state is not None and column.name in state.names:
             return state[column.name].source_type
         return self.types.get(table, {}).get(column.name, column.source_type)
+
+
+def _is_copy(one: Position | None, other: Position) -> bool:
+    """Whether two copies of one statement stand at these positions (POS-14)."""
+    place = place_of(other)
+    return one is not None and place is not None and place_of(one) == place
 
 
 def spelled(names: Iterable[str], name: str) -> ColumnName:

@@ -14,7 +14,6 @@ from pyspark.sql import functions as F
 
 from tidemark.lake.catalog import TableId
 from tidemark.lake.landing import COLUMNS, read_changelog
-from tidemark.lake.ledger import read_progress
 from tidemark.lake.spark_errors import spark_errors
 from tidemark.model.cut import GateMode
 from tidemark.model.event import Kind
@@ -104,7 +103,7 @@ def preview_cut(
     """
     run = Run(pipeline, world, CutRequest(NOBODY, until))
     gate = pipeline.source.gate
-    progress = read_progress(world.catalog, run.system)
+    progress = run.read_progress()
     unread = find_unread(run)
     if unread.after.number == 0:
         return CutPreview(pipeline.name, progress.cut, gate, is_idle=True, hold=NO_RECORDS)

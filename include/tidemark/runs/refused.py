@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from tidemark.errors import TableStoppedError
 from tidemark.model.names import TableName
+from tidemark.model.renames import Rename
 from tidemark.runs.ddl_effects import DdlStop
 from tidemark.spec import PipelineSpec, TableSpec
 
@@ -31,6 +32,9 @@ def refuse_statement(
         return
     rebuild = "fold the table into a new target from a new snapshot of the source, or take it out "
     rebuild += "of the pipeline file"
+    if stop.renamed_to is not None:
+        named = f"source: {stop.renamed_to}, was: {spec.source} and target: {spec.target}"
+        rebuild = f"is its target to go on under the new name? Then write {named}; else {rebuild}"
     if stop.position is not None:
         skip = f"tidemark skip {pipeline.name} --statement {stop.position} --reason WHY"
         rebuild = f"did it leave all rows and columns as they were? Then: {skip}; else {rebuild}"
@@ -48,4 +52,15 @@ def refuse_shared(spec: TableSpec, owner: TableName) -> None:
             f"{spec.source} and {owner} would share the target {spec.target}",
             state=f"{owner} is folded into it, {spec.source} is not folded",
             next_step=f"give {spec.source} a target: of its own in the pipeline file",
+        )
+
+
+def refuse_other_target(spec: TableSpec, renames: Iterable[Rename]) -> None:
+    """Raise when a table was renamed in this cut whose target is not there (SCHEMA-31)."""
+    if any(rename.new == spec.source for rename in renames):
+        raise TableStoppedError(
+            f"{spec.source} was called {spec.was}, and there is no target {spec.target} of it",
+            state="nothing of the table is published; its records wait in the changelog",
+            next_step=f"write as target: the table that {spec.was} was folded into; if there was "
+            "none, take was: out, and fold the table from a new snapshot of the source",
         )

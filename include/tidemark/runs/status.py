@@ -101,7 +101,7 @@ def pipeline_status(pipeline: PipelineSpec, world: World) -> PipelineStatus:
     """How far ``pipeline`` is; what is wrong with its topics is told, not raised."""
     system = SystemTables.of(pipeline.name)
     history = read_history(world.catalog, system)
-    progress = read_progress(world.catalog, system)
+    progress = read_progress(world.catalog, system).under(pipeline.renames)
     plan, trouble = _plan(pipeline, world)
     newest = history.published[0] if history.published else None
     attempt = history.attempts[0] if history.attempts else None

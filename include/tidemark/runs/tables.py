@@ -27,7 +27,12 @@ from tidemark.runs.column_policy import refuse_by_policy
 from tidemark.runs.dropped import begin_of, tables_of_dropped_databases
 from tidemark.runs.late import late_tables
 from tidemark.runs.reconcile import watched_snapshots
-from tidemark.runs.refused import refuse_late, refuse_shared, refuse_statement
+from tidemark.runs.refused import (
+    refuse_late,
+    refuse_other_target,
+    refuse_shared,
+    refuse_statement,
+)
 from tidemark.runs.run import Run
 from tidemark.runs.schemas import examples, resolve
 from tidemark.runs.targets import is_folded
@@ -143,6 +148,8 @@ def plan_tables(run: Run, chosen: Chosen, progress: Progress) -> CutTables:
             refuse_shared(spec, owners.setdefault(spec.target.lower(), spec.source))
             target = _target(run.pipeline, spec)
             have = read_source_schema(run.world.catalog, target)
+            if have is None and progress.cut > 0:
+                refuse_other_target(spec, chosen.effects.renames)
             if have is not None or not _begins_with_a_row(run.pipeline, chosen, spec):
                 may_get_key = have is not None and not have.key
                 is_empty = may_get_key and not holds_rows(run.world.catalog, target)

@@ -18,7 +18,8 @@ def targets_of(
     declared = {spec.source: spec.target for spec in pipeline.tables}
     results = (table for entry in history.published for table in entry.result.tables)
     seen = {TableName.parse(result.table) for result in results} | progress.behind.keys()
-    followed = {table: table.table for table in seen - declared.keys()}
+    former = {rename.old for rename in pipeline.renames}
+    followed = {table: table.table for table in seen - declared.keys() - former}
     return {
         table: TableId(pipeline.target_namespace, target)
         for table, target in (declared | followed).items()

@@ -43,6 +43,11 @@ class TableSpec(SpecModel):
     """One source table and the Iceberg table that follows it, row by row."""
 
     source: SourceTableName = Field(description="the table as records name it: database.table")
+    was: SourceTableName | None = Field(
+        default=None,
+        description="the name that the table had before a RENAME TABLE; rows below that statement "
+        "are told under it, and go into the same target, which has to be named",
+    )
     target: IcebergName = Field(
         default_factory=_table_part,
         validate_default=True,
@@ -78,7 +83,13 @@ class TableSpec(SpecModel):
         return None if self.expectations == NO_SUITE else self.expectations
 
     def broken_rules(self) -> Iterator[BrokenRule]:
-        """A key names each of its columns once."""
+        """A key names each of its columns once; a renamed table keeps its target."""
+        if self.was is not None and "target" not in self.model_fields_set:
+            yield BrokenRule(
+                ("was",), repr(str(self.was)), "target beside it: the one that the table has"
+            )
+        if self.was == self.source:
+            yield BrokenRule(("was",), repr(str(self.was)), "another name than source")
         for index, column in enumerate(self.key):
             if column in self.key[:index]:
                 yield BrokenRule(("key", index), repr(column), "each column of the key once")

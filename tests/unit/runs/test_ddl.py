@@ -85,7 +85,6 @@ def test_a_table_that_is_made_again_is_told_anew() -> None:
         ("FLASHBACK TABLE items", [None]),
         ("ALTER TABLE items FROBNICATE", [ITEMS]),
         ("ALTER TABLE items ADD COLUMN c int, IMPORT TABLESPACE", [ITEMS]),
-        ("RENAME TABLE others TO items", [TableName("shop", "others"), ITEMS]),
         ("CREATE TABLE items LIKE others", [ITEMS]),
     ],
 )

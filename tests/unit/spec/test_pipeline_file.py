@@ -65,7 +65,7 @@ def swapped(old: str, new: str, text: str = SHOP) -> str:
         pytest.param(
             swapped("  - source:", "  - start_at: 1\n    source:"),
             "shop.yaml:11 -> tables[0].start_at: got an unknown key; expected one of source, "
-            "target, key, columns, truncate, column-changes, expectations",
+            "was, target, key, columns, truncate, column-changes, expectations",
             id="unknown key without a near one",
         ),
         pytest.param(
@@ -79,6 +79,19 @@ def swapped(old: str, new: str, text: str = SHOP) -> str:
             "shop.yaml:11 -> tables[0].source: got 'shop._orders_new'; expected a table whose name "
             "source.shadow-tables does not mean",
             id="shadow tables are not declared",
+        ),
+        pytest.param(
+            swapped("source: shop.orders", "source: shop.orders\n    was: shop.sales"),
+            "shop.yaml:12 -> tables[0].was: got 'shop.sales'; expected target beside it: the one "
+            "that the table has",
+            id="a renamed table keeps its target",
+        ),
+        pytest.param(
+            swapped("source: shop.orders", "source: shop.a\n    was: shop.b\n    target: a")
+            + "  - {source: shop.b, expectations: none}\n",
+            "shop.yaml:12 -> tables[0].was: got 'shop.b'; expected a name that no other table has "
+            "here",
+            id="a former name tells one table",
         ),
         pytest.param(
             swapped("  topics:", "  shadow-tables: [_new]\n  topics:"),
