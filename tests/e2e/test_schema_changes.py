@@ -229,6 +229,26 @@ def test_rows_under_a_new_name_wait_for_the_statement(world: World) -> None:
     assert rows_of(stream) == table.expected
 
 
+@pytest.mark.parametrize("family", ["canal", "debezium with schemas"])
+def test_a_key_of_the_file_stays_when_that_of_the_source_changes(world: World, family: str) -> None:
+    """KEY-1: without one in the file the table stops."""
+    stream, table = opened(world, family)
+    begin(table)
+    send(stream, table.sent, table)
+    stream.cut()
+    start = len(table.sent)
+    table.put(1, name="last before")
+    table.say("ALTER TABLE items DROP PRIMARY KEY, ADD UNIQUE KEY (id)")
+    table.put(2, name="first behind")
+    table.delete(3)
+    send(stream, table.sent[start:], table)
+    with pytest.raises(TableStoppedError, match="it changes the key"):
+        stream.cut()
+    stream.table = {"key": ["id"]}
+    stream.cut()
+    assert rows_of(stream) == table.expected
+
+
 def test_a_person_lets_a_table_go_on_behind_a_statement(world: World) -> None:
     """SCHEMA-26: by its place and with a reason; what stands around it is followed."""
     stream, table = opened(world, "ticdc")

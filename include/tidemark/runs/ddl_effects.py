@@ -11,6 +11,7 @@ from tidemark.model.names import ColumnName, TableName
 from tidemark.model.position import Position, place_of
 from tidemark.model.renames import Rename, Renames
 from tidemark.model.shift import Shift
+from tidemark.schema.alter_items import CHANGES_KEY, ColumnItems
 from tidemark.schema.ddl_columns import Fill
 from tidemark.schema.ddl_operations import (
     AlterColumns,
@@ -108,9 +109,9 @@ class DdlEffects:
     dropped: table -> where it was dropped, last. emptied: database -> likewise. made: tables that
     were made, unless dropped later; remade: those of them that were dropped before. parked: table
     -> where it went out of the way of its shadow. replaced: table -> where that took its place,
-    last. unknown_shadows: those that took a place, and of which nothing was told. stops: table ->
-    why it cannot go on; a table of None
-    concerns the whole source.
+    last. rekeyed: table -> the first statement that gave it another key. unknown_shadows: those
+    that took a place, and of which nothing was told. stops: table -> why it cannot go on; a table
+    of None concerns the whole source.
     """
 
     names: Renames = field(default_factory=Renames)
@@ -125,6 +126,7 @@ class DdlEffects:
     made: set[TableName] = field(default_factory=set)
     remade: set[TableName] = field(default_factory=set)
     parked: dict[TableName, Position] = field(default_factory=dict)
+    rekeyed: dict[TableName, str] = field(default_factory=dict)
     replaced: dict[TableName, Position] = field(default_factory=dict)
     stops: dict[TableName | None, DdlStop] = field(default_factory=dict)
     unknown_shadows: frozenset[TableName] = frozenset()
@@ -134,7 +136,7 @@ class DdlEffects:
     def tables(self) -> tuple[TableName, ...]:
         """Every table that something happened to."""
         named = {*self.types, *self.changed, *self.shifts, *self.schemas, *self.truncated}
-        named |= {*self.dropped, *self.parked, *self.replaced}
+        named |= {*self.dropped, *self.parked, *self.replaced, *self.rekeyed}
         return tuple(sorted(named | {table for table in self.stops if table is not None}))
 
     def take(self, table: TableName, other: DdlEffects) -> None:
@@ -158,7 +160,7 @@ class DdlEffects:
     @property
     def _by_table(self) -> tuple[dict[TableName, Any], ...]:
         columns = (self.types, self.keys, self.shifts, self.changed, self.schemas)
-        return (*columns, self.truncated, self.dropped, self.parked, self.replaced)
+        return (*columns, self.truncated, self.dropped, self.parked, self.replaced, self.rekeyed)
 
     def follow(self, operation: DdlOperation, position: Position) -> None:
         """Add what ``operation`` does to whole tables; what it does to columns, others add."""
@@ -171,8 +173,11 @@ class DdlEffects:
                 self.drop_all(name, position)
             case ParkTable(table):
                 self.park(table, position)
-            case ReplaceTable(table):
+            case AlterColumns(table, items, text):
+                self._rekey(table, items, text, position)
+            case ReplaceTable(table, items, _, text):
                 self.replace(table, position)
+                self._rekey(table, items, text, position)
             case RenameTable(old, new, text):
                 self._rename(old, new, position, text)
             case Unsupported(table, text, why):
@@ -210,6 +215,13 @@ class DdlEffects:
                 marked.add(new)
         if old in self.stops:
             self.stops.setdefault(new, self.stops.pop(old))
+
+    def _rekey(
+        self, table: TableName, items: ColumnItems, statement: str, position: Position
+    ) -> None:
+        if items.rekeyed:
+            why = f"{CHANGES_KEY}: {statement} (at position {position})"
+            self.rekeyed.setdefault(table, why)
 
     def stop(
         self, table: TableName | None, why: str, position: Position, *, may_be_judged: bool = True
@@ -263,6 +275,7 @@ class DdlEffects:
         self.remade.add(table)
         for known in (self.types, self.keys, self.shifts, self.changed, self.schemas):
             known.pop(table, None)
+        self.rekeyed.pop(table, None)
 
     def dropped_at(self, table: TableName, before: Position | None) -> Position | None:
         """Where the table went that bears this name no more; before: in an earlier cut."""

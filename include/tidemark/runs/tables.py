@@ -29,6 +29,7 @@ from tidemark.runs.late import late_tables
 from tidemark.runs.reconcile import watched_snapshots
 from tidemark.runs.refused import (
     refuse_late,
+    refuse_other_key,
     refuse_other_target,
     refuse_shared,
     refuse_statement,
@@ -145,6 +146,7 @@ def plan_tables(run: Run, chosen: Chosen, progress: Progress) -> CutTables:
         try:
             refuse_late(spec.source, late)
             refuse_statement(run.pipeline, spec, chosen.effects.stops)
+            refuse_other_key(spec, chosen.effects.rekeyed)
             refuse_shared(spec, owners.setdefault(spec.target.lower(), spec.source))
             target = _target(run.pipeline, spec)
             have = read_source_schema(run.world.catalog, target)

@@ -12,7 +12,7 @@ from sqlglot.errors import ParseError, TokenError
 
 from tidemark.errors import NameRefusedError
 from tidemark.model.names import ColumnName, TableName
-from tidemark.schema.alter_items import CHANGES_KEY, ColumnItems, judge_item, refusal
+from tidemark.schema.alter_items import ColumnItems, judge_item, refusal
 from tidemark.schema.ddl_columns import ColumnText, column_definition, key_columns
 from tidemark.schema.ddl_operations import (
     AlterColumns,
@@ -182,7 +182,7 @@ def _renamed(old: TableName | None, new: TableName | None, rest: Words, text: st
 def _drop(statement: Words, schema: str) -> tuple[DdlOperation, ...]:
     text, kind = statement.source(), _kind(statement)
     if kind == "INDEX" and "primary" in {word.name.lower() for word in statement.words}:
-        return (Unsupported(None, text, CHANGES_KEY),)
+        return _without_key(statement, schema)
     if kind in _WITHOUT_ROWS or kind == "TEMPORARY":
         return (NoEffect(f"DROP {kind}"),)
     statement.accept("DROP")
@@ -194,6 +194,16 @@ def _drop(statement: Words, schema: str) -> tuple[DdlOperation, ...]:
         return (Unsupported(None, text, f"it drops {statement.source(statement.at) or 'what?'}"),)
     tables = [_table(part, schema) for part in statement.split(",")]
     return tuple(DropTable(table) for table in _named(tables)) or (NO_TARGET,)
+
+
+def _without_key(statement: Words, schema: str) -> tuple[DdlOperation, ...]:
+    """DROP INDEX `PRIMARY` ON a table."""
+    text = statement.source()
+    while statement.left and not statement.accept("ON"):
+        statement.at += 1
+    table = _table(statement, schema)
+    items = ColumnItems(rekeyed=True)
+    return (NO_TARGET if table is None else AlterColumns(table, items, text),)
 
 
 def _truncate(statement: Words, schema: str) -> tuple[DdlOperation, ...]:

@@ -43,6 +43,7 @@ class Shadow:
     changed: dict[str, ColumnText] = field(default_factory=dict)
     dropped: dict[str, ColumnName] = field(default_factory=dict)
     optional: set[ColumnName] = field(default_factory=set)
+    rekeyed: bool = False
     statements: list[str] = field(default_factory=list)
     doubt: str = ""
 
@@ -64,6 +65,7 @@ class Shadow:
                 self._doubt(f"it declares {column.name} more than once")
             self.changed[column.name.lower()] = column
         self.optional |= items.optional
+        self.rekeyed |= items.rekeyed
 
     def refuse(self, why: str, statement: str) -> None:
         """What was done to it is not followed."""
@@ -86,6 +88,7 @@ class Shadow:
             changed=list((stay | self.changed).values()),
             dropped=list(self.dropped.values()),
             optional=self.optional,
+            rekeyed=self.rekeyed,
         )
 
 

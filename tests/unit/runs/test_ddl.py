@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
+from tidemark.errors import TableStoppedError
 from tidemark.model.names import TableName
 from tidemark.model.position import Position
 from tidemark.runs.ddl import add_up
 from tidemark.runs.ddl_effects import DdlEffects, DdlRecord, DdlStop
-from tidemark.spec import SourceSpec
+from tidemark.runs.refused import refuse_other_key
+from tidemark.spec import SourceSpec, TableSpec
 
 ITEMS = TableName("shop", "items")
 
@@ -105,6 +107,29 @@ def test_what_is_followed_is_not_judged() -> None:
     """SCHEMA-26: leaving it out would make the table another one."""
     followed = canal("ALTER TABLE items RENAME COLUMN a TO b", "DROP TABLE others", judged="1")
     assert followed == canal("ALTER TABLE items RENAME COLUMN a TO b", "DROP TABLE others")
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        ["ALTER TABLE items DROP PRIMARY KEY, ADD PRIMARY KEY (x)"],
+        ["DROP INDEX `PRIMARY` ON items"],
+        [
+            "CREATE TABLE _items_gho LIKE items",
+            "ALTER TABLE _items_gho DROP PRIMARY KEY",
+            "RENAME TABLE items TO _items_del, _items_gho TO items",
+        ],
+    ],
+)
+def test_another_key_stops_a_table_that_has_none_in_the_file(statements: list[str]) -> None:
+    """KEY-1: one that the file has stays."""
+    effects = canal(*statements)
+    assert (list(effects.rekeyed), effects.stops) == ([ITEMS], {})
+    named = {"source": "shop.items", "expectations": "none"}
+    with pytest.raises(TableStoppedError, match="it changes the key: ") as stopped:
+        refuse_other_key(TableSpec.model_validate(named), effects.rekeyed)
+    assert f"{statements[-1]} (at position {len(statements)})" in str(stopped.value)
+    refuse_other_key(TableSpec.model_validate({**named, "key": ["id"]}), effects.rekeyed)
 
 
 def test_a_database_goes_with_its_tables() -> None:

@@ -192,7 +192,6 @@ def test_parts_of_one_statement_may_come_in_any_order() -> None:
             + [SWAP],
             "declares c more than once",
         ),
-        ([LIKE, "ALTER TABLE _items_gho DROP PRIMARY KEY", SWAP], "changes the key"),
         ([LIKE, "TRUNCATE TABLE _items_gho", SWAP], "its rows went"),
         (["CREATE TABLE _items_gho LIKE others", SWAP], "was made like shop.others"),
         (["CREATE TABLE _items_gho SELECT * FROM items", SWAP], "its rows are those of a query"),
