@@ -130,7 +130,8 @@ class _Reading:
         effects = add(judged=self.progress.judged)
         if not effects.unknown_shadows or not self.progress.landing:
             return effects
-        earlier = _statements_about(self.run, self.progress, effects.unknown_shadows, text)
+        shadowed = map(self.run.pipeline.source.shadowed, effects.unknown_shadows)
+        earlier = _statements_about(self.run, self.progress, set(filter(None, shadowed)), text)
         return add(before=earlier, judged=self.progress.judged)
 
     def _in_cut(self, frontier: Frontier) -> DataFrame:
@@ -152,7 +153,7 @@ class _Reading:
 def _statements_about(
     run: Run, progress: Progress, tables: Collection[TableName], text: Column
 ) -> tuple[DdlRecord, ...]:
-    """The schema changes that name one of ``tables`` in all that was ever landed."""
+    """The schema changes that name one of ``tables`` or its shadows, of all that was landed."""
     landed = read_changelog(run.world.spark, run.world.catalog, run.system, 1)
     told = reduce(lambda a, b: a | b, (text.contains(table.table) for table in tables))
     return collect_ddl(in_epochs(landed, progress.epochs).where(told), text)

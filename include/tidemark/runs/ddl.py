@@ -20,7 +20,12 @@ from tidemark.runs.ddl_by_state import States, add_by_state, concerned_by, named
 from tidemark.runs.ddl_by_text import add_by_text
 from tidemark.runs.ddl_effects import DdlEffects, DdlRecord
 from tidemark.schema.ddl import parse_ddl
-from tidemark.schema.ddl_operations import CopyTable, DdlOperation, Unsupported
+from tidemark.schema.ddl_operations import (
+    CopyTable,
+    DdlOperation,
+    ParkTable,
+    Unsupported,
+)
 from tidemark.schema.shadow_tables import Shadows
 from tidemark.schema.source_types import table_change_columns
 from tidemark.spec import SourceSpec
@@ -63,7 +68,7 @@ def add_up(
     """
     effects, shadows, states = DdlEffects(names), Shadows(source.shadowed), _states_of(source)
     in_cut, without_effect = set(records), set(map(_place, judged))
-    unfollowed = (Unsupported, *([CopyTable] if source.format.is_canal else []))
+    unfollowed = (Unsupported, ParkTable, *([CopyTable] if source.format.is_canal else []))
     for record, content in _each_once([*records, *before]):
         told = _operations(source, record, content)
         operations = [one for operation in told for one in shadows.follow(operation)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,9 +9,8 @@ from tidemark.model.columns import SourceColumn, TableSchema
 from tidemark.model.names import ColumnName, TableName
 from tidemark.model.position import Position, place_of
 from tidemark.model.renames import Rename, Renames
-from tidemark.model.shift import Shift
+from tidemark.runs.told_columns import ColumnChange, ColumnShift
 from tidemark.schema.alter_items import CHANGES_KEY, ColumnItems
-from tidemark.schema.ddl_columns import Fill
 from tidemark.schema.ddl_operations import (
     AlterColumns,
     CopyTable,
@@ -47,54 +45,6 @@ class DdlStop:
     why: str
     position: Position | None
     renamed_to: TableName | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnChange:
-    """A column as a statement declares it anew; was: what an earlier one of the cut declared."""
-
-    name: ColumnName
-    type_text: str
-    was: str | None
-    statement: str
-    position: Position
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnShift:
-    """What a statement did to the names of columns, as it writes them.
-
-    fills: of those that joined, what the rows got that were there. optional: columns that joined
-    unless they were there. had: the columns that the table must have had; None where any will do.
-    """
-
-    shift: Shift
-    fills: Mapping[ColumnName, Fill]
-    optional: frozenset[ColumnName]
-    statement: str
-    had: frozenset[ColumnName] | None = None
-
-
-def shift_of(
-    operation: AlterColumns | ReplaceTable, position: Position, written: Callable[[str], str]
-) -> ColumnShift:
-    """What ``operation`` does to names; written: a column's name -> as records have it (MSG-20)."""
-
-    def named(name: ColumnName) -> ColumnName:
-        return ColumnName(written(name))
-
-    items, had = operation.items, None
-    if isinstance(operation, ReplaceTable) and operation.columns is not None:
-        had = frozenset(map(named, operation.columns))
-    shift = Shift(
-        position,
-        tuple((named(old), named(new)) for old, new in items.renamed),
-        tuple(map(named, items.dropped)),
-        tuple(named(column.name) for column in items.added),
-    )
-    fills = {named(column.name): column.fill for column in items.added if column.fill is not None}
-    optional = frozenset(map(named, items.optional))
-    return ColumnShift(shift, fills, optional, operation.statement, had)
 
 
 @dataclass
@@ -302,8 +252,3 @@ def _is_copy(one: Position | None, other: Position) -> bool:
     """Whether two copies of one statement stand at these positions (POS-14)."""
     place = place_of(other)
     return one is not None and place is not None and place_of(one) == place
-
-
-def spelled(names: Iterable[str], name: str) -> ColumnName:
-    """``name`` as it stands in ``names``: a statement may write it in another case."""
-    return ColumnName(next((known for known in names if known.lower() == name.lower()), name))

@@ -119,6 +119,10 @@ class Shadows:
             ) if self._shadowed(table) is not None:
                 self._change(table, operation)
                 return ()
+            case AlterColumns(table, _, statement):
+                for name, shadow in self._known.items():
+                    if self._shadowed(name) == table:
+                        shadow.refuse(f"{table} was changed meanwhile", statement)
         return (operation,)
 
     def _change(self, table: TableName, operation: DdlOperation) -> None:

@@ -193,6 +193,7 @@ def test_parts_of_one_statement_may_come_in_any_order() -> None:
             "declares c more than once",
         ),
         ([LIKE, "TRUNCATE TABLE _items_gho", SWAP], "its rows went"),
+        ([LIKE, "ALTER TABLE items ADD x int", SWAP], "shop.items was changed meanwhile"),
         (["CREATE TABLE _items_gho LIKE others", SWAP], "was made like shop.others"),
         (["CREATE TABLE _items_gho SELECT * FROM items", SWAP], "its rows are those of a query"),
         (
