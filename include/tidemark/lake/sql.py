@@ -18,6 +18,7 @@ from tidemark.model.columns import (
     TableSchema,
 )
 from tidemark.model.event import Op
+from tidemark.model.layout import PartitionField, Transform
 from tidemark.model.names import ColumnName, quote
 
 SYSTEM_COLUMNS: Mapping[str, str] = {POSITION: "string", COMMIT_TIME: "timestamp"}
@@ -64,10 +65,43 @@ def create_target(table: Sequence[str], schema: TableSchema, properties: Mapping
     listed = ", ".join(
         f"{literal(name)} = {literal(value)}" for name, value in sorted(properties.items())
     )
+    fields = ", ".join(map(_partition_field, schema.layout.partition))
+    partitioned = f"PARTITIONED BY ({fields}) " if fields else ""
     return (
         f"CREATE TABLE IF NOT EXISTS {quote(*table)} ({', '.join(columns)}) "
-        f"USING iceberg TBLPROPERTIES ({listed})"
+        f"USING iceberg {partitioned}TBLPROPERTIES ({listed})"
     )
+
+
+def _partition_field(field: PartitionField) -> str:
+    name = quote(field.column)
+    match field.transform:
+        case Transform.IDENTITY:
+            return name
+        case Transform.BUCKET | Transform.TRUNCATE:
+            return f"{field.transform}({field.width}, {name})"
+        case _:
+            return f"{field.transform}s({name})"
+
+
+def add_partition_field(table: Sequence[str], field: PartitionField) -> str:
+    """ALTER TABLE by which new files are partitioned by one field more."""
+    return f"ALTER TABLE {quote(*table)} ADD PARTITION FIELD {_partition_field(field)}"
+
+
+def drop_partition_field(table: Sequence[str], field: PartitionField) -> str:
+    """ALTER TABLE by which new files are no longer partitioned by one field."""
+    return f"ALTER TABLE {quote(*table)} DROP PARTITION FIELD {_partition_field(field)}"
+
+
+def sort_files(table: Sequence[str], columns: Sequence[ColumnName]) -> str:
+    """ALTER TABLE by which rows of new files are sorted, by nothing where there are no columns.
+
+    LOCALLY: rows are not moved between tasks for it.
+    """
+    if not columns:
+        return f"ALTER TABLE {quote(*table)} WRITE UNORDERED"
+    return f"ALTER TABLE {quote(*table)} WRITE LOCALLY ORDERED BY {', '.join(map(quote, columns))}"
 
 
 def add_column(table: Sequence[str], column: SourceColumn) -> str:

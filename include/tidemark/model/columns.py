@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any
 
+from tidemark.model.layout import Layout
 from tidemark.model.names import SYSTEM_PREFIX, ColumnName
 from tidemark.model.position import Position
 from tidemark.model.shift import Shift, Spelling, spelling
@@ -121,6 +122,7 @@ class TableSchema:
 
     changed_at: of the newest statement that changed columns and was followed. shifts: what became
     of the columns' names, in position order. dropped_at: where the source dropped the table.
+    layout: of the target's files.
     """
 
     columns: tuple[SourceColumn, ...]
@@ -128,6 +130,7 @@ class TableSchema:
     changed_at: Position | None = None
     shifts: tuple[Shift, ...] = ()
     dropped_at: Position | None = None
+    layout: Layout = Layout()
 
     def __getitem__(self, name: str) -> SourceColumn:
         return next(column for column in self.columns if column.name == name)
@@ -154,6 +157,7 @@ class TableSchema:
             "changed_at": self.changed_at,
             "shifts": [shift.to_json() for shift in self.shifts],
             "dropped_at": self.dropped_at,
+            "layout": self.layout.to_json(),
         }
 
     @classmethod
@@ -165,4 +169,5 @@ class TableSchema:
             kept.get("changed_at"),
             tuple(Shift.from_json(shift) for shift in kept.get("shifts", ())),
             kept.get("dropped_at"),
+            Layout.from_json(kept.get("layout", {})),
         )

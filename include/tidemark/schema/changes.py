@@ -14,6 +14,7 @@ from functools import reduce
 
 from tidemark.errors import TableStoppedError
 from tidemark.model.columns import ROW, SourceColumn, TableSchema
+from tidemark.model.layout import Layout, PartitionField
 from tidemark.model.names import ColumnName
 from tidemark.model.position import Position
 from tidemark.model.shift import Shift, name_after, spelling
@@ -68,10 +69,28 @@ class FillColumn:
     below: Position
 
 
-SchemaChange = CreateTarget | RenameColumn | DropColumn | AddColumn | WidenColumn | FillColumn
+@dataclass(frozen=True, slots=True)
+class ChangeLayout:
+    """New files are laid out as declared; those that are there stay as they are.
+
+    gone: partition fields that end, by the column names of before; joined: those that begin.
+    was_sorted: whether files had a sort order.
+    """
+
+    layout: Layout
+    gone: tuple[PartitionField, ...]
+    joined: tuple[PartitionField, ...]
+    was_sorted: bool
 
 
-ADDITIVE = (CreateTarget, AddColumn, WidenColumn, FillColumn)
+SchemaChange = (
+    CreateTarget | RenameColumn | DropColumn | AddColumn | WidenColumn | FillColumn | ChangeLayout
+)
+
+DECLARED = (CreateTarget, ChangeLayout)
+"""What the pipeline file orders, whatever the source does."""
+
+ADDITIVE = (*DECLARED, AddColumn, WidenColumn, FillColumn)
 
 
 def is_widening(narrow: str, wide: str) -> bool:
@@ -121,7 +140,7 @@ def plan_changes(
     key = tuple(name_after(fresh, name, Position("")) or name for name in have.key)
     _refuse_collisions(merge_schemas((TableSchema(tuple(present), key), want)))
     types = {column.name: column.iceberg for column in present}
-    return (*moves, *_joined(types, want), *_filled(fresh, want))
+    return (*moves, *_joined(types, want), *_filled(fresh, want), *_laid_out(have, want, fresh))
 
 
 def describe(change: SchemaChange) -> str:
@@ -138,6 +157,8 @@ def describe(change: SchemaChange) -> str:
             return f"rename {was} to {name}"
         case DropColumn(name):
             return f"drop {name}"
+        case ChangeLayout(layout):
+            return f"lay out new files {layout}"
         case FillColumn(column, value, _):
             return f"fill {column.name} with {value!r} in older rows"
 
@@ -160,6 +181,22 @@ def _filled(fresh: Sequence[Shift], want: TableSchema) -> list[SchemaChange]:
         for column in want.columns
         if column.fill is not None and (since := spelling(fresh, column.name).since) is not None
     ]
+
+
+def _laid_out(have: TableSchema, want: TableSchema, fresh: Sequence[Shift]) -> list[SchemaChange]:
+    """Iceberg's partition fields and sort order follow the names of their columns by themselves."""
+
+    def now(name: ColumnName) -> ColumnName | None:
+        return name_after(fresh, name, Position(""))
+
+    fields = {field: now(field.column) for field in have.layout.partition}
+    there = {field: replace(field, column=name) for field, name in fields.items() if name}
+    wanted = want.layout.partition
+    gone = tuple(field for field in fields if there.get(field) not in wanted)
+    joined = tuple(field for field in wanted if field not in there.values())
+    if not gone and not joined and tuple(map(now, have.layout.sort)) == want.layout.sort:
+        return []
+    return [ChangeLayout(want.layout, gone, joined, bool(have.layout.sort))]
 
 
 def merge_schemas(versions: Sequence[TableSchema]) -> TableSchema:

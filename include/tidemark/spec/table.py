@@ -8,10 +8,12 @@ from typing import Any
 
 from pydantic import Field
 
+from tidemark.model.layout import Layout
 from tidemark.spec.audit import NO_SUITE, SuiteName
 from tidemark.spec.base import (
     BrokenRule,
     IcebergName,
+    Partition,
     SourceColumnName,
     SourceTableName,
     SpecModel,
@@ -58,6 +60,16 @@ class TableSpec(SpecModel):
         description="column -> type as the source database writes it, for what the stream "
         "cannot tell, such as {weight: float}",
     )
+    partition_by: tuple[Partition, ...] = Field(
+        default=(),
+        description="Iceberg partition fields of the target: c, year(c), month(c), day(c), "
+        "hour(c), bucket(16, c), truncate(10, c); a change holds for new files",
+    )
+    sort_by: tuple[SourceColumnName, ...] = Field(
+        default=(),
+        description="columns by which rows of one file of the target are sorted; a change holds "
+        "for new files",
+    )
     truncate: TruncatePolicy = Field(
         default=TruncatePolicy.APPLY,
         description="what a TRUNCATE at the source does: apply empties the target at that "
@@ -77,8 +89,15 @@ class TableSpec(SpecModel):
         """Name of the suite, None when the table is declared to have none."""
         return None if self.expectations == NO_SUITE else self.expectations
 
+    @property
+    def layout(self) -> Layout:
+        """How the target's files are laid out."""
+        return Layout(self.partition_by, self.sort_by)
+
     def broken_rules(self) -> Iterator[BrokenRule]:
-        """A key names each of its columns once."""
-        for index, column in enumerate(self.key):
-            if column in self.key[:index]:
-                yield BrokenRule(("key", index), repr(column), "each column of the key once")
+        """A key, a partition and a sort order name each of their parts once."""
+        listed = {"key": self.key, "partition-by": self.partition_by, "sort-by": self.sort_by}
+        for name, parts in listed.items():
+            for index, part in enumerate(parts):
+                if part in parts[:index]:
+                    yield BrokenRule((name, index), repr(str(part)), "each one once")
