@@ -68,10 +68,32 @@ def apply_changes(
     name = (catalog.name, *target.parts)
     if any(isinstance(change, CreateTarget) for change in changes):
         ensure_namespace(catalog, target.namespace)
+    _refuse_lost_layout(catalog, target, changes)
     for statement in (*_let_go(name, changes), *_moved(name, changes), *_made(name, changes, want)):
         session.sql(statement)
     for change in changes:
         log.info("schema_changed", table=str(target), change=describe(change))
+
+
+def _refuse_lost_layout(
+    catalog: SqlCatalog, target: TableId, changes: Sequence[SchemaChange]
+) -> None:
+    """Raise where a column goes by which files were ever laid out: nobody could write any more."""
+    gone = [change.name for change in changes if isinstance(change, DropColumn)]
+    if not gone:
+        return
+    with catalog_errors(f"the reading of {target}"):
+        table = catalog.load_table(target.parts)
+    ids = {field.source_id for spec in table.metadata.partition_specs for field in spec.fields}
+    ids |= {field.source_id for order in table.metadata.sort_orders for field in order.fields}
+    for name in gone:
+        if table.schema().find_field(name).field_id in ids:
+            raise TableStoppedError(
+                f"column {name} cannot be dropped: files were laid out by it, and Iceberg keeps "
+                "every partition spec and sort order of a table",
+                state="the table stays as it was last published; its records wait in the changelog",
+                next_step="fold the table into a new target from a new snapshot of the source",
+            )
 
 
 def _kept(schema: TableSchema) -> str:
@@ -87,7 +109,7 @@ def _made(name: Sequence[str], changes: Sequence[SchemaChange], want: TableSchem
     for change in changes:
         match change:
             case CreateTarget(schema):
-                unsorted = replace(schema, layout=replace(schema.layout, sort=()))
+                unsorted = replace(want, layout=replace(want.layout, sort=()))
                 properties = {**sql.TARGET_PROPERTIES, SOURCE_SCHEMA: _kept(unsorted)}
                 yield sql.create_target(name, schema, properties)
                 is_kept = unsorted == want

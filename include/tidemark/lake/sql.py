@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from tidemark.model.column_rules import Mask
 from tidemark.model.columns import (
     COMMIT_TIME,
     POSITION,
@@ -57,7 +58,7 @@ def literal(value: str) -> str:
 def create_target(table: Sequence[str], schema: TableSchema, properties: Mapping[str, str]) -> str:
     """CREATE TABLE for a target: the source's columns, then Tidemark's own."""
     keys = set(schema.row_key)
-    types = {column.name: column.iceberg for column in schema.columns} | system_columns(schema)
+    types = {column.name: column.stored for column in schema.columns} | system_columns(schema)
     columns = [
         f"{quote(name)} {iceberg}{' NOT NULL' if name in keys else ''}"
         for name, iceberg in types.items()
@@ -106,12 +107,12 @@ def sort_files(table: Sequence[str], columns: Sequence[ColumnName]) -> str:
 
 def add_column(table: Sequence[str], column: SourceColumn) -> str:
     """ALTER TABLE that adds one optional column before Tidemark's own."""
-    return f"ALTER TABLE {quote(*table)} ADD COLUMN {quote(column.name)} {column.iceberg}"
+    return f"ALTER TABLE {quote(*table)} ADD COLUMN {quote(column.name)} {column.stored}"
 
 
 def widen_column(table: Sequence[str], column: SourceColumn) -> str:
     """ALTER TABLE that promotes the type of one column."""
-    return f"ALTER TABLE {quote(*table)} ALTER COLUMN {quote(column.name)} TYPE {column.iceberg}"
+    return f"ALTER TABLE {quote(*table)} ALTER COLUMN {quote(column.name)} TYPE {column.stored}"
 
 
 def rename_column(table: Sequence[str], was: str, name: str) -> str:
@@ -126,11 +127,22 @@ def drop_column(table: Sequence[str], name: ColumnName) -> str:
 
 def fill_column(branch: Sequence[str], column: SourceColumn, value: str, below: str) -> str:
     """UPDATE of what rows hold in a column that is younger than they are (SCHEMA-14)."""
-    at, filled = quote(POSITION), f"CAST({literal(value)} AS {column.iceberg})"
+    at, filled = quote(POSITION), _masked(f"CAST({literal(value)} AS {column.iceberg})", column)
     return (
         f"UPDATE {quote(*branch)} SET {quote(column.name)} = {filled} "
         f"WHERE {at} IS NULL OR {at} <= {literal(below)}"
     )
+
+
+def _masked(value: str, column: SourceColumn) -> str:
+    """What the target has in place of ``value``, as `formats.rows` makes it of records."""
+    match column.mask:
+        case Mask.HASH:
+            return f"sha2(CAST({value} AS STRING), 256)"
+        case Mask.REDACT:
+            return "NULL"
+        case None:
+            return value
 
 
 def set_property(table: Sequence[str], name: str, value: str) -> str:

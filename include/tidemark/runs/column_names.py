@@ -229,7 +229,9 @@ def _refuse_stale(
     spec: TableSpec, shifts: Sequence[Shift], present: Collection[ColumnName]
 ) -> None:
     """Raise where the file still names a column as it was called before."""
-    named = {*spec.columns, *spec.key, *spec.layout.columns}
+    rules = spec.target_columns.rules
+    laid_out = {*spec.layout.columns} - {name for _, name in rules.renamed}
+    named = {*spec.columns, *spec.key, *rules.columns, *laid_out}
     for shift in shifts:
         moved = {*shift.dropped, *(old for old, _ in shift.renamed)}
         stale = sorted((named & moved) - set(present))

@@ -118,13 +118,14 @@ def plan_changes(
     type that is no promotion.
     """
     if have is None:
-        _refuse_collisions(want)
-        return (CreateTarget(want),)
+        _refuse_collisions(want.in_target)
+        return (CreateTarget(want.in_target),)
     fresh = want.shifts[len(have.shifts) :]
+    names = _target_names(have, want, fresh)
     moves: list[SchemaChange] = []
     present: list[SourceColumn] = []
-    for column in have.columns:
-        now = name_after(fresh, column.name, Position(""))
+    for column in have.in_target.columns:
+        now = names[column.name]
         if now is None:
             moves.append(DropColumn(column.name))
             continue
@@ -137,10 +138,34 @@ def plan_changes(
                 f"rows were told apart by all columns, and now the key is {list(want.key)}"
             )
         moves.append(DropColumn(ColumnName(ROW)))
-    key = tuple(name_after(fresh, name, Position("")) or name for name in have.key)
-    _refuse_collisions(merge_schemas((TableSchema(tuple(present), key), want)))
-    types = {column.name: column.iceberg for column in present}
-    return (*moves, *_joined(types, want), *_filled(fresh, want), *_laid_out(have, want, fresh))
+    key = tuple(names[name] or name for name in have.in_target.key)
+    told = want.in_target
+    _refuse_collisions(merge_schemas((TableSchema(tuple(present), key), told)))
+    types = {column.name: column.stored for column in present}
+    return (*moves, *_joined(types, told), *_filled(fresh, told), *_laid_out(have, want, names))
+
+
+def _target_names(
+    have: TableSchema, want: TableSchema, fresh: Sequence[Shift]
+) -> dict[ColumnName, ColumnName | None]:
+    """The target's columns by the names of now -> by those of ``want``; None for those that go.
+
+    Raises TableStoppedError where a rule would have values that the target does not hold.
+    """
+    names: dict[ColumnName, ColumnName | None] = {}
+    for name in have.names:
+        now = name_after(fresh, name, Position(""))
+        target, wanted = have.rules.target_name(name), want.rules.target_name(now) if now else None
+        if target is None and wanted is not None:
+            raise _stopped(f"column {now} was left out so far, so its older values are not there")
+        if target is None:
+            continue
+        names[target] = wanted
+        if now and wanted and have.rules.mask(name) is not want.rules.mask(now):
+            raise _stopped(
+                f"column {now} is to be hashed or redacted otherwise than its older values"
+            )
+    return names
 
 
 def describe(change: SchemaChange) -> str:
@@ -150,9 +175,9 @@ def describe(change: SchemaChange) -> str:
             key = f"key {', '.join(schema.key)}" if schema.key else "no key"
             return f"new, {len(schema.columns)} columns, {key}"
         case AddColumn(column):
-            return f"add {column.name} {column.iceberg}"
+            return f"add {column.name} {column.stored}"
         case WidenColumn(column, was):
-            return f"widen {column.name} {was} to {column.iceberg}"
+            return f"widen {column.name} {was} to {column.stored}"
         case RenameColumn(was, name):
             return f"rename {was} to {name}"
         case DropColumn(name):
@@ -170,7 +195,7 @@ def _joined(types: Mapping[ColumnName, str], want: TableSchema) -> list[SchemaCh
         was = types.get(column.name)
         if was is None:
             changes.append(AddColumn(column))
-        elif is_widening(was, column.iceberg):
+        elif is_widening(was, column.stored):
             changes.append(WidenColumn(column, was))
     return changes
 
@@ -183,18 +208,16 @@ def _filled(fresh: Sequence[Shift], want: TableSchema) -> list[SchemaChange]:
     ]
 
 
-def _laid_out(have: TableSchema, want: TableSchema, fresh: Sequence[Shift]) -> list[SchemaChange]:
+def _laid_out(
+    have: TableSchema, want: TableSchema, names: Mapping[ColumnName, ColumnName | None]
+) -> list[SchemaChange]:
     """Iceberg's partition fields and sort order follow the names of their columns by themselves."""
-
-    def now(name: ColumnName) -> ColumnName | None:
-        return name_after(fresh, name, Position(""))
-
-    fields = {field: now(field.column) for field in have.layout.partition}
+    fields = {field: names[field.column] for field in have.layout.partition}
     there = {field: replace(field, column=name) for field, name in fields.items() if name}
     wanted = want.layout.partition
     gone = tuple(field for field in fields if there.get(field) not in wanted)
     joined = tuple(field for field in wanted if field not in there.values())
-    if not gone and not joined and tuple(map(now, have.layout.sort)) == want.layout.sort:
+    if not gone and not joined and tuple(map(names.get, have.layout.sort)) == want.layout.sort:
         return []
     return [ChangeLayout(want.layout, gone, joined, bool(have.layout.sort))]
 

@@ -19,6 +19,7 @@ from tidemark.spec.base import (
     SpecModel,
     Text,
 )
+from tidemark.spec.target_columns import TargetColumnsSpec, said_twice
 
 
 class TruncatePolicy(StrEnum):
@@ -60,10 +61,14 @@ class TableSpec(SpecModel):
         description="column -> type as the source database writes it, for what the stream "
         "cannot tell, such as {weight: float}",
     )
+    target_columns: TargetColumnsSpec = Field(
+        default=TargetColumnsSpec(),
+        description="which columns the target has, and in what form",
+    )
     partition_by: tuple[Partition, ...] = Field(
         default=(),
-        description="Iceberg partition fields of the target: c, year(c), month(c), day(c), "
-        "hour(c), bucket(16, c), truncate(10, c); a change holds for new files",
+        description="Iceberg partition fields of the target, by its names: c, year(c), month(c), "
+        "day(c), hour(c), bucket(16, c), truncate(10, c); a change holds for new files",
     )
     sort_by: tuple[SourceColumnName, ...] = Field(
         default=(),
@@ -95,9 +100,12 @@ class TableSpec(SpecModel):
         return Layout(self.partition_by, self.sort_by)
 
     def broken_rules(self) -> Iterator[BrokenRule]:
-        """A key, a partition and a sort order name each of their parts once."""
-        listed = {"key": self.key, "partition-by": self.partition_by, "sort-by": self.sort_by}
-        for name, parts in listed.items():
-            for index, part in enumerate(parts):
-                if part in parts[:index]:
-                    yield BrokenRule((name, index), repr(str(part)), "each one once")
+        """A key, a partition and a sort order name each of their parts once; a key can be read."""
+        yield from said_twice("key", self.key)
+        yield from said_twice("partition-by", self.partition_by)
+        yield from said_twice("sort-by", self.sort_by)
+        for index, name in enumerate(self.key):
+            if not self.target_columns.rules.keeps_readable(name):
+                yield BrokenRule(
+                    ("key", index), repr(name), "a column that target-columns leave as it is"
+                )

@@ -65,8 +65,8 @@ def swapped(old: str, new: str, text: str = SHOP) -> str:
         pytest.param(
             swapped("  - source:", "  - start_at: 1\n    source:"),
             "shop.yaml:11 -> tables[0].start_at: got an unknown key; expected one of source, "
-            "target, key, columns, partition-by, sort-by, truncate, column-changes, "
-            "expectations",
+            "target, key, columns, target-columns, partition-by, sort-by, truncate, "
+            "column-changes, expectations",
             id="unknown key without a near one",
         ),
         pytest.param(
