@@ -65,8 +65,8 @@ def stage_one(run: Run, chosen: Chosen, work: TableWork, branch: str) -> StagedT
     found = _stage_changes(run, chosen, work, folder) if work.rows else NOTHING_STAGED
     _refuse_misread(found.rows, work)
     bench = _bench(run, work, branch, chosen.cut.number)
-    if work.schema != work.have:
-        apply_changes(bench.session, bench.catalog, bench.place, work.changes, work.schema)
+    if work.source_schema != work.have:
+        apply_changes(bench.session, bench.catalog, bench.place, work.changes, work.source_schema)
     rows = found.rows
     if not work.schema.key:
         rows = match_rows(run, work, found, folder, bench.place)

@@ -56,7 +56,8 @@ CUT = Zone.CUT
 class TableWork:
     """What a cut does to one table.
 
-    have: what its target was made from, None where there is none. changes: to its schema. rows: row
+    source_schema: columns of its source. have: those that its target was made from, None where
+    there is none. changes: to the target's. rows: row
     events in the cut. truncated_at: newest truncate ever, which events must be above; new_truncate:
     the truncate of this cut, if any. guard: below it rows of an incremental snapshot fall that are
     above the truncate (SNAP-7). removal: what a new snapshot did not contain.
@@ -65,7 +66,7 @@ class TableWork:
     spec: TableSpec
     target: TableId
     have: TableSchema | None
-    schema: TableSchema
+    source_schema: TableSchema
     changes: tuple[SchemaChange, ...]
     rows: int
     key_from_images: bool
@@ -73,6 +74,11 @@ class TableWork:
     new_truncate: Position | None
     guard: Position | None
     removal: Removal | None
+
+    @property
+    def schema(self) -> TableSchema:
+        """Of the target, as rows are read for it."""
+        return self.source_schema.in_target
 
     @property
     def is_folded(self) -> bool:
@@ -91,7 +97,7 @@ class TableWork:
         have = self.have
         if have is None:
             return False
-        followed = (self.schema.shifts, self.schema.changed_at)
+        followed = (self.source_schema.shifts, self.source_schema.changed_at)
         return bool(self.changes) or followed != (have.shifts, have.changed_at)
 
 
@@ -243,7 +249,7 @@ def _work(pipeline: PipelineSpec, chosen: Chosen, progress: Progress, told: _Tol
         spec=spec,
         target=_target(pipeline, spec),
         have=have,
-        schema=schema,
+        source_schema=schema,
         changes=changes,
         rows=count(groups),
         key_from_images=bool(spec.key) or any(group.without_key for group in groups),

@@ -25,6 +25,7 @@ from tidemark.model.modes import (
 from tidemark.model.names import TableName
 from tidemark.spec.base import BrokenRule, SourceTableName, SpecModel
 from tidemark.spec.registry import AvroSpec
+from tidemark.spec.shadows import OF_KNOWN_TOOLS, ShadowPattern, shadowed_by
 
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 
@@ -82,14 +83,7 @@ def _zone(name: str) -> str:
     return name
 
 
-def _shadow_pattern(text: str) -> str:
-    if text.count("*") != 1 or text == "*":
-        raise ValueError("a name with one *, which stands for that of the other table: _*_new")
-    return text
-
-
 TopicSelector = Annotated[str, AfterValidator(_topic_selector)]
-ShadowPattern = Annotated[str, AfterValidator(_shadow_pattern)]
 
 
 class TopicsSpec(SpecModel):
@@ -197,7 +191,7 @@ class SourceSpec(SpecModel):
         "topics.data; it tells when the windows of incremental snapshots open",
     )
     shadow_tables: tuple[ShadowPattern, ...] = Field(
-        default=("_*_gho", "_*_ghc", "_*_del", "_*_new", "_*_old"),
+        default=OF_KNOWN_TOOLS,
         description="names of the tables that gh-ost and pt-online-schema-change make beside a "
         "table, * stands for its name: their rows are left out, and the one that takes its place "
         "is an ALTER of it; an empty list: there are none",
@@ -229,11 +223,7 @@ class SourceSpec(SpecModel):
         """
         if self.format is SourceFormat.DEBEZIUM_POSTGRES:
             return None
-        for before, _, after in (pattern.partition("*") for pattern in self.shadow_tables):
-            name = table.table.removeprefix(before).removesuffix(after)
-            if name and table.table == f"{before}{name}{after}":
-                return TableName(table.schema, name)
-        return None
+        return shadowed_by(self.shadow_tables, table)
 
     def broken_rules(self) -> Iterator[BrokenRule]:
         """What one format has and the other has not."""
