@@ -114,7 +114,8 @@ class Progress:
             return self
 
         def named(kept: Mapping[TableName, T]) -> dict[TableName, T]:
-            return {names.get(table, table): what for table, what in kept.items()}
+            stay = {table: what for table, what in kept.items() if table not in names}
+            return stay | {names[table]: what for table, what in kept.items() if table in names}
 
         return replace(
             self,

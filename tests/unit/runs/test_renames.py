@@ -125,7 +125,9 @@ def test_what_is_kept_of_a_table_goes_with_its_name() -> None:
     """GATE-4: as soon as the file has the new one."""
     lower = Frontier(commit_ts=7)
     progress = Progress(
-        behind={A: lower}, truncated={A: Position("1"), C: Position("2")}, blocked={A: "late"}
+        behind={A: lower},
+        truncated={A: Position("1"), B: Position("7"), C: Position("2")},
+        blocked={A: "late"},
     )
     renamed = progress.under((Rename(A, B),))
     assert renamed.behind == {B: lower}
