@@ -14,6 +14,7 @@ from tidemark.model.cut import Cut, GateMode
 from tidemark.model.names import TableName
 from tidemark.model.position import Place, Position
 from tidemark.model.progress import Progress
+from tidemark.model.quarantine import Selection
 from tidemark.model.reconcile import Snapshots
 from tidemark.model.survey import Survey, highest_places, newest_ms
 from tidemark.model.zone import Zone
@@ -59,7 +60,8 @@ class Effects:
 
     standing: tables whose changes wait; they keep their frontier. truncated: the newest position
     below which a table lost its rows in this cut. snapshots: what is left to be reconciled.
-    guards: as in progress. blocked: tables that stay stopped, and why.
+    guards: as in progress. blocked: tables that stay stopped, and why. set_aside: tables of which
+    this cut set changes aside. replays: what is to be tried again by the next one.
     """
 
     standing: Collection[TableName]
@@ -67,6 +69,8 @@ class Effects:
     snapshots: Snapshots
     guards: Mapping[TableName, Position] = field(default_factory=dict)
     blocked: Mapping[TableName, str] = field(default_factory=dict)
+    set_aside: frozenset[TableName] = frozenset()
+    replays: tuple[Selection, ...] = ()
 
 
 def advance(progress: Progress, landing: int, decision: Decision, effects: Effects) -> Progress:
@@ -100,4 +104,6 @@ def advance(progress: Progress, landing: int, decision: Decision, effects: Effec
         blocked=effects.blocked,
         skipped=progress.skipped - cut.skipped.keys(),
         quiet_settles=quiet_helps or effects.snapshots.wait_for_a_cut,
+        set_aside=progress.set_aside | effects.set_aside,
+        replays=effects.replays,
     )

@@ -12,6 +12,7 @@ from tidemark.model.growth import Growths, growths_from_json, growths_to_json
 from tidemark.model.names import TableName
 from tidemark.model.offsets import Offsets, TopicPartition, offsets_from_json, offsets_to_json
 from tidemark.model.position import OrderedBy, Position
+from tidemark.model.quarantine import Selection
 from tidemark.model.reconcile import Snapshots
 from tidemark.model.tail import Tails, tails_from_json, tails_to_json
 
@@ -79,7 +80,8 @@ class Progress:
     tables that are read anew. guards: of truncated tables, the position below which incremental
     rows above the truncate fall (SNAP-7). blocked: tables that stay stopped (GATE-5) -> why.
     skipped: keys of transactions that a person gives up (GATE-T8). quiet_settles: the next run may
-    settle more though it finds nothing new (GATE-T6, SNAP-5).
+    settle more though it finds nothing new (GATE-T6, SNAP-5). set_aside: tables of which changes
+    ever were. replays: what of it the next cut tries again (POISON-4).
     """
 
     cut: int = 0
@@ -96,6 +98,8 @@ class Progress:
     blocked: Mapping[TableName, str] = field(default_factory=dict)
     skipped: frozenset[str] = frozenset()
     quiet_settles: bool = False
+    set_aside: frozenset[TableName] = frozenset()
+    replays: tuple[Selection, ...] = ()
 
     def frontier_of(self, table: TableName) -> Frontier:
         """How far ``table`` is published."""
@@ -120,6 +124,8 @@ class Progress:
                 "blocked": {str(table): why for table, why in sorted(self.blocked.items())},
                 "skipped": sorted(self.skipped),
                 "quiet_settles": self.quiet_settles,
+                "set_aside": sorted(map(str, self.set_aside)),
+                "replays": [selection.to_json() for selection in self.replays],
             }
         )
 
@@ -147,6 +153,8 @@ class Progress:
             blocked={TableName.parse(t): why for t, why in kept.get("blocked", {}).items()},
             skipped=frozenset(kept.get("skipped", ())),
             quiet_settles=kept.get("quiet_settles", False),
+            set_aside=frozenset(map(TableName.parse, kept.get("set_aside", ()))),
+            replays=tuple(map(Selection.from_json, kept.get("replays", ()))),
         )
 
 

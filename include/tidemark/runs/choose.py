@@ -21,6 +21,7 @@ from tidemark.model.cut import Cut, Frontier, Hold, HoldCode
 from tidemark.model.event import Kind
 from tidemark.model.names import TableName
 from tidemark.model.progress import Progress
+from tidemark.model.quarantine import Entry
 from tidemark.model.survey import Survey, count
 from tidemark.model.zone import Zone
 from tidemark.runs.ddl import add_up, collect_ddl
@@ -33,17 +34,33 @@ SAID = (HoldCode.GATE_NO_WATERMARK, HoldCode.UNTIL)
 
 
 @dataclass(frozen=True, slots=True)
+class Replay:
+    """What of the quarantine a cut tries again.
+
+    entries: that wait and are meant. again: changelog rows of their records, as they are read now,
+    in zone REPLAYED. settled: row events of earlier cuts.
+    """
+
+    entries: tuple[Entry, ...]
+    again: DataFrame
+    settled: DataFrame
+
+
+@dataclass(frozen=True, slots=True)
 class Chosen:
     """A cut and what it holds.
 
     zoned: the changelog's events with their zone, one frame for the tables that stand at the
     frontier and one for each that stands lower. schemas: that its records were written with.
+    set_aside: tables of which earlier cuts set changes aside. replay: what of it is tried again.
     """
 
     decision: Decision
     zoned: Mapping[TableName | None, DataFrame]
     effects: DdlEffects
     schemas: Schemas
+    set_aside: frozenset[TableName] = frozenset()
+    replay: Replay | None = None
 
     @property
     def cut(self) -> Cut:
@@ -66,8 +83,18 @@ class Chosen:
         """The events of ``table``, of every zone."""
         return self.zoned.get(table, self.zoned[None]).where(is_table(table))
 
+    def row_events(self, table: TableName) -> DataFrame:
+        """The row events of ``table`` that the cut takes, and those that it tries again."""
+        in_cut = (F.col("zone") == Zone.CUT.value) & (F.col("kind") == Kind.ROW.value)
+        events = self.events_of(table).where(in_cut)
+        if self.replay is None:
+            return events
+        return events.unionByName(self.replay.again.where(is_table(table)))
+
     def schemas_of(self, table: TableName) -> Schemas:
-        """The schemas that the row events of ``table`` in the cut were written with."""
+        """The schemas that the row events of ``table`` which the cut may read were written with."""
+        if table in self.set_aside or self.replay is not None:
+            return self.schemas
         groups = self.survey.of(table, Zone.CUT)
         return named_in(self.schemas, (group.schema_id for group in groups))
 
@@ -97,7 +124,8 @@ def choose_cut(
     in_cut, text = together.where(F.col("zone") == Zone.CUT.value), decoder.text
     statements = collect_ddl(in_cut, text) if has_ddl else ()
     effects = add_up(pipeline.source, statements, pipeline.source.modes.connector)
-    return Chosen(Decision(cut, sight, found), zoned, effects, landed.schemas)
+    decision = Decision(cut, sight, found)
+    return Chosen(decision, zoned, effects, landed.schemas, progress.set_aside)
 
 
 def _refuse_new_epoch(pipeline: PipelineSpec, progress: Progress, found: Survey) -> None:

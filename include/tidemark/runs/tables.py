@@ -50,9 +50,10 @@ class TableWork:
     """What a cut does to one table.
 
     have: what its target was made from, None where there is none. changes: to its schema. rows: row
-    events in the cut. truncated_at: newest truncate ever, which events must be above; new_truncate:
-    the truncate of this cut, if any. guard: below it rows of an incremental snapshot fall that are
-    above the truncate (SNAP-7). removal: what a new snapshot did not contain.
+    events in the cut; replayed: those that are tried again. truncated_at: newest truncate ever,
+    which events must be above; new_truncate: the truncate of this cut, if any. guard: below it rows
+    of an incremental snapshot fall that are above the truncate (SNAP-7). removal: what a new
+    snapshot did not contain.
     """
 
     spec: TableSpec
@@ -66,12 +67,18 @@ class TableWork:
     new_truncate: Position | None
     guard: Position | None
     removal: Removal | None
+    replayed: int = 0
+
+    @property
+    def has_events(self) -> bool:
+        """There are row events to be folded."""
+        return self.rows > 0 or self.replayed > 0
 
     @property
     def is_folded(self) -> bool:
         """Rows change, and not only the schema; a table that is new has none to take away."""
         ends_rows = self.new_truncate is not None or self.removal is not None
-        return self.rows > 0 or (self.have is not None and (ends_rows or bool(self.fills)))
+        return self.has_events or (self.have is not None and (ends_rows or bool(self.fills)))
 
     @property
     def fills(self) -> tuple[FillColumn, ...]:
@@ -167,7 +174,7 @@ def _concerned(pipeline: PipelineSpec, chosen: Chosen, due: Iterable[TableName])
     A table that is not declared and whose name is unfit is never mapped: it is `filtered`.
     """
     declared = {(table.source.schema, table.source.table): table for table in pipeline.tables}
-    names = set(chosen.survey.names(Zone.CUT))
+    names = {*chosen.survey.names(Zone.CUT), *chosen.survey.names(Zone.REPLAYED)}
     names |= {(table.schema, table.table) for table in chosen.effects.tables}
     names |= {(table.schema, table.table) for table in due}
     if None in chosen.effects.stops:
@@ -230,13 +237,14 @@ def _begins_with_a_row(pipeline: PipelineSpec, chosen: Chosen, spec: TableSpec) 
     """Whether a table without target is to wait for its first row, which tells all columns.
 
     Canal's records do, so DDL alone need not say enough to make a table (SCHEMA-7); that columns
-    changed says nothing of the others.
+    changed says nothing of the others, and a row that is tried again nothing of now.
     """
     effects = chosen.effects
     tells_all = pipeline.source.format is SourceFormat.CANAL_JSON
     altered = effects.changed.keys() | effects.shifts.keys() | effects.dropped.keys()
     is_changed = spec.source in altered - (effects.types.keys() | effects.schemas.keys())
-    return (tells_all or is_changed) and not chosen.survey.of(spec.source, CUT)
+    is_again = bool(chosen.survey.of(spec.source, Zone.REPLAYED))
+    return (tells_all or is_changed or is_again) and not chosen.survey.of(spec.source, CUT)
 
 
 def _target(pipeline: PipelineSpec, spec: TableSpec) -> TableId:
@@ -245,6 +253,7 @@ def _target(pipeline: PipelineSpec, spec: TableSpec) -> TableId:
 
 def _work(pipeline: PipelineSpec, chosen: Chosen, progress: Progress, told: _Told) -> TableWork:
     spec, have = told.spec, told.have
+    again = chosen.survey.of(spec.source, Zone.REPLAYED)
     groups = chosen.survey.of(spec.source, CUT)
     begins = begin_of(chosen, spec.source, have)
     records = [r for r in told.records if begins is None or (r.position or "") > begins]
@@ -263,11 +272,12 @@ def _work(pipeline: PipelineSpec, chosen: Chosen, progress: Progress, told: _Tol
         schema=schema,
         changes=changes,
         rows=count(groups),
-        key_from_images=bool(spec.key) or any(group.without_key for group in groups),
+        key_from_images=bool(spec.key) or any(group.without_key for group in (*groups, *again)),
         truncated_at=truncate or before,
         new_truncate=truncate,
         guard=None,
         removal=None,
+        replayed=count(again) if schema.key else 0,
     )
 
 
