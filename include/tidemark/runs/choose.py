@@ -92,8 +92,11 @@ class Chosen:
         return events.unionByName(self.replay.again.where(is_table(table)))
 
     def schemas_of(self, table: TableName) -> Schemas:
-        """The schemas that the row events of ``table`` which the cut may read were written with."""
-        if table in self.set_aside or self.replay is not None:
+        """The schemas that the row events of ``table`` in the cut were written with.
+
+        All of them where the cut tries again what earlier ones set aside.
+        """
+        if self.replay is not None:
             return self.schemas
         groups = self.survey.of(table, Zone.CUT)
         return named_in(self.schemas, (group.schema_id for group in groups))

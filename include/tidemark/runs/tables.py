@@ -230,6 +230,10 @@ def _told(
     found |= examples(chosen.zoned[None], together, decoder)
     for table in apart:
         found |= examples(chosen.zoned[table], chosen.survey.of(table, CUT), decoder)
+    if chosen.replay is not None:
+        groups = [g for s in specs for g in chosen.survey.of(s.source, Zone.REPLAYED)]
+        for table, told in examples(chosen.replay.again, groups, decoder).items():
+            found[table] = (*told, *found.get(table, ()))
     return found
 
 
@@ -237,14 +241,13 @@ def _begins_with_a_row(pipeline: PipelineSpec, chosen: Chosen, spec: TableSpec) 
     """Whether a table without target is to wait for its first row, which tells all columns.
 
     Canal's records do, so DDL alone need not say enough to make a table (SCHEMA-7); that columns
-    changed says nothing of the others, and a row that is tried again nothing of now.
+    changed says nothing of the others.
     """
     effects = chosen.effects
     tells_all = pipeline.source.format is SourceFormat.CANAL_JSON
     altered = effects.changed.keys() | effects.shifts.keys() | effects.dropped.keys()
     is_changed = spec.source in altered - (effects.types.keys() | effects.schemas.keys())
-    is_again = bool(chosen.survey.of(spec.source, Zone.REPLAYED))
-    return (tells_all or is_changed or is_again) and not chosen.survey.of(spec.source, CUT)
+    return (tells_all or is_changed) and not chosen.survey.of(spec.source, CUT)
 
 
 def _target(pipeline: PipelineSpec, spec: TableSpec) -> TableId:

@@ -62,7 +62,9 @@ def fill_unchanged(
     left_out = partial.select(F.explode(LEFT_OUT).alias("name")).agg(F.collect_set("name"))
     names = set(left_out.collect()[0][0])
     columns = tuple(name for name in schema.names if name in names)
-    decoder = decoder_of(run.pipeline.source, chosen.schemas_of(work.spec.source))
+    table = work.spec.source
+    schemas = chosen.schemas if table in chosen.set_aside else chosen.schemas_of(table)
+    decoder = decoder_of(run.pipeline.source, schemas)
     wanted = _only(schema, columns)
     catalog = run.world.catalog
     stored = read_stored(session, catalog, found.place, wanted, work.truncated_at)
