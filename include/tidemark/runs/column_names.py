@@ -229,7 +229,9 @@ def _refuse_stale(
     spec: TableSpec, shifts: Sequence[Shift], present: Collection[ColumnName]
 ) -> None:
     """Raise where the file still names a column as it was called before."""
-    named = {*spec.columns, *spec.key}
+    rules = spec.target_columns.rules
+    laid_out = {*spec.layout.columns} - {name for _, name in rules.renamed}
+    named = {*spec.columns, *spec.key, *rules.columns, *laid_out}
     for shift in shifts:
         moved = {*shift.dropped, *(old for old, _ in shift.renamed)}
         stale = sorted((named & moved) - set(present))
@@ -241,9 +243,9 @@ def _refuse_stale(
             f"{spec.source} cannot be followed: its column {stale[0]}, which the file names, "
             f"{became} (at position {shift.position})",
             state="the table stays as it was last published; its records wait in the changelog",
-            next_step=f"write {now} for {stale[0]} in columns: and key: of {spec.source}"
+            next_step=f"write {now} for {stale[0]} in what the file says of {spec.source}"
             if now
-            else f"take {stale[0]} out of columns: of {spec.source}",
+            else f"take {stale[0]} out of what the file says of {spec.source}",
         )
 
 

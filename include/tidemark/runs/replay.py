@@ -186,7 +186,7 @@ def next_replays(progress: Progress, chosen: Chosen, planned: CutTables) -> tupl
     changed = (
         work.spec.source
         for work in planned.work
-        if work.have not in (None, work.schema) and work.spec.source in progress.set_aside
+        if work.have not in (None, work.source_schema) and work.spec.source in progress.set_aside
     )
     fresh = (Selection(str(table)) for table in changed if str(table) not in tried)
     return (*(progress.replays if stands else ()), *fresh)

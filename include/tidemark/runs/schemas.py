@@ -19,6 +19,7 @@ from tidemark.runs.column_names import follow_names, refuse_untold
 from tidemark.runs.ddl_effects import DdlEffects
 from tidemark.schema.changes import merge_schemas
 from tidemark.schema.connect_types import connect_columns, refine
+from tidemark.schema.layouts import check_layout, check_rules
 from tidemark.schema.postgres_types import postgres_column, postgres_record_columns
 from tidemark.schema.source_types import canal_column
 from tidemark.spec import SourceFormat, SourceSpec, TableSpec
@@ -116,7 +117,13 @@ def resolve(
         )
     dropped_at = effects.dropped.get(spec.source, have.dropped_at if have else None)
     at = followed.changed_at
-    return TableSchema(tuple(columns.values()), key, at, names.shifts, dropped_at)
+    schema = TableSchema(
+        *(tuple(columns.values()), key, at, names.shifts, dropped_at),
+        *(spec.layout, spec.target_columns.rules),
+    )
+    check_rules(spec.source, schema)
+    check_layout(spec.source, schema.in_target)
+    return schema
 
 
 def _refuse_flawed(spec: TableSpec, records: Iterable[RecordSchema]) -> None:

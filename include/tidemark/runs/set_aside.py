@@ -16,7 +16,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from tidemark.errors import TableStoppedError
-from tidemark.fold.set_aside import decided
+from tidemark.fold.set_aside import ASIDE, KEPT, decided
 from tidemark.formats.decoder import decoder_of
 from tidemark.formats.misfits import change_reason
 from tidemark.formats.rows import typed_rows
@@ -65,11 +65,11 @@ def set_aside(
     marked = read_marked(run.world.spark, found.rows, unfit.mark)
     told = _decided(run, chosen, work, marked).persist(StorageLevel.DISK_ONLY)
     try:
-        aside = told.where("is_aside").select(*_entry(chosen, work))
+        aside = told.where(ASIDE).select(*_entry(chosen, work))
         entries = aside.limit(room + 1).toArrow().cast(SCHEMA)
         if entries.num_rows > room:
             raise unfit.letter(aside.count(), room)
-        rows = add_kept(found.rows, told.where("is_kept"), work.schema)
+        rows = add_kept(found.rows, told.where(KEPT), work.schema)
     finally:
         told.unpersist()
     return replace(found, rows=rows, aside=pa.concat_tables([found.aside, entries]))
@@ -116,19 +116,21 @@ def _decided(run: Run, chosen: Chosen, work: TableWork, marked: DataFrame) -> Da
     same = (F.col("row_key")[n].eqNullSafe(F.col(f"_{i}")) for i, n in enumerate(schema.key))
     image = decoder.image(schema)
     held = F.when(F.col("op") == Op.UPSERT.value, image).alias("image")
+    told = F.col(CHANGE).withField("code", change_reason(schema, F.col(STAGED_OP)))
     return (
         changes_of(chosen, work, decoder, events)
         .where(above_truncate(work.truncated_at, work.guard))
         .join(F.broadcast(keys), reduce(and_, same), "left_semi")
         .withColumn(CHANGE, F.struct(f"{CHANGE}.*", "part", held))
         .transform(typed_rows, schema, image, decoder.left_out(schema), keep=(CHANGE,))
+        .withColumn(CHANGE, told.dropFields("image"))
         .transform(decided, schema.key)
     )
 
 
 def _entry(chosen: Chosen, work: TableWork) -> tuple[Column, ...]:
     """A row of the quarantine for each change that is set aside."""
-    code = change_reason(work.schema, F.col(STAGED_OP))
+    code = F.col(f"{CHANGE}.code")
     in_key = code == Reason.KEY_UNDECODABLE.value
     return _columns(
         chosen,

@@ -80,8 +80,8 @@ def stage_one(run: Run, chosen: Chosen, work: TableWork, branch: str) -> StagedT
     folder = staged_folder(run.world.installation.state, run.pipeline.name) / branch
     found = _stage_changes(run, chosen, work, folder) if work.has_events else NOTHING_STAGED
     bench = _bench(run, work, branch, chosen.cut.number)
-    if work.schema != work.have:
-        apply_changes(bench.session, bench.catalog, bench.place, work.changes, work.schema)
+    if work.source_schema != work.have:
+        apply_changes(bench.session, bench.catalog, bench.place, work.changes, work.source_schema)
     if not work.schema.key:
         found = replace(found, rows=match_rows(run, work, found, folder, bench.place))
     elif found.rows.partial:

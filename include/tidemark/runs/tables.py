@@ -49,17 +49,17 @@ CUT = Zone.CUT
 class TableWork:
     """What a cut does to one table.
 
-    have: what its target was made from, None where there is none. changes: to its schema. rows: row
-    events in the cut; replayed: those that are tried again. truncated_at: newest truncate ever,
-    which events must be above; new_truncate: the truncate of this cut, if any. guard: below it rows
-    of an incremental snapshot fall that are above the truncate (SNAP-7). removal: what a new
-    snapshot did not contain.
+    source_schema: columns of its source. have: those that its target was made from, None where
+    there is none. changes: to the target's. rows: row events in the cut; replayed: those that are
+    tried again. truncated_at: newest truncate ever, which events must be above; new_truncate: the
+    truncate of this cut, if any. guard: below it rows of an incremental snapshot fall that are
+    above the truncate (SNAP-7). removal: what a new snapshot did not contain.
     """
 
     spec: TableSpec
     target: TableId
     have: TableSchema | None
-    schema: TableSchema
+    source_schema: TableSchema
     changes: tuple[SchemaChange, ...]
     rows: int
     key_from_images: bool
@@ -73,6 +73,11 @@ class TableWork:
     def has_events(self) -> bool:
         """There are row events to be folded."""
         return self.rows > 0 or self.replayed > 0
+
+    @property
+    def schema(self) -> TableSchema:
+        """Of the target, as rows are read for it."""
+        return self.source_schema.in_target
 
     @property
     def is_folded(self) -> bool:
@@ -91,7 +96,7 @@ class TableWork:
         have = self.have
         if have is None:
             return False
-        followed = (self.schema.shifts, self.schema.changed_at)
+        followed = (self.source_schema.shifts, self.source_schema.changed_at)
         return bool(self.changes) or followed != (have.shifts, have.changed_at)
 
 
@@ -272,7 +277,7 @@ def _work(pipeline: PipelineSpec, chosen: Chosen, progress: Progress, told: _Tol
         spec=spec,
         target=_target(pipeline, spec),
         have=have,
-        schema=schema,
+        source_schema=schema,
         changes=changes,
         rows=count(groups),
         key_from_images=bool(spec.key) or any(group.without_key for group in (*groups, *again)),

@@ -8,15 +8,18 @@ from typing import Any
 
 from pydantic import Field
 
+from tidemark.model.layout import Layout
 from tidemark.spec.audit import NO_SUITE, SuiteName
 from tidemark.spec.base import (
     BrokenRule,
     IcebergName,
+    Partition,
     SourceColumnName,
     SourceTableName,
     SpecModel,
     Text,
 )
+from tidemark.spec.target_columns import TargetColumnsSpec, said_twice
 
 
 class TruncatePolicy(StrEnum):
@@ -58,6 +61,20 @@ class TableSpec(SpecModel):
         description="column -> type as the source database writes it, for what the stream "
         "cannot tell, such as {weight: float}",
     )
+    target_columns: TargetColumnsSpec = Field(
+        default=TargetColumnsSpec(),
+        description="which columns the target has, and in what form",
+    )
+    partition_by: tuple[Partition, ...] = Field(
+        default=(),
+        description="Iceberg partition fields of the target, by its names: c, year(c), month(c), "
+        "day(c), hour(c), bucket(16, c), truncate(10, c); a change holds for new files",
+    )
+    sort_by: tuple[SourceColumnName, ...] = Field(
+        default=(),
+        description="columns by which rows of one file of the target are sorted; a change holds "
+        "for new files",
+    )
     truncate: TruncatePolicy = Field(
         default=TruncatePolicy.APPLY,
         description="what a TRUNCATE at the source does: apply empties the target at that "
@@ -77,8 +94,18 @@ class TableSpec(SpecModel):
         """Name of the suite, None when the table is declared to have none."""
         return None if self.expectations == NO_SUITE else self.expectations
 
+    @property
+    def layout(self) -> Layout:
+        """How the target's files are laid out."""
+        return Layout(self.partition_by, self.sort_by)
+
     def broken_rules(self) -> Iterator[BrokenRule]:
-        """A key names each of its columns once."""
-        for index, column in enumerate(self.key):
-            if column in self.key[:index]:
-                yield BrokenRule(("key", index), repr(column), "each column of the key once")
+        """A key, a partition and a sort order name each of their parts once; a key can be read."""
+        yield from said_twice("key", self.key)
+        yield from said_twice("partition-by", self.partition_by)
+        yield from said_twice("sort-by", self.sort_by)
+        for index, name in enumerate(self.key):
+            if not self.target_columns.rules.keeps_readable(name):
+                yield BrokenRule(
+                    ("key", index), repr(name), "a column that target-columns leave as it is"
+                )

@@ -8,15 +8,15 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tidemark.fold.replayed import not_overtaken
-from tidemark.fold.set_aside import decided
+from tidemark.fold.set_aside import ASIDE, KEPT, decided
 from tidemark.model.columns import CHANGE, LEFT_OUT, MISREAD, POSITION
 from tidemark.model.names import ColumnName
 
 TYPED = (
-    f"`a``b` INT, c INT, {POSITION} STRING, {MISREAD} STRING, {LEFT_OUT} ARRAY<STRING>, "
+    f"`a``b` INT, is_kept INT, {POSITION} STRING, {MISREAD} STRING, {LEFT_OUT} ARRAY<STRING>, "
     f"{CHANGE} STRUCT<part: INT, partition: INT, number: INT>"
 )
-KEY = (ColumnName("a`b"), ColumnName("c"))
+KEY = (ColumnName("a`b"), ColumnName("is_kept"))
 CHANGES = "row_key STRUCT<id: INT>, position STRING, op STRING, number INT"
 
 
@@ -43,8 +43,8 @@ def test_a_key_becomes_what_its_newest_good_change_tells(spark: SparkSession) ->
                 above = False
             elif above:
                 aside.add(change[5][2])
-    assert {row[CHANGE]["number"] for row in rows if row["is_kept"]} == kept
-    assert {row[CHANGE]["number"] for row in rows if row["is_aside"]} == aside
+    assert {row[CHANGE]["number"] for row in rows if row[KEPT]} == kept
+    assert {row[CHANGE]["number"] for row in rows if row[ASIDE]} == aside
     assert len(rows) == len(changes)
     assert min(len(kept), len(aside)) > 0
 

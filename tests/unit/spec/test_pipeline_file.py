@@ -65,7 +65,8 @@ def swapped(old: str, new: str, text: str = SHOP) -> str:
         pytest.param(
             swapped("  - source:", "  - start_at: 1\n    source:"),
             "shop.yaml:11 -> tables[0].start_at: got an unknown key; expected one of source, "
-            "target, key, columns, truncate, column-changes, expectations",
+            "target, key, columns, target-columns, partition-by, sort-by, truncate, "
+            "column-changes, expectations",
             id="unknown key without a near one",
         ),
         pytest.param(
@@ -229,8 +230,20 @@ def swapped(old: str, new: str, text: str = SHOP) -> str:
         ),
         pytest.param(
             SHOP + "    key: [id, line, id]\n",
-            "shop.yaml:13 -> tables[0].key[2]: got 'id'; expected each column of the key once",
+            "shop.yaml:13 -> tables[0].key[2]: got 'id'; expected each one once",
             id="key column twice",
+        ),
+        pytest.param(
+            SHOP + "    partition-by: [day(at), decade(at)]\n",
+            "shop.yaml:13 -> tables[0].partition-by[1]: got 'decade(at)'; expected a column, or "
+            "year(c), month(c), day(c), hour(c), bucket(16, c), truncate(10, c)",
+            id="unknown transform",
+        ),
+        pytest.param(
+            SHOP + "    partition-by: ['bucket(8, id)', day(at), 'bucket(8,id)']\n",
+            "shop.yaml:13 -> tables[0].partition-by[2]: got 'bucket(8, id)'; expected each one "
+            "once",
+            id="partition field twice",
         ),
         pytest.param(
             SHOP + "    columns: {weight: }\n",
