@@ -15,6 +15,7 @@ from tidemark.model.event import Kind
 from tidemark.model.names import TableName
 from tidemark.model.position import Place, Position
 from tidemark.model.progress import Progress
+from tidemark.model.quarantine import Selection
 from tidemark.model.reconcile import Snapshots
 from tidemark.model.renames import Rename
 from tidemark.model.survey import Survey, highest_places, newest_ms
@@ -62,6 +63,8 @@ class Effects:
     standing: tables whose changes wait; they keep their frontier. truncated: the newest position
     below which a table lost its rows in this cut. snapshots: what is left to be reconciled.
     guards: as in progress. blocked: tables that stay stopped, and why. renames: of tables.
+    set_aside: tables of which this cut set changes aside. replays: what is to be tried again by the
+    next one.
     """
 
     standing: Collection[TableName]
@@ -70,6 +73,8 @@ class Effects:
     guards: Mapping[TableName, Position] = field(default_factory=dict)
     blocked: Mapping[TableName, str] = field(default_factory=dict)
     renames: tuple[Rename, ...] = ()
+    set_aside: frozenset[TableName] = frozenset()
+    replays: tuple[Selection, ...] = ()
 
 
 def advance(progress: Progress, landing: int, decision: Decision, effects: Effects) -> Progress:
@@ -108,4 +113,6 @@ def advance(progress: Progress, landing: int, decision: Decision, effects: Effec
         judged=progress.judged,
         renames=(*progress.renames, *effects.renames),
         quiet_settles=quiet_helps or effects.snapshots.wait_for_a_cut,
+        set_aside=progress.set_aside | effects.set_aside,
+        replays=effects.replays,
     )

@@ -25,6 +25,8 @@ CHANGE = f"{SYSTEM_PREFIX}change"
 UNRESOLVED = f"{SYSTEM_PREFIX}unresolved"
 STAGED_PARTIAL = "P"
 """The staged op of an upsert of which values are still to be found: no merge takes it."""
+STAGED_MISREAD, STAGED_UNFILLED = "X", "N"
+"""Likewise of a change with a value that does not fit, or that nothing tells (POISON-4)."""
 ARRAY = "array<"
 
 

@@ -12,6 +12,7 @@ from tidemark.model.growth import Growths, growths_from_json, growths_to_json
 from tidemark.model.names import TableName
 from tidemark.model.offsets import Offsets, TopicPartition, offsets_from_json, offsets_to_json
 from tidemark.model.position import OrderedBy, Position
+from tidemark.model.quarantine import Selection
 from tidemark.model.reconcile import Snapshots
 from tidemark.model.renames import Rename, Renames
 from tidemark.model.tail import Tails, tails_from_json, tails_to_json
@@ -83,7 +84,8 @@ class Progress:
     skipped: keys of transactions that a person gives up (GATE-T8). judged: positions of statements
     that a person takes for ones without effect -> why (SCHEMA-26). renames: of tables that were
     followed, in their order (SCHEMA-31). quiet_settles: the next run may settle more though it
-    finds nothing new (GATE-T6, SNAP-5).
+    finds nothing new (GATE-T6, SNAP-5). set_aside: tables of which changes ever were. replays: what
+    of it the next cut tries again (POISON-4).
     """
 
     cut: int = 0
@@ -102,10 +104,16 @@ class Progress:
     judged: Mapping[Position, str] = field(default_factory=dict)
     renames: tuple[Rename, ...] = ()
     quiet_settles: bool = False
+    set_aside: frozenset[TableName] = frozenset()
+    replays: tuple[Selection, ...] = ()
 
     def frontier_of(self, table: TableName) -> Frontier:
         """How far ``table`` is published."""
         return self.behind.get(table, self.frontier)
+
+    def known_renames(self, declared: tuple[Rename, ...]) -> tuple[Rename, ...]:
+        """All that tells the names of tables now: what was followed, and what is declared."""
+        return Renames(declared, self.renames).with_found(())
 
     def under(self, declared: tuple[Rename, ...]) -> Progress:
         """The same with what is kept of tables under the names that they will have."""
@@ -124,6 +132,8 @@ class Progress:
             snapshots=replace(self.snapshots, tables=named(self.snapshots.tables)),
             guards=named(self.guards),
             blocked=named(self.blocked),
+            set_aside=frozenset(names.get(table, table) for table in self.set_aside),
+            replays=tuple(one.under(names) for one in self.replays),
         )
 
     def to_json(self) -> str:
@@ -147,6 +157,8 @@ class Progress:
                 "judged": dict(sorted(self.judged.items())),
                 "renames": [rename.to_json() for rename in self.renames],
                 "quiet_settles": self.quiet_settles,
+                "set_aside": sorted(map(str, self.set_aside)),
+                "replays": [selection.to_json() for selection in self.replays],
             }
         )
 
@@ -176,6 +188,8 @@ class Progress:
             judged=kept.get("judged", {}),
             renames=tuple(map(Rename.from_json, kept.get("renames", ()))),
             quiet_settles=kept.get("quiet_settles", False),
+            set_aside=frozenset(map(TableName.parse, kept.get("set_aside", ()))),
+            replays=tuple(map(Selection.from_json, kept.get("replays", ()))),
         )
 
 

@@ -42,7 +42,8 @@ def account(
     cut. standing: tables whose changes wait. landed: records that came in since the last cut.
     `AccountingError` when the sums disagree.
     """
-    fresh = [group for group in survey.groups if group.zone is not Zone.SETTLED]
+    known = (Zone.SETTLED, Zone.REPLAYED)
+    fresh = [group for group in survey.groups if group.zone not in known]
     arrived = count(group for group in survey.groups if group.is_new)
     if arrived != landed:
         raise AccountingError(
@@ -94,9 +95,12 @@ def _bucket(
 def _add_folded(buckets: dict[str, int], table: StagedTable) -> None:
     """Rows of one table: winners are applied unless the target was newer; the rest lost to them.
 
-    Of a table without a key the rest are also rows that came and went, and what took them away.
+    What is tried again is counted again. Of a table without a key the rest are also rows that came
+    and went, and what took them away.
     """
     stale = max(0, table.rows.upserts - table.effect.inserted - table.effect.updated)
     buckets[Bucket.DUPLICATE] += stale + table.repeats
     buckets[Bucket.APPLIED] += table.rows.rows - stale
-    buckets[Bucket.SUPERSEDED] += table.changes - table.rows.rows - table.repeats
+    buckets[Bucket.QUARANTINED] += table.set_aside
+    settled = table.rows.rows + table.repeats + table.set_aside
+    buckets[Bucket.SUPERSEDED] += table.changes - settled

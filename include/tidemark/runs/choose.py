@@ -22,6 +22,7 @@ from tidemark.model.cut import Cut, Frontier, Hold, HoldCode
 from tidemark.model.event import Kind
 from tidemark.model.names import TableName
 from tidemark.model.progress import Progress
+from tidemark.model.quarantine import Entry
 from tidemark.model.renames import Rename, Renames
 from tidemark.model.survey import Survey, count
 from tidemark.model.zone import Zone
@@ -36,12 +37,26 @@ SAID = (HoldCode.GATE_NO_WATERMARK, HoldCode.UNTIL)
 
 
 @dataclass(frozen=True, slots=True)
+class Replay:
+    """What of the quarantine a cut tries again.
+
+    entries: that wait and are meant. again: changelog rows of their records, as they are read now,
+    in zone REPLAYED. settled: row events of earlier cuts.
+    """
+
+    entries: tuple[Entry, ...]
+    again: DataFrame
+    settled: DataFrame
+
+
+@dataclass(frozen=True, slots=True)
 class Chosen:
     """A cut and what it holds.
 
     zoned: the changelog's events with their zone, one frame for the tables that stand at the
     frontier and one for each that stands lower. schemas: that its records were written with.
-    renames: under which its tables have the names of now.
+    renames: under which its tables have the names of now. set_aside: tables of which earlier cuts
+    set changes aside. replay: what of it is tried again.
     """
 
     decision: Decision
@@ -49,6 +64,8 @@ class Chosen:
     effects: DdlEffects
     schemas: Schemas
     renames: Sequence[Rename]
+    set_aside: frozenset[TableName] = frozenset()
+    replay: Replay | None = None
 
     @property
     def cut(self) -> Cut:
@@ -71,8 +88,21 @@ class Chosen:
         """The events of ``table``, of every zone."""
         return self.zoned.get(table, self.zoned[None]).where(is_table(table))
 
+    def row_events(self, table: TableName) -> DataFrame:
+        """The row events of ``table`` that the cut takes, and those that it tries again."""
+        in_cut = (F.col("zone") == Zone.CUT.value) & (F.col("kind") == Kind.ROW.value)
+        events = self.events_of(table).where(in_cut)
+        if self.replay is None:
+            return events
+        return events.unionByName(self.replay.again.where(is_table(table)))
+
     def schemas_of(self, table: TableName) -> Schemas:
-        """The schemas that the row events of ``table`` in the cut were written with."""
+        """The schemas that the row events of ``table`` in the cut were written with.
+
+        All of them where the cut tries again what earlier ones set aside.
+        """
+        if self.replay is not None:
+            return self.schemas
         groups = self.survey.of(table, Zone.CUT)
         return named_in(self.schemas, (group.schema_id for group in groups))
 
@@ -95,7 +125,9 @@ def choose_cut(run: Run, events: DataFrame, landed: Landed, progress: Progress) 
     if effects is None and any(g.kind is Kind.DDL and g.zone in zones for g in found.groups):
         effects = reading.effects(names)
     decision = Decision(cut, sight, found)
-    return Chosen(decision, zoned, effects or DdlEffects(), landed.schemas, renames)
+    return Chosen(
+        decision, zoned, effects or DdlEffects(), landed.schemas, renames, progress.set_aside
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from pathlib import Path
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
@@ -31,6 +32,7 @@ from tidemark.formats.decoder import decoder_of
 from tidemark.formats.rows import typed_rows
 from tidemark.lake.catalog import TableId
 from tidemark.lake.landing import read_changelog
+from tidemark.lake.quarantine import SCHEMA as QUARANTINE
 from tidemark.lake.staged import StagedRows, read_partial, read_staged, stage_rows
 from tidemark.lake.stored import read_stored
 from tidemark.model.columns import CHANGE, ROW, STAGED_OP
@@ -56,13 +58,20 @@ class StagedChanges:
 
     changes: how many keys, or rows of a table without one, they touch. repeats: of such a table,
     the changes among them that came before, and are not written; scans: where it was read, None
-    where the cut has no row of a snapshot.
+    where the cut has no row of a snapshot. Of a table with a key, repeats were tried again and
+    overtaken; aside: rows of the quarantine for what cannot be applied.
     """
 
     rows: StagedRows
     changes: int
     repeats: int = 0
     scans: Scans | None = None
+    aside: pa.Table = field(default_factory=QUARANTINE.empty_table)
+
+    @property
+    def set_aside(self) -> int:
+        """How many changes cannot be applied."""
+        return int(self.aside.num_rows)
 
 
 def stage_row_changes(run: Run, chosen: Chosen, work: TableWork, folder: Path) -> StagedChanges:

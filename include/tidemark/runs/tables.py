@@ -57,9 +57,9 @@ class TableWork:
     """What a cut does to one table.
 
     source_schema: columns of its source. have: those that its target was made from, None where
-    there is none. changes: to the target's. rows: row
-    events in the cut. truncated_at: newest truncate ever, which events must be above; new_truncate:
-    the truncate of this cut, if any. guard: below it rows of an incremental snapshot fall that are
+    there is none. changes: to the target's. rows: row events in the cut; replayed: those that are
+    tried again. truncated_at: newest truncate ever, which events must be above; new_truncate: the
+    truncate of this cut, if any. guard: below it rows of an incremental snapshot fall that are
     above the truncate (SNAP-7). removal: what a new snapshot did not contain.
     """
 
@@ -74,6 +74,12 @@ class TableWork:
     new_truncate: Position | None
     guard: Position | None
     removal: Removal | None
+    replayed: int = 0
+
+    @property
+    def has_events(self) -> bool:
+        """There are row events to be folded."""
+        return self.rows > 0 or self.replayed > 0
 
     @property
     def schema(self) -> TableSchema:
@@ -84,7 +90,7 @@ class TableWork:
     def is_folded(self) -> bool:
         """Rows change, and not only the schema; a table that is new has none to take away."""
         ends_rows = self.new_truncate is not None or self.removal is not None
-        return self.rows > 0 or (self.have is not None and (ends_rows or bool(self.fills)))
+        return self.has_events or (self.have is not None and (ends_rows or bool(self.fills)))
 
     @property
     def fills(self) -> tuple[FillColumn, ...]:
@@ -185,7 +191,7 @@ def _concerned(pipeline: PipelineSpec, chosen: Chosen, due: Iterable[TableName])
     A table that is not declared and whose name is unfit is never mapped: it is `filtered`.
     """
     declared = {(table.source.schema, table.source.table): table for table in pipeline.tables}
-    names = set(chosen.survey.names(Zone.CUT))
+    names = {*chosen.survey.names(Zone.CUT), *chosen.survey.names(Zone.REPLAYED)}
     names |= {(table.schema, table.table) for table in chosen.effects.tables}
     names |= {(table.schema, table.table) for table in due}
     if None in chosen.effects.stops:
@@ -211,6 +217,10 @@ def _told(
     found |= examples(chosen.zoned[None], together, decoder)
     for table in apart:
         found |= examples(chosen.zoned[table], chosen.survey.of(table, CUT), decoder)
+    if chosen.replay is not None:
+        groups = [g for s in specs for g in chosen.survey.of(s.source, Zone.REPLAYED)]
+        for table, told in examples(chosen.replay.again, groups, decoder).items():
+            found[table] = (*told, *found.get(table, ()))
     return found
 
 
@@ -234,6 +244,7 @@ def _target(pipeline: PipelineSpec, spec: TableSpec) -> TableId:
 
 def _work(pipeline: PipelineSpec, chosen: Chosen, progress: Progress, told: _Told) -> TableWork:
     spec, have = told.spec, told.have
+    again = chosen.survey.of(spec.source, Zone.REPLAYED)
     groups = chosen.survey.of(spec.source, CUT)
     begins = begin_of(chosen, spec.source, have)
     records = [r for r in told.records if begins is None or (r.position or "") > begins]
@@ -252,11 +263,12 @@ def _work(pipeline: PipelineSpec, chosen: Chosen, progress: Progress, told: _Tol
         source_schema=schema,
         changes=changes,
         rows=count(groups),
-        key_from_images=bool(spec.key) or any(group.without_key for group in groups),
+        key_from_images=bool(spec.key) or any(group.without_key for group in (*groups, *again)),
         truncated_at=truncate or before,
         new_truncate=truncate,
         guard=None,
         removal=None,
+        replayed=count(again) if schema.key else 0,
     )
 
 

@@ -88,6 +88,13 @@ class LimitsSpec(SpecModel):
         strict=True,
         description="unreadable records above which a run stops instead of setting them aside",
     )
+    max_set_aside: int = Field(
+        default=1000,
+        ge=0,
+        strict=True,
+        description="changes of one table that may wait in quarantine, and of one run at most the "
+        "larger of 10 and 0.1 % of its changes; above it the table stops",
+    )
     stalled_after: int = Field(
         default=30,
         gt=0,
