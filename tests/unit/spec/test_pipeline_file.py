@@ -72,7 +72,8 @@ def swapped(old: str, new: str, text: str = SHOP) -> str:
         pytest.param(
             SHOP + "limits: {max_records: 5}\n",
             "shop.yaml:13 -> limits.max_records: got an unknown key; expected one of max-records, "
-            "max-unreadable, max-set-aside, stalled-after, when-stalled; did you mean 'max-records'",
+            "max-unreadable, max-set-aside, stalled-after, when-stalled; did you mean "
+            "'max-records'",
             id="keys are written in kebab-case",
         ),
         pytest.param(
