@@ -79,6 +79,11 @@ class Entry:
         """Where the record stands: topic, partition, offset."""
         return self.topic, self.partition, self.offset
 
+    @property
+    def can_be_replayed(self) -> bool:
+        """Whether it may count yet; tables of a transaction that was given up are read anew."""
+        return self.state is State.WAITING and self.code is not Reason.TX_SKIPPED
+
     def is_below(self, position: Position) -> bool:
         """Whether it stands below ``position`` for certain."""
         return bool(self.position) and self.position < position
