@@ -7,7 +7,11 @@ from dataclasses import replace
 import pytest
 
 from tidemark.model.event import Reason
+from tidemark.model.names import TableName
+from tidemark.model.position import Position
+from tidemark.model.progress import Progress
 from tidemark.model.quarantine import Entry, RecordPlace, Selection, State, newest_states
+from tidemark.model.renames import Rename
 
 NINTH = RecordPlace("shop.items", 0, 9)
 BAD = Entry(
@@ -50,3 +54,37 @@ def test_an_order_reads_like_its_command() -> None:
     selection = Selection("shop.items", Reason.JSON_INVALID, NINTH)
     assert str(selection) == "--table shop.items --code JSON_INVALID --record shop.items:0:9"
     assert str(Selection()) == ""
+
+
+@pytest.mark.parametrize(
+    ("renames", "name"),
+    [
+        pytest.param([], "shop.items", id="none"),
+        pytest.param([("items", "goods", "0002")], "shop.goods", id="set aside before"),
+        pytest.param([("items", "goods", "0001")], "shop.items", id="another one of that name"),
+        pytest.param([("items", "goods", None)], "shop.goods", id="declared, not read yet"),
+        pytest.param(
+            [("items", "goods", "0002"), ("goods", "wares", "0003")], "shop.wares", id="chain"
+        ),
+    ],
+)
+def test_what_was_set_aside_goes_with_its_table(
+    renames: list[tuple[str, str, str | None]], name: str
+) -> None:
+    """SCHEMA-31: entries stand as they were written; who reads them knows the names of now."""
+    known = [
+        Rename(TableName("shop", old), TableName("shop", new), at and Position(at))
+        for old, new, at in renames
+    ]
+    assert BAD.under(known) == replace(BAD, table=name)
+    assert WHOLE.under(known) == WHOLE
+
+
+def test_progress_knows_what_was_set_aside_by_the_name_of_now() -> None:
+    """SCHEMA-31: with the cut that follows the rename, and in orders that were given before."""
+    old, new = TableName("shop", "items"), TableName("shop", "goods")
+    orders = (Selection("shop.items"), Selection(record=NINTH))
+    progress = Progress(set_aside=frozenset({old}), replays=orders)
+    now = progress.under((Rename(old, new),))
+    assert now.set_aside == {new}
+    assert now.replays == (Selection("shop.goods"), Selection(record=NINTH))
