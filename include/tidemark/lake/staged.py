@@ -31,6 +31,7 @@ from tidemark.model.columns import (
 )
 from tidemark.model.event import Op
 from tidemark.model.names import PipelineName, quote
+from tidemark.model.target_mode import TargetMode
 
 WRITTEN: Mapping[str, Any] = {"compression": "lz4_raw", "parquet.enable.dictionary": False}
 """The files are read by the merge and the audit, then removed: what they cost is the writing."""
@@ -70,6 +71,8 @@ def stage_rows(folder: Path, target: TableId, rows: DataFrame, schema: TableSche
     counted = Observation()
     op = F.col(STAGED_OP)
     marked = F.when(F.col(LEFT_OUT).isNotNull(), STAGED_PARTIAL).otherwise(op)
+    if schema.mode is TargetMode.APPEND and schema.key:
+        marked = op  # A change says what it leaves out.
     observed = rows.withColumn(STAGED_OP, marked).observe(
         counted,
         F.count_if(op == Op.UPSERT.value).alias("upserts"),

@@ -13,6 +13,7 @@ from tidemark.errors import AccountingError
 from tidemark.model.event import Kind
 from tidemark.model.names import TableName
 from tidemark.model.survey import Group, Survey, count
+from tidemark.model.target_mode import TargetMode
 from tidemark.model.zone import Zone
 from tidemark.runs.stage import StagedTable
 
@@ -95,8 +96,26 @@ def _add_folded(buckets: dict[str, int], table: StagedTable) -> None:
     """Rows of one table: winners are applied unless the target was newer; the rest lost to them.
 
     Of a table without a key the rest are also rows that came and went, and what took them away.
+    A target that keeps versions or changes takes all of them but repeats.
     """
-    stale = max(0, table.rows.upserts - table.effect.inserted - table.effect.updated)
+    rows, mode = table.rows, table.work.spec.mode
+    keeps_all = mode in (TargetMode.HISTORY, TargetMode.APPEND)
+    lost = 0 if keeps_all else table.changes - rows.rows - table.repeats
+    stale = _stale(table)
     buckets[Bucket.DUPLICATE] += stale + table.repeats
-    buckets[Bucket.APPLIED] += table.rows.rows - stale
-    buckets[Bucket.SUPERSEDED] += table.changes - table.rows.rows - table.repeats
+    buckets[Bucket.APPLIED] += table.changes - table.repeats - lost - stale
+    buckets[Bucket.SUPERSEDED] += lost
+
+
+def _stale(table: StagedTable) -> int:
+    """How many of the staged changes the target knew, or found no row for."""
+    rows, effect = table.rows, table.effect
+    match table.work.spec.mode:
+        case TargetMode.MIRROR:
+            return max(0, rows.upserts - effect.inserted - effect.updated)
+        case TargetMode.SOFT_DELETE:
+            return rows.rows - effect.inserted - effect.updated
+        case TargetMode.APPEND:
+            return rows.rows - effect.inserted
+        case TargetMode.HISTORY:
+            return 0

@@ -100,7 +100,7 @@ def _add_statement(effects: DdlEffects, statement: str, record: DdlRecord) -> No
             case AlterColumns():
                 _add_altered(effects, operation, record.position)
             case TruncateTable(table):
-                effects.truncated[table] = record.position
+                effects.truncated.setdefault(table, []).append(record.position)
             case Unsupported(table, text, why):
                 effects.stops[table] = f"{why}: {text} (at position {record.position})"
 

@@ -53,7 +53,7 @@ class DdlEffects:
     types: table -> column -> type text of Canal's and TiCDC's DDL. keys: table -> key columns of
     its DDL. shifts: table -> what became of its columns' names. changed: table -> its columns that
     were declared anew, each time. Both in position order.
-    schemas: table -> its state after Debezium's newest change. truncated: table -> newest truncate.
+    schemas: table -> its state after Debezium's newest change. truncated: table -> its truncates.
     dropped: table -> where it was dropped, last. remade: those of which another one was made after
     it. stops: table -> why it cannot go on; a table of None concerns the whole source.
     """
@@ -63,7 +63,7 @@ class DdlEffects:
     shifts: dict[TableName, list[ColumnShift]] = field(default_factory=dict)
     changed: dict[TableName, list[ColumnChange]] = field(default_factory=dict)
     schemas: dict[TableName, TableSchema] = field(default_factory=dict)
-    truncated: dict[TableName, Position] = field(default_factory=dict)
+    truncated: dict[TableName, list[Position]] = field(default_factory=dict)
     dropped: dict[TableName, Position] = field(default_factory=dict)
     remade: set[TableName] = field(default_factory=set)
     stops: dict[TableName | None, str] = field(default_factory=dict)

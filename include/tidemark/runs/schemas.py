@@ -116,7 +116,7 @@ def resolve(
         )
     dropped_at = effects.dropped.get(spec.source, have.dropped_at if have else None)
     at = followed.changed_at
-    return TableSchema(tuple(columns.values()), key, at, names.shifts, dropped_at)
+    return TableSchema(tuple(columns.values()), key, at, names.shifts, dropped_at, spec.mode)
 
 
 def _refuse_flawed(spec: TableSpec, records: Iterable[RecordSchema]) -> None:

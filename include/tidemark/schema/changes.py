@@ -117,7 +117,8 @@ def plan_changes(
             raise _stopped(
                 f"rows were told apart by all columns, and now the key is {list(want.key)}"
             )
-        moves.append(DropColumn(ColumnName(ROW)))
+        if want.row_key == want.key:
+            moves.append(DropColumn(ColumnName(ROW)))
     key = tuple(name_after(fresh, name, Position("")) or name for name in have.key)
     _refuse_collisions(merge_schemas((TableSchema(tuple(present), key), want)))
     types = {column.name: column.iceberg for column in present}
