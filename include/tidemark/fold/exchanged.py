@@ -15,15 +15,11 @@ from tidemark.fold.unchanged import ORDER
 EXAMPLE = ("position", "topic", "partition", "offset")
 
 
-NEWEST, EACH = ("row_key",), ("row_key", "_move.transaction")
-"""Which ends may be in doubt: that which a key came to, or that of each transaction."""
-
-
-def exchanged_keys(changes: DataFrame, move: Column, ends: tuple[str, ...] = NEWEST) -> DataFrame:
+def exchanged_keys(changes: DataFrame, move: Column) -> DataFrame:
     """The ends of keys that a row left and another came to in one transaction, in this order.
 
-    In: all changes of a table with their ``row_key``; move: as a decoder's ``key_move``; ends:
-    NEWEST or EACH. Out: EXAMPLE, the newest change of each such key, or of it and a transaction.
+    In: all changes of a table with their ``row_key``; move: as a decoder's ``key_move``. Out:
+    EXAMPLE, the newest change of each such key.
     """
     order = F.struct(*ORDER)
     moves = changes.withColumn("_move", move).withColumn("_order", order)
@@ -32,8 +28,8 @@ def exchanged_keys(changes: DataFrame, move: Column, ends: tuple[str, ...] = NEW
         F.when(F.col("_move.comes"), F.col("_move.transaction")),
         F.when(F.col("_move.comes"), F.col("_order")),
     )
-    found = moves.groupBy(*ends).agg(newest.alias("newest"), came_in.alias("came_in"))
+    ends = moves.groupBy("row_key").agg(newest.alias("newest"), came_in.alias("came_in"))
     is_doubtful = F.col("newest._move.leaves") & (
         F.col("newest._move.transaction") == F.col("came_in")
     )
-    return found.where(is_doubtful).select(*(f"newest.{name}" for name in EXAMPLE))
+    return ends.where(is_doubtful).select(*(f"newest.{name}" for name in EXAMPLE))

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 
 from tidemark.errors import TableStoppedError
-from tidemark.fold.exchanged import EACH, EXAMPLE, NEWEST, exchanged_keys
+from tidemark.fold.exchanged import EXAMPLE, exchanged_keys
 from tidemark.formats.decoder import Decoder
 from tidemark.model.position import Position
-from tidemark.model.target_mode import TargetMode
 from tidemark.runs.run import Run
 from tidemark.runs.tables import TableWork
 
@@ -23,8 +22,7 @@ def refuse_exchanged(run: Run, work: TableWork, decoder: Decoder, events: DataFr
     above = events.where(work.counts)
     changes = decoder.changes(above, work.schema, key_from_images=work.key_from_images)
     removed = work.removal.end.position if work.removal else Position("")
-    ends = EACH if work.spec.mode is TargetMode.HISTORY else NEWEST
-    found = exchanged_keys(changes, decoder.key_move, ends).where(f"position >= '{removed}'")
+    found = exchanged_keys(changes, decoder.key_move).where(f"position >= '{removed}'")
     first = found.orderBy(*EXAMPLE).first()
     if first is None:
         return

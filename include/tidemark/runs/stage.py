@@ -246,9 +246,9 @@ def _check_merged(
     world: World, work: TableWork, found: StagedChanges, table: DataFrame
 ) -> tuple[CheckResult, ...]:
     """What was staged against what is there."""
-    mode, checks = work.spec.mode, ()
-    if mode is TargetMode.APPEND and found.ends:
-        checks = (check_truncates(table, found.ends),)
+    mode = work.spec.mode
+    has_truncates = mode is TargetMode.APPEND and bool(found.ends)
+    checks = (check_truncates(table, found.ends),) if has_truncates else ()
     if not found.rows.folder:
         return checks
     is_change = F.col(STAGED_OP).isin(Op.UPSERT.value, Op.DELETE.value)
