@@ -13,6 +13,8 @@ CASES ?= tests/corpus/cases
 # Before there is an environment, checks run on the Python that will make it.
 ANY_PYTHON = $(firstword $(wildcard $(BIN)/python) $(PYTHON))
 
+# Each process has a Spark session and a broker of its own; the tests of one file stay together.
+SIDE_BY_SIDE := --numprocesses 2 --dist loadfile
 # A kind of test that nobody wrote yet says so; one that exists must hold tests, or pytest fails.
 pytest = if [ -d tests/$(1) ]; then $(BIN)/python -m pytest tests/$(1) $(2) $(ARGS); \
 	else echo "there are no tests in tests/$(1) yet"; fi
@@ -43,11 +45,11 @@ test: lint test-unit test-spark test-dags test-e2e ## lint and all tests
 
 .PHONY: test-unit
 test-unit: $(INSTALLED) ## tests without a JVM, in seconds
-	@$(call pytest,unit,--doctest-modules $(DOCTESTED))
+	@$(call pytest,unit,--numprocesses 2 --doctest-modules $(DOCTESTED))
 
 .PHONY: test-spark
 test-spark: setup ## tests on a Spark session and real Iceberg tables
-	@$(call pytest,spark)
+	@$(call pytest,spark,$(SIDE_BY_SIDE))
 
 .PHONY: test-dags
 test-dags: $(INSTALLED) ## tests of what Airflow parses
@@ -55,7 +57,7 @@ test-dags: $(INSTALLED) ## tests of what Airflow parses
 
 .PHONY: test-e2e
 test-e2e: setup ## tests on the embedded stack
-	@$(call pytest,e2e)
+	@$(call pytest,e2e,$(SIDE_BY_SIDE))
 
 N ?= 20000
 .PHONY: simulate

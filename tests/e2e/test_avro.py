@@ -17,8 +17,12 @@ from tests.support.stack import Stream
 from tidemark.errors import RegistryUnreachableError, UnreadableRecordsError
 from tidemark.lake.catalog import SystemTables
 from tidemark.lake.landing import read_mark
+from tidemark.lake.quarantine import read_entries
 from tidemark.lake.writer_schemas import read_schemas
+from tidemark.model.event import Reason
+from tidemark.model.quarantine import Selection, State
 from tidemark.model.result import CutStatus
+from tidemark.runs.orders import replay_entries
 from tidemark.runs.preview import preview_cut
 from tidemark.runs.world import World
 
@@ -169,6 +173,29 @@ def test_what_cannot_be_read_is_landed_and_counted(world: World, registry: Regis
         ("unreadable", "AVRO_MAGIC"),
     ]
     assert bytes(found[2].value) == good.value + b"\0"
+
+
+def test_records_are_read_once_their_schema_is_known(world: World, registry: Registry) -> None:
+    """POISON-4, MSG-19: with the columns that they bring; what came behind one stays."""
+    del registry.schemas[NEW_ID]
+    stream = stream_of(world, registry)
+    unknown = [row(NEW_ID, of, 200 + of, name="new", price=b"\x04\xd2") for of in (1, 2)]
+    stream.send([row(OLD_ID, 1, 100, name="a"), *unknown])
+    stream.cut()
+    stream.send([row(OLD_ID, 1, 300, name="newer")])
+    stream.cut()
+    assert stream.rows() == {1: "newer"}
+    replay_entries(stream.pipeline, world, Selection())
+    assert stream.cut().buckets["applied"] == 0
+    registry.add(NEW_ID, NEW)
+    replay_entries(stream.pipeline, world, Selection(code=Reason.AVRO_SCHEMA_UNKNOWN))
+    result = stream.cut()
+    assert (result.buckets["applied"], result.buckets["duplicate"]) == (1, 1)
+    rows = world.catalog.load_table((stream.name, "items")).scan().to_arrow().to_pylist()
+    found = {row["id"]: (row["name"], str(row["price"])) for row in rows}
+    assert found == {1: ("newer", "None"), 2: ("new", "12.34")}
+    kept = read_entries(world.catalog, SystemTables.of(stream.name))
+    assert [entry.state for entry in kept] == [State.DUPLICATE, State.APPLIED]
 
 
 def test_garbage_does_not_flood_the_registry(world: World, registry: Registry) -> None:

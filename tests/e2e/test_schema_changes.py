@@ -6,6 +6,8 @@ The published rows are compared with a table in plain Python after each cut.
 from __future__ import annotations
 
 import random
+import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,11 +15,15 @@ from confluent_kafka.admin import NewTopic
 
 from tests.support import altered
 from tests.support.altered import AlteredTable, Sent, change_at_random
-from tests.support.records import canal_rows, canal_statement, ticdc_watermark
+from tests.support.records import Record, canal_rows, canal_statement, ticdc_watermark
 from tests.support.stack import Stream
-from tidemark.errors import SupersededError, TableStoppedError
+from tidemark.errors import OrderRefusedError, SupersededError, TableStoppedError
+from tidemark.lake.catalog import SystemTables
+from tidemark.lake.history import read_history
+from tidemark.model.position import Position
 from tidemark.model.result import CutStatus
 from tidemark.runs.cut import stage_cut
+from tidemark.runs.orders import skip_statement
 from tidemark.runs.publish import publish_cut
 from tidemark.runs.run import CutRequest
 from tidemark.runs.world import World
@@ -105,6 +111,194 @@ def test_random_histories(world: World, family: str, seed: int) -> None:
         assert rows_of(stream) == table.expected, f"statement {number}"
 
 
+@pytest.mark.parametrize("family", ["ticdc", "debezium"])
+def test_an_online_schema_change_is_an_alter_of_its_table(world: World, family: str) -> None:
+    """SCHEMA-32, SCHEMA-33: begun in one cut, ended amid the rows of the next, and sent again."""
+    stream, table = opened(world, family)
+    stream.options = {"other-tables": "follow"}
+    begin(table)
+    table.alter("ADD a int", added={"a": ("int", None)})
+    table.begin_migration(
+        "gho",
+        "DROP a, ADD b int NOT NULL DEFAULT 7",
+        dropped=["a"],
+        added={"b": ("int", 7)},
+    )
+    table.put(1, a=3)
+    send(stream, table.sent, table)
+    assert stream.cut().buckets["filtered"] == 5
+    assert rows_of(stream) == table.expected
+    before, ids = rows_of(stream), field_ids(stream)
+    snapshot = world.catalog.load_table((stream.name, "items")).metadata.current_snapshot_id
+    start = len(table.sent)
+    table.put(2, a=4)
+    table.put(6, name="last before", a=5)
+    table.end_migration(as_parts=True)
+    table.put(1, b=8)
+    table.put(7, name="first behind", b=9)
+    table.delete(3)
+    send(stream, table.sent[start:], table)
+    stream.cut()
+    assert rows_of(stream) == table.expected
+    assert {name: ids[name] for name in ("id", "name")}.items() <= field_ids(stream).items()
+    assert rows_of(stream, snapshot) == before
+    send(stream, table.sent, table)
+    stream.cut()
+    table.put(1, b=10)
+    send(stream, table.sent[-1:], table)
+    stream.cut()
+    assert rows_of(stream) == table.expected
+    assert world.catalog.list_tables(stream.name) == [(stream.name, "items")]
+
+
+@pytest.mark.parametrize("family", ["canal", "ticdc", "debezium"])
+def test_a_renamed_table_goes_on_in_its_target(world: World, family: str) -> None:
+    """SCHEMA-4, SCHEMA-31: once the file says so; with rows on both sides in one cut."""
+    stream, table = opened(world, family)
+    begin(table)
+    send(stream, table.sent, table)
+    stream.cut()
+    before, ids = rows_of(stream), field_ids(stream)
+    snapshot = world.catalog.load_table((stream.name, "items")).metadata.current_snapshot_id
+    start = len(table.sent)
+    table.put(1, name="last before")
+    table.alter("RENAME COLUMN name TO title", renamed={"name": "title"})
+    table.rename("articles")
+    table.put(2, title="first behind")
+    table.delete(3)
+    send(stream, table.sent[start:], table)
+    with pytest.raises(TableStoppedError, match="called shop.articles now .CONTENT_DDL.") as why:
+        stream.cut()
+    assert "source: shop.articles, was: shop.items and target: items" in str(why.value)
+    assert rows_of(stream) == before
+    stream.table = {"source": "shop.articles", "was": "shop.items", "target": "items"}
+    stream.cut()
+    assert rows_of(stream) == table.expected
+    assert field_ids(stream)["title"] == ids["name"]
+    assert rows_of(stream, snapshot) == before
+    start = len(table.sent)
+    other = replace(table, name="items", columns={"id": "bigint", "z": "int"}, rows={})
+    other.say("CREATE TABLE items (id bigint PRIMARY KEY, z int)")
+    other.put(1, z=5)
+    table.place = other.place
+    table.put(4, title="later")
+    again = table.sent[: start - 1] if family != "canal" else []
+    send(stream, [*table.sent[start:], *again], table)
+    assert stream.cut().buckets["filtered"] == 1
+    assert rows_of(stream) == table.expected
+
+
+@pytest.mark.parametrize("family", ["canal", "ticdc", "debezium with schemas"])
+def test_a_file_may_have_a_new_name_early(world: World, family: str) -> None:
+    """SCHEMA-31: until the statement comes the table goes on under its old name."""
+    stream, table = opened(world, family)
+    stream.table = {"source": "shop.articles", "was": "shop.items", "target": "items"}
+    begin(table)
+    send(stream, table.sent, table)
+    stream.cut()
+    assert rows_of(stream) == table.expected
+    start = len(table.sent)
+    table.put(1, name="last before")
+    table.rename("articles")
+    table.put(2, name="first behind")
+    send(stream, table.sent[start:], table)
+    stream.cut()
+    assert rows_of(stream) == table.expected
+    table.put(3, name="later")
+    send(stream, table.sent[-1:], table)
+    stream.cut()
+    assert rows_of(stream) == table.expected
+
+
+def test_rows_under_a_new_name_wait_for_the_statement(world: World) -> None:
+    """GATE-N2, SCHEMA-31: topics are read side by side."""
+    stream, table = opened(world, "debezium")
+    stream.table = {"source": "shop.articles", "was": "shop.items", "target": "items"}
+    begin(table)
+    send(stream, table.sent, table)
+    stream.cut()
+    before = rows_of(stream)
+    table.rename("articles")
+    table.put(2, name="first behind")
+    send(stream, table.sent[-1:], table)
+    with pytest.raises(TableStoppedError, match="RENAME TABLE of shop.items was not read"):
+        stream.cut()
+    assert rows_of(stream) == before
+    send(stream, table.sent[-2:-1], table)
+    stream.cut()
+    assert rows_of(stream) == table.expected
+
+
+@pytest.mark.parametrize("family", ["canal", "debezium with schemas"])
+def test_a_key_of_the_file_stays_when_that_of_the_source_changes(world: World, family: str) -> None:
+    """KEY-1: without one in the file the table stops."""
+    stream, table = opened(world, family)
+    begin(table)
+    send(stream, table.sent, table)
+    stream.cut()
+    start = len(table.sent)
+    table.put(1, name="last before")
+    table.say("ALTER TABLE items DROP PRIMARY KEY, ADD UNIQUE KEY (id)")
+    table.put(2, name="first behind")
+    table.delete(3)
+    send(stream, table.sent[start:], table)
+    with pytest.raises(TableStoppedError, match="it changes the key"):
+        stream.cut()
+    stream.table = {"key": ["id"]}
+    stream.cut()
+    assert rows_of(stream) == table.expected
+
+
+def test_a_person_lets_a_table_go_on_behind_a_statement(world: World) -> None:
+    """SCHEMA-26: by its place and with a reason; what stands around it is followed."""
+    stream, table = opened(world, "ticdc")
+    begin(table)
+    send(stream, table.sent, table)
+    stream.cut()
+    start = len(table.sent)
+    table.say("ALTER TABLE items FROBNICATE")
+    table.alter("ADD a int", added={"a": ("int", None)})
+    table.put(6, name="last", a=1)
+    send(stream, table.sent[start:], table)
+    with pytest.raises(TableStoppedError, match="FROBNICATE") as stopped:
+        stream.cut()
+    told = re.search(r"tidemark skip (\S+) --statement ([0-9A-F]+) --reason", str(stopped.value))
+    assert told is not None
+    assert told[1] == stream.name
+    with pytest.raises(OrderRefusedError, match="no statement that was landed"):
+        skip_statement(stream.pipeline, world, Position(told[2][::-1]), "it changed nothing")
+    skip_statement(stream.pipeline, world, Position(told[2]), "it changed nothing")
+    system = SystemTables.of(stream.pipeline.name)
+    assert "it changed nothing" in read_history(world.catalog, system).orders[0].command
+    stream.cut()
+    assert rows_of(stream) == table.expected
+
+
+def test_a_statement_counts_for_each_of_its_tables_from_where_that_stands(world: World) -> None:
+    """MSG-46, SCHEMA-18: it is filed under the name of one, and another has it still before it."""
+    tables = [
+        {"source": "shop.items", "expectations": "none", "column-changes": "freeze"},
+        {"source": "shop.others", "expectations": "none"},
+    ]
+    options = {"tables": tables, "publish": {"consistency": "table"}}
+    stream = Stream(world, format="canal-json", gate="none", options=options).create()
+    first = canal_rows("INSERT", {"id": "1", "name": "x"})
+    other = Record((first.value or b"").replace(b'"items"', b'"others"'))
+    stream.send([first, other])
+    stream.cut()
+    stream.send([canal_statement("ALTER", "ALTER TABLE items ADD COLUMN c int")])
+    stream.send([canal_statement("ERASE", "DROP TABLE others, items", table="others")])
+    assert list(stream.cut().stopped) == ["shop.items"]
+    made = "CREATE TABLE items (id bigint PRIMARY KEY, name varchar(20))"
+    stream.send([canal_statement("CREATE", made)])
+    tables[0]["column-changes"] = "evolve"
+    for number in (2, 3):
+        stream.send([canal_rows("INSERT", {"id": str(number), "name": "of another one"})])
+        why = stream.cut().stopped["shop.items"]
+        assert "there is another one of that name" in why
+        assert stream.rows() == {1: "x"}
+
+
 def test_an_attempt_that_dies_shows_nothing_and_is_repeated(world: World) -> None:
     """SCHEMA-10, PUB-8: a schema is as little there as its rows are, until both are published."""
     stream, table = opened(world, "canal")
@@ -152,12 +346,13 @@ def test_a_schema_that_changes_alone_is_published(world: World) -> None:
         assert rows_of(stream) == table.expected
 
 
-def test_a_dropped_table_is_kept_and_no_other_is_taken_for_it(world: World) -> None:
-    """SCHEMA-18: what stood there before one of that name was made stays away from the new one."""
+@pytest.mark.parametrize("statement", ["DROP TABLE IF EXISTS items", "DROP DATABASE shop"])
+def test_a_dropped_table_is_kept_and_no_other_is_taken_for_it(world: World, statement: str) -> None:
+    """SCHEMA-18, SCHEMA-21: what stood there before another one was made is not of that."""
     stream, table = opened(world, "canal")
     begin(table)
     made = canal_statement("CREATE", "CREATE TABLE items (id bigint PRIMARY KEY, name varchar(20))")
-    dropped = canal_statement("ERASE", "DROP TABLE IF EXISTS items")
+    dropped = canal_statement("ERASE", statement)
     stream.send([canal_rows("INSERT", {"id": "99", "name": "of another one"}), dropped, made])
     send(stream, table.sent, table)
     stream.cut()

@@ -99,7 +99,7 @@ def test_a_transaction_holds_both_ends(world: World) -> None:
 
 def test_what_nothing_tells_stops_the_table_until_a_whole_row_comes(world: World) -> None:
     """UNAV-3, UNAV-7: it is never written, and nobody guesses."""
-    stream = opened(world)
+    stream = opened(world, limits={"max-set-aside": 0})
     stream.send([row("c", 1, 10, "a"), row("u", 2, 20)])
     with pytest.raises(TableStoppedError, match="UNAVAILABLE_UNRESOLVED") as why:
         stream.cut()

@@ -17,7 +17,8 @@ from tidemark.formats.avro.schema import SchemaUnfitError
 from tidemark.formats.record_schema import RecordSchema, canal_record_schema, json_record_schema
 from tidemark.model.modes import ConnectorModes
 from tidemark.schema.connect_types import connect_columns
-from tidemark.schema.ddl import AlterColumns, CreateTable, parse_ddl
+from tidemark.schema.ddl import parse_ddl
+from tidemark.schema.ddl_operations import AlterColumns, CreateTable
 from tidemark.schema.fills import UnknownFillError, fill_text
 from tidemark.schema.postgres_types import postgres_column, postgres_record_columns
 from tidemark.schema.source_types import canal_column, debezium_column, table_change_columns

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tests.support.records import Record
@@ -32,16 +32,19 @@ class AlteredTable:
     """shop.items as its database has it: columns with their types, rows by id.
 
     Every change is told by ``tell`` or ``tell_ddl`` as it happens; place: its number. renames: that
-    were made; without positions another one of the same names is refused.
+    were made; without positions another one of the same names is refused. shadow: that an online
+    schema change fills, and what will have become of the columns once it takes this one's place.
     """
 
     tell: Tell
     tell_ddl: TellDdl
+    name: str = "items"
     columns: dict[str, str] = field(default_factory=lambda: {"id": "bigint", "name": "varchar(20)"})
     rows: dict[int, Row] = field(default_factory=dict)
     place: int = 0
     sent: list[Sent] = field(default_factory=list)
     renames: set[tuple[str, str]] = field(default_factory=set)
+    shadow: tuple[AlteredTable, Sequence[str], dict[str, tuple[str, Any]]] | None = None
 
     def put(self, number: int, **values: Any) -> None:
         """INSERT, or UPDATE of what is there."""
@@ -64,13 +67,73 @@ class AlteredTable:
         added: dict[str, tuple[str, Any]] | None = None,
     ) -> None:
         """ALTER TABLE; added: name -> type, and what the rows that are there get."""
-        self.columns = moved(self.columns, renamed or {}, dropped)
-        self.columns |= {name: kind for name, (kind, _) in (added or {}).items()}
-        fills = {name: fill for name, (_, fill) in (added or {}).items()}
-        self.rows = {n: moved(r, renamed or {}, dropped) | fills for n, r in self.rows.items()}
+        self._become(renamed or {}, dropped, added or {})
         self.renames |= (renamed or {}).items()
         self.place += 1
-        self.sent.append(self.tell_ddl(self, f"ALTER TABLE items {items}"))
+        self.sent.append(self.tell_ddl(self, f"ALTER TABLE {self.name} {items}"))
+
+    def begin_migration(
+        self,
+        tool: str,
+        items: str,
+        *,
+        dropped: Sequence[str] = (),
+        added: dict[str, tuple[str, Any]] | None = None,
+    ) -> None:
+        """Make a shadow, alter it, and copy the rows; tool: suffix of its name."""
+        shadow = replace(self, name=f"_{self.name}_{tool}", columns=dict(self.columns), rows={})
+        columns = ", ".join(f"{quoted(name)} {kind}" for name, kind in self.columns.items())
+        like = f"LIKE {self.name}" if tool == "gho" else f"({columns}, PRIMARY KEY (id))"
+        shadow.say(f"CREATE TABLE {shadow.name} {like}")
+        shadow.alter(items, dropped=dropped, added=added)
+        for number, row in self.rows.items():
+            kept = {name: row[name] for name in shadow.columns if name in row}
+            shadow.put(number, **kept | {n: fill for n, (_, fill) in (added or {}).items()})
+        self.place = shadow.place
+        self.shadow = (shadow, dropped, added or {})
+
+    def end_migration(self, *, as_parts: bool) -> None:
+        """The shadow takes this table's place. as_parts: each pair is told for itself."""
+        assert self.shadow is not None
+        shadow, dropped, added = self.shadow
+        aside = f"_{self.name}_del"
+        pairs = [(self.name, aside), (shadow.name, self.name)]
+        self.place += 1
+        gone = replace(self, name=aside)
+        self._become({}, dropped, added)
+        if as_parts:
+            for table, (old, new) in zip((gone, self), pairs, strict=True):
+                self.sent.append(self.tell_ddl(table, f"RENAME TABLE {old} TO {new}"))
+        else:
+            listed = ", ".join(f"{old} TO {new}" for old, new in pairs)
+            self.sent.append(self.tell_ddl(self, f"RENAME TABLE {listed}"))
+        self.shadow = None
+        gone.place = self.place
+        gone.say(f"DROP TABLE {aside}")
+        self.place = gone.place
+
+    def rename(self, name: str) -> None:
+        """RENAME TABLE; nothing else changes."""
+        self.place += 1
+        statement = f"RENAME TABLE {self.name} TO {name}"
+        self.name = name
+        self.sent.append(self.tell_ddl(self, statement))
+
+    def say(self, statement: str) -> None:
+        """A statement that changes no column."""
+        self.place += 1
+        self.sent.append(self.tell_ddl(self, statement))
+
+    def _become(
+        self,
+        renamed: dict[str, str],
+        dropped: Sequence[str],
+        added: dict[str, tuple[str, Any]],
+    ) -> None:
+        self.columns = moved(self.columns, renamed, dropped)
+        self.columns |= {name: kind for name, (kind, _) in added.items()}
+        fills = {name: fill for name, (_, fill) in added.items()}
+        self.rows = {n: moved(row, renamed, dropped) | fills for n, row in self.rows.items()}
 
     def _tell(self, kind: str, row: Row, before: Row | None) -> None:
         self.place += 1
@@ -96,6 +159,10 @@ def change_at_random(table: AlteredTable, rng: random.Random) -> None:
     """One statement: mostly rows, now and then columns."""
     if rng.random() < 0.7:
         _change_rows(table, rng)
+    elif table.shadow is not None:
+        table.end_migration(as_parts=table.tell_ddl is not canal_ddl)
+    elif rng.random() < 0.25:
+        _begin_migration(table, rng)
     else:
         _change_columns(table, rng)
 
@@ -152,10 +219,28 @@ def _change_columns(table: AlteredTable, rng: random.Random) -> None:
         table.alter(f"MODIFY {quoted(name)} {kind} NULL DEFAULT NULL COMMENT 'x' FIRST")
 
 
+def _begin_migration(table: AlteredTable, rng: random.Random) -> None:
+    """By gh-ost or pt-online-schema-change; a column goes, if another one is left, one joins."""
+    others = [name for name in table.columns if name != "id"]
+    free = [name for name in NAMES if name not in table.columns]
+    dropped = [rng.choice(others)] if len(others) > 1 else []
+    kind = rng.choice(list(TYPES))
+    fill = rng.choice((None, TYPES[kind]))
+    added = dict.fromkeys(rng.sample(free, min(1, len(free))), (kind, fill))
+    default = "" if fill is None else f" DEFAULT {_literal(fill)}"
+    items = [f"DROP {quoted(name)}" for name in dropped]
+    items += [f"ADD {quoted(name)} {kind}{default}" for name in added]
+    text = ", ".join([*items, "ADD INDEX i (id)"])
+    table.begin_migration(rng.choice(("gho", "new")), text, dropped=dropped, added=added)
+
+
 def _add(table: AlteredTable, name: str, kind: str, fill: Any) -> None:
-    literal = "'" + fill.replace("'", "''") + "'" if isinstance(fill, str) else fill
-    default = "" if fill is None else f" NOT NULL DEFAULT {literal}"
+    default = "" if fill is None else f" NOT NULL DEFAULT {_literal(fill)}"
     table.alter(f"ADD COLUMN {quoted(name)} {kind}{default}", added={name: (kind, fill)})
+
+
+def _literal(fill: Any) -> str:
+    return "'" + fill.replace("'", "''") + "'" if isinstance(fill, str) else str(fill)
 
 
 def canal(table: AlteredTable, kind: str, row: Row, before: Row | None) -> Sent:
@@ -165,7 +250,7 @@ def canal(table: AlteredTable, kind: str, row: Row, before: Row | None) -> Sent:
 
 def canal_ddl(table: AlteredTable, statement: str) -> Sent:
     """Canal's record of a statement."""
-    return Sent(_canal_statement(statement, None), is_ddl=True)
+    return Sent(_canal_statement(table.name, statement, None), is_ddl=True)
 
 
 def ticdc(table: AlteredTable, kind: str, row: Row, before: Row | None) -> Sent:
@@ -175,7 +260,7 @@ def ticdc(table: AlteredTable, kind: str, row: Row, before: Row | None) -> Sent:
 
 def ticdc_ddl(table: AlteredTable, statement: str) -> Sent:
     """TiCDC's record of a statement."""
-    return Sent(_canal_statement(statement, table.place), is_ddl=True)
+    return Sent(_canal_statement(table.name, statement, table.place), is_ddl=True)
 
 
 def commit_ts(place: int) -> int:
@@ -192,7 +277,7 @@ def _canal_record(
     value = {
         "id": 0,
         "database": "shop",
-        "table": "items",
+        "table": table.name,
         "pkNames": ["id"],
         "isDdl": False,
         "type": kind,
@@ -214,11 +299,11 @@ def _texts(row: Row) -> dict[str, str | None]:
     return {name: None if value is None else str(value) for name, value in row.items()}
 
 
-def _canal_statement(statement: str, place: int | None) -> Record:
+def _canal_statement(table: str, statement: str, place: int | None) -> Record:
     value = {
         "id": 0,
         "database": "shop",
-        "table": "items",
+        "table": table,
         "pkNames": None,
         "isDdl": True,
         "type": "ALTER",
@@ -243,7 +328,7 @@ def debezium(*, has_schema: bool) -> Tell:
         value: dict[str, Any] = {
             "before": before,
             "after": None if op == "d" else row,
-            "source": _source(table.place, "false"),
+            "source": _source(table, "false"),
             "transaction": None,
             "op": op,
             "ts_ms": 1,
@@ -259,16 +344,16 @@ def debezium(*, has_schema: bool) -> Tell:
     return tell
 
 
-def _source(place: int, mark: str) -> dict[str, Any]:
+def _source(table: AlteredTable, mark: str) -> dict[str, Any]:
     return {
         "connector": "mysql",
         "name": "db",
-        "ts_ms": 1_700_000_000_000 + place,
+        "ts_ms": 1_700_000_000_000 + table.place,
         "snapshot": mark,
         "db": "shop",
-        "table": "items",
+        "table": table.name,
         "file": "bin.000009",
-        "pos": 100 * place,
+        "pos": 100 * table.place,
         "row": 0,
     }
 
@@ -309,7 +394,7 @@ def debezium_ddl(table: AlteredTable, statement: str) -> Sent:
         )
     change = {
         "type": "ALTER",
-        "id": '"shop"."items"',
+        "id": f'"shop"."{table.name}"',
         "table": {
             "defaultCharsetName": "utf8mb4",
             "primaryKeyColumnNames": ["id"],
@@ -318,7 +403,7 @@ def debezium_ddl(table: AlteredTable, statement: str) -> Sent:
         },
     }
     value = {
-        "source": _source(table.place, "false"),
+        "source": _source(table, "false"),
         "ts_ms": 1,
         "databaseName": "shop",
         "schemaName": None,

@@ -14,6 +14,7 @@ import typer
 from tidemark.cli.cut import cut
 from tidemark.cli.handover import handover
 from tidemark.cli.plan import plan
+from tidemark.cli.quarantine import VERBS as QUARANTINE
 from tidemark.cli.resync import resync
 from tidemark.cli.schema import schema
 from tidemark.cli.skip import skip
@@ -55,6 +56,12 @@ app = typer.Typer(
 )
 for verb in (validate, schema, plan, cut, status, resync, skip, handover):
     app.command()(in_letters(verb))
+quarantine = typer.Typer(
+    help="Look through what was set aside, try it again, or give it up.", no_args_is_help=True
+)
+for name, verb in QUARANTINE.items():
+    quarantine.command(name)(in_letters(verb))
+app.add_typer(quarantine, name="quarantine")
 
 
 def main() -> None:

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tidemark.errors import NameRefusedError
+from tidemark.model.event import Reason
 from tidemark.model.names import AttemptId, TableName
+from tidemark.model.quarantine import RecordPlace
 
 if TYPE_CHECKING:
     from tidemark.spec import PipelineSpec
@@ -32,6 +34,13 @@ def _table(text: str) -> TableName:
     except NameRefusedError as error:
         expected = "a table as records name it, such as shop.orders"
         raise typer.BadParameter(f"{text!r} is not {expected}") from error
+
+
+def _record(text: str) -> RecordPlace:
+    try:
+        return RecordPlace.parse(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"{text!r} is not TOPIC:PARTITION:OFFSET") from error
 
 
 def _attempt(text: str) -> AttemptId:
@@ -66,6 +75,26 @@ Attempt = Annotated[
     str | None,
     typer.Option(
         parser=_attempt, metavar="ID", help="Name of this attempt, never used before; made up."
+    ),
+]
+
+
+OfTable = Annotated[
+    TableName | None,
+    typer.Option(
+        "--table", parser=_table, metavar="TABLE", help="What is of this source table only."
+    ),
+]
+WithCode = Annotated[
+    Reason | None, typer.Option("--code", metavar="CODE", help="What has this code only.")
+]
+OfRecord = Annotated[
+    RecordPlace | None,
+    typer.Option(
+        "--record",
+        parser=_record,
+        metavar="TOPIC:PARTITION:OFFSET",
+        help="What is of this record only.",
     ),
 ]
 

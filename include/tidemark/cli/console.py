@@ -129,6 +129,18 @@ def moment(at_ms: int, now: int) -> str:
     return f"{clock(at_ms)} UTC, {age(at_ms, now)} ago"
 
 
+def printable(text: str) -> str:
+    r"""Text from outside, with what controls a terminal as escapes; lines stay lines.
+
+    >>> printable("a\x1b[2Jb")
+    'a\\x1b[2Jb'
+    """
+    return "".join(
+        char if char.isprintable() or char == "\n" else char.encode("unicode_escape").decode()
+        for char in text
+    )
+
+
 def plural(number: int, noun: str) -> str:
     """A count with its noun.
 

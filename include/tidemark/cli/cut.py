@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tidemark.model.result import CutResult
     from tidemark.model.verdict import Verdict
 
+QUARANTINED = "quarantined"  # `runs.account.Bucket.QUARANTINED`, whose module needs Spark
 Reason = Annotated[
     str, typer.Option(metavar="TEXT", help="Why it is run by hand; kept in the ledger.")
 ]
@@ -89,6 +90,7 @@ def show_result(
         ("complete", f"until {until}, source time" if until else ""),
         ("holds at", result.hold),
         ("records", ", ".join(f"{n:,} {name}" for name, n in result.buckets.items() if n)),
+        ("set aside", _set_aside(pipeline, result)),
         ("next", _next(pipeline, result)),
     )
 
@@ -101,6 +103,11 @@ def _headline(pipeline: str, result: CutResult) -> str:
     if result.status is CutStatus.BLOCKED:
         return f"{pipeline}: cut {result.cut} is blocked by its audit; every table is as it was"
     return f"{pipeline}: cut {result.cut} is {result.status}"
+
+
+def _set_aside(pipeline: str, result: CutResult) -> str:
+    number = result.buckets.get(QUARANTINED, 0)
+    return f"{number:,} by this cut: tidemark quarantine list {pipeline}" if number else ""
 
 
 def _next(pipeline: str, result: CutResult) -> str:

@@ -1,4 +1,4 @@
-"""`tidemark skip`: give up a transaction that will never be whole."""
+"""`tidemark skip`: go on behind a transaction or a statement, as a person has judged it."""
 
 from __future__ import annotations
 
@@ -7,26 +7,49 @@ from typing import Annotated
 import typer
 
 from tidemark.cli.arguments import Pipeline, load_named
+from tidemark.model.position import Position
 
 Transaction = Annotated[
-    str, typer.Argument(metavar="TRANSACTION", help="Its id, as tidemark status names it.")
+    str | None,
+    typer.Argument(metavar="[TRANSACTION]", help="Its id, as tidemark status names it."),
 ]
+Statement = Annotated[
+    str | None,
+    typer.Option(
+        metavar="POSITION",
+        help="Take the statement at this position for one without effect; the message of the table "
+        "that it stops names it.",
+    ),
+]
+Reason = Annotated[str, typer.Option(metavar="TEXT", help="Why it has none; kept in the ledger.")]
 
 
-def skip(pipeline: Pipeline, transaction: Transaction) -> None:
-    """Let cuts go on behind a transaction of which events will never come.
+def skip(
+    pipeline: Pipeline,
+    transaction: Transaction = None,
+    *,
+    statement: Statement = None,
+    reason: Reason = "",
+) -> None:
+    """Let cuts go on behind a transaction of which events will never come, or behind a statement.
 
-    What came of it is set aside, and each table that it changed waits to be read anew.
+    What came of the transaction is set aside, and each table that it changed waits to be read anew.
+    A statement that stops tables counts as if it had not been.
     """
     from tidemark.cli.console import facts, stdout
     from tidemark.cli.session import catalog_world
-    from tidemark.runs.orders import skip_transaction
+    from tidemark.runs.orders import skip_statement, skip_transaction
 
-    skip_transaction(load_named(pipeline), catalog_world(), transaction)
-    console = stdout()
-    console.print(f"{pipeline}: transaction {transaction} is given up", style="bold")
-    facts(
-        console,
-        ("next", f"tidemark cut {pipeline}"),
-        ("then", f"tidemark status {pipeline} names the tables that have to be read anew"),
-    )
+    spec, console = load_named(pipeline), stdout()
+    following = ("next", f"tidemark cut {pipeline}")
+    if transaction is not None and statement is None and not reason:
+        skip_transaction(spec, catalog_world(), transaction)
+        console.print(f"{pipeline}: transaction {transaction} is given up", style="bold")
+        then = f"tidemark status {pipeline} names the tables that have to be read anew"
+        facts(console, following, ("then", then))
+        return
+    if statement is None or transaction is not None or not reason.strip():
+        raise typer.BadParameter("give a TRANSACTION, or --statement and --reason")
+    skip_statement(spec, catalog_world(), Position(statement), reason)
+    console.print(f"{pipeline}: the statement at {statement} counts for nothing", style="bold")
+    facts(console, following)

@@ -104,6 +104,7 @@ def _show(console: Console, found: PipelineStatus) -> None:
         ("behind", _lag(found.lag)),
         ("holds at", found.hold),
         ("truncates", found.truncates),
+        ("set aside", _set_aside(found)),
         ("stalled", f"for {found.stalled_ms // 60_000} minutes" if found.stalled_ms else ""),
         *(("snapshot", f"of {table} {said}") for table, said in found.snapshots.items()),
         *(("ordered", f"{one.command}, {moment(one.at_ms, now)}") for one in found.orders),
@@ -131,6 +132,16 @@ def _lag(lag: Lag | None) -> str:
         f"{plural(lag.held, 'record')} held above the cut" if lag.held else "",
     ]
     return ", ".join(filter(None, parts)) or "nothing unread, nothing held"
+
+
+def _set_aside(found: PipelineStatus) -> str:
+    from tidemark.cli.console import plural
+
+    if not found.set_aside:
+        return ""
+    unknown = f", {found.of_no_table} of no known table" if found.of_no_table else ""
+    waiting = plural(found.set_aside, "change")
+    return f"{waiting}{unknown}: tidemark quarantine list {found.pipeline}"
 
 
 def _attempt(attempt: Entry, now: int) -> str:

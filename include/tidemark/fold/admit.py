@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -62,6 +62,16 @@ def in_epochs(events: DataFrame, epochs: Sequence[Offsets]) -> DataFrame:
         .withColumn("position", placed)
         .select(*events.columns)
     )
+
+
+def only_at(events: DataFrame, places: Iterable[tuple[str, int, int]]) -> DataFrame:
+    """The rows of the records at ``places``: topic, partition and offset of each."""
+    own = ["topic", "partition", "offset"]
+    rows = [dict(zip(own, place, strict=True)) for place in sorted(set(places))]
+    fields = "topic STRING, partition INT, offset LONG"
+    listed = F.inline(F.from_json(F.lit(json.dumps(rows)), f"ARRAY<STRUCT<{fields}>>"))
+    wanted = events.sparkSession.range(1).select(listed)
+    return events.join(F.broadcast(wanted), own, "left_semi").select(*events.columns)
 
 
 def with_zone(events: DataFrame, cut: Cut, old: Frontier, *, gated_landing: int) -> DataFrame:

@@ -61,9 +61,10 @@ def filled(
     """The rows of ``partial`` with the values of ``columns`` that they left out.
 
     In: typed rows with LEFT_OUT. Out: the same; LEFT_OUT, what is unknown still; MISREAD, a column
-    whose value did not fit its type; UNRESOLVED, JSON of where such a row was read and of a column
-    that nothing tells; each null where all is well. keep: keeps a frame that is used twice. Costs
-    one action, and one more for each change of key that rows went through.
+    whose value did not fit its type; UNRESOLVED, JSON of whether such a row came by a change of its
+    key, where it was read, and a column that nothing tells; each null where all is well. keep:
+    keeps a frame that is used twice. Costs one action, and one more for each change of key that
+    rows went through.
     """
     answered = [keep(answers(past.of(needs_of(partial, key)), columns))]
     while not (rest := moved(answered[-1])).isEmpty():
@@ -209,7 +210,8 @@ def completed(
     """The rows with what was found; In: `answers` of all their needs, the first ones first."""
     values = [f"value{number}" for number in range(len(columns))]
     first, *others = answered
-    together = first.select("wanted", "newest", *values)
+    is_moved = F.coalesce(F.col("base.op") == Op.UPSERT.value, F.lit(False))
+    together = first.select("wanted", "newest", is_moved.alias("is_moved"), *values)
     for other in others:
         together = together.unionByName(other.select("wanted", *values), allowMissingColumns=True)
     # Of the answers for one row one at most knows a value.
@@ -217,6 +219,7 @@ def completed(
         F.struct(
             *(F.first(name, ignorenulls=True).alias(name) for name in values),
             F.first("newest", ignorenulls=True).alias("newest"),
+            F.first("is_moved", ignorenulls=True).alias("is_moved"),
         ).alias(_FOUND)
     )
     value = {c: F.col(_FOUND)[f"value{number}"] for number, c in enumerate(columns)}
@@ -224,7 +227,9 @@ def completed(
     unknown = F.array_compact(
         F.array(*(F.when(lacks[c] & value[c].isNull(), F.lit(c)) for c in columns))
     )
-    place = F.struct(f"{_FOUND}.newest.*", F.get(unknown, F.lit(0)).alias("column"))
+    place = F.struct(
+        f"{_FOUND}.is_moved", f"{_FOUND}.newest.*", F.get(unknown, F.lit(0)).alias("column")
+    )
     joined = partial.join(found, _wanted(partial, key) == F.col(_WANTED), "left")
     replaced = {
         c: F.when(lacks[c], value[c]["value"]).otherwise(F.col(quote(c))).alias(c) for c in columns

@@ -40,9 +40,22 @@ REASONS: Mapping[Reason, str] = {
     "role",
     Reason.ENVELOPE_INVALID: "does not say of which table it is",
     Reason.OP_UNKNOWN: "has an operation that nobody knows",
-    Reason.IMAGE_MISSING: "changes a row and holds no row, or only its key",
+    Reason.IMAGE_MISSING: "changes a row and holds no row",
     Reason.CANAL_ARRAY_MISMATCH: "has not as many old images as rows",
     Reason.POSITION_MISSING: "has no position where the source otherwise gives one",
+    Reason.HANDLE_KEY_ONLY: "was too large for TiCDC, which sent the key of its row alone",
+    Reason.CLAIM_CHECK_MISSING: "was too large for TiCDC, which keeps it in a storage of its own",
+    Reason.KEY_UNDECODABLE: "changes a row whose key it does not tell, or not so that it fits the "
+    "columns of the key",
+    Reason.TYPE_MISMATCH: "holds a value that is not of its column's kind, such as a text for a "
+    "number",
+    Reason.VALUE_OUT_OF_RANGE: "holds a number that its column cannot hold",
+    Reason.DECIMAL_OVERFLOW: "holds a decimal with more digits than its column, or none",
+    Reason.TEMPORAL_INVALID: "holds no date or time, or one that its column cannot hold",
+    Reason.BINARY_INVALID: "holds bytes that are not written as its column's are, or do not fit it",
+    Reason.ENUM_UNKNOWN: "holds the number of a label that nothing tells",
+    Reason.UNAVAILABLE_UNRESOLVED: "leaves out a value that nothing else tells",
+    Reason.TX_SKIPPED: "is of a transaction that a person gave up",
 }
 
 _Rows = Callable[[], Iterable[tuple[str, ...]]]

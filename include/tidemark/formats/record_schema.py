@@ -23,7 +23,8 @@ class RecordSchema:
     key columns. Each is empty where the record does not tell. has_number_decimals: its converter
     writes decimals as JSON numbers, and not as bytes. position: of the record; None stands above
     all statements. names: of the columns in its row image, where it tells nothing else of them.
-    flaw: why nobody can say what it tells; empty when all is well.
+    has_rows: it reads rows of the cut, and not only keys of deletes. flaw: why nobody can say what
+    it tells; empty when all is well.
     """
 
     fields: Sequence[Mapping[str, Any]] = ()
@@ -32,6 +33,7 @@ class RecordSchema:
     has_number_decimals: bool = False
     position: Position | None = None
     names: tuple[str, ...] = ()
+    has_rows: bool = True
     flaw: str = ""
 
 

@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 
 from tidemark.formats.special import is_placeholder
 from tidemark.formats.values import misread, typed
+from tidemark.model.column_rules import Mask
 from tidemark.model.columns import (
     COMMIT_TIME,
     LEFT_OUT,
@@ -68,7 +69,7 @@ def typed_rows(
     lacks = F.coalesce(F.get(LEFT_OUT, F.lit(0)), *unsent).isNotNull()
     lacking = F.concat(LEFT_OUT, F.array_compact(F.array(F.lit(None).cast("string"), *unsent)))
     return decoded.select(
-        *(F.col(quote(name)) for name in schema.names),
+        *map(_masked, schema.columns),
         *SYSTEM.values(),
         F.coalesce(no_image, *null_keys, *map(_wrong, values)).alias(MISREAD),
         F.when(lacks, lacking).alias(LEFT_OUT),
@@ -91,6 +92,18 @@ def _value(column: SourceColumn, spelling: Spelling) -> Column:
         return value
     is_filled = (F.col("position") <= spelling.since) & (F.col(STAGED_OP) == Op.UPSERT.value)
     return F.when(is_filled, F.lit(column.fill).cast(column.iceberg)).otherwise(value)
+
+
+def _masked(column: SourceColumn) -> Column:
+    """What the target has in place of a value."""
+    value = F.col(quote(column.name))
+    match column.mask:
+        case Mask.HASH:
+            return F.sha2(value.cast("string"), 256).alias(column.name)
+        case Mask.REDACT:
+            return F.lit(None).cast(column.stored).alias(column.name)
+        case None:
+            return value
 
 
 def _wrong(column: SourceColumn) -> Column:

@@ -11,10 +11,13 @@ from tidemark.gate.by_transaction import transaction_cut
 from tidemark.gate.by_watermark import newest_watermarks, watermark_cut
 from tidemark.gate.sight import Sight
 from tidemark.model.cut import Cut, GateMode
+from tidemark.model.event import Kind
 from tidemark.model.names import TableName
 from tidemark.model.position import Place, Position
 from tidemark.model.progress import Progress
+from tidemark.model.quarantine import Selection
 from tidemark.model.reconcile import Snapshots
+from tidemark.model.renames import Rename
 from tidemark.model.survey import Survey, highest_places, newest_ms
 from tidemark.model.zone import Zone
 
@@ -59,7 +62,9 @@ class Effects:
 
     standing: tables whose changes wait; they keep their frontier. truncated: the newest position
     below which a table lost its rows in this cut. snapshots: what is left to be reconciled.
-    guards: as in progress. blocked: tables that stay stopped, and why.
+    guards: as in progress. blocked: tables that stay stopped, and why. renames: of tables.
+    set_aside: tables of which this cut set changes aside. replays: what is to be tried again by the
+    next one.
     """
 
     standing: Collection[TableName]
@@ -67,6 +72,9 @@ class Effects:
     snapshots: Snapshots
     guards: Mapping[TableName, Position] = field(default_factory=dict)
     blocked: Mapping[TableName, str] = field(default_factory=dict)
+    renames: tuple[Rename, ...] = ()
+    set_aside: frozenset[TableName] = frozenset()
+    replays: tuple[Selection, ...] = ()
 
 
 def advance(progress: Progress, landing: int, decision: Decision, effects: Effects) -> Progress:
@@ -77,7 +85,10 @@ def advance(progress: Progress, landing: int, decision: Decision, effects: Effec
     held = [
         group.oldest_landing
         for group in survey.groups
-        if group.zone is Zone.HELD or (group.zone is Zone.CUT and group.table in names)
+        if group.zone is Zone.HELD
+        or (group.zone is Zone.CUT and group.table in names)
+        # A statement may concern several tables, and stands under the name of one.
+        or (bool(names) and group.kind is Kind.DDL)
     ]
     truncated = dict(progress.truncated)
     for table, at in effects.truncated.items():
@@ -99,5 +110,9 @@ def advance(progress: Progress, landing: int, decision: Decision, effects: Effec
         guards=effects.guards,
         blocked=effects.blocked,
         skipped=progress.skipped - cut.skipped.keys(),
+        judged=progress.judged,
+        renames=(*progress.renames, *effects.renames),
         quiet_settles=quiet_helps or effects.snapshots.wait_for_a_cut,
+        set_aside=progress.set_aside | effects.set_aside,
+        replays=effects.replays,
     )

@@ -38,12 +38,14 @@ class TableId:
 class SystemTables:
     """The tables in which a pipeline keeps its records, its cuts and its verdicts.
 
-    schemas: of an Avro source, those that its records were written with.
+    quarantine: what was set aside of the records. schemas: of an Avro source, those that its
+    records were written with.
     """
 
     changelog: TableId
     ledger: TableId
     verdicts: TableId
+    quarantine: TableId
     schemas: TableId
 
     @classmethod
@@ -54,6 +56,7 @@ class SystemTables:
             TableId(namespace, "changelog"),
             TableId(namespace, "ledger"),
             TableId(namespace, "verdicts"),
+            TableId(namespace, "quarantine"),
             TableId(namespace, "schemas"),
         )
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import NoSuchTableError
@@ -18,15 +19,16 @@ from tidemark.lake import sql
 from tidemark.lake.catalog import TableId, catalog_errors, ensure_namespace
 from tidemark.log import get_logger
 from tidemark.model.columns import TableSchema
-from tidemark.model.names import SYSTEM_PREFIX, quote
+from tidemark.model.names import SYSTEM_PREFIX
 from tidemark.schema.changes import (
     AddColumn,
+    ChangeLayout,
     CreateTarget,
     DropColumn,
-    FillColumn,
     RenameColumn,
     SchemaChange,
     WidenColumn,
+    describe,
 )
 
 log = get_logger()
@@ -61,34 +63,77 @@ def apply_changes(
 ) -> None:
     """Apply ``changes`` to ``target``, a new table or a fork, and keep ``want`` with it.
 
-    What happened before is not done again. Rows are filled on a branch (`lake.staging`).
+    Rows are filled on a branch (`lake.staging`).
     """
     name = (catalog.name, *target.parts)
-    kept = json.dumps(want.to_json())
-    for statement in _moved(name, changes):
+    if any(isinstance(change, CreateTarget) for change in changes):
+        ensure_namespace(catalog, target.namespace)
+    _refuse_lost_layout(catalog, target, changes)
+    for statement in (*_let_go(name, changes), *_moved(name, changes), *_made(name, changes, want)):
         session.sql(statement)
+    for change in changes:
+        log.info("schema_changed", table=str(target), change=describe(change))
+
+
+def _refuse_lost_layout(
+    catalog: SqlCatalog, target: TableId, changes: Sequence[SchemaChange]
+) -> None:
+    """Raise where a column goes by which files were ever laid out: nobody could write any more."""
+    gone = [change.name for change in changes if isinstance(change, DropColumn)]
+    if not gone:
+        return
+    with catalog_errors(f"the reading of {target}"):
+        table = catalog.load_table(target.parts)
+    ids = {field.source_id for spec in table.metadata.partition_specs for field in spec.fields}
+    ids |= {field.source_id for order in table.metadata.sort_orders for field in order.fields}
+    for name in gone:
+        if table.schema().find_field(name).field_id in ids:
+            raise TableStoppedError(
+                f"column {name} cannot be dropped: files were laid out by it, and Iceberg keeps "
+                "every partition spec and sort order of a table",
+                state="the table stays as it was last published; its records wait in the changelog",
+                next_step="fold the table into a new target from a new snapshot of the source",
+            )
+
+
+def _kept(schema: TableSchema) -> str:
+    return json.dumps(schema.to_json())
+
+
+def _made(name: Sequence[str], changes: Sequence[SchemaChange], want: TableSchema) -> Iterator[str]:
+    """Statements that make what is declared or joined, and keep what the table is now.
+
+    A table that is made and not sorted yet says so, should it come no further.
+    """
+    is_kept = False
     for change in changes:
         match change:
             case CreateTarget(schema):
-                ensure_namespace(catalog, target.namespace)
-                properties = {**sql.TARGET_PROPERTIES, SOURCE_SCHEMA: kept}
-                session.sql(sql.create_target(name, schema, properties))
-                log.info("table_created", table=str(target), columns=len(schema.columns))
-                return
+                unsorted = replace(want, layout=replace(want.layout, sort=()))
+                properties = {**sql.TARGET_PROPERTIES, SOURCE_SCHEMA: _kept(unsorted)}
+                yield sql.create_target(name, schema, properties)
+                is_kept = unsorted == want
+                if schema.layout.sort:
+                    yield sql.sort_files(name, schema.layout.sort)
             case AddColumn(column):
-                if column.name not in session.table(quote(*name)).columns:
-                    session.sql(sql.add_column(name, column))
-                    log.info("column_added", table=str(target), column=column.name)
-            case WidenColumn(column, was):
-                session.sql(sql.widen_column(name, column))
-                log.info("column_widened", table=str(target), column=column.name, was=was)
-            case RenameColumn(was, now):
-                log.info("column_renamed", table=str(target), column=now, was=was)
-            case DropColumn(gone):
-                log.info("column_dropped", table=str(target), column=gone)
-            case FillColumn():
-                continue
-    session.sql(sql.set_property(name, SOURCE_SCHEMA, kept))
+                yield sql.add_column(name, column)
+            case WidenColumn(column):
+                yield sql.widen_column(name, column)
+            case ChangeLayout(layout, joined=joined):
+                yield from (sql.add_partition_field(name, field) for field in joined)
+                if layout.sort:
+                    yield sql.sort_files(name, layout.sort)
+    if not is_kept:
+        yield sql.set_property(name, SOURCE_SCHEMA, _kept(want))
+
+
+def _let_go(name: Sequence[str], changes: Sequence[SchemaChange]) -> Iterator[str]:
+    """Statements that end a layout, before columns go by which files were laid out."""
+    for change in changes:
+        if isinstance(change, ChangeLayout):
+            yield from (sql.drop_partition_field(name, field) for field in change.gone)
+            if change.was_sorted:
+                yield sql.sort_files(name, ())
 
 
 def _moved(name: Sequence[str], changes: Sequence[SchemaChange]) -> Iterator[str]:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pyarrow as pa
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import NoSuchTableError
-from pyiceberg.expressions import And, GreaterThan
+from pyiceberg.expressions import And, EqualTo, GreaterThan
 from pyiceberg.table import Table
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -27,9 +27,10 @@ from tidemark.lake.refs import (
     move_mains,
     summary_value,
 )
-from tidemark.model.event import ENVELOPE_COLUMNS, RECORD_COLUMNS
+from tidemark.model.event import ENVELOPE_COLUMNS, RECORD_COLUMNS, Kind
 from tidemark.model.names import AttemptId, TopicName, quote
 from tidemark.model.offsets import TopicPartition
+from tidemark.model.position import EPOCH, EPOCH_DIGITS, Position
 from tidemark.model.progress import LandingMark
 
 MARK = "tidemark.landing"
@@ -194,6 +195,19 @@ def first_newer(
             at = TopicPartition(TopicName(row["topic"]), row["partition"])
             first[at] = min(first.get(at, row["offset"]), row["offset"])
     return first
+
+
+def holds_statement(catalog: SqlCatalog, tables: SystemTables, position: Position) -> bool:
+    """Whether a schema change was landed that stands at ``position``, in any epoch. No JVM."""
+    landed = f"{EPOCH:0{EPOCH_DIGITS}X}{position[EPOCH_DIGITS:]}"
+    wanted = And(EqualTo(term="kind", value=Kind.DDL.value), EqualTo(term="position", value=landed))
+    with catalog_errors("the reading of the changelog"):
+        try:
+            changelog = catalog.load_table(tables.changelog.parts)
+        except NoSuchTableError:
+            return False
+    scan = changelog.scan(row_filter=wanted, selected_fields=("offset",), limit=1)
+    return bool(scan.to_arrow().num_rows)
 
 
 def read_changelog(

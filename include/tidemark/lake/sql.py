@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from tidemark.model.column_rules import Mask
 from tidemark.model.columns import (
     COMMIT_TIME,
     DELETED,
@@ -26,6 +27,7 @@ from tidemark.model.columns import (
 )
 from tidemark.model.ends import End, first_end
 from tidemark.model.event import Op
+from tidemark.model.layout import PartitionField, Transform
 from tidemark.model.names import ColumnName, quote
 from tidemark.model.reduction import SITE
 from tidemark.model.target_mode import Operation, TargetMode
@@ -79,7 +81,7 @@ def literal(value: str) -> str:
 def create_target(table: Sequence[str], schema: TableSchema, properties: Mapping[str, str]) -> str:
     """CREATE TABLE for a target: the source's columns, then Tidemark's own."""
     keys = set(schema.row_key)
-    types = {column.name: column.iceberg for column in schema.columns} | system_columns(schema)
+    types = {column.name: column.stored for column in schema.columns} | system_columns(schema)
     columns = [
         f"{quote(name)} {iceberg}{' NOT NULL' if name in keys else ''}"
         for name, iceberg in types.items()
@@ -87,20 +89,53 @@ def create_target(table: Sequence[str], schema: TableSchema, properties: Mapping
     listed = ", ".join(
         f"{literal(name)} = {literal(value)}" for name, value in sorted(properties.items())
     )
+    fields = ", ".join(map(_partition_field, schema.layout.partition))
+    partitioned = f"PARTITIONED BY ({fields}) " if fields else ""
     return (
         f"CREATE TABLE IF NOT EXISTS {quote(*table)} ({', '.join(columns)}) "
-        f"USING iceberg TBLPROPERTIES ({listed})"
+        f"USING iceberg {partitioned}TBLPROPERTIES ({listed})"
     )
+
+
+def _partition_field(field: PartitionField) -> str:
+    name = quote(field.column)
+    match field.transform:
+        case Transform.IDENTITY:
+            return name
+        case Transform.BUCKET | Transform.TRUNCATE:
+            return f"{field.transform}({field.width}, {name})"
+        case _:
+            return f"{field.transform}s({name})"
+
+
+def add_partition_field(table: Sequence[str], field: PartitionField) -> str:
+    """ALTER TABLE by which new files are partitioned by one field more."""
+    return f"ALTER TABLE {quote(*table)} ADD PARTITION FIELD {_partition_field(field)}"
+
+
+def drop_partition_field(table: Sequence[str], field: PartitionField) -> str:
+    """ALTER TABLE by which new files are no longer partitioned by one field."""
+    return f"ALTER TABLE {quote(*table)} DROP PARTITION FIELD {_partition_field(field)}"
+
+
+def sort_files(table: Sequence[str], columns: Sequence[ColumnName]) -> str:
+    """ALTER TABLE by which rows of new files are sorted, by nothing where there are no columns.
+
+    LOCALLY: rows are not moved between tasks for it.
+    """
+    if not columns:
+        return f"ALTER TABLE {quote(*table)} WRITE UNORDERED"
+    return f"ALTER TABLE {quote(*table)} WRITE LOCALLY ORDERED BY {', '.join(map(quote, columns))}"
 
 
 def add_column(table: Sequence[str], column: SourceColumn) -> str:
     """ALTER TABLE that adds one optional column before Tidemark's own."""
-    return f"ALTER TABLE {quote(*table)} ADD COLUMN {quote(column.name)} {column.iceberg}"
+    return f"ALTER TABLE {quote(*table)} ADD COLUMN {quote(column.name)} {column.stored}"
 
 
 def widen_column(table: Sequence[str], column: SourceColumn) -> str:
     """ALTER TABLE that promotes the type of one column."""
-    return f"ALTER TABLE {quote(*table)} ALTER COLUMN {quote(column.name)} TYPE {column.iceberg}"
+    return f"ALTER TABLE {quote(*table)} ALTER COLUMN {quote(column.name)} TYPE {column.stored}"
 
 
 def rename_column(table: Sequence[str], was: str, name: str) -> str:
@@ -116,11 +151,22 @@ def drop_column(table: Sequence[str], name: ColumnName) -> str:
 def fill_column(branch: Sequence[str], schema: TableSchema, fill: FillColumn) -> str:
     """UPDATE of what rows hold in a column that is younger than they are (SCHEMA-14)."""
     at, column = quote(POSITION), fill.column
-    filled = f"CAST({literal(fill.value)} AS {column.iceberg})"
+    filled = _masked(f"CAST({literal(fill.value)} AS {column.iceberg})", column)
     return (
         f"UPDATE {quote(*branch)} SET {quote(column.name)} = {filled} "
         f"WHERE {schema.holds_values} AND ({at} IS NULL OR {at} <= {literal(fill.below)})"
     )
+
+
+def _masked(value: str, column: SourceColumn) -> str:
+    """What the target has in place of ``value``, as `formats.rows` makes it of records."""
+    match column.mask:
+        case Mask.HASH:
+            return f"sha2(CAST({value} AS STRING), 256)"
+        case Mask.REDACT:
+            return "NULL"
+        case None:
+            return value
 
 
 def set_property(table: Sequence[str], name: str, value: str) -> str:

@@ -24,8 +24,10 @@ from tidemark.model.columns import (
     LEFT_OUT,
     MISREAD,
     STAGED_KEY_HASH,
+    STAGED_MISREAD,
     STAGED_OP,
     STAGED_PARTIAL,
+    STAGED_UNFILLED,
     UNRESOLVED,
     TableSchema,
 )
@@ -42,8 +44,8 @@ class StagedRows:
     """Staged winners of one table: the folder, and what is in it.
 
     misread: a column whose value did not fit its type, None when all did; misread_rows: in how
-    many rows. partial: rows of which values are still to be found; they are no upserts yet.
-    columns: of the files, so that nobody has to ask them.
+    many rows. partial: rows of which values are still to be found. Neither are upserts, nor
+    deletes. columns: of the files, so that nobody has to ask them.
     """
 
     folder: str
@@ -70,9 +72,14 @@ def stage_rows(folder: Path, target: TableId, rows: DataFrame, schema: TableSche
     path = folder / hashlib.sha256(str(target).encode()).hexdigest()[:32]
     counted = Observation()
     op = F.col(STAGED_OP)
-    marked = F.when(F.col(LEFT_OUT).isNotNull(), STAGED_PARTIAL).otherwise(op)
+    is_partial = F.col(LEFT_OUT).isNotNull()
     if schema.mode is TargetMode.APPEND and schema.key:
-        marked = op  # A change says what it leaves out.
+        is_partial = F.lit(False)  # A change says what it leaves out.
+    marked = (
+        F.when(F.col(MISREAD).isNotNull(), STAGED_MISREAD)
+        .when(is_partial, STAGED_PARTIAL)
+        .otherwise(op)
+    )
     observed = rows.withColumn(STAGED_OP, marked).observe(
         counted,
         F.count_if(op == Op.UPSERT.value).alias("upserts"),
@@ -81,12 +88,16 @@ def stage_rows(folder: Path, target: TableId, rows: DataFrame, schema: TableSche
         F.count(MISREAD).alias("misread_rows"),
         F.count_if(op == STAGED_PARTIAL).alias("partial"),
     )
-    staged = observed.drop(MISREAD)
-    if len(schema.key) > 1:
-        hashed = F.xxhash64(*(F.col(quote(name)) for name in schema.key))
-        staged = staged.withColumn(STAGED_KEY_HASH, hashed)
+    staged = _hashed(observed.drop(MISREAD), schema)
     staged.write.options(**WRITTEN).parquet(str(path))
     return StagedRows(str(path), staged.schema, **counted.get)
+
+
+def _hashed(rows: DataFrame, schema: TableSchema) -> DataFrame:
+    if len(schema.key) <= 1:
+        return rows
+    hashed = F.xxhash64(*(F.col(quote(name)) for name in schema.key))
+    return rows.withColumn(STAGED_KEY_HASH, hashed)
 
 
 def read_staged(session: SparkSession, rows: StagedRows) -> DataFrame:
@@ -99,31 +110,46 @@ def read_partial(session: SparkSession, rows: StagedRows) -> DataFrame:
     return read_staged(session, rows).where(F.col(STAGED_OP) == STAGED_PARTIAL)
 
 
+def read_marked(session: SparkSession, rows: StagedRows, mark: str) -> DataFrame:
+    """Rows whose changes cannot be applied; mark: STAGED_MISREAD, STAGED_UNFILLED once filled."""
+    return read_staged(session, rows).where(F.col(STAGED_OP) == mark)
+
+
 def add_filled(rows: StagedRows, filled: DataFrame) -> tuple[StagedRows, str | None]:
     """Write what became of the partial rows (`fold.unchanged.filled`) beside the others.
 
-    Returns what is staged now, and of a row that is partial still what `filled` says of it.
+    Returns what is staged now, where misread and partial are those that could not be filled, and
+    of one that is partial still the greatest text that `filled` says.
     """
     counted = Observation()
-    is_whole = F.col(LEFT_OUT).isNull()
-    observed = filled.withColumn(STAGED_OP, F.when(is_whole, Op.UPSERT.value)).observe(
+    is_filled = F.col(LEFT_OUT).isNull() & F.col(MISREAD).isNull()
+    marked = F.when(is_filled, Op.UPSERT.value).otherwise(STAGED_UNFILLED)
+    observed = filled.withColumn(STAGED_OP, marked).observe(
         counted,
-        F.count_if(is_whole).alias("whole"),
-        F.min(UNRESOLVED).alias("unresolved"),
+        F.count_if(is_filled).alias("upserts"),
+        F.count(LEFT_OUT).alias("partial"),
+        F.max(UNRESOLVED).alias("unresolved"),
         F.max(MISREAD).alias("misread"),
         F.count(MISREAD).alias("misread_rows"),
     )
-    whole = observed.where(F.col(STAGED_OP).isNotNull()).select(*map(quote, rows.columns.names))
-    whole.write.mode("append").options(**WRITTEN).parquet(rows.folder)
+    _append(rows, observed)
     found = counted.get
-    added = replace(
-        rows,
-        upserts=rows.upserts + found["whole"],
-        partial=rows.partial - found["whole"],
-        misread=found["misread"],
-        misread_rows=found["misread_rows"],
-    )
-    return added, found["unresolved"]
+    unresolved, upserts = found.pop("unresolved"), rows.upserts + found.pop("upserts")
+    return replace(rows, upserts=upserts, **found), unresolved
+
+
+def add_kept(rows: StagedRows, kept: DataFrame, schema: TableSchema) -> StagedRows:
+    """Write changes that stand in for what was set aside (`fold.set_aside`) beside the others."""
+    counted = Observation()
+    counts = (F.count_if(F.col(STAGED_OP) == op.value).alias(op.value) for op in Op)
+    _append(rows, _hashed(kept, schema).observe(counted, *counts))
+    upserts = rows.upserts + counted.get[Op.UPSERT.value]
+    return replace(rows, upserts=upserts, deletes=rows.deletes + counted.get[Op.DELETE.value])
+
+
+def _append(rows: StagedRows, more: DataFrame) -> None:
+    written = more.select(*map(quote, rows.columns.names))
+    written.write.mode("append").options(**WRITTEN).parquet(rows.folder)
 
 
 def drop_staged(folder: Path, next_number: int) -> None:

@@ -7,8 +7,10 @@ from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any
 
+from tidemark.model.column_rules import ColumnRules, Mask
+from tidemark.model.layout import Layout
 from tidemark.model.names import SYSTEM_PREFIX, ColumnName
-from tidemark.model.position import Position
+from tidemark.model.position import LAST, Position
 from tidemark.model.shift import Shift, Spelling, spelling
 from tidemark.model.target_mode import Operation, TargetMode
 
@@ -33,6 +35,8 @@ CHANGE = f"{SYSTEM_PREFIX}change"
 UNRESOLVED = f"{SYSTEM_PREFIX}unresolved"
 STAGED_PARTIAL = "P"
 """The staged op of an upsert of which values are still to be found: no merge takes it."""
+STAGED_MISREAD, STAGED_UNFILLED = "X", "N"
+"""Likewise of a change with a value that does not fit, or that nothing tells (POISON-4)."""
 ARRAY = "array<"
 
 
@@ -86,7 +90,8 @@ class SourceColumn:
     may_be_left_out: where an update does not change the value, records may hold a placeholder for
     it (UNAV-1). former: how records at and below the position ``changed_at`` hold it; None where
     they do not differ (SCHEMA-4). fill: what rows hold that are older than the column, as text that
-    can be cast to ``iceberg``; None is null (SCHEMA-14).
+    can be cast to ``iceberg``; None is null (SCHEMA-14). mask: what the target has in place of
+    values.
     """
 
     name: ColumnName
@@ -101,6 +106,12 @@ class SourceColumn:
     former: SourceColumn | None = None
     changed_at: Position | None = None
     fill: str | None = None
+    mask: Mask | None = None
+
+    @property
+    def stored(self) -> str:
+        """Type of the target's column, as Spark SQL writes it."""
+        return "string" if self.mask is Mask.HASH else self.iceberg
 
     @property
     def element(self) -> SourceColumn | None:
@@ -130,8 +141,9 @@ class TableSchema:
     """Columns of a source table in source order, and its key (empty when it has none).
 
     changed_at: of the newest statement that changed columns and was followed. shifts: what became
-    of the columns' names, in position order. dropped_at: where the source dropped the table. mode:
-    what the target keeps of it.
+    of the columns' names, in position order. dropped_at: where the source dropped the table.
+    layout: of the target's files. rules: what of it the target has, and under which names. mode:
+    what the target keeps.
     """
 
     columns: tuple[SourceColumn, ...]
@@ -139,6 +151,8 @@ class TableSchema:
     changed_at: Position | None = None
     shifts: tuple[Shift, ...] = ()
     dropped_at: Position | None = None
+    layout: Layout = Layout()
+    rules: ColumnRules = ColumnRules()
     mode: TargetMode = TargetMode.MIRROR
 
     def __getitem__(self, name: str) -> SourceColumn:
@@ -174,6 +188,28 @@ class TableSchema:
             TargetMode.HISTORY: f"{END_POSITION} IS NULL",
         }.get(self.mode, "TRUE")
 
+    @property
+    def in_target(self) -> TableSchema:
+        """What `rules` make of it: the target's columns, which records have under other names."""
+        rules = self.rules
+        if rules == ColumnRules():
+            return self
+        names = {name: rules.target_name(name) for name in self.names}
+        renamed = tuple((was, name) for was, name in names.items() if name and name != was)
+        gone = tuple(was for was, name in names.items() if name is None)
+        columns = ((column, names[column.name]) for column in self.columns)
+        return replace(
+            self,
+            columns=tuple(
+                replace(column, name=name, mask=rules.mask(column.name))
+                for column, name in columns
+                if name
+            ),
+            key=tuple(name for name in map(names.__getitem__, self.key) if name),
+            shifts=(*self.shifts, Shift(LAST, renamed, gone)),
+            rules=ColumnRules(),
+        )
+
     def spelling(self, name: ColumnName) -> Spelling:
         """How records name the column ``name``."""
         return spelling(self.shifts, name)
@@ -186,6 +222,8 @@ class TableSchema:
             "changed_at": self.changed_at,
             "shifts": [shift.to_json() for shift in self.shifts],
             "dropped_at": self.dropped_at,
+            "layout": self.layout.to_json(),
+            "rules": self.rules.to_json(),
             "mode": self.mode,
         }
 
@@ -198,5 +236,7 @@ class TableSchema:
             kept.get("changed_at"),
             tuple(Shift.from_json(shift) for shift in kept.get("shifts", ())),
             kept.get("dropped_at"),
+            Layout.from_json(kept.get("layout", {})),
+            ColumnRules.from_json(kept.get("rules", {})),
             TargetMode(kept.get("mode", TargetMode.MIRROR)),
         )

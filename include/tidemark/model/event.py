@@ -52,7 +52,7 @@ class SnapshotMark(StrEnum):
 
 
 class Reason(StrEnum):
-    """Why a record is unreadable (rule POISON-6)."""
+    """Why a record is unreadable, or a change that it holds cannot be applied (POISON-1)."""
 
     EMPTY_VALUE = "EMPTY_VALUE"
     JSON_INVALID = "JSON_INVALID"
@@ -65,6 +65,17 @@ class Reason(StrEnum):
     IMAGE_MISSING = "IMAGE_MISSING"
     CANAL_ARRAY_MISMATCH = "CANAL_ARRAY_MISMATCH"
     POSITION_MISSING = "POSITION_MISSING"
+    HANDLE_KEY_ONLY = "HANDLE_KEY_ONLY"
+    CLAIM_CHECK_MISSING = "CLAIM_CHECK_MISSING"
+    KEY_UNDECODABLE = "KEY_UNDECODABLE"
+    TYPE_MISMATCH = "TYPE_MISMATCH"
+    VALUE_OUT_OF_RANGE = "VALUE_OUT_OF_RANGE"
+    DECIMAL_OVERFLOW = "DECIMAL_OVERFLOW"
+    TEMPORAL_INVALID = "TEMPORAL_INVALID"
+    BINARY_INVALID = "BINARY_INVALID"
+    ENUM_UNKNOWN = "ENUM_UNKNOWN"
+    UNAVAILABLE_UNRESOLVED = "UNAVAILABLE_UNRESOLVED"
+    TX_SKIPPED = "TX_SKIPPED"
 
 
 # event_order: Debezium's total_order. snapshot: a SnapshotMark of rows that were read.

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 from tidemark.model.cut import Frontier
 from tidemark.model.growth import Growths, growths_from_json, growths_to_json
 from tidemark.model.names import TableName
 from tidemark.model.offsets import Offsets, TopicPartition, offsets_from_json, offsets_to_json
 from tidemark.model.position import OrderedBy, Position
+from tidemark.model.quarantine import Selection
 from tidemark.model.reconcile import Snapshots
+from tidemark.model.renames import Rename, Renames
 from tidemark.model.tail import Tails, tails_from_json, tails_to_json
 
 FORMAT_VERSION = 1
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +81,11 @@ class Progress:
     newest truncate, or of the snapshot that it was reconciled with (TRUNC-3, SNAP-6). snapshots:
     tables that are read anew. guards: of truncated tables, the position below which incremental
     rows above the truncate fall (SNAP-7). blocked: tables that stay stopped (GATE-5) -> why.
-    skipped: keys of transactions that a person gives up (GATE-T8). quiet_settles: the next run may
-    settle more though it finds nothing new (GATE-T6, SNAP-5).
+    skipped: keys of transactions that a person gives up (GATE-T8). judged: positions of statements
+    that a person takes for ones without effect -> why (SCHEMA-26). renames: of tables that were
+    followed, in their order (SCHEMA-31). quiet_settles: the next run may settle more though it
+    finds nothing new (GATE-T6, SNAP-5). set_aside: tables of which changes ever were. replays: what
+    of it the next cut tries again (POISON-4).
     """
 
     cut: int = 0
@@ -95,11 +101,40 @@ class Progress:
     guards: Mapping[TableName, Position] = field(default_factory=dict)
     blocked: Mapping[TableName, str] = field(default_factory=dict)
     skipped: frozenset[str] = frozenset()
+    judged: Mapping[Position, str] = field(default_factory=dict)
+    renames: tuple[Rename, ...] = ()
     quiet_settles: bool = False
+    set_aside: frozenset[TableName] = frozenset()
+    replays: tuple[Selection, ...] = ()
 
     def frontier_of(self, table: TableName) -> Frontier:
         """How far ``table`` is published."""
         return self.behind.get(table, self.frontier)
+
+    def known_renames(self, declared: tuple[Rename, ...]) -> tuple[Rename, ...]:
+        """All that tells the names of tables now: what was followed, and what is declared."""
+        return Renames(declared, self.renames).with_found(())
+
+    def under(self, declared: tuple[Rename, ...]) -> Progress:
+        """The same with what is kept of tables under the names that they will have."""
+        names = {one.old: one.new for one in Renames(declared, self.renames).due}
+        if not names:
+            return self
+
+        def named(kept: Mapping[TableName, T]) -> dict[TableName, T]:
+            stay = {table: what for table, what in kept.items() if table not in names}
+            return stay | {names[table]: what for table, what in kept.items() if table in names}
+
+        return replace(
+            self,
+            behind=named(self.behind),
+            truncated=named(self.truncated),
+            snapshots=replace(self.snapshots, tables=named(self.snapshots.tables)),
+            guards=named(self.guards),
+            blocked=named(self.blocked),
+            set_aside=frozenset(names.get(table, table) for table in self.set_aside),
+            replays=tuple(one.under(names) for one in self.replays),
+        )
 
     def to_json(self) -> str:
         """As kept in the ledger."""
@@ -119,7 +154,11 @@ class Progress:
                 "guards": {str(table): below for table, below in sorted(self.guards.items())},
                 "blocked": {str(table): why for table, why in sorted(self.blocked.items())},
                 "skipped": sorted(self.skipped),
+                "judged": dict(sorted(self.judged.items())),
+                "renames": [rename.to_json() for rename in self.renames],
                 "quiet_settles": self.quiet_settles,
+                "set_aside": sorted(map(str, self.set_aside)),
+                "replays": [selection.to_json() for selection in self.replays],
             }
         )
 
@@ -146,7 +185,11 @@ class Progress:
             guards={TableName.parse(t): below for t, below in kept.get("guards", {}).items()},
             blocked={TableName.parse(t): why for t, why in kept.get("blocked", {}).items()},
             skipped=frozenset(kept.get("skipped", ())),
+            judged=kept.get("judged", {}),
+            renames=tuple(map(Rename.from_json, kept.get("renames", ()))),
             quiet_settles=kept.get("quiet_settles", False),
+            set_aside=frozenset(map(TableName.parse, kept.get("set_aside", ()))),
+            replays=tuple(map(Selection.from_json, kept.get("replays", ()))),
         )
 
 

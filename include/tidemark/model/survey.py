@@ -50,6 +50,12 @@ class Group:
         """It concerns rows of a table."""
         return self.kind in (Kind.ROW, Kind.TRUNCATE)
 
+    @property
+    def is_set_aside(self) -> bool:
+        """As whole records: they cannot be read, or are of a transaction that was given up."""
+        is_unread = self.kind is Kind.UNREADABLE and self.zone is Zone.CUT
+        return is_unread or self.zone is Zone.SKIPPED
+
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> Group:
         """From one row of the answer to `groups`."""

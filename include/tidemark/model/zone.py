@@ -15,7 +15,8 @@ class Zone(StrEnum):
     """Settled in an earlier cut; late, as it was sent again; to be published now; or held.
 
     What is held is above the cut and stays in the changelog for a later one. Skipped: of a
-    transaction that a person gave up (GATE-T8).
+    transaction that a person gave up (GATE-T8). Replayed: set aside by an earlier cut, and tried
+    again by this one (POISON-4).
     """
 
     SETTLED = "settled"
@@ -23,8 +24,10 @@ class Zone(StrEnum):
     CUT = "cut"
     HELD = "held"
     SKIPPED = "skipped"
+    REPLAYED = "replayed"
 
 
+_BY_PLACE = (Zone.SETTLED, Zone.LATE, Zone.CUT, Zone.HELD, Zone.SKIPPED)
 CHANGES = tuple(kind.value for kind in (Kind.ROW, Kind.TRUNCATE, Kind.DDL, *SIGNALS))
 BOUNDARIES = (Kind.BEGIN.value, Kind.END.value)
 
@@ -67,7 +70,7 @@ def zone(cut: Cut, gated_landing: int) -> str:
     the frontier was sent again. Records that change nothing settle with the first cut that sees
     them, but BEGIN and END only with their transaction (GATE-T9).
     """
-    settled, late, taken, held, skipped = (f"'{zone.value}'" for zone in Zone)
+    settled, late, taken, held, skipped = (f"'{zone.value}'" for zone in _BY_PLACE)
     below_old, below_new = _BELOW[cut.mode]
     was_gated = f"landing <= {gated_landing}"
     boundary, void = "", ""

@@ -43,7 +43,8 @@ def account(
     cut. standing: tables whose changes wait. landed: records that came in since the last cut.
     `AccountingError` when the sums disagree.
     """
-    fresh = [group for group in survey.groups if group.zone is not Zone.SETTLED]
+    known = (Zone.SETTLED, Zone.REPLAYED)
+    fresh = [group for group in survey.groups if group.zone not in known]
     arrived = count(group for group in survey.groups if group.is_new)
     if arrived != landed:
         raise AccountingError(
@@ -95,16 +96,17 @@ def _bucket(
 def _add_folded(buckets: dict[str, int], table: StagedTable) -> None:
     """Rows of one table: winners are applied unless the target was newer; the rest lost to them.
 
-    Of a table without a key the rest are also rows that came and went, and what took them away.
-    A target that keeps versions or changes takes all of them but repeats.
+    What is tried again is counted again. Of a table without a key the rest are also rows that came
+    and went, and what took them away. A target of versions or changes takes all but repeats.
     """
-    rows, mode = table.rows, table.work.spec.mode
+    stale, mode = _stale(table), table.work.spec.mode
     keeps_all = mode in (TargetMode.HISTORY, TargetMode.APPEND)
-    lost = 0 if keeps_all else table.changes - rows.rows - table.repeats
-    stale = _stale(table)
+    taken = table.changes - table.repeats if keeps_all else table.rows.rows
     buckets[Bucket.DUPLICATE] += stale + table.repeats
-    buckets[Bucket.APPLIED] += table.changes - table.repeats - lost - stale
-    buckets[Bucket.SUPERSEDED] += lost
+    buckets[Bucket.APPLIED] += taken - stale
+    buckets[Bucket.QUARANTINED] += table.set_aside
+    settled = taken + table.repeats + table.set_aside
+    buckets[Bucket.SUPERSEDED] += table.changes - settled
 
 
 def _stale(table: StagedTable) -> int:

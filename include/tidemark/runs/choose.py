@@ -2,34 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from functools import reduce
+from functools import partial, reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from tidemark.errors import EpochSuspectError
 from tidemark.fold.admit import in_epochs, with_zone
+from tidemark.fold.renamed import is_table, under_new_names
 from tidemark.fold.survey import survey
 from tidemark.formats.avro.wire import Schemas, named_in
 from tidemark.formats.decoder import decoder_of
 from tidemark.gate.epoch import suspects
 from tidemark.gate.next_cut import Decision, next_cut, with_reached
+from tidemark.lake.landing import read_changelog
 from tidemark.model.cut import Cut, Frontier, Hold, HoldCode
 from tidemark.model.event import Kind
 from tidemark.model.names import TableName
 from tidemark.model.progress import Progress
+from tidemark.model.quarantine import Entry
+from tidemark.model.renames import Rename, Renames
 from tidemark.model.survey import Survey, count
 from tidemark.model.zone import Zone
 from tidemark.runs.ddl import add_up, collect_ddl
-from tidemark.runs.ddl_effects import DdlEffects
+from tidemark.runs.ddl_effects import DdlEffects, DdlRecord, DdlStop
 from tidemark.runs.land import Landed
 from tidemark.runs.look import look
+from tidemark.runs.run import Run
 from tidemark.spec import PipelineSpec
 
 SAID = (HoldCode.GATE_NO_WATERMARK, HoldCode.UNTIL)
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """What of the quarantine a cut tries again.
+
+    entries: that wait and are meant. again: changelog rows of their records, as they are read now,
+    in zone REPLAYED. settled: row events of earlier cuts.
+    """
+
+    entries: tuple[Entry, ...]
+    again: DataFrame
+    settled: DataFrame
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +55,17 @@ class Chosen:
 
     zoned: the changelog's events with their zone, one frame for the tables that stand at the
     frontier and one for each that stands lower. schemas: that its records were written with.
+    renames: under which its tables have the names of now. set_aside: tables of which earlier cuts
+    set changes aside. replay: what of it is tried again.
     """
 
     decision: Decision
     zoned: Mapping[TableName | None, DataFrame]
     effects: DdlEffects
     schemas: Schemas
+    renames: Sequence[Rename]
+    set_aside: frozenset[TableName] = frozenset()
+    replay: Replay | None = None
 
     @property
     def cut(self) -> Cut:
@@ -66,38 +88,107 @@ class Chosen:
         """The events of ``table``, of every zone."""
         return self.zoned.get(table, self.zoned[None]).where(is_table(table))
 
+    def row_events(self, table: TableName) -> DataFrame:
+        """The row events of ``table`` that the cut takes, and those that it tries again."""
+        in_cut = (F.col("zone") == Zone.CUT.value) & (F.col("kind") == Kind.ROW.value)
+        events = self.events_of(table).where(in_cut)
+        if self.replay is None:
+            return events
+        return events.unionByName(self.replay.again.where(is_table(table)))
+
     def schemas_of(self, table: TableName) -> Schemas:
-        """The schemas that the row events of ``table`` in the cut were written with."""
+        """The schemas that the row events of ``table`` in the cut were written with.
+
+        All of them where the cut tries again what earlier ones set aside.
+        """
+        if self.replay is not None:
+            return self.schemas
         groups = self.survey.of(table, Zone.CUT)
         return named_in(self.schemas, (group.schema_id for group in groups))
 
 
-def choose_cut(
-    pipeline: PipelineSpec,
-    events: DataFrame,
-    landed: Landed,
-    progress: Progress,
-    until: datetime | None,
-) -> Chosen:
-    """The next cut of ``events`` (changelog rows since the oldest that may be held).
-
-    until: source time that the cut may not pass.
-    """
+def choose_cut(run: Run, events: DataFrame, landed: Landed, progress: Progress) -> Chosen:
+    """The next cut of ``events`` (changelog rows since the oldest that may be held)."""
+    pipeline, until = run.pipeline, run.request.until
     events = in_epochs(events, progress.epochs)
     sight = look(pipeline, events, landed, progress, until)
     cut = next_cut(pipeline.source.gate, progress, sight, until)
-    zoned = _zoned(events, cut, progress)
+    reading = _Reading(run, events, progress, cut, landed.schemas)
+    names = Renames(pipeline.renames, progress.renames)
+    effects = reading.effects(names) if names.due else None
+    renames = names.with_found(effects.renames if effects else ())
+    zoned = _zoned(under_new_names(events, renames), cut, progress)
     found = survey(list(zoned.values()), progress.landing)
     _refuse_new_epoch(pipeline, progress, found)
     cut = with_reached(cut, progress, found)
-    has_ddl = any(g.kind is Kind.DDL and g.zone is Zone.CUT for g in found.groups)
-    decoder = decoder_of(pipeline.source, landed.schemas)
-    # Tables that stand lower have theirs still before them.
-    together = reduce(DataFrame.unionByName, zoned.values())
-    in_cut, text = together.where(F.col("zone") == Zone.CUT.value), decoder.text
-    statements = collect_ddl(in_cut, text) if has_ddl else ()
-    effects = add_up(pipeline.source, statements, pipeline.source.modes.connector)
-    return Chosen(Decision(cut, sight, found), zoned, effects, landed.schemas)
+    zones = {Zone.CUT, Zone.SETTLED} if progress.behind else {Zone.CUT}
+    if effects is None and any(g.kind is Kind.DDL and g.zone in zones for g in found.groups):
+        effects = reading.effects(names)
+    decision = Decision(cut, sight, found)
+    return Chosen(
+        decision, zoned, effects or DdlEffects(), landed.schemas, renames, progress.set_aside
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """Where the statements of a cut are read.
+
+    events: with the names that records have. schemas: that records were written with.
+    """
+
+    run: Run
+    events: DataFrame
+    progress: Progress
+    cut: Cut
+    schemas: Schemas
+
+    def effects(self, names: Renames) -> DdlEffects:
+        """What statements do to tables, whichever a record names beside them (MSG-46).
+
+        Of a table that stands lower they are those above its own frontier.
+        """
+        effects = self._above(self.progress.frontier, names)
+        for table, frontier in sorted(self.progress.behind.items()):
+            effects.take(table, self._above(frontier, names))
+        for rename in Renames(names.declared, (*names.done, *effects.renames)).due:
+            self._refuse_early(rename, effects)
+        return effects
+
+    def _above(self, frontier: Frontier, names: Renames) -> DdlEffects:
+        text = decoder_of(self.run.pipeline.source, self.schemas).text
+        told = collect_ddl(self._in_cut(frontier), text)
+        add = partial(add_up, self.run.pipeline.source, told, names=names)
+        effects = add(judged=self.progress.judged)
+        if not effects.unknown_shadows or not self.progress.landing:
+            return effects
+        shadowed = map(self.run.pipeline.source.shadowed, effects.unknown_shadows)
+        earlier = _statements_about(self.run, self.progress, set(filter(None, shadowed)), text)
+        return add(before=earlier, judged=self.progress.judged)
+
+    def _in_cut(self, frontier: Frontier) -> DataFrame:
+        zoned = with_zone(self.events, self.cut, frontier, gated_landing=self.progress.landing)
+        return zoned.where(F.col("zone") == Zone.CUT.value)
+
+    def _refuse_early(self, rename: Rename, effects: DdlEffects) -> None:
+        """Stop a table whose new name comes before the statement that gave it (GATE-N2)."""
+        rows = self._in_cut(self.progress.frontier_of(rename.new)).where(is_table(rename.new))
+        first = rows.where(F.col("kind") != Kind.DDL.value).select("position").first()
+        if first is not None:
+            why = (
+                f"its records have its new name (at position {first[0]}), and the RENAME TABLE of "
+                f"{rename.old} was not read; if it came before this pipeline, take was: out"
+            )
+            effects.stops.setdefault(rename.new, DdlStop(why, None))
+
+
+def _statements_about(
+    run: Run, progress: Progress, tables: Collection[TableName], text: Column
+) -> tuple[DdlRecord, ...]:
+    """The schema changes that name one of ``tables`` or its shadows, of all that was landed."""
+    landed = read_changelog(run.world.spark, run.world.catalog, run.system, 1)
+    told = reduce(lambda a, b: a | b, (text.contains(table.table) for table in tables))
+    return collect_ddl(in_epochs(landed, progress.epochs).where(told), text)
 
 
 def _refuse_new_epoch(pipeline: PipelineSpec, progress: Progress, found: Survey) -> None:
@@ -112,11 +203,6 @@ def _refuse_new_epoch(pipeline: PipelineSpec, progress: Progress, found: Survey)
             next_step="find out what happened to the source; if its log began anew, say so: "
             f"tidemark handover {pipeline.name} --help",
         )
-
-
-def is_table(table: TableName) -> Column:
-    """Whether a changelog row belongs to ``table``."""
-    return (F.col("source_schema") == table.schema) & (F.col("source_table") == table.table)
 
 
 def _zoned(events: DataFrame, cut: Cut, progress: Progress) -> dict[TableName | None, DataFrame]:

@@ -11,7 +11,7 @@ from tidemark.model.columns import SourceColumn, TableSchema
 from tidemark.model.names import ColumnName, TableName, column_name
 from tidemark.model.position import Position, place_of
 from tidemark.model.shift import Shift, name_after
-from tidemark.runs.ddl_effects import ColumnChange, ColumnShift, spelled
+from tidemark.runs.told_columns import ColumnChange, ColumnShift, spelled
 from tidemark.schema.alter_items import CHANGES_KEY
 from tidemark.schema.ddl_columns import Fill
 from tidemark.schema.fills import UnknownFillError, fill_text
@@ -131,6 +131,8 @@ def follow_names(
         if _is_followed(statement.shift.position, earlier):
             continue
         shift = _spelled(statement, present, told)
+        if have is not None:
+            _refuse_other(spec.source, statement, present)
         _judge(spec.source, statement, shift, present if have is not None else None, keys)
         _refuse_repeated(spec.source, statement, shift, followed, present)
         present = {name for name in map(shift.after, present) if name} | set(shift.added)
@@ -152,6 +154,17 @@ def _is_followed(position: Position, shifts: Sequence[Shift]) -> bool:
         position <= shift.position or (place is not None and place == place_of(shift.position))
         for shift in shifts
     )
+
+
+def _refuse_other(
+    table: TableName, statement: ColumnShift, present: Collection[ColumnName]
+) -> None:
+    """Raise where a table came from elsewhere than from this one, as it has other columns."""
+    had = {name.lower() for name in statement.had or present}
+    other = sorted(had.symmetric_difference(name.lower() for name in present))
+    if other:
+        why = f"another table takes its place, which was not made like it (column {other[0]})"
+        raise _stopped(table, statement, why)
 
 
 def _refuse_repeated(
@@ -229,7 +242,9 @@ def _refuse_stale(
     spec: TableSpec, shifts: Sequence[Shift], present: Collection[ColumnName]
 ) -> None:
     """Raise where the file still names a column as it was called before."""
-    named = {*spec.columns, *spec.key}
+    rules = spec.target_columns.rules
+    laid_out = {*spec.layout.columns} - {name for _, name in rules.renamed}
+    named = {*spec.columns, *spec.key, *rules.columns, *laid_out}
     for shift in shifts:
         moved = {*shift.dropped, *(old for old, _ in shift.renamed)}
         stale = sorted((named & moved) - set(present))
@@ -241,9 +256,9 @@ def _refuse_stale(
             f"{spec.source} cannot be followed: its column {stale[0]}, which the file names, "
             f"{became} (at position {shift.position})",
             state="the table stays as it was last published; its records wait in the changelog",
-            next_step=f"write {now} for {stale[0]} in columns: and key: of {spec.source}"
+            next_step=f"write {now} for {stale[0]} in what the file says of {spec.source}"
             if now
-            else f"take {stale[0]} out of columns: of {spec.source}",
+            else f"take {stale[0]} out of what the file says of {spec.source}",
         )
 
 

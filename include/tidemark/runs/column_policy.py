@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tidemark.errors import TableStoppedError
 from tidemark.runs.ddl_effects import DdlEffects
-from tidemark.schema.changes import ADDITIVE, CreateTarget, SchemaChange, describe
+from tidemark.schema.changes import ADDITIVE, DECLARED, SchemaChange, describe
 from tidemark.spec import ColumnPolicy, TableSpec
 
 
@@ -14,7 +14,7 @@ def refuse_by_policy(spec: TableSpec, changes: Sequence[SchemaChange], effects: 
     """Raise TableStoppedError for changes of a target that the table's policy does not follow."""
     if spec.column_changes is ColumnPolicy.EVOLVE:
         return
-    allowed = ADDITIVE if spec.column_changes is ColumnPolicy.ADDITIVE_ONLY else (CreateTarget,)
+    allowed = ADDITIVE if spec.column_changes is ColumnPolicy.ADDITIVE_ONLY else DECLARED
     refused = [change for change in changes if not isinstance(change, allowed)]
     if refused:
         raise TableStoppedError(

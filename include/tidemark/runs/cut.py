@@ -13,7 +13,8 @@ from tidemark.errors import TableStoppedError
 from tidemark.gate.next_cut import Effects, advance
 from tidemark.gate.reconcile import after_reconciles
 from tidemark.lake.landing import read_changelog, records_since
-from tidemark.lake.ledger import StagedCut, read_progress, stage_entry
+from tidemark.lake.ledger import StagedCut, stage_entry
+from tidemark.lake.quarantine import rows_of, stage_entries
 from tidemark.lake.refs import Move, attempt_ref
 from tidemark.lake.spark_errors import spark_errors
 from tidemark.lake.staged import drop_staged, staged_folder
@@ -28,7 +29,9 @@ from tidemark.runs.account import account
 from tidemark.runs.choose import Chosen, choose_cut
 from tidemark.runs.land import land_records
 from tidemark.runs.publish import publish_cut
+from tidemark.runs.replay import next_replays, with_replay
 from tidemark.runs.run import CutRequest, Run
+from tidemark.runs.set_aside import records_set_aside
 from tidemark.runs.stage import StagedTable, stage_one
 from tidemark.runs.tables import CutTables, TableWork, plan_tables
 from tidemark.runs.world import World, data_docs_folder, size_shuffles
@@ -55,7 +58,7 @@ def stage_cut(pipeline: PipelineSpec, world: World, request: CutRequest) -> CutR
     audited snapshots by tag, the verdicts, and the moves on the ledger's branch.
     """
     run = Run(pipeline, world, request)
-    progress = read_progress(world.catalog, run.system)
+    progress = run.read_progress()
     drop_staged(staged_folder(world.installation.state, pipeline.name), progress.cut + 1)
     landed = land_records(run)
     if landed.mark.number == 0:
@@ -63,13 +66,14 @@ def stage_cut(pipeline: PipelineSpec, world: World, request: CutRequest) -> CutR
     size_shuffles(world.spark, landed.records)
     with spark_errors("the choice of the cut"):
         events = read_changelog(world.spark, world.catalog, run.system, progress.oldest_held)
-        chosen = choose_cut(pipeline, events, landed, progress, request.until)
+        chosen = choose_cut(run, events, landed, progress)
+        chosen = with_replay(run, chosen, landed, progress)
         planned = plan_tables(run, chosen, progress)
     after = progress_after(progress, landed.mark, chosen, planned)
     _refuse_stopped(pipeline, planned)
     if not planned.work and replace(after, cut=progress.cut) == progress:
         return replace(_result(run, chosen, CutStatus.IDLE), cut=progress.cut)
-    size_shuffles(world.spark, sum(work.rows for work in planned.work))
+    size_shuffles(world.spark, sum(work.rows + work.replayed for work in planned.work))
     mark_session(world.spark, pipeline.name, request.attempt, chosen.cut, after)
     with spark_errors("the fold"):
         outcome = _stage_all(run, chosen, planned)
@@ -105,17 +109,18 @@ def progress_after(
 ) -> Progress:
     """Progress as it is once the cut is published; ``staged``: what is known after the fold."""
     ended = {work.spec.source: work.new_truncate for work in planned.work if work.new_truncate}
-    spared = {t.work.spec.source: _too_many(t) for t in staged if t.effect.spared}
+    spared = {table.work.spec.source: table.spared for table in staged if table.spared}
     removals = {work.spec.source: work.removal for work in planned.work if work.removal}
     done = {t: removal.end.position for t, removal in removals.items() if t not in spared}
     ended |= {t: max(below, ended.get(t, below)) for t, below in done.items()}
     snapshots = after_reconciles(planned.snapshots, done, spared)
-    effects = Effects(planned.standing, ended, snapshots, planned.guards, planned.blocked)
+    effects = Effects(
+        *(planned.standing, ended, snapshots, planned.guards, planned.blocked),
+        renames=tuple(chosen.effects.renames),
+        set_aside=frozenset(table.work.spec.source for table in staged if table.set_aside),
+        replays=next_replays(progress, chosen, planned),
+    )
     return advance(progress, mark.number, chosen.decision, effects)
-
-
-def _too_many(table: StagedTable) -> str:
-    return f"it lacks {table.effect.spared} rows, more of the table than may go unasked"
 
 
 def _refuse_stopped(pipeline: PipelineSpec, planned: CutTables) -> None:
@@ -178,10 +183,23 @@ def _finish(run: Run, progress: Progress, after: Progress, outcome: _Outcome) ->
         buckets=buckets,
         stopped={str(table): why for table, why in sorted(planned.stopped.items())},
     )
-    entry = StagedCut(result, after, outcome.moves)
+    moves = (*outcome.moves, *_stage_quarantine(run, outcome))
+    entry = StagedCut(result, after, moves)
     stage_entry(catalog, run.system, entry, run.request.reason)
     log.info("cut_staged", cut=result.cut, status=result.status.value, **buckets)
     return result
+
+
+def _stage_quarantine(run: Run, outcome: _Outcome) -> tuple[Move, ...]:
+    """Stage what the cut sets aside, and what became of what it tried again, if there is any."""
+    records = records_set_aside(outcome.chosen)
+    ended = [entry for table in outcome.staged for entry in table.outcomes]
+    rows = [*(table.aside for table in outcome.staged if table.set_aside), rows_of(ended)]
+    rows += [] if records is None else [records]
+    if not any(part.num_rows for part in rows):
+        return ()
+    attempt, cut = run.request.attempt, outcome.chosen.cut.number
+    return (stage_entries(run.world.catalog, run.system, attempt, cut, rows),)
 
 
 def _write_docs(run: Run, cut: int, staged: Sequence[StagedTable]) -> None:

@@ -3,12 +3,27 @@
 from __future__ import annotations
 
 from tidemark.errors import TableStoppedError
+from tidemark.lake.history import read_history
 from tidemark.model.columns import TableSchema
 from tidemark.model.event import Kind
 from tidemark.model.names import TableName
 from tidemark.model.position import Position
+from tidemark.model.progress import Progress
 from tidemark.model.zone import Zone
 from tidemark.runs.choose import Chosen
+from tidemark.runs.run import Run
+from tidemark.runs.targets import targets_of
+
+
+def tables_of_dropped_databases(run: Run, chosen: Chosen, progress: Progress) -> set[TableName]:
+    """The tables that have or may get a target, of databases that the cut drops (SCHEMA-21)."""
+    schemas = chosen.effects.emptied.keys()
+    if not schemas:
+        return set()
+    history = read_history(run.world.catalog, run.system)
+    return {
+        table for table in targets_of(run.pipeline, history, progress) if table.schema in schemas
+    }
 
 
 def begin_of(chosen: Chosen, table: TableName, have: TableSchema | None) -> Position | None:
@@ -18,7 +33,7 @@ def begin_of(chosen: Chosen, table: TableName, have: TableSchema | None) -> Posi
     target, which is kept.
     """
     effects = chosen.effects
-    dropped = effects.dropped.get(table, have.dropped_at if have else None)
+    dropped = effects.dropped_at(table, have.dropped_at if have else None)
     if dropped is None:
         return None
     if have is None:

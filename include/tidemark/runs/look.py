@@ -119,6 +119,7 @@ def _followed(pipeline: PipelineSpec) -> frozenset[str] | None:
         return None
     signals = pipeline.source.signal_table
     declared = frozenset(str(table.source) for table in pipeline.tables)
+    declared |= {str(rename.old) for rename in pipeline.renames}
     return declared if signals is None else declared | {str(signals)}
 
 

@@ -9,13 +9,16 @@ from tidemark.errors import UNCHANGED, OrderRefusedError
 from tidemark.gate.reconcile import complete_resync, order_resync
 from tidemark.lake.catalog import SystemTables
 from tidemark.lake.history import read_history
-from tidemark.lake.landing import first_newer, read_mark
-from tidemark.lake.ledger import record_order
+from tidemark.lake.landing import first_newer, holds_statement, read_mark
+from tidemark.lake.ledger import read_progress, record_order
+from tidemark.lake.quarantine import add_entries, read_waiting
 from tidemark.log import get_logger
 from tidemark.model.cut import GateMode
 from tidemark.model.names import TableName
 from tidemark.model.offsets import Offsets
+from tidemark.model.position import Position
 from tidemark.model.progress import Progress
+from tidemark.model.quarantine import Entry, Selection, State
 from tidemark.model.transaction import is_plain, key_of
 from tidemark.runs.targets import targets_of
 from tidemark.runs.world import World
@@ -54,10 +57,74 @@ def end_resync(pipeline: PipelineSpec, world: World, table: TableName) -> None:
                 state=UNCHANGED,
                 next_step=f"order one: tidemark resync {pipeline.name} {table}",
             )
+        _refuse_incomplete(pipeline, world, progress, table)
         snapshots = complete_resync(progress.snapshots, table)
         return replace(progress, snapshots=snapshots, quiet_settles=True)
 
     _record(pipeline, world, completed, f"resync {table} --complete")
+
+
+def _refuse_incomplete(
+    pipeline: PipelineSpec, world: World, progress: Progress, table: TableName
+) -> None:
+    """Raise where rows of the snapshot may be set aside: they would seem to be missing from it."""
+    below = progress.snapshots.tables[table].below
+    if table not in progress.set_aside or not below:
+        return
+    known = [entry for entry in all_waiting(pipeline, world) if entry.table == str(table)]
+    waiting = [entry for entry in known if not entry.is_below(below)]
+    if waiting:
+        raise OrderRefusedError(
+            f"{len(waiting)} changes of {table} are set aside, so that the rows of its snapshot "
+            "may be incomplete",
+            state=UNCHANGED,
+            next_step=f"tidemark quarantine list {pipeline.name}, then replay or drop them",
+        )
+
+
+def all_waiting(pipeline: PipelineSpec, world: World) -> tuple[Entry, ...]:
+    """What waits in quarantine, by the names that its tables have now."""
+    system = SystemTables.of(pipeline.name)
+    renames = read_progress(world.catalog, system).known_renames(pipeline.renames)
+    return read_waiting(world.catalog, system, renames)
+
+
+def replay_entries(pipeline: PipelineSpec, world: World, selection: Selection) -> int:
+    """Have the next cut try again what waits in quarantine (POISON-4); returns how much is meant.
+
+    What still cannot be applied by then goes on waiting.
+    """
+    meant = _waiting(pipeline, world, selection)
+
+    def ordered(progress: Progress) -> Progress:
+        return replace(progress, replays=(*progress.replays, selection))
+
+    _record(pipeline, world, ordered, f"quarantine replay {selection}".rstrip())
+    return len(meant)
+
+
+def drop_entries(pipeline: PipelineSpec, world: World, selection: Selection, reason: str) -> int:
+    """Give up what waits in quarantine: its keys stay as they are; returns how much it was."""
+    cut = read_progress(world.catalog, SystemTables.of(pipeline.name)).cut
+    dropped = [
+        replace(entry, state=State.DROPPED, cut=cut, reason=reason)
+        for entry in _waiting(pipeline, world, selection)
+    ]
+    add_entries(world.catalog, SystemTables.of(pipeline.name), dropped)
+    log.info("quarantine_dropped", pipeline=pipeline.name, entries=len(dropped), reason=reason)
+    return len(dropped)
+
+
+def _waiting(pipeline: PipelineSpec, world: World, selection: Selection) -> list[Entry]:
+    meant = [entry for entry in all_waiting(pipeline, world) if selection.takes(entry)]
+    if not meant:
+        what = f"nothing of {selection}" if str(selection) else "nothing"
+        raise OrderRefusedError(
+            f"{what} waits in the quarantine of pipeline {pipeline.name}",
+            state=UNCHANGED,
+            next_step=f"tidemark quarantine list {pipeline.name}",
+        )
+    return meant
 
 
 def skip_transaction(pipeline: PipelineSpec, world: World, transaction: str) -> None:
@@ -85,6 +152,24 @@ def skip_transaction(pipeline: PipelineSpec, world: World, transaction: str) -> 
         return replace(progress, skipped=progress.skipped | {key}, quiet_settles=True)
 
     _record(pipeline, world, skipped, f"skip {key}")
+
+
+def skip_statement(pipeline: PipelineSpec, world: World, position: Position, reason: str) -> None:
+    """Take a statement that stops tables for one without effect, as a person judged (SCHEMA-26).
+
+    position: as the message names it. What it did to rows is in no target, unless events tell.
+    """
+    if not holds_statement(world.catalog, SystemTables.of(pipeline.name), position):
+        raise OrderRefusedError(
+            f"no statement that was landed stands at position {position}",
+            state=UNCHANGED,
+            next_step=f"take the position that the message names: tidemark plan {pipeline.name}",
+        )
+
+    def judged(progress: Progress) -> Progress:
+        return replace(progress, judged={**progress.judged, position: reason})
+
+    _record(pipeline, world, judged, f"skip --statement {position} --reason {reason!r}")
 
 
 def hand_over(pipeline: PipelineSpec, world: World, *, is_continuous: bool) -> Offsets:

@@ -14,11 +14,10 @@ from pyspark.sql import functions as F
 
 from tidemark.lake.catalog import TableId
 from tidemark.lake.landing import COLUMNS, read_changelog
-from tidemark.lake.ledger import read_progress
 from tidemark.lake.spark_errors import spark_errors
 from tidemark.model.cut import GateMode
 from tidemark.model.event import Kind
-from tidemark.model.names import AttemptId, PipelineName, TableName, refusal
+from tidemark.model.names import AttemptId, PipelineName, TableName
 from tidemark.model.offsets import OffsetRange, TopicPartition
 from tidemark.model.position import OrderedBy
 from tidemark.model.progress import Progress
@@ -39,10 +38,11 @@ from tidemark.runs.ordering import expected_ordering, marked, true_ordering
 from tidemark.runs.plan import truncate_note
 from tidemark.runs.run import CutRequest, Run
 from tidemark.runs.tables import CutTables, plan_tables
+from tidemark.runs.targets import is_folded
 from tidemark.runs.world import World
 from tidemark.runs.writer_schemas import UNKNOWN, kept_schemas, missing_schemas
 from tidemark.schema.changes import SchemaChange
-from tidemark.spec import Consistency, OtherTables, PipelineSpec
+from tidemark.spec import Consistency, PipelineSpec
 
 NOBODY = AttemptId("preview")
 
@@ -103,13 +103,13 @@ def preview_cut(
     """
     run = Run(pipeline, world, CutRequest(NOBODY, until))
     gate = pipeline.source.gate
-    progress = read_progress(world.catalog, run.system)
+    progress = run.read_progress()
     unread = find_unread(run)
     if unread.after.number == 0:
         return CutPreview(pipeline.name, progress.cut, gate, is_idle=True, hold=NO_RECORDS)
     with spark_errors("the preview"), _decoded_once(run, unread) as (records, landed):
         events = _changelog_after(run, unread, progress, records)
-        chosen = choose_cut(pipeline, events, landed, progress, until)
+        chosen = choose_cut(run, events, landed, progress)
         planned = plan_tables(run, chosen, progress)
     after = progress_after(progress, landed.mark, chosen, planned)
     old, new = progress.frontier.offsets, chosen.cut.frontier.offsets
@@ -205,13 +205,8 @@ def _tables(pipeline: PipelineSpec, chosen: Chosen, planned: CutTables) -> Itera
 
 def _waiting(pipeline: PipelineSpec, chosen: Chosen) -> set[TableName]:
     """The folded tables that have rows above the cut."""
-    declared = {(spec.source.schema, spec.source.table) for spec in pipeline.tables}
-    follows = pipeline.other_tables is OtherTables.FOLLOW
-    return {
-        TableName(*name)
-        for name in chosen.survey.names(Zone.HELD)
-        if name in declared or (follows and not any(map(refusal, name)))
-    }
+    names = chosen.survey.names(Zone.HELD)
+    return {TableName(*name) for name in names if is_folded(pipeline, name)}
 
 
 def _ignored(chosen: Chosen, planned: CutTables) -> dict[str, int]:

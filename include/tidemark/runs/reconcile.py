@@ -25,7 +25,9 @@ def watched_snapshots(
     pipeline = run.pipeline
     names = {group.table for group in chosen.survey.groups if group.table is not None}
     lost = (name for names in chosen.cut.skipped.values() for name in names)
-    names |= {(schema, table) for schema, _, table in (name.partition(".") for name in lost)}
+    now = {str(rename.old): str(rename.new) for rename in pipeline.renames}
+    parts = (now.get(name, name).partition(".") for name in lost)
+    names |= {(schema, table) for schema, _, table in parts}
     tables = {name: TableName(*name) for name in names if is_folded(pipeline, name)}
     sees_windows = pipeline.source.signal_table is not None
     guards = next_guards(progress, chosen.decision, tables, sees_windows=sees_windows)

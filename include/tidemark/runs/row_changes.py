@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from pathlib import Path
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
 from tidemark.errors import TableStoppedError
 from tidemark.fold.admit import in_epochs
+from tidemark.fold.renamed import is_table, under_new_names
 from tidemark.fold.row_changes import (
     UNMATCHED,
     Scans,
@@ -30,7 +32,7 @@ from tidemark.formats.decoder import decoder_of
 from tidemark.formats.rows import typed_rows
 from tidemark.lake.catalog import TableId
 from tidemark.lake.landing import read_changelog
-from tidemark.lake.ledger import read_progress
+from tidemark.lake.quarantine import SCHEMA as QUARANTINE
 from tidemark.lake.staged import StagedRows, read_partial, read_staged, stage_rows
 from tidemark.lake.stored import read_stored
 from tidemark.model.columns import CHANGE, ROW, STAGED_OP
@@ -41,7 +43,7 @@ from tidemark.model.position import Position, place_of
 from tidemark.model.summary import PLACE
 from tidemark.model.survey import Group
 from tidemark.model.zone import Zone
-from tidemark.runs.choose import Chosen, is_table
+from tidemark.runs.choose import Chosen
 from tidemark.runs.run import Run
 from tidemark.runs.tables import TableWork
 
@@ -56,20 +58,28 @@ class StagedChanges:
 
     changes: how many keys, or rows of a table without one, they touch. repeats: of such a table,
     the changes among them that came before, and are not written; scans: where it was read, None
-    where the cut has no row of a snapshot. ends: truncates of the cut, as `stage_table` takes them.
+    where the cut has no row of a snapshot. Of a table with a key, repeats were tried again and
+    overtaken; aside: rows of the quarantine for what cannot be applied. ends: truncates of the cut,
+    as `lake.staging.stage_table` takes them.
     """
 
     rows: StagedRows
     changes: int
     repeats: int = 0
     scans: Scans | None = None
+    aside: pa.Table = field(default_factory=QUARANTINE.empty_table)
     ends: tuple[End, ...] = ()
+
+    @property
+    def set_aside(self) -> int:
+        """How many changes cannot be applied."""
+        return int(self.aside.num_rows)
 
 
 def stage_row_changes(run: Run, chosen: Chosen, work: TableWork, folder: Path) -> StagedChanges:
     """Write the changes of a table without a key; raise where one is not told as a whole."""
     groups = chosen.survey.of(work.spec.source, Zone.CUT)
-    scans = _scans(run, work) if any(group.read_at for group in groups) else None
+    scans = _scans(run, chosen, work) if any(group.read_at for group in groups) else None
     decoder = decoder_of(run.pipeline.source, chosen.schemas_of(work.spec.source))
     counted, doubted = Observation(), Observation()
 
@@ -170,7 +180,7 @@ def _settled(
     run: Run, chosen: Chosen, work: TableWork, groups: Collection[Group]
 ) -> DataFrame | None:
     """Published events of the table at the places where its partitions stood; None without any."""
-    progress = read_progress(run.world.catalog, run.system)
+    progress = run.read_progress()
     frontier = progress.behind.get(work.spec.source, progress.frontier)
     lowest = [(group.at, group.lowest_place or "") for group in groups]
     reached = {at: frontier.reached.get(at, "") for at, place in lowest}
@@ -179,7 +189,8 @@ def _settled(
         return None
     landed = read_changelog(run.world.spark, run.world.catalog, run.system, 1)
     before = landed.where(F.col("landing") <= progress.landing)
-    rows = in_epochs(before.where(is_table(work.spec.source)), progress.epochs)
+    named = under_new_names(in_epochs(before, progress.epochs), chosen.renames)
+    rows = named.where(is_table(work.spec.source))
     there = reduce(
         lambda one, other: one | other,
         (
@@ -194,11 +205,11 @@ def _settled(
     return settled.join(_in_cut(chosen, work).select(*own), own, "left_anti").select(*rows.columns)
 
 
-def _scans(run: Run, work: TableWork) -> Scans:
+def _scans(run: Run, chosen: Chosen, work: TableWork) -> Scans:
     """The marks of snapshots among all rows of the table that were ever landed (SNAP-4)."""
     landed = read_changelog(run.world.spark, run.world.catalog, run.system, 1)
-    epochs = read_progress(run.world.catalog, run.system).epochs
-    rows = in_epochs(landed.where(is_table(work.spec.source)), epochs)
+    named = under_new_names(in_epochs(landed, run.read_progress().epochs), chosen.renames)
+    rows = named.where(is_table(work.spec.source))
     marks = rows.where(F.col("snapshot").isin(*(mark.value for mark in (*FIRST, *LAST))))
     found = [(Position(row[0]), row[1]) for row in marks.select("position", "snapshot").collect()]
     scans = Scans(*(tuple(sorted(at for at, m in found if m in ends)) for ends in (FIRST, LAST)))

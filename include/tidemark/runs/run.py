@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from tidemark.lake.catalog import SystemTables
+from tidemark.lake.ledger import read_progress
 from tidemark.model.names import AttemptId, TableName
+from tidemark.model.progress import Progress
 from tidemark.runs.world import World
 from tidemark.spec import PipelineSpec
 
@@ -37,3 +39,7 @@ class Run:
     def system(self) -> SystemTables:
         """The pipeline's own tables."""
         return SystemTables.of(self.pipeline.name)
+
+    def read_progress(self) -> Progress:
+        """What is published, of tables under the names that they have in the file."""
+        return read_progress(self.world.catalog, self.system).under(self.pipeline.renames)

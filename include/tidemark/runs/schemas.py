@@ -12,13 +12,15 @@ from tidemark.errors import SchemaUnknownError, TableStoppedError
 from tidemark.formats.decoder import Decoder
 from tidemark.formats.record_schema import RecordSchema
 from tidemark.model.columns import SourceColumn, TableSchema
+from tidemark.model.event import Op
 from tidemark.model.names import ColumnName, TableName, column_name
 from tidemark.model.survey import Group
-from tidemark.runs.column_changes import follow_changes, told_column
+from tidemark.runs.column_changes import follow_changes, refuse_two_forms, told_column
 from tidemark.runs.column_names import follow_names, refuse_untold
 from tidemark.runs.ddl_effects import DdlEffects
 from tidemark.schema.changes import merge_schemas
 from tidemark.schema.connect_types import connect_columns, refine
+from tidemark.schema.layouts import check_layout, check_rules
 from tidemark.schema.postgres_types import postgres_column, postgres_record_columns
 from tidemark.schema.source_types import canal_column
 from tidemark.spec import SourceFormat, SourceSpec, TableSpec
@@ -32,6 +34,8 @@ def examples(
     The examples are named by partition and offset, so that only their payload is read.
     """
     newest: dict[tuple[tuple[str, str], int | None], Group] = {}
+    groups = list(groups)
+    upserted = {(group.table, group.schema_id) for group in groups if group.op is Op.UPSERT}
     for group in groups:
         if group.table is None:
             continue
@@ -49,7 +53,7 @@ def examples(
         )
     rows = (
         events.where(wanted)
-        .select("source_schema", "source_table", "position", "key", "value")
+        .select("source_schema", "source_table", "schema_id", "position", "key", "value")
         .collect()
     )
     found: dict[TableName, tuple[RecordSchema, ...]] = {}
@@ -57,7 +61,8 @@ def examples(
         table = TableName(row["source_schema"], row["source_table"])
         key = bytes(row["key"]) if row["key"] is not None else None
         schema = decoder.record_schema(key, bytes(row["value"]))
-        placed = replace(schema, position=row["position"])
+        has_rows = ((table.schema, table.table), row["schema_id"]) in upserted
+        placed = replace(schema, position=row["position"], has_rows=has_rows)
         found[table] = (*found.get(table, ()), placed)
     return found
 
@@ -114,9 +119,15 @@ def resolve(
             state="the table is not folded; its records wait in the changelog",
             next_step=f"declare key: or columns: of {spec.source} in the pipeline file",
         )
-    dropped_at = effects.dropped.get(spec.source, have.dropped_at if have else None)
+    dropped_at = effects.dropped_at(spec.source, have.dropped_at if have else None)
     at = followed.changed_at
-    return TableSchema(tuple(columns.values()), key, at, names.shifts, dropped_at, spec.mode)
+    schema = TableSchema(
+        *(tuple(columns.values()), key, at, names.shifts, dropped_at),
+        *(spec.layout, spec.target_columns.rules, spec.mode),
+    )
+    check_rules(spec.source, schema)
+    check_layout(spec.source, schema.in_target)
+    return schema
 
 
 def _refuse_flawed(spec: TableSpec, records: Iterable[RecordSchema]) -> None:
@@ -162,11 +173,19 @@ def _debezium(
     names = {column.name: column for column in known.columns} if known else {}
     names |= _declared(source, spec)
     versions = [changed] if changed else []
-    for record in records:
+    is_postgres = source.format is SourceFormat.DEBEZIUM_POSTGRES
+    if not source.topics.schema_changes:
+        # Deletes may have an older schema than rows below them (SCHEMA-5).
+        records = [record for record in records if record.has_rows] or records
+        refuse_two_forms(spec.source, (_told_columns(source, record) for record in records))
+    told = [_told_columns(source, record) for record in records]
+    for record, read in zip(records, told, strict=True):
         key = tuple(column_name(name) for name in record.key)
         columns = tuple(
-            refine(column, names[column.name]) if column.name in names else column
-            for column in _told_columns(source, record)
+            refine(column, names[column.name], tells_singles=is_postgres)
+            if column.name in names
+            else column
+            for column in read
         )
         versions.append(TableSchema(columns, () if spec.key else key))
     return [replace(version, key=spec.key or version.key) for version in versions]

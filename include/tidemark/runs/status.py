@@ -18,6 +18,7 @@ from tidemark.lake.history import (
 )
 from tidemark.lake.landing import records_since
 from tidemark.lake.ledger import read_progress
+from tidemark.lake.quarantine import read_waiting
 from tidemark.model.cut import GateMode
 from tidemark.model.names import PipelineName, TableName
 from tidemark.model.progress import Progress
@@ -74,7 +75,8 @@ class PipelineStatus:
     None when trouble keeps it unknown. work: what a run would find. hold: why the newest cut went
     no further; stalled_ms: for how long, once that is too long. snapshots: table -> what its
     snapshot waits for, and the next command. orders: what a person ordered since the newest cut,
-    newest first. truncates: what to check while none has come.
+    newest first. truncates: what to check while none has come. set_aside: how much waits in
+    quarantine; of_no_table: how much of that is of no known table.
     trouble: why a run would not even start reading. history: published cuts, as far as the ledger
     remembers them, newest first.
     """
@@ -92,6 +94,8 @@ class PipelineStatus:
     snapshots: Mapping[TableName, str]
     orders: tuple[Order, ...]
     truncates: str
+    set_aside: int
+    of_no_table: int
     trouble: TidemarkError | None
     next_step: str
     history: tuple[Entry, ...]
@@ -101,10 +105,11 @@ def pipeline_status(pipeline: PipelineSpec, world: World) -> PipelineStatus:
     """How far ``pipeline`` is; what is wrong with its topics is told, not raised."""
     system = SystemTables.of(pipeline.name)
     history = read_history(world.catalog, system)
-    progress = read_progress(world.catalog, system)
+    progress = read_progress(world.catalog, system).under(pipeline.renames)
     plan, trouble = _plan(pipeline, world)
     newest = history.published[0] if history.published else None
     attempt = history.attempts[0] if history.attempts else None
+    waiting = read_waiting(world.catalog, system, progress.known_renames(pipeline.renames))
     held = newest.result.buckets.get(HELD, 0) if newest else 0
     stall = stall_of(pipeline, history, int(datetime.now(UTC).timestamp() * 1000))
     lag = None
@@ -125,6 +130,8 @@ def pipeline_status(pipeline: PipelineSpec, world: World) -> PipelineStatus:
         snapshots=_snapshots(pipeline, progress),
         orders=history.orders,
         truncates=truncate_note(pipeline, progress),
+        set_aside=len(waiting),
+        of_no_table=sum(not entry.table for entry in waiting),
         trouble=trouble,
         next_step=trouble.next_step if trouble else _next_step(pipeline, plan, attempt),
         history=history.published,

@@ -25,9 +25,16 @@ from tidemark.model.target_mode import TargetMode
 from tidemark.model.zone import Zone
 from tidemark.runs.choose import Chosen
 from tidemark.runs.column_policy import refuse_by_policy
-from tidemark.runs.dropped import begin_of
+from tidemark.runs.dropped import begin_of, tables_of_dropped_databases
 from tidemark.runs.late import late_tables
 from tidemark.runs.reconcile import watched_snapshots
+from tidemark.runs.refused import (
+    refuse_late,
+    refuse_other_key,
+    refuse_other_target,
+    refuse_shared,
+    refuse_statement,
+)
 from tidemark.runs.run import Run
 from tidemark.runs.schemas import examples, resolve
 from tidemark.runs.target_modes import refuse_other_mode, refuse_without_key
@@ -51,9 +58,10 @@ CUT = Zone.CUT
 class TableWork:
     """What a cut does to one table.
 
-    have: what its target was made from, None where there is none. changes: to its schema. rows: row
-    events in the cut. truncated_at: newest truncate ever, which events must be above; new_truncate:
-    the truncate of this cut, if any. guard: below it rows of an incremental snapshot fall that are
+    source_schema: columns of its source. have: those that its target was made from, None where
+    there is none. changes: to the target's. rows: row events in the cut; replayed: those that are
+    tried again. truncated_at: newest truncate ever, which events must be above; new_truncate: the
+    truncate of this cut, if any. guard: below it rows of an incremental snapshot fall that are
     above the truncate (SNAP-7). removal: what a new snapshot did not contain. ended_before: the
     newest truncate of earlier cuts, or where another table of that name ended.
     """
@@ -61,7 +69,7 @@ class TableWork:
     spec: TableSpec
     target: TableId
     have: TableSchema | None
-    schema: TableSchema
+    source_schema: TableSchema
     changes: tuple[SchemaChange, ...]
     rows: int
     key_from_images: bool
@@ -70,6 +78,7 @@ class TableWork:
     guard: Position | None
     removal: Removal | None
     ended_before: Position | None
+    replayed: int = 0
 
     @property
     def counts(self) -> str:
@@ -87,12 +96,21 @@ class TableWork:
         return self.truncated_at if is_mirror else self.ended_before
 
     @property
+    def has_events(self) -> bool:
+        """There are row events to be folded."""
+        return self.rows > 0 or self.replayed > 0
+
+    @property
+    def schema(self) -> TableSchema:
+        """Of the target, as rows are read for it."""
+        return self.source_schema.in_target
+
+    @property
     def is_folded(self) -> bool:
         """Rows change, and not only the schema; a table that is new has none to take away."""
-        is_append = self.spec.mode is TargetMode.APPEND
-        is_removed = self.removal is not None and not is_append
+        is_removed = self.removal is not None and self.spec.mode is not TargetMode.APPEND
         ends_rows = self.new_truncate is not None or is_removed
-        return self.rows > 0 or (self.have is not None and (ends_rows or bool(self.fills)))
+        return self.has_events or (self.have is not None and (ends_rows or bool(self.fills)))
 
     @property
     def fills(self) -> tuple[FillColumn, ...]:
@@ -105,7 +123,7 @@ class TableWork:
         have = self.have
         if have is None:
             return False
-        followed = (self.schema.shifts, self.schema.changed_at)
+        followed = (self.source_schema.shifts, self.source_schema.changed_at)
         return bool(self.changes) or followed != (have.shifts, have.changed_at)
 
 
@@ -148,7 +166,8 @@ def plan_tables(run: Run, chosen: Chosen, progress: Progress) -> CutTables:
     """Join what the stream says with what the file declares; nothing is written."""
     snapshots, guards = watched_snapshots(run, chosen, progress)
     late = {**progress.blocked, **late_tables(run, chosen, progress)}
-    specs = _concerned(run.pipeline, chosen, {*snapshots.due, *late})
+    gone = tables_of_dropped_databases(run, chosen, progress)
+    specs = _concerned(run.pipeline, chosen, {*snapshots.due, *late, *gone})
     requested = run.request.tables
     wanted = [spec for spec in specs if not requested or spec.source in requested]
     told = _told(run.pipeline, chosen, wanted)
@@ -157,11 +176,15 @@ def plan_tables(run: Run, chosen: Chosen, progress: Progress) -> CutTables:
     owners: dict[str, TableName] = {}
     for spec in wanted:
         try:
-            _refuse_late(spec.source, late)
-            _refuse(spec, chosen.effects.stops, owners.setdefault(spec.target.lower(), spec.source))
+            refuse_late(spec.source, late)
+            refuse_statement(run.pipeline, spec, chosen.effects.stops)
+            refuse_other_key(spec, chosen.effects.rekeyed)
+            refuse_shared(spec, owners.setdefault(spec.target.lower(), spec.source))
             target = _target(run.pipeline, spec)
             have = read_source_schema(run.world.catalog, target)
             refuse_other_mode(spec, have)
+            if have is None and progress.cut > 0:
+                refuse_other_target(spec, chosen.effects.renames)
             if have is not None or not _begins_with_a_row(run.pipeline, chosen, spec):
                 may_get_key = have is not None and not have.key
                 is_empty = may_get_key and not holds_rows(run.world.catalog, target)
@@ -184,12 +207,12 @@ def _removal(pipeline: PipelineSpec, snapshots: Snapshots, table: TableName) -> 
 
 
 def _concerned(pipeline: PipelineSpec, chosen: Chosen, due: Iterable[TableName]) -> list[TableSpec]:
-    """The specs of the tables that have anything in the cut, or lose rows in it.
+    """The specs of the tables that have anything in the cut, or lose rows in it, or go.
 
     A table that is not declared and whose name is unfit is never mapped: it is `filtered`.
     """
     declared = {(table.source.schema, table.source.table): table for table in pipeline.tables}
-    names = set(chosen.survey.names(Zone.CUT))
+    names = {*chosen.survey.names(Zone.CUT), *chosen.survey.names(Zone.REPLAYED)}
     names |= {(table.schema, table.table) for table in chosen.effects.tables}
     names |= {(table.schema, table.table) for table in due}
     if None in chosen.effects.stops:
@@ -204,36 +227,6 @@ def _concerned(pipeline: PipelineSpec, chosen: Chosen, due: Iterable[TableName])
     return specs
 
 
-def _refuse_late(table: TableName, late: Mapping[TableName, str]) -> None:
-    """Raise when a change that was promised to be there came after its cut (GATE-5)."""
-    if table in late:
-        raise TableStoppedError(
-            f"{table}: {late[table]}",
-            state="the table stays as it was last published, without these changes; they wait in "
-            "the changelog",
-            next_step="find out why the source sent them late, then fold the table by a new "
-            "pipeline from a new changefeed, or take it out of the pipeline file",
-        )
-
-
-def _refuse(spec: TableSpec, stops: Mapping[TableName | None, str], owner: TableName) -> None:
-    """Raise when DDL stops the table, or when its target belongs to another one."""
-    why = stops.get(spec.source, stops.get(None))
-    if why is not None:
-        raise TableStoppedError(
-            f"{spec.source} cannot be followed: {why}",
-            state="the table stays as it was last published; its records wait in the changelog",
-            next_step="fold the table into a new target from a new snapshot of the source, or "
-            "take it out of the pipeline file",
-        )
-    if owner != spec.source:
-        raise TableStoppedError(
-            f"{spec.source} and {owner} would share the target {spec.target}",
-            state=f"{owner} is folded into it, {spec.source} is not folded",
-            next_step=f"give {spec.source} a target: of its own in the pipeline file",
-        )
-
-
 def _told(
     pipeline: PipelineSpec, chosen: Chosen, specs: Sequence[TableSpec]
 ) -> dict[TableName, tuple[RecordSchema, ...]]:
@@ -245,6 +238,10 @@ def _told(
     found |= examples(chosen.zoned[None], together, decoder)
     for table in apart:
         found |= examples(chosen.zoned[table], chosen.survey.of(table, CUT), decoder)
+    if chosen.replay is not None:
+        groups = [g for s in specs for g in chosen.survey.of(s.source, Zone.REPLAYED)]
+        for table, told in examples(chosen.replay.again, groups, decoder).items():
+            found[table] = (*told, *found.get(table, ()))
     return found
 
 
@@ -256,8 +253,9 @@ def _begins_with_a_row(pipeline: PipelineSpec, chosen: Chosen, spec: TableSpec) 
     """
     effects = chosen.effects
     tells_all = pipeline.source.format is SourceFormat.CANAL_JSON
-    altered = effects.changed.keys() | effects.shifts.keys() | effects.dropped.keys()
-    is_changed = spec.source in altered - (effects.types.keys() | effects.schemas.keys())
+    altered = {*effects.changed, *effects.shifts, *effects.dropped, *effects.parked}
+    is_told = spec.source in effects.types.keys() | effects.schemas.keys()
+    is_changed = not is_told and (spec.source in altered or spec.source.schema in effects.emptied)
     return (tells_all or is_changed) and not chosen.survey.of(spec.source, CUT)
 
 
@@ -267,6 +265,7 @@ def _target(pipeline: PipelineSpec, spec: TableSpec) -> TableId:
 
 def _work(pipeline: PipelineSpec, chosen: Chosen, progress: Progress, told: _Told) -> TableWork:
     spec, have = told.spec, told.have
+    again = chosen.survey.of(spec.source, Zone.REPLAYED)
     groups = chosen.survey.of(spec.source, CUT)
     begins = begin_of(chosen, spec.source, have)
     records = [r for r in told.records if begins is None or (r.position or "") > begins]
@@ -284,13 +283,14 @@ def _work(pipeline: PipelineSpec, chosen: Chosen, progress: Progress, told: _Tol
         spec=spec,
         target=_target(pipeline, spec),
         have=have,
-        schema=schema,
+        source_schema=schema,
         changes=changes,
         rows=count(groups),
-        key_from_images=bool(spec.key) or any(group.without_key for group in groups),
+        key_from_images=bool(spec.key) or any(group.without_key for group in (*groups, *again)),
         truncated_at=truncate or before,
         new_truncate=truncate,
         guard=None,
         removal=None,
         ended_before=max(filter(None, (before, begins)), default=None),
+        replayed=count(again) if schema.key and spec.mode is TargetMode.MIRROR else 0,
     )

@@ -18,7 +18,8 @@ def targets_of(
     declared = {spec.source: spec.target for spec in pipeline.tables}
     results = (table for entry in history.published for table in entry.result.tables)
     seen = {TableName.parse(result.table) for result in results} | progress.behind.keys()
-    followed = {table: table.table for table in seen - declared.keys()}
+    former = {rename.old for rename in pipeline.renames}
+    followed = {table: table.table for table in seen - declared.keys() - former}
     return {
         table: TableId(pipeline.target_namespace, target)
         for table, target in (declared | followed).items()
@@ -32,5 +33,6 @@ def is_folded(pipeline: PipelineSpec, name: tuple[str, str]) -> bool:
         return False
     if any((table.source.schema, table.source.table) == name for table in pipeline.tables):
         return True
-    follows = pipeline.other_tables is OtherTables.FOLLOW
-    return follows and not any(map(refusal, name))
+    if pipeline.other_tables is not OtherTables.FOLLOW or any(map(refusal, name)):
+        return False
+    return pipeline.source.shadowed(TableName(*name)) is None

@@ -9,14 +9,14 @@ from pyspark.sql import functions as F
 
 from tidemark.errors import TableStoppedError
 from tidemark.fold.admit import in_epochs
+from tidemark.fold.renamed import is_table
 from tidemark.lake.landing import read_changelog
-from tidemark.lake.ledger import read_progress
 from tidemark.model.ends import End
 from tidemark.model.event import Kind
 from tidemark.model.position import Position
 from tidemark.model.reduction import new_truncate
 from tidemark.model.zone import Zone
-from tidemark.runs.choose import Chosen, is_table
+from tidemark.runs.choose import Chosen
 from tidemark.runs.run import Run
 from tidemark.spec import TableSpec, TruncatePolicy
 
@@ -60,7 +60,7 @@ def snapshot_end(run: Run, below: Position) -> End:
     Nothing tells when they ended; its time is that at which the source was read.
     """
     landed = read_changelog(run.world.spark, run.world.catalog, run.system, 1)
-    placed = in_epochs(landed, read_progress(run.world.catalog, run.system).epochs)
+    placed = in_epochs(landed, run.read_progress().epochs)
     behind = placed.where((F.col("position") >= below) & F.col("commit_time").isNotNull())
     read_at = behind.agg(F.unix_micros(F.min_by("commit_time", "position")))
     return End(below, read_at.collect()[0][0])

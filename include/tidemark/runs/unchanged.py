@@ -1,8 +1,7 @@
 """Rows of which the cut tells only what changed: the rest is sought before they are merged.
 
 Only a cut that has such rows pays for them: with another look at their changes and at the columns
-of the target that they leave out. What no change and no row tells stops the table; a later change
-of the same row with all values lets it go on (UNAV-7).
+of the target that they leave out. What no change and no row tells is never written (UNAV-7).
 """
 
 from __future__ import annotations
@@ -17,20 +16,21 @@ from pyspark.sql import functions as F
 
 from tidemark.errors import TableStoppedError
 from tidemark.fold.admit import in_epochs
+from tidemark.fold.renamed import is_table, under_new_names
 from tidemark.fold.unchanged import CHANGE, NEEDS, filled
 from tidemark.formats.decoder import Decoder, decoder_of
 from tidemark.formats.rows import typed_rows
 from tidemark.lake.catalog import TableId
 from tidemark.lake.landing import read_changelog
-from tidemark.lake.ledger import read_progress
 from tidemark.lake.staged import StagedRows, add_filled, read_partial
 from tidemark.lake.stored import read_stored, stored_beside
 from tidemark.model.columns import LEFT_OUT, MISREAD, TableSchema
+from tidemark.model.cut import GateMode
 from tidemark.model.ends import End, first_end
 from tidemark.model.event import Kind, Op
 from tidemark.model.names import SYSTEM_PREFIX, ColumnName, quote
 from tidemark.model.reduction import SITE
-from tidemark.runs.choose import Chosen, is_table
+from tidemark.runs.choose import Chosen
 from tidemark.runs.run import Run
 from tidemark.runs.tables import TableWork
 
@@ -41,8 +41,9 @@ NEED, CHANGED = f"{SYSTEM_PREFIX}need", f"{SYSTEM_PREFIX}change"
 class Incomplete:
     """Staged rows, some of them partial.
 
-    events: row events of the table in the cut. place: where the target's rows stand, in columns
-    that have their new names. ends: truncates of the cut, where the target keeps what they end.
+    events: row events of the table in the cut, and those that were set aside before. place: where
+    the target's rows stand, in columns that have their new names. ends: truncates of the cut, where
+    the target keeps what they end.
     """
 
     rows: StagedRows
@@ -51,17 +52,22 @@ class Incomplete:
     ends: tuple[End, ...]
 
 
-def fill_unchanged(run: Run, chosen: Chosen, work: TableWork, found: Incomplete) -> StagedRows:
-    """The rows with what the partial ones left out; raise `TableStoppedError` where none tells.
+def fill_unchanged(
+    run: Run, chosen: Chosen, work: TableWork, found: Incomplete
+) -> tuple[StagedRows, str | None]:
+    """The rows with what the partial ones left out, and an example of what nothing tells.
 
-    ``main`` of the target is read and not touched.
+    `TableStoppedError` where the end of a row under its former key may be read yet. ``main`` of the
+    target is read and not touched.
     """
     session, schema = run.world.spark, work.schema
     partial = read_partial(session, found.rows)
     left_out = partial.select(F.explode(LEFT_OUT).alias("name")).agg(F.collect_set("name"))
     names = set(left_out.collect()[0][0])
     columns = tuple(name for name in schema.names if name in names)
-    decoder = decoder_of(run.pipeline.source, chosen.schemas_of(work.spec.source))
+    table = work.spec.source
+    schemas = chosen.schemas if table in chosen.set_aside else chosen.schemas_of(table)
+    decoder = decoder_of(run.pipeline.source, schemas)
     wanted = _only(schema, columns)
     catalog = run.world.catalog
     stored = read_stored(session, catalog, found.place, wanted, work.goes_on_above)
@@ -74,9 +80,11 @@ def fill_unchanged(run: Run, chosen: Chosen, work: TableWork, found: Incomplete)
             return kept
 
         whole, unresolved = add_filled(found.rows, filled(partial, schema.key, columns, past, keep))
-    if unresolved is not None:
-        raise _unresolved(run, work, whole.partial, unresolved)
-    return whole
+    source = run.pipeline.source
+    may_come = source.gate is GateMode.NONE and not source.format.is_canal
+    if unresolved is not None and may_come and json.loads(unresolved)["is_moved"]:
+        raise unresolved_rows(run, work, unresolved, whole.partial, 0)
+    return whole, unresolved
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,10 +145,11 @@ class _Past:
         source, table = self.run.pipeline.source, self.work.spec.source
         if source.format.is_canal:
             return self
-        world, system = self.run.world, self.run.system
-        landed = read_changelog(world.spark, world.catalog, system, 1)
-        rows = landed.where(is_table(table) & (F.col("kind") == Kind.ROW.value))
-        events = in_epochs(rows, read_progress(world.catalog, system).epochs)
+        world = self.run.world
+        landed = read_changelog(world.spark, world.catalog, self.run.system, 1)
+        placed = in_epochs(landed, self.run.read_progress().epochs)
+        named = under_new_names(placed, self.chosen.renames)
+        events = named.where(is_table(table) & (F.col("kind") == Kind.ROW.value))
         return replace(self, events=events, decoder=decoder_of(source, self.chosen.schemas))
 
     def _changes(self, events: DataFrame) -> DataFrame:
@@ -175,7 +184,13 @@ def _only(schema: TableSchema, columns: tuple[ColumnName, ...]) -> TableSchema:
     return replace(schema, columns=kept)
 
 
-def _unresolved(run: Run, work: TableWork, rows: int, example: str) -> TableStoppedError:
+def unresolved_rows(
+    run: Run, work: TableWork, example: str, rows: int, room: int
+) -> TableStoppedError:
+    """Nothing tells what rows left out; they are more than may be set aside, or must not be.
+
+    example: what `fill_unchanged` returns of one.
+    """
     told = json.loads(example)
     mend = "change these rows once more at the source"
     if not run.pipeline.source.format.is_canal:
@@ -183,7 +198,8 @@ def _unresolved(run: Run, work: TableWork, rows: int, example: str) -> TableStop
     return TableStoppedError(
         f"{rows} rows of {work.spec.source} were changed without values that nothing else tells "
         f"(UNAVAILABLE_UNRESOLVED), among them that of column {told['column']} at offset "
-        f"{told['offset']} of partition {told['partition']} of topic {told['topic']}",
+        f"{told['offset']} of partition {told['partition']} of topic {told['topic']}; {room} of "
+        "them may be set aside",
         state="the table stays as it was last published; its records wait in the changelog until "
         "a later change brings all values, or the rest of a change of key comes",
         next_step="have the source write whole rows (PostgreSQL: REPLICA IDENTITY FULL; MySQL: "

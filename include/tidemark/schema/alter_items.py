@@ -32,15 +32,12 @@ _NO_EFFECT = """
 """
 _HARMLESS = frozenset(tuple(phrase.split()) for phrase in _NO_EFFECT.split(","))
 _REFUSED: Mapping[tuple[str, ...], str] = {
-    ("ADD", "PRIMARY"): CHANGES_KEY,
-    ("DROP", "PRIMARY"): CHANGES_KEY,
     ("DROP", "PARTITION"): "rows go without events",
     ("TRUNCATE", "PARTITION"): "rows go without events",
     ("EXCHANGE", "PARTITION"): "rows change without events",
     ("DISCARD",): "rows go without events",
     ("IMPORT",): "rows come without events",
     ("CONVERT", "TO"): "the character set may not hold every value",
-    ("RENAME",): "it renames the table",
 }
 
 
@@ -49,6 +46,7 @@ class ColumnItems:
     """What one ALTER TABLE does to columns.
 
     renamed: pairs of old and new. optional: those of ``added`` that join unless they are there.
+    rekeyed: other columns are the key now, or none.
     """
 
     added: list[ColumnText] = field(default_factory=list)
@@ -56,11 +54,12 @@ class ColumnItems:
     renamed: list[tuple[ColumnName, ColumnName]] = field(default_factory=list)
     dropped: list[ColumnName] = field(default_factory=list)
     optional: set[ColumnName] = field(default_factory=set)
+    rekeyed: bool = False
 
     @property
     def found(self) -> bool:
         """Whether it does anything to them."""
-        return bool(self.added or self.changed or self.renamed or self.dropped)
+        return bool(self.added or self.changed or self.renamed or self.dropped or self.rekeyed)
 
 
 def judge_item(item: Words, items: ColumnItems) -> str | None:
@@ -69,8 +68,11 @@ def judge_item(item: Words, items: ColumnItems) -> str | None:
     Out: why it cannot be followed; None when it can, as far as its text tells.
     """
     if item.accept("ADD", "CONSTRAINT"):
-        is_key = "PRIMARY" in item.outside_parentheses()
-        return CHANGES_KEY if is_key else None
+        items.rekeyed |= "PRIMARY" in item.outside_parentheses()
+        return None
+    if _drops_key(item) or (item.keyword(), item.keyword(1)) == ("ADD", "PRIMARY"):
+        items.rekeyed = True
+        return None
     try:
         if item.keyword() == "ADD" and refusal(item) == UNKNOWN_ITEM:
             return _added(item, items)
@@ -85,13 +87,20 @@ def judge_item(item: Words, items: ColumnItems) -> str | None:
     return refusal(item)
 
 
+def _drops_key(item: Words) -> bool:
+    """DROP PRIMARY KEY, and DROP INDEX with that name."""
+    if item.keyword() != "DROP":
+        return False
+    is_index = item.keyword(1) in {"INDEX", "KEY"}
+    return item.keyword(1) == "PRIMARY" or (is_index and item.words[-1].name.lower() == "primary")
+
+
 def refusal(item: Words) -> str | None:
     """Why an item that adds no column cannot be followed; None when it has no effect."""
     for length in (5, 4, 3, 2, 1):
         words = tuple(item.keyword(ahead) for ahead in range(length))
         if words in _HARMLESS:
-            drops_key = words[0] == "DROP" and item.words[-1].name.lower() == "primary"
-            return CHANGES_KEY if drops_key else None
+            return None
         if words in _REFUSED:
             return _REFUSED[words]
     keeps_type = {"DEFAULT", "VISIBLE", "INVISIBLE"} & set(item.outside_parentheses())
@@ -106,8 +115,7 @@ def _changed(item: Words, items: ColumnItems) -> str | None:
     item.accept("IF", "EXISTS")
     old_name = column_name(item.name()) if names_twice else None
     column, attributes = column_definition(item)
-    if attributes.is_key:
-        return CHANGES_KEY
+    items.rekeyed |= attributes.is_key
     if attributes.is_computed:
         return f"the rows that are there get a computed value in {column.name}"
     if attributes.is_bytes:
@@ -149,8 +157,7 @@ def _added(item: Words, items: ColumnItems) -> str | None:
     definitions = item.group().split(",") if item.keyword() == "(" else (item,)
     for definition in definitions:
         column, attributes = column_definition(definition)
-        if attributes.is_key:
-            return CHANGES_KEY
+        items.rekeyed |= attributes.is_key
         if attributes.fills_unknown:
             return f"the rows that are there get a value in {column.name}, which no event tells"
         items.added.append(column._replace(fill=attributes.fill))

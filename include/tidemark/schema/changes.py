@@ -14,6 +14,7 @@ from functools import reduce
 
 from tidemark.errors import TableStoppedError
 from tidemark.model.columns import ROW, SourceColumn, TableSchema
+from tidemark.model.layout import Layout, PartitionField
 from tidemark.model.names import ColumnName
 from tidemark.model.position import Position
 from tidemark.model.shift import Shift, name_after, spelling
@@ -68,10 +69,28 @@ class FillColumn:
     below: Position
 
 
-SchemaChange = CreateTarget | RenameColumn | DropColumn | AddColumn | WidenColumn | FillColumn
+@dataclass(frozen=True, slots=True)
+class ChangeLayout:
+    """New files are laid out as declared; those that are there stay as they are.
+
+    gone: partition fields that end, by the column names of before; joined: those that begin.
+    was_sorted: whether files had a sort order.
+    """
+
+    layout: Layout
+    gone: tuple[PartitionField, ...]
+    joined: tuple[PartitionField, ...]
+    was_sorted: bool
 
 
-ADDITIVE = (CreateTarget, AddColumn, WidenColumn, FillColumn)
+SchemaChange = (
+    CreateTarget | RenameColumn | DropColumn | AddColumn | WidenColumn | FillColumn | ChangeLayout
+)
+
+DECLARED = (CreateTarget, ChangeLayout)
+"""What the pipeline file orders, whatever the source does."""
+
+ADDITIVE = (*DECLARED, AddColumn, WidenColumn, FillColumn)
 
 
 def is_widening(narrow: str, wide: str) -> bool:
@@ -99,13 +118,14 @@ def plan_changes(
     type that is no promotion.
     """
     if have is None:
-        _refuse_collisions(want)
-        return (CreateTarget(want),)
+        _refuse_collisions(want.in_target)
+        return (CreateTarget(want.in_target),)
     fresh = want.shifts[len(have.shifts) :]
+    names = _target_names(have, want, fresh)
     moves: list[SchemaChange] = []
     present: list[SourceColumn] = []
-    for column in have.columns:
-        now = name_after(fresh, column.name, Position(""))
+    for column in have.in_target.columns:
+        now = names[column.name]
         if now is None:
             moves.append(DropColumn(column.name))
             continue
@@ -119,10 +139,34 @@ def plan_changes(
             )
         if want.row_key == want.key:
             moves.append(DropColumn(ColumnName(ROW)))
-    key = tuple(name_after(fresh, name, Position("")) or name for name in have.key)
-    _refuse_collisions(merge_schemas((TableSchema(tuple(present), key), want)))
-    types = {column.name: column.iceberg for column in present}
-    return (*moves, *_joined(types, want), *_filled(fresh, want))
+    key = tuple(names[name] or name for name in have.in_target.key)
+    told = want.in_target
+    _refuse_collisions(merge_schemas((TableSchema(tuple(present), key), told)))
+    types = {column.name: column.stored for column in present}
+    return (*moves, *_joined(types, told), *_filled(fresh, told), *_laid_out(have, want, names))
+
+
+def _target_names(
+    have: TableSchema, want: TableSchema, fresh: Sequence[Shift]
+) -> dict[ColumnName, ColumnName | None]:
+    """The target's columns by the names of now -> by those of ``want``; None for those that go.
+
+    Raises TableStoppedError where a rule would have values that the target does not hold.
+    """
+    names: dict[ColumnName, ColumnName | None] = {}
+    for name in have.names:
+        now = name_after(fresh, name, Position(""))
+        target, wanted = have.rules.target_name(name), want.rules.target_name(now) if now else None
+        if target is None and wanted is not None:
+            raise _stopped(f"column {now} was left out so far, so its older values are not there")
+        if target is None:
+            continue
+        names[target] = wanted
+        if now and wanted and have.rules.mask(name) is not want.rules.mask(now):
+            raise _stopped(
+                f"column {now} is to be hashed or redacted otherwise than its older values"
+            )
+    return names
 
 
 def describe(change: SchemaChange) -> str:
@@ -132,13 +176,15 @@ def describe(change: SchemaChange) -> str:
             key = f"key {', '.join(schema.key)}" if schema.key else "no key"
             return f"new, {len(schema.columns)} columns, {key}"
         case AddColumn(column):
-            return f"add {column.name} {column.iceberg}"
+            return f"add {column.name} {column.stored}"
         case WidenColumn(column, was):
-            return f"widen {column.name} {was} to {column.iceberg}"
+            return f"widen {column.name} {was} to {column.stored}"
         case RenameColumn(was, name):
             return f"rename {was} to {name}"
         case DropColumn(name):
             return f"drop {name}"
+        case ChangeLayout(layout):
+            return f"lay out new files {layout}"
         case FillColumn(column, value, _):
             return f"fill {column.name} with {value!r} in older rows"
 
@@ -150,7 +196,7 @@ def _joined(types: Mapping[ColumnName, str], want: TableSchema) -> list[SchemaCh
         was = types.get(column.name)
         if was is None:
             changes.append(AddColumn(column))
-        elif is_widening(was, column.iceberg):
+        elif is_widening(was, column.stored):
             changes.append(WidenColumn(column, was))
     return changes
 
@@ -161,6 +207,20 @@ def _filled(fresh: Sequence[Shift], want: TableSchema) -> list[SchemaChange]:
         for column in want.columns
         if column.fill is not None and (since := spelling(fresh, column.name).since) is not None
     ]
+
+
+def _laid_out(
+    have: TableSchema, want: TableSchema, names: Mapping[ColumnName, ColumnName | None]
+) -> list[SchemaChange]:
+    """Iceberg's partition fields and sort order follow the names of their columns by themselves."""
+    fields = {field: names[field.column] for field in have.layout.partition}
+    there = {field: replace(field, column=name) for field, name in fields.items() if name}
+    wanted = want.layout.partition
+    gone = tuple(field for field in fields if there.get(field) not in wanted)
+    joined = tuple(field for field in wanted if field not in there.values())
+    if not gone and not joined and tuple(map(names.get, have.layout.sort)) == want.layout.sort:
+        return []
+    return [ChangeLayout(want.layout, gone, joined, bool(have.layout.sort))]
 
 
 def merge_schemas(versions: Sequence[TableSchema]) -> TableSchema:

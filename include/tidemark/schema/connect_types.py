@@ -129,13 +129,18 @@ def connect_columns(
     )
 
 
-def refine(record: SourceColumn, declared: SourceColumn) -> SourceColumn:
+def refine(
+    record: SourceColumn, declared: SourceColumn, *, tells_singles: bool = False
+) -> SourceColumn:
     """One column seen twice: as its ``record`` is written, and as the source has ``declared`` it.
 
     The record's schema loses what the source's type knows: that an int64 was unsigned, a decimal's
     precision, float from double (TYPE-5), the digits of a TIME. Where the two do not belong
     together the record's own schema is right, as the other may be older or newer (SCHEMA-4).
+    tells_singles: single floats never come as double, so that a double has become one.
     """
+    if tells_singles and (record.wire, declared.wire) == (Wire.DOUBLE, Wire.FLOAT):
+        return record
     if record.wire in _WRITTEN_DECIMALS and declared.wire in _DECIMALS:
         same = record.digits == declared.digits
         return replace(declared, wire=record.wire) if same else record

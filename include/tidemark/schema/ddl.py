@@ -7,94 +7,27 @@ misunderstood would leave the target quietly different from its source.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from sqlglot.errors import ParseError, TokenError
 
 from tidemark.errors import NameRefusedError
 from tidemark.model.names import ColumnName, TableName
-from tidemark.schema.alter_items import CHANGES_KEY, ColumnItems, judge_item, refusal
+from tidemark.schema.alter_items import ColumnItems, judge_item, refusal
 from tidemark.schema.ddl_columns import ColumnText, column_definition, key_columns
-from tidemark.schema.sql_words import Words
-
-
-@dataclass(frozen=True, slots=True)
-class CreateDatabase:
-    """A database is made."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class CreateTable:
-    """An empty table is made; key: empty when it has no primary key."""
-
-    table: TableName
-    columns: tuple[ColumnText, ...]
-    key: tuple[ColumnName, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class CopyTable:
-    """A table is made with the columns of another table or of a query."""
-
-    table: TableName
-    statement: str
-
-
-@dataclass(frozen=True, slots=True)
-class TruncateTable:
-    """Every row of a table goes."""
-
-    table: TableName
-
-
-@dataclass(frozen=True, slots=True)
-class DropTable:
-    """A table goes."""
-
-    table: TableName
-
-
-@dataclass(frozen=True, slots=True)
-class AlterColumns:
-    """Columns of a table change, all by one statement.
-
-    items: what it does; names of what is added or declared anew are those from after it.
-    statement: its text.
-    """
-
-    table: TableName
-    items: ColumnItems
-    statement: str
-
-
-@dataclass(frozen=True, slots=True)
-class NoEffect:
-    """Rows and columns stay as they are."""
-
-    what: str
-
-
-@dataclass(frozen=True, slots=True)
-class Unsupported:
-    """What cannot be followed; table: None when the statement names none."""
-
-    table: TableName | None
-    statement: str
-    why: str
-
-
-DdlOperation = (
-    CreateDatabase
-    | CreateTable
-    | CopyTable
-    | TruncateTable
-    | DropTable
-    | AlterColumns
-    | NoEffect
-    | Unsupported
+from tidemark.schema.ddl_operations import (
+    AlterColumns,
+    CopyTable,
+    CreateDatabase,
+    CreateTable,
+    DdlOperation,
+    DropDatabase,
+    DropTable,
+    NoEffect,
+    RenameTable,
+    TruncateTable,
+    Unsupported,
 )
+from tidemark.schema.sql_words import Words
 
 _ROUTINES = {"PROCEDURE", "FUNCTION", "TRIGGER", "EVENT"}
 """Their bodies hold statements of their own, which do not run now."""
@@ -170,10 +103,14 @@ def _create(statement: Words, schema: str) -> tuple[DdlOperation, ...]:
     table = _table(statement, schema)
     if table is None:
         return (NO_TARGET,)
+    if statement.accept("LIKE"):
+        return (CopyTable(table, _table(statement, schema), text),)
     items = list(statement.group().split(",")) if statement.keyword() == "(" else []
     rest = {word.keyword for word in statement.words[statement.at :]}
-    if not items or items[0].keyword() == "LIKE" or rest & {"SELECT", "AS", "TABLE"}:
-        return (CopyTable(table, text),)
+    if items and items[0].accept("LIKE"):
+        return (CopyTable(table, _table(items[0], schema), text),)
+    if not items or rest & {"SELECT", "AS", "TABLE"}:
+        return (CopyTable(table, None, text),)
     return (_new_table(table, items, text),)
 
 
@@ -208,27 +145,65 @@ def _alter(statement: Words, schema: str) -> tuple[DdlOperation, ...]:
         return (NO_TARGET,)
     if statement.keyword(1) == "PARTITION" and refusal(statement) is None:
         return (NoEffect(f"{statement.keyword()} PARTITION"),)
-    items = ColumnItems()
+    items, renames = ColumnItems(), []
     for item in statement.split(","):
+        if item.keyword() == "RENAME" and item.keyword(1) not in {"COLUMN", "INDEX", "KEY"}:
+            renames.append(_renamed_by_item(table, item, schema, text))
+            continue
         why = judge_item(item, items)
         if why is not None:
             return (Unsupported(table, text, why),)
-    return (AlterColumns(table, items, text) if items.found else NoEffect("ALTER TABLE"),)
+    altered = [AlterColumns(table, items, text)] if items.found else []
+    return (*altered, *renames) or (NoEffect("ALTER TABLE"),)
+
+
+def _renamed_by_item(table: TableName, item: Words, schema: str, text: str) -> DdlOperation:
+    """RENAME among the items of an ALTER TABLE."""
+    item.accept("RENAME")
+    if not item.accept("TO") and not item.accept("AS"):
+        item.accept("=")
+    try:
+        return _renamed(table, _table(item, schema), item, text)
+    except ParseError as error:
+        return Unsupported(table, text, f"RENAME could not be read to its end: {error}")
+
+
+def _renamed(old: TableName | None, new: TableName | None, rest: Words, text: str) -> DdlOperation:
+    """The change of a name; ``rest``: what follows it."""
+    if rest.left:
+        raise ParseError("more follows than a name")
+    if old is not None and new is not None:
+        return RenameTable(old, new, text)
+    named = old or new
+    why = "it renames a table, and no target can have the other name"
+    return NO_TARGET if named is None else Unsupported(named, text, why)
 
 
 def _drop(statement: Words, schema: str) -> tuple[DdlOperation, ...]:
     text, kind = statement.source(), _kind(statement)
     if kind == "INDEX" and "primary" in {word.name.lower() for word in statement.words}:
-        return (Unsupported(None, text, CHANGES_KEY),)
+        return _without_key(statement, schema)
     if kind in _WITHOUT_ROWS or kind == "TEMPORARY":
         return (NoEffect(f"DROP {kind}"),)
     statement.accept("DROP")
     statement.accept(kind)
     statement.accept("IF", "EXISTS")
+    if kind in _DATABASES:
+        return (DropDatabase(statement.name()),)
     if kind != "TABLE":
         return (Unsupported(None, text, f"it drops {statement.source(statement.at) or 'what?'}"),)
     tables = [_table(part, schema) for part in statement.split(",")]
     return tuple(DropTable(table) for table in _named(tables)) or (NO_TARGET,)
+
+
+def _without_key(statement: Words, schema: str) -> tuple[DdlOperation, ...]:
+    """DROP INDEX `PRIMARY` ON a table."""
+    text = statement.source()
+    while statement.left and not statement.accept("ON"):
+        statement.at += 1
+    table = _table(statement, schema)
+    items = ColumnItems(rekeyed=True)
+    return (NO_TARGET if table is None else AlterColumns(table, items, text),)
 
 
 def _truncate(statement: Words, schema: str) -> tuple[DdlOperation, ...]:
@@ -247,13 +222,16 @@ def _rename(statement: Words, schema: str) -> tuple[DdlOperation, ...]:
     if not statement.accept("RENAME", "TABLE") and not statement.accept("RENAME", "TABLES"):
         return (Unsupported(None, text, f"RENAME {statement.keyword(1)} is not known"),)
     statement.accept("IF", "EXISTS")
-    tables = []
+    renames = []
     for pair in statement.split(","):
-        tables.append(_table(pair, schema))
-        pair.accept("TO")
-        tables.append(_table(pair, schema))
-    why = "it renames a table"
-    return tuple(Unsupported(table, text, why) for table in _named(tables)) or (NO_TARGET,)
+        old = _table(pair, schema)
+        if pair.accept("WAIT"):
+            pair.name()
+        pair.accept("NOWAIT")
+        if not pair.accept("TO"):
+            raise ParseError("it does not say to what name")
+        renames.append(_renamed(old, _table(pair, schema), pair, text))
+    return tuple(renames)
 
 
 def _named(tables: list[TableName | None]) -> list[TableName]:

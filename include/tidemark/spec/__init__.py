@@ -10,6 +10,7 @@ from tidemark.spec.load import (
     load_suite,
     pipeline_files,
     pipeline_named,
+    sound_pipelines,
 )
 from tidemark.spec.pipeline import (
     Consistency,
@@ -68,6 +69,7 @@ __all__ = [
     "pipeline_files",
     "pipeline_json_schema",
     "pipeline_named",
+    "sound_pipelines",
     "selects",
     "suite_json_schema",
 ]

@@ -19,6 +19,7 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
+from tidemark.model.layout import PartitionField
 from tidemark.model.names import ColumnName, TableName, refusal
 
 BROKEN_RULE = "broken_rule"
@@ -107,6 +108,10 @@ def _iceberg_name(name: str) -> str:
     return _usable(name)
 
 
+def _partition(field: object) -> PartitionField:
+    return field if isinstance(field, PartitionField) else PartitionField.parse(str(field))
+
+
 def _setting(value: object) -> object:
     """A YAML number or boolean as the text that Spark and Kafka take."""
     if isinstance(value, bool):
@@ -123,6 +128,11 @@ _TableText = Annotated[str, Field(json_schema_extra={"pattern": r"^[^.]+\..+$"})
 SourceTableName = Annotated[
     TableName,
     PlainValidator(_table_name, json_schema_input_type=_TableText),
+    PlainSerializer(str, return_type=str),
+]
+Partition = Annotated[
+    PartitionField,
+    PlainValidator(_partition, json_schema_input_type=str),
     PlainSerializer(str, return_type=str),
 ]
 Setting = Annotated[str, BeforeValidator(_setting, json_schema_input_type=str | int | float | bool)]

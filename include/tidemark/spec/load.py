@@ -46,20 +46,15 @@ def load_pipelines(
     folder: Path | None = None, *, suites: Path | None = None
 ) -> tuple[PipelineSpec, ...]:
     """All pipelines of ``folder`` by name; `SpecError` with the faults of all files."""
-    known = _names_in(suites or expectations_folder())
-    loaded: dict[Path, tuple[PipelineSpec, Document]] = {}
-    errors: list[SpecError] = []
-    for file in pipeline_files(folder):
-        try:
-            loaded[file] = _load_pipeline(file, known)
-        except SpecError as error:
-            errors.append(error)
-    faults = _shared_targets(loaded)
-    if faults:
-        errors.append(spec_error(faults))
+    pipelines, errors = _load_all(folder, suites)
     if errors:
         raise SpecError("\n".join(error.what for error in errors))
-    return tuple(pipeline for pipeline, _ in loaded.values())
+    return pipelines
+
+
+def sound_pipelines(folder: Path | None = None) -> tuple[PipelineSpec, ...]:
+    """The pipelines of ``folder`` by name whose files have no faults."""
+    return _load_all(folder, None)[0]
 
 
 def load_suite(name: str, folder: Path | None = None) -> SuiteSpec:
@@ -100,6 +95,25 @@ def pipelines_folder() -> Path:
 def expectations_folder() -> Path:
     """Where suites are: TIDEMARK_EXPECTATIONS, or ``expectations`` beside the package."""
     return Path(os.environ.get("TIDEMARK_EXPECTATIONS") or _INCLUDE / "expectations")
+
+
+def _load_all(
+    folder: Path | None, suites: Path | None
+) -> tuple[tuple[PipelineSpec, ...], tuple[SpecError, ...]]:
+    """The sound pipelines, and what is wrong with the others."""
+    known = _names_in(suites or expectations_folder())
+    loaded: dict[Path, tuple[PipelineSpec, Document]] = {}
+    errors: list[SpecError] = []
+    for file in pipeline_files(folder):
+        try:
+            loaded[file] = _load_pipeline(file, known)
+        except SpecError as error:
+            errors.append(error)
+    faults = _shared_targets(loaded)
+    if faults:
+        errors.append(spec_error(faults))
+    sound = (pipeline for file, (pipeline, _) in loaded.items() if file not in faults)
+    return tuple(sound), tuple(errors)
 
 
 def _load_pipeline(file: Path, suites: Collection[str]) -> tuple[PipelineSpec, Document]:

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field
 
 from tidemark.model.names import PipelineName
+from tidemark.model.renames import Rename
 from tidemark.spec.base import BrokenRule, IcebergName, Setting, SpecModel, Text
 from tidemark.spec.references import is_secret
 from tidemark.spec.schedule import Cron
@@ -86,6 +87,13 @@ class LimitsSpec(SpecModel):
         ge=0,
         strict=True,
         description="unreadable records above which a run stops instead of setting them aside",
+    )
+    max_set_aside: int = Field(
+        default=1000,
+        ge=0,
+        strict=True,
+        description="changes of one table that may wait in quarantine, and of one run at most the "
+        "larger of 10 and 0.1 % of its changes; above it the table stops",
     )
     stalled_after: int = Field(
         default=30,
@@ -171,12 +179,18 @@ class PipelineSpec(SpecModel):
     limits: LimitsSpec = Field(default=LimitsSpec(), description="bounds of one run")
     spark: SparkConfSpec = Field(default=SparkConfSpec(), description="Spark settings")
 
+    @property
+    def renames(self) -> tuple[Rename, ...]:
+        """The former names of tables."""
+        return tuple(Rename(one.was, one.source) for one in self.tables if one.was is not None)
+
     def broken_rules(self) -> Iterator[BrokenRule]:
         """Something is folded; each source table once, and each into a target of its own."""
         if not self.tables and self.other_tables is OtherTables.IGNORE:
             yield BrokenRule(
                 ("tables",), "no tables", "at least one table, or other-tables: follow"
             )
+        yield from self._shared_names()
         targets: dict[str, TableSpec] = {}
         sources: set[str] = set()
         for index, table in enumerate(self.tables):
@@ -184,6 +198,12 @@ class PipelineSpec(SpecModel):
             if table.source == self.source.signal_table:
                 yield BrokenRule(
                     ("tables", index, "source"), repr(source), "a table other than the signal-table"
+                )
+            elif self.source.shadowed(table.source) is not None:
+                yield BrokenRule(
+                    ("tables", index, "source"),
+                    repr(source),
+                    "a table whose name source.shadow-tables does not mean",
                 )
             elif source in sources:
                 yield BrokenRule(
@@ -197,3 +217,13 @@ class PipelineSpec(SpecModel):
                 )
             sources.add(source)
             targets.setdefault(target, table)
+
+    def _shared_names(self) -> Iterator[BrokenRule]:
+        """A former name tells one table."""
+        former = [table.was for table in self.tables]
+        sources = {table.source for table in self.tables}
+        for index, name in enumerate(former):
+            if name is not None and (name in sources or name in former[:index]):
+                yield BrokenRule(
+                    ("tables", index, "was"), repr(str(name)), "a name that no other table has here"
+                )

@@ -22,8 +22,10 @@ from tidemark.model.modes import (
     IntervalMode,
     TimeMode,
 )
+from tidemark.model.names import TableName
 from tidemark.spec.base import BrokenRule, SourceTableName, SpecModel
 from tidemark.spec.registry import AvroSpec
+from tidemark.spec.shadows import OF_KNOWN_TOOLS, ShadowPattern, shadowed_by
 
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 
@@ -188,6 +190,12 @@ class SourceSpec(SpecModel):
         description="the Debezium connector's signal.data.collection, whose topic is among the "
         "topics.data; it tells when the windows of incremental snapshots open",
     )
+    shadow_tables: tuple[ShadowPattern, ...] = Field(
+        default=OF_KNOWN_TOOLS,
+        description="names of the tables that gh-ost and pt-online-schema-change make beside a "
+        "table, * stands for its name: their rows are left out, and the one that takes its place "
+        "is an ALTER of it; an empty list: there are none",
+    )
     avro: AvroSpec | None = Field(
         default=None,
         description="where the schemas of a Debezium source are whose keys and values are Avro; "
@@ -208,6 +216,15 @@ class SourceSpec(SpecModel):
         default = FieldNameMode.NONE if self.avro is None else FieldNameMode.AVRO
         return self.modes.field_names or default
 
+    def shadowed(self, table: TableName) -> TableName | None:
+        """The table whose shadow ``table`` is by its name; None where it is none (SCHEMA-32).
+
+        PostgreSQL tells no statements, and so of no shadow what it is for.
+        """
+        if self.format is SourceFormat.DEBEZIUM_POSTGRES:
+            return None
+        return shadowed_by(self.shadow_tables, table)
+
     def broken_rules(self) -> Iterator[BrokenRule]:
         """What one format has and the other has not."""
         if self.format.is_canal:
@@ -217,11 +234,21 @@ class SourceSpec(SpecModel):
                 ("zone",), repr(self.zone), "no zone: Debezium writes TIMESTAMP values in UTC"
             )
         yield from self._unfit_gate()
-        if self.format is SourceFormat.DEBEZIUM_POSTGRES and self.topics.schema_changes:
+        if self.format is SourceFormat.DEBEZIUM_POSTGRES:
+            yield from self._statements_only()
+
+    def _statements_only(self) -> Iterator[BrokenRule]:
+        if self.topics.schema_changes:
             yield BrokenRule(
                 ("topics", "schema-changes"),
                 "a list of topics",
                 "no schema-change topics: the PostgreSQL connector has none",
+            )
+        if "shadow_tables" in self.model_fields_set:
+            yield BrokenRule(
+                ("shadow-tables",),
+                "a list of names",
+                "no shadow-tables: PostgreSQL tells no statements",
             )
 
     def _unfit_gate(self) -> Iterator[BrokenRule]:

@@ -8,16 +8,19 @@ from typing import Any
 
 from pydantic import Field
 
+from tidemark.model.layout import Layout
 from tidemark.model.target_mode import TargetMode
 from tidemark.spec.audit import NO_SUITE, SuiteName
 from tidemark.spec.base import (
     BrokenRule,
     IcebergName,
+    Partition,
     SourceColumnName,
     SourceTableName,
     SpecModel,
     Text,
 )
+from tidemark.spec.target_columns import TargetColumnsSpec, said_twice
 
 
 class TruncatePolicy(StrEnum):
@@ -44,6 +47,11 @@ class TableSpec(SpecModel):
     """One source table and the Iceberg table that follows it, row by row."""
 
     source: SourceTableName = Field(description="the table as records name it: database.table")
+    was: SourceTableName | None = Field(
+        default=None,
+        description="the name that the table had before a RENAME TABLE; rows below that statement "
+        "are told under it, and go into the same target, which has to be named",
+    )
     target: IcebergName = Field(
         default_factory=_table_part,
         validate_default=True,
@@ -64,6 +72,20 @@ class TableSpec(SpecModel):
         description="what the target keeps: mirror the source's rows, soft-delete also those that "
         "are gone, with a flag, history every version of a row, append every change",
     )
+    target_columns: TargetColumnsSpec = Field(
+        default=TargetColumnsSpec(),
+        description="which columns the target has, and in what form",
+    )
+    partition_by: tuple[Partition, ...] = Field(
+        default=(),
+        description="Iceberg partition fields of the target, by its names: c, year(c), month(c), "
+        "day(c), hour(c), bucket(16, c), truncate(10, c); a change holds for new files",
+    )
+    sort_by: tuple[SourceColumnName, ...] = Field(
+        default=(),
+        description="columns by which rows of one file of the target are sorted; a change holds "
+        "for new files",
+    )
     truncate: TruncatePolicy = Field(
         default=TruncatePolicy.APPLY,
         description="what a TRUNCATE at the source does: apply ends the rows of the "
@@ -83,8 +105,27 @@ class TableSpec(SpecModel):
         """Name of the suite, None when the table is declared to have none."""
         return None if self.expectations == NO_SUITE else self.expectations
 
+    @property
+    def layout(self) -> Layout:
+        """How the target's files are laid out."""
+        return Layout(self.partition_by, self.sort_by)
+
     def broken_rules(self) -> Iterator[BrokenRule]:
-        """A key names each of its columns once."""
-        for index, column in enumerate(self.key):
-            if column in self.key[:index]:
-                yield BrokenRule(("key", index), repr(column), "each column of the key once")
+        """A key, a partition and a sort order name each of their parts once; a key can be read.
+
+        A renamed table keeps its target.
+        """
+        if self.was is not None and "target" not in self.model_fields_set:
+            yield BrokenRule(
+                ("was",), repr(str(self.was)), "target beside it: the one that the table has"
+            )
+        if self.was == self.source:
+            yield BrokenRule(("was",), repr(str(self.was)), "another name than source")
+        yield from said_twice("key", self.key)
+        yield from said_twice("partition-by", self.partition_by)
+        yield from said_twice("sort-by", self.sort_by)
+        for index, name in enumerate(self.key):
+            if not self.target_columns.rules.keeps_readable(name):
+                yield BrokenRule(
+                    ("key", index), repr(name), "a column that target-columns leave as it is"
+                )

@@ -140,7 +140,7 @@ def test_types_and_key_tell_record_schemas_apart(spark: SparkSession) -> None:
 
 
 def test_ticdc_places_changes_at_their_commit(spark: SparkSession) -> None:
-    """POS-2, POS-10, MSG-50: and what has no commitTs is refused where there should be one."""
+    """POS-2, POS-10, MSG-50, UNAV-9: what has no commitTs is refused where there should be one."""
     commit = {"_tidb": {"commitTs": (1 << 59) + 1}}
     rows = read(
         spark,
@@ -164,7 +164,7 @@ def test_ticdc_places_changes_at_their_commit(spark: SparkSession) -> None:
     assert [r["reason"] for r in rows[3:]] == [
         "POSITION_MISSING",
         None,
-        "IMAGE_MISSING",
+        "HANDLE_KEY_ONLY",
         None,
-        "IMAGE_MISSING",
+        "CLAIM_CHECK_MISSING",
     ]

@@ -145,10 +145,11 @@ def _typed(events: DataFrame, form: Form, decoder: Decoder, schema: TableSchema)
     changes = decoder.changes(events, schema, key_from_images=False)
     rows = typed_rows(changes, schema, decoder.image(schema), decoder.left_out(schema))
     placed = {quote(column.name): _place(column) for column in schema.columns if column.name != ID}
-    others = [name for name in rows.columns if quote(name) not in placed]
+    others = [name for name in rows.columns if quote(name) not in placed and name != MISREAD]
     return rows.select(
         F.lit(form.value).alias(FORM),
         F.col(MISREAD).alias(TOLD),
+        F.lit(None).cast("string").alias(MISREAD),  # so that the row is written like any other
         *others,
         *(F.col(name).alias(place) for name, place in placed.items()),
     )

@@ -20,6 +20,10 @@ LETTER = ": topic shop is gone\n  state: nothing was written\n  next:  make the 
         pytest.param("cut shop --table shop.order", "did you mean 'shop.orders'?", id="near table"),
         pytest.param("cut shop --table orders", "not a table as records name it", id="bare table"),
         pytest.param("plan shop --until noon", "'noon' is no ISO time", id="time"),
+        pytest.param(
+            "quarantine replay shop --record a:b", "not TOPIC:PARTITION:OFFSET", id="record"
+        ),
+        pytest.param("quarantine drop shop", "Missing option '--reason'", id="no reason"),
         pytest.param("cut shop --attempt A-1", "not 1 to 40 of a-z, 0-9 and _", id="attempt"),
     ],
 )

@@ -8,6 +8,7 @@ from tidemark.model.names import TableName, TopicName
 from tidemark.model.offsets import OffsetRange, TopicPartition, limit_ranges
 from tidemark.model.position import OrderedBy, Place, Position, commit_bound
 from tidemark.model.progress import LandingMark, Progress
+from tidemark.model.quarantine import Selection
 from tidemark.model.tail import Tail
 
 P0 = TopicPartition(TopicName("dbserver1.inventory.customers"), 0)
@@ -47,6 +48,8 @@ def test_progress_round_trips() -> None:
         ),
         truncated={ORDERS: Position("0001FF")},
         quiet_settles=True,
+        set_aside=frozenset({ORDERS}),
+        replays=(Selection("shop.orders"), Selection()),
     )
     assert Progress.from_json(progress.to_json()) == progress
 

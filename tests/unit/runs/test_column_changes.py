@@ -10,7 +10,6 @@ import pytest
 from tidemark.errors import TableStoppedError
 from tidemark.formats.record_schema import RecordSchema
 from tidemark.model.columns import SourceColumn, TableSchema, Wire
-from tidemark.model.modes import ConnectorModes
 from tidemark.model.names import ColumnName, TableName
 from tidemark.model.position import Position
 from tidemark.runs.column_changes import told_column
@@ -56,7 +55,7 @@ def after(  # noqa: PLR0913  one per thing that tests vary
     landed: list[DdlRecord] | None = None,
 ) -> TableSchema:
     """The schema that a cut with ``texts`` leaves, and records of these types."""
-    effects = add_up(source(written), landed or statements(*texts), ConnectorModes())
+    effects = add_up(source(written), landed or statements(*texts))
     assert not effects.stops
     told = [RecordSchema(types=types, key=("id",)) for types in records]
     return resolve(source(written), table(declared or {}), have, effects, told)
@@ -227,5 +226,5 @@ def test_debezium_tells_the_new_type_beside_the_text() -> None:
 def test_debezium_without_the_new_state_stops_the_table() -> None:
     record = debezium(1, change("at", "DATETIME(6)"))
     text = json.loads(record.text) | {"tableChanges": []}
-    effects = add_up(source(DEBEZIUM), [replace(record, text=json.dumps(text))], ConnectorModes())
-    assert "nothing tells its columns" in effects.stops[TABLE]
+    effects = add_up(source(DEBEZIUM), [replace(record, text=json.dumps(text))])
+    assert "nothing tells its columns" in effects.stops[TABLE].why

@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
+from tidemark.errors import TableStoppedError
 from tidemark.model.names import TableName
 from tidemark.model.position import Position
 from tidemark.runs.ddl import add_up
-from tidemark.runs.ddl_effects import DdlEffects, DdlRecord
-from tidemark.spec import SourceSpec
+from tidemark.runs.ddl_effects import DdlEffects, DdlRecord, DdlStop
+from tidemark.runs.refused import refuse_other_key
+from tidemark.spec import SourceSpec, TableSpec
 
 ITEMS = TableName("shop", "items")
 
@@ -36,7 +38,7 @@ def effects_of(*columns: str, ddl: str = ADDED, **source: Any) -> DdlEffects:
         {"format": "debezium-mysql", "gate": "none", "topics": {"data": ["t"]}, **source}
     )
     record = DdlRecord(Position("0001"), "shop", json.dumps({"payload": change}))
-    return add_up(spec, [record], spec.modes.connector)
+    return add_up(spec, [record])
 
 
 def test_columns_are_named_as_in_avro_records() -> None:
@@ -56,9 +58,8 @@ def test_columns_are_named_as_in_avro_records() -> None:
 def test_names_that_become_one_stop_their_table() -> None:
     """MSG-20: and no other."""
     stopped = effects_of("a-b", "a.b", avro={"folder": "/schemas"})
-    assert stopped.stops == {
-        ITEMS: "the columns a-b and a.b are both written as a_b (COLUMN_COLLISION)"
-    }
+    why = "the columns a-b and a.b are both written as a_b (COLUMN_COLLISION) (at position 0001)"
+    assert stopped.stops == {ITEMS: DdlStop(why, None)}
 
 
 def test_a_copied_table_has_the_columns_that_the_record_tells() -> None:
@@ -80,6 +81,67 @@ def test_a_table_that_is_made_again_is_told_anew() -> None:
     assert (gone.remade, gone.types) == (set(), {ITEMS: {"x": "int"}})
 
 
+@pytest.mark.parametrize(
+    ("statement", "tables"),
+    [
+        ("FLASHBACK TABLE items", [None]),
+        ("ALTER TABLE items FROBNICATE", [ITEMS]),
+        ("ALTER TABLE items ADD COLUMN c int, IMPORT TABLESPACE", [ITEMS]),
+        ("CREATE TABLE items LIKE others", [ITEMS]),
+    ],
+)
+def test_a_person_may_judge_what_stops_a_table(statement: str, tables: list[Any]) -> None:
+    """SCHEMA-26: it counts for nothing then; what is around it counts as before."""
+    around = "ALTER TABLE items RENAME COLUMN a TO b"
+    stopped = canal(statement, around)
+    assert [(table, stop.position) for table, stop in stopped.stops.items()] == [
+        (table, "1") for table in tables
+    ]
+    let_go = canal(statement, around, judged="1")
+    assert (let_go.stops, let_go.types, let_go.made) == ({}, {}, set())
+    assert len(let_go.shifts[ITEMS]) == 1
+    assert canal(statement, around, judged="2").stops == stopped.stops
+
+
+def test_what_is_followed_is_not_judged() -> None:
+    """SCHEMA-26: leaving it out would make the table another one."""
+    followed = canal("ALTER TABLE items RENAME COLUMN a TO b", "DROP TABLE others", judged="1")
+    assert followed == canal("ALTER TABLE items RENAME COLUMN a TO b", "DROP TABLE others")
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        ["ALTER TABLE items DROP PRIMARY KEY, ADD PRIMARY KEY (x)"],
+        ["DROP INDEX `PRIMARY` ON items"],
+        [
+            "CREATE TABLE _items_gho LIKE items",
+            "ALTER TABLE _items_gho DROP PRIMARY KEY",
+            "RENAME TABLE items TO _items_del, _items_gho TO items",
+        ],
+    ],
+)
+def test_another_key_stops_a_table_that_has_none_in_the_file(statements: list[str]) -> None:
+    """KEY-1: one that the file has stays."""
+    effects = canal(*statements)
+    assert (list(effects.rekeyed), effects.stops) == ([ITEMS], {})
+    named = {"source": "shop.items", "expectations": "none"}
+    with pytest.raises(TableStoppedError, match="it changes the key: ") as stopped:
+        refuse_other_key(TableSpec.model_validate(named), effects.rekeyed)
+    assert f"{statements[-1]} (at position {len(statements)})" in str(stopped.value)
+    refuse_other_key(TableSpec.model_validate({**named, "key": ["id"]}), effects.rekeyed)
+
+
+def test_a_database_goes_with_its_tables() -> None:
+    """SCHEMA-18, SCHEMA-21: also those of which the cut tells nothing; others stay."""
+    gone = canal("CREATE TABLE items (x int)", "CREATE TABLE b.t (x int)", "DROP DATABASE shop")
+    other, of_another = TableName("shop", "other"), TableName("b", "t")
+    assert [gone.dropped_at(table, None) for table in (ITEMS, other)] == ["3", "3"]
+    assert gone.dropped_at(of_another, None) is None
+    again = canal("DROP DATABASE shop", "CREATE DATABASE shop", "CREATE TABLE items (x int)")
+    assert (again.dropped_at(ITEMS, None), again.remade) == ("1", {ITEMS})
+
+
 @pytest.mark.parametrize("change", [None, 7, {}, {"id": ["shop", "items"]}])
 def test_a_change_of_no_table_stops_all_of_them(change: Any) -> None:
     """POISON-6: it may have been about any."""
@@ -88,12 +150,13 @@ def test_a_change_of_no_table_stops_all_of_them(change: Any) -> None:
         {"format": "debezium-mysql", "gate": "none", "topics": {"data": ["t"]}}
     )
     record = DdlRecord(Position("0001"), "shop", json.dumps(told))
-    stops = add_up(spec, [record], spec.modes.connector).stops
-    assert stops == {None: "a schema change names no table (at position 0001)"}
+    stops = add_up(spec, [record]).stops
+    why = "a schema change names no table (at position 0001)"
+    assert stops == {None: DdlStop(why, None)}
 
 
-def canal(*statements: str) -> DdlEffects:
-    """Of statements at the positions 1, 2, and so on."""
+def canal(*statements: str, judged: str = "") -> DdlEffects:
+    """Of statements at the positions 1, 2, and so on; judged: that of one that changed nothing."""
     spec = SourceSpec.model_validate(
         {"format": "canal-json", "gate": "none", "topics": {"data": ["t"]}}
     )
@@ -101,4 +164,4 @@ def canal(*statements: str) -> DdlEffects:
         DdlRecord(Position(str(place)), "shop", json.dumps({"isDdl": True, "sql": text}))
         for place, text in enumerate(statements, start=1)
     ]
-    return add_up(spec, records, spec.modes.connector)
+    return add_up(spec, records, judged=[Position(judged)])

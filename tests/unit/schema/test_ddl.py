@@ -9,17 +9,19 @@ import pytest
 
 from tidemark.model.names import TableName
 from tidemark.schema.alter_items import ColumnItems
-from tidemark.schema.ddl import (
+from tidemark.schema.ddl import parse_ddl
+from tidemark.schema.ddl_operations import (
     AlterColumns,
     CopyTable,
     CreateDatabase,
     CreateTable,
     DdlOperation,
+    DropDatabase,
     DropTable,
     NoEffect,
+    RenameTable,
     TruncateTable,
     Unsupported,
-    parse_ddl,
 )
 
 EVERY_FORM = r"""CREATE TABLE IF NOT EXISTS `x` (
@@ -50,6 +52,7 @@ def shown_items(items: ColumnItems) -> list[str]:
         *(f"rename {old} to {new}" for old, new in items.renamed),
         *(f"add {column.name} {column.type_text}" for column in items.added),
         *(f"change {column.name} {column.type_text}" for column in items.changed),
+        *(["another key"] if items.rekeyed else []),
     ]
 
 
@@ -62,10 +65,12 @@ def shown(operation: DdlOperation) -> str:
             return f"create table {table}: {listed} | key {', '.join(key)}"
         case TruncateTable(table):
             return f"truncate {table}"
-        case CopyTable(table, _):
-            return f"copy {table}"
+        case CopyTable(table, like, _):
+            return f"copy {table} of {like or 'a query'}"
         case DropTable(table):
             return f"drop {table}"
+        case DropDatabase(name):
+            return f"drop database {name}"
         case AlterColumns(table, items, _):
             return f"alter {table}: {', '.join(shown_items(items))}"
         case NoEffect(what):
@@ -192,6 +197,16 @@ def test_added_columns(sql: str, table: str, columns: Columns) -> None:
         ("ALTER TABLE t RENAME COLUMN a TO a", ["no effect: ALTER TABLE"]),
         ("ALTER TABLE t DROP COLUMN IF EXISTS b CASCADE", ["alter db.t: drop b"]),
         ("ALTER TABLE t DROP `primary`", ["alter db.t: drop primary"]),
+        ("ALTER TABLE t ADD PRIMARY KEY (a)", ["alter db.t: another key"]),
+        ("ALTER TABLE t ADD CONSTRAINT pk PRIMARY KEY (a)", ["alter db.t: another key"]),
+        ("ALTER TABLE t DROP COLUMN a, DROP PRIMARY KEY", ["alter db.t: drop a, another key"]),
+        ("ALTER TABLE t DROP INDEX `PRIMARY`", ["alter db.t: another key"]),
+        ("DROP INDEX `PRIMARY` ON x.t", ["alter x.t: another key"]),
+        (
+            "ALTER TABLE t MODIFY a bigint PRIMARY KEY",
+            ["alter db.t: change a bigint, another key"],
+        ),
+        ("ALTER TABLE t ADD COLUMN a int KEY", ["alter db.t: add a int, another key"]),
         (
             "ALTER TABLE t DROP b, ADD COLUMN b text AFTER c, DROP INDEX i, MODIFY a bigint",
             ["alter db.t: drop b, add b text, change a bigint"],
@@ -217,6 +232,8 @@ def test_changed_columns(sql: str, operations: list[str]) -> None:
             "DROP TABLE a, x.b, `c/d` CASCADE",
             [DropTable(TableName("db", "a")), DropTable(TableName("x", "b"))],
         ),
+        ("DROP DATABASE IF EXISTS `inventory`", [DropDatabase("inventory")]),
+        ("drop schema s", [DropDatabase("s")]),
         ("CREATE DATABASE `shop`", [CreateDatabase("shop")]),
         ("CREATE DATABASE IF NOT EXISTS canal_hvygfc", [CreateDatabase("canal_hvygfc")]),
         (
@@ -281,44 +298,56 @@ def test_no_effect(sql: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "sql",
+    ("sql", "like"),
     [
-        "CREATE TABLE t LIKE u",
-        "CREATE TABLE t (LIKE u)",
-        "CREATE TABLE t AS SELECT 1",
-        "CREATE TABLE t (a int) SELECT * FROM u",
-        "CREATE TABLE t (a int) (SELECT * FROM u)",
+        ("CREATE TABLE t LIKE u", TableName("db", "u")),
+        ("CREATE TABLE t (LIKE x.u)", TableName("x", "u")),
+        ("CREATE TABLE t AS SELECT 1", None),
+        ("CREATE TABLE t (a int) SELECT * FROM u", None),
+        ("CREATE TABLE t (a int) (SELECT * FROM u)", None),
     ],
 )
-def test_columns_of_another_table_or_query(sql: str) -> None:
-    assert parse_ddl(sql, "db") == (CopyTable(TableName("db", "t"), sql),)
+def test_columns_of_another_table_or_query(sql: str, like: TableName | None) -> None:
+    assert parse_ddl(sql, "db") == (CopyTable(TableName("db", "t"), like, sql),)
+
+
+@pytest.mark.parametrize(
+    ("sql", "pairs"),
+    [
+        ("RENAME TABLE a TO b, c TO x.d", [("db.a", "db.b"), ("db.c", "x.d")]),
+        ("rename tables if exists `a` wait 5 to `b`", [("db.a", "db.b")]),
+        ("RENAME TABLE x.a NOWAIT TO b", [("x.a", "db.b")]),
+        ("RENAME TABLE `a/b` TO `c/d`, e TO f", [("db.e", "db.f")]),
+        ("ALTER TABLE a RENAME TO b", [("db.a", "db.b")]),
+        ("ALTER TABLE a RENAME AS x.b", [("db.a", "x.b")]),
+        ("ALTER TABLE a RENAME `column`, RENAME INDEX i TO j", [("db.a", "db.column")]),
+        ("ALTER TABLE a ADD COLUMN c int, RENAME = b", [("db.a", "db.b")]),
+    ],
+)
+def test_renamed_tables(sql: str, pairs: list[tuple[str, str]]) -> None:
+    """SCHEMA-24: each pair of a list for itself, in its order."""
+    renames = [RenameTable(TableName.parse(old), TableName.parse(new), sql) for old, new in pairs]
+    assert [one for one in parse_ddl(sql, "db") if isinstance(one, RenameTable)] == renames
 
 
 @pytest.mark.parametrize(
     ("sql", "tables", "why"),
     [
-        ("DROP DATABASE IF EXISTS `inventory`", [None], "drops `inventory`"),
-        ("RENAME TABLE a TO b, c TO x.d", ["db.a", "db.b", "db.c", "x.d"], "renames a table"),
-        ("RENAME TABLE t TO `_t/del`, _t_gho TO t", ["db.t", "db._t_gho"], "renames a table"),
-        ("ALTER TABLE t RENAME TO u", ["db.t"], "renames the table"),
+        ("DROP SOMETHING x", [None], "it drops SOMETHING x"),
+        ("RENAME TABLE t TO `_t/del`", ["db.t"], "no target can have the other name"),
+        ("RENAME TABLE t u", [None], "does not say to what name"),
+        ("RENAME TABLE t TO u v", [None], "more follows than a name"),
+        ("ALTER TABLE t RENAME TO", ["db.t"], "a name is missing"),
+        ("ALTER TABLE t RENAME TO u v", ["db.t"], "more follows than a name"),
         ("ALTER TABLE t RENAME COLUMN a b", ["db.t"], "not among the known changes"),
         ("ALTER TABLE t RENAME COLUMN a TO `b/c`", ["db.t"], "b/c"),
-        ("ALTER TABLE t DROP COLUMN a, DROP PRIMARY KEY", ["db.t"], "changes the key"),
         ("ALTER TABLE t DROP COLUMN a b", ["db.t"], "not among the known changes"),
-        ("ALTER TABLE t MODIFY a bigint PRIMARY KEY", ["db.t"], "changes the key"),
         ("ALTER TABLE t MODIFY a bigint AS (b + 1) STORED", ["db.t"], "computed value in a"),
         ("ALTER TABLE t MODIFY a char(3) CHARACTER SET binary", ["db.t"], "makes bytes of it"),
         ("ALTER TABLE t MODIFY a varchar(3) CHARSET binary", ["db.t"], "makes bytes of it"),
         ("ALTER TABLE t MODIFY a char(3) BYTE", ["db.t"], "makes bytes of it"),
         ("ALTER TABLE t MODIFY COLUMN", ["db.t"], "a name is missing"),
         ("ALTER TABLE t MODIFY `_tidemark_op` int", ["db.t"], "_tidemark_"),
-        ("ALTER TABLE t ADD PRIMARY KEY (a)", ["db.t"], "changes the key"),
-        ("ALTER TABLE t ADD CONSTRAINT pk PRIMARY KEY (a)", ["db.t"], "changes the key"),
-        ("ALTER TABLE t DROP PRIMARY KEY", ["db.t"], "changes the key"),
-        ("ALTER TABLE t DROP INDEX `PRIMARY`", ["db.t"], "changes the key"),
-        ("DROP INDEX `PRIMARY` ON t", [None], "changes the key"),
-        ("ALTER TABLE t ADD COLUMN a int PRIMARY KEY", ["db.t"], "changes the key"),
-        ("ALTER TABLE t ADD COLUMN a int KEY", ["db.t"], "changes the key"),
         ("ALTER TABLE t ADD COLUMN a datetime DEFAULT now()", ["db.t"], "get a value in a"),
         ("ALTER TABLE t ADD COLUMN a int DEFAULT 1+1", ["db.t"], "get a value in a"),
         ("ALTER TABLE t ADD COLUMN a text DEFAULT _utf8'x'", ["db.t"], "get a value in a"),
@@ -368,10 +397,10 @@ def test_unsupported(sql: str, tables: list[str | None], why: str) -> None:
 
 
 def test_statements_before_an_unsupported_one_are_kept() -> None:
-    first, second = parse_ddl("TRUNCATE t; ALTER TABLE u RENAME TO v", "db")
+    first, second = parse_ddl("TRUNCATE t; ALTER TABLE u TRUNCATE PARTITION p", "db")
     assert first == TruncateTable(TableName("db", "t"))
     assert second == Unsupported(
-        TableName("db", "u"), "ALTER TABLE u RENAME TO v", "it renames the table"
+        TableName("db", "u"), "ALTER TABLE u TRUNCATE PARTITION p", "rows go without events"
     )
 
 

@@ -6,7 +6,8 @@ import pytest
 
 from tidemark.model.columns import SourceColumn
 from tidemark.model.modes import ConnectorModes
-from tidemark.schema.ddl import AlterColumns, parse_ddl
+from tidemark.schema.ddl import parse_ddl
+from tidemark.schema.ddl_operations import AlterColumns
 from tidemark.schema.fills import UnknownFillError, fill_text
 from tidemark.schema.source_types import canal_column, debezium_column
 

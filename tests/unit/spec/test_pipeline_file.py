@@ -65,14 +65,49 @@ def swapped(old: str, new: str, text: str = SHOP) -> str:
         pytest.param(
             swapped("  - source:", "  - start_at: 1\n    source:"),
             "shop.yaml:11 -> tables[0].start_at: got an unknown key; expected one of source, "
-            "target, key, columns, truncate, column-changes, expectations",
+            "was, target, key, columns, target-columns, partition-by, sort-by, truncate, "
+            "column-changes, expectations",
             id="unknown key without a near one",
         ),
         pytest.param(
             SHOP + "limits: {max_records: 5}\n",
             "shop.yaml:13 -> limits.max_records: got an unknown key; expected one of max-records, "
-            "max-unreadable, stalled-after, when-stalled; did you mean 'max-records'",
+            "max-unreadable, max-set-aside, stalled-after, when-stalled; did you mean "
+            "'max-records'",
             id="keys are written in kebab-case",
+        ),
+        pytest.param(
+            swapped("source: shop.orders", "source: shop._orders_new"),
+            "shop.yaml:11 -> tables[0].source: got 'shop._orders_new'; expected a table whose name "
+            "source.shadow-tables does not mean",
+            id="shadow tables are not declared",
+        ),
+        pytest.param(
+            swapped("source: shop.orders", "source: shop.orders\n    was: shop.sales"),
+            "shop.yaml:12 -> tables[0].was: got 'shop.sales'; expected target beside it: the one "
+            "that the table has",
+            id="a renamed table keeps its target",
+        ),
+        pytest.param(
+            swapped("source: shop.orders", "source: shop.a\n    was: shop.b\n    target: a")
+            + "  - {source: shop.b, expectations: none}\n",
+            "shop.yaml:12 -> tables[0].was: got 'shop.b'; expected a name that no other table has "
+            "here",
+            id="a former name tells one table",
+        ),
+        pytest.param(
+            swapped("  topics:", "  shadow-tables: [_new]\n  topics:"),
+            "shop.yaml:8 -> source.shadow-tables[0]: got '_new'; expected a name with one *, which "
+            "stands for that of the other table: _*_new",
+            id="names of shadow tables hold the name of another one",
+        ),
+        pytest.param(
+            swapped("  topics:", "  shadow-tables: []\n  topics:")
+            .replace("ticdc-canal-json", "debezium-postgres")
+            .replace("gate: watermark", "gate: none"),
+            "shop.yaml:8 -> source.shadow-tables: got a list of names; expected no shadow-tables: "
+            "PostgreSQL tells no statements",
+            id="PostgreSQL has no shadow tables",
         ),
         pytest.param(
             swapped("gate: watermark", "gate: watermarks"),
@@ -229,8 +264,20 @@ def swapped(old: str, new: str, text: str = SHOP) -> str:
         ),
         pytest.param(
             SHOP + "    key: [id, line, id]\n",
-            "shop.yaml:13 -> tables[0].key[2]: got 'id'; expected each column of the key once",
+            "shop.yaml:13 -> tables[0].key[2]: got 'id'; expected each one once",
             id="key column twice",
+        ),
+        pytest.param(
+            SHOP + "    partition-by: [day(at), decade(at)]\n",
+            "shop.yaml:13 -> tables[0].partition-by[1]: got 'decade(at)'; expected a column, or "
+            "year(c), month(c), day(c), hour(c), bucket(16, c), truncate(10, c)",
+            id="unknown transform",
+        ),
+        pytest.param(
+            SHOP + "    partition-by: ['bucket(8, id)', day(at), 'bucket(8,id)']\n",
+            "shop.yaml:13 -> tables[0].partition-by[2]: got 'bucket(8, id)'; expected each one "
+            "once",
+            id="partition field twice",
         ),
         pytest.param(
             SHOP + "    columns: {weight: }\n",

@@ -88,12 +88,9 @@ def _reason(*, by_commit: bool) -> Column:
         because(Reason.OP_UNKNOWN, found.isNull()),
         because(Reason.FORMAT_MISMATCH, is_change & json["database"].isNull()),
         because(Reason.ENVELOPE_INVALID, is_change & no_table),
-        because(
-            Reason.IMAGE_MISSING,
-            (is_row & ((rows == 0) | pointer))
-            | (is_ddl & json["sql"].isNull())
-            | json["_tidb"]["claimCheckLocation"].isNotNull(),
-        ),
+        because(Reason.CLAIM_CHECK_MISSING, json["_tidb"]["claimCheckLocation"].isNotNull()),
+        because(Reason.HANDLE_KEY_ONLY, is_row & pointer),
+        because(Reason.IMAGE_MISSING, (is_row & (rows == 0)) | (is_ddl & json["sql"].isNull())),
         because(Reason.CANAL_ARRAY_MISMATCH, is_row & old.isNotNull() & (F.size(old) != rows)),
         because(
             Reason.POSITION_MISSING, is_watermark & number(json["_tidb"]["watermarkTs"]).isNull()
@@ -122,6 +119,7 @@ def _schema_id() -> Column:
 def _envelope_columns(*, by_commit: bool) -> tuple[Column, ...]:
     json, kind = F.col("_json"), F.col("kind")
     is_row, is_ddl = kind == Kind.ROW.value, kind == Kind.DDL.value
+    has_table = kind.isin(Kind.ROW.value, Kind.DDL.value, Kind.UNREADABLE.value)
     is_delete = json["type"] == "DELETE"
     rank = (
         F.when(is_ddl, CommitRank.DDL.value)
@@ -137,8 +135,8 @@ def _envelope_columns(*, by_commit: bool) -> tuple[Column, ...]:
         millis = F.shiftright(F.col("_commit_ts"), TSO_LOGICAL_BITS)
     columns = {
         "kind": kind,
-        "source_schema": F.when(is_row | is_ddl, json["database"]),
-        "source_table": F.when(is_row | is_ddl, json["table"]),
+        "source_schema": F.when(has_table, json["database"]),
+        "source_table": F.when(has_table, json["table"]),
         "op": F.when(is_row, F.when(is_delete, Op.DELETE.value).otherwise(Op.UPSERT.value)),
         "position": F.when(is_row | is_ddl, placed),
         "commit_time": millis_to_time(millis),

@@ -1,0 +1,66 @@
+"""Why a value does not fit its column, as far as its text tells (POISON-1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from tidemark.model.columns import CHANGE, LEFT_OUT, MISREAD, SourceColumn, TableSchema, Wire
+from tidemark.model.event import Op, Reason
+
+NUMBER = r"^[-+]?[0-9]*\.?[0-9]+([eE][-+]?[0-9]+)?$"
+_TEMPORAL = (
+    *(Wire.DAYS, Wire.DATE_TEXT, Wire.ZONED_TEXT, Wire.LOCAL_TEXT),
+    *(Wire.TIMESTAMP_MILLIS, Wire.TIMESTAMP_MICROS, Wire.TIMESTAMP_NANOS, Wire.TIMESTAMP_TEXT),
+    *(Wire.TIME_MILLIS, Wire.TIME_MICROS, Wire.TIME_NANOS, Wire.TIME_TEXT),
+)
+_BINARY = (
+    *(Wire.BASE64, Wire.BASE64_URL, Wire.HEX, Wire.LATIN1, Wire.GEOMETRY, Wire.GEOMETRY_LATIN1),
+    *(Wire.BITS, Wire.BITS_NUMBER, Wire.BITS_TEXT, Wire.BYTES_TEXT),
+)
+_BY_WIRE: Mapping[Wire, Reason] = {
+    **dict.fromkeys(_TEMPORAL, Reason.TEMPORAL_INVALID),
+    **dict.fromkeys(_BINARY, Reason.BINARY_INVALID),
+    **dict.fromkeys((Wire.ENUM_INDEX, Wire.SET_MASK), Reason.ENUM_UNKNOWN),
+    **dict.fromkeys((Wire.DECIMAL_BASE64, Wire.DECIMAL_SCALED), Reason.DECIMAL_OVERFLOW),
+}
+_NUMBERS: Mapping[Wire, Reason] = {
+    Wire.DECIMAL_TEXT: Reason.DECIMAL_OVERFLOW,
+    **dict.fromkeys(
+        (Wire.INTEGER, Wire.UNSIGNED_AS_SIGNED, Wire.FLOAT, Wire.DOUBLE),
+        Reason.VALUE_OUT_OF_RANGE,
+    ),
+}
+
+
+def misfit(raw: Column, column: SourceColumn) -> Column:
+    """The reason for a value ``raw`` that `formats.values.misread` found lost."""
+    if column.wire in _BY_WIRE:
+        return F.lit(_BY_WIRE[column.wire].value)
+    mismatch = F.lit(Reason.TYPE_MISMATCH.value)
+    if column.wire not in _NUMBERS or column.element is not None:
+        return mismatch
+    return F.when(raw.rlike(NUMBER), F.lit(_NUMBERS[column.wire].value)).otherwise(mismatch)
+
+
+def change_reason(schema: TableSchema, op: Column) -> Column:
+    """Why a change cannot be applied; null where it can.
+
+    In: `formats.rows.typed_rows` of ``schema`` with CHANGE, whose ``image`` holds the texts of the
+    row. op: of the change.
+    """
+    image, column = F.col(f"{CHANGE}.image"), F.col(MISREAD)
+    misfits = (
+        F.when(column == own.name, misfit(image[own.name], own))
+        for own in schema.columns
+        if own.name not in schema.key
+    )
+    is_without_image = (op == Op.UPSERT.value) & image.isNull()
+    return (
+        F.when(column.isNotNull() & is_without_image, F.lit(Reason.IMAGE_MISSING.value))
+        .when(column.isin(*schema.key), F.lit(Reason.KEY_UNDECODABLE.value))
+        .when(column.isNotNull(), F.coalesce(*misfits, F.lit(Reason.TYPE_MISMATCH.value)))
+        .when(F.col(LEFT_OUT).isNotNull(), F.lit(Reason.UNAVAILABLE_UNRESOLVED.value))
+    )

@@ -1,0 +1,166 @@
+"""What was set aside, what became of it, and how much of a table may wait (POISON-1, POISON-2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from tidemark.model.event import Reason
+from tidemark.model.names import TableName
+from tidemark.model.position import Position
+from tidemark.model.renames import Rename
+
+FEWEST_OF_RUN = 10
+CHANGES_PER_ENTRY = 1000
+
+
+class State(StrEnum):
+    """What became of something that was set aside; all but ``waiting`` is final.
+
+    Applied: it was tried again, and was the newest change of its key. Duplicate: there was a newer
+    one, or a truncate, so nothing was done (POISON-4). Dropped: a person gave it up.
+    """
+
+    WAITING = "waiting"
+    APPLIED = "applied"
+    DUPLICATE = "duplicate"
+    DROPPED = "dropped"
+
+
+@dataclass(frozen=True, slots=True)
+class RecordPlace:
+    """Where one record stands.
+
+    >>> str(RecordPlace.parse("shop.items:0:7"))
+    'shop.items:0:7'
+    """
+
+    topic: str
+    partition: int
+    offset: int
+
+    @classmethod
+    def parse(cls, text: str) -> RecordPlace:
+        """The place in ``topic:partition:offset``; ValueError when it is none."""
+        topic, partition, offset = text.split(":")
+        return cls(topic, int(partition), int(offset))
+
+    def __str__(self) -> str:
+        return f"{self.topic}:{self.partition}:{self.offset}"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A record that was set aside, or one change in it. Its payload is in the changelog alone.
+
+    row: number of the change in its record, None where the record as a whole is meant. table,
+    column: as records name them, empty where unknown. bytes, sha256: of the record's value. cut:
+    in which it came into its state. reason: why a person dropped it.
+    """
+
+    topic: str
+    partition: int
+    offset: int
+    row: int | None
+    code: Reason
+    table: str
+    column: str
+    position: str
+    kafka_time: datetime | None
+    bytes: int
+    sha256: str
+    cut: int
+    state: State = State.WAITING
+    reason: str = ""
+
+    @property
+    def place(self) -> tuple[str, int, int]:
+        """Where the record stands: topic, partition, offset."""
+        return self.topic, self.partition, self.offset
+
+    def under(self, renames: Iterable[Rename]) -> Entry:
+        """The same with its table's name of now (SCHEMA-31); renames: in their order."""
+        table = self.table
+        for one in renames:
+            is_before = one.position is None or self.position <= one.position
+            table = str(one.new) if is_before and table == str(one.old) else table
+        return replace(self, table=table)
+
+    def is_below(self, position: Position) -> bool:
+        """Whether it stands below ``position`` for certain."""
+        return bool(self.position) and self.position < position
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Some of what waits: of one table, with one code, of one record; all of it without any."""
+
+    table: str = ""
+    code: Reason | None = None
+    record: RecordPlace | None = None
+
+    def takes(self, entry: Entry) -> bool:
+        """Whether ``entry`` is meant."""
+        record = RecordPlace(*entry.place)
+        return (
+            self.table in ("", entry.table)
+            and self.code in (None, entry.code)
+            and self.record in (None, record)
+        )
+
+    def under(self, names: Mapping[TableName, TableName]) -> Selection:
+        """The same with the name that its table has now; names: of before -> of now."""
+        known = {str(old): str(new) for old, new in names.items()}
+        return replace(self, table=known.get(self.table, self.table))
+
+    def to_json(self) -> dict[str, Any]:
+        """As kept in the ledger."""
+        record = str(self.record) if self.record else None
+        return {"table": self.table, "code": self.code, "record": record}
+
+    @classmethod
+    def from_json(cls, kept: Mapping[str, Any]) -> Selection:
+        """The reverse of `to_json`."""
+        code, record = kept["code"], kept["record"]
+        return cls(
+            kept["table"],
+            Reason(code) if code else None,
+            RecordPlace.parse(record) if record else None,
+        )
+
+    def __str__(self) -> str:
+        parts = [
+            f"--table {self.table}" if self.table else "",
+            f"--code {self.code}" if self.code else "",
+            f"--record {self.record}" if self.record else "",
+        ]
+        return " ".join(filter(None, parts))
+
+
+def newest_states(kept: Iterable[Entry]) -> tuple[Entry, ...]:
+    """One entry per change, in the order of their records: what it came to.
+
+    A change is set aside once more each time that it is tried in vain, and has one final state.
+    """
+    newest: dict[tuple[object, ...], Entry] = {}
+    for entry in kept:
+        own = (*entry.place, -1 if entry.row is None else entry.row)
+        known = newest.get(own, entry)
+        newest[own] = max(known, entry, key=lambda one: (one.state is not State.WAITING, one.cut))
+    return tuple(newest[own] for own in sorted(newest))
+
+
+def most_of_run(changes: int, most: int) -> int:
+    """How many of ``changes`` of a table one run may set aside (POISON-2).
+
+    most: how many of it may wait altogether.
+
+    >>> most_of_run(3, 1000), most_of_run(50_000, 1000), most_of_run(10**7, 1000)
+    (10, 50, 1000)
+    >>> most_of_run(50_000, 0)
+    0
+    """
+    return min(most, max(FEWEST_OF_RUN, changes // CHANGES_PER_ENTRY))

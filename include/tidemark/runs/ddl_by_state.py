@@ -1,0 +1,127 @@
+"""Schema changes as Debezium tells them: a statement, and its tables as they are after it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tidemark.errors import NameRefusedError, TableStoppedError
+from tidemark.model.columns import TableSchema
+from tidemark.model.names import TableName
+from tidemark.model.position import Position
+from tidemark.runs.ddl_effects import DdlEffects
+from tidemark.runs.told_columns import ColumnChange, shift_of
+from tidemark.schema.ddl_operations import (
+    AlterColumns,
+    CopyTable,
+    CreateTable,
+    DdlOperation,
+    RenameTable,
+    ReplaceTable,
+)
+
+_QUOTED = re.compile(r'"((?:[^"]|"")*)"')
+
+
+@dataclass(frozen=True, slots=True)
+class States:
+    """How the states of tables are read.
+
+    columns_of: a table of a record -> its columns. written: a column's name -> as records have it
+    (MSG-20).
+    """
+
+    columns_of: Callable[[Mapping[str, Any]], TableSchema]
+    written: Callable[[str], str]
+
+
+def add_by_state(
+    effects: DdlEffects,
+    body: Mapping[str, Any],
+    operations: Sequence[DdlOperation],
+    position: Position,
+    states: States,
+) -> None:
+    """Add what the record ``body`` tells of its tables, and what its statements do."""
+    before = dict(effects.schemas)
+    if None in named_tables(body):
+        effects.stop(None, "a schema change names no table", position, may_be_judged=False)
+    told: dict[TableName, TableSchema] = {}
+    for table, state in _states(body):
+        try:
+            told[table] = states.columns_of(state)
+        except TableStoppedError as error:
+            effects.stop(table, error.what, position, may_be_judged=False)
+    effects.schemas |= told
+    for operation in operations:
+        effects.follow(operation, position)
+        match operation:
+            case CreateTable(table) | CopyTable(table) | RenameTable(_, table) if table in told:
+                effects.schemas[table] = told[table]
+            case AlterColumns() | ReplaceTable():
+                _add_altered(effects, operation, before, position, states)
+
+
+def _add_altered(
+    effects: DdlEffects,
+    operation: AlterColumns | ReplaceTable,
+    states_before: Mapping[TableName, TableSchema],
+    position: Position,
+    states: States,
+) -> None:
+    """What a changed column is now, the table's new state says."""
+    table, written = operation.table, states.written
+    effects.shift(table, shift_of(operation, position, written))
+    if not operation.items.changed:
+        return
+    now, before = effects.schemas.get(table), states_before.get(table)
+    if now is None:
+        why = f"nothing tells its columns after: {operation.statement}"
+        effects.stop(table, why, position, may_be_judged=False)
+        return
+    names = {written(old): written(new) for old, new in operation.items.renamed}
+    had = {names.get(c.name, c.name): c.source_type for c in before.columns} if before else {}
+    effects.changed.setdefault(table, []).extend(
+        ColumnChange(
+            column.name, column.source_type, had.get(column.name), operation.statement, position
+        )
+        for column in now.columns
+        if had.get(column.name) != column.source_type
+    )
+
+
+def named_tables(body: Mapping[str, Any]) -> tuple[str | None, ...]:
+    """``tableChanges[].id``, the quoted names of tables; None where there is none."""
+    return tuple(map(_quoted_name, body.get("tableChanges") or ()))
+
+
+def concerned_by(body: Mapping[str, Any]) -> tuple[TableName, ...]:
+    """The tables whose states ``body`` tells."""
+    return tuple(table for table, _ in _states(body))
+
+
+def _states(body: Mapping[str, Any]) -> Iterator[tuple[TableName, Mapping[str, Any]]]:
+    for change in body.get("tableChanges") or ():
+        name = _quoted_name(change)
+        table = None if name is None else _table_of(name)
+        if table is not None and change.get("table") is not None:
+            yield table, change["table"]
+
+
+def _quoted_name(change: Any) -> str | None:
+    name = change.get("id") if isinstance(change, dict) else None
+    return name if isinstance(name, str) else None
+
+
+def _table_of(quoted: str) -> TableName | None:
+    """The table in ``"schema"."table"``; None when the name is unfit and so cannot be mapped.
+
+    Of a table that was renamed both names may be there, the new one last (MSG-23).
+    """
+    parts = [part.replace('""', '"') for part in _QUOTED.findall(quoted)]
+    try:
+        return TableName(*parts[-2:])
+    except (NameRefusedError, TypeError):
+        return None

@@ -1,0 +1,63 @@
+"""Schema changes as Canal and TiCDC tell them: by the text of a statement alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tidemark.model.position import Position
+from tidemark.runs.ddl_effects import DdlEffects
+from tidemark.runs.told_columns import ColumnChange, shift_of, spelled
+from tidemark.schema.ddl_operations import (
+    AlterColumns,
+    CopyTable,
+    CreateTable,
+    DdlOperation,
+    ReplaceTable,
+    TruncateTable,
+)
+
+
+def add_by_text(
+    effects: DdlEffects, operations: Sequence[DdlOperation], position: Position
+) -> None:
+    """Add what the statements of one record do."""
+    for operation in operations:
+        effects.follow(operation, position)
+        match operation:
+            case CreateTable(table, columns, key):
+                effects.types[table] = {c.name: c.type_text for c in columns}
+                effects.keys[table] = key
+            case CopyTable(table, _, text):
+                why = f"its columns are those of another table or query: {text}"
+                effects.stop(table, why, position)
+            case AlterColumns() | ReplaceTable():
+                _add_altered(effects, operation, position)
+            case TruncateTable(table):
+                effects.truncated.setdefault(table, []).append(position)
+
+
+def _add_altered(
+    effects: DdlEffects, operation: AlterColumns | ReplaceTable, position: Position
+) -> None:
+    """Types that DDL told move with their columns."""
+    table, items = operation.table, operation.items
+    effects.shift(table, shift_of(operation, position, str))
+    known = effects.types.get(table, {})
+    moved = {new: known.pop(spelled(known, old), None) for old, new in items.renamed}
+    for name in items.dropped:
+        known.pop(spelled(known, name), None)
+    known |= {new: text for new, text in moved.items() if text is not None}
+    if table in effects.keys:
+        names = {old.lower(): new for old, new in items.renamed}
+        effects.keys[table] = tuple(names.get(n.lower(), n) for n in effects.keys[table])
+    if items.added:
+        known |= {column.name: column.type_text for column in items.added}
+        effects.types[table] = known
+    changed = effects.changed.setdefault(table, []) if items.changed else []
+    for column in items.changed:
+        was = known.get(column.name)
+        changed.append(
+            ColumnChange(column.name, column.type_text, was, operation.statement, position)
+        )
+        if column.name in known:
+            known[column.name] = column.type_text

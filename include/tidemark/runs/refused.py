@@ -1,0 +1,77 @@
+"""Tables that a cut leaves as they are, before anything of them is read, and what to do then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from tidemark.errors import TableStoppedError
+from tidemark.model.names import TableName
+from tidemark.model.renames import Rename
+from tidemark.runs.ddl_effects import DdlStop
+from tidemark.spec import PipelineSpec, TableSpec
+
+
+def refuse_late(table: TableName, late: Mapping[TableName, str]) -> None:
+    """Raise when a change that was promised to be there came after its cut (GATE-5)."""
+    if table in late:
+        raise TableStoppedError(
+            f"{table}: {late[table]}",
+            state="the table stays as it was last published, without these changes; they wait in "
+            "the changelog",
+            next_step="find out why the source sent them late, then fold the table by a new "
+            "pipeline from a new changefeed, or take it out of the pipeline file",
+        )
+
+
+def refuse_statement(
+    pipeline: PipelineSpec, spec: TableSpec, stops: Mapping[TableName | None, DdlStop]
+) -> None:
+    """Raise when DDL stops the table."""
+    stop = stops.get(spec.source, stops.get(None))
+    if stop is None:
+        return
+    rebuild = "fold the table into a new target from a new snapshot of the source, or take it out "
+    rebuild += "of the pipeline file"
+    if stop.renamed_to is not None:
+        named = f"source: {stop.renamed_to}, was: {spec.source} and target: {spec.target}"
+        rebuild = f"is its target to go on under the new name? Then write {named}; else {rebuild}"
+    if stop.position is not None:
+        skip = f"tidemark skip {pipeline.name} --statement {stop.position} --reason WHY"
+        rebuild = f"did it leave all rows and columns as they were? Then: {skip}; else {rebuild}"
+    raise TableStoppedError(
+        f"{spec.source} cannot be followed: {stop.why}",
+        state="the table stays as it was last published; its records wait in the changelog",
+        next_step=rebuild,
+    )
+
+
+def refuse_shared(spec: TableSpec, owner: TableName) -> None:
+    """Raise when the target belongs to another table."""
+    if owner != spec.source:
+        raise TableStoppedError(
+            f"{spec.source} and {owner} would share the target {spec.target}",
+            state=f"{owner} is folded into it, {spec.source} is not folded",
+            next_step=f"give {spec.source} a target: of its own in the pipeline file",
+        )
+
+
+def refuse_other_key(spec: TableSpec, rekeyed: Mapping[TableName, str]) -> None:
+    """Raise when other columns are the table's key now; one that the file has stays (KEY-1)."""
+    if spec.source in rekeyed and not spec.key:
+        raise TableStoppedError(
+            f"{spec.source} cannot be followed: {rekeyed[spec.source]}",
+            state="the table stays as it was last published; its records wait in the changelog",
+            next_step="do the columns of the old key still tell rows apart? Then name them in key: "
+            "of the table; else fold it into a new target from a new snapshot of the source",
+        )
+
+
+def refuse_other_target(spec: TableSpec, renames: Iterable[Rename]) -> None:
+    """Raise when a table was renamed in this cut whose target is not there (SCHEMA-31)."""
+    if any(rename.new == spec.source for rename in renames):
+        raise TableStoppedError(
+            f"{spec.source} was called {spec.was}, and there is no target {spec.target} of it",
+            state="nothing of the table is published; its records wait in the changelog",
+            next_step=f"write as target: the table that {spec.was} was folded into; if there was "
+            "none, take was: out, and fold the table from a new snapshot of the source",
+        )

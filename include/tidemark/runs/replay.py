@@ -1,0 +1,194 @@
+"""What was set aside and is tried again: its records enter the fold once more (POISON-4).
+
+They are read as records are read now, with today's columns and schemas. Of each key only the newest
+change that the source sent may count, so what was overtaken since changes nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from tidemark.fold.admit import in_epochs, only_at, with_zone
+from tidemark.fold.latest import latest_events
+from tidemark.fold.renamed import is_table, under_new_names
+from tidemark.fold.replayed import not_overtaken
+from tidemark.fold.survey import survey
+from tidemark.formats.avro.wire import Schemas
+from tidemark.formats.decoder import Decoder, decoder_of
+from tidemark.formats.topic_roles import TopicRoles
+from tidemark.lake.landing import COLUMNS, read_changelog
+from tidemark.lake.quarantine import read_entries, read_waiting
+from tidemark.lake.writer_schemas import keep_schemas
+from tidemark.log import get_logger
+from tidemark.model.event import RECORD_COLUMNS, Kind
+from tidemark.model.names import TableName
+from tidemark.model.progress import Progress
+from tidemark.model.quarantine import Entry, Selection, State
+from tidemark.model.reduction import above_truncate
+from tidemark.model.survey import Survey
+from tidemark.model.zone import Zone
+from tidemark.runs.choose import Chosen, Replay
+from tidemark.runs.land import Landed
+from tidemark.runs.ordering import expected_ordering
+from tidemark.runs.run import Run
+from tidemark.runs.tables import CutTables, TableWork
+from tidemark.runs.writer_schemas import missing_schemas
+
+log = get_logger()
+
+
+def with_replay(run: Run, chosen: Chosen, landed: Landed, progress: Progress) -> Chosen:
+    """``chosen`` with what of the quarantine is to be tried again; costs nothing without an order.
+
+    A record that still is no row, or stands above the cut, goes on waiting.
+    """
+    if not progress.replays:
+        return chosen
+    waiting = read_waiting(run.world.catalog, run.system, chosen.renames)
+    entries = tuple(e for e in waiting if any(one.takes(e) for one in progress.replays))
+    if not entries:
+        return chosen
+    before = _landed_before(run, progress)
+    records = only_at(before, (entry.place for entry in entries))
+    is_row = F.col("kind") == Kind.ROW.value
+    unreadable = records.where(F.col("kind") == Kind.UNREADABLE.value)
+    schemas = {**chosen.schemas, **_learned(run, unreadable, chosen.schemas)}
+    anew = _read_anew(run, landed, unreadable, schemas)
+    rows = records.where(is_row).unionByName(anew)
+
+    def zoned(events: DataFrame) -> DataFrame:
+        placed = under_new_names(in_epochs(events, progress.epochs), chosen.renames)
+        landing = progress.landing
+        return with_zone(placed, chosen.cut, progress.frontier, gated_landing=landing)
+
+    is_below = F.col("zone") != Zone.HELD.value
+    again = zoned(rows).where(is_below).withColumn("zone", F.lit(Zone.REPLAYED.value))
+    settled = zoned(before.where(is_row)).where(is_below)
+    found = Survey((*chosen.survey.groups, *survey([again], progress.landing).groups))
+    log.info("quarantine_replayed", entries=len(entries))
+    decision = replace(chosen.decision, survey=found)
+    tried = Replay(entries, again, settled)
+    return replace(chosen, decision=decision, schemas=schemas, replay=tried)
+
+
+def _landed_before(run: Run, progress: Progress) -> DataFrame:
+    landed = read_changelog(run.world.spark, run.world.catalog, run.system, 1)
+    return landed.where(F.col("landing") <= progress.landing)
+
+
+def _learned(run: Run, unreadable: DataFrame, known: Schemas) -> Schemas:
+    """The Avro schemas that the registry has by now."""
+    learned = missing_schemas(run, unreadable, known)
+    if learned:
+        keep_schemas(run.world.catalog, run.system, learned)
+    return learned
+
+
+def _read_anew(run: Run, landed: Landed, unreadable: DataFrame, schemas: Schemas) -> DataFrame:
+    """The rows among records that could not be read when they were landed. Out: COLUMNS."""
+    ordering = expected_ordering(landed.mark)
+    decoder = decoder_of(run.pipeline.source, schemas, ordering=ordering)
+    roles = TopicRoles(landed.plan.schema_changes, landed.plan.transactions)
+    events = decoder.envelope(unreadable.select(*RECORD_COLUMNS), roles)
+    readable = events.where(F.col("kind") == Kind.ROW.value)
+    return readable.withColumn("landing", F.lit(1).cast("long")).select(*COLUMNS)
+
+
+def changes_of(chosen: Chosen, work: TableWork, decoder: Decoder, events: DataFrame) -> DataFrame:
+    """Every change of ``events``, but for those that are tried again and were overtaken.
+
+    events: of `Chosen.row_events`; with their zone where any is tried again.
+    """
+    changes = decoder.changes(events, work.schema, key_from_images=work.key_from_images)
+    if not work.replayed:
+        return changes
+    is_again = F.col("zone") == Zone.REPLAYED.value
+    tried = _not_overtaken(chosen, work, decoder, changes.where(is_again))
+    return changes.where(~is_again).unionByName(tried)
+
+
+def _not_overtaken(
+    chosen: Chosen, work: TableWork, decoder: Decoder, changes: DataFrame
+) -> DataFrame:
+    if chosen.replay is None:
+        return changes
+    table = work.spec.source
+    lowest = [group.lowest_place or "" for group in chosen.survey.of(table, Zone.REPLAYED)]
+    is_later = F.col("position") >= min(lowest, default="")
+    settled = chosen.replay.settled.where(is_table(table) & is_later)
+    newer = decoder.changes(settled, work.schema, key_from_images=True)
+    return not_overtaken(changes, newer)
+
+
+def overtaken(chosen: Chosen, work: TableWork, decoder: Decoder) -> int:
+    """How many changes that are tried again have a newer one of their key behind them."""
+    if chosen.replay is None or not work.replayed:
+        return 0
+    events = chosen.replay.again.where(is_table(work.spec.source))
+    changes = decoder.changes(events, work.schema, key_from_images=work.key_from_images)
+    return changes.count() - _not_overtaken(chosen, work, decoder, changes).count()
+
+
+def outcomes(run: Run, chosen: Chosen, work: TableWork, aside: pa.Table) -> tuple[Entry, ...]:
+    """What became of the entries of the table that were tried again.
+
+    aside: rows of the quarantine; what was set aside once more goes on waiting.
+    """
+    if chosen.replay is None or not work.replayed:
+        return ()
+    table, record = work.spec.source, ("topic", "partition", "offset")
+    events = chosen.replay.again.where(is_table(table))
+    tried = {tuple(row) for row in events.select(*record).collect()}
+    decoder = decoder_of(run.pipeline.source, chosen.schemas)
+    newest = (
+        changes_of(chosen, work, decoder, chosen.row_events(table))
+        .where(above_truncate(work.truncated_at, work.guard))
+        .transform(latest_events)
+    )
+    won = newest.where(F.col("zone") == Zone.REPLAYED.value).select(*record, "part").collect()
+    applied = {tuple(row) for row in won} | {(*tuple(row)[:3], None) for row in won}
+    again = {tuple(row.values()) for row in aside.select([*record, "row"]).to_pylist()}
+    waits = again | {(*place[:3], None) for place in again}
+    found = (
+        replace(entry, state=State.APPLIED if own in applied else State.DUPLICATE)
+        for entry in chosen.replay.entries
+        if entry.place in tried and (own := (*entry.place, entry.row)) not in waits
+    )
+    return tuple(replace(entry, cut=chosen.cut.number) for entry in found)
+
+
+def events_set_aside(run: Run, chosen: Chosen, table: TableName) -> DataFrame | None:
+    """The row events of ``table`` that earlier cuts set aside, whatever became of them.
+
+    They are part of the past of their rows: what a later update leaves out may stand in them alone.
+    """
+    if table not in chosen.set_aside:
+        return None
+    entries = read_entries(run.world.catalog, run.system, chosen.renames)
+    places = [entry.place for entry in entries if entry.table == str(table)]
+    progress = run.read_progress()
+    own = is_table(table) & (F.col("kind") == Kind.ROW.value)
+    before = under_new_names(_landed_before(run, progress), chosen.renames)
+    found = only_at(before.where(own), places)
+    return in_epochs(found, progress.epochs).withColumn("zone", F.lit(Zone.SETTLED.value))
+
+
+def next_replays(progress: Progress, chosen: Chosen, planned: CutTables) -> tuple[Selection, ...]:
+    """What is left to be tried again by the next cut.
+
+    Orders stay while a table that they mean stands still. Where columns of a table changed, what is
+    set aside of it may fit now: a statement can be read after the rows behind it.
+    """
+    tried = {entry.table for entry in chosen.replay.entries} if chosen.replay else set()
+    stands = any(str(table) in tried for table in planned.standing)
+    changed = (
+        work.spec.source
+        for work in planned.work
+        if work.have not in (None, work.source_schema) and work.spec.source in progress.set_aside
+    )
+    fresh = (Selection(str(table)) for table in changed if str(table) not in tried)
+    return (*(progress.replays if stands else ()), *fresh)

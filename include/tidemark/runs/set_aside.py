@@ -1,0 +1,181 @@
+"""Changes that cannot be applied are set aside one by one, and their table goes on (POISON-2).
+
+Only a cut that has such changes pays for them: with another look at all changes of their keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import and_
+
+import pyarrow as pa
+from pyspark import StorageLevel
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from tidemark.errors import TableStoppedError
+from tidemark.fold.set_aside import ASIDE, KEPT, decided
+from tidemark.formats.decoder import decoder_of
+from tidemark.formats.misfits import change_reason
+from tidemark.formats.rows import typed_rows
+from tidemark.lake.quarantine import SCHEMA, read_waiting
+from tidemark.lake.staged import add_kept, read_marked
+from tidemark.model.columns import CHANGE, LEFT_OUT, MISREAD, POSITION, STAGED_OP
+from tidemark.model.event import Kind, Op, Reason
+from tidemark.model.names import quote
+from tidemark.model.position import Position
+from tidemark.model.quarantine import Entry, State, most_of_run
+from tidemark.model.reduction import above_truncate
+from tidemark.model.zone import Zone
+from tidemark.runs.choose import Chosen
+from tidemark.runs.replay import changes_of
+from tidemark.runs.row_changes import StagedChanges
+from tidemark.runs.run import Run
+from tidemark.runs.tables import TableWork
+
+RECORD = ("topic", "partition", "offset", "kafka_time", "bytes", "sha256")
+
+
+@dataclass(frozen=True, slots=True)
+class Unfit:
+    """Staged rows whose changes cannot be applied.
+
+    mark: their staged op. rows: how many they are; of their keys there may be more such changes.
+    letter: changes that cannot be applied, and how many may be set aside -> why the table stops.
+    """
+
+    mark: str
+    rows: int
+    letter: Callable[[int, int], TableStoppedError]
+
+
+def set_aside(
+    run: Run, chosen: Chosen, work: TableWork, found: StagedChanges, unfit: Unfit
+) -> StagedChanges:
+    """``found`` without the changes that its ``unfit`` rows stand for.
+
+    Their keys become what the newest change below tells that can be applied, else they stay as they
+    are. Raises the letter where more would be set aside than may be; nothing is written then.
+    """
+    room = _room(run, chosen, work, found)
+    if unfit.rows > room:
+        raise unfit.letter(unfit.rows, room)
+    marked = read_marked(run.world.spark, found.rows, unfit.mark)
+    told = _decided(run, chosen, work, marked).persist(StorageLevel.DISK_ONLY)
+    try:
+        aside = told.where(ASIDE).select(*_entry(chosen, work))
+        entries = aside.limit(room + 1).toArrow().cast(SCHEMA)
+        if entries.num_rows > room:
+            raise unfit.letter(aside.count(), room)
+        rows = add_kept(found.rows, told.where(KEPT), work.schema)
+    finally:
+        told.unpersist()
+    return replace(found, rows=rows, aside=pa.concat_tables([found.aside, entries]))
+
+
+def may_miss(
+    run: Run, chosen: Chosen, work: TableWork, found: StagedChanges, below: Position
+) -> bool:
+    """Whether a row may seem to be missing from a snapshot at ``below`` as it was set aside."""
+    if any(position >= below for position in found.aside["position"].to_pylist()):
+        return True
+    return not all(entry.is_below(below) for entry in _waiting(run, chosen, work))
+
+
+def _waiting(run: Run, chosen: Chosen, work: TableWork) -> list[Entry]:
+    """What earlier cuts set aside of the table, but for what is tried again."""
+    if work.spec.source not in chosen.set_aside:
+        return []
+    tried = chosen.replay.entries if chosen.replay else ()
+    known = read_waiting(run.world.catalog, run.system, chosen.renames, str(work.spec.source))
+    return [entry for entry in known if entry not in tried]
+
+
+def _room(run: Run, chosen: Chosen, work: TableWork, found: StagedChanges) -> int:
+    """How many changes of the table may be set aside yet (POISON-2)."""
+    most = run.pipeline.limits.max_set_aside
+    waiting = _waiting(run, chosen, work)
+    left = most - sum(entry.code is not Reason.TX_SKIPPED for entry in waiting)
+    return max(0, min(most_of_run(found.changes, most), left) - found.set_aside)
+
+
+def _decided(run: Run, chosen: Chosen, work: TableWork, marked: DataFrame) -> DataFrame:
+    """Every change of the keys of ``marked``, typed, and what is to be done with it."""
+    schema = work.schema
+    decoder = decoder_of(run.pipeline.source, chosen.schemas_of(work.spec.source))
+    value = F.col("value")
+    record = F.struct(
+        *RECORD[:-2],
+        F.length(value).cast("long").alias("bytes"),
+        F.sha2(value, 256).alias("sha256"),
+    )
+    events = chosen.row_events(work.spec.source).withColumn(CHANGE, record)
+    keys = marked.select(*(F.col(quote(n)).alias(f"_{i}") for i, n in enumerate(schema.key)))
+    same = (F.col("row_key")[n].eqNullSafe(F.col(f"_{i}")) for i, n in enumerate(schema.key))
+    image = decoder.image(schema)
+    held = F.when(F.col("op") == Op.UPSERT.value, image).alias("image")
+    told = F.col(CHANGE).withField("code", change_reason(schema, F.col(STAGED_OP)))
+    return (
+        changes_of(chosen, work, decoder, events)
+        .where(above_truncate(work.truncated_at, work.guard))
+        .join(F.broadcast(keys), reduce(and_, same), "left_semi")
+        .withColumn(CHANGE, F.struct(f"{CHANGE}.*", "part", held))
+        .transform(typed_rows, schema, image, decoder.left_out(schema), keep=(CHANGE,))
+        .withColumn(CHANGE, told.dropFields("image"))
+        .transform(decided, schema.key)
+    )
+
+
+def _entry(chosen: Chosen, work: TableWork) -> tuple[Column, ...]:
+    """A row of the quarantine for each change that is set aside."""
+    code = F.col(f"{CHANGE}.code")
+    in_key = code == Reason.KEY_UNDECODABLE.value
+    return _columns(
+        chosen,
+        {name: F.col(f"{CHANGE}.{name}") for name in RECORD}
+        | {
+            # The number of a change whose key is unknown depends on which columns are the key.
+            "row": F.when(~in_key, F.col(f"{CHANGE}.part")),
+            "code": code,
+            "table": F.lit(str(work.spec.source)),
+            "column": F.coalesce(MISREAD, F.get(LEFT_OUT, F.lit(0)), F.lit("")),
+            "position": F.col(POSITION),
+        },
+    )
+
+
+def _columns(chosen: Chosen, told: Mapping[str, Column]) -> tuple[Column, ...]:
+    state = {
+        "cut": F.lit(chosen.cut.number),
+        "state": F.lit(State.WAITING.value),
+        "reason": F.lit(""),
+    }
+    columns = {**told, **state}
+    return tuple(columns[name].alias(name) for name in SCHEMA.names)
+
+
+def records_set_aside(chosen: Chosen) -> pa.Table | None:
+    """Records of the cut that cannot be read, and what it gives up of transactions (GATE-T8).
+
+    None where there are none, without a look at them.
+    """
+    if not any(group.is_set_aside for group in chosen.survey.groups):
+        return None
+    events = reduce(DataFrame.unionByName, chosen.zoned.values())
+    is_skipped = F.col("zone") == Zone.SKIPPED.value
+    is_unreadable = F.col("kind") == Kind.UNREADABLE.value
+    value = F.coalesce("value", F.lit(b""))
+    columns = {
+        **{name: F.col(name) for name in RECORD[:-2]},
+        "bytes": F.length(value).cast("long"),
+        "sha256": F.sha2(value, 256),
+        "row": F.lit(None).cast("int"),
+        "code": F.when(is_skipped, F.lit(Reason.TX_SKIPPED.value)).otherwise(F.col("reason")),
+        "table": F.concat_ws(".", "source_schema", "source_table"),
+        "column": F.lit(""),
+        "position": F.coalesce("position", F.lit("")),
+    }
+    is_aside = is_skipped | (is_unreadable & (F.col("zone") == Zone.CUT.value))
+    return events.where(is_aside).select(*_columns(chosen, columns)).toArrow().cast(SCHEMA)

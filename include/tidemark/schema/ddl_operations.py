@@ -1,0 +1,133 @@
+"""What a statement does: the closed set of operations that DDL text is parsed into (SCHEMA-20)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tidemark.model.names import ColumnName, TableName
+from tidemark.schema.alter_items import ColumnItems
+from tidemark.schema.ddl_columns import ColumnText
+
+
+@dataclass(frozen=True, slots=True)
+class CreateDatabase:
+    """A database is made."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTable:
+    """An empty table is made; key: empty when it has no primary key."""
+
+    table: TableName
+    columns: tuple[ColumnText, ...]
+    key: tuple[ColumnName, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CopyTable:
+    """A table is made with the columns of another table or of a query.
+
+    like: the other table; None for a query.
+    """
+
+    table: TableName
+    like: TableName | None
+    statement: str
+
+
+@dataclass(frozen=True, slots=True)
+class TruncateTable:
+    """Every row of a table goes."""
+
+    table: TableName
+
+
+@dataclass(frozen=True, slots=True)
+class DropTable:
+    """A table goes."""
+
+    table: TableName
+
+
+@dataclass(frozen=True, slots=True)
+class DropDatabase:
+    """A database goes, and every table in it."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class RenameTable:
+    """A table takes another name; of a list each pair for itself, in its order."""
+
+    old: TableName
+    new: TableName
+    statement: str
+
+
+@dataclass(frozen=True, slots=True)
+class AlterColumns:
+    """Columns of a table change, all by one statement.
+
+    items: what it does; names of what is added or declared anew are those from after it.
+    statement: its text.
+    """
+
+    table: TableName
+    items: ColumnItems
+    statement: str
+
+
+@dataclass(frozen=True, slots=True)
+class ParkTable:
+    """A table goes out of the way of its shadow (SCHEMA-33)."""
+
+    table: TableName
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaceTable:
+    """The shadow of a table takes its place (SCHEMA-33).
+
+    items: in what it differs. columns: those that it was made with, where its text lists them; the
+    table must have had the same.
+    """
+
+    table: TableName
+    items: ColumnItems
+    columns: frozenset[ColumnName] | None
+    statement: str
+
+
+@dataclass(frozen=True, slots=True)
+class NoEffect:
+    """Rows and columns stay as they are."""
+
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unsupported:
+    """What cannot be followed; table: None when the statement names none."""
+
+    table: TableName | None
+    statement: str
+    why: str
+
+
+DdlOperation = (
+    CreateDatabase
+    | CreateTable
+    | CopyTable
+    | TruncateTable
+    | DropTable
+    | DropDatabase
+    | RenameTable
+    | AlterColumns
+    | ParkTable
+    | ReplaceTable
+    | NoEffect
+    | Unsupported
+)

@@ -1,0 +1,40 @@
+"""What is told of a value that does not fit its column."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from tidemark.formats.misfits import misfit
+from tidemark.formats.values import misread, typed
+from tidemark.model.columns import SourceColumn, Wire
+from tidemark.model.event import Reason
+from tidemark.model.names import ColumnName
+
+CASES = [
+    ("int", Wire.INTEGER, "3000000000", Reason.VALUE_OUT_OF_RANGE),
+    ("int", Wire.INTEGER, "heavy", Reason.TYPE_MISMATCH),
+    ("int", Wire.INTEGER, '{"a":1}', Reason.TYPE_MISMATCH),
+    ("float", Wire.FLOAT, "1e300", Reason.VALUE_OUT_OF_RANGE),
+    ("decimal(4,2)", Wire.DECIMAL_TEXT, "123.45", Reason.DECIMAL_OVERFLOW),
+    ("decimal(4,2)", Wire.DECIMAL_TEXT, "NaN", Reason.TYPE_MISMATCH),
+    ("date", Wire.DATE_TEXT, "0000-00-00", Reason.TEMPORAL_INVALID),
+    ("timestamp_ntz", Wire.TIMESTAMP_MILLIS, "99999999999999999", Reason.TEMPORAL_INVALID),
+    ("binary", Wire.HEX, "abc", Reason.BINARY_INVALID),
+    ("string", Wire.ENUM_INDEX, "9", Reason.ENUM_UNKNOWN),
+    ("boolean", Wire.BOOLEAN, "maybe", Reason.TYPE_MISMATCH),
+    ("array<int>", Wire.INTEGER, "[1,3000000000]", Reason.TYPE_MISMATCH),
+]
+
+
+@pytest.mark.parametrize(("iceberg", "wire", "raw", "reason"), CASES)
+def test_a_misfit_has_a_reason(
+    spark: SparkSession, iceberg: str, wire: Wire, raw: str, reason: Reason
+) -> None:
+    """POISON-1, TYPE-2."""
+    column = SourceColumn(ColumnName("c"), iceberg, wire, iceberg, digits=2, labels=("a", "b"))
+    rows = spark.createDataFrame([(raw,)], "raw STRING")
+    lost = misread(F.col("raw"), typed(F.col("raw"), column), column)
+    found = rows.select(lost.alias("lost"), misfit(F.col("raw"), column).alias("why")).collect()[0]
+    assert (found["lost"], found["why"]) == (True, reason.value)

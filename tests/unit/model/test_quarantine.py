@@ -1,0 +1,52 @@
+"""What was set aside: one state of each change, and what an order means."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tidemark.model.event import Reason
+from tidemark.model.quarantine import Entry, RecordPlace, Selection, State, newest_states
+
+NINTH = RecordPlace("shop.items", 0, 9)
+BAD = Entry(
+    *("shop.items", 0, 7, 2, Reason.VALUE_OUT_OF_RANGE, "shop.items", "n", "0001FF", None),
+    bytes=5,
+    sha256="ab",
+    cut=3,
+)
+WHOLE = replace(BAD, offset=9, row=None, code=Reason.JSON_INVALID, table="", column="")
+
+
+def test_a_change_has_one_state_whatever_order_its_rows_are_read_in() -> None:
+    """POISON-4: tried in vain it waits on, from the later cut; what is final stays so."""
+    again, applied = replace(BAD, cut=5), replace(BAD, cut=6, state=State.APPLIED)
+    assert newest_states([again, BAD]) == (again,)
+    assert newest_states([WHOLE, applied, again, BAD]) == (applied, WHOLE)
+    dropped = replace(WHOLE, cut=3, state=State.DROPPED)
+    assert newest_states([dropped, WHOLE, replace(BAD, row=4)]) == (replace(BAD, row=4), dropped)
+
+
+@pytest.mark.parametrize(
+    ("selection", "taken"),
+    [
+        pytest.param(Selection(), [BAD, WHOLE], id="all"),
+        pytest.param(Selection("shop.items"), [BAD], id="table"),
+        pytest.param(Selection(code=Reason.JSON_INVALID), [WHOLE], id="code"),
+        pytest.param(Selection(record=NINTH), [WHOLE], id="record"),
+        pytest.param(Selection("shop.items", record=NINTH), [], id="both"),
+    ],
+)
+def test_an_order_means_what_it_names_also_once_it_was_kept(
+    selection: Selection, taken: list[Entry]
+) -> None:
+    kept = Selection.from_json(selection.to_json())
+    assert kept == selection
+    assert [entry for entry in (BAD, WHOLE) if kept.takes(entry)] == taken
+
+
+def test_an_order_reads_like_its_command() -> None:
+    selection = Selection("shop.items", Reason.JSON_INVALID, NINTH)
+    assert str(selection) == "--table shop.items --code JSON_INVALID --record shop.items:0:9"
+    assert str(Selection()) == ""
