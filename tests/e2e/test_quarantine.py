@@ -272,6 +272,8 @@ def test_what_a_person_gives_up_of_a_transaction_is_listed(world: World) -> None
     skip_transaction(stream.pipeline, world, first)
     stream.cut()
     assert [(entry.offset, entry.code) for entry in entries(stream)] == [(0, Reason.TX_SKIPPED)]
+    with pytest.raises(OrderRefusedError, match="TX_SKIPPED"):
+        replay_entries(stream.pipeline, world, Selection())
     assert published(stream) == {3: 3}
 
 

@@ -81,6 +81,11 @@ class Entry:
         """Where the record stands: topic, partition, offset."""
         return self.topic, self.partition, self.offset
 
+    @property
+    def can_be_replayed(self) -> bool:
+        """Whether it may count yet; tables of a transaction that was given up are read anew."""
+        return self.state is State.WAITING and self.code is not Reason.TX_SKIPPED
+
     def under(self, renames: Iterable[Rename]) -> Entry:
         """The same with its table's name of now (SCHEMA-31); renames: in their order."""
         table = self.table

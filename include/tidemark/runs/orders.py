@@ -94,7 +94,14 @@ def replay_entries(pipeline: PipelineSpec, world: World, selection: Selection) -
 
     What still cannot be applied by then goes on waiting.
     """
-    meant = _waiting(pipeline, world, selection)
+    waiting = _waiting(pipeline, world, selection)
+    meant = [entry for entry in waiting if entry.can_be_replayed]
+    if not meant:
+        raise OrderRefusedError(
+            f"{len(waiting)} changes are of transactions that were given up (TX_SKIPPED)",
+            state=UNCHANGED,
+            next_step=f"read their tables anew: tidemark status {pipeline.name} names them",
+        )
 
     def ordered(progress: Progress) -> Progress:
         return replace(progress, replays=(*progress.replays, selection))

@@ -21,7 +21,7 @@ from tidemark.formats.avro.wire import Schemas
 from tidemark.formats.decoder import Decoder, decoder_of
 from tidemark.formats.topic_roles import TopicRoles
 from tidemark.lake.landing import COLUMNS, read_changelog
-from tidemark.lake.quarantine import read_entries, read_waiting
+from tidemark.lake.quarantine import read_entries
 from tidemark.lake.writer_schemas import keep_schemas
 from tidemark.log import get_logger
 from tidemark.model.event import RECORD_COLUMNS, Kind
@@ -48,8 +48,11 @@ def with_replay(run: Run, chosen: Chosen, landed: Landed, progress: Progress) ->
     """
     if not progress.replays:
         return chosen
-    waiting = read_waiting(run.world.catalog, run.system, chosen.renames)
-    entries = tuple(e for e in waiting if any(one.takes(e) for one in progress.replays))
+    entries = tuple(
+        entry
+        for entry in read_entries(run.world.catalog, run.system, chosen.renames)
+        if entry.can_be_replayed and any(one.takes(entry) for one in progress.replays)
+    )
     if not entries:
         return chosen
     before = _landed_before(run, progress)
