@@ -116,7 +116,7 @@ def _fold(ground: Ground, number: int) -> float:
     branch = attempt_ref(CUT, AttemptId(f"fold_{number}"))
     bench = Bench(world.spark, world.catalog, ground.table, branch, CUT)
     cost, (move, effect) = ground.lab.meter.measure(
-        lambda: stage_table(bench, source_schema(), ground.staged, None)
+        lambda: stage_table(bench, source_schema(), ground.staged, ())
     )
     drop_refs(world.catalog.load_table(ground.table.parts), move.drops)
     batch = ground.batch

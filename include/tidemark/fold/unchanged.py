@@ -2,7 +2,8 @@
 
 A *need* asks what some columns of one row held at one moment. It is asked for the row ``wanted``,
 whose newest change leaves them out, and first under its own key. Where the row came there by a
-change of its key, the next need asks under the key that it had before, and so on.
+change of its key, the next need asks under the key that it had before, and so on. Where a target
+keeps more of a row than its newest state, ``wanted`` is a row after one change of it.
 
 Every frame of needs has NEEDS: the keys ``wanted`` and ``row_key``, ``before``, an order (null:
 now), and ``open``, the names of the columns. What is found is kept by the number of its column, as
@@ -17,6 +18,7 @@ from typing import Protocol
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from tidemark.model.columns import CHANGE as OF_CHANGE
 from tidemark.model.columns import LEFT_OUT, MISREAD, UNRESOLVED
 from tidemark.model.event import Op
 from tidemark.model.names import SYSTEM_PREFIX, ColumnName, quote
@@ -74,13 +76,25 @@ def filled(
 
 def needs_of(partial: DataFrame, key: Sequence[ColumnName]) -> DataFrame:
     """What is asked first. In: typed rows with LEFT_OUT. Out: NEEDS."""
-    own = F.struct(*(F.col(quote(name)) for name in key))
+    before = F.lit(None)
+    if OF_CHANGE in partial.columns:
+        at = F.col(OF_CHANGE)
+        after = (at["partition"] + 1).alias("partition")
+        before = F.struct(at["position"].alias("position"), at["part"].alias("part"), after)
     return partial.select(
-        own.alias("wanted"),
-        own.alias("row_key"),
-        F.lit(None).cast(_NOW).alias("before"),
+        _wanted(partial, key).alias("wanted"),
+        F.struct(*(F.col(quote(name)) for name in key)).alias("row_key"),
+        before.cast(_NOW).alias("before"),
         F.col(LEFT_OUT).alias("open"),
     )
+
+
+def _wanted(partial: DataFrame, key: Sequence[ColumnName]) -> Column:
+    """What tells the rows of ``partial`` apart."""
+    own = [F.col(quote(name)) for name in key]
+    if OF_CHANGE not in partial.columns:
+        return F.struct(*own)
+    return F.struct(*own, *(F.col(f"{OF_CHANGE}.{name}").alias(f"_{name}") for name in ORDER))
 
 
 def answers(past: DataFrame, columns: Sequence[ColumnName]) -> DataFrame:
@@ -208,7 +222,6 @@ def completed(
             F.first("is_moved", ignorenulls=True).alias("is_moved"),
         ).alias(_FOUND)
     )
-    own = F.struct(*(F.col(quote(name)) for name in key))
     value = {c: F.col(_FOUND)[f"value{number}"] for number, c in enumerate(columns)}
     lacks = {c: F.array_contains(LEFT_OUT, c) for c in columns}
     unknown = F.array_compact(
@@ -217,7 +230,7 @@ def completed(
     place = F.struct(
         f"{_FOUND}.is_moved", f"{_FOUND}.newest.*", F.get(unknown, F.lit(0)).alias("column")
     )
-    joined = partial.join(found, own == F.col(_WANTED), "left")
+    joined = partial.join(found, _wanted(partial, key) == F.col(_WANTED), "left")
     replaced = {
         c: F.when(lacks[c], value[c]["value"]).otherwise(F.col(quote(c))).alias(c) for c in columns
     }

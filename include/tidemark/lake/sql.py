@@ -6,23 +6,45 @@ that `schema.source_types` writes, never from a topic.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from tidemark.model.column_rules import Mask
 from tidemark.model.columns import (
     COMMIT_TIME,
+    DELETED,
+    DELETED_AT,
+    END_POSITION,
+    LEFT_OUT,
+    OPERATION,
     POSITION,
     ROW,
     STAGED_KEY_HASH,
     STAGED_OP,
+    VALID_FROM,
+    VALID_TO,
     SourceColumn,
     TableSchema,
 )
+from tidemark.model.ends import End, first_end
 from tidemark.model.event import Op
 from tidemark.model.layout import PartitionField, Transform
 from tidemark.model.names import ColumnName, quote
+from tidemark.model.reduction import SITE
+from tidemark.model.target_mode import Operation, TargetMode
+from tidemark.schema.changes import FillColumn
 
 SYSTEM_COLUMNS: Mapping[str, str] = {POSITION: "string", COMMIT_TIME: "timestamp"}
+MODE_COLUMNS: Mapping[TargetMode, Mapping[str, str]] = {
+    TargetMode.MIRROR: SYSTEM_COLUMNS,
+    TargetMode.SOFT_DELETE: {**SYSTEM_COLUMNS, DELETED: "boolean", DELETED_AT: "timestamp"},
+    TargetMode.HISTORY: {
+        POSITION: "string",
+        VALID_FROM: "timestamp",
+        VALID_TO: "timestamp",
+        END_POSITION: "string",
+    },
+    TargetMode.APPEND: {**SYSTEM_COLUMNS, OPERATION: "string", LEFT_OUT: "array<string>"},
+}
 
 TARGET_PROPERTIES: Mapping[str, str] = {
     "format-version": "2",
@@ -42,7 +64,8 @@ TARGET_PROPERTIES: Mapping[str, str] = {
 
 def system_columns(schema: TableSchema) -> dict[str, str]:
     """Tidemark's own columns of a target, name -> type."""
-    return {**SYSTEM_COLUMNS, **({} if schema.key else {ROW: "string"})}
+    row = {} if schema.row_key == schema.key else {ROW: "string"}
+    return {**MODE_COLUMNS[schema.mode], **row}
 
 
 def literal(value: str) -> str:
@@ -125,12 +148,13 @@ def drop_column(table: Sequence[str], name: ColumnName) -> str:
     return f"ALTER TABLE {quote(*table)} DROP COLUMN {quote(name)}"
 
 
-def fill_column(branch: Sequence[str], column: SourceColumn, value: str, below: str) -> str:
+def fill_column(branch: Sequence[str], schema: TableSchema, fill: FillColumn) -> str:
     """UPDATE of what rows hold in a column that is younger than they are (SCHEMA-14)."""
-    at, filled = quote(POSITION), _masked(f"CAST({literal(value)} AS {column.iceberg})", column)
+    at, column = quote(POSITION), fill.column
+    filled = _masked(f"CAST({literal(fill.value)} AS {column.iceberg})", column)
     return (
         f"UPDATE {quote(*branch)} SET {quote(column.name)} = {filled} "
-        f"WHERE {at} IS NULL OR {at} <= {literal(below)}"
+        f"WHERE {schema.holds_values} AND ({at} IS NULL OR {at} <= {literal(fill.below)})"
     )
 
 
@@ -161,29 +185,103 @@ def delete_below(branch: Sequence[str], position: str) -> str:
     return f"DELETE FROM {quote(*branch)} WHERE {at} IS NULL OR {at} < {literal(position)}"
 
 
+def mark_below(branch: Sequence[str], schema: TableSchema, ends: Sequence[End]) -> str:
+    """What ``ends``, in position order, do to a target that keeps what they end (TRUNC-12).
+
+    UPDATE of the rows that stand still; of a target that keeps changes, `append_truncates`.
+    """
+    if schema.mode is TargetMode.APPEND:
+        return append_truncates(branch, schema, ends)
+    at = quote(POSITION)
+    time = first_end(at, ends, lambda end: end.time)
+    marks = {DELETED: "TRUE", DELETED_AT: time}
+    if schema.mode is TargetMode.HISTORY:
+        marks = {VALID_TO: time, END_POSITION: first_end(at, ends, lambda end: end.place)}
+    assigned = ", ".join(f"{quote(name)} = {value}" for name, value in marks.items())
+    below = literal(ends[-1].position)
+    return (
+        f"UPDATE {quote(*branch)} SET {assigned} "
+        f"WHERE {schema.stands} AND ({at} IS NULL OR {at} < {below})"
+    )
+
+
+def append_truncates(branch: Sequence[str], schema: TableSchema, ends: Sequence[End]) -> str:
+    """MERGE of a row for each truncate that has none; copies of one are one (KEY-14)."""
+    told = ", ".join(f"({end.place}, {end.time})" for end in ends)
+    row_id = f"{SITE} || '.{Operation.TRUNCATE}'"
+    given = {
+        POSITION: "s.position",
+        COMMIT_TIME: "s.ended_at",
+        OPERATION: literal(Operation.TRUNCATE),
+        ROW: "s.row_id",
+    }
+    types = {column.name: column.iceberg for column in schema.columns} | system_columns(schema)
+    values = {name: given.get(name, f"CAST(NULL AS {kind})") for name, kind in types.items()}
+    return (
+        f"MERGE INTO {quote(*branch)} t USING (SELECT row_id, min(position) AS position, "
+        f"min(ended_at) AS ended_at FROM (SELECT *, {row_id} AS row_id "
+        f"FROM VALUES {told} AS told(position, ended_at)) GROUP BY row_id) s "
+        f"ON t.{quote(ROW)} = s.row_id WHEN NOT MATCHED THEN {_insert(values)}"
+    )
+
+
 def merge_staged(branch: Sequence[str], staged: str, schema: TableSchema) -> str:
     """MERGE of staged winners, one row per key, guarded by position (POS-13).
 
+    What is to end of a target that keeps it is marked there; of a history target the open version
+    of the key is meant (KEY-11), and what begins matches none. What an append target has is there.
     staged: folder of Parquet files. The predicate on the staged op and the plain scan are what
     makes Spark build its runtime Bloom filter; so is the hash for a key of several columns.
     """
-    key = schema.row_key
-    on = [f"t.{quote(name)} = s.{quote(name)}" for name in key]
-    if len(key) > 1:
-        hashed = ", ".join(f"t.{quote(name)}" for name in key)
-        on.append(f"xxhash64({hashed}) = s.{quote(STAGED_KEY_HASH)}")
-    written = [*schema.names, *system_columns(schema)]
-    newer = f"s.{quote(POSITION)} > coalesce(t.{quote(POSITION)}, '')"
     is_delete = f"s.{quote(STAGED_OP)} = {literal(Op.DELETE)}"
-    updates = ", ".join(f"{quote(name)} = s.{quote(name)}" for name in written)
-    names = ", ".join(quote(name) for name in written)
-    values = ", ".join(f"s.{quote(name)}" for name in written)
+    newer = f"s.{quote(POSITION)} > coalesce(t.{quote(POSITION)}, '')"
+    values = staged_values(schema)
+    update = f"WHEN MATCHED AND {newer} THEN UPDATE SET {_assigned(values)} "
+    insert = f"WHEN NOT MATCHED AND NOT ({is_delete}) THEN {_insert(values)}"
+    on = _same_row(schema)
+    match schema.mode:
+        case TargetMode.MIRROR:
+            clauses = f"WHEN MATCHED AND {newer} AND {is_delete} THEN DELETE {update}{insert}"
+        case TargetMode.SOFT_DELETE:
+            flags = _assigned(system_columns(schema))
+            flag = f"WHEN MATCHED AND {newer} AND {is_delete} THEN UPDATE SET {flags} "
+            clauses = f"{flag}{update}{insert}"
+        case TargetMode.HISTORY:
+            on += [f"t.{quote(END_POSITION)} IS NULL", is_delete]
+            closed = _assigned((VALID_TO, END_POSITION))
+            clauses = f"WHEN MATCHED AND {newer} THEN UPDATE SET {closed} {insert}"
+        case TargetMode.APPEND:
+            clauses = f"WHEN NOT MATCHED THEN {_insert(values)}"
     ops = ", ".join(literal(op) for op in Op)
     return (
         f"MERGE INTO {quote(*branch)} t USING "
         f"(SELECT * FROM {quote('parquet', staged)} WHERE {quote(STAGED_OP)} IN ({ops})) s "
-        f"ON {' AND '.join(on)} "
-        f"WHEN MATCHED AND {newer} AND {is_delete} THEN DELETE "
-        f"WHEN MATCHED AND {newer} THEN UPDATE SET {updates} "
-        f"WHEN NOT MATCHED AND NOT ({is_delete}) THEN INSERT ({names}) VALUES ({values})"
+        f"ON {' AND '.join(on)} {clauses}"
     )
+
+
+def staged_values(schema: TableSchema) -> dict[str, str]:
+    """What a staged row ``s`` gives to each column of the target."""
+    values = {name: f"s.{quote(name)}" for name in (*schema.names, *system_columns(schema))}
+    if schema.mode is TargetMode.APPEND:
+        is_upsert = f"s.{quote(STAGED_OP)} = {literal(Op.UPSERT)}"
+        words = (literal(Operation.UPSERT), literal(Operation.DELETE))
+        values[OPERATION] = f"CASE WHEN {is_upsert} THEN {words[0]} ELSE {words[1]} END"
+    return values
+
+
+def _same_row(schema: TableSchema) -> list[str]:
+    key = schema.row_key
+    same = [f"t.{quote(name)} = s.{quote(name)}" for name in key]
+    if len(key) > 1:
+        hashed = ", ".join(f"t.{quote(name)}" for name in key)
+        same.append(f"xxhash64({hashed}) = s.{quote(STAGED_KEY_HASH)}")
+    return same
+
+
+def _assigned(names: Iterable[str]) -> str:
+    return ", ".join(f"{quote(name)} = s.{quote(name)}" for name in names)
+
+
+def _insert(values: Mapping[str, str]) -> str:
+    return f"INSERT ({', '.join(map(quote, values))}) VALUES ({', '.join(values.values())})"

@@ -33,6 +33,7 @@ from tidemark.model.columns import (
 )
 from tidemark.model.event import Op
 from tidemark.model.names import PipelineName, quote
+from tidemark.model.target_mode import TargetMode
 
 WRITTEN: Mapping[str, Any] = {"compression": "lz4_raw", "parquet.enable.dictionary": False}
 """The files are read by the merge and the audit, then removed: what they cost is the writing."""
@@ -71,9 +72,12 @@ def stage_rows(folder: Path, target: TableId, rows: DataFrame, schema: TableSche
     path = folder / hashlib.sha256(str(target).encode()).hexdigest()[:32]
     counted = Observation()
     op = F.col(STAGED_OP)
+    is_partial = F.col(LEFT_OUT).isNotNull()
+    if schema.mode is TargetMode.APPEND and schema.key:
+        is_partial = F.lit(False)  # A change says what it leaves out.
     marked = (
         F.when(F.col(MISREAD).isNotNull(), STAGED_MISREAD)
-        .when(F.col(LEFT_OUT).isNotNull(), STAGED_PARTIAL)
+        .when(is_partial, STAGED_PARTIAL)
         .otherwise(op)
     )
     observed = rows.withColumn(STAGED_OP, marked).observe(

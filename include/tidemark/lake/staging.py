@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyiceberg.catalog.sql import SqlCatalog
@@ -27,10 +28,12 @@ from tidemark.lake.staged import StagedRows, read_staged
 from tidemark.log import get_logger
 from tidemark.model.columns import POSITION, STAGED_OP, TableSchema
 from tidemark.model.cut import Cut
+from tidemark.model.ends import End
 from tidemark.model.event import Op
 from tidemark.model.names import AttemptId, PipelineName, quote
 from tidemark.model.position import Position
 from tidemark.model.progress import Progress
+from tidemark.model.target_mode import TargetMode
 from tidemark.schema.changes import FillColumn
 
 log = get_logger()
@@ -120,9 +123,9 @@ class Bench:
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """Rows below ``below`` go, unless they are more than ``max_share`` of the table (SNAP-6)."""
+    """Rows below ``end`` go, unless they are more than ``max_share`` of the table (SNAP-6)."""
 
-    below: Position
+    end: End
     max_share: float
 
 
@@ -130,33 +133,39 @@ def stage_table(
     bench: Bench,
     schema: TableSchema,
     rows: StagedRows,
-    truncated_at: Position | None,
+    ends: Sequence[End] = (),
     removal: Removal | None = None,
 ) -> tuple[Move, Effect]:
     """Truncate, fill, merge and remove on the branch; ``main`` is not touched.
 
-    truncated_at: position of a truncate of this cut. removal: what goes after the merge. Returns
-    the move that publishes the tagged result, and the rows it changed as the snapshots' own
-    summaries count them.
+    ends: truncates of this cut, in position order; of a mirror the newest. What they ended is
+    deleted first; where the target keeps it, it is marked last, as the merge may know an earlier
+    end. removal: what goes after the merge. Returns the move that publishes the tagged result, and
+    the rows it changed as the snapshots' own summaries count them.
     """
     table = bench.catalog.load_table(bench.place.parts)
     base = main_head(table)
     drop_dead_refs(table, bench.cut)
     bench.session.sql(sql.create_branch(bench.table, bench.branch))
-    truncated = 0
-    if truncated_at is not None and base is not None:
-        truncated = _truncate(bench, truncated_at)
-    filled = base if base is None or not bench.fills else _fill(bench)
+    effect = Effect()
+    if ends and base is not None and schema.mode is TargetMode.MIRROR:
+        effect = Effect(truncated=_truncate(bench, ends[-1].position))
+    filled = base if base is None or not bench.fills else _fill(bench, schema)
     if rows.rows > 0 and base is None:
         _append(bench, schema, rows)
     elif rows.rows > 0:
         merge = sql.merge_staged(bench.branch_table, rows.folder, schema)
         bench.session.sql(merge)
-    removed = Effect() if removal is None else _remove(bench, removal)
+    merged = None
+    if schema.mode is not TargetMode.MIRROR and (ends or removal):
+        merged = _head(bench)
+        effect = _mark(bench, schema, ends)
+    if removal is not None:
+        effect = effect + _remove(bench, schema, removal)
     with catalog_errors(f"the staging of {bench.target}"):
         table = table.refresh()
     snapshot_id = table.refs()[bench.branch].snapshot_id
-    effect = _effect(table, snapshot_id, filled) + Effect(truncated=truncated) + removed
+    effect = effect + _effect(table, merged or snapshot_id, filled)
     tag = f"{bench.branch}_audited"
     create_tag(table, snapshot_id, tag)
     log.info(
@@ -179,38 +188,58 @@ def _truncate(bench: Bench, truncated_at: Position) -> int:
     return before - bench.session.table(name).count()
 
 
-def _fill(bench: Bench) -> int:
+def _mark(bench: Bench, schema: TableSchema, ends: Sequence[End]) -> Effect:
+    """Mark what ``ends`` ended and is not marked yet, and count it."""
+    if not ends:
+        return Effect()
+    name = quote(*bench.branch_table)
+    mark = sql.mark_below(bench.branch_table, schema, ends)
+    if schema.mode is TargetMode.APPEND:
+        bench.session.sql(mark)
+        return Effect()
+    before = bench.session.table(name).where(schema.stands).count()
+    bench.session.sql(mark)
+    return Effect(truncated=before - bench.session.table(name).where(schema.stands).count())
+
+
+def _head(bench: Bench) -> int:
+    """The newest snapshot of the branch."""
+    with catalog_errors(f"the staging of {bench.target}"):
+        table = bench.catalog.load_table(bench.place.parts)
+    return table.refs()[bench.branch].snapshot_id
+
+
+def _fill(bench: Bench, schema: TableSchema) -> int:
     """Give older rows what the source gave them; the branch's head after it.
 
     It writes every row that is older than the column: Iceberg's format 2 knows no defaults.
     """
     for fill in bench.fills:
-        update = sql.fill_column(bench.branch_table, fill.column, fill.value, fill.below)
-        bench.session.sql(update)
-    with catalog_errors(f"the filling of {bench.target}"):
-        table = bench.catalog.load_table(bench.place.parts)
-    return table.refs()[bench.branch].snapshot_id
+        bench.session.sql(sql.fill_column(bench.branch_table, schema, fill))
+    return _head(bench)
 
 
-def _remove(bench: Bench, removal: Removal) -> Effect:
-    """Delete what a snapshot did not contain, unless that is suspiciously much."""
-    rows = bench.session.table(quote(*bench.branch_table))
-    at = F.col(POSITION)
-    gone = rows.where(at.isNull() | (at < removal.below)).count()
+def _remove(bench: Bench, schema: TableSchema, removal: Removal) -> Effect:
+    """End what a snapshot did not contain, unless that is suspiciously much."""
+    rows = bench.session.table(quote(*bench.branch_table)).where(schema.stands)
+    at, below = F.col(POSITION), removal.end.position
+    gone = rows.where(at.isNull() | (at < below)).count()
     if gone > removal.max_share * rows.count():
         return Effect(spared=gone)
-    if gone:
-        bench.session.sql(sql.delete_below(bench.branch_table, removal.below))
+    if gone and schema.mode is TargetMode.MIRROR:
+        bench.session.sql(sql.delete_below(bench.branch_table, below))
+    elif gone:
+        bench.session.sql(sql.mark_below(bench.branch_table, schema, (removal.end,)))
     return Effect(deleted=gone)
 
 
 def _append(bench: Bench, schema: TableSchema, rows: StagedRows) -> None:
     """The first rows of an empty table need no merge: deletes have nothing to delete."""
     staged = read_staged(bench.session, rows)
-    upserts = staged.where(F.col(STAGED_OP) == Op.UPSERT.value)
-    columns = upserts.select(
-        *(F.col(quote(n)) for n in (*schema.names, *sql.system_columns(schema)))
-    )
+    if schema.mode is not TargetMode.APPEND:
+        staged = staged.where(F.col(STAGED_OP) == Op.UPSERT.value)
+    values = sql.staged_values(schema).items()
+    columns = staged.alias("s").select(*(F.expr(text).alias(name) for name, text in values))
     columns.writeTo(quote(*bench.branch_table)).append()
 
 

@@ -7,7 +7,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from tidemark.lake.catalog import TableId, catalog_errors
-from tidemark.model.columns import POSITION, ROW, TableSchema
+from tidemark.model.columns import END_POSITION, POSITION, ROW, TableSchema
 from tidemark.model.names import ColumnName, quote
 from tidemark.model.position import Position
 
@@ -19,7 +19,7 @@ def read_stored(
     wanted: TableSchema,
     above: Position | None,
 ) -> DataFrame | None:
-    """The rows above the position ``above``; None when there is no such table yet.
+    """The source's rows above the position ``above``; None when there is no such table yet.
 
     Out: ``key_0`` and so on, or of a table without a key ROW; ``image``, a struct of the columns of
     ``wanted`` in its types, null where the table is still to get them, and filled in rows that are
@@ -28,7 +28,7 @@ def read_stored(
     with catalog_errors(f"the reading of {target}"):
         if not catalog.table_exists(target.parts):
             return None
-    table = session.table(quote(catalog.name, *target.parts))
+    table = session.table(quote(catalog.name, *target.parts)).where(wanted.stands)
     if above is not None:
         table = table.where(F.col(POSITION) > above)
 
@@ -45,6 +45,18 @@ def read_stored(
         *(keys or [F.col(ROW)]),
         F.struct(*(column(name).alias(name) for name in wanted.names)).alias("image"),
         F.coalesce(POSITION, F.lit("")).alias("stored_at"),
+    )
+
+
+def read_versions(
+    session: SparkSession, catalog: SqlCatalog, target: TableId, schema: TableSchema
+) -> DataFrame:
+    """All versions of a history target: ``key_0`` and so on, ``began_at`` and ``ended_at``."""
+    keys = (F.col(quote(name)).alias(f"key_{number}") for number, name in enumerate(schema.key))
+    return session.table(quote(catalog.name, *target.parts)).select(
+        *keys,
+        F.coalesce(POSITION, F.lit("")).alias("began_at"),
+        F.col(END_POSITION).alias("ended_at"),
     )
 
 

@@ -12,15 +12,25 @@ from tidemark.model.layout import Layout
 from tidemark.model.names import SYSTEM_PREFIX, ColumnName
 from tidemark.model.position import LAST, Position
 from tidemark.model.shift import Shift, Spelling, spelling
+from tidemark.model.target_mode import Operation, TargetMode
 
 POSITION = f"{SYSTEM_PREFIX}position"
 COMMIT_TIME = f"{SYSTEM_PREFIX}commit_time"
 ROW = f"{SYSTEM_PREFIX}row"
-"""Of a table without a key: the change that made a row, which tells equal rows apart (KEY-14)."""
-STAGED_OP = f"{SYSTEM_PREFIX}op"
+"""Where rows have no key: the change that made a row, which tells equal rows apart (KEY-14)."""
+DELETED = f"{SYSTEM_PREFIX}deleted"
+DELETED_AT = f"{SYSTEM_PREFIX}deleted_at"
+"""Of a soft-delete target: whether the source has the row no more, and since when."""
+VALID_FROM = f"{SYSTEM_PREFIX}valid_from"
+VALID_TO = f"{SYSTEM_PREFIX}valid_to"
+END_POSITION = f"{SYSTEM_PREFIX}end_position"
+"""Of a history target: when a version began, and when and where it ended; null while it is open."""
+STAGED_OP = OPERATION = f"{SYSTEM_PREFIX}op"
+"""What a staged change does, as an Op; of an append target what a row tells, as an Operation."""
 STAGED_KEY_HASH = f"{SYSTEM_PREFIX}key_hash"
 MISREAD = f"{SYSTEM_PREFIX}misread"
 LEFT_OUT = f"{SYSTEM_PREFIX}left_out"
+"""Names of columns of which a change does not tell the value; an append target keeps them."""
 CHANGE = f"{SYSTEM_PREFIX}change"
 UNRESOLVED = f"{SYSTEM_PREFIX}unresolved"
 STAGED_PARTIAL = "P"
@@ -132,7 +142,8 @@ class TableSchema:
 
     changed_at: of the newest statement that changed columns and was followed. shifts: what became
     of the columns' names, in position order. dropped_at: where the source dropped the table.
-    layout: of the target's files. rules: what of it the target has, and under which names.
+    layout: of the target's files. rules: what of it the target has, and under which names. mode:
+    what the target keeps.
     """
 
     columns: tuple[SourceColumn, ...]
@@ -142,6 +153,7 @@ class TableSchema:
     dropped_at: Position | None = None
     layout: Layout = Layout()
     rules: ColumnRules = ColumnRules()
+    mode: TargetMode = TargetMode.MIRROR
 
     def __getitem__(self, name: str) -> SourceColumn:
         return next(column for column in self.columns if column.name == name)
@@ -153,8 +165,28 @@ class TableSchema:
 
     @property
     def row_key(self) -> tuple[ColumnName, ...]:
-        """What tells rows of the target apart: the key, or where there is none, ROW."""
-        return self.key or (ColumnName(ROW),)
+        """What tells rows of the target apart: the key; where changes or equal rows are kept, ROW.
+
+        Versions of a row share its key.
+        """
+        is_kept_apart = self.mode is TargetMode.APPEND or not self.key
+        return (ColumnName(ROW),) if is_kept_apart else self.key
+
+    @property
+    def holds_values(self) -> str:
+        """Which rows of the target hold a row of the source, as SQL: deletes tell the key alone."""
+        if self.mode is not TargetMode.APPEND:
+            return "TRUE"
+        wanted = f"= '{Operation.UPSERT}'" if self.key else f"<> '{Operation.TRUNCATE}'"
+        return f"{OPERATION} {wanted}"
+
+    @property
+    def stands(self) -> str:
+        """Which rows of the target the source still has, as SQL."""
+        return {
+            TargetMode.SOFT_DELETE: f"NOT {DELETED}",
+            TargetMode.HISTORY: f"{END_POSITION} IS NULL",
+        }.get(self.mode, "TRUE")
 
     @property
     def in_target(self) -> TableSchema:
@@ -192,6 +224,7 @@ class TableSchema:
             "dropped_at": self.dropped_at,
             "layout": self.layout.to_json(),
             "rules": self.rules.to_json(),
+            "mode": self.mode,
         }
 
     @classmethod
@@ -205,4 +238,5 @@ class TableSchema:
             kept.get("dropped_at"),
             Layout.from_json(kept.get("layout", {})),
             ColumnRules.from_json(kept.get("rules", {})),
+            TargetMode(kept.get("mode", TargetMode.MIRROR)),
         )

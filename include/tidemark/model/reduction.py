@@ -51,6 +51,20 @@ def above_truncate(truncated_at: Position | None, guard: Position | None = None)
     return f"position > '{truncated_at}' AND NOT coalesce({was_read_before}, FALSE)"
 
 
+def not_ended_before(
+    ended_before: Position | None, truncated_at: Position | None, guard: Position | None
+) -> str:
+    """Which events count where the target keeps what truncates of the cut ended (TRUNC-12).
+
+    ended_before: the newest truncate of earlier cuts. What is read below it comes too late to be
+    told from what it ended (TRUNC-3). truncated_at: the newest of all; guard: as above.
+    """
+    kept = above_truncate(ended_before)
+    if truncated_at is None or guard is None:
+        return kept
+    return f"{kept} AND (position <= '{truncated_at}' OR {above_truncate(truncated_at, guard)})"
+
+
 def new_truncate(found: Iterable[Position], before: Position | None) -> Position | None:
     """The newest of the truncates ``found`` in a cut, if it is newer than ``before`` (TRUNC-3).
 

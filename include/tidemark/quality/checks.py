@@ -5,34 +5,35 @@ They run on every table of every cut, whatever suites say, and each is critical.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import reduce
 from operator import or_
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from tidemark.model.columns import POSITION, STAGED_OP, SourceColumn
+from tidemark.model.columns import POSITION, STAGED_OP, SourceColumn, TableSchema
 from tidemark.model.event import Op
-from tidemark.model.names import SYSTEM_PREFIX, ColumnName, quote
+from tidemark.model.names import SYSTEM_PREFIX, quote
 from tidemark.model.position import Position
 from tidemark.model.verdict import CheckResult, Severity
 
-OP, WANTED, FOUND, ROWS, NEWEST = (
-    f"{SYSTEM_PREFIX}{name}" for name in ("op", "wanted", "found", "rows", "newest")
+OP, WANTED, FOUND, STANDING, ROWS, NEWEST = (
+    f"{SYSTEM_PREFIX}{name}" for name in ("op", "wanted", "found", "standing", "rows", "newest")
 )
 
 
 def check_winners(
     staged: DataFrame,
     table: DataFrame,
-    key: Sequence[ColumnName],
+    schema: TableSchema,
 ) -> tuple[CheckResult, ...]:
     """Compare staged winners with the rows of the staged snapshot that have their keys.
 
-    staged: key columns, STAGED_OP and POSITION, one row per key; table: key columns and POSITION.
+    staged: key columns, STAGED_OP and POSITION, one row per key; table: the key columns, POSITION
+    and the others of Tidemark's own. A delete is gone where no row of its key stands any more.
     One action; its cost follows the batch.
     """
+    key = schema.row_key
     wanted = staged.select(
         *(F.col(quote(name)) for name in key),
         F.col(STAGED_OP).alias(OP),
@@ -41,6 +42,7 @@ def check_winners(
     there = table.select(
         *(F.col(quote(name)).alias(f"{FOUND}_{i}") for i, name in enumerate(key)),
         F.col(POSITION).alias(FOUND),
+        F.when(F.expr(schema.stands), F.col(POSITION)).alias(STANDING),
     )
     same_key = [F.col(quote(name)) == F.col(f"{FOUND}_{i}") for i, name in enumerate(key)]
     if len(key) > 1:  # as in the merge: one column alone filters nothing
@@ -50,7 +52,11 @@ def check_winners(
     matched = (
         wanted.join(there, on=same_key, how="left")
         .groupBy(*(F.col(quote(name)) for name in key), OP, WANTED)
-        .agg(F.count(FOUND).alias(ROWS), F.max(FOUND).alias(NEWEST))
+        .agg(
+            F.count(FOUND).alias(ROWS),
+            F.max(FOUND).alias(NEWEST),
+            F.max(STANDING).alias(STANDING),
+        )
     )
     is_delete = F.col(OP) == Op.DELETE.value
     null_key = reduce(or_, (F.col(quote(name)).isNull() for name in key))
@@ -59,7 +65,7 @@ def check_winners(
         "no key stands twice": F.col(ROWS) > 1,
         "every upsert is there": ~is_delete & (F.col(ROWS) == 0),
         "no upsert is older than its change": ~is_delete & (F.col(NEWEST) < F.col(WANTED)),
-        "every delete is gone": is_delete & (F.col(NEWEST) <= F.col(WANTED)),
+        "every delete is gone": is_delete & (F.col(STANDING) <= F.col(WANTED)),
     }
     counts = matched.agg(
         F.count(F.lit(1)).alias("keys"),

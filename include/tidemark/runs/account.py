@@ -13,6 +13,7 @@ from tidemark.errors import AccountingError
 from tidemark.model.event import Kind
 from tidemark.model.names import TableName
 from tidemark.model.survey import Group, Survey, count
+from tidemark.model.target_mode import TargetMode
 from tidemark.model.zone import Zone
 from tidemark.runs.stage import StagedTable
 
@@ -96,11 +97,27 @@ def _add_folded(buckets: dict[str, int], table: StagedTable) -> None:
     """Rows of one table: winners are applied unless the target was newer; the rest lost to them.
 
     What is tried again is counted again. Of a table without a key the rest are also rows that came
-    and went, and what took them away.
+    and went, and what took them away. A target of versions or changes takes all but repeats.
     """
-    stale = max(0, table.rows.upserts - table.effect.inserted - table.effect.updated)
+    stale, mode = _stale(table), table.work.spec.mode
+    keeps_all = mode in (TargetMode.HISTORY, TargetMode.APPEND)
+    taken = table.changes - table.repeats if keeps_all else table.rows.rows
     buckets[Bucket.DUPLICATE] += stale + table.repeats
-    buckets[Bucket.APPLIED] += table.rows.rows - stale
+    buckets[Bucket.APPLIED] += taken - stale
     buckets[Bucket.QUARANTINED] += table.set_aside
-    settled = table.rows.rows + table.repeats + table.set_aside
+    settled = taken + table.repeats + table.set_aside
     buckets[Bucket.SUPERSEDED] += table.changes - settled
+
+
+def _stale(table: StagedTable) -> int:
+    """How many of the staged changes the target knew, or found no row for."""
+    rows, effect = table.rows, table.effect
+    match table.work.spec.mode:
+        case TargetMode.MIRROR:
+            return max(0, rows.upserts - effect.inserted - effect.updated)
+        case TargetMode.SOFT_DELETE:
+            return rows.rows - effect.inserted - effect.updated
+        case TargetMode.APPEND:
+            return rows.rows - effect.inserted
+        case TargetMode.HISTORY:
+            return 0

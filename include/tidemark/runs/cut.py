@@ -111,7 +111,7 @@ def progress_after(
     ended = {work.spec.source: work.new_truncate for work in planned.work if work.new_truncate}
     spared = {table.work.spec.source: table.spared for table in staged if table.spared}
     removals = {work.spec.source: work.removal for work in planned.work if work.removal}
-    done = {t: removal.below for t, removal in removals.items() if t not in spared}
+    done = {t: removal.end.position for t, removal in removals.items() if t not in spared}
     ended |= {t: max(below, ended.get(t, below)) for t, below in done.items()}
     snapshots = after_reconciles(planned.snapshots, done, spared)
     effects = Effects(

@@ -33,7 +33,7 @@ def add_by_text(
             case AlterColumns() | ReplaceTable():
                 _add_altered(effects, operation, position)
             case TruncateTable(table):
-                effects.truncated[table] = position
+                effects.truncated.setdefault(table, []).append(position)
 
 
 def _add_altered(

@@ -55,7 +55,7 @@ class DdlEffects:
     types: table -> column -> type text of Canal's and TiCDC's DDL. keys: table -> key columns of
     its DDL. shifts: table -> what became of its columns' names. changed: table -> its columns that
     were declared anew, each time. Both in position order.
-    schemas: table -> its state after Debezium's newest change. truncated: table -> newest truncate.
+    schemas: table -> its state after Debezium's newest change. truncated: table -> its truncates.
     dropped: table -> where it was dropped, last. emptied: database -> likewise. made: tables that
     were made, unless dropped later; remade: those of them that were dropped before. parked: table
     -> where it went out of the way of its shadow. replaced: table -> where that took its place,
@@ -70,7 +70,7 @@ class DdlEffects:
     shifts: dict[TableName, list[ColumnShift]] = field(default_factory=dict)
     changed: dict[TableName, list[ColumnChange]] = field(default_factory=dict)
     schemas: dict[TableName, TableSchema] = field(default_factory=dict)
-    truncated: dict[TableName, Position] = field(default_factory=dict)
+    truncated: dict[TableName, list[Position]] = field(default_factory=dict)
     dropped: dict[TableName, Position] = field(default_factory=dict)
     emptied: dict[str, Position] = field(default_factory=dict)
     made: set[TableName] = field(default_factory=set)

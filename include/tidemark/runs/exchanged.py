@@ -8,7 +8,6 @@ from tidemark.errors import TableStoppedError
 from tidemark.fold.exchanged import EXAMPLE, exchanged_keys
 from tidemark.formats.decoder import Decoder
 from tidemark.model.position import Position
-from tidemark.model.reduction import above_truncate
 from tidemark.runs.run import Run
 from tidemark.runs.tables import TableWork
 
@@ -20,9 +19,9 @@ def refuse_exchanged(run: Run, work: TableWork, decoder: Decoder, events: DataFr
     """
     if decoder.key_move is None:
         return
-    above = events.where(above_truncate(work.truncated_at, work.guard))
+    above = events.where(work.counts)
     changes = decoder.changes(above, work.schema, key_from_images=work.key_from_images)
-    removed = work.removal.below if work.removal else Position("")
+    removed = work.removal.end.position if work.removal else Position("")
     found = exchanged_keys(changes, decoder.key_move).where(f"position >= '{removed}'")
     first = found.orderBy(*EXAMPLE).first()
     if first is None:

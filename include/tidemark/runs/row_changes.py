@@ -37,9 +37,9 @@ from tidemark.lake.staged import StagedRows, read_partial, read_staged, stage_ro
 from tidemark.lake.stored import read_stored
 from tidemark.model.columns import CHANGE, ROW, STAGED_OP
 from tidemark.model.cut import GateMode
+from tidemark.model.ends import End
 from tidemark.model.event import Kind, SnapshotMark
 from tidemark.model.position import Position, place_of
-from tidemark.model.reduction import above_truncate
 from tidemark.model.summary import PLACE
 from tidemark.model.survey import Group
 from tidemark.model.zone import Zone
@@ -59,7 +59,8 @@ class StagedChanges:
     changes: how many keys, or rows of a table without one, they touch. repeats: of such a table,
     the changes among them that came before, and are not written; scans: where it was read, None
     where the cut has no row of a snapshot. Of a table with a key, repeats were tried again and
-    overtaken; aside: rows of the quarantine for what cannot be applied.
+    overtaken; aside: rows of the quarantine for what cannot be applied. ends: truncates of the cut,
+    as `lake.staging.stage_table` takes them.
     """
 
     rows: StagedRows
@@ -67,6 +68,7 @@ class StagedChanges:
     repeats: int = 0
     scans: Scans | None = None
     aside: pa.Table = field(default_factory=QUARANTINE.empty_table)
+    ends: tuple[End, ...] = ()
 
     @property
     def set_aside(self) -> int:
@@ -99,7 +101,7 @@ def stage_row_changes(run: Run, chosen: Chosen, work: TableWork, folder: Path) -
             F.count(F.lit(1)).alias("changes"),
             F.count_if("is_repeat").alias("repeats"),
         )
-        .where(above_truncate(work.truncated_at))
+        .where(work.counts)
         .observe(doubted, F.min(F.when(F.col("in_doubt"), place)).alias("example"))
         .where("NOT is_repeat")
         .transform(for_typing, scans or Scans())
@@ -120,9 +122,7 @@ def stage_row_changes(run: Run, chosen: Chosen, work: TableWork, folder: Path) -
     return StagedChanges(rows, **counted.get, scans=scans)
 
 
-def match_rows(
-    run: Run, work: TableWork, found: StagedChanges, folder: Path, place: TableId
-) -> StagedRows:
+def match_rows(run: Run, work: TableWork, found: StagedChanges, place: TableId) -> StagedRows:
     """What becomes of which row of the target; raise where a delete finds none (NO_MATCH).
 
     place: where the target's rows stand, in columns that have their new names. ``main`` of it is
@@ -144,7 +144,8 @@ def match_rows(
         .where(F.col(STAGED_OP).isNotNull())
         .drop(UNMATCHED)
     )
-    merged = stage_rows(folder / "matched", work.target, rows, work.schema)
+    folder = Path(found.rows.folder).parent / "matched"
+    merged = stage_rows(folder, work.target, rows, work.schema)
     if unmatched.get["deletes"]:
         raise _unmatched(work, **unmatched.get)
     return merged

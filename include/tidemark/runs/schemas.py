@@ -123,7 +123,7 @@ def resolve(
     at = followed.changed_at
     schema = TableSchema(
         *(tuple(columns.values()), key, at, names.shifts, dropped_at),
-        *(spec.layout, spec.target_columns.rules),
+        *(spec.layout, spec.target_columns.rules, spec.mode),
     )
     check_rules(spec.source, schema)
     check_layout(spec.source, schema.in_target)

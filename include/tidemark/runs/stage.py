@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -12,33 +13,32 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from tidemark.errors import TableStoppedError
-from tidemark.fold.latest import latest_events
-from tidemark.formats.decoder import Decoder, decoder_of
-from tidemark.formats.rows import typed_rows
+from tidemark.formats.decoder import decoder_of
 from tidemark.lake.catalog import TableId
 from tidemark.lake.evolve import apply_changes
 from tidemark.lake.forks import drop_dead_forks, make_fork
 from tidemark.lake.refs import Move
-from tidemark.lake.staged import StagedRows, read_staged, stage_rows, staged_folder
-from tidemark.lake.staging import Bench, Effect, stage_table
-from tidemark.model.columns import POSITION, STAGED_MISREAD, STAGED_OP, STAGED_UNFILLED
-from tidemark.model.event import Op
-from tidemark.model.names import quote
+from tidemark.lake.staged import StagedRows, stage_rows, staged_folder
+from tidemark.lake.staging import Bench, Effect, Removal, stage_table
+from tidemark.model.columns import STAGED_MISREAD, STAGED_UNFILLED
+from tidemark.model.ends import End
 from tidemark.model.quarantine import Entry
-from tidemark.model.reduction import above_truncate
-from tidemark.model.verdict import CheckResult, Severity, Verdict
-from tidemark.quality.audit import SuiteRun, run_suite
-from tidemark.quality.checks import check_ended, check_filled, check_winners
+from tidemark.model.target_mode import TargetMode
+from tidemark.model.verdict import Verdict
+from tidemark.model.zone import Zone
+from tidemark.quality.audit import SuiteRun
+from tidemark.runs.audit import audit
 from tidemark.runs.choose import Chosen
 from tidemark.runs.exchanged import refuse_exchanged
-from tidemark.runs.replay import changes_of, events_set_aside, outcomes, overtaken
+from tidemark.runs.replay import events_set_aside, outcomes, overtaken
 from tidemark.runs.row_changes import StagedChanges, match_rows, stage_row_changes
 from tidemark.runs.run import Run
 from tidemark.runs.set_aside import Unfit, may_miss, set_aside
 from tidemark.runs.tables import TableWork
+from tidemark.runs.truncates import ends_of, snapshot_end
+from tidemark.runs.typed_changes import typed_changes
 from tidemark.runs.unchanged import Incomplete, fill_unchanged, unresolved_rows
-from tidemark.runs.world import World
-from tidemark.spec import NO_SUITE, load_suite
+from tidemark.runs.versions import match_versions
 
 SPARED_ASIDE = "changes of it are set aside, and rows may seem to be missing for that"
 NOTHING_STAGED = StagedChanges(StagedRows("", StructType(), 0, 0, None, 0, 0), 0)
@@ -78,25 +78,26 @@ def stage_one(run: Run, chosen: Chosen, work: TableWork, branch: str) -> StagedT
     A move alone where only its schema changes, None where no reader sees anything of that.
     """
     folder = staged_folder(run.world.installation.state, run.pipeline.name) / branch
-    found = _stage_changes(run, chosen, work, folder) if work.has_events else NOTHING_STAGED
+    ends = _ends(chosen, work)
+    found = NOTHING_STAGED
+    if work.has_events:
+        found = _stage_changes(run, chosen, work, ends, folder)
+    found = replace(found, ends=ends)
     bench = _bench(run, work, branch, chosen.cut.number)
     if work.source_schema != work.have:
         apply_changes(bench.session, bench.catalog, bench.place, work.changes, work.source_schema)
-    if not work.schema.key:
-        found = replace(found, rows=match_rows(run, work, found, folder, bench.place))
-    elif found.rows.partial:
-        found = _filled(run, chosen, work, found, bench.place)
+    found = _matched(run, chosen, work, found, bench.place)
     if bench.fork is None and not work.is_folded:
         return None
     rows, spared, is_folded = found.rows, "", work.is_folded
-    if work.removal is not None and may_miss(run, chosen, work, found, work.removal.below):
+    if work.removal is not None and may_miss(run, chosen, work, found, work.removal.end.position):
         work, spared = replace(work, removal=None), SPARED_ASIDE
-    move, effect = stage_table(bench, work.schema, rows, work.new_truncate, work.removal)
+    move, effect = stage_table(bench, work.schema, rows, ends, _removal(run, work))
     if not is_folded:
         return move
     if effect.spared:
         spared = f"it lacks {effect.spared} rows, more of the table than may go unasked"
-    verdict, suite_run = _audit(run.world, work, rows, move, spared)
+    verdict, suite_run = audit(run.world, work, found, move, spared)
     return StagedTable(
         *(work, move, effect, rows, found.changes, found.repeats, verdict, suite_run),
         aside=found.aside,
@@ -105,37 +106,93 @@ def stage_one(run: Run, chosen: Chosen, work: TableWork, branch: str) -> StagedT
     )
 
 
-def _stage_changes(run: Run, chosen: Chosen, work: TableWork, folder: Path) -> StagedChanges:
+def _ends(chosen: Chosen, work: TableWork) -> tuple[End, ...]:
+    """The truncates of the cut; a mirror keeps nothing of what they end, so the newest will do."""
+    if work.new_truncate is None:
+        return ()
+    if work.spec.mode is TargetMode.MIRROR:
+        return (End(work.new_truncate),)
+    return ends_of(chosen, work.spec, work.ended_before)
+
+
+def _removal(run: Run, work: TableWork) -> Removal | None:
+    """What a new snapshot did not contain; where it is kept, with the time of the snapshot."""
+    mode, removal = work.spec.mode, work.removal
+    if removal is None or mode is TargetMode.MIRROR:
+        return removal
+    if mode is TargetMode.APPEND:
+        return None
+    return replace(removal, end=snapshot_end(run, removal.end.position))
+
+
+def _stage_changes(
+    run: Run, chosen: Chosen, work: TableWork, ends: Sequence[End], folder: Path
+) -> StagedChanges:
     """Write what is to be merged; of a table without a key, what its rows are still sought for."""
     if not work.schema.key:
         found = stage_row_changes(run, chosen, work, folder)
         if found.rows.misread is not None:
             raise _misread(found.rows, work, found.rows.misread_rows, 0)
         return found
-    counted = Observation()
+    counted, mode = Observation(), work.spec.mode
     decoder = decoder_of(run.pipeline.source, chosen.schemas_of(work.spec.source))
-    events = chosen.row_events(work.spec.source)
-    winners = _winners(chosen, decoder, work, events, counted)
-    rows = stage_rows(folder, work.target, winners, work.schema)
-    if counted.get["left_keys"]:
+    events = _row_events(chosen, work)
+    typed = typed_changes(chosen, decoder, work, ends, events, counted)
+    rows = stage_rows(folder, work.target, typed, work.schema)
+    if counted.get["left_keys"] and mode is not TargetMode.APPEND:
         refuse_exchanged(run, work, decoder, events)
     repeats = overtaken(chosen, work, decoder)
     found = StagedChanges(rows, counted.get["changes"] + repeats, repeats)
-    if not rows.misread_rows:
-        return found
-    unfit = Unfit(STAGED_MISREAD, rows.misread_rows, partial(_misread, rows, work))
+    if rows.misread_rows:
+        unfit = Unfit(STAGED_MISREAD, rows.misread_rows, partial(_misread, rows, work))
+        return _without(run, chosen, work, found, unfit)
+    if mode is TargetMode.APPEND:
+        return replace(found, repeats=found.changes - rows.rows)
+    return found
+
+
+def _row_events(chosen: Chosen, work: TableWork) -> DataFrame:
+    """The row events of the table; what was set aside is tried again in a mirror alone."""
+    events = chosen.row_events(work.spec.source)
+    if work.spec.mode is TargetMode.MIRROR:
+        return events
+    return events.where(F.col("zone") == Zone.CUT.value)
+
+
+def _without(
+    run: Run, chosen: Chosen, work: TableWork, found: StagedChanges, unfit: Unfit
+) -> StagedChanges:
+    """``found`` without what cannot be applied; a target that keeps more than a mirror stops."""
+    if work.spec.mode is not TargetMode.MIRROR:
+        raise unfit.letter(unfit.rows, 0)
     return set_aside(run, chosen, work, found, unfit)
+
+
+def _matched(
+    run: Run, chosen: Chosen, work: TableWork, found: StagedChanges, place: TableId
+) -> StagedChanges:
+    """What is to be merged, where that depends on the rows of the target at ``place``."""
+    mode = work.spec.mode
+    if not work.schema.key and mode is TargetMode.MIRROR:
+        return replace(found, rows=match_rows(run, work, found, place))
+    if found.rows.partial:
+        found = _filled(run, chosen, work, found, place)
+    if mode is TargetMode.HISTORY and work.rows:
+        return match_versions(run, work, found, place)
+    return found
 
 
 def _filled(
     run: Run, chosen: Chosen, work: TableWork, found: StagedChanges, place: TableId
 ) -> StagedChanges:
     """The changes with what they left out; those of which nothing tells it are set aside."""
-    events = chosen.row_events(work.spec.source)
+    events = _row_events(chosen, work)
     earlier = events_set_aside(run, chosen, work.spec.source)
     if earlier is not None:
         events = events.unionByName(earlier)
-    rows, unresolved = fill_unchanged(run, chosen, work, Incomplete(found.rows, events, place))
+    ends = () if work.spec.mode is TargetMode.MIRROR else found.ends
+    incomplete = Incomplete(found.rows, events, place, ends)
+    rows, unresolved = fill_unchanged(run, chosen, work, incomplete)
     found = replace(found, rows=rows)
     if not rows.partial and not rows.misread_rows:
         return found
@@ -143,7 +200,7 @@ def _filled(
     if unresolved is not None:
         letter = partial(unresolved_rows, run, work, unresolved)
     unfit = Unfit(STAGED_UNFILLED, max(rows.partial, rows.misread_rows), letter)
-    return set_aside(run, chosen, work, found, unfit)
+    return _without(run, chosen, work, found, unfit)
 
 
 def _bench(run: Run, work: TableWork, branch: str, cut: int) -> Bench:
@@ -166,83 +223,3 @@ def _misread(rows: StagedRows, work: TableWork, changes: int, room: int) -> Tabl
         state="the table stays as it was last published; its records wait in the changelog",
         next_step=f"declare the true type in columns: of {work.spec.source}",
     )
-
-
-def _winners(
-    chosen: Chosen, decoder: Decoder, work: TableWork, events: DataFrame, counted: Observation
-) -> DataFrame:
-    """The newest change of each key, typed (TRUNC-4).
-
-    ``counted`` gets how many there were, and how many left their key for another one. The truncate
-    comes last: Spark leaves out of a plan what it finds to be empty, and with it what was to be
-    counted there.
-    """
-    move = decoder.key_move
-    unread = {"kafka_time", *(() if move is not None else ("headers",))}
-    unread |= set() if work.replayed else {"zone"}
-    left_keys = F.lit(0) if move is None else F.count_if(move["leaves"])
-    changes = changes_of(chosen, work, decoder, events.drop(*unread))
-    return (
-        changes.observe(counted, F.count(F.lit(1)).alias("changes"), left_keys.alias("left_keys"))
-        .drop("headers")
-        .transform(latest_events)
-        .where(above_truncate(work.truncated_at, work.guard))
-        .transform(
-            typed_rows,
-            work.schema,
-            decoder.image(work.schema),
-            decoder.left_out(work.schema),
-        )
-    )
-
-
-def _audit(
-    world: World, work: TableWork, rows: StagedRows, move: Move, spared: str
-) -> tuple[Verdict, SuiteRun | None]:
-    """The engine's checks and the table's suite on exactly the snapshot of ``move``.
-
-    At least one check is made: rows are staged, be they none as all came before, or a truncate or
-    a snapshot takes some away, or a column fills them. spared: why rows that a snapshot does not
-    contain stay until a person is asked.
-    """
-    name, snapshot_id = quote(world.catalog.name, *move.place.parts), move.snapshot
-    table = world.spark.read.option("versionAsOf", snapshot_id).table(name)
-    checks: tuple[CheckResult, ...] = ()
-    suite_run = None
-    if rows.folder:
-        staged = read_staged(world.spark, rows).where(
-            F.col(STAGED_OP).isin(Op.UPSERT.value, Op.DELETE.value)
-        )
-        checks = check_winners(staged, table, work.schema.row_key)
-    removed = work.removal.below if work.removal and not spared else None
-    newest = max(filter(None, (work.truncated_at, removed)), default=None)
-    if newest is not None:
-        checks = (*checks, check_ended(table, newest))
-    filled = (check_filled(table, fill.column, fill.value, fill.below) for fill in work.fills)
-    checks = (*checks, *filled)
-    if spared:
-        checks = (*checks, _spared(spared))
-    if work.spec.suite is not None:
-        suite_run = run_suite(
-            load_suite(work.spec.suite), changed=_changed(world, work, rows, table), table=table
-        )
-        checks = (*checks, *suite_run.checks)
-    suite = work.spec.suite or NO_SUITE
-    return Verdict(str(work.target), snapshot_id, suite, checks), suite_run
-
-
-def _spared(why: str) -> CheckResult:
-    name = "what a snapshot does not contain may go unasked"
-    return CheckResult(name, success=False, severity=Severity.WARNING, observed=why)
-
-
-def _changed(world: World, work: TableWork, rows: StagedRows, table: DataFrame) -> DataFrame:
-    """The rows of the staged snapshot that this cut wrote."""
-    if not rows.upserts:
-        return table.limit(0)
-    written = (
-        read_staged(world.spark, rows)
-        .where(F.col(STAGED_OP) == Op.UPSERT.value)
-        .select(*(F.col(quote(name)) for name in work.schema.row_key), POSITION)
-    )
-    return table.join(written, on=[*work.schema.row_key, POSITION], how="left_semi")

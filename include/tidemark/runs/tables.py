@@ -14,13 +14,14 @@ from tidemark.lake.history import holds_rows
 from tidemark.lake.staging import Removal
 from tidemark.log import get_logger
 from tidemark.model.columns import TableSchema
-from tidemark.model.event import Kind
+from tidemark.model.ends import End
 from tidemark.model.names import TableName
 from tidemark.model.position import Position
 from tidemark.model.progress import Progress
 from tidemark.model.reconcile import Snapshots
-from tidemark.model.reduction import new_truncate
+from tidemark.model.reduction import above_truncate, new_truncate, not_ended_before
 from tidemark.model.survey import count
+from tidemark.model.target_mode import TargetMode
 from tidemark.model.zone import Zone
 from tidemark.runs.choose import Chosen
 from tidemark.runs.column_policy import refuse_by_policy
@@ -36,7 +37,9 @@ from tidemark.runs.refused import (
 )
 from tidemark.runs.run import Run
 from tidemark.runs.schemas import examples, resolve
+from tidemark.runs.target_modes import refuse_other_mode, refuse_without_key
 from tidemark.runs.targets import is_folded
+from tidemark.runs.truncates import truncates_of
 from tidemark.runs.without_key import refuse_untold
 from tidemark.schema.changes import FillColumn, SchemaChange, plan_changes
 from tidemark.spec import (
@@ -45,7 +48,6 @@ from tidemark.spec import (
     PipelineSpec,
     SourceFormat,
     TableSpec,
-    TruncatePolicy,
 )
 
 log = get_logger()
@@ -60,7 +62,8 @@ class TableWork:
     there is none. changes: to the target's. rows: row events in the cut; replayed: those that are
     tried again. truncated_at: newest truncate ever, which events must be above; new_truncate: the
     truncate of this cut, if any. guard: below it rows of an incremental snapshot fall that are
-    above the truncate (SNAP-7). removal: what a new snapshot did not contain.
+    above the truncate (SNAP-7). removal: what a new snapshot did not contain. ended_before: the
+    newest truncate of earlier cuts, or where another table of that name ended.
     """
 
     spec: TableSpec
@@ -74,7 +77,23 @@ class TableWork:
     new_truncate: Position | None
     guard: Position | None
     removal: Removal | None
+    ended_before: Position | None
     replayed: int = 0
+
+    @property
+    def counts(self) -> str:
+        """Which row events of the cut count, as SQL: a mirror has nothing of what is truncated."""
+        if self.spec.mode is TargetMode.APPEND:
+            return "TRUE"
+        if self.spec.mode is TargetMode.MIRROR:
+            return above_truncate(self.truncated_at, self.guard)
+        return not_ended_before(self.ended_before, self.truncated_at, self.guard)
+
+    @property
+    def goes_on_above(self) -> Position | None:
+        """Above which position the rows of the target are that the cut goes on from."""
+        is_mirror = self.spec.mode is TargetMode.MIRROR
+        return self.truncated_at if is_mirror else self.ended_before
 
     @property
     def has_events(self) -> bool:
@@ -89,7 +108,8 @@ class TableWork:
     @property
     def is_folded(self) -> bool:
         """Rows change, and not only the schema; a table that is new has none to take away."""
-        ends_rows = self.new_truncate is not None or self.removal is not None
+        is_removed = self.removal is not None and self.spec.mode is not TargetMode.APPEND
+        ends_rows = self.new_truncate is not None or is_removed
         return self.has_events or (self.have is not None and (ends_rows or bool(self.fills)))
 
     @property
@@ -162,6 +182,7 @@ def plan_tables(run: Run, chosen: Chosen, progress: Progress) -> CutTables:
             refuse_shared(spec, owners.setdefault(spec.target.lower(), spec.source))
             target = _target(run.pipeline, spec)
             have = read_source_schema(run.world.catalog, target)
+            refuse_other_mode(spec, have)
             if have is None and progress.cut > 0:
                 refuse_other_target(spec, chosen.effects.renames)
             if have is not None or not _begins_with_a_row(run.pipeline, chosen, spec):
@@ -182,7 +203,7 @@ def _removal(pipeline: PipelineSpec, snapshots: Snapshots, table: TableName) -> 
     due = snapshots.due.get(table)
     if due is None:
         return None
-    return Removal(due.below, 1.0 if due.is_ordered else pipeline.snapshots.max_removed)
+    return Removal(End(due.below), 1.0 if due.is_ordered else pipeline.snapshots.max_removed)
 
 
 def _concerned(pipeline: PipelineSpec, chosen: Chosen, due: Iterable[TableName]) -> list[TableSpec]:
@@ -250,9 +271,11 @@ def _work(pipeline: PipelineSpec, chosen: Chosen, progress: Progress, told: _Tol
     records = [r for r in told.records if begins is None or (r.position or "") > begins]
     schema = resolve(pipeline.source, spec, have, chosen.effects, records)
     if not schema.key:
+        if groups:
+            refuse_without_key(spec)
         refuse_untold(pipeline.source, spec, groups)
     before = progress.truncated.get(spec.source)
-    ended = [*_truncates(chosen, spec), *([begins] if begins else [])]
+    ended = [*truncates_of(chosen, spec), *([begins] if begins else [])]
     truncate = new_truncate(ended, before)
     changes = plan_changes(have, schema, is_empty=told.is_empty)
     refuse_by_policy(spec, changes, chosen.effects)
@@ -268,20 +291,6 @@ def _work(pipeline: PipelineSpec, chosen: Chosen, progress: Progress, told: _Tol
         new_truncate=truncate,
         guard=None,
         removal=None,
-        replayed=count(again) if schema.key else 0,
+        ended_before=max(filter(None, (before, begins)), default=None),
+        replayed=count(again) if schema.key and spec.mode is TargetMode.MIRROR else 0,
     )
-
-
-def _truncates(chosen: Chosen, spec: TableSpec) -> list[Position]:
-    """The truncates of the cut, as the table's policy lets them count (TRUNC-14)."""
-    groups = chosen.survey.of(spec.source, CUT, Kind.TRUNCATE)
-    found = [group.highest for group in groups if group.highest is not None]
-    if spec.source in chosen.effects.truncated:
-        found.append(chosen.effects.truncated[spec.source])
-    if found and spec.truncate is TruncatePolicy.BLOCK:
-        raise TableStoppedError(
-            f"{spec.source} was truncated at position {max(found)}, and its policy is to block",
-            state="the table stays as it was last published; its records wait in the changelog",
-            next_step="set truncate: apply or truncate: ignore for it in the pipeline file",
-        )
-    return [] if spec.truncate is TruncatePolicy.IGNORE else found

@@ -26,9 +26,10 @@ from tidemark.lake.staged import StagedRows, add_filled, read_partial
 from tidemark.lake.stored import read_stored, stored_beside
 from tidemark.model.columns import LEFT_OUT, MISREAD, TableSchema
 from tidemark.model.cut import GateMode
+from tidemark.model.ends import End, first_end
 from tidemark.model.event import Kind, Op
 from tidemark.model.names import SYSTEM_PREFIX, ColumnName, quote
-from tidemark.model.reduction import SITE, above_truncate
+from tidemark.model.reduction import SITE
 from tidemark.runs.choose import Chosen
 from tidemark.runs.run import Run
 from tidemark.runs.tables import TableWork
@@ -41,12 +42,14 @@ class Incomplete:
     """Staged rows, some of them partial.
 
     events: row events of the table in the cut, and those that were set aside before. place: where
-    the target's rows stand, in columns that have their new names.
+    the target's rows stand, in columns that have their new names. ends: truncates of the cut, where
+    the target keeps what they end.
     """
 
     rows: StagedRows
     events: DataFrame
     place: TableId
+    ends: tuple[End, ...]
 
 
 def fill_unchanged(
@@ -67,8 +70,8 @@ def fill_unchanged(
     decoder = decoder_of(run.pipeline.source, schemas)
     wanted = _only(schema, columns)
     catalog = run.world.catalog
-    stored = read_stored(session, catalog, found.place, wanted, work.truncated_at)
-    past = _Past(run, chosen, work, decoder, wanted, found.events, stored)
+    stored = read_stored(session, catalog, found.place, wanted, work.goes_on_above)
+    past = _Past(run, chosen, work, decoder, wanted, found.events, stored, found.ends)
     with ExitStack() as stack:
 
         def keep(frame: DataFrame) -> DataFrame:
@@ -89,7 +92,7 @@ class _Past:
     """Where former values of a table are sought: in changes, and in the rows of its target.
 
     wanted: its key and the columns that are sought. events: its row events. stored: those columns
-    of the target, None if there is none yet.
+    of the target, None if there is none yet. ends: behind which nothing of a row is left.
     """
 
     run: Run
@@ -99,6 +102,7 @@ class _Past:
     wanted: TableSchema
     events: DataFrame
     stored: DataFrame | None
+    ends: tuple[End, ...]
 
     def of(self, needs: DataFrame) -> DataFrame:
         """The changes of each ``row_key`` and the row that has it now, as `answers` reads them."""
@@ -118,7 +122,12 @@ class _Past:
         )
         image = F.struct(*(F.col(quote(name)) for name in self.wanted.names))
         told = typed.select(f"{NEED}.*", f"{CHANGED}.*", image.alias("image"), LEFT_OUT, MISREAD)
-        return told if self.stored is None else told.unionByName(self._rows(self.stored, needs))
+        if self.stored is not None:
+            told = told.unionByName(self._rows(self.stored, needs))
+        if not self.ends:
+            return told
+        ended_at = F.expr(first_end("position", self.ends, lambda end: end.place))
+        return told.where(F.coalesce(ended_at > F.col("before.position"), F.lit(True)))
 
     def beside(self, moved_rows: DataFrame) -> DataFrame:
         """``moved_rows`` beside every change at their ``site``, as `former_needs` reads them."""
@@ -144,7 +153,7 @@ class _Past:
         return replace(self, events=events, decoder=decoder_of(source, self.chosen.schemas))
 
     def _changes(self, events: DataFrame) -> DataFrame:
-        above = events.where(above_truncate(self.work.truncated_at, self.work.guard))
+        above = events.where(self.work.counts)
         schema, from_images = self.work.schema, self.work.key_from_images
         return self.decoder.changes(above, schema, key_from_images=from_images)
 

@@ -137,7 +137,8 @@ def plan_changes(
             raise _stopped(
                 f"rows were told apart by all columns, and now the key is {list(want.key)}"
             )
-        moves.append(DropColumn(ColumnName(ROW)))
+        if want.row_key == want.key:
+            moves.append(DropColumn(ColumnName(ROW)))
     key = tuple(names[name] or name for name in have.in_target.key)
     told = want.in_target
     _refuse_collisions(merge_schemas((TableSchema(tuple(present), key), told)))

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import Field
 
 from tidemark.model.layout import Layout
+from tidemark.model.target_mode import TargetMode
 from tidemark.spec.audit import NO_SUITE, SuiteName
 from tidemark.spec.base import (
     BrokenRule,
@@ -66,6 +67,11 @@ class TableSpec(SpecModel):
         description="column -> type as the source database writes it, for what the stream "
         "cannot tell, such as {weight: float}",
     )
+    mode: TargetMode = Field(
+        default=TargetMode.MIRROR,
+        description="what the target keeps: mirror the source's rows, soft-delete also those that "
+        "are gone, with a flag, history every version of a row, append every change",
+    )
     target_columns: TargetColumnsSpec = Field(
         default=TargetColumnsSpec(),
         description="which columns the target has, and in what form",
@@ -82,8 +88,8 @@ class TableSpec(SpecModel):
     )
     truncate: TruncatePolicy = Field(
         default=TruncatePolicy.APPLY,
-        description="what a TRUNCATE at the source does: apply empties the target at that "
-        "position, block stops the table, ignore keeps the rows",
+        description="what a TRUNCATE at the source does: apply ends the rows of the "
+        "target at that position, block stops the table, ignore keeps them",
     )
     column_changes: ColumnPolicy = Field(
         default=ColumnPolicy.EVOLVE,

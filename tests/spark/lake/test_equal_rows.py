@@ -110,7 +110,7 @@ def decided(world: World, target: TableId, changes: StagedRows) -> DataFrame:
 
 def merge(world: World, target: TableId, rows: StagedRows, cut: int) -> Effect:
     """Apply staged rows to the target and publish it."""
-    move, effect = stage_table(bench(world, target, cut), SCHEMA, rows, None)
+    move, effect = stage_table(bench(world, target, cut), SCHEMA, rows, ())
     move_mains(world.catalog, [move])
     return effect
 

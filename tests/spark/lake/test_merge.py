@@ -16,6 +16,7 @@ from tidemark.lake.refs import move_mains
 from tidemark.lake.staged import StagedRows, stage_rows
 from tidemark.lake.staging import Bench, Effect, stage_table
 from tidemark.model.columns import LEFT_OUT, SourceColumn, TableSchema, Wire
+from tidemark.model.ends import End
 from tidemark.model.names import ColumnName
 from tidemark.model.position import Position
 from tidemark.runs.world import World
@@ -106,7 +107,7 @@ def test_merge_guards_by_position_and_counts_what_it_did(world: World, tmp_path:
     schema = schema_of(KEYS["long"])
     target = make(world, "guarded", schema)
     first = stage(world, tmp_path / "1", target, schema, ["U1@A1=a", "U2@A2=b", "D9@A3"])
-    move, effect = stage_table(bench(world, target, 1), schema, first, None)
+    move, effect = stage_table(bench(world, target, 1), schema, first, ())
     assert effect == Effect(inserted=2)
     assert published(world, target) == {}, "staging does not touch main"
     move_mains(world.catalog, [move])
@@ -114,7 +115,7 @@ def test_merge_guards_by_position_and_counts_what_it_did(world: World, tmp_path:
     second = stage(
         world, tmp_path / "2", target, schema, ["U1@A0=old", "D2@B1", "U3@B2=c", "D4@B3"]
     )
-    move, effect = stage_table(bench(world, target, 2), schema, second, None)
+    move, effect = stage_table(bench(world, target, 2), schema, second, ())
     assert effect == Effect(inserted=1, deleted=1), "an older change and a missing row do nothing"
     move_mains(world.catalog, [move])
     assert published(world, target) == {1: "a", 3: "c"}
@@ -124,9 +125,9 @@ def test_truncate_ends_what_is_below_it_and_the_refill_stays(world: World, tmp_p
     schema = schema_of(KEYS["text"])
     target = make(world, "truncated", schema)
     rows = stage(world, tmp_path / "1", target, schema, ["U1@A1=a", "U2@A2=b", "U3@C1=new"])
-    move_mains(world.catalog, [stage_table(bench(world, target, 1), schema, rows, None)[0]])
+    move_mains(world.catalog, [stage_table(bench(world, target, 1), schema, rows, ())[0]])
     refill = stage(world, tmp_path / "2", target, schema, ["U1@B2=again"])
-    move, effect = stage_table(bench(world, target, 2), schema, refill, Position("B1"))
+    move, effect = stage_table(bench(world, target, 2), schema, refill, (End(Position("B1")),))
     assert effect == Effect(inserted=1, truncated=2)
     move_mains(world.catalog, [move])
     assert published(world, target) == {"1": "again", "3": "new"}
@@ -138,7 +139,7 @@ def test_the_plan_filters_the_target_by_the_batch(world: World, tmp_path: Path, 
     schema = schema_of(KEYS[kind])
     target = make(world, f"plan_{kind.replace(' ', '_')}", schema)
     rows = stage(world, tmp_path, target, schema, ["U1@A1=a", "U2@A2=b"])
-    move_mains(world.catalog, [stage_table(bench(world, target, 1), schema, rows, None)[0]])
+    move_mains(world.catalog, [stage_table(bench(world, target, 1), schema, rows, ())[0]])
     name = (world.catalog.name, *target.parts)
     merge = sql.merge_staged(name, rows.folder, schema)
     plan = world.spark.sql(f"EXPLAIN {merge}").collect()[0][0]

@@ -53,7 +53,7 @@ def attempt(
     fork = make_fork(world.catalog, target, OWN, branch)
     apply_changes(world.spark, world.catalog, fork.table, changes, want)
     bench = Bench(world.spark, world.catalog, target, branch, 2, fork, fills)
-    return stage_table(bench, want, staged_rows(world, folder / name, want, 2), None)
+    return stage_table(bench, want, staged_rows(world, folder / name, want, 2), ())
 
 
 def shown(table: Table) -> list[dict[str, object]]:
@@ -100,7 +100,7 @@ def test_columns_move_with_their_rows(  # noqa: PLR0913  a case is a row
     apply_changes(world.spark, world.catalog, target, create, have)
     first = Bench(world.spark, world.catalog, target, attempt_ref(1, AttemptId("t")), 1)
     rows = staged_rows(world, tmp_path / "first", have, 1)
-    move_mains(world.catalog, [stage_table(first, have, rows, None)[0]])
+    move_mains(world.catalog, [stage_table(first, have, rows, ())[0]])
     before = world.catalog.load_table(target.parts)
     want = schema(columns, *statements, fill=fill)
 

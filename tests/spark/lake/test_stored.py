@@ -27,7 +27,7 @@ def test_only_what_is_asked_for_is_joined(world: World, tmp_path: Path, kind: st
     schema = schema_of(KEYS[kind])
     target = make(world, f"stored_{kind}", schema)
     rows = stage(world, tmp_path / "1", target, schema, [f"U{n}@A{n}=v{n}" for n in range(1, 6)])
-    move_mains(world.catalog, [stage_table(bench(world, target, 1), schema, rows, None)[0]])
+    move_mains(world.catalog, [stage_table(bench(world, target, 1), schema, rows, ())[0]])
     partial = stage(world, tmp_path / "2", target, schema, ["U2@B1=x", "U5@B1=x", "U7@B1"], VALUE)
     assert (partial.partial, partial.upserts) == (3, 0), "they are no upserts yet"
     stored = read_stored(world.spark, world.catalog, target, schema, None)
@@ -48,7 +48,7 @@ def test_what_a_truncate_ended_and_columns_that_are_still_to_come(
     schema = schema_of(KEYS["integer"])
     target = make(world, "stored_old", schema)
     rows = stage(world, tmp_path, target, schema, ["U1@A1=a", "U2@B2=b"])
-    move_mains(world.catalog, [stage_table(bench(world, target, 1), schema, rows, None)[0]])
+    move_mains(world.catalog, [stage_table(bench(world, target, 1), schema, rows, ())[0]])
     added = SourceColumn(ColumnName("added"), "decimal(9,2)", Wire.DECIMAL_TEXT, "decimal")
     wanted = TableSchema((*schema.columns, added), schema.key)
     stored = read_stored(world.spark, world.catalog, target, wanted, Position("B1"))

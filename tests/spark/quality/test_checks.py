@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
-from tidemark.model.columns import POSITION, STAGED_OP
+from tidemark.model.columns import POSITION, STAGED_OP, SourceColumn, TableSchema, Wire
 from tidemark.model.names import ColumnName
 from tidemark.model.position import Position
 from tidemark.quality.checks import check_ended, check_winners
@@ -13,6 +13,13 @@ from tidemark.quality.checks import check_ended, check_winners
 STAGED = f"a INT, rows STRING, {STAGED_OP} STRING, {POSITION} STRING"
 TABLE = f"a INT, rows STRING, {POSITION} STRING"
 KEY = (ColumnName("a"), ColumnName("rows"))
+SCHEMA = TableSchema(
+    (
+        SourceColumn(KEY[0], "int", Wire.INTEGER, "int"),
+        SourceColumn(KEY[1], "string", Wire.TEXT, "text"),
+    ),
+    KEY,
+)
 
 
 @pytest.mark.parametrize(
@@ -50,7 +57,7 @@ def test_checks(
     failed: list[str],
 ) -> None:
     checks = check_winners(
-        spark.createDataFrame(staged, STAGED), spark.createDataFrame(table, TABLE), KEY
+        spark.createDataFrame(staged, STAGED), spark.createDataFrame(table, TABLE), SCHEMA
     )
     assert [check.name for check in checks if not check.success] == failed
     assert len(checks) == 5

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+
 import pytest
 import sqlglot
 from sqlglot import expressions as exp
 
 from tidemark.lake import sql
-from tidemark.model.columns import SourceColumn, TableSchema, Wire
+from tidemark.model.columns import ROW, SourceColumn, TableSchema, Wire
+from tidemark.model.ends import End
 from tidemark.model.names import ColumnName
+from tidemark.model.position import Position
+from tidemark.model.target_mode import TargetMode
 
 HOSTILE = "a`; DROP TABLE x; --'\\\""
 COLUMN = SourceColumn(ColumnName(HOSTILE), "int", Wire.INTEGER, "int")
@@ -16,6 +22,8 @@ OTHER = SourceColumn(ColumnName("select"), "string", Wire.TEXT, "text")
 SCHEMA = TableSchema((COLUMN, OTHER), (COLUMN.name, OTHER.name))
 WITHOUT_KEY = TableSchema((COLUMN, OTHER))
 TABLE = ("lake", "db", HOSTILE)
+KEPT = tuple(replace(SCHEMA, mode=mode) for mode in TargetMode if mode is not TargetMode.MIRROR)
+ENDS = (End(Position("0A"), 1), End(Position("0B")))
 
 
 @pytest.mark.parametrize(
@@ -30,6 +38,9 @@ TABLE = ("lake", "db", HOSTILE)
         sql.merge_staged(TABLE, "/tmp/o'dd`folder", SCHEMA),  # noqa: S108
         sql.create_target(TABLE, WITHOUT_KEY, {}),
         sql.merge_staged(TABLE, "/f", WITHOUT_KEY),
+        *(sql.create_target(TABLE, schema, {}) for schema in KEPT),
+        *(sql.merge_staged(TABLE, "/f", schema) for schema in KEPT),
+        *(sql.mark_below(TABLE, schema, ENDS) for schema in KEPT),
     ],
 )
 def test_hostile_names_stay_inside_their_quotes(statement: str) -> None:
@@ -58,3 +69,25 @@ def test_a_table_without_key_is_merged_by_a_column_of_its_own() -> None:
     assert "_tidemark_row" not in sql.create_target(TABLE, SCHEMA, {})
     merge = sql.merge_staged(TABLE, "/f", WITHOUT_KEY)
     assert "ON t.`_tidemark_row` = s.`_tidemark_row` WHEN" in merge
+
+
+@pytest.mark.parametrize(
+    ("mode", "columns", "row_key"),
+    [
+        (TargetMode.MIRROR, ["position", "commit_time"], SCHEMA.key),
+        (TargetMode.SOFT_DELETE, ["position", "commit_time", "deleted", "deleted_at"], SCHEMA.key),
+        (TargetMode.HISTORY, ["position", "valid_from", "valid_to", "end_position"], SCHEMA.key),
+        (TargetMode.APPEND, ["position", "commit_time", "op", "left_out", "row"], (ROW,)),
+    ],
+)
+def test_a_mode_has_its_columns_and_keeps_its_name(
+    mode: TargetMode, columns: list[str], row_key: tuple[str, ...]
+) -> None:
+    """KEY-11, KEY-14; a target that was made before there were modes is a mirror."""
+    schema = replace(SCHEMA, mode=mode)
+    assert [*sql.system_columns(schema)] == [f"_tidemark_{name}" for name in columns]
+    assert schema.row_key == row_key
+    kept = json.loads(json.dumps(schema.to_json()))
+    assert TableSchema.from_json(kept) == schema
+    del kept["mode"]
+    assert TableSchema.from_json(kept).mode is TargetMode.MIRROR

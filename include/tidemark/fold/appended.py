@@ -1,0 +1,32 @@
+"""Append targets: each change once, under an identity that copies of it share (POS-14, KEY-14)."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from tidemark.model.columns import LEFT_OUT, ROW, TableSchema
+from tidemark.model.names import quote
+from tidemark.model.reduction import NEWEST_FIRST, SITE
+
+_READ = "CASE WHEN snapshot IS NULL THEN '' ELSE '.read' END"
+_IDENTITY = f"{SITE} || {_READ} || '.' || part || '.' || op || '.' || hex(xxhash64(row_key))"
+_COPIES = f"PARTITION BY {ROW} ORDER BY {NEWEST_FIRST}"
+
+
+def each_once(changes: DataFrame) -> DataFrame:
+    """The changes of a table with a key, of copies the newest. In: one row per change. Out: ROW."""
+    named = changes.withColumn(ROW, F.expr(_IDENTITY))
+    ranked = named.withColumn("copy", F.expr(f"row_number() OVER ({_COPIES})"))
+    return ranked.where(F.col("copy") == 1).drop("copy")
+
+
+def without_unsent(typed: DataFrame, schema: TableSchema) -> DataFrame:
+    """Typed changes without the placeholders that stand for values they leave out (UNAV-1)."""
+    unsent = (column.name for column in schema.columns if column.may_be_left_out)
+    return typed.withColumns(
+        {
+            name: F.when(~F.coalesce(F.array_contains(LEFT_OUT, name), F.lit(False)), quoted)
+            for name, quoted in ((name, F.col(quote(name))) for name in unsent)
+        }
+    )

@@ -1,0 +1,141 @@
+"""History targets: what the changes of a cut make of the versions of their rows (KEY-11).
+
+A version begins with an upsert and ends with the next change of its key, or with a truncate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from tidemark.model.columns import (
+    CHANGE,
+    COMMIT_TIME,
+    END_POSITION,
+    LEFT_OUT,
+    MISREAD,
+    POSITION,
+    STAGED_OP,
+    VALID_FROM,
+    VALID_TO,
+    TableSchema,
+)
+from tidemark.model.ends import End, first_end
+from tidemark.model.event import Op
+from tidemark.model.names import SYSTEM_PREFIX, quote
+from tidemark.model.reduction import NEWEST_FIRST, SITE
+
+_COPIES = f"PARTITION BY xxhash64(row_key), row_key, site ORDER BY {NEWEST_FIRST}"
+_OWN = ("open_at", "newest", "newest_site", "here", "next", "nth", "done")
+OPEN_AT, NEWEST, NEWEST_SITE, _HERE, _NEXT, _NTH, _DONE = (f"{SYSTEM_PREFIX}{n}" for n in _OWN)
+STORED = (OPEN_AT, NEWEST, NEWEST_SITE)
+
+
+def one_per_site(changes: DataFrame) -> DataFrame:
+    """One change per ``row_key`` and place of the log, with CHANGE: where it stands.
+
+    Copies of a change are one, and so is what a log writes of a key at one place: the last of it.
+    """
+    placed = F.struct("position", "part", "partition", "site")
+    return (
+        changes.withColumn("site", F.expr(SITE))
+        .withColumn("copy", F.expr(f"row_number() OVER ({_COPIES})"))
+        .where(F.col("copy") == 1)
+        .withColumn(CHANGE, placed)
+        .drop("copy", "site")
+    )
+
+
+def with_stored(staged: DataFrame, versions: DataFrame | None, schema: TableSchema) -> DataFrame:
+    """Staged changes beside STORED: what the target knows of their rows, null where nothing.
+
+    In: staged, a plain scan with a predicate, so that its runtime Bloom filter keeps all other rows
+    out of the join (docs/adr/0002-one-guarded-merge.md); versions: `lake.stored.read_versions`.
+    OPEN_AT: where the open version began; NEWEST: the newest position at which a version began or
+    ended, NEWEST_SITE: its place.
+    """
+    if versions is None:
+        return staged.withColumns({name: F.lit(None).cast("string") for name in STORED})
+    names = [f"key_{number}" for number in range(len(schema.key))]
+    own = [F.col(quote(name)) for name in schema.key]
+
+    def same(other: Sequence[str]) -> list[Column]:
+        equal = [one == F.col(name) for one, name in zip(own, other, strict=True)]
+        if len(own) > 1:  # one column alone filters nothing
+            equal.append(F.xxhash64(*own) == F.xxhash64(*other))
+        return equal
+
+    near = versions.join(staged.select(*own), same(names), "left_semi")
+    ends = F.greatest("began_at", F.coalesce("ended_at", F.lit("")))
+    known = (
+        near.groupBy(*(F.col(name).alias(f"{SYSTEM_PREFIX}{name}") for name in names))
+        .agg(
+            F.max(F.when(F.col("ended_at").isNull(), F.col("began_at"))).alias(OPEN_AT),
+            F.max(ends).alias("position"),
+        )
+        .withColumn(NEWEST_SITE, F.expr(SITE))
+        .withColumnRenamed("position", NEWEST)
+    )
+    of = [f"{SYSTEM_PREFIX}{name}" for name in names]
+    return staged.join(known, same(of), "left").drop(*of)
+
+
+def is_newer() -> Column:
+    """Whether a change of `with_stored` is one that the target does not know (POS-13, POS-14)."""
+    place = F.col(CHANGE)
+    is_known = (F.col(POSITION) <= F.col(NEWEST)) | (place["site"] == F.col(NEWEST_SITE))
+    return ~F.coalesce(is_known, F.lit(False))
+
+
+def versions_of(changes: DataFrame, schema: TableSchema, ends: Sequence[End]) -> DataFrame:
+    """What to do to the target: a row for each version that begins, one for each that is to end.
+
+    In: the changes of `with_stored` that are newer. Out: what `stage_rows` takes. ends: the
+    truncates of the cut.
+    """
+    key = ", ".join(quote(name) for name in schema.key)
+    window = f"PARTITION BY {key} ORDER BY {CHANGE}.position, {CHANGE}.part, {CHANGE}.partition"
+    here = f"named_struct('position', {POSITION}, 'time', {COMMIT_TIME})"
+    placed = changes.withColumns(
+        {
+            _HERE: F.expr(here),
+            _NEXT: F.expr(f"lead({here}) OVER ({window})"),
+            _NTH: F.expr(f"row_number() OVER ({window})"),
+        }
+    )
+    is_upsert = F.col(STAGED_OP) == Op.UPSERT.value
+    ends_another = (F.col(_NTH) == 1) & F.col(OPEN_AT).isNotNull()
+    done = F.array_compact(
+        F.array(
+            F.when(ends_another, _done(Op.DELETE, _first(F.col(_HERE), OPEN_AT, ends))),
+            F.when(is_upsert, _done(Op.UPSERT, _first(F.col(_NEXT), POSITION, ends))),
+        )
+    )
+    is_end, end = F.col(f"{_DONE}.op") == Op.DELETE.value, F.col(f"{_DONE}.end")
+    return placed.withColumn(_DONE, F.explode(done)).select(
+        *(F.col(quote(name)) for name in schema.names),
+        F.col(f"{_DONE}.op").alias(STAGED_OP),
+        F.when(is_end, end["position"]).otherwise(F.col(POSITION)).alias(POSITION),
+        F.col(COMMIT_TIME).alias(VALID_FROM),
+        end["time"].alias(VALID_TO),
+        end["position"].alias(END_POSITION),
+        F.lit(None).cast("string").alias(MISREAD),
+        F.lit(None).cast("array<string>").alias(LEFT_OUT),
+    )
+
+
+def _done(op: Op, end: Column) -> Column:
+    return F.struct(F.lit(op.value).alias("op"), end.alias("end"))
+
+
+def _first(change: Column, began_at: str, ends: Sequence[End]) -> Column:
+    """Where a version ends that began at ``began_at``: at ``change``, or at a truncate before."""
+    if not ends:
+        return change
+    position = F.expr(first_end(began_at, ends, lambda end: end.place))
+    time = F.expr(first_end(began_at, ends, lambda end: end.time))
+    truncate = F.struct(position.alias("position"), time.alias("time"))
+    is_before = position.isNotNull() & F.coalesce(position < change["position"], F.lit(True))
+    return F.when(is_before, truncate).otherwise(change)

@@ -1,0 +1,87 @@
+"""Audit: the engine's checks and the table's suite on exactly the staged snapshot."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from tidemark.lake.refs import Move
+from tidemark.lake.staged import StagedRows, read_staged
+from tidemark.model.columns import POSITION, STAGED_OP
+from tidemark.model.event import Op
+from tidemark.model.names import quote
+from tidemark.model.target_mode import TargetMode
+from tidemark.model.verdict import CheckResult, Severity, Verdict
+from tidemark.quality.audit import SuiteRun, run_suite
+from tidemark.quality.checks import check_ended, check_filled, check_winners
+from tidemark.quality.kept_checks import check_appended, check_truncates, check_versions
+from tidemark.runs.row_changes import StagedChanges
+from tidemark.runs.tables import TableWork
+from tidemark.runs.world import World
+from tidemark.spec import NO_SUITE, load_suite
+
+
+def audit(
+    world: World, work: TableWork, found: StagedChanges, move: Move, spared: str
+) -> tuple[Verdict, SuiteRun | None]:
+    """The engine's checks and the table's suite on exactly the snapshot of ``move``.
+
+    At least one check is made: rows are staged, be they none as all came before, or a truncate or
+    a snapshot takes some away, or a column fills them. spared: why rows that a snapshot does not
+    contain stay until a person is asked.
+    """
+    name, snapshot_id = quote(world.catalog.name, *move.place.parts), move.snapshot
+    table = world.spark.read.option("versionAsOf", snapshot_id).table(name)
+    checks, suite_run = _check_merged(world, work, found, table), None
+    removed = work.removal.end.position if work.removal and not spared else None
+    newest = max(filter(None, (work.truncated_at, removed)), default=None)
+    if newest is not None and work.spec.mode is not TargetMode.APPEND:
+        checks = (*checks, check_ended(table.where(work.schema.stands), newest))
+    older = table.where(work.schema.holds_values)
+    filled = (check_filled(older, fill.column, fill.value, fill.below) for fill in work.fills)
+    checks = (*checks, *filled)
+    if spared:
+        checks = (*checks, _spared(spared))
+    if work.spec.suite is not None:
+        changed = _changed(world, work, found.rows, table)
+        suite_run = run_suite(load_suite(work.spec.suite), changed=changed, table=table)
+        checks = (*checks, *suite_run.checks)
+    suite = work.spec.suite or NO_SUITE
+    return Verdict(str(work.target), snapshot_id, suite, checks), suite_run
+
+
+def _check_merged(
+    world: World, work: TableWork, found: StagedChanges, table: DataFrame
+) -> tuple[CheckResult, ...]:
+    """What was staged against what is there."""
+    mode = work.spec.mode
+    has_truncates = mode is TargetMode.APPEND and bool(found.ends)
+    checks = (check_truncates(table, found.ends),) if has_truncates else ()
+    if not found.rows.folder:
+        return checks
+    is_change = F.col(STAGED_OP).isin(Op.UPSERT.value, Op.DELETE.value)
+    staged = read_staged(world.spark, found.rows).where(is_change)
+    match mode:
+        case TargetMode.MIRROR | TargetMode.SOFT_DELETE:
+            return check_winners(staged, table, work.schema)
+        case TargetMode.HISTORY:
+            return check_versions(staged, table, work.schema)
+        case TargetMode.APPEND:
+            return (*check_appended(staged, table), *checks)
+
+
+def _spared(why: str) -> CheckResult:
+    name = "what a snapshot does not contain may go unasked"
+    return CheckResult(name, success=False, severity=Severity.WARNING, observed=why)
+
+
+def _changed(world: World, work: TableWork, rows: StagedRows, table: DataFrame) -> DataFrame:
+    """The rows of the staged snapshot that this cut wrote."""
+    if not rows.upserts:
+        return table.limit(0)
+    written = (
+        read_staged(world.spark, rows)
+        .where(F.col(STAGED_OP) == Op.UPSERT.value)
+        .select(*(F.col(quote(name)) for name in work.schema.row_key), POSITION)
+    )
+    return table.join(written, on=[*work.schema.row_key, POSITION], how="left_semi")

@@ -1,0 +1,66 @@
+"""The truncates of a cut: which count for a table, and where and when they were (TRUNC-12)."""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from tidemark.errors import TableStoppedError
+from tidemark.fold.admit import in_epochs
+from tidemark.fold.renamed import is_table
+from tidemark.lake.landing import read_changelog
+from tidemark.model.ends import End
+from tidemark.model.event import Kind
+from tidemark.model.position import Position
+from tidemark.model.reduction import new_truncate
+from tidemark.model.zone import Zone
+from tidemark.runs.choose import Chosen
+from tidemark.runs.run import Run
+from tidemark.spec import TableSpec, TruncatePolicy
+
+
+def truncates_of(chosen: Chosen, spec: TableSpec) -> list[Position]:
+    """The truncates of the cut, as the table's policy lets them count (TRUNC-14).
+
+    Of those that one partition brought as records, the newest.
+    """
+    groups = chosen.survey.of(spec.source, Zone.CUT, Kind.TRUNCATE)
+    found = [group.highest for group in groups if group.highest is not None]
+    found += chosen.effects.truncated.get(spec.source, [])
+    if found and spec.truncate is TruncatePolicy.BLOCK:
+        raise TableStoppedError(
+            f"{spec.source} was truncated at position {max(found)}, and its policy is to block",
+            state="the table stays as it was last published; its records wait in the changelog",
+            next_step="set truncate: apply or truncate: ignore for it in the pipeline file",
+        )
+    return [] if spec.truncate is TruncatePolicy.IGNORE else found
+
+
+def ends_of(chosen: Chosen, spec: TableSpec, ended_before: Position | None) -> tuple[End, ...]:
+    """All truncates of the cut above ``ended_before``, in position order, with their times.
+
+    Costs a small Spark job.
+    """
+    together = reduce(DataFrame.unionByName, chosen.zoned.values())
+    is_record = is_table(spec.source) & (F.col("kind") == Kind.TRUNCATE.value)
+    told = chosen.effects.truncated.get(spec.source, [])
+    truncates = together.where(F.col("zone") == Zone.CUT.value).where(
+        is_record | F.col("position").isin(*told)
+    )
+    rows = truncates.select("position", F.unix_micros("commit_time")).distinct().collect()
+    found = (End(Position(position), micros) for position, micros in rows)
+    return tuple(sorted(e for e in found if new_truncate([e.position], ended_before)))
+
+
+def snapshot_end(run: Run, below: Position) -> End:
+    """The end of rows that a new snapshot at ``below`` does not contain (SNAP-6).
+
+    Nothing tells when they ended; its time is that at which the source was read.
+    """
+    landed = read_changelog(run.world.spark, run.world.catalog, run.system, 1)
+    placed = in_epochs(landed, run.read_progress().epochs)
+    behind = placed.where((F.col("position") >= below) & F.col("commit_time").isNotNull())
+    read_at = behind.agg(F.unix_micros(F.min_by("commit_time", "position")))
+    return End(below, read_at.collect()[0][0])

@@ -1,0 +1,45 @@
+"""History targets: the changes of a cut become versions, and end those that were open."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from pyspark.sql import Observation
+from pyspark.sql import functions as F
+
+from tidemark.fold.versions import is_newer, versions_of, with_stored
+from tidemark.lake.catalog import TableId
+from tidemark.lake.staged import read_staged, stage_rows
+from tidemark.lake.stored import read_versions
+from tidemark.model.columns import STAGED_OP
+from tidemark.model.event import Op
+from tidemark.runs.row_changes import StagedChanges
+from tidemark.runs.run import Run
+from tidemark.runs.tables import TableWork
+
+
+def match_versions(
+    run: Run, work: TableWork, found: StagedChanges, place: TableId
+) -> StagedChanges:
+    """What becomes of which version of the target; its keys are read, and ``main`` not touched.
+
+    found: all changes of the cut, whole. place: where the target's rows stand, in columns that have
+    their new names. What the target knows already changes nothing, and counts as a repeat.
+    """
+    session, schema = run.world.spark, work.schema
+    is_change = F.col(STAGED_OP).isin(Op.UPSERT.value, Op.DELETE.value)
+    staged = read_staged(session, found.rows).where(is_change)
+    stored = None
+    if work.have is not None:
+        stored = read_versions(session, run.world.catalog, place, schema)
+    counted = Observation()
+    versions = (
+        with_stored(staged, stored, schema)
+        .where(is_newer())
+        .observe(counted, F.count(F.lit(1)).alias("changes"))
+        .transform(versions_of, schema, found.ends)
+    )
+    folder = Path(found.rows.folder).parent / "versions"
+    rows = stage_rows(folder, work.target, versions, schema)
+    return replace(found, rows=rows, repeats=found.changes - counted.get["changes"])

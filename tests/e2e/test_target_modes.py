@@ -1,0 +1,335 @@
+"""Target modes through whole cuts: what readers see, what is counted, what is refused."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from tests.support.kept import (
+    START,
+    Logged,
+    changes,
+    delivered,
+    logged,
+    random_log,
+    soft_deleted,
+    versions,
+)
+from tests.support.records import (
+    Record,
+    canal_rows,
+    canal_statement,
+    debezium_row,
+    postgres_row,
+    ticdc_ddl,
+    ticdc_row,
+    ticdc_watermark,
+)
+from tests.support.stack import Stream
+from tidemark.errors import TableStoppedError
+from tidemark.model.result import CutResult
+from tidemark.model.target_mode import TargetMode
+from tidemark.runs.world import World
+
+COLUMNS = {"columns": {"id": "int", "name": "text"}}
+KEPT = (TargetMode.SOFT_DELETE, TargetMode.HISTORY, TargetMode.APPEND)
+EPOCH_MS = 1_700_000_000_000
+UNSENT = "__debezium_unavailable_value"
+
+
+def told(event: Logged) -> Record:
+    """An event as the MySQL connector writes it."""
+    at = int(event.at.timestamp() * 1000) - EPOCH_MS
+    op = {"u": "u", "d": "d", "t": "t"}[event.op]
+    record = debezium_row(op, event.key, event.place, name=event.value, at=at)
+    if op != "t":
+        return record
+    value = json.loads(record.value or b"{}")
+    return Record(json.dumps({**value, "before": None, "after": None}).encode())
+
+
+def follow(world: World, mode: str, kind: str = "debezium-mysql", **table: Any) -> Stream:
+    gate = "watermark" if kind == "ticdc-canal-json" else "none"
+    columns = COLUMNS if kind.startswith("debezium") else {}
+    return Stream(world, 1, kind, gate, {**columns, "mode": mode, **table})
+
+
+def counted(result: CutResult) -> dict[str, int]:
+    return {name: number for name, number in result.buckets.items() if number}
+
+
+def published(stream: Stream) -> list[dict[str, Any]]:
+    """Rows as pyiceberg reads them."""
+    table = stream.world.catalog.load_table((stream.name, "items")).scan().to_arrow()
+    return list(table.to_pylist())
+
+
+def flags(stream: Stream) -> dict[int, tuple[Any, Any]]:
+    rows = published(stream)
+    found = {row["id"]: (row["name"], row["_tidemark_deleted_at"]) for row in rows}
+    assert len(found) == len(rows)
+    assert all(r["_tidemark_deleted"] == (r["_tidemark_deleted_at"] is not None) for r in rows)
+    return found
+
+
+def history(stream: Stream) -> list[tuple[Any, ...]]:
+    columns = ("id", "name", "_tidemark_valid_from", "_tidemark_valid_to")
+    rows = (tuple(row[name] for name in columns) for row in published(stream))
+    return sorted(rows, key=str)
+
+
+def changelog(stream: Stream) -> list[tuple[Any, ...]]:
+    columns = ("_tidemark_op", "id", "name", "_tidemark_commit_time")
+    rows = (tuple(row[name] for name in columns) for row in published(stream))
+    return sorted(rows, key=str)
+
+
+def mirrored(log: Sequence[Logged]) -> dict[int, str]:
+    return {key: value for key, (value, gone) in soft_deleted(log).items() if gone is None}
+
+
+def test_one_source_feeds_targets_of_all_modes(world: World) -> None:
+    """KEY-11, TRUNC-12, DUP-2: after each cut each of them is what the log makes of it."""
+    rng = random.Random("all modes")  # noqa: S311  repeatable, not secret
+    streams = {mode: follow(world, mode) for mode in TargetMode}
+    first = streams[TargetMode.MIRROR].create()
+    for stream in streams.values():
+        stream.topic = first.topic
+    log = random_log(rng, 40)
+    for batch, furthest in delivered(rng, log):
+        first.send(map(told, batch))
+        for stream in streams.values():
+            stream.cut()
+        seen = log[:furthest]
+        assert first.rows() == mirrored(seen)
+        assert flags(streams[TargetMode.SOFT_DELETE]) == soft_deleted(seen)
+        assert history(streams[TargetMode.HISTORY]) == versions(seen)
+        assert changelog(streams[TargetMode.APPEND]) == changes(seen)
+
+
+@pytest.mark.parametrize("mode", KEPT)
+def test_changes_are_counted_once(world: World, mode: TargetMode) -> None:
+    """ACC-1, ACC-2: what is sent again is a duplicate, in the same cut and in the next one."""
+    stream = follow(world, mode).create()
+    batch = logged("u1@10=a u2@20=a u1@30=b d2@40 t@50 u3@60=c")
+    stream.send(map(told, [*batch, *batch]))
+    if mode is TargetMode.SOFT_DELETE:
+        assert counted(stream.cut()) == {"applied": 5, "superseded": 7}
+    else:
+        assert counted(stream.cut()) == {"applied": 7, "duplicate": 5}
+    stream.send(map(told, [batch[-1], *logged("d3@70 d4@80")]))
+    expected = {
+        TargetMode.SOFT_DELETE: {"applied": 1, "superseded": 1, "duplicate": 1},
+        TargetMode.HISTORY: {"applied": 2, "duplicate": 1},
+        TargetMode.APPEND: {"applied": 2, "duplicate": 1},
+    }
+    assert counted(stream.cut()) == expected[mode]
+
+
+@pytest.mark.parametrize("mode", KEPT)
+def test_the_mode_of_a_target_stays(world: World, mode: TargetMode) -> None:
+    stream = follow(world, mode).create()
+    stream.send(map(told, logged("u1@10=a")))
+    stream.cut()
+    before = published(stream)
+    stream.table = {**COLUMNS, "mode": "mirror"}
+    stream.send(map(told, logged("u1@20=b")))
+    with pytest.raises(TableStoppedError, match=f"mode mirror, but .* made with mode {mode}"):
+        stream.cut()
+    assert published(stream) == before
+    stream.table = {**COLUMNS, "mode": mode}
+    stream.cut()
+    assert published(stream) != before
+
+
+@pytest.mark.parametrize("mode", [TargetMode.SOFT_DELETE, TargetMode.HISTORY])
+def test_rows_without_a_key_cannot_be_gone_on_with(world: World, mode: TargetMode) -> None:
+    stream = follow(world, mode).create()
+    record = told(logged("u1@10=a")[0])
+    stream.send([Record(record.value)])
+    with pytest.raises(TableStoppedError, match=f"has no key, and mode {mode} needs one"):
+        stream.cut()
+
+
+def test_changes_of_a_table_without_a_key_are_appended(world: World) -> None:
+    """KEY-14: equal rows are changes of their own; an update tells the row before and after."""
+
+    def change(op: str, pos: int, before: str | None, after: str | None) -> Record:
+        value = json.loads(debezium_row("c", 1, pos).value or b"{}")
+        images = {
+            "before": before and {"id": 1, "name": before},
+            "after": after and {"id": 1, "name": after},
+        }
+        return Record(json.dumps({**value, "op": op, **images}).encode())
+
+    batch = [change("c", 10, None, "a"), change("c", 20, None, "a"), change("u", 30, "a", "b")]
+    stream = follow(world, TargetMode.APPEND).create()
+    stream.send([*batch, batch[-1]])
+    assert counted(stream.cut()) == {"applied": 4, "duplicate": 2}
+    stream.send([batch[-1], change("t", 40, None, None), change("d", 50, "a", None)])
+    stream.cut()
+    assert [row[:3] for row in changelog(stream)] == [
+        ("delete", 1, "a"),
+        ("delete", 1, "a"),
+        ("truncate", None, None),
+        ("upsert", 1, "a"),
+        ("upsert", 1, "a"),
+        ("upsert", 1, "b"),
+    ]
+
+
+def unsent(op: str, key: int, lsn: int, name: str = UNSENT) -> Record:
+    return postgres_row(op, key, (lsn - 5, lsn), name=name)
+
+
+def test_values_that_updates_leave_out_are_found_for_each_version(world: World) -> None:
+    """UNAV-3: in the cut, in the open version, and in a row that ends in the same cut."""
+    toasted = {"columns": {"id": "integer", "name": "text"}}
+    stream = follow(world, TargetMode.HISTORY, "debezium-postgres", **toasted).create()
+    stream.send([unsent("c", 1, 10, "a"), unsent("u", 1, 20), unsent("c", 2, 30, "x")])
+    stream.cut()
+    stream.send([unsent("u", 1, 40), unsent("u", 1, 50, "b"), unsent("u", 1, 60)])
+    stream.send([unsent("u", 2, 70), unsent("d", 2, 80)])
+    stream.cut()
+    rows = sorted(published(stream), key=lambda row: row["_tidemark_position"])
+    assert [(row["id"], row["name"]) for row in rows] == [
+        *((1, "a"), (1, "a"), (2, "x"), (1, "a"), (1, "b"), (1, "b"), (2, "x")),
+    ]
+    still_open = [row["id"] for row in rows if row["_tidemark_end_position"] is None]
+    assert still_open == [1]
+
+
+def test_the_last_values_of_a_row_that_ended_are_found(world: World) -> None:
+    """UNAV-3, KEY-11."""
+    toasted = {"columns": {"id": "integer", "name": "text"}}
+    stream = follow(world, TargetMode.SOFT_DELETE, "debezium-postgres", **toasted).create()
+    stream.send([unsent("c", 1, 10, "a"), unsent("c", 2, 20, "x")])
+    stream.cut()
+    stream.send([unsent("u", 1, 30), unsent("d", 1, 40), unsent("u", 2, 50)])
+    stream.cut()
+    rows = {row["id"]: (row["name"], row["_tidemark_deleted"]) for row in published(stream)}
+    assert rows == {1: ("a", True), 2: ("x", False)}
+    stream.send([unsent("u", 1, 60)])
+    with pytest.raises(TableStoppedError, match="UNAVAILABLE_UNRESOLVED"):
+        stream.cut()
+
+
+def test_a_change_says_what_it_leaves_out(world: World) -> None:
+    """UNAV-1: of an append target, the placeholder is no value either."""
+    toasted = {"columns": {"id": "integer", "name": "text"}}
+    stream = follow(world, TargetMode.APPEND, "debezium-postgres", **toasted).create()
+    stream.send([unsent("c", 1, 10, "a"), unsent("u", 1, 20), unsent("d", 1, 30)])
+    stream.cut()
+    rows = sorted(published(stream), key=lambda row: row["_tidemark_position"])
+    told_of = [(r["_tidemark_op"], r["name"], r["_tidemark_left_out"]) for r in rows]
+    assert told_of == [("upsert", "a", None), ("upsert", None, ["name"]), ("delete", None, None)]
+
+
+def item(number: int, name: str = "x", **more: str) -> dict[str, str | None]:
+    return {"id": str(number), "name": name, **more}
+
+
+def renamed(record: Record) -> Record:
+    return Record((record.value or b"").replace(b'"name"', b'"title"'))
+
+
+@pytest.mark.parametrize("mode", KEPT)
+@pytest.mark.parametrize("in_one_cut", [True, False])
+def test_columns_change_in_all_modes(world: World, mode: TargetMode, in_one_cut: bool) -> None:
+    """SCHEMA-10, SCHEMA-14, SCHEMA-30: rows that are older than a column hold its default."""
+    stream = follow(world, mode, "canal-json").create()
+    stream.send(
+        [
+            canal_rows("INSERT", item(1, "a"), item(2, "b")),
+            canal_rows("UPDATE", item(1, "c"), old=[{"name": "a"}]),
+            canal_rows("DELETE", item(2, "b")),
+        ]
+    )
+    if not in_one_cut:
+        stream.cut()
+    stream.send(
+        [
+            canal_statement("ALTER", "ALTER TABLE items ADD COLUMN n INT NOT NULL DEFAULT 7"),
+            canal_statement("ALTER", "ALTER TABLE items RENAME COLUMN name TO title"),
+            renamed(canal_rows("INSERT", item(3, "d", n="8"), n="int")),
+        ]
+    )
+    stream.cut()
+    rows = sorted(published(stream), key=lambda row: (row["_tidemark_position"], row["id"]))
+    assert [(row["id"], row["title"], row["n"]) for row in rows] == {
+        TargetMode.SOFT_DELETE: [(1, "c", 7), (2, "b", 7), (3, "d", 8)],
+        TargetMode.HISTORY: [(1, "a", 7), (2, "b", 7), (1, "c", 7), (3, "d", 8)],
+        TargetMode.APPEND: [
+            *((1, "a", 7), (2, "b", 7), (1, "c", 7), (2, None, None), (3, "d", 8)),
+        ],
+    }[mode]
+
+
+@pytest.mark.parametrize("mode", KEPT)
+def test_a_truncate_by_statement_has_its_time(world: World, mode: TargetMode) -> None:
+    """TRUNC-1, TRUNC-12: each of them, below the watermark, also where they stand in one cut."""
+    stream = follow(world, mode, "ticdc-canal-json").create()
+    second = 1000 << 18
+    stream.send(
+        [
+            ticdc_row("INSERT", 1, second),
+            ticdc_ddl("TRUNCATE TABLE items", 2 * second),
+            ticdc_row("INSERT", 2, 3 * second),
+            ticdc_ddl("TRUNCATE TABLE items", 4 * second),
+            ticdc_row("INSERT", 3, 5 * second),
+            ticdc_watermark(6 * second),
+        ]
+    )
+    stream.cut()
+    column = {
+        TargetMode.SOFT_DELETE: "_tidemark_deleted_at",
+        TargetMode.HISTORY: "_tidemark_valid_to",
+        TargetMode.APPEND: "_tidemark_commit_time",
+    }[mode]
+    rows = sorted(published(stream), key=lambda row: row["_tidemark_position"])
+    times = [(row["id"], row[column] and int(row[column].timestamp())) for row in rows]
+    if mode is TargetMode.APPEND:
+        assert times == [(1, 1), (None, 2), (2, 3), (None, 4), (3, 5)]
+    else:
+        assert times == [(1, 2), (2, 4), (3, None)]
+
+
+def snapshot(pos: int, *numbers: int) -> list[Record]:
+    marks = ["first", *(["true"] * (len(numbers) - 2)), "last"]
+    return [debezium_row("r", n, pos, mark=mark) for n, mark in zip(numbers, marks, strict=True)]
+
+
+@pytest.mark.parametrize("mode", KEPT)
+def test_what_a_new_snapshot_lacks_ended(world: World, mode: TargetMode) -> None:
+    """SNAP-6: at the time of the snapshot, as nothing tells the true one."""
+    stream = follow(world, mode).create()
+    stream.send(snapshot(100, *range(1, 7)))
+    stream.cut()
+    first = max(row["_tidemark_position"] for row in published(stream))
+    stream.send(snapshot(200, *range(1, 6)))
+    stream.cut()
+    stream.cut()
+    rows = published(stream)
+    ended = {
+        TargetMode.SOFT_DELETE: "_tidemark_deleted_at",
+        TargetMode.HISTORY: "_tidemark_valid_to",
+        TargetMode.APPEND: "_tidemark_commit_time",
+    }[mode]
+    times = [int(row[ended].timestamp() * 1000) for row in rows if row["id"] == 6]
+    assert times == [EPOCH_MS + (100 if mode is TargetMode.APPEND else 200)]
+    standing = {
+        TargetMode.SOFT_DELETE: [row["id"] for row in rows if not row.get("_tidemark_deleted")],
+        TargetMode.HISTORY: [row["id"] for row in rows if not row.get("_tidemark_end_position")],
+        TargetMode.APPEND: [row["id"] for row in rows if row["_tidemark_position"] > first],
+    }[mode]
+    assert sorted(standing) == [1, 2, 3, 4, 5]
+
+
+def test_the_time_of_an_event_is_the_sources() -> None:
+    assert json.loads(told(Logged("u", 1, 10)).value or b"{}")["source"]["ts_ms"] == int(
+        START.timestamp() * 1000 + 10_000
+    )
