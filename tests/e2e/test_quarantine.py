@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import structlog
 import yaml
 from typer.testing import CliRunner
 
@@ -322,6 +324,14 @@ def test_an_attempt_that_is_not_published_sets_nothing_aside(world: World) -> No
     assert len(entries(stream)) == 2
 
 
+@pytest.fixture
+def log_of_commands() -> Iterator[None]:
+    """Commands log to a terminal of their own, which is closed behind them."""
+    yield
+    structlog.reset_defaults()
+
+
+@pytest.mark.usefixtures("log_of_commands")
 def test_the_quarantine_is_worked_on_from_a_terminal(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
