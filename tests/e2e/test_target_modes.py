@@ -155,6 +155,18 @@ def test_rows_without_a_key_cannot_be_gone_on_with(world: World, mode: TargetMod
         stream.cut()
 
 
+@pytest.mark.parametrize("mode", KEPT)
+def test_nothing_is_set_aside_of_what_is_kept(world: World, mode: TargetMode) -> None:
+    """TYPE-2, POISON-2: a version that is missing looks like one that never was."""
+    stream = follow(world, mode, **{"columns": {"id": "int", "name": "int"}}).create()
+    stream.send(map(told, logged("u1@10=7 u2@20=eight u1@30=9")))
+    with pytest.raises(TableStoppedError, match="does not fit its column.*0 of them may be set"):
+        stream.cut()
+    stream.table = {**COLUMNS, "mode": mode}
+    stream.cut()
+    assert len(published(stream)) == {TargetMode.SOFT_DELETE: 2}.get(mode, 3)
+
+
 def test_changes_of_a_table_without_a_key_are_appended(world: World) -> None:
     """KEY-14: equal rows are changes of their own; an update tells the row before and after."""
 
