@@ -65,7 +65,7 @@ def swapped(old: str, new: str, text: str = SHOP) -> str:
         pytest.param(
             swapped("  - source:", "  - start_at: 1\n    source:"),
             "shop.yaml:11 -> tables[0].start_at: got an unknown key; expected one of source, "
-            "was, target, key, columns, target-columns, partition-by, sort-by, truncate, "
+            "was, target, key, columns, mode, target-columns, partition-by, sort-by, truncate, "
             "column-changes, expectations",
             id="unknown key without a near one",
         ),
