@@ -158,7 +158,7 @@ def test_rows_without_a_key_cannot_be_gone_on_with(world: World, mode: TargetMod
 @pytest.mark.parametrize("mode", KEPT)
 def test_nothing_is_set_aside_of_what_is_kept(world: World, mode: TargetMode) -> None:
     """TYPE-2, POISON-2: a version that is missing looks like one that never was."""
-    stream = follow(world, mode, **{"columns": {"id": "int", "name": "int"}}).create()
+    stream = follow(world, mode, columns={"id": "int", "name": "int"}).create()
     stream.send(map(told, logged("u1@10=7 u2@20=eight u1@30=9")))
     with pytest.raises(TableStoppedError, match="does not fit its column.*0 of them may be set"):
         stream.cut()

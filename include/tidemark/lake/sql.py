@@ -229,29 +229,29 @@ def merge_staged(branch: Sequence[str], staged: str, schema: TableSchema) -> str
     """MERGE of staged winners, one row per key, guarded by position (POS-13).
 
     What is to end of a target that keeps it is marked there; of a history target the open version
-    of the key is meant (KEY-11), and what begins matches none. What an append target has is there.
+    of the key is meant (KEY-11), and what begins matches none. A copy of a change that an append
+    target has takes its place, as nothing filters the scan for a merge that inserts alone.
     staged: folder of Parquet files. The predicate on the staged op and the plain scan are what
     makes Spark build its runtime Bloom filter; so is the hash for a key of several columns.
     """
     is_delete = f"s.{quote(STAGED_OP)} = {literal(Op.DELETE)}"
     newer = f"s.{quote(POSITION)} > coalesce(t.{quote(POSITION)}, '')"
     values = staged_values(schema)
-    update = f"WHEN MATCHED AND {newer} THEN UPDATE SET {_assigned(values)} "
+    update = f"WHEN MATCHED AND {newer} THEN {_update(values, values)} "
     insert = f"WHEN NOT MATCHED AND NOT ({is_delete}) THEN {_insert(values)}"
     on = _same_row(schema)
     match schema.mode:
         case TargetMode.MIRROR:
             clauses = f"WHEN MATCHED AND {newer} AND {is_delete} THEN DELETE {update}{insert}"
         case TargetMode.SOFT_DELETE:
-            flags = _assigned(system_columns(schema))
-            flag = f"WHEN MATCHED AND {newer} AND {is_delete} THEN UPDATE SET {flags} "
-            clauses = f"{flag}{update}{insert}"
+            flag = _update(values, system_columns(schema))
+            clauses = f"WHEN MATCHED AND {newer} AND {is_delete} THEN {flag} {update}{insert}"
         case TargetMode.HISTORY:
             on += [f"t.{quote(END_POSITION)} IS NULL", is_delete]
-            closed = _assigned((VALID_TO, END_POSITION))
-            clauses = f"WHEN MATCHED AND {newer} THEN UPDATE SET {closed} {insert}"
+            end = _update(values, (VALID_TO, END_POSITION))
+            clauses = f"WHEN MATCHED AND {newer} THEN {end} {insert}"
         case TargetMode.APPEND:
-            clauses = f"WHEN NOT MATCHED THEN {_insert(values)}"
+            clauses = f"{update}WHEN NOT MATCHED THEN {_insert(values)}"
     ops = ", ".join(literal(op) for op in Op)
     return (
         f"MERGE INTO {quote(*branch)} t USING "
@@ -279,8 +279,8 @@ def _same_row(schema: TableSchema) -> list[str]:
     return same
 
 
-def _assigned(names: Iterable[str]) -> str:
-    return ", ".join(f"{quote(name)} = s.{quote(name)}" for name in names)
+def _update(values: Mapping[str, str], names: Iterable[str]) -> str:
+    return f"UPDATE SET {', '.join(f'{quote(name)} = {values[name]}' for name in names)}"
 
 
 def _insert(values: Mapping[str, str]) -> str:
