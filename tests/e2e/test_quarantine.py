@@ -344,6 +344,7 @@ def test_the_quarantine_is_worked_on_from_a_terminal(
     for name, value in embedded_environment(world.installation.state, world.broker.servers).items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("TIDEMARK_PIPELINES", str(tmp_path))
+    monkeypatch.setenv("COLUMNS", "200")
 
     def said(*words: str) -> str:
         ended = CliRunner().invoke(app, ["quarantine", words[0], stream.name, *words[1:]])

@@ -75,11 +75,10 @@ def stage_rows(folder: Path, target: TableId, rows: DataFrame, schema: TableSche
     is_partial = F.col(LEFT_OUT).isNotNull()
     if schema.mode is TargetMode.APPEND and schema.key:
         is_partial = F.lit(False)  # A change says what it leaves out.
-    marked = (
-        F.when(F.col(MISREAD).isNotNull(), STAGED_MISREAD)
-        .when(is_partial, STAGED_PARTIAL)
-        .otherwise(op)
-    )
+    is_misread = F.col(MISREAD).isNotNull()
+    if not schema.key:
+        is_misread = is_misread & ~is_partial  # Where a row is not whole, its image may be missing.
+    marked = F.when(is_misread, STAGED_MISREAD).when(is_partial, STAGED_PARTIAL).otherwise(op)
     observed = rows.withColumn(STAGED_OP, marked).observe(
         counted,
         F.count_if(op == Op.UPSERT.value).alias("upserts"),
