@@ -59,7 +59,8 @@ class Decoder:
     row_changes: of a table without a key, one row per row that an event ends or makes; out
     ``op``, ``part``, ``image`` and ``occurrence``, as `debezium_row_changes` says.
     image: a struct with the text of every column of the row that an upsert leaves.
-    left_out: names of columns that an update of a row does not hold (UNAV-4). begins: whether an
+    left_out: names of columns that an update of a row does not hold (UNAV-4), None where each holds
+    all. begins: whether an
     upsert makes a row, instead of changing the one that has its key. former_key: the ``row_key``
     that the row had before, null in every column if unknown.
     record_schema: key and value of one row event -> what it says about its table's columns.
@@ -72,7 +73,7 @@ class Decoder:
     changes: Changes
     row_changes: Callable[[DataFrame, TableSchema], DataFrame]
     image: Callable[[TableSchema], Column]
-    left_out: Callable[[TableSchema], Column]
+    left_out: Callable[[TableSchema], Column | None]
     begins: Column
     former_key: Callable[[TableSchema], Column]
     record_schema: Callable[[bytes | None, bytes], RecordSchema]

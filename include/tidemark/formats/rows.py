@@ -18,6 +18,7 @@ from tidemark.model.columns import (
     STAGED_OP,
     SourceColumn,
     TableSchema,
+    Wire,
 )
 from tidemark.model.event import Op
 from tidemark.model.names import quote
@@ -31,7 +32,7 @@ def typed_rows(
     changes: DataFrame,
     schema: TableSchema,
     image: Column,
-    left_out: Column,
+    left_out: Column | None,
     *,
     keep: Sequence[str] = (),
 ) -> DataFrame:
@@ -41,8 +42,9 @@ def typed_rows(
     COMMIT_TIME; MISREAD, the first column that has a null key or a value that does not fit its
     type, or any when there is no image at all, null when all is well (TYPE-2); and LEFT_OUT, the
     columns whose values the record does not hold though the row has them: those of ``left_out``
-    (UNAV-4) and those with a placeholder (UNAV-1), null when there are none. A delete has its key
-    and no other value. keep: columns of ``changes`` that go along; no source has their names.
+    (UNAV-4; None where every record is whole) and those with a placeholder (UNAV-1), null when
+    there are none. A delete has its key and no other value. keep: columns of ``changes`` that go
+    along; no source has their names.
     """
     upsert = F.col("op") == Op.UPSERT.value
     values = [column for column in schema.columns if column.name not in schema.key]
@@ -51,10 +53,12 @@ def typed_rows(
     )
     # Only what is null can be left out, so that the record is looked at again for these alone.
     holds_null = F.array(F.lit(False), *(F.col(IMAGE)[c.name].isNull() for c in values))
-    absent = F.when(upsert & F.array_contains(holds_null, True), left_out)
+    none = F.array().cast("array<string>")
+    may_lack = upsert & F.array_contains(holds_null, True)
+    absent = none if left_out is None else F.coalesce(F.when(may_lack, left_out), none)
     decoded = changes.withColumn(IMAGE, F.when(upsert, image)).select(
         *(F.col(name).alias(system) for name, system in SYSTEM.items()),
-        F.coalesce(absent, F.array().cast("array<string>")).alias(LEFT_OUT),
+        absent.alias(LEFT_OUT),
         IMAGE,
         *keep,
         *(F.col("row_key")[name].alias(name) for name in schema.key),
@@ -107,6 +111,8 @@ def _masked(column: SourceColumn) -> Column:
 
 
 def _wrong(column: SourceColumn) -> Column:
+    if column.wire is Wire.TEXT and column.element is None and column.former is None:
+        return F.lit(None).cast("string")  # A text is what it is read from.
     raw, value = F.col(IMAGE)[column.name], F.col(quote(column.name))
     wrong = misread(raw, value, column)
     if column.may_be_left_out:
