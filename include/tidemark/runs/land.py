@@ -30,6 +30,7 @@ from tidemark.model.event import Kind, Reason
 from tidemark.model.offsets import Ranges, limit_ranges
 from tidemark.model.position import Ordering
 from tidemark.model.progress import LandingMark
+from tidemark.runs.compacted import compaction_counts, misnamed_topic
 from tidemark.runs.ordering import (
     expected_ordering,
     marked,
@@ -102,7 +103,9 @@ def land_records(run: Run) -> Landed:
     if unread.is_empty:
         return Landed(unread.plan, unread.after, 0, schemas)
     catalog = run.world.catalog
-    staged = _stage_known(run, unread, Reading(expected_ordering(unread.after), schemas))
+    staged = _stage_known(
+        run, unread, Reading(expected_ordering(run.pipeline, unread.after), schemas)
+    )
     reading = staged.reading
     needed = true_ordering(run.pipeline, unread.after, reading.ordering, staged.found)
     if needed != reading.ordering:
@@ -203,6 +206,7 @@ def landing_counts(pipeline: PipelineSpec, ordering: Ordering) -> tuple[Column, 
         F.max("reason").alias("reason"),
         *ordering_counts(pipeline, ordering),
         *schema_counts(pipeline),
+        *compaction_counts(pipeline),
     )
 
 
@@ -226,4 +230,4 @@ def landing_refusal(
             next_step="look whether source.format fits the topics; to set the records aside, "
             "raise limits.max-unreadable in the pipeline file",
         )
-    return None
+    return misnamed_topic(found)
