@@ -6,6 +6,7 @@ The broker compacts; what it left is compared with what the producer sent, playe
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -24,7 +25,7 @@ from tests.support.topics import (
 )
 from tidemark.errors import DataLossError, PreflightError, TableStoppedError
 from tidemark.lake.catalog import SystemTables
-from tidemark.lake.landing import read_mark
+from tidemark.lake.landing import MARK, SCHEMA, read_mark
 from tidemark.model.names import TopicName
 from tidemark.model.offsets import TopicPartition
 from tidemark.model.position import OrderedBy
@@ -85,16 +86,23 @@ class Producer:
         return sorted({*range(len(self.sent) - 1)} - {*newest.values()})
 
 
-def compacted(world: World, partitions: int = 1, **options: Any) -> Stream:
+def compacted(world: World, *, tombstones_ms: int = 86_400_000, **options: Any) -> Stream:
     """A compacted topic that is named as Debezium does, and a pipeline that allows it."""
     options = {"format": "debezium-mysql", "table": COLUMNS, "source": ALLOW, **options}
-    stream = Stream(world, partitions, gate="none", **options)
+    stream = Stream(world, gate="none", **options)
     stream.topic = f"{stream.name}.shop.items"
-    return stream.create(EAGERLY_COMPACTED)
+    return stream.create({**EAGERLY_COMPACTED, "delete.retention.ms": str(tombstones_ms)})
 
 
 def mark(stream: Stream) -> LandingMark:
     return read_mark(stream.world.catalog, SystemTables.of(stream.pipeline.name))
+
+
+def remember(stream: Stream, changed: LandingMark) -> None:
+    """Put ``changed`` into the summary of the changelog, as if it had been landed so."""
+    tables = SystemTables.of(stream.pipeline.name)
+    changelog = stream.world.catalog.load_table(tables.changelog.parts)
+    changelog.append(SCHEMA.empty_table(), snapshot_properties={MARK: changed.to_json()})
 
 
 def lone_tombstones(sent: Sequence[Record], left: Sequence[int], since: int) -> int:
@@ -184,6 +192,39 @@ def test_a_tombstone_in_the_run_after_its_delete_changes_nothing(world: World) -
     stream.send([tombstone, debezium_row("c", 1, 6, name="back")])
     stream.cut()
     assert stream.rows() == {1: "back", 2: "b"}
+
+
+def test_a_run_that_comes_too_late_for_tombstones_stops(world: World) -> None:
+    """KEY-12, TOP-2: a delete and its tombstone are gone, as if the row were still there."""
+    compact_often(world.broker)
+    stream = compacted(world, tombstones_ms=1)
+    producer = Producer(stream, seed=10)
+    stream.send([producer.upsert(1), producer.upsert(2)])
+    stream.cut()
+    assert stream.rows() == {1: "1 at 0", 2: "2 at 1"}
+    stream.send([*producer.delete(1), producer.upsert(2)])
+    until = time.monotonic() + 30
+    while {0, 1, 2, 3} & {*offsets_in(world.broker, producer.place)}:
+        assert time.monotonic() < until
+        stream.send([producer.upsert(3)])
+        time.sleep(0.2)
+    with pytest.raises(DataLossError, match="keeps tombstones for 0.001 s: deletes from offset 2"):
+        stream.cut()
+    assert stream.rows() == {1: "1 at 0", 2: "2 at 1"}
+
+
+def test_a_first_unread_record_that_is_there_shows_that_none_is_missed(world: World) -> None:
+    """KEY-12: the topic was silent for long, and the run was not late."""
+    stream = compacted(world, tombstones_ms=60_000)
+    stream.send([debezium_row("c", 1, 2, name="a")])
+    stream.cut()
+    long_ago = {place: at - 3_600_000 for place, at in mark(stream).caught_up.items()}
+    remember(stream, replace(mark(stream), caught_up=long_ago))
+    stream.send([debezium_row("d", 1, 3)])
+    stream.cut()
+    assert stream.rows() == {}
+    remembered = mark(stream).caught_up
+    assert min(remembered.values()) > max(long_ago.values()) + 3_600_000
 
 
 def test_compacted_topics_are_refused_unless_the_file_allows_them(world: World) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -44,6 +45,7 @@ from tidemark.spec import PipelineSpec
 from tidemark.topics.preflight import TopicPlan, plan_topics
 from tidemark.topics.read import read_records
 from tidemark.topics.tails import next_tails
+from tidemark.topics.tombstones import refuse_lost_tombstones
 
 log = get_logger()
 
@@ -161,8 +163,9 @@ def _learned(run: Run, unread: Unread, staged: _Staged) -> Schemas:
 def find_unread(run: Run) -> Unread:
     """What a landing would take now.
 
-    Raises what `topics.preflight.plan_topics` and `topics.tails.next_tails` refuse.
+    Raises what `plan_topics`, `refuse_lost_tombstones` and `next_tails` refuse.
     """
+    now_ms = time.time_ns() // 1_000_000
     mark = read_mark(run.world.catalog, run.system)
     plan = plan_topics(run.pipeline, run.world.broker, mark)
     unread = Unread(plan, limit_ranges(plan.ranges, run.pipeline.limits.max_records), mark)
@@ -170,6 +173,13 @@ def find_unread(run: Run) -> Unread:
         return unread
     offsets = {place: span.end for place, span in unread.ranges.items()}
     ends = {place: span.end for place, span in plan.ranges.items()}
+    caught_up = {}
+    if run.pipeline.source.is_compacted:
+        refuse_lost_tombstones(run.world.broker, plan.facts, mark.caught_up, unread.ranges, now_ms)
+        caught_up = {
+            place: now_ms if end == ends[place] else mark.caught_up.get(place, now_ms)
+            for place, end in offsets.items()
+        }
     ungated = run.pipeline.source.gate is GateMode.NONE
     compacted = {topic.name for topic in plan.facts if topic.compacted}
     after = replace(
@@ -179,6 +189,7 @@ def find_unread(run: Run) -> Unread:
         topic_ids={**mark.topic_ids, **plan.topic_ids},
         growths=seen_growths(mark.growths, mark.offsets, ends, offsets) if ungated else {},
         tails=next_tails(run.world.broker, mark.tails, unread.ranges, compacted),
+        caught_up=caught_up,
     )
     return replace(unread, after=after)
 

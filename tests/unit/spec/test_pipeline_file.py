@@ -428,8 +428,8 @@ def compacted(text: str = DEBEZIUM) -> str:
         ),
         pytest.param(
             swapped("  topics:", "  avro: {folder: /schemas}\n  topics:", compacted()),
-            "shop.yaml:9 -> source.avro: got avro; expected no avro beside compacted: JSON alone is "
-            "read so",
+            "shop.yaml:9 -> source.avro: got avro; expected no avro beside compacted: JSON alone "
+            "is read so",
             id="avro",
         ),
         pytest.param(
