@@ -86,11 +86,11 @@ class Progress:
     tables that are read anew. guards: of truncated tables, the position below which incremental
     rows above the truncate fall (SNAP-7). blocked: tables that stay stopped (GATE-5) -> why.
     skipped: keys of transactions that a person gives up (GATE-T8). judged: positions of statements
-    that a person takes for ones without effect -> why (SCHEMA-26); judged_records: likewise, places
-    of records that cannot be read (POISON-3). renames: of tables that were followed, in their order
-    (SCHEMA-31). quiet_settles: the next run may settle more though it finds nothing new (GATE-T6,
-    SNAP-5). set_aside: tables of which changes ever were. replays: what of it the next cut tries
-    again (POISON-4).
+    that a person takes for ones without effect -> why (SCHEMA-26); judged_records: likewise, until
+    the next cut, places of records that cannot be read (POISON-3). renames: of tables that were
+    followed, in their order (SCHEMA-31). quiet_settles: the next run may settle more though it
+    finds nothing new (GATE-T6, SNAP-5). set_aside: tables of which changes ever were. replays: what
+    of it the next cut tries again (POISON-4).
     """
 
     cut: int = 0

@@ -15,6 +15,7 @@ from tidemark.lake.staging import Removal
 from tidemark.log import get_logger
 from tidemark.model.columns import TableSchema
 from tidemark.model.ends import End
+from tidemark.model.event import Kind
 from tidemark.model.names import TableName
 from tidemark.model.position import Position
 from tidemark.model.progress import Progress
@@ -134,7 +135,7 @@ class CutTables:
 
     snapshots: what is known of tables that are read anew. guards: as in progress. stopped: table ->
     why it cannot be folded. skipped: tables that this run was not asked for. blocked: those that
-    stay stopped, whatever comes.
+    stay stopped, whatever comes. ended: tables without target -> their newest truncate (TRUNC-16).
     """
 
     snapshots: Snapshots
@@ -143,6 +144,7 @@ class CutTables:
     stopped: Mapping[TableName, str] = field(default_factory=dict)
     skipped: frozenset[TableName] = frozenset()
     blocked: Mapping[TableName, str] = field(default_factory=dict)
+    ended: Mapping[TableName, Position] = field(default_factory=dict)
 
     @property
     def standing(self) -> frozenset[TableName]:
@@ -174,6 +176,7 @@ def plan_tables(run: Run, chosen: Chosen, progress: Progress) -> CutTables:
     told = _told(run.pipeline, chosen, wanted)
     work: list[TableWork] = []
     stopped: dict[TableName, str] = {}
+    ended: dict[TableName, Position] = {}
     owners: dict[str, TableName] = {}
     for spec in wanted:
         try:
@@ -186,7 +189,11 @@ def plan_tables(run: Run, chosen: Chosen, progress: Progress) -> CutTables:
             refuse_other_mode(spec, have)
             if have is None and progress.cut > 0:
                 refuse_other_target(spec, chosen.effects.renames)
-            if have is not None or not _begins_with_a_row(run.pipeline, chosen, spec):
+            if have is None and _begins_with_a_row(run.pipeline, chosen, spec):
+                before = progress.truncated.get(spec.source)
+                truncate = new_truncate(truncates_of(chosen, spec), before)
+                ended |= {} if truncate is None else {spec.source: truncate}
+            else:
                 may_get_key = have is not None and not have.key
                 is_empty = may_get_key and not holds_rows(run.world.catalog, target)
                 known = _Told(spec, have, is_empty, told.get(spec.source, ()))
@@ -197,7 +204,7 @@ def plan_tables(run: Run, chosen: Chosen, progress: Progress) -> CutTables:
             stopped[spec.source] = str(error)
             log.warning("table_stopped", table=str(spec.source), why=error.what)
     skipped = frozenset(spec.source for spec in specs if spec not in wanted)
-    return CutTables(snapshots, guards, tuple(work), stopped, skipped, late)
+    return CutTables(snapshots, guards, tuple(work), stopped, skipped, late, ended)
 
 
 def _removal(pipeline: PipelineSpec, snapshots: Snapshots, table: TableName) -> Removal | None:
@@ -250,17 +257,20 @@ def _begins_with_a_row(pipeline: PipelineSpec, chosen: Chosen, spec: TableSpec) 
     """Whether a table without target is to wait for its first row, which tells all columns.
 
     Canal's records do, so DDL alone need not say enough to make a table (SCHEMA-7); that columns
-    changed says nothing of the others, and tombstones say nothing at all and have no row to end.
+    changed says nothing of the others, a truncate nothing of any (TRUNC-16), and nor do tombstones,
+    which have no row to end yet (KEY-12).
     """
     groups = chosen.survey.of(spec.source, CUT)
-    if only_tombstones(groups):
-        return True
     effects = chosen.effects
+    truncates = chosen.survey.of(spec.source, CUT, Kind.TRUNCATE)
+    is_ended = bool(truncates) or spec.source in effects.truncated
     tells_all = pipeline.source.format is SourceFormat.CANAL_JSON
     altered = {*effects.changed, *effects.shifts, *effects.dropped, *effects.parked}
     is_told = spec.source in effects.types.keys() | effects.schemas.keys()
     is_changed = not is_told and (spec.source in altered or spec.source.schema in effects.emptied)
-    return (tells_all or is_changed) and not groups
+    is_untold = is_changed or (is_ended and not is_told and not spec.columns)
+    waits = (tells_all or is_untold) and not groups
+    return waits or (only_tombstones(groups) and not is_ended)
 
 
 def _target(pipeline: PipelineSpec, spec: TableSpec) -> TableId:
