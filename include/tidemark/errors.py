@@ -126,6 +126,10 @@ class UnreadableRecordsError(TerminalError):
     """More unreadable records than the pipeline allows (rule POISON-2)."""
 
 
+class StatementUnreadableError(TerminalError):
+    """A record of a schema-change topic cannot be read, and may concern any table (POISON-3)."""
+
+
 class AccountingError(TerminalError):
     """The records of a cut do not add up, so it must not be published (rule ACC-4)."""
 

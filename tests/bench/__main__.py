@@ -42,7 +42,9 @@ def main(arguments: Sequence[str]) -> int:
         finally:
             show(figures, setting)  # a measure that fails takes nothing away from those before it
     if given.json is not None:
-        write_json(given.json, figures, setting, shlex.join(["python -m tests.bench", *arguments]))
+        write_json(
+            given.json, figures, setting, shlex.join(["python", "-m", "tests.bench", *arguments])
+        )
     return 0
 
 

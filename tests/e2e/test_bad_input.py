@@ -20,7 +20,9 @@ from tidemark.errors import (
     BrokerUnreachableError,
     CatalogUnreachableError,
     DataLossError,
+    OrderRefusedError,
     PreflightError,
+    StatementUnreadableError,
     StorageError,
     TableStoppedError,
     TopicMissingError,
@@ -30,8 +32,10 @@ from tidemark.errors import (
 from tidemark.lake.catalog import SystemTables, TableId
 from tidemark.lake.evolve import read_source_schema
 from tidemark.lake.landing import read_mark
+from tidemark.model.quarantine import RecordPlace
 from tidemark.model.result import CutStatus
 from tidemark.runs.cut import stage_cut
+from tidemark.runs.orders import skip_record
 from tidemark.runs.plan import plan_cut
 from tidemark.runs.publish import publish_cut
 from tidemark.runs.run import CutRequest
@@ -40,6 +44,7 @@ from tidemark.spec import KafkaSpec
 
 FIRST = [ticdc_row("INSERT", 1, 100, name="a"), ticdc_watermark(200)]
 SECOND = [ticdc_row("INSERT", 2, 250, name="b"), ticdc_watermark(300)]
+NARROW = {"key": ["id"], "columns": {"id": "bigint", "name": "text"}}
 
 
 def landed(stream: Stream) -> int:
@@ -240,3 +245,32 @@ def test_a_full_disk_leaves_everything_and_a_rerun_works(world: World, small_dis
     subprocess.run(["/bin/mount", "-o", "remount,size=64m", str(small_disk)], check=True)
     assert stream.cut().status is CutStatus.PUBLISHED
     assert len(stream.rows()) == 2000
+
+
+def test_a_schema_change_that_cannot_be_read_waits_for_a_person(world: World) -> None:
+    """POISON-3: it may concern any table; judged once, it is set aside and holds nothing back."""
+    stream = Stream(world, format="debezium-mysql", gate="none", table=NARROW)
+    schemas = f"{stream.name}.schemas"
+    stream.source = {"topics": {"data": [stream.topic], "schema-changes": [schemas]}}
+    stream.create()
+    stream.admin.create_topics([NewTopic(schemas, 1, 1)])[schemas].result(timeout=30)
+    stream.send([debezium_row("c", 1, 10)])
+    stream.cut()
+    stream.send([Record(b"{}"), Record(b"cut off {")], schemas)
+    for number in (2, 3):
+        stream.send([debezium_row("c", number, number * 10)])
+        with pytest.raises(StatementUnreadableError, match=rf"2 records .* {schemas}:0:0 "):
+            stream.cut()
+        assert stream.rows() == {1: "x"}
+        assert landed(stream) == number
+    skip_record(stream.pipeline, world, RecordPlace(schemas, 0, 0), "a test sent it")
+    with pytest.raises(StatementUnreadableError, match=rf"1 records .* {schemas}:0:1 "):
+        stream.cut()
+    with pytest.raises(OrderRefusedError, match="no record that was landed"):
+        skip_record(stream.pipeline, world, RecordPlace(schemas, 0, 2), "not there")
+    skip_record(stream.pipeline, world, RecordPlace(schemas, 0, 1), "a test sent it too")
+    assert stream.cut().buckets["quarantined"] == 2
+    assert stream.rows() == {1: "x", 2: "x", 3: "x"}
+    stream.send([debezium_row("u", 3, 40, name="y")])
+    assert stream.cut().status is CutStatus.PUBLISHED
+    assert stream.rows()[3] == "y"

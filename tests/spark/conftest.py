@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.support.stack import SPARK_CONF
 from tidemark.runs.world import SESSION_CONF, World, open_spark_world
 from tidemark.spec import InstallationSpec
 from tidemark.spec.jvm import with_limits
@@ -25,13 +26,12 @@ def spark(jars: Path) -> Iterator[SparkSession]:
     settings = with_limits(
         {
             **SESSION_CONF,
-            "spark.driver.bindAddress": "127.0.0.1",
-            "spark.driver.host": "127.0.0.1",
+            **SPARK_CONF,
             "spark.sql.shuffle.partitions": "2",
         }
     )
     settings |= launch_settings(jars / "spark", settings)
-    builder = SparkSession.builder.master("local[2]").appName("tidemark-tests")
+    builder = SparkSession.builder.appName("tidemark-tests")
     for name, value in settings.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()

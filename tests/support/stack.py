@@ -23,6 +23,15 @@ from tidemark.spec import InstallationSpec, PipelineSpec
 from tidemark.topics.client import Broker
 
 COUNTER = itertools.count(1)
+SPARK_CONF: Mapping[str, str] = {
+    "spark.master": "local[2]",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    # Over a few rows the optimising compiler costs a third of the time and never pays for it.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m "
+    "-XX:+UseSerialGC",
+}
+"""Of every session that tests start."""
 
 
 def installation(state: Path, jars: Path, servers: str) -> InstallationSpec:
@@ -37,11 +46,7 @@ def installation(state: Path, jars: Path, servers: str) -> InstallationSpec:
             },
             "spark": {
                 "jars": str(jars / "spark"),
-                "conf": {
-                    "spark.master": "local[2]",
-                    "spark.driver.bindAddress": "127.0.0.1",
-                    "spark.driver.host": "127.0.0.1",
-                },
+                "conf": dict(SPARK_CONF),
             },
             "state": str(state),
         }

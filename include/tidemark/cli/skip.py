@@ -1,4 +1,4 @@
-"""`tidemark skip`: go on behind a transaction or a statement, as a person has judged it."""
+"""`tidemark skip`: go on behind a transaction or a schema change, as a person has judged it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tidemark.cli.arguments import Pipeline, load_named
+from tidemark.cli.arguments import OfRecord, Pipeline, load_named
 from tidemark.model.position import Position
 
 Transaction = Annotated[
@@ -29,27 +29,33 @@ def skip(
     transaction: Transaction = None,
     *,
     statement: Statement = None,
+    record: OfRecord = None,
     reason: Reason = "",
 ) -> None:
-    """Let cuts go on behind a transaction of which events will never come, or behind a statement.
+    """Let cuts go on behind a transaction of which events will never come, or a schema change.
 
     What came of the transaction is set aside, and each table that it changed waits to be read anew.
-    A statement that stops tables counts as if it had not been.
+    A statement that stops tables counts as if it had not been; so does a record of a schema-change
+    topic that cannot be read.
     """
     from tidemark.cli.console import facts, stdout
     from tidemark.cli.session import catalog_world
-    from tidemark.runs.orders import skip_statement, skip_transaction
+    from tidemark.runs.orders import skip_record, skip_statement, skip_transaction
 
     spec, console = load_named(pipeline), stdout()
     following = ("next", f"tidemark cut {pipeline}")
-    if transaction is not None and statement is None and not reason:
+    given = [one for one in (transaction, statement, record) if one is not None]
+    if len(given) != 1 or (transaction is None) != bool(reason.strip()):
+        raise typer.BadParameter("give a TRANSACTION, or --statement or --record with a --reason")
+    if transaction is not None:
         skip_transaction(spec, catalog_world(), transaction)
         console.print(f"{pipeline}: transaction {transaction} is given up", style="bold")
         then = f"tidemark status {pipeline} names the tables that have to be read anew"
         facts(console, following, ("then", then))
         return
-    if statement is None or transaction is not None or not reason.strip():
-        raise typer.BadParameter("give a TRANSACTION, or --statement and --reason")
-    skip_statement(spec, catalog_world(), Position(statement), reason)
-    console.print(f"{pipeline}: the statement at {statement} counts for nothing", style="bold")
+    if statement is not None:
+        skip_statement(spec, catalog_world(), Position(statement), reason)
+    elif record is not None:
+        skip_record(spec, catalog_world(), record, reason)
+    console.print(f"{pipeline}: what stands at {given[0]} counts for nothing", style="bold")
     facts(console, following)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
+from typing import Any
 
 import pyarrow as pa
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import NoSuchTableError
-from pyiceberg.expressions import And, EqualTo, GreaterThan
+from pyiceberg.expressions import And, BooleanExpression, EqualTo, GreaterThan
 from pyiceberg.table import Table
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -32,6 +34,7 @@ from tidemark.model.names import AttemptId, TopicName, quote
 from tidemark.model.offsets import TopicPartition
 from tidemark.model.position import EPOCH, EPOCH_DIGITS, Position
 from tidemark.model.progress import LandingMark
+from tidemark.model.quarantine import RecordPlace
 
 MARK = "tidemark.landing"
 COLUMNS = ("landing", *RECORD_COLUMNS, *ENVELOPE_COLUMNS)
@@ -200,7 +203,21 @@ def first_newer(
 def holds_statement(catalog: SqlCatalog, tables: SystemTables, position: Position) -> bool:
     """Whether a schema change was landed that stands at ``position``, in any epoch. No JVM."""
     landed = f"{EPOCH:0{EPOCH_DIGITS}X}{position[EPOCH_DIGITS:]}"
-    wanted = And(EqualTo(term="kind", value=Kind.DDL.value), EqualTo(term="position", value=landed))
+    return _holds(catalog, tables, Kind.DDL, {"position": landed})
+
+
+def holds_unreadable(catalog: SqlCatalog, tables: SystemTables, place: RecordPlace) -> bool:
+    """Whether a record was landed that stands at ``place`` and cannot be read. No JVM."""
+    return _holds(catalog, tables, Kind.UNREADABLE, asdict(place))
+
+
+def _holds(
+    catalog: SqlCatalog, tables: SystemTables, kind: Kind, columns: Mapping[str, Any]
+) -> bool:
+    """Whether a record of ``kind`` was landed that has these values."""
+    wanted: BooleanExpression = EqualTo(term="kind", value=kind.value)
+    for name, value in columns.items():
+        wanted = And(wanted, EqualTo(term=name, value=value))
     with catalog_errors("the reading of the changelog"):
         try:
             changelog = catalog.load_table(tables.changelog.parts)

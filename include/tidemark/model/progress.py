@@ -82,10 +82,11 @@ class Progress:
     tables that are read anew. guards: of truncated tables, the position below which incremental
     rows above the truncate fall (SNAP-7). blocked: tables that stay stopped (GATE-5) -> why.
     skipped: keys of transactions that a person gives up (GATE-T8). judged: positions of statements
-    that a person takes for ones without effect -> why (SCHEMA-26). renames: of tables that were
-    followed, in their order (SCHEMA-31). quiet_settles: the next run may settle more though it
-    finds nothing new (GATE-T6, SNAP-5). set_aside: tables of which changes ever were. replays: what
-    of it the next cut tries again (POISON-4).
+    that a person takes for ones without effect -> why (SCHEMA-26); judged_records: likewise, places
+    of records that cannot be read (POISON-3). renames: of tables that were followed, in their order
+    (SCHEMA-31). quiet_settles: the next run may settle more though it finds nothing new (GATE-T6,
+    SNAP-5). set_aside: tables of which changes ever were. replays: what of it the next cut tries
+    again (POISON-4).
     """
 
     cut: int = 0
@@ -102,6 +103,7 @@ class Progress:
     blocked: Mapping[TableName, str] = field(default_factory=dict)
     skipped: frozenset[str] = frozenset()
     judged: Mapping[Position, str] = field(default_factory=dict)
+    judged_records: Mapping[str, str] = field(default_factory=dict)
     renames: tuple[Rename, ...] = ()
     quiet_settles: bool = False
     set_aside: frozenset[TableName] = frozenset()
@@ -161,6 +163,7 @@ class Progress:
                 "blocked": {str(table): why for table, why in sorted(self.blocked.items())},
                 "skipped": sorted(self.skipped),
                 "judged": dict(sorted(self.judged.items())),
+                "judged_records": dict(sorted(self.judged_records.items())),
                 "renames": [rename.to_json() for rename in self.renames],
                 "quiet_settles": self.quiet_settles,
                 "set_aside": sorted(map(str, self.set_aside)),
@@ -192,6 +195,7 @@ class Progress:
             blocked={TableName.parse(t): why for t, why in kept.get("blocked", {}).items()},
             skipped=frozenset(kept.get("skipped", ())),
             judged=kept.get("judged", {}),
+            judged_records=kept.get("judged_records", {}),
             renames=tuple(map(Rename.from_json, kept.get("renames", ()))),
             quiet_settles=kept.get("quiet_settles", False),
             set_aside=frozenset(map(TableName.parse, kept.get("set_aside", ()))),

@@ -32,6 +32,7 @@ from tidemark.runs.exchanges import hold_exchanges
 from tidemark.runs.land import Landed
 from tidemark.runs.look import look
 from tidemark.runs.run import Run
+from tidemark.runs.unread_statements import refuse_unread_statements
 from tidemark.spec import PipelineSpec
 
 SAID = (HoldCode.GATE_NO_WATERMARK, HoldCode.UNTIL)
@@ -122,6 +123,7 @@ def choose_cut(run: Run, events: DataFrame, landed: Landed, progress: Progress) 
     zoned = _zoned(under_new_names(events, renames), cut, progress)
     found = survey(list(zoned.values()), progress.landing)
     _refuse_new_epoch(pipeline, progress, found)
+    refuse_unread_statements(pipeline, progress, landed.plan.schema_changes, found, zoned[None])
     cut = with_reached(cut, progress, found)
     zones = {Zone.CUT, Zone.SETTLED} if progress.behind else {Zone.CUT}
     if effects is None and any(g.kind is Kind.DDL and g.zone in zones for g in found.groups):

@@ -9,7 +9,7 @@ from tidemark.errors import UNCHANGED, OrderRefusedError
 from tidemark.gate.reconcile import complete_resync, order_resync
 from tidemark.lake.catalog import SystemTables
 from tidemark.lake.history import read_history
-from tidemark.lake.landing import first_newer, holds_statement, read_mark
+from tidemark.lake.landing import first_newer, holds_statement, holds_unreadable, read_mark
 from tidemark.lake.ledger import read_progress, record_order
 from tidemark.lake.quarantine import add_entries, read_waiting
 from tidemark.log import get_logger
@@ -18,7 +18,7 @@ from tidemark.model.names import TableName
 from tidemark.model.offsets import Offsets
 from tidemark.model.position import Position
 from tidemark.model.progress import Progress
-from tidemark.model.quarantine import Entry, Selection, State
+from tidemark.model.quarantine import Entry, RecordPlace, Selection, State
 from tidemark.model.transaction import is_plain, key_of
 from tidemark.runs.targets import targets_of
 from tidemark.runs.world import World
@@ -177,6 +177,25 @@ def skip_statement(pipeline: PipelineSpec, world: World, position: Position, rea
         return replace(progress, judged={**progress.judged, position: reason})
 
     _record(pipeline, world, judged, f"skip --statement {position} --reason {reason!r}")
+
+
+def skip_record(pipeline: PipelineSpec, world: World, place: RecordPlace, reason: str) -> None:
+    """Take a schema change that cannot be read for one without effect (POISON-3).
+
+    It is set aside by the next cut, which goes on behind it.
+    """
+    if not holds_unreadable(world.catalog, SystemTables.of(pipeline.name), place):
+        raise OrderRefusedError(
+            f"no record that was landed and cannot be read stands at {place}",
+            state=UNCHANGED,
+            next_step=f"take the record that the message names: tidemark plan {pipeline.name}",
+        )
+
+    def judged(progress: Progress) -> Progress:
+        records = {**progress.judged_records, str(place): reason}
+        return replace(progress, judged_records=records)
+
+    _record(pipeline, world, judged, f"skip --record {place} --reason {reason!r}")
 
 
 def hand_over(pipeline: PipelineSpec, world: World, *, is_continuous: bool) -> Offsets:

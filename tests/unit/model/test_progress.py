@@ -47,6 +47,8 @@ def test_progress_round_trips() -> None:
             reached={P0: Place("0001AB")},
         ),
         truncated={ORDERS: Position("0001FF")},
+        judged={Position("0001AB"): "moved an index"},
+        judged_records={"shop.schemas:0:7": "sent by hand"},
         quiet_settles=True,
         set_aside=frozenset({ORDERS}),
         replays=(Selection("shop.orders"), Selection()),
