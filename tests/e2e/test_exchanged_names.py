@@ -7,6 +7,7 @@ which keep their rows and swap their names.
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -52,7 +53,7 @@ class Pair:
         return table
 
     def truncate(self, table: AlteredTable) -> None:
-        """TRUNCATE TABLE: a statement, or a record among the rows (MSG-25)."""
+        """TRUNCATE TABLE: a statement, or a record among the rows (TRUNC-1)."""
         if not self.is_debezium:
             self.on(table).say(f"TRUNCATE TABLE {table.name}")
         else:
@@ -211,6 +212,49 @@ def test_each_target_goes_on_with_its_table(
     pair.cut()
 
 
+def change_at_random(pair: Pair, rng: random.Random) -> None:
+    """One statement about one of the tables."""
+    table, number = pair.on(rng.choice((pair.one, pair.two))), rng.randint(1, 8)
+    action = rng.random()
+    if action < 0.2 and number in table.rows:
+        table.delete(number)
+    elif action < 0.3 and table.rows:
+        pair.truncate(table)
+    elif action < 0.4:
+        name = f"c{len(table.columns)}"
+        table.alter(f"ADD {name} int", added={name: ("int", None)})
+    else:
+        column = rng.choice([name for name in table.columns if name != "id"])
+        value = rng.randint(1, 99)
+        is_text = table.columns[column].startswith("varchar")
+        table.put(number, **{column: str(value) if is_text else value})
+
+
+@pytest.mark.parametrize(("family", "parts"), FORMS)
+def test_random_histories(world: World, family: str, parts: Sequence[str]) -> None:
+    """SCHEMA-34, DUP-2: the file says so early, late or no more; all is sent again at times."""
+    rng = random.Random(f"{family} {len(parts)}")  # noqa: S311  repeatable, not secret
+    pair = opened(world, family, parts)
+    for _ in range(8):
+        for _ in range(rng.randint(1, 4)):
+            change_at_random(pair, rng)
+        if rng.random() < 0.6:
+            was = {"items": pair.one.name, "others": pair.two.name}
+            is_told_late = rng.random() < 0.5
+            pair.exchange()
+            change_at_random(pair, rng)
+            if is_told_late:
+                pair.send()
+                with pytest.raises(TableStoppedError, match="exchanged their names"):
+                    pair.stream.cut()
+            pair.declare(**was)
+        elif rng.random() < 0.4:
+            pair.declare()
+        if rng.random() < 0.4:
+            pair.send(pair.one.sent)
+        pair.cut()
+
+
 def early(pair: Pair) -> None:
     """The file has the names that the tables will have."""
     pair.one.name, pair.two.name = pair.two.name, pair.one.name
@@ -288,6 +332,27 @@ def test_a_statement_that_was_read_in_part_stops_both(world: World) -> None:
         pair.stream.cut()
     pair.send([last])
     pair.cut()
+
+
+def test_tables_that_have_read_parts_of_it_stop(world: World) -> None:
+    """MSG-54: one of them was published between the parts, before the file said anything."""
+    pair = opened(world, "debezium", publish={"consistency": "table"})
+    first = len(pair.one.sent)
+    pair.exchange()
+    rest = pair.one.sent[first + 1 :]
+    del pair.one.sent[first + 1 :]
+    pair.send()
+    assert set(pair.stream.cut().stopped) == {"shop.items"}
+    go_on(pair, 10)
+    pair.send([*rest, *pair.one.sent[pair.next :]])
+    assert set(pair.stream.cut().stopped) == {"shop.items", "shop.others"}
+    pair.declare(items="items", others="others")
+    for value in (20, 30):
+        go_on(pair, value)
+        pair.send()
+        stopped = pair.stream.cut().stopped
+        assert set(stopped) == {"shop.items", "shop.others"}
+        assert all("an earlier cut read a part" in why for why in stopped.values())
 
 
 def test_rows_that_overtook_the_statement_stop_both(world: World) -> None:

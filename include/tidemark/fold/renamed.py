@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from tidemark.model.event import Kind
 from tidemark.model.names import TableName
-from tidemark.model.renames import Rename, steps
+from tidemark.model.renames import Rename, names_now
 
 
 def under_new_names(events: DataFrame, renames: Sequence[Rename]) -> DataFrame:
@@ -20,27 +19,23 @@ def under_new_names(events: DataFrame, renames: Sequence[Rename]) -> DataFrame:
     once. What stood under a name before the renamed table got it was another table, and is of none
     that is known.
     """
-    schema, table = F.col("source_schema"), F.col("source_table")
-    for position, names in steps(renames):
-        moves = F.col("kind").isin(Kind.ROW.value, Kind.TRUNCATE.value)
-        told: list[tuple[Column, str, str | None]] = [
-            (is_table(old), new.schema, new.table) for old, new in names.items()
-        ]
-        if position is not None:
-            moves &= F.col("position") <= position
-            gone = [new for new in names.values() if new not in names]
-            told += [(is_table(new), new.schema, None) for new in gone]
-        new_schema, new_table = (
-            reduce(lambda rest, one: F.when(one[0], F.lit(one[at])).otherwise(rest), told, now)
-            for at, now in ((1, schema), (2, table))
-        )
-        events = events.withColumns(
-            {
-                "source_schema": F.when(moves, new_schema).otherwise(schema),
-                "source_table": F.when(moves, new_table).otherwise(table),
-            }
-        )
-    return events
+    known = list(names_now(renames))
+    if not known:
+        return events
+    moves = F.col("kind").isin(Kind.ROW.value, Kind.TRUNCATE.value)
+    schema, table = F.when(~moves, F.col("source_schema")), F.when(~moves, F.col("source_table"))
+    for then, until, now in known:
+        holds = is_table(then)
+        if until is not None:
+            holds &= F.col("position") <= until
+        schema = schema.when(holds, F.lit(now.schema if now else then.schema))
+        table = table.when(holds, F.lit(now.table if now else None))
+    return events.withColumns(
+        {
+            "source_schema": schema.otherwise(F.col("source_schema")),
+            "source_table": table.otherwise(F.col("source_table")),
+        }
+    )
 
 
 def is_table(table: TableName) -> Column:

@@ -135,6 +135,33 @@ def steps(
         yield together[-1].position, {one.old: one.new for one in together}
 
 
+def names_now(
+    renames: Iterable[Rename],
+) -> Iterator[tuple[TableName, Position | None, TableName | None]]:
+    """What a name of then is now: the name, the last position at which that holds, the name of now.
+
+    By name and position; positions: None where it holds up to the newest one. Names of now: None
+    where the table is none that is known. What is in no line has its name still.
+    """
+    done = list(steps(renames))
+    for then in sorted({name for _, names in done for pair in names.items() for name in pair}):
+        lines = [(at, _now(then, done[number:])) for number, (at, _) in enumerate(done)]
+        ends = [*lines[1:], None]
+        for line, after in zip(lines, ends, strict=True):
+            if after is None or after[1] != line[1]:
+                yield then, *line
+
+
+def _now(
+    name: TableName, done: Iterable[tuple[Position | None, Mapping[TableName, TableName]]]
+) -> TableName | None:
+    for position, names in done:
+        if position is not None and name in names.values() and name not in names:
+            return None
+        name = names.get(name, name)
+    return name
+
+
 def _place(position: Position) -> str:
     return place_of(position) or position
 

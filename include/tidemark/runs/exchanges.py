@@ -43,7 +43,7 @@ def hold_exchanges(
         if stop is not None:
             effects.renames = [one for one in effects.renames if one not in found]
             for one in ring:
-                effects.stops.setdefault(one.new, stop)
+                effects.stops[one.new] = stop
 
 
 def _of_another(

@@ -25,6 +25,7 @@ HISTORIES = [
         *(Rename(A, B, Position("5")), Rename(B, A, Position("5"))),
         Rename(C, TableName("shop", "d")),
     ],
+    [Rename(*pair, Position(str(at))) for at in range(8) for pair in ((A, B), (B, A))],
 ]
 
 
