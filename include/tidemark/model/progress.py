@@ -123,7 +123,13 @@ class Progress:
 
     def under(self, declared: tuple[Rename, ...]) -> Progress:
         """The same with what is kept of tables under the names that they will have."""
-        names = {one.old: one.new for one in Renames(declared, self.renames).due}
+        return self._named({one.old: one.new for one in Renames(declared, self.renames).due})
+
+    def as_kept(self, declared: tuple[Rename, ...]) -> Progress:
+        """The reverse of `under`: names as the statements that were followed tell them."""
+        return self._named({one.new: one.old for one in Renames(declared, self.renames).due})
+
+    def _named(self, names: Mapping[TableName, TableName]) -> Progress:
         if not names:
             return self
 

@@ -185,7 +185,7 @@ def _finish(run: Run, progress: Progress, after: Progress, outcome: _Outcome) ->
         stopped={str(table): why for table, why in sorted(planned.stopped.items())},
     )
     moves = (*outcome.moves, *_stage_quarantine(run, outcome))
-    entry = StagedCut(result, after, moves)
+    entry = StagedCut(result, after.as_kept(run.pipeline.renames), moves)
     stage_entry(catalog, run.system, entry, run.request.reason)
     log.info("cut_staged", cut=result.cut, status=result.status.value, **buckets)
     return result

@@ -10,7 +10,7 @@ from tidemark.formats.decoder import decoder_of
 from tidemark.formats.record_schema import RecordSchema
 from tidemark.lake.catalog import TableId
 from tidemark.lake.evolve import read_source_schema
-from tidemark.lake.history import holds_rows
+from tidemark.lake.history import holds_rows, read_history
 from tidemark.lake.staging import Removal
 from tidemark.log import get_logger
 from tidemark.model.columns import TableSchema
@@ -40,7 +40,7 @@ from tidemark.runs.refused import (
 from tidemark.runs.run import Run
 from tidemark.runs.schemas import examples, resolve
 from tidemark.runs.target_modes import refuse_other_mode, refuse_without_key
-from tidemark.runs.targets import is_folded
+from tidemark.runs.targets import is_folded, targets_of
 from tidemark.runs.truncates import truncates_of
 from tidemark.runs.without_key import refuse_untold
 from tidemark.schema.changes import FillColumn, SchemaChange, plan_changes
@@ -174,6 +174,7 @@ def plan_tables(run: Run, chosen: Chosen, progress: Progress) -> CutTables:
     requested = run.request.tables
     wanted = [spec for spec in specs if not requested or spec.source in requested]
     told = _told(run.pipeline, chosen, wanted)
+    renamed = _renamed(run, chosen, progress)
     work: list[TableWork] = []
     stopped: dict[TableName, str] = {}
     ended: dict[TableName, Position] = {}
@@ -181,7 +182,7 @@ def plan_tables(run: Run, chosen: Chosen, progress: Progress) -> CutTables:
     for spec in wanted:
         try:
             refuse_late(spec.source, late)
-            refuse_statement(run.pipeline, spec, chosen.effects.stops)
+            refuse_statement(run.pipeline, spec, chosen.effects.stops, renamed)
             refuse_other_key(spec, chosen.effects.rekeyed)
             refuse_shared(spec, owners.setdefault(spec.target.lower(), spec.source))
             target = _target(run.pipeline, spec)
@@ -205,6 +206,13 @@ def plan_tables(run: Run, chosen: Chosen, progress: Progress) -> CutTables:
             log.warning("table_stopped", table=str(spec.source), why=error.what)
     skipped = frozenset(spec.source for spec in specs if spec not in wanted)
     return CutTables(snapshots, guards, tuple(work), stopped, skipped, late, ended)
+
+
+def _renamed(run: Run, chosen: Chosen, progress: Progress) -> Mapping[TableName, TableId]:
+    """The tables that are followed with their targets, where a statement stops some by a rename."""
+    if all(stop.by is None for stop in chosen.effects.stops.values()):
+        return {}
+    return targets_of(run.pipeline, read_history(run.world.catalog, run.system), progress)
 
 
 def _removal(pipeline: PipelineSpec, snapshots: Snapshots, table: TableName) -> Removal | None:
