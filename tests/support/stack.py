@@ -95,9 +95,15 @@ class Stream:
             }
         )
 
-    def create(self) -> Stream:
-        """Make the topics."""
-        topics = [NewTopic(self.topic, num_partitions=self.partitions, replication_factor=1)]
+    def create(self, config: Mapping[str, str] | None = None) -> Stream:
+        """Make the topics; config: of the topic of rows."""
+        rows = NewTopic(
+            self.topic,
+            num_partitions=self.partitions,
+            replication_factor=1,
+            config=dict(config or {}),
+        )
+        topics = [rows]
         if self.gate == "transaction":
             topics.append(NewTopic(self.transactions, num_partitions=1, replication_factor=1))
         for made in self.admin.create_topics(topics).values():

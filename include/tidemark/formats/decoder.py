@@ -32,6 +32,7 @@ from tidemark.formats.debezium.images import (
     postgres_key_move,
 )
 from tidemark.formats.debezium.position import binlog_block, postgres_block
+from tidemark.formats.debezium.tombstones import deletes_of_tombstones
 from tidemark.formats.encoding import Encoding, JsonEncoding
 from tidemark.formats.record_schema import RecordSchema, canal_record_schema
 from tidemark.formats.topic_roles import TopicRoles
@@ -116,8 +117,11 @@ def _debezium(source: SourceSpec, schemas: Schemas, ordering: Ordering) -> Decod
     is_postgres = source.format is SourceFormat.DEBEZIUM_POSTGRES
     block = postgres_block(ordering) if is_postgres else binlog_block(ordering)
     encoding = encoding_of(source, schemas)
+    envelope = partial(
+        debezium_envelope, block=block, encoding=encoding, signals=source.signal_table
+    )
     return Decoder(
-        partial(debezium_envelope, block=block, encoding=encoding, signals=source.signal_table),
+        partial(_with_deletes, envelope) if source.is_compacted else envelope,
         partial(debezium_changes, fills_before=is_postgres, encoding=encoding),
         partial(debezium_row_changes, has_event_order=is_postgres, encoding=encoding),
         partial(debezium_image, encoding=encoding),
@@ -128,3 +132,9 @@ def _debezium(source: SourceSpec, schemas: Schemas, ordering: Ordering) -> Decod
         encoding.text(F.col("value")),
         postgres_key_move(encoding=encoding) if is_postgres else None,
     )
+
+
+def _with_deletes(
+    envelope: Callable[[DataFrame, TopicRoles], DataFrame], records: DataFrame, roles: TopicRoles
+) -> DataFrame:
+    return envelope(records, roles).transform(deletes_of_tombstones, roles)

@@ -25,7 +25,8 @@ KINDS: Mapping[Kind, str] = {
     Kind.WINDOW: "opens a window of an incremental snapshot",
     Kind.ORDER: "asks for a blocking snapshot, which removes nothing unasked",
     Kind.SIGNAL: "changes nothing",
-    Kind.TOMBSTONE: "changes nothing: the delete in front of it did",
+    Kind.TOMBSTONE: "changes nothing: the delete in front of it did; on a compacted topic, where "
+    "there is none, it is a row that ends",
     Kind.CONTROL: "changes nothing",
     Kind.UNREADABLE: "is set aside with its reason, and counted as quarantined",
 }

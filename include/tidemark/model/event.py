@@ -51,6 +51,10 @@ class SnapshotMark(StrEnum):
     INCREMENTAL = "incremental"
 
 
+UNTOLD = -1
+"""The ``schema_id`` of a row event that tells nothing of its table's columns: a tombstone."""
+
+
 class Reason(StrEnum):
     """Why a record is unreadable, or a change that it holds cannot be applied (POISON-1)."""
 

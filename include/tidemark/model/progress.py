@@ -27,7 +27,8 @@ class LandingMark:
 
     ordered_by: None until changes were landed (POS-12). snapshot_lsn: PostgreSQL, the highest LSN
     of a snapshot row that was landed (POS-7). growths: with gate ``none`` (TOP-3).
-    tails: the newest record of each partition (TOP-5).
+    tails: the newest record of each partition (TOP-5). caught_up: where topics may be compacted,
+    when each partition was last read to its end, or begun, in ms since 1970 (KEY-12).
     """
 
     number: int = 0
@@ -37,6 +38,7 @@ class LandingMark:
     snapshot_lsn: int = 0
     growths: Growths = field(default_factory=dict)
     tails: Tails = field(default_factory=dict)
+    caught_up: Mapping[TopicPartition, int] = field(default_factory=dict)
 
     def to_json(self) -> str:
         """As kept in the summary of a changelog snapshot."""
@@ -50,6 +52,7 @@ class LandingMark:
                 "snapshot_lsn": self.snapshot_lsn,
                 "growths": growths_to_json(self.growths),
                 "tails": tails_to_json(self.tails),
+                "caught_up": offsets_to_json(self.caught_up),
             }
         )
 
@@ -66,6 +69,7 @@ class LandingMark:
             snapshot_lsn=kept.get("snapshot_lsn", 0),
             growths=growths_from_json(kept.get("growths", {})),
             tails=tails_from_json(kept.get("tails", [])),
+            caught_up=offsets_from_json(kept.get("caught_up", {})),
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -30,6 +31,7 @@ from tidemark.model.event import Kind, Reason
 from tidemark.model.offsets import Ranges, limit_ranges
 from tidemark.model.position import Ordering
 from tidemark.model.progress import LandingMark
+from tidemark.runs.compacted import compaction_counts, misnamed_topic
 from tidemark.runs.ordering import (
     expected_ordering,
     marked,
@@ -43,6 +45,7 @@ from tidemark.spec import PipelineSpec
 from tidemark.topics.preflight import TopicPlan, plan_topics
 from tidemark.topics.read import read_records
 from tidemark.topics.tails import next_tails
+from tidemark.topics.tombstones import refuse_lost_tombstones
 
 log = get_logger()
 
@@ -102,7 +105,9 @@ def land_records(run: Run) -> Landed:
     if unread.is_empty:
         return Landed(unread.plan, unread.after, 0, schemas)
     catalog = run.world.catalog
-    staged = _stage_known(run, unread, Reading(expected_ordering(unread.after), schemas))
+    staged = _stage_known(
+        run, unread, Reading(expected_ordering(run.pipeline, unread.after), schemas)
+    )
     reading = staged.reading
     needed = true_ordering(run.pipeline, unread.after, reading.ordering, staged.found)
     if needed != reading.ordering:
@@ -158,8 +163,9 @@ def _learned(run: Run, unread: Unread, staged: _Staged) -> Schemas:
 def find_unread(run: Run) -> Unread:
     """What a landing would take now.
 
-    Raises what `topics.preflight.plan_topics` and `topics.tails.next_tails` refuse.
+    Raises what `plan_topics`, `refuse_lost_tombstones` and `next_tails` refuse.
     """
+    now_ms = time.time_ns() // 1_000_000
     mark = read_mark(run.world.catalog, run.system)
     plan = plan_topics(run.pipeline, run.world.broker, mark)
     unread = Unread(plan, limit_ranges(plan.ranges, run.pipeline.limits.max_records), mark)
@@ -167,6 +173,13 @@ def find_unread(run: Run) -> Unread:
         return unread
     offsets = {place: span.end for place, span in unread.ranges.items()}
     ends = {place: span.end for place, span in plan.ranges.items()}
+    caught_up = {}
+    if run.pipeline.source.is_compacted:
+        refuse_lost_tombstones(run.world.broker, plan.facts, mark.caught_up, unread.ranges, now_ms)
+        caught_up = {
+            place: now_ms if end == ends[place] else mark.caught_up.get(place, now_ms)
+            for place, end in offsets.items()
+        }
     ungated = run.pipeline.source.gate is GateMode.NONE
     compacted = {topic.name for topic in plan.facts if topic.compacted}
     after = replace(
@@ -176,6 +189,7 @@ def find_unread(run: Run) -> Unread:
         topic_ids={**mark.topic_ids, **plan.topic_ids},
         growths=seen_growths(mark.growths, mark.offsets, ends, offsets) if ungated else {},
         tails=next_tails(run.world.broker, mark.tails, unread.ranges, compacted),
+        caught_up=caught_up,
     )
     return replace(unread, after=after)
 
@@ -203,6 +217,7 @@ def landing_counts(pipeline: PipelineSpec, reading: Reading) -> tuple[Column, ..
         F.max("reason").alias("reason"),
         *ordering_counts(pipeline, reading.ordering, reading.schemas),
         *schema_counts(pipeline),
+        *compaction_counts(pipeline),
     )
 
 
@@ -226,4 +241,4 @@ def landing_refusal(
             next_step="look whether source.format fits the topics; to set the records aside, "
             "raise limits.max-unreadable in the pipeline file",
         )
-    return None
+    return misnamed_topic(found)

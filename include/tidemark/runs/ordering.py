@@ -17,13 +17,18 @@ from tidemark.model.cut import GateMode
 from tidemark.model.event import Kind
 from tidemark.model.position import OrderedBy, Ordering
 from tidemark.model.progress import LandingMark
+from tidemark.runs.compacted import refuse_other_order
 from tidemark.spec import PipelineSpec, SourceFormat
 from tidemark.topics.preflight import TopicPlan
 
 
-def expected_ordering(mark: LandingMark) -> Ordering:
-    """What the landings before let expect: positions, until the first changes have none."""
-    return Ordering(mark.ordered_by or OrderedBy.POSITION, mark.snapshot_lsn)
+def expected_ordering(pipeline: PipelineSpec, mark: LandingMark) -> Ordering:
+    """What the landings before let expect: positions, until the first changes have none.
+
+    Tombstones that delete have none, so compacted topics begin by the offset (KEY-13).
+    """
+    first = OrderedBy.OFFSET if pipeline.source.is_compacted else OrderedBy.POSITION
+    return Ordering(mark.ordered_by or first, mark.snapshot_lsn)
 
 
 def ordering_counts(
@@ -75,6 +80,7 @@ def marked(
 
 def refuse_unordered(pipeline: PipelineSpec, plan: TopicPlan, ordering: Ordering) -> None:
     """Raise where the offset would have to order and cannot: several partitions, or a gate."""
+    refuse_other_order(pipeline, by_offset=ordering.by is OrderedBy.OFFSET)
     if ordering.by is OrderedBy.POSITION:
         return
     told = f"the changes of pipeline {pipeline.name} have no position"

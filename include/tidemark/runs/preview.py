@@ -139,7 +139,8 @@ def _decoded_once(run: Run, unread: Unread) -> Iterator[tuple[DataFrame | None, 
 
     None for the records when nothing is unread. Raises what refuses the landing.
     """
-    ordering, schemas = expected_ordering(unread.after), kept_schemas(run)
+    ordering = expected_ordering(run.pipeline, unread.after)
+    schemas = kept_schemas(run)
     if unread.is_empty:
         yield None, Landed(unread.plan, unread.after, 0, schemas)
         return

@@ -93,7 +93,7 @@ def _learned(run: Run, unreadable: DataFrame, known: Schemas) -> Schemas:
 
 def _read_anew(run: Run, landed: Landed, unreadable: DataFrame, schemas: Schemas) -> DataFrame:
     """The rows among records that could not be read when they were landed. Out: COLUMNS."""
-    ordering = expected_ordering(landed.mark)
+    ordering = expected_ordering(run.pipeline, landed.mark)
     decoder = decoder_of(run.pipeline.source, schemas, ordering=ordering)
     roles = TopicRoles(landed.plan.schema_changes, landed.plan.transactions)
     events = decoder.envelope(unreadable.select(*RECORD_COLUMNS), roles)

@@ -12,7 +12,7 @@ from tidemark.errors import SchemaUnknownError, TableStoppedError
 from tidemark.formats.decoder import Decoder
 from tidemark.formats.record_schema import RecordSchema
 from tidemark.model.columns import SourceColumn, TableSchema
-from tidemark.model.event import Op
+from tidemark.model.event import UNTOLD, Op
 from tidemark.model.names import ColumnName, TableName, column_name
 from tidemark.model.survey import Group
 from tidemark.runs.column_changes import follow_changes, refuse_two_forms, told_column
@@ -37,7 +37,7 @@ def examples(
     groups = list(groups)
     upserted = {(group.table, group.schema_id) for group in groups if group.op is Op.UPSERT}
     for group in groups:
-        if group.table is None:
+        if group.table is None or group.schema_id == UNTOLD:
             continue
         known = newest.get((group.table, group.schema_id))
         if known is None or (group.highest or "") > (known.highest or ""):

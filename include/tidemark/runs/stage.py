@@ -29,6 +29,7 @@ from tidemark.model.zone import Zone
 from tidemark.quality.audit import SuiteRun
 from tidemark.runs.audit import audit
 from tidemark.runs.choose import Chosen
+from tidemark.runs.compacted import refuse_left_out
 from tidemark.runs.exchanged import refuse_exchanged
 from tidemark.runs.replay import events_set_aside, outcomes, overtaken
 from tidemark.runs.row_changes import StagedChanges, match_rows, stage_row_changes
@@ -175,6 +176,7 @@ def _matched(
     mode = work.spec.mode
     if not work.schema.key and mode is TargetMode.MIRROR:
         return replace(found, rows=match_rows(run, work, found, place))
+    refuse_left_out(run.pipeline, work.spec, found.rows.partial)
     if found.rows.partial:
         found = _filled(run, chosen, work, found, place)
     if mode is TargetMode.HISTORY and work.rows:

@@ -26,6 +26,7 @@ from tidemark.model.target_mode import TargetMode
 from tidemark.model.zone import Zone
 from tidemark.runs.choose import Chosen
 from tidemark.runs.column_policy import refuse_by_policy
+from tidemark.runs.compacted import only_tombstones, refuse_other_record_key
 from tidemark.runs.dropped import begin_of, tables_of_dropped_databases
 from tidemark.runs.late import late_tables
 from tidemark.runs.reconcile import watched_snapshots
@@ -264,8 +265,10 @@ def _begins_with_a_row(pipeline: PipelineSpec, chosen: Chosen, spec: TableSpec) 
     """Whether a table without target is to wait for its first row, which tells all columns.
 
     Canal's records do, so DDL alone need not say enough to make a table (SCHEMA-7); that columns
-    changed says nothing of the others, and a truncate nothing of any (TRUNC-16).
+    changed says nothing of the others, a truncate nothing of any (TRUNC-16), and nor do tombstones,
+    which have no row to end yet (KEY-12).
     """
+    groups = chosen.survey.of(spec.source, CUT)
     effects = chosen.effects
     truncates = chosen.survey.of(spec.source, CUT, Kind.TRUNCATE)
     is_ended = bool(truncates) or spec.source in effects.truncated
@@ -274,7 +277,8 @@ def _begins_with_a_row(pipeline: PipelineSpec, chosen: Chosen, spec: TableSpec) 
     is_told = spec.source in effects.types.keys() | effects.schemas.keys()
     is_changed = not is_told and (spec.source in altered or spec.source.schema in effects.emptied)
     is_untold = is_changed or (is_ended and not is_told and not spec.columns)
-    return (tells_all or is_untold) and not chosen.survey.of(spec.source, CUT)
+    waits = (tells_all or is_untold) and not groups
+    return waits or (only_tombstones(groups) and not is_ended)
 
 
 def _target(pipeline: PipelineSpec, spec: TableSpec) -> TableId:
@@ -288,6 +292,7 @@ def _work(pipeline: PipelineSpec, chosen: Chosen, progress: Progress, told: _Tol
     begins = begin_of(chosen, spec.source, have)
     records = [r for r in told.records if begins is None or (r.position or "") > begins]
     schema = resolve(pipeline.source, spec, have, chosen.effects, records)
+    refuse_other_record_key(pipeline.source, spec, schema, records)
     if not schema.key:
         if groups:
             refuse_without_key(spec)

@@ -12,6 +12,7 @@ from pydantic import AfterValidator, Field
 
 from tidemark.model.names import PipelineName
 from tidemark.model.renames import Rename
+from tidemark.model.target_mode import TargetMode
 from tidemark.spec.base import BrokenRule, IcebergName, Setting, SpecModel, Text
 from tidemark.spec.references import is_secret
 from tidemark.spec.schedule import Cron
@@ -218,6 +219,12 @@ class PipelineSpec(SpecModel):
                     ("tables", index, "target"),
                     repr(table.target),
                     f"a target of its own: {targets[target].source} is folded into it",
+                )
+            if self.source.is_compacted and table.mode is not TargetMode.MIRROR:
+                yield BrokenRule(
+                    ("tables", index, "mode"),
+                    repr(table.mode.value),
+                    "mirror: a compacted topic does not tell when rows changed or ended",
                 )
             sources.add(source)
             targets.setdefault(target, table)

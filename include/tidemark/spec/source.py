@@ -45,6 +45,13 @@ class SourceFormat(StrEnum):
         return self in {SourceFormat.TICDC_CANAL_JSON, SourceFormat.CANAL_JSON}
 
 
+class Compacted(StrEnum):
+    """What becomes of a data topic that is compacted (KEY-13)."""
+
+    REFUSE = "refuse"
+    ALLOW = "allow"
+
+
 def is_pattern(selector: str) -> bool:
     """Whether ``selector`` is a regular expression and not the exact name of a topic."""
     return selector.startswith("^")
@@ -185,6 +192,12 @@ class SourceSpec(SpecModel):
         "transactions, or (none) to the end of what was landed"
     )
     topics: TopicsSpec = Field(description="topics by role")
+    compacted: Compacted = Field(
+        default=Compacted.REFUSE,
+        description="what becomes of a data topic whose cleanup.policy contains compact: refuse "
+        "it, or allow it as a feed of the newest state of each key (Debezium in JSON, gate none, "
+        "mirrors alone, one partition, topics named by Debezium after their table)",
+    )
     signal_table: SourceTableName | None = Field(
         default=None,
         description="the Debezium connector's signal.data.collection, whose topic is among the "
@@ -216,6 +229,11 @@ class SourceSpec(SpecModel):
         default = FieldNameMode.NONE if self.avro is None else FieldNameMode.AVRO
         return self.modes.field_names or default
 
+    @property
+    def is_compacted(self) -> bool:
+        """Data topics may be compacted: tombstones delete, and offsets alone order (KEY-13)."""
+        return self.compacted is Compacted.ALLOW
+
     def shadowed(self, table: TableName) -> TableName | None:
         """The table whose shadow ``table`` is by its name; None where it is none (SCHEMA-32).
 
@@ -234,8 +252,26 @@ class SourceSpec(SpecModel):
                 ("zone",), repr(self.zone), "no zone: Debezium writes TIMESTAMP values in UTC"
             )
         yield from self._unfit_gate()
+        if self.is_compacted and not self.format.is_canal:
+            yield from self._newest_state_only()
         if self.format is SourceFormat.DEBEZIUM_POSTGRES:
             yield from self._statements_only()
+
+    def _newest_state_only(self) -> Iterator[BrokenRule]:
+        """What needs the history that compaction removes (KEY-13)."""
+        if self.gate is not GateMode.NONE:
+            yield BrokenRule(
+                ("gate",), repr(self.gate.value), "none beside compacted: counts prove nothing"
+            )
+        if self.topics.schema_changes:
+            yield BrokenRule(
+                ("topics", "schema-changes"),
+                "a list of topics",
+                "no schema-change topics beside compacted: rows are ordered by the offsets of "
+                "their own topic, which do not tell where a statement of another one stands",
+            )
+        if self.avro is not None:
+            yield BrokenRule(("avro",), "avro", "no avro beside compacted: JSON alone is read so")
 
     def _statements_only(self) -> Iterator[BrokenRule]:
         if self.topics.schema_changes:
@@ -288,6 +324,10 @@ class SourceSpec(SpecModel):
             )
         if self.avro is not None:
             yield BrokenRule(("avro",), "avro", "no avro: Canal and TiCDC write JSON")
+        if self.is_compacted:
+            yield BrokenRule(
+                ("compacted",), "'allow'", "refuse: only Debezium's topics have a record per row"
+            )
         if "modes" in self.model_fields_set:
             yield BrokenRule(
                 ("modes",), "modes", "no modes: they are settings of a Debezium connector"

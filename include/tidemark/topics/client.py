@@ -34,12 +34,16 @@ log = get_logger()
 
 @dataclass(frozen=True, slots=True)
 class TopicFacts:
-    """What a topic is: its id changes when it is deleted and made again (POS-15)."""
+    """What a topic is: its id changes when it is deleted and made again (POS-15).
+
+    tombstones_ms: how long a compacted one keeps tombstones once they were cleaned.
+    """
 
     name: TopicName
     topic_id: str
     partitions: int
     compacted: bool
+    tombstones_ms: int
 
     @property
     def places(self) -> tuple[TopicPartition, ...]:
@@ -112,6 +116,7 @@ class Broker:
                 str(facts.topic_id),
                 len(facts.partitions),
                 "compact" in (configs[name]["cleanup.policy"].value or ""),
+                int(configs[name]["delete.retention.ms"].value or 0),
             )
             for name, facts in sorted(described.items())
         )

@@ -58,6 +58,11 @@ _POSITIONLESS: Mapping[SourceFormat, tuple[str, str]] = {
     ),
 }
 """What a source without positions lacks, and what its operator can do about it."""
+_COMPACTED = (
+    "as tombstones tell no position,",
+    "have the connector write a new compacted topic of one partition; or set cleanup.policy=delete "
+    "on the topic, and fold it by a pipeline without source.compacted",
+)
 
 
 def plan_topics(pipeline: PipelineSpec, broker: Broker, mark: LandingMark) -> TopicPlan:
@@ -85,19 +90,21 @@ def plan_topics(pipeline: PipelineSpec, broker: Broker, mark: LandingMark) -> To
 
 
 def _refuse_unfit(pipeline: PipelineSpec, data: Sequence[TopicFacts]) -> None:
+    source = pipeline.source
     compacted = [topic.name for topic in data if topic.compacted]
-    if compacted:
+    if compacted and not source.is_compacted:
         raise PreflightError(
             f"topic {few(compacted)} is compacted, so older changes and truncates are gone "
             "(KEY-13)",
             state=UNCHANGED,
-            next_step="set cleanup.policy=delete on the topic and take a new snapshot",
+            next_step="set cleanup.policy=delete on the topic and take a new snapshot; or, where "
+            "the newest state of each key is enough, set source.compacted: allow in the file of a "
+            "new pipeline",
         )
-    source = pipeline.source
     unordered = source.format.is_canal and source.gate is GateMode.NONE
     wide = [topic for topic in data if topic.partitions > 1]
-    if unordered and wide:
-        lacking, remedy = _POSITIONLESS[source.format]
+    if (unordered or source.is_compacted) and wide:
+        lacking, remedy = _COMPACTED if source.is_compacted else _POSITIONLESS[source.format]
         raise PreflightError(
             f"topic {wide[0].name} has {wide[0].partitions} partitions, but {lacking} only the "
             "offset of a single partition orders its changes (POS-11)",

@@ -40,10 +40,12 @@ def next_tails(
         return dict(kept)
     with broker.reading() as consumer:
         known = {place: kept[place] for place in new if place in kept}
-        found = _read(consumer, {p: OffsetRange(t.offset, t.offset + 1) for p, t in known.items()})
+        found = read_tails(
+            consumer, {p: OffsetRange(t.offset, t.offset + 1) for p, t in known.items()}
+        )
         _refuse_others(known, found, compacted)
         ends = {p: OffsetRange(max(s.start, s.end - LOOK_BACK), s.end) for p, s in new.items()}
-        last = {place: tails[-1] for place, tails in _read(consumer, ends).items() if tails}
+        last = {place: tails[-1] for place, tails in read_tails(consumer, ends).items() if tails}
     return {**kept, **last}
 
 
@@ -70,7 +72,7 @@ def _moment(tail: Tail) -> str:
     return datetime.fromtimestamp(tail.time_ms / 1000, UTC).isoformat(timespec="milliseconds")
 
 
-def _read(consumer: Consumer, spans: Ranges) -> dict[TopicPartition, list[Tail]]:
+def read_tails(consumer: Consumer, spans: Ranges) -> dict[TopicPartition, list[Tail]]:
     """The records of ``spans``; partitions that begin behind their span are left out."""
     found: dict[TopicPartition, list[Tail]] = {place: [] for place in spans}
     missing = dict(spans)

@@ -59,7 +59,9 @@ def test_progress_round_trips() -> None:
 def test_landing_mark_round_trips() -> None:
     tails = {P0: Tail(11, 1_700_000_000_000, "ab")}
     growths = {P0.topic: Growth({P0: 12}, {P0: 15})}
-    mark = LandingMark(4, {P0: 12}, {P0.topic: "aBc"}, OrderedBy.OFFSET, 4800, growths, tails)
+    mark = LandingMark(
+        4, {P0: 12}, {P0.topic: "aBc"}, OrderedBy.OFFSET, 4800, growths, tails, {P0: 17}
+    )
     for kept in (mark, LandingMark()):
         assert LandingMark.from_json(kept.to_json()) == kept
 

@@ -395,6 +395,75 @@ def test_what_is_declared_is_read(tmp_path: Path) -> None:
     assert (table.suite, table.key, table.columns) == (None, ("id",), {"weight": "float"})
 
 
+def compacted(text: str = DEBEZIUM) -> str:
+    """``text`` with source.compacted: allow."""
+    return swapped("  topics:", "  compacted: allow\n  topics:", text)
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        pytest.param(
+            swapped("allow", "allowed", compacted()),
+            "shop.yaml:8 -> source.compacted: got 'allowed'; expected one of refuse, allow; did "
+            "you mean 'allow'",
+            id="another word",
+        ),
+        pytest.param(
+            swapped(
+                "gate: none",
+                "gate: transaction",
+                compacted().replace("[shop]", "[shop]\n    transactions: [tx]"),
+            ),
+            "shop.yaml:7 -> source.gate: got 'transaction'; expected none beside compacted: counts "
+            "prove nothing",
+            id="gate transaction",
+        ),
+        pytest.param(
+            compacted().replace("[shop]", "[shop]\n    schema-changes: [ddl]"),
+            "shop.yaml:11 -> source.topics.schema-changes: got a list of topics; expected no "
+            "schema-change topics beside compacted: rows are ordered by the offsets of their own "
+            "topic, which do not tell where a statement of another one stands",
+            id="statements of another topic",
+        ),
+        pytest.param(
+            swapped("  topics:", "  avro: {folder: /schemas}\n  topics:", compacted()),
+            "shop.yaml:9 -> source.avro: got avro; expected no avro beside compacted: JSON alone "
+            "is read so",
+            id="avro",
+        ),
+        pytest.param(
+            compacted(SHOP),
+            "shop.yaml:8 -> source.compacted: got 'allow'; expected refuse: only Debezium's topics "
+            "have a record per row",
+            id="TiCDC",
+        ),
+        *(
+            pytest.param(
+                compacted() + f"    mode: {mode}\n",
+                f"shop.yaml:14 -> tables[0].mode: got '{mode}'; expected mirror: a compacted topic "
+                "does not tell when rows changed or ended",
+                id=mode,
+            )
+            for mode in ("soft-delete", "history", "append")
+        ),
+    ],
+)
+def test_compacted_topics_are_no_log(tmp_path: Path, text: str, fault: str) -> None:
+    """KEY-13: what needs history is refused before anything runs."""
+    assert faults_of(tmp_path, text) == [fault]
+
+
+def test_compacted_topics_are_refused_unless_allowed(tmp_path: Path) -> None:
+    """KEY-13."""
+    file = tmp_path / "shop.yaml"
+    (tmp_path / "orders.yaml").touch()
+    file.write_text(DEBEZIUM)
+    assert not load_pipeline(file, suites=tmp_path).source.is_compacted
+    file.write_text(compacted())
+    assert load_pipeline(file, suites=tmp_path).source.is_compacted
+
+
 def avro(lines: str) -> str:
     """A Debezium pipeline with ``lines`` below source.avro."""
     block = "".join(f"    {line}\n" for line in lines.splitlines())
