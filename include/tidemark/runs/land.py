@@ -35,6 +35,7 @@ from tidemark.runs.ordering import (
     marked,
     ordering_counts,
     refuse_unordered,
+    refuse_unplaced,
     true_ordering,
 )
 from tidemark.runs.run import Run
@@ -158,9 +159,11 @@ def _learned(run: Run, unread: Unread, staged: _Staged) -> Schemas:
 def find_unread(run: Run) -> Unread:
     """What a landing would take now.
 
-    Raises what `topics.preflight.plan_topics` and `topics.tails.next_tails` refuse.
+    Raises what `refuse_unplaced`, `topics.preflight.plan_topics` and `topics.tails.next_tails`
+    refuse.
     """
     mark = read_mark(run.world.catalog, run.system)
+    refuse_unplaced(run.pipeline, run.request.until, expected_ordering(mark))
     plan = plan_topics(run.pipeline, run.world.broker, mark)
     unread = Unread(plan, limit_ranges(plan.ranges, run.pipeline.limits.max_records), mark)
     if unread.is_empty:
@@ -183,9 +186,11 @@ def find_unread(run: Run) -> Unread:
 def read_unread(run: Run, unread: Unread, reading: Reading) -> DataFrame:
     """The unread records, decoded. Out: RECORD_COLUMNS and ENVELOPE_COLUMNS, a row per record.
 
-    `PreflightError` when the offset has to order the records, and cannot.
+    `PreflightError` when the offset has to order the records, and cannot; what `refuse_unplaced`
+    refuses of the first ones.
     """
     refuse_unordered(run.pipeline, unread.plan, reading.ordering)
+    refuse_unplaced(run.pipeline, run.request.until, reading.ordering)
     records = read_records(run.world.spark, run.world.broker, unread.ranges)
     roles = TopicRoles(unread.plan.schema_changes, unread.plan.transactions)
     decoder = decoder_of(run.pipeline.source, reading.schemas, ordering=reading.ordering)
