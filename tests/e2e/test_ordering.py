@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+
 import pytest
 
-from tests.support.records import Record, debezium_row, postgres_row, unplaced_row
+from tests.support.records import (
+    Record,
+    debezium_row,
+    postgres_row,
+    ticdc_ddl,
+    ticdc_row,
+    ticdc_watermark,
+    unplaced_row,
+)
 from tests.support.stack import Stream
 from tidemark.errors import PreflightError, UnreadableRecordsError
 from tidemark.lake.catalog import SystemTables
@@ -84,3 +95,28 @@ def test_changes_that_know_no_commit_beat_the_snapshot_before_them(world: World)
     stream.send([postgres_row("r", 1, (None, 905), name="read")])
     stream.cut()
     assert (stream.rows()[1], mark(stream).snapshot_lsn) == ("read", 905)
+
+
+def test_a_truncate_before_a_table_is_known_is_kept(world: World) -> None:
+    """TRUNC-16: there is nothing to take away yet, and rows below it come later."""
+    stream = Stream(world, 2, "debezium-mysql", "none", {"key": ["id"]}).create()
+    deleted = json.loads(debezium_row("d", 1, 50).value or b"")
+    truncated = json.dumps(deleted | {"op": "t", "before": None}).encode()
+    stream.send([Record(truncated, partition=1)])
+    result = stream.cut()
+    assert (result.status, result.buckets["applied"]) == (CutStatus.PUBLISHED, 1)
+    stream.table = MYSQL
+    rows = [debezium_row("c", number, pos) for number, pos in ((1, 10), (2, 60))]
+    stream.send(replace(row, partition=0) for row in rows)
+    result = stream.cut()
+    assert (stream.rows(), result.buckets["superseded"]) == ({2: "x"}, 1)
+
+
+def test_a_source_that_begins_with_a_truncate_goes_on(world: World) -> None:
+    """TRUNC-16: TiCDC's statement tells no columns; the first row does."""
+    stream = Stream(world).create()
+    stream.send([ticdc_ddl("TRUNCATE TABLE items", 150), ticdc_watermark(200)])
+    assert stream.cut().status is CutStatus.PUBLISHED
+    stream.send([ticdc_row("INSERT", 1, 250, name="a"), ticdc_watermark(300)])
+    stream.cut()
+    assert stream.rows() == {1: "a"}

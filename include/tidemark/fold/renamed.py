@@ -9,31 +9,33 @@ from pyspark.sql import functions as F
 
 from tidemark.model.event import Kind
 from tidemark.model.names import TableName
-from tidemark.model.renames import Rename
+from tidemark.model.renames import Rename, names_now
 
 
 def under_new_names(events: DataFrame, renames: Sequence[Rename]) -> DataFrame:
-    """Rows and truncates of renamed tables under their new names (SCHEMA-31).
+    """Rows and truncates of renamed tables under their new names (SCHEMA-31, SCHEMA-34).
 
-    In: changelog rows. Out: the same. renames: in their order. What stood under a name before the
-    renamed table got it was another table, and is of none that is known.
+    In: changelog rows. Out: the same. renames: in their order; those of one statement count at
+    once. What stood under a name before the renamed table got it was another table, and is of none
+    that is known.
     """
-    for rename in renames:
-        is_change = F.col("kind").isin(Kind.ROW.value, Kind.TRUNCATE.value)
-        is_told = F.lit(rename.position is not None)
-        is_before = F.col("position") <= F.lit(rename.position or "")
-        moves = is_change & is_table(rename.old) & (is_before | ~is_told)
-        is_other = is_change & is_table(rename.new) & is_before & is_told
-        schema, table = F.col("source_schema"), F.col("source_table")
-        events = events.withColumns(
-            {
-                "source_schema": F.when(moves, rename.new.schema).otherwise(schema),
-                "source_table": F.when(moves, rename.new.table)
-                .when(is_other, F.lit(None))
-                .otherwise(table),
-            }
-        )
-    return events
+    known = list(names_now(renames))
+    if not known:
+        return events
+    moves = F.col("kind").isin(Kind.ROW.value, Kind.TRUNCATE.value)
+    schema, table = F.when(~moves, F.col("source_schema")), F.when(~moves, F.col("source_table"))
+    for then, until, now in known:
+        holds = is_table(then)
+        if until is not None:
+            holds &= F.col("position") <= until
+        schema = schema.when(holds, F.lit(now.schema if now else then.schema))
+        table = table.when(holds, F.lit(now.table if now else None))
+    return events.withColumns(
+        {
+            "source_schema": schema.otherwise(F.col("source_schema")),
+            "source_table": table.otherwise(F.col("source_table")),
+        }
+    )
 
 
 def is_table(table: TableName) -> Column:

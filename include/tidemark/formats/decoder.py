@@ -32,7 +32,7 @@ from tidemark.formats.debezium.images import (
     postgres_key_move,
 )
 from tidemark.formats.debezium.position import binlog_block, postgres_block
-from tidemark.formats.encoding import JsonEncoding
+from tidemark.formats.encoding import Encoding, JsonEncoding
 from tidemark.formats.record_schema import RecordSchema, canal_record_schema
 from tidemark.formats.topic_roles import TopicRoles
 from tidemark.model.columns import TableSchema
@@ -107,10 +107,15 @@ def decoder_of(
     )
 
 
+def encoding_of(source: SourceSpec, schemas: Schemas) -> Encoding:
+    """How keys and values of Debezium's records are written; schemas: of Avro records."""
+    return JsonEncoding() if source.avro is None else AvroEncoding(schemas)
+
+
 def _debezium(source: SourceSpec, schemas: Schemas, ordering: Ordering) -> Decoder:
     is_postgres = source.format is SourceFormat.DEBEZIUM_POSTGRES
     block = postgres_block(ordering) if is_postgres else binlog_block(ordering)
-    encoding = JsonEncoding() if source.avro is None else AvroEncoding(schemas)
+    encoding = encoding_of(source, schemas)
     return Decoder(
         partial(debezium_envelope, block=block, encoding=encoding, signals=source.signal_table),
         partial(debezium_changes, fills_before=is_postgres, encoding=encoding),

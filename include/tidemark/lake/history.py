@@ -57,6 +57,12 @@ class History:
         entries = (e for e in self.published if any(t.target == target for t in e.result.tables))
         return next(entries, None)
 
+    @property
+    def folded(self) -> frozenset[tuple[str, str]]:
+        """Every source table that was published, by its name of then, and its target."""
+        results = (table for entry in self.published for table in entry.result.tables)
+        return frozenset((result.table, result.target) for result in results)
+
 
 def read_history(catalog: SqlCatalog, tables: SystemTables) -> History:
     """The cuts of a pipeline; an empty history when it has no ledger yet."""

@@ -82,11 +82,11 @@ class Progress:
     tables that are read anew. guards: of truncated tables, the position below which incremental
     rows above the truncate fall (SNAP-7). blocked: tables that stay stopped (GATE-5) -> why.
     skipped: keys of transactions that a person gives up (GATE-T8). judged: positions of statements
-    that a person takes for ones without effect -> why (SCHEMA-26); judged_records: likewise, places
-    of records that cannot be read (POISON-3). renames: of tables that were followed, in their order
-    (SCHEMA-31). quiet_settles: the next run may settle more though it finds nothing new (GATE-T6,
-    SNAP-5). set_aside: tables of which changes ever were. replays: what of it the next cut tries
-    again (POISON-4).
+    that a person takes for ones without effect -> why (SCHEMA-26); judged_records: likewise, until
+    the next cut, places of records that cannot be read (POISON-3). renames: of tables that were
+    followed, in their order (SCHEMA-31). quiet_settles: the next run may settle more though it
+    finds nothing new (GATE-T6, SNAP-5). set_aside: tables of which changes ever were. replays: what
+    of it the next cut tries again (POISON-4).
     """
 
     cut: int = 0
@@ -124,7 +124,13 @@ class Progress:
 
     def under(self, declared: tuple[Rename, ...]) -> Progress:
         """The same with what is kept of tables under the names that they will have."""
-        names = {one.old: one.new for one in Renames(declared, self.renames).due}
+        return self._named({one.old: one.new for one in Renames(declared, self.renames).due})
+
+    def as_kept(self, declared: tuple[Rename, ...]) -> Progress:
+        """The reverse of `under`: names as the statements that were followed tell them."""
+        return self._named({one.new: one.old for one in Renames(declared, self.renames).due})
+
+    def _named(self, names: Mapping[TableName, TableName]) -> Progress:
         if not names:
             return self
 

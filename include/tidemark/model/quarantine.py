@@ -11,7 +11,7 @@ from typing import Any
 from tidemark.model.event import Reason
 from tidemark.model.names import TableName
 from tidemark.model.position import Position
-from tidemark.model.renames import Rename
+from tidemark.model.renames import Rename, steps
 
 FEWEST_OF_RUN = 10
 CHANGES_PER_ENTRY = 1000
@@ -89,9 +89,10 @@ class Entry:
     def under(self, renames: Iterable[Rename]) -> Entry:
         """The same with its table's name of now (SCHEMA-31); renames: in their order."""
         table = self.table
-        for one in renames:
-            is_before = one.position is None or self.position <= one.position
-            table = str(one.new) if is_before and table == str(one.old) else table
+        for position, names in steps(renames):
+            if position is None or self.position <= position:
+                known = {str(old): str(new) for old, new in names.items()}
+                table = known.get(table, table)
         return replace(self, table=table)
 
     def is_below(self, position: Position) -> bool:

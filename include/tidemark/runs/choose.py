@@ -28,6 +28,7 @@ from tidemark.model.survey import Survey, count
 from tidemark.model.zone import Zone
 from tidemark.runs.ddl import add_up, collect_ddl
 from tidemark.runs.ddl_effects import DdlEffects, DdlRecord, DdlStop
+from tidemark.runs.exchanges import hold_exchanges
 from tidemark.runs.land import Landed
 from tidemark.runs.look import look
 from tidemark.runs.run import Run
@@ -115,7 +116,8 @@ def choose_cut(run: Run, events: DataFrame, landed: Landed, progress: Progress) 
     sight = look(pipeline, events, landed, progress, until)
     cut = next_cut(pipeline.source.gate, progress, sight, until)
     reading = _Reading(run, events, progress, cut, landed.schemas)
-    names = Renames(pipeline.renames, progress.renames)
+    others = frozenset(table.source for table in pipeline.tables if table.was is None)
+    names = Renames(pipeline.renames, progress.renames, others)
     effects = reading.effects(names) if names.due else None
     renames = names.with_found(effects.renames if effects else ())
     zoned = _zoned(under_new_names(events, renames), cut, progress)
@@ -153,8 +155,12 @@ class _Reading:
         effects = self._above(self.progress.frontier, names)
         for table, frontier in sorted(self.progress.behind.items()):
             effects.take(table, self._above(frontier, names))
-        for rename in Renames(names.declared, (*names.done, *effects.renames)).due:
-            self._refuse_early(rename, effects)
+        hold_exchanges(self.run, self.progress, self.cut, names, effects)
+        due = Renames(names.declared, (*names.done, *effects.renames)).due
+        borne = {rename.old for rename in due}
+        for rename in due:
+            if rename.new not in borne:
+                self._refuse_early(rename, effects)
         return effects
 
     def _above(self, frontier: Frontier, names: Renames) -> DdlEffects:

@@ -108,7 +108,8 @@ def progress_after(
     staged: Sequence[StagedTable] = (),
 ) -> Progress:
     """Progress as it is once the cut is published; ``staged``: what is known after the fold."""
-    ended = {work.spec.source: work.new_truncate for work in planned.work if work.new_truncate}
+    ended = dict(planned.ended)
+    ended |= {work.spec.source: work.new_truncate for work in planned.work if work.new_truncate}
     spared = {table.work.spec.source: table.spared for table in staged if table.spared}
     removals = {work.spec.source: work.removal for work in planned.work if work.removal}
     done = {t: removal.end.position for t, removal in removals.items() if t not in spared}
@@ -170,7 +171,7 @@ def _finish(run: Run, progress: Progress, after: Progress, outcome: _Outcome) ->
     catalog, attempt = run.world.catalog, run.request.attempt
     chosen, planned, staged = outcome.chosen, outcome.planned, outcome.staged
     landed = records_since(catalog, run.system, progress.landing)
-    folded = [work.spec.source for work in planned.work]
+    folded = [*(work.spec.source for work in planned.work), *planned.ended]
     buckets = account(chosen.survey, staged, folded, planned.standing, landed)
     verdicts = [table.verdict for table in staged]
     if verdicts:
@@ -184,7 +185,7 @@ def _finish(run: Run, progress: Progress, after: Progress, outcome: _Outcome) ->
         stopped={str(table): why for table, why in sorted(planned.stopped.items())},
     )
     moves = (*outcome.moves, *_stage_quarantine(run, outcome))
-    entry = StagedCut(result, after, moves)
+    entry = StagedCut(result, after.as_kept(run.pipeline.renames), moves)
     stage_entry(catalog, run.system, entry, run.request.reason)
     log.info("cut_staged", cut=result.cut, status=result.status.value, **buckets)
     return result

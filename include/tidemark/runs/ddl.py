@@ -69,7 +69,11 @@ def add_up(
     effects, shadows, states = DdlEffects(names), Shadows(source.shadowed), _states_of(source)
     in_cut, without_effect = set(records), set(map(_place, judged))
     unfollowed = (Unsupported, ParkTable, *([CopyTable] if source.format.is_canal else []))
+    place = ""
     for record, content in _each_once([*records, *before]):
+        if _place(record.position) != place:
+            effects.settle()
+            place = _place(record.position)
         told = _operations(source, record, content)
         operations = [one for operation in told for one in shadows.follow(operation)]
         if record not in in_cut:
@@ -80,10 +84,10 @@ def add_up(
             add_by_text(effects, operations, record.position)
         else:
             add_by_state(effects, _body(content), operations, record.position, states)
+    effects.settle()
     found = {(rename.old, rename.new) for rename in effects.renames}
-    for rename in names.due:
-        if (rename.old, rename.new) not in found:
-            effects.move(rename.old, rename.new)
+    waits = (one for one in names.due if (one.old, one.new) not in found)
+    effects.move({one.old: one.new for one in waits})
     return replace(effects, unknown_shadows=frozenset(shadows.unknown))
 
 

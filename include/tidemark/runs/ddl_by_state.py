@@ -54,11 +54,15 @@ def add_by_state(
             told[table] = states.columns_of(state)
         except TableStoppedError as error:
             effects.stop(table, error.what, position, may_be_judged=False)
-    effects.schemas |= told
+    renamed = {one.new for one in operations if isinstance(one, RenameTable)}
+    effects.schemas |= {table: state for table, state in told.items() if table not in renamed}
     for operation in operations:
+        if isinstance(operation, RenameTable):
+            effects.rename(operation, position, told.get(operation.new))
+            continue
         effects.follow(operation, position)
         match operation:
-            case CreateTable(table) | CopyTable(table) | RenameTable(_, table) if table in told:
+            case CreateTable(table) | CopyTable(table) if table in told:
                 effects.schemas[table] = told[table]
             case AlterColumns() | ReplaceTable():
                 _add_altered(effects, operation, before, position, states)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tidemark.model.columns import SourceColumn, TableSchema
 from tidemark.model.names import ColumnName, TableName
 from tidemark.model.position import Position, place_of
-from tidemark.model.renames import Rename, Renames
+from tidemark.model.renames import Pairs, Rename, Renames, listed, unexplained
 from tidemark.runs.told_columns import ColumnChange, ColumnShift
 from tidemark.schema.alter_items import CHANGES_KEY, ColumnItems
 from tidemark.schema.ddl_operations import (
@@ -24,6 +25,9 @@ from tidemark.schema.ddl_operations import (
     Unsupported,
 )
 
+REST = "the next run reads what was not sent yet; if it stops again, take was: out"
+TWICE = "fold what lies between two exchanges of names by itself first: tidemark cut with --until"
+
 
 @dataclass(frozen=True, slots=True)
 class DdlRecord:
@@ -35,16 +39,36 @@ class DdlRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class RenamedBy:
+    """What one statement renames; text: its own with its position."""
+
+    pairs: Pairs
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class DdlStop:
     """Why a table cannot go on.
 
     position: of the statement that a person may judge (SCHEMA-26); None where there is nothing to.
-    renamed_to: what the table is called now.
+    renamed_to: what the table is called now. by: the statement that renamed it. mend: what helps,
+    where that is not to fold the table anew.
     """
 
     why: str
     position: Position | None
     renamed_to: TableName | None = None
+    by: RenamedBy | None = None
+    mend: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """A rename of a statement that may tell more of them; state: of the table behind it."""
+
+    told: RenameTable
+    position: Position
+    state: TableSchema | None
 
 
 @dataclass
@@ -61,7 +85,7 @@ class DdlEffects:
     -> where it went out of the way of its shadow. replaced: table -> where that took its place,
     last. rekeyed: table -> the first statement that gave it another key. unknown_shadows: those
     that took a place, and of which nothing was told. stops: table -> why it cannot go on; a table
-    of None concerns the whole source.
+    of None concerns the whole source. opened: renames of the statement that is being read.
     """
 
     names: Renames = field(default_factory=Renames)
@@ -81,6 +105,7 @@ class DdlEffects:
     stops: dict[TableName | None, DdlStop] = field(default_factory=dict)
     unknown_shadows: frozenset[TableName] = frozenset()
     renames: list[Rename] = field(default_factory=list)
+    opened: list[_Opened] = field(default_factory=list)
 
     @property
     def tables(self) -> tuple[TableName, ...]:
@@ -114,6 +139,10 @@ class DdlEffects:
 
     def follow(self, operation: DdlOperation, position: Position) -> None:
         """Add what ``operation`` does to whole tables; what it does to columns, others add."""
+        if isinstance(operation, RenameTable):
+            self.rename(operation, position)
+            return
+        self.settle()
         match operation:
             case CreateTable(table) | CopyTable(table):
                 self.make(table)
@@ -128,43 +157,92 @@ class DdlEffects:
             case ReplaceTable(table, items, _, text):
                 self.replace(table, position)
                 self._rekey(table, items, text, position)
-            case RenameTable(old, new, text):
-                self._rename(old, new, position, text)
             case Unsupported(table, text, why):
                 self.stop(table, f"{why}: {text}" if text else why, position)
 
-    def _rename(self, old: TableName, new: TableName, position: Position, statement: str) -> None:
-        """A table that the file knows under both names goes on; else each of them stops."""
-        done = self.names.followed(old, new)
-        if (old, new) in {(one.old, one.new) for one in self.names.due}:
-            self.renames.append(Rename(old, new, position))
-            self.stops.pop(new, None)
-            self.move(old, new)
-        elif done is not None:
-            # A table that stands lower meets it again. What is sent again changes nothing.
-            if done.position == position or _is_copy(done.position, position):
-                self.stops.pop(new, None)
-                self.move(old, new)
-        else:
-            told = f"{statement} (at position {position})"
-            why = f"it is called {new} now (CONTENT_DDL): {told}"
-            self.stops.setdefault(old, DdlStop(why, None, new))
-            why = f"its rows are those that {old} had (CONTENT_DDL): {told}"
-            self.stops.setdefault(new, DdlStop(why, None))
+    def rename(
+        self, told: RenameTable, position: Position, state: TableSchema | None = None
+    ) -> None:
+        """A table takes another name, together with all that the same statement renames."""
+        self.opened.append(_Opened(told, position, state))
 
-    def move(self, old: TableName, new: TableName) -> None:
-        """What was told of ``old`` is told of ``new``."""
+    def settle(self) -> None:
+        """What was renamed by one statement takes effect all at once (MSG-54).
+
+        A table that the file knows under both names goes on; else each of them stops.
+        """
+        opened, self.opened = self.opened, []
+        if not opened:
+            return
+        position = opened[-1].position
+        pairs = tuple((one.told.old, one.told.new) for one in opened)
+        names = replace(self.names, done=(*self.names.done, *self.renames))
+        # A table that stands lower meets it again. What is sent again changes nothing.
+        again = tuple(one for one in self.names.done if one.is_at(position))
+        known = {(one.old, one.new) for one in again}
+        made = [o for o in names.made_by(pairs, position) if (o.old, o.new) not in known]
+        moves = {one.old: one.new for one in (*again, *made)}
+        for new in moves.values():
+            if new not in moves:
+                self.stops.pop(new, None)
+        self.renames += made
+        self.move(moves)
+        self._stop_rings(names, pairs, moves, position)
+        texts = dict.fromkeys(one.told.statement for one in opened)
+        by = RenamedBy(pairs, f"{'; '.join(texts)} (at position {position})")
+        left = unexplained(pairs, moves)
+        for one, pair in zip(opened, pairs, strict=True):
+            before = names.followed(*pair)
+            if pair in left and (before is None or names.is_exchange(before)):
+                self._stop_renamed(pair, by)
+            if one.state is not None:
+                self.schemas[one.told.new] = one.state
+
+    def _stop_rings(
+        self,
+        names: Renames,
+        pairs: Pairs,
+        moves: Mapping[TableName, TableName],
+        position: Position,
+    ) -> None:
+        """Tables of which the file says that they exchange names, and that a statement renames."""
+        named = {name for pair in pairs for name in pair}
+        for ring in names.rings:
+            tables = {one.old for one in ring}
+            if not tables & named or tables <= moves.keys():
+                continue
+            why = f"the file says that {listed(ring)} exchange their names (CONTENT_DDL), and "
+            if place_of(position) is None:
+                why += f"nothing tells whether a statement without place (at {position}) came again"
+            else:
+                why += f"what was read of the statement at position {position} does otherwise"
+            for table in tables:
+                self.stops.setdefault(table, DdlStop(why, None, mend=REST))
+
+    def _stop_renamed(self, pair: tuple[TableName, TableName], by: RenamedBy) -> None:
+        old, new = pair
+        found = Renames(done=tuple(self.renames))
+        exchanged = {one.new for one in found.done if found.is_exchange(one)}
+        mend = TWICE if exchanged & {name for told in by.pairs for name in told} else ""
+        why = f"it is called {new} now (CONTENT_DDL): {by.text}"
+        self.stops.setdefault(old, DdlStop(why, None, new, by, mend))
+        why = f"its rows are those that {old} had (CONTENT_DDL): {by.text}"
+        self.stops.setdefault(new, DdlStop(why, None, None, by, mend))
+
+    def move(self, names: Mapping[TableName, TableName]) -> None:
+        """What was told of tables is told of them under other names: old -> new, all at once."""
         for known in self._by_table:
-            known.pop(new, None)
-            if old in known:
-                known[new] = known.pop(old)
+            moved = {new: known.pop(old) for old, new in names.items() if old in known}
+            for new in names.values():
+                known.pop(new, None)
+            known |= moved
         for marked in (self.made, self.remade):
-            marked.discard(new)
-            if old in marked:
-                marked.remove(old)
-                marked.add(new)
-        if old in self.stops:
-            self.stops.setdefault(new, self.stops.pop(old))
+            with_mark = {new for old, new in names.items() if old in marked}
+            marked -= {*names, *names.values()}
+            marked |= with_mark
+        stopped = {new: self.stops.pop(old) for old, new in names.items() if old in self.stops}
+        for new, stop in stopped.items():
+            self.stops.setdefault(new, stop)
 
     def _rekey(
         self, table: TableName, items: ColumnItems, statement: str, position: Position
@@ -246,9 +324,3 @@ class DdlEffects:
         if state is not None and column.name in state.names:
             return state[column.name].source_type
         return self.types.get(table, {}).get(column.name, column.source_type)
-
-
-def _is_copy(one: Position | None, other: Position) -> bool:
-    """Whether two copies of one statement stand at these positions (POS-14)."""
-    place = place_of(other)
-    return one is not None and place is not None and place_of(one) == place

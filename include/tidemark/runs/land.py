@@ -133,7 +133,7 @@ def _stage_known(run: Run, unread: Unread, reading: Reading) -> _Staged:
 def _stage(run: Run, unread: Unread, reading: Reading) -> _Staged:
     counted = Observation()
     events = read_unread(run, unread, reading).observe(
-        counted, *landing_counts(run.pipeline, reading.ordering)
+        counted, *landing_counts(run.pipeline, reading)
     )
     with spark_errors("the landing"):
         move = stage_landing(
@@ -197,7 +197,7 @@ def read_unread(run: Run, unread: Unread, reading: Reading) -> DataFrame:
     return decoder.envelope(records, roles)
 
 
-def landing_counts(pipeline: PipelineSpec, ordering: Ordering) -> tuple[Column, ...]:
+def landing_counts(pipeline: PipelineSpec, reading: Reading) -> tuple[Column, ...]:
     """Aggregates over the records of a landing, by which it is refused or decoded once more."""
     unreadable = F.col("kind") == Kind.UNREADABLE.value
     unplaced = F.col("reason") == Reason.POSITION_MISSING.value
@@ -206,7 +206,7 @@ def landing_counts(pipeline: PipelineSpec, ordering: Ordering) -> tuple[Column, 
         F.count_if(unreadable).alias("unreadable"),
         F.count_if(unplaced).alias("unplaced"),
         F.max("reason").alias("reason"),
-        *ordering_counts(pipeline, ordering),
+        *ordering_counts(pipeline, reading.ordering, reading.schemas),
         *schema_counts(pipeline),
     )
 

@@ -10,7 +10,9 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from tidemark.errors import UNCHANGED, OrderRefusedError, PreflightError
+from tidemark.formats.avro.wire import Schemas
 from tidemark.formats.debezium.position import lowest_uncommitted, snapshot_lsn
+from tidemark.formats.decoder import encoding_of
 from tidemark.model.cut import GateMode
 from tidemark.model.event import Kind
 from tidemark.model.position import OrderedBy, Ordering
@@ -25,15 +27,21 @@ def expected_ordering(mark: LandingMark) -> Ordering:
     return Ordering(mark.ordered_by or OrderedBy.POSITION, mark.snapshot_lsn)
 
 
-def ordering_counts(pipeline: PipelineSpec, ordering: Ordering) -> tuple[Column, ...]:
-    """Aggregates over records decoded by ``ordering``, for `true_ordering` and `marked`."""
+def ordering_counts(
+    pipeline: PipelineSpec, ordering: Ordering, schemas: Schemas
+) -> tuple[Column, ...]:
+    """Aggregates over records decoded by ``ordering``, for `true_ordering` and `marked`.
+
+    schemas: that they were decoded with, if they are Avro.
+    """
     is_change = F.col("kind").isin(Kind.ROW.value, Kind.TRUNCATE.value)
     counts = (F.count_if(is_change).alias("changes"),)
     is_postgres = pipeline.source.format is SourceFormat.DEBEZIUM_POSTGRES
     if not is_postgres or ordering.by is OrderedBy.OFFSET:
         return counts
     lowest = lowest_uncommitted(ordering)
-    return (*counts, snapshot_lsn().alias("snapshot_lsn"), lowest.alias("lowest_uncommitted"))
+    highest = snapshot_lsn(encoding=encoding_of(pipeline.source, schemas))
+    return (*counts, highest.alias("snapshot_lsn"), lowest.alias("lowest_uncommitted"))
 
 
 def true_ordering(

@@ -233,6 +233,11 @@ def hand_over(pipeline: PipelineSpec, world: World, *, is_continuous: bool) -> O
 def _record(
     pipeline: PipelineSpec, world: World, change: Callable[[Progress], Progress], order: str
 ) -> Progress:
-    after = record_order(world.catalog, SystemTables.of(pipeline.name), change, order)
+    """``change`` sees tables under the names that the file has."""
+
+    def changed(kept: Progress) -> Progress:
+        return change(kept.under(pipeline.renames)).as_kept(pipeline.renames)
+
+    after = record_order(world.catalog, SystemTables.of(pipeline.name), changed, order)
     log.info("order_recorded", pipeline=pipeline.name, order=order)
     return after

@@ -165,7 +165,7 @@ def _decoded(
     records = read_unread(run, unread, reading).select("*", landing).select(*COLUMNS)
     kept = records.persist(StorageLevel.DISK_ONLY)
     stack.callback(kept.unpersist)
-    return kept, kept.agg(*landing_counts(run.pipeline, reading.ordering)).collect()[0].asDict()
+    return kept, kept.agg(*landing_counts(run.pipeline, reading)).collect()[0].asDict()
 
 
 def _changelog_after(

@@ -14,7 +14,7 @@ from tidemark.model.progress import Progress
 from tidemark.model.reconcile import Snapshots
 from tidemark.runs.choose import Chosen
 from tidemark.runs.run import Run
-from tidemark.runs.targets import is_folded, targets_of
+from tidemark.runs.targets import is_folded, possible_names, targets_of
 from tidemark.spec import Reconciling
 
 
@@ -24,9 +24,8 @@ def watched_snapshots(
     """What is known of tables that are read anew, with the cut that is ``chosen``; and guards."""
     pipeline = run.pipeline
     names = {group.table for group in chosen.survey.groups if group.table is not None}
-    lost = (name for names in chosen.cut.skipped.values() for name in names)
-    now = {str(rename.old): str(rename.new) for rename in pipeline.renames}
-    parts = (now.get(name, name).partition(".") for name in lost)
+    lost = {name for names in chosen.cut.skipped.values() for name in names}
+    parts = (name.partition(".") for name in possible_names(pipeline, lost))
     names |= {(schema, table) for schema, _, table in parts}
     tables = {name: TableName(*name) for name in names if is_folded(pipeline, name)}
     sees_windows = pipeline.source.signal_table is not None

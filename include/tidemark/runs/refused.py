@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from tidemark.errors import TableStoppedError
+from tidemark.lake.catalog import TableId
 from tidemark.model.names import TableName
-from tidemark.model.renames import Rename
+from tidemark.model.renames import Rename, Renames, exchange
 from tidemark.runs.ddl_effects import DdlStop
 from tidemark.spec import PipelineSpec, TableSpec
 
@@ -24,25 +25,46 @@ def refuse_late(table: TableName, late: Mapping[TableName, str]) -> None:
 
 
 def refuse_statement(
-    pipeline: PipelineSpec, spec: TableSpec, stops: Mapping[TableName | None, DdlStop]
+    pipeline: PipelineSpec,
+    spec: TableSpec,
+    stops: Mapping[TableName | None, DdlStop],
+    followed: Mapping[TableName, TableId],
 ) -> None:
-    """Raise when DDL stops the table."""
+    """Raise when DDL stops the table; followed: tables with their targets."""
     stop = stops.get(spec.source, stops.get(None))
     if stop is None:
         return
+    what = f"{spec.source} cannot be followed: {stop.why}"
     rebuild = "fold the table into a new target from a new snapshot of the source, or take it out "
     rebuild += "of the pipeline file"
-    if stop.renamed_to is not None:
+    next_step = rebuild
+    ring = exchange(stop.by.pairs, spec.source, followed) if stop.by is not None else []
+    if ring and stop.by is not None:
+        names = " and ".join(map(str, sorted(ring)))
+        what = f"{names} exchanged their names (CONTENT_DDL): {stop.by.text}"
+        next_step = "are their targets to go on with the tables? Then write "
+        next_step += f"{_exchanged(ring, followed)}; else fold both into new targets"
+    elif stop.renamed_to is not None:
         named = f"source: {stop.renamed_to}, was: {spec.source} and target: {spec.target}"
-        rebuild = f"is its target to go on under the new name? Then write {named}; else {rebuild}"
+        next_step = f"is its target to go on under the new name? Then write {named}; else "
+        next_step += rebuild
+    if stop.mend:
+        next_step = f"{stop.mend}; {next_step}" if ring else stop.mend
     if stop.position is not None:
         skip = f"tidemark skip {pipeline.name} --statement {stop.position} --reason WHY"
-        rebuild = f"did it leave all rows and columns as they were? Then: {skip}; else {rebuild}"
+        next_step = f"did it leave all rows and columns as they were? Then: {skip}; else {rebuild}"
     raise TableStoppedError(
-        f"{spec.source} cannot be followed: {stop.why}",
+        what,
         state="the table stays as it was last published; its records wait in the changelog",
-        next_step=rebuild,
+        next_step=next_step,
     )
+
+
+def _exchanged(ring: Sequence[TableName], followed: Mapping[TableName, TableId]) -> str:
+    """What the file says once each table of ``ring`` has the name of the next one."""
+    pairs = sorted(zip((*ring[1:], ring[0]), ring, strict=True))
+    lines = (f"source: {new}, was: {old} and target: {followed[old].table}" for new, old in pairs)
+    return "; ".join(lines)
 
 
 def refuse_shared(spec: TableSpec, owner: TableName) -> None:
@@ -67,8 +89,12 @@ def refuse_other_key(spec: TableSpec, rekeyed: Mapping[TableName, str]) -> None:
 
 
 def refuse_other_target(spec: TableSpec, renames: Iterable[Rename]) -> None:
-    """Raise when a table was renamed in this cut whose target is not there (SCHEMA-31)."""
-    if any(rename.new == spec.source for rename in renames):
+    """Raise when a table was renamed in this cut whose target is not there (SCHEMA-31).
+
+    Of tables that exchanged their names it is known whose a target is.
+    """
+    found = Renames(done=tuple(renames))
+    if any(one.new == spec.source and not found.is_exchange(one) for one in found.done):
         raise TableStoppedError(
             f"{spec.source} was called {spec.was}, and there is no target {spec.target} of it",
             state="nothing of the table is published; its records wait in the changelog",

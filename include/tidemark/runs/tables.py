@@ -10,11 +10,12 @@ from tidemark.formats.decoder import decoder_of
 from tidemark.formats.record_schema import RecordSchema
 from tidemark.lake.catalog import TableId
 from tidemark.lake.evolve import read_source_schema
-from tidemark.lake.history import holds_rows
+from tidemark.lake.history import holds_rows, read_history
 from tidemark.lake.staging import Removal
 from tidemark.log import get_logger
 from tidemark.model.columns import TableSchema
 from tidemark.model.ends import End
+from tidemark.model.event import Kind
 from tidemark.model.names import TableName
 from tidemark.model.position import Position
 from tidemark.model.progress import Progress
@@ -38,7 +39,7 @@ from tidemark.runs.refused import (
 from tidemark.runs.run import Run
 from tidemark.runs.schemas import examples, resolve
 from tidemark.runs.target_modes import refuse_other_mode, refuse_without_key
-from tidemark.runs.targets import is_folded
+from tidemark.runs.targets import is_folded, targets_of
 from tidemark.runs.truncates import truncates_of
 from tidemark.runs.without_key import refuse_untold
 from tidemark.schema.changes import FillColumn, SchemaChange, plan_changes
@@ -133,7 +134,7 @@ class CutTables:
 
     snapshots: what is known of tables that are read anew. guards: as in progress. stopped: table ->
     why it cannot be folded. skipped: tables that this run was not asked for. blocked: those that
-    stay stopped, whatever comes.
+    stay stopped, whatever comes. ended: tables without target -> their newest truncate (TRUNC-16).
     """
 
     snapshots: Snapshots
@@ -142,6 +143,7 @@ class CutTables:
     stopped: Mapping[TableName, str] = field(default_factory=dict)
     skipped: frozenset[TableName] = frozenset()
     blocked: Mapping[TableName, str] = field(default_factory=dict)
+    ended: Mapping[TableName, Position] = field(default_factory=dict)
 
     @property
     def standing(self) -> frozenset[TableName]:
@@ -171,13 +173,15 @@ def plan_tables(run: Run, chosen: Chosen, progress: Progress) -> CutTables:
     requested = run.request.tables
     wanted = [spec for spec in specs if not requested or spec.source in requested]
     told = _told(run.pipeline, chosen, wanted)
+    renamed = _renamed(run, chosen, progress)
     work: list[TableWork] = []
     stopped: dict[TableName, str] = {}
+    ended: dict[TableName, Position] = {}
     owners: dict[str, TableName] = {}
     for spec in wanted:
         try:
             refuse_late(spec.source, late)
-            refuse_statement(run.pipeline, spec, chosen.effects.stops)
+            refuse_statement(run.pipeline, spec, chosen.effects.stops, renamed)
             refuse_other_key(spec, chosen.effects.rekeyed)
             refuse_shared(spec, owners.setdefault(spec.target.lower(), spec.source))
             target = _target(run.pipeline, spec)
@@ -185,7 +189,11 @@ def plan_tables(run: Run, chosen: Chosen, progress: Progress) -> CutTables:
             refuse_other_mode(spec, have)
             if have is None and progress.cut > 0:
                 refuse_other_target(spec, chosen.effects.renames)
-            if have is not None or not _begins_with_a_row(run.pipeline, chosen, spec):
+            if have is None and _begins_with_a_row(run.pipeline, chosen, spec):
+                before = progress.truncated.get(spec.source)
+                truncate = new_truncate(truncates_of(chosen, spec), before)
+                ended |= {} if truncate is None else {spec.source: truncate}
+            else:
                 may_get_key = have is not None and not have.key
                 is_empty = may_get_key and not holds_rows(run.world.catalog, target)
                 known = _Told(spec, have, is_empty, told.get(spec.source, ()))
@@ -196,7 +204,14 @@ def plan_tables(run: Run, chosen: Chosen, progress: Progress) -> CutTables:
             stopped[spec.source] = str(error)
             log.warning("table_stopped", table=str(spec.source), why=error.what)
     skipped = frozenset(spec.source for spec in specs if spec not in wanted)
-    return CutTables(snapshots, guards, tuple(work), stopped, skipped, late)
+    return CutTables(snapshots, guards, tuple(work), stopped, skipped, late, ended)
+
+
+def _renamed(run: Run, chosen: Chosen, progress: Progress) -> Mapping[TableName, TableId]:
+    """The tables that are followed with their targets, where a statement stops some by a rename."""
+    if all(stop.by is None for stop in chosen.effects.stops.values()):
+        return {}
+    return targets_of(run.pipeline, read_history(run.world.catalog, run.system), progress)
 
 
 def _removal(pipeline: PipelineSpec, snapshots: Snapshots, table: TableName) -> Removal | None:
@@ -249,14 +264,17 @@ def _begins_with_a_row(pipeline: PipelineSpec, chosen: Chosen, spec: TableSpec) 
     """Whether a table without target is to wait for its first row, which tells all columns.
 
     Canal's records do, so DDL alone need not say enough to make a table (SCHEMA-7); that columns
-    changed says nothing of the others.
+    changed says nothing of the others, and a truncate nothing of any (TRUNC-16).
     """
     effects = chosen.effects
+    truncates = chosen.survey.of(spec.source, CUT, Kind.TRUNCATE)
+    is_ended = bool(truncates) or spec.source in effects.truncated
     tells_all = pipeline.source.format is SourceFormat.CANAL_JSON
     altered = {*effects.changed, *effects.shifts, *effects.dropped, *effects.parked}
     is_told = spec.source in effects.types.keys() | effects.schemas.keys()
     is_changed = not is_told and (spec.source in altered or spec.source.schema in effects.emptied)
-    return (tells_all or is_changed) and not chosen.survey.of(spec.source, CUT)
+    is_untold = is_changed or (is_ended and not is_told and not spec.columns)
+    return (tells_all or is_untold) and not chosen.survey.of(spec.source, CUT)
 
 
 def _target(pipeline: PipelineSpec, spec: TableSpec) -> TableId:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from tidemark.lake.catalog import TableId
 from tidemark.lake.history import History
@@ -24,6 +24,16 @@ def targets_of(
         table: TableId(pipeline.target_namespace, target)
         for table, target in (declared | followed).items()
     }
+
+
+def possible_names(pipeline: PipelineSpec, told: Collection[str]) -> set[str]:
+    """What the file may call the tables that a transaction names without a position.
+
+    Nothing tells on which side of an exchange of names it stood (SCHEMA-34).
+    """
+    now = {str(rename.old): str(rename.new) for rename in pipeline.renames}
+    declared = {str(table.source) for table in pipeline.tables}
+    return {now.get(name, name) for name in told} | (declared & set(told))
 
 
 def is_folded(pipeline: PipelineSpec, name: tuple[str, str]) -> bool:

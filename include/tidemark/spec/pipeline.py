@@ -182,7 +182,11 @@ class PipelineSpec(SpecModel):
     @property
     def renames(self) -> tuple[Rename, ...]:
         """The former names of tables."""
-        return tuple(Rename(one.was, one.source) for one in self.tables if one.was is not None)
+        return tuple(
+            Rename(one.was, one.source, target=one.target)
+            for one in self.tables
+            if one.was is not None
+        )
 
     def broken_rules(self) -> Iterator[BrokenRule]:
         """Something is folded; each source table once, and each into a target of its own."""
@@ -219,11 +223,13 @@ class PipelineSpec(SpecModel):
             targets.setdefault(target, table)
 
     def _shared_names(self) -> Iterator[BrokenRule]:
-        """A former name tells one table."""
+        """A former name tells one table; only one that has another former name may bear it now."""
         former = [table.was for table in self.tables]
-        sources = {table.source for table in self.tables}
+        sources = {table.source for table in self.tables if table.was is None}
         for index, name in enumerate(former):
             if name is not None and (name in sources or name in former[:index]):
                 yield BrokenRule(
-                    ("tables", index, "was"), repr(str(name)), "a name that no other table has here"
+                    ("tables", index, "was"),
+                    repr(str(name)),
+                    "a name that no other table has here, but for one with a was: of its own",
                 )

@@ -40,6 +40,9 @@ def change(
     return json.dumps(body).encode()
 
 
+FOUND = "position STRING, snapshot STRING, schema_id LONG, value BINARY"
+
+
 def read(
     spark: SparkSession, *values: bytes, ordering: Ordering = BY_POSITION, partitions: int = 1
 ) -> list[Row]:
@@ -110,10 +113,16 @@ def test_a_landing_tells_whether_its_own_snapshot_lifts(spark: SparkSession) -> 
         change('[null,"200"]', 200),
         change('["150","160"]', 160),
         change('["650","900"]', 900, snapshot="true", op="r"),
+        change('["950","950"]', 950, snapshot="last", op="r"),
+        change('[null,"970"]', 970, snapshot="incremental", op="r"),
     ]
-    places = [(row["position"], row["snapshot"]) for row in read(spark, *values)]
-    rows = spark.createDataFrame(places, "position STRING, snapshot STRING")
-    counts = (snapshot_lsn().alias("snapshot"), lowest_uncommitted(BY_POSITION).alias("lowest"))
+    places = [
+        (row["position"], row["snapshot"], row["schema_id"], bytearray(value))
+        for row, value in zip(read(spark, *values), values, strict=True)
+    ]
+    rows = spark.createDataFrame(places, FOUND)
+    highest = snapshot_lsn(encoding=JsonEncoding())
+    counts = (highest.alias("snapshot"), lowest_uncommitted(BY_POSITION).alias("lowest"))
     (found,) = rows.agg(*counts).collect()
     assert (int(found["snapshot"], 16), int(found["lowest"], 16)) == (700, 200)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 
 import pytest
@@ -11,9 +12,9 @@ from tidemark.model.cut import Frontier
 from tidemark.model.names import TableName
 from tidemark.model.position import Position
 from tidemark.model.progress import Progress
-from tidemark.model.renames import Rename, Renames
+from tidemark.model.renames import Rename, Renames, exchange
 from tidemark.runs.ddl import add_up
-from tidemark.runs.ddl_effects import DdlEffects, DdlRecord, DdlStop
+from tidemark.runs.ddl_effects import DdlEffects, DdlRecord, DdlStop, RenamedBy
 from tidemark.spec import SourceSpec
 
 A, B, C = (TableName("shop", name) for name in "abc")
@@ -87,11 +88,11 @@ def test_a_rename_that_was_followed_is_not_followed_again() -> None:
 def test_a_rename_that_nobody_declared_stops_both(statement: str, names: Renames) -> None:
     """SCHEMA-31: a message names the new name, as the file may be told to go on under it."""
     stops = told(statement, names=names).stops
-    assert stops[A] == DdlStop(
-        f"it is called shop.b now (CONTENT_DDL): {statement} (at position 1)", None, B
-    )
-    why = f"its rows are those that shop.a had (CONTENT_DDL): {statement} (at position 1)"
-    assert stops[B] == DdlStop(why, None)
+    by = RenamedBy(((A, B),), f"{statement} (at position 1)")
+    why = f"it is called shop.b now (CONTENT_DDL): {by.text}"
+    assert stops[A] == DdlStop(why, None, B, by)
+    why = f"its rows are those that shop.a had (CONTENT_DDL): {by.text}"
+    assert stops[B] == DdlStop(why, None, None, by)
 
 
 def test_a_rename_the_other_way_round_stops_the_table() -> None:
@@ -100,12 +101,94 @@ def test_a_rename_the_other_way_round_stops_the_table() -> None:
     assert [(table, stop.renamed_to) for table, stop in stops.items()] == [(A, B)]
 
 
-def test_a_swap_stops_both() -> None:
-    """SCHEMA-34."""
-    swap = "RENAME TABLE a TO tmp, b TO a, tmp TO b"
-    stops = told(swap, names=Renames()).stops
-    assert {A, B} <= stops.keys()
-    assert stops[A].renamed_to == TableName("shop", "tmp")
+def exchanged(*texts: str, names: Renames) -> DdlEffects:
+    """Of statements with their places, ``3: text``; several at one place are of one statement."""
+    told = [text.partition(": ") for text in texts]
+    records = [
+        DdlRecord(
+            Position(f"{1:04X}{int(place):016X}2{0:04X}{offset:016X}"),
+            "shop",
+            json.dumps({"isDdl": True, "sql": text}),
+        )
+        for offset, (place, _, text) in enumerate(told)
+    ]
+    return add_up(CANAL, records, names=names)
+
+
+AS_LIST = ["3: RENAME TABLE a TO tmp, b TO a, tmp TO b"]
+AS_PARTS = ["3: RENAME TABLE a TO tmp", "3: RENAME TABLE b TO a", "3: RENAME TABLE tmp TO b"]
+AS_TABLES = ["3: RENAME TABLE a TO b", "3: RENAME TABLE b TO a"]
+FILE = Renames((Rename(A, B, target="x"), Rename(B, A, target="y")))
+
+
+@pytest.mark.parametrize("swap", [AS_LIST, AS_PARTS, AS_TABLES])
+def test_what_is_told_of_tables_that_exchange_names_goes_along(swap: list[str]) -> None:
+    """MSG-54, SCHEMA-34: at once, whatever stood under the other name before and comes behind."""
+    effects = exchanged(
+        *("1: ALTER TABLE a ADD x int", "2: TRUNCATE TABLE a", "2: DROP TABLE b", *swap),
+        *("4: ALTER TABLE a ADD y int", "5: TRUNCATE TABLE b"),
+        names=FILE,
+    )
+    at = effects.renames[0].position
+    assert effects.renames == [Rename(A, B, at, "x"), Rename(B, A, at, "y")]
+    assert effects.stops == {}
+    assert (effects.types, list(effects.dropped)) == ({B: {"x": "int"}, A: {"y": "int"}}, [A])
+    assert [place[4:20].lstrip("0") for place in effects.truncated[B]] == ["2", "5"]
+
+
+@pytest.mark.parametrize("swap", [AS_LIST, AS_PARTS, AS_TABLES])
+def test_an_exchange_that_the_file_has_early(swap: list[str]) -> None:
+    """SCHEMA-34: what is told before the statement is of the tables as the file calls them."""
+    effects = exchanged("1: ALTER TABLE a ADD x int", "2: DROP TABLE b", names=FILE)
+    assert (effects.types, list(effects.dropped)) == ({B: {"x": "int"}}, [A])
+    assert (effects.renames, effects.stops) == ([], {})
+    done = replace(FILE, done=tuple(exchanged(*swap, names=FILE).renames))
+    again = exchanged("1: ALTER TABLE a ADD x int", *swap, "4: ALTER TABLE a ADD y int", names=done)
+    assert (again.types, again.renames, again.stops) == ({B: {"x": "int"}, A: {"y": "int"}}, [], {})
+
+
+@pytest.mark.parametrize("swap", [AS_LIST, AS_PARTS, AS_TABLES])
+def test_an_exchange_that_the_file_does_not_say_stops_both(swap: list[str]) -> None:
+    """SCHEMA-34: as does one that comes when the file still says the one before."""
+    done = replace(FILE, done=tuple(exchanged(*swap, names=FILE).renames))
+    for names in (Renames(), done):
+        effects = exchanged(*(text.replace("3:", "4:") for text in swap), names=names)
+        assert {A, B} <= effects.stops.keys()
+        assert effects.renames == []
+        for table in (A, B):
+            by = effects.stops[table].by
+            assert by is not None
+            assert set(exchange(by.pairs, table, [A, B])) == {A, B}
+
+
+@pytest.mark.parametrize(
+    ("texts", "why"),
+    [
+        pytest.param(AS_PARTS[:1], "does otherwise", id="first part"),
+        pytest.param(AS_PARTS[:2], "does otherwise", id="two parts"),
+        pytest.param(AS_TABLES[1:], "does otherwise", id="one of two records"),
+        pytest.param(["3: RENAME TABLE a TO c"], "does otherwise", id="another one"),
+        pytest.param(
+            [*AS_LIST, "5: RENAME TABLE a TO tmp, b TO a, tmp TO b"],
+            "now .CONTENT_DDL.*RENAME",
+            id="twice",
+        ),
+        pytest.param([*AS_LIST, "5: RENAME TABLE a TO c"], "shop.c now", id="and on"),
+    ],
+)
+def test_what_is_no_whole_exchange_stops_its_tables(texts: list[str], why: str) -> None:
+    """MSG-54, SCHEMA-34: none goes on alone."""
+    stops = exchanged(*texts, names=FILE).stops
+    assert re.search(why, stops[A].why)
+    assert stops[A].mend
+    assert B in stops or texts[-1].endswith("TO c")
+
+
+def test_an_exchange_without_place_stops_both() -> None:
+    """POS-12: a copy of it would look like one that goes back."""
+    stops = told("RENAME TABLE a TO tmp, b TO a, tmp TO b", names=FILE).stops
+    assert "nothing tells" in stops[A].why
+    assert stops[A] == stops[B]
 
 
 def test_names_come_and_go() -> None:
@@ -133,5 +216,21 @@ def test_what_is_kept_of_a_table_goes_with_its_name() -> None:
     assert renamed.behind == {B: lower}
     assert renamed.truncated == {B: "1", C: "2"}
     assert renamed.blocked == {B: "late"}
+    assert renamed.as_kept((Rename(A, B),)).behind == progress.behind
     done = replace(renamed, renames=(Rename(A, B, Position("5")),))
     assert done.under((Rename(A, B),)) == done == Progress.from_json(done.to_json())
+
+
+def test_what_is_kept_of_tables_that_exchange_names_goes_along() -> None:
+    """SCHEMA-34: each run reads it so, however many of them come before the statement does."""
+    progress = Progress(
+        behind={A: Frontier(commit_ts=7)},
+        truncated={A: Position("1"), B: Position("7")},
+        set_aside=frozenset({B}),
+    )
+    swap = (Rename(A, B), Rename(B, A))
+    renamed = progress.under(swap)
+    assert renamed.behind == {B: Frontier(commit_ts=7)}
+    assert renamed.truncated == {B: "1", A: "7"}
+    assert renamed.set_aside == {A}
+    assert renamed.as_kept(swap) == progress

@@ -92,7 +92,7 @@ def swapped(old: str, new: str, text: str = SHOP) -> str:
             swapped("source: shop.orders", "source: shop.a\n    was: shop.b\n    target: a")
             + "  - {source: shop.b, expectations: none}\n",
             "shop.yaml:12 -> tables[0].was: got 'shop.b'; expected a name that no other table has "
-            "here",
+            "here, but for one with a was: of its own",
             id="a former name tells one table",
         ),
         pytest.param(

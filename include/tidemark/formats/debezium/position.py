@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from tidemark.formats.encoding import Encoding
 from tidemark.formats.place import number
+from tidemark.model.event import SnapshotMark
 from tidemark.model.position import (
     EPOCH_DIGITS,
     FILE_DIGITS,
@@ -92,13 +94,17 @@ def _rank(is_snapshot: Column) -> Column:
     return F.when(is_snapshot, SnapshotRank.SNAPSHOT.value).otherwise(SnapshotRank.STREAMED.value)
 
 
-def snapshot_lsn() -> Column:
-    """Aggregate over PostgreSQL's positions: the highest LSN of a new connector's snapshot.
+def snapshot_lsn(*, encoding: Encoding) -> Column:
+    """Aggregate over PostgreSQL's decoded records: the highest LSN of a new connector's snapshot.
 
-    In hexadecimal. Its rows know no commit; those of a later snapshot do, and lift nothing.
+    In hexadecimal. Its rows know no commit; those of a later snapshot do, and lift nothing, as does
+    an incremental one. A commit that is known may be the row's own LSN, so the record has to tell.
     """
-    is_first = F.col("snapshot").isNotNull() & (_field(_COMMIT) == _field(_LSN))
-    return F.max(F.when(is_first, _field(_LSN)))
+    stands_alone = _field(_COMMIT) == _field(_LSN)
+    sequence = encoding.value("source STRUCT<sequence STRING>")["source"]["sequence"]
+    knows_commit = F.get(F.from_json(sequence, "ARRAY<STRING>"), 0).isNotNull()
+    is_whole = F.col("snapshot") != SnapshotMark.INCREMENTAL.value
+    return F.max(F.when(is_whole & stands_alone & ~knows_commit, _field(_LSN)))
 
 
 def lowest_uncommitted(ordering: Ordering) -> Column:

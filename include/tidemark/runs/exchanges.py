@@ -1,0 +1,96 @@
+"""Tables that exchange their names: all of a ring at once, each in its own target (SCHEMA-34)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import functions as F
+
+from tidemark.fold.admit import in_epochs, with_zone
+from tidemark.fold.renamed import is_table
+from tidemark.lake.catalog import TableId
+from tidemark.lake.history import History, read_history
+from tidemark.lake.landing import read_changelog
+from tidemark.model.cut import Cut, GateMode
+from tidemark.model.event import Kind
+from tidemark.model.names import TableName
+from tidemark.model.progress import Progress
+from tidemark.model.renames import Rename, Renames, listed
+from tidemark.model.zone import Zone
+from tidemark.runs.ddl_effects import DdlEffects, DdlStop
+from tidemark.runs.run import Run
+
+ANEW = "to go on at all, fold these tables by a new pipeline from a new snapshot of the source"
+
+
+def hold_exchanges(
+    run: Run, progress: Progress, cut: Cut, names: Renames, effects: DdlEffects
+) -> None:
+    """Stop the tables of a ring, and leave their names, where it cannot be followed as a whole.
+
+    names: what the file says, and what earlier cuts followed. effects: of the cut's statements.
+    """
+    rings = names.rings
+    history = read_history(run.world.catalog, run.system) if rings else History()
+    for ring in rings:
+        pairs = {(one.old, one.new) for one in ring}
+        found = [one for one in effects.renames if (one.old, one.new) in pairs]
+        stop = (
+            _of_another(run, names, history, ring)
+            or _half(ring, found)
+            or _overtaken(run, progress, cut, found)
+        )
+        if stop is not None:
+            effects.renames = [one for one in effects.renames if one not in found]
+            for one in ring:
+                effects.stops[one.new] = stop
+
+
+def _of_another(
+    run: Run, names: Renames, history: History, ring: Sequence[Rename]
+) -> DdlStop | None:
+    """A target is to go on with another table than the one that it follows."""
+    folded = {(TableName.parse(table), target) for table, target in history.folded}
+    namespace = run.pipeline.target_namespace
+    folded |= {(done.new, str(TableId(namespace, done.target))) for done in names.done}
+    for one in ring:
+        target = str(TableId(namespace, one.target))
+        if (one.old, target) not in folded and one.old in {table for table, _ in folded}:
+            why = (
+                f"the file says that {listed(ring)} exchange their names, and gives {one.new} the "
+                f"target {one.target}, into which {one.old} was never folded"
+            )
+            mend = f"write as target: of {one.new} the one that {one.old} has had so far"
+            return DdlStop(why, None, mend=mend)
+    return None
+
+
+def _half(ring: Sequence[Rename], found: Sequence[Rename]) -> DdlStop | None:
+    """A table that stands lower has read more of the statement than another one."""
+    if len({one.old for one in found}) in (0, len(ring)):
+        return None
+    why = f"{listed(ring)} exchange their names, and an earlier cut read a part of the statement"
+    return DdlStop(f"{why} (at position {found[0].position})", None, mend=ANEW)
+
+
+def _overtaken(run: Run, progress: Progress, cut: Cut, found: Sequence[Rename]) -> DdlStop | None:
+    """Rows above the statement came in an earlier cut, and went where the names led (GATE-N2)."""
+    if not found or cut.mode is GateMode.WATERMARK or not progress.landing:
+        return None
+    landed = read_changelog(run.world.spark, run.world.catalog, run.system, 1)
+    is_change = F.col("kind").isin(Kind.ROW.value, Kind.TRUNCATE.value)
+    known = in_epochs(landed.where(F.col("landing") <= progress.landing), progress.epochs)
+    for one in found:
+        above = known.where(
+            is_change & is_table(one.old) & (F.col("position") > F.lit(one.position))
+        )
+        frontier = progress.frontier_of(one.new)
+        zoned = with_zone(above, cut, frontier, gated_landing=progress.landing)
+        first = zoned.where(F.col("zone") == Zone.SETTLED.value).select("position").first()
+        if first is not None:
+            why = (
+                f"{listed(found)} exchanged their names at position {one.position}, and a change "
+                f"above it (at position {first[0]}) was published before that was read"
+            )
+            return DdlStop(why, None, mend=ANEW)
+    return None

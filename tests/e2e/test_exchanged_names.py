@@ -1,0 +1,417 @@
+"""Two followed tables that exchange their names, by what Debezium and TiCDC send about it.
+
+Each target goes on with its table: the published rows are compared with two tables in plain Python,
+which keep their rows and swap their names.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from confluent_kafka.admin import NewTopic
+
+from tests.support import altered
+from tests.support.altered import AlteredTable, Row, Sent
+from tests.support.records import ticdc_watermark
+from tests.support.stack import Stream
+from tidemark.errors import TableStoppedError
+from tidemark.model.result import CutResult
+from tidemark.runs.orders import all_waiting
+from tidemark.runs.world import World
+
+PARTS = ("{a} TO tmp", "{b} TO {a}", "tmp TO {b}")
+TABLES = ("{a} TO {b}", "{b} TO {a}")
+FORMS = [("debezium", PARTS), ("ticdc", PARTS), ("ticdc", TABLES)]
+
+
+@dataclass
+class Pair:
+    """Tables of one source, their pipeline, and what the source sent; next: what was not read yet.
+
+    The target of the first one is called items, that of the second one others.
+    """
+
+    stream: Stream
+    parts: Sequence[str]
+    one: AlteredTable
+    two: AlteredTable
+    next: int = 0
+
+    @property
+    def is_debezium(self) -> bool:
+        return self.stream.format.startswith("debezium")
+
+    def on(self, table: AlteredTable) -> AlteredTable:
+        """``table``, which goes on where the source is."""
+        table.place = max(self.one.place, self.two.place)
+        return table
+
+    def truncate(self, table: AlteredTable) -> None:
+        """TRUNCATE TABLE: a statement, or a record among the rows (TRUNC-1)."""
+        if not self.is_debezium:
+            self.on(table).say(f"TRUNCATE TABLE {table.name}")
+        else:
+            number = next(iter(table.rows))
+            self.on(table).delete(number)
+            told = json.loads(table.sent[-1].record.value or b"")
+            body = told | {"before": None, "op": "t"}
+            table.sent[-1] = Sent(replace(table.sent[-1].record, value=json.dumps(body).encode()))
+        table.rows.clear()
+
+    def exchange(self) -> None:
+        """RENAME TABLE of both, as the source tells it: records at one place (MSG-23, MSG-54)."""
+        at = self.on(self.one).place + 1
+        names = {"a": self.one.name, "b": self.two.name}
+        self.one.name, self.two.name = self.two.name, self.one.name
+        for part in self.parts:
+            statement = f"RENAME TABLE {part.format(**names)}"
+            named = statement.rpartition(" ")[2]
+            bearer = next((t for t in (self.one, self.two) if t.name == named), self.one)
+            bearer = replace(bearer, name=named, place=at)
+            told = bearer.tell_ddl(bearer, statement)
+            if self.is_debezium and named == "tmp":
+                body = json.loads(told.record.value or b"") | {"tableChanges": []}
+                told = replace(told, record=replace(told.record, value=json.dumps(body).encode()))
+            self.one.sent.append(told)
+        self.one.place = at
+
+    def declare(self, **was: str) -> None:
+        """Have the file say what the tables are called; was: target -> the name before."""
+        tables = [
+            {
+                "source": f"shop.{table.name}",
+                "target": target,
+                "expectations": "none",
+                **({"was": f"shop.{was[target]}"} if target in was else {}),
+            }
+            for target, table in (("items", self.one), ("others", self.two))
+        ]
+        self.stream.options = {**self.stream.options, "tables": tables}
+
+    def send(self, sent: Sequence[Sent] | None = None) -> None:
+        """What is new, or ``sent``, to its topics; TiCDC promises that all of it was sent."""
+        if sent is None:
+            sent, self.next = self.one.sent[self.next :], len(self.one.sent)
+        if not self.is_debezium:
+            at = altered.commit_ts(max(self.one.place, self.two.place) + 1)
+            sent = [*sent, *(Sent(ticdc_watermark(at, partition)) for partition in range(3))]
+        for one in sent:
+            apart = one.is_ddl and self.is_debezium
+            self.stream.send([one.record], f"{self.stream.name}.schemas" if apart else "")
+
+    def cut(self) -> CutResult:
+        """Read what is new, and compare."""
+        self.send()
+        result = self.stream.cut()
+        self.compare()
+        return result
+
+    def compare(self) -> None:
+        """Each target has the rows of its table."""
+        assert self.rows("items") == self.one.expected
+        assert self.rows("others") == self.two.expected
+
+    def rows(self, target: str, snapshot: int | None = None) -> dict[int, Row]:
+        """What a reader sees, without Tidemark's own columns."""
+        loaded = self.stream.world.catalog.load_table((self.stream.name, target))
+        return {
+            row["id"]: {k: v for k, v in row.items() if not k.startswith("_tidemark_")}
+            for row in loaded.scan(snapshot_id=snapshot).to_arrow().to_pylist()
+        }
+
+
+def opened(world: World, family: str, parts: Sequence[str] = PARTS, **options: Any) -> Pair:
+    """Both tables with some rows, published under their first names."""
+    if family == "ticdc":
+        stream = Stream(world, 3, options=options).create()
+        tell, tell_ddl = altered.ticdc, altered.ticdc_ddl
+    else:
+        stream = Stream(world, 3, format="debezium-mysql", gate="none", options=options)
+        schemas = f"{stream.name}.schemas"
+        stream.source = {"topics": {"data": [stream.topic], "schema-changes": [schemas]}}
+        stream.create()
+        new = stream.admin.create_topics(
+            [NewTopic(schemas, num_partitions=1, replication_factor=1)]
+        )
+        new[schemas].result(timeout=30)
+        tell, tell_ddl = altered.debezium(has_schema=False), altered.debezium_ddl
+    one = AlteredTable(tell, tell_ddl)
+    two = replace(one, name="others", columns={"id": "bigint", "z": "int"}, rows={})
+    pair = Pair(stream, parts, one, two)
+    for table in (one, two):
+        pair.on(table).alter("COMMENT 'x'")
+    for number in range(1, 5):
+        pair.on(one).put(number, name=f"n{number}")
+        pair.on(two).put(number, z=number)
+    pair.declare()
+    pair.cut()
+    return pair
+
+
+def go_on(pair: Pair, value: int) -> None:
+    """Some rows of each."""
+    pair.on(pair.one).put(value, name=f"n{value}")
+    pair.on(pair.two).put(value, z=-value)
+    pair.on(pair.one).put(1, name=f"at {value}")
+    pair.on(pair.two).put(2, z=value)
+
+
+@pytest.mark.parametrize(("family", "parts"), FORMS)
+def test_each_target_goes_on_with_its_table(
+    world: World, family: str, parts: Sequence[str]
+) -> None:
+    """SCHEMA-4, SCHEMA-34, DUP-2: there and, in a later cut, back; whatever is sent again."""
+    pair = opened(world, family, parts)
+    before = {target: pair.rows(target) for target in ("items", "others")}
+    tables = {t: world.catalog.load_table((pair.stream.name, t)) for t in before}
+    snapshots = {t: table.metadata.current_snapshot_id for t, table in tables.items()}
+    go_on(pair, 10)
+    pair.truncate(pair.two)
+    pair.on(pair.two).put(5, z=55)
+    pair.on(pair.one).alter("ADD a int", added={"a": ("int", None)})
+    pair.on(pair.one).put(3, a=7)
+    pair.exchange()
+    go_on(pair, 20)
+    pair.on(pair.two).alter("ADD b varchar(20)", added={"b": ("varchar(20)", None)})
+    pair.on(pair.two).put(2, b="above")
+    pair.on(pair.one).delete(4)
+    pair.send()
+    with pytest.raises(TableStoppedError, match="items and shop.others exchanged their na") as why:
+        pair.stream.cut()
+    file = "source: shop.items, was: shop.others and target: others; "
+    file += "source: shop.others, was: shop.items and target: items"
+    assert str(why.value).count(file) == 2
+    assert {target: pair.rows(target) for target in before} == before
+    pair.declare(items="items", others="others")
+    pair.cut()
+    assert {target: pair.rows(target, snapshots[target]) for target in before} == before
+    pair.send(pair.one.sent)
+    pair.cut()
+    pair.truncate(pair.one)
+    go_on(pair, 30)
+    pair.cut()
+    pair.exchange()
+    go_on(pair, 40)
+    pair.send()
+    with pytest.raises(TableStoppedError, match="exchanged their names"):
+        pair.stream.cut()
+    pair.declare(items="others", others="items")
+    pair.cut()
+    go_on(pair, 50)
+    pair.cut()
+    pair.send(pair.one.sent)
+    pair.cut()
+    pair.declare()
+    go_on(pair, 60)
+    pair.cut()
+
+
+def change_at_random(pair: Pair, rng: random.Random) -> None:
+    """One statement about one of the tables."""
+    table, number = pair.on(rng.choice((pair.one, pair.two))), rng.randint(1, 8)
+    action = rng.random()
+    if action < 0.2 and number in table.rows:
+        table.delete(number)
+    elif action < 0.3 and table.rows:
+        pair.truncate(table)
+    elif action < 0.4:
+        name = f"c{len(table.columns)}"
+        table.alter(f"ADD {name} int", added={name: ("int", None)})
+    else:
+        column = rng.choice([name for name in table.columns if name != "id"])
+        value = rng.randint(1, 99)
+        is_text = table.columns[column].startswith("varchar")
+        table.put(number, **{column: str(value) if is_text else value})
+
+
+@pytest.mark.parametrize(("family", "parts"), FORMS)
+def test_random_histories(world: World, family: str, parts: Sequence[str]) -> None:
+    """SCHEMA-34, DUP-2: the file says so early, late or no more; all is sent again at times."""
+    rng = random.Random(f"{family} {len(parts)}")  # noqa: S311  repeatable, not secret
+    pair = opened(world, family, parts)
+    for _ in range(8):
+        for _ in range(rng.randint(1, 4)):
+            change_at_random(pair, rng)
+        if rng.random() < 0.6:
+            was = {"items": pair.one.name, "others": pair.two.name}
+            is_told_late = rng.random() < 0.5
+            pair.exchange()
+            change_at_random(pair, rng)
+            if is_told_late:
+                pair.send()
+                with pytest.raises(TableStoppedError, match="exchanged their names"):
+                    pair.stream.cut()
+            pair.declare(**was)
+        elif rng.random() < 0.4:
+            pair.declare()
+        if rng.random() < 0.4:
+            pair.send(pair.one.sent)
+        pair.cut()
+
+
+def early(pair: Pair) -> None:
+    """The file has the names that the tables will have."""
+    pair.one.name, pair.two.name = pair.two.name, pair.one.name
+    pair.declare(items="items", others="others")
+    pair.one.name, pair.two.name = pair.two.name, pair.one.name
+
+
+@pytest.mark.parametrize("family", ["debezium", "ticdc"])
+def test_a_file_may_say_so_early(world: World, family: str) -> None:
+    """SCHEMA-34: in however many cuts the tables have their old names still."""
+    pair = opened(world, family)
+    early(pair)
+    for value in (10, 20):
+        go_on(pair, value)
+        pair.truncate(pair.one)
+        pair.cut()
+    go_on(pair, 30)
+    pair.exchange()
+    go_on(pair, 40)
+    pair.cut()
+    pair.send(pair.one.sent)
+    pair.cut()
+
+
+def test_what_is_known_of_a_table_stays_with_it_from_cut_to_cut(world: World) -> None:
+    """SCHEMA-34, TRUNC-3: a row below the truncate of the other table, which comes late."""
+    pair = opened(world, "debezium")
+    early(pair)
+    pair.on(pair.two).put(6, z=6)
+    late = pair.two.sent.pop()
+    pair.truncate(pair.one)
+    go_on(pair, 10)
+    pair.send()
+    pair.stream.cut()
+    pair.send([late])
+    pair.cut()
+
+
+def test_tables_that_stand_lower_go_on_together(world: World) -> None:
+    """SCHEMA-34: while others are published, and with what is set aside of them."""
+    pair = opened(world, "debezium", publish={"consistency": "table"})
+    pair.on(pair.two).put(7, z=7)
+    body = json.loads(pair.two.sent[-1].record.value or b"")
+    body["after"]["z"] = "no number"
+    bad = Sent(replace(pair.two.sent[-1].record, value=json.dumps(body).encode()))
+    pair.two.sent[-1] = bad
+    del pair.two.rows[7]
+    go_on(pair, 10)
+    pair.cut()
+    pair.exchange()
+    go_on(pair, 20)
+    for _ in range(2):
+        pair.send()
+        assert set(pair.stream.cut().stopped) == {"shop.items", "shop.others"}
+        go_on(pair, 30)
+    assert [entry.table for entry in all_waiting(pair.stream.pipeline, world)] == ["shop.others"]
+    pair.declare(items="items", others="others")
+    pair.cut()
+    assert [entry.table for entry in all_waiting(pair.stream.pipeline, world)] == ["shop.items"]
+    pair.send(pair.one.sent)
+    pair.cut()
+
+
+def test_a_statement_that_was_read_in_part_stops_both(world: World) -> None:
+    """MSG-54: neither goes on alone; the next run reads the rest."""
+    pair = opened(world, "debezium")
+    pair.exchange()
+    pair.declare(items="items", others="others")
+    go_on(pair, 10)
+    last = pair.one.sent.pop(
+        next(n for n, s in enumerate(pair.one.sent) if b"tmp TO" in s.record.value)
+    )
+    pair.send()
+    with pytest.raises(TableStoppedError, match="does otherwise"):
+        pair.stream.cut()
+    pair.send([last])
+    pair.cut()
+
+
+def test_tables_that_have_read_parts_of_it_stop(world: World) -> None:
+    """MSG-54: one of them was published between the parts, before the file said anything."""
+    pair = opened(world, "debezium", publish={"consistency": "table"})
+    first = len(pair.one.sent)
+    pair.exchange()
+    rest = pair.one.sent[first + 1 :]
+    del pair.one.sent[first + 1 :]
+    pair.send()
+    assert set(pair.stream.cut().stopped) == {"shop.items"}
+    go_on(pair, 10)
+    pair.send([*rest, *pair.one.sent[pair.next :]])
+    assert set(pair.stream.cut().stopped) == {"shop.items", "shop.others"}
+    pair.declare(items="items", others="others")
+    for value in (20, 30):
+        go_on(pair, value)
+        pair.send()
+        stopped = pair.stream.cut().stopped
+        assert set(stopped) == {"shop.items", "shop.others"}
+        assert all("an earlier cut read a part" in why for why in stopped.values())
+
+
+def test_rows_that_overtook_the_statement_stop_both(world: World) -> None:
+    """GATE-N2: they were published under the names from before, and nothing undoes that.
+
+    Where columns differ, these tell before.
+    """
+    pair = opened(world, "debezium")
+    pair.on(pair.one).alter("ADD z int", added={"z": ("int", None)})
+    pair.on(pair.two).alter("ADD name varchar(20)", added={"name": ("varchar(20)", None)})
+    pair.cut()
+    first = len(pair.one.sent)
+    pair.exchange()
+    statement = pair.one.sent[first:]
+    del pair.one.sent[first:]
+    pair.on(pair.one).put(9, name="too early")
+    pair.send()
+    pair.stream.cut()
+    pair.stream.options = {**pair.stream.options, "publish": {"consistency": "table"}}
+    pair.declare(items="items", others="others")
+    pair.send(statement)
+    for _ in range(2):
+        stopped = pair.stream.cut().stopped
+        assert set(stopped) == {"shop.items", "shop.others"}
+        assert all("was published before that was read" in why for why in stopped.values())
+        go_on(pair, 10)
+        pair.send()
+
+
+def test_targets_that_the_file_does_not_exchange_stop_both(world: World) -> None:
+    """SCHEMA-34: rows of one table never go into the target of the other one."""
+    pair = opened(world, "ticdc")
+    pair.exchange()
+    go_on(pair, 10)
+    pair.one, pair.two = pair.two, pair.one
+    pair.declare(items="others", others="items")
+    pair.one, pair.two = pair.two, pair.one
+    pair.send()
+    for _ in range(2):
+        with pytest.raises(TableStoppedError, match="into which shop.items was never folded"):
+            pair.stream.cut()
+    pair.declare(items="items", others="others")
+    pair.cut()
+
+
+def test_there_and_back_in_one_cut_takes_two(world: World) -> None:
+    """SCHEMA-34: the file says what one exchange does; a bound in time puts a cut between them."""
+    pair = opened(world, "ticdc")
+    pair.exchange()
+    go_on(pair, 10)
+    between = pair.on(pair.one).place + 1
+    pair.declare(items="items", others="others")
+    pair.one.place += 5
+    pair.exchange()
+    go_on(pair, 20)
+    pair.send()
+    with pytest.raises(TableStoppedError, match="tidemark cut with --until"):
+        pair.stream.cut()
+    pair.stream.cut(until=datetime.fromtimestamp(1_700_000_000 + between / 1000, UTC))
+    assert pair.rows("others")[2] == {"id": 2, "z": 10}
+    pair.declare(items="others", others="items")
+    pair.cut()
