@@ -1,7 +1,7 @@
 """spark-submit entry point of a cut: stage it on branches, leave its result as JSON, exit with it.
 
 spark-submit jobs/cut.py --pipeline=NAME --attempt=ID --result=PATH
-    [--until=ISO] [--tables=A,B] [--reason=TEXT]
+    [--until=TIME|POSITION] [--tables=A,B] [--reason=TEXT]
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
-from datetime import datetime
 from pathlib import Path
 
 from structlog.contextvars import bind_contextvars
@@ -24,6 +23,7 @@ from tidemark.runs.cut import stage_cut
 from tidemark.runs.run import CutRequest
 from tidemark.runs.world import open_spark_world
 from tidemark.spec import load_installation, pipeline_named
+from tidemark.spec.until import until_of
 
 log = get_logger()
 
@@ -47,7 +47,8 @@ def main(arguments: Sequence[str]) -> int:
 
 def _stage(asked: argparse.Namespace) -> CutResult:
     pipeline = pipeline_named(asked.pipeline)
-    request = CutRequest(asked.attempt, asked.until, asked.tables, asked.reason)
+    until = until_of(pipeline, asked.until)
+    request = CutRequest(asked.attempt, until, asked.tables, asked.reason)
     world = open_spark_world(load_installation(), conf=pipeline.spark.conf)
     try:
         return stage_cut(pipeline, world, request)
@@ -59,15 +60,11 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="spark-submit jobs/cut.py")
     parser.add_argument("--pipeline", required=True)
     parser.add_argument("--attempt", required=True, type=AttemptId, help="named by nobody before")
-    parser.add_argument("--until", type=_time, help="ISO time that the cut may not pass")
+    parser.add_argument("--until", default="", help="where the cut is capped")
     parser.add_argument("--tables", type=_tables, default=(), help="source tables, all if empty")
     parser.add_argument("--reason", default="", help="kept in the ledger")
     parser.add_argument("--result", required=True, type=Path, help="file for the result, as JSON")
     return parser.parse_args(arguments)
-
-
-def _time(text: str) -> datetime | None:
-    return datetime.fromisoformat(text) if text else None
 
 
 def _tables(text: str) -> tuple[TableName, ...]:

@@ -90,6 +90,7 @@ def test_other_tables_that_are_followed_are_mentioned() -> None:
         {"until": None},
         {"until": "2026-11-21T13:00:00+00:00"},
         {"until": "2026-11-21T13:00:00.000Z"},
+        {"until": "458911423758336001"},
         {"tables": ["shop.orders"]},
         {"reason": "the suite was mended"},
     ],
@@ -105,6 +106,8 @@ def test_form_accepts(answers: dict[str, Any]) -> None:
     "answers",
     [
         {"until": "yesterday"},
+        {"until": "2026-11-21T13:00:00Z, or so"},
+        {"until": "45891142375"},
         {"until": 5},
         {"tables": ["shop.customers"]},
         {"tables": ["shop.orders", "shop.orders"]},
@@ -117,6 +120,35 @@ def test_form_refuses(answers: dict[str, Any]) -> None:
     dag = dag_of()
     with pytest.raises(ParamValidationError):
         dag.params.update(answers)
+
+
+CANAL = {"format": "canal-json", "gate": "none", "topics": {"data": ["shop"]}}
+
+
+@pytest.mark.parametrize(
+    ("source", "takes"),
+    [
+        (SHOP["source"], "a commitTs such as 458911423758336001"),
+        ({**CANAL, "format": "debezium-mariadb"}, "such as binlog.000003:1547"),
+        ({**CANAL, "format": "debezium-postgres"}, "such as 0/16B3748"),
+    ],
+    ids=["tidb", "mariadb", "postgres"],
+)
+def test_form_asks_for_a_position_as_the_source_shows_it(
+    source: dict[str, Any], takes: str
+) -> None:
+    dag = dag_of(source=source)
+    asked = dag.params.get_param("until")
+    assert takes in str(asked.description)
+    assert "format" not in asked.schema, "the calendar of the form would take nothing but a time"
+    dag.params.update({"until": takes.split()[-1]})
+    dag.params.validate()
+
+
+def test_form_has_a_calendar_where_there_is_nothing_but_time() -> None:
+    asked = dag_of(source=CANAL).params.get_param("until")
+    assert asked.schema["format"] == "date-time"
+    assert "position" not in str(asked.description)
 
 
 def test_form_of_a_pipeline_that_follows_takes_any_table() -> None:

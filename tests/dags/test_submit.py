@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tidemark.errors import OrderRefusedError
 from tidemark.model.names import AttemptId
+from tidemark.model.until import Coordinate, Until
 from tidemark.scheduling.submit import (
     FoldOrder,
     Submission,
@@ -117,22 +118,31 @@ def test_attempt_is_named_after_its_run(run_id: str, stem: str) -> None:
 
 
 END = datetime(2026, 1, 2, tzinfo=UTC)
+NOON = Until.at_time(datetime(2026, 1, 1, 12, tzinfo=UTC))
+TSO = "458911423758336001"
 
 
 @pytest.mark.parametrize(
     ("asked", "run_type", "cap"),
     [
-        pytest.param(None, "scheduled", END, id="schedule: its interval"),
-        pytest.param(None, "backfill", END, id="backfill: its interval"),
+        pytest.param(None, "scheduled", Until.at_time(END), id="schedule: its interval"),
+        pytest.param(None, "backfill", Until.at_time(END), id="backfill: its interval"),
         pytest.param(None, "manual", None, id="by hand: as far as it can"),
         pytest.param(None, "asset_triggered", None, id="by an asset: as far as it can"),
-        pytest.param("2026-01-01T12:00:00Z", "backfill", END.replace(day=1, hour=12), id="asked"),
-        pytest.param("2026-01-01T12:00:00Z", "manual", END.replace(day=1, hour=12), id="by form"),
-        pytest.param("2026-01-01T12:00", "manual", END.replace(day=1, hour=12), id="without zone"),
+        pytest.param("2026-01-01T12:00:00Z", "backfill", NOON, id="asked"),
+        pytest.param("2026-01-01T12:00:00Z", "manual", NOON, id="by form"),
+        pytest.param("2026-01-01T12:00", "manual", NOON, id="without zone"),
+        pytest.param(TSO, "manual", Until(Coordinate.COMMIT, int(TSO), TSO), id="a position"),
+        pytest.param(TSO, "backfill", Until(Coordinate.COMMIT, int(TSO), TSO), id="asked for it"),
     ],
 )
-def test_cap(asked: str | None, run_type: str, cap: Any) -> None:
-    assert cap_of(asked, run_type, END) == cap
+def test_cap(asked: str | None, run_type: str, cap: Until | None) -> None:
+    assert cap_of(PIPELINE, asked, run_type, END) == cap
+
+
+def test_cap_of_another_source_is_refused() -> None:
+    with pytest.raises(OrderRefusedError, match="'0/16B3748' cannot cap a run of pipeline shop"):
+        cap_of(PIPELINE, "0/16B3748", "manual", None)
 
 
 def test_results_are_kept_apart() -> None:

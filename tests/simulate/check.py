@@ -3,7 +3,8 @@
 I1 the last state is the source's; I2 each published state is the source's at its cut; I3 the
 frontier never goes back; I4 no transaction is half visible; I5 every record becomes final once;
 I6 sending anything again changes nothing; I7 cuts, partitions and interleaving change nothing,
-which is I1 over many histories; I8 records that are gone are never passed over.
+which is I1 over many histories; I8 records that are gone are never passed over; I9 a run publishes
+nothing that stands at or behind its cap.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from tests.simulate.broker import Broker
+from tests.simulate.cap import capped_at, until_at, waits
 from tests.simulate.connector import Connector
 from tests.simulate.consumer import Consumer, Published
 from tests.simulate.decode import POSTGRES
@@ -35,10 +37,11 @@ from tests.simulate.history import (
     Truncate,
     Watermark,
 )
-from tests.simulate.source import Database, Entry
+from tests.simulate.source import Change, Database, Entry
 from tidemark.errors import DataLossError
 from tidemark.model.cut import Frontier, GateMode
 from tidemark.model.offsets import Offsets
+from tidemark.model.until import Until
 
 RUNS_TO_SETTLE = 3
 
@@ -53,7 +56,7 @@ class Runs(Protocol):
     mode: GateMode
     landed: Offsets
 
-    def run(self, limit: int | None, *, dies: bool) -> Published | None:
+    def run(self, limit: int | None, until: Until | None, *, dies: bool) -> Published | None:
         """Land, cut, and publish unless it dies before that; None when nothing ever came.
 
         `DataLossError` when records that are not landed are gone.
@@ -133,8 +136,8 @@ class _Running:
             case DeliverAll():
                 self.connector.stream()
                 self.broker.deliver_all(self.connector)
-            case Run(limit, dies):
-                self._run(limit, dies=dies)
+            case Run():
+                self._run(step)
 
     def _at_source(self, step: Commit | Truncate | Rotate) -> None:
         match step:
@@ -176,7 +179,7 @@ class _Running:
         if self.consumer.mode is not GateMode.NONE or self.history.flavour in POSTGRES:
             self.connector.catch_up()
             self.broker.deliver_all(self.connector)
-            self._run(None, dies=False)
+            self._run(Run())
         self.connector.lose()
         if self.history.flavour in POSTGRES:
             # No producer sends again what another connector sent before its snapshot (POS-7).
@@ -239,9 +242,9 @@ class _Running:
             self.connector.watermark()
         self.broker.deliver_all(self.connector)
         for _ in range(RUNS_TO_SETTLE):
-            self._run(None, dies=False)
+            self._run(Run())
 
-    def _run(self, limit: int | None, *, dies: bool) -> None:
+    def _run(self, step: Run) -> None:
         size = sum(map(len, self.broker.logs.values()))
         if size == self.size_at_run:
             # What was sent is there by the next run, or two silent runs would prove nothing.
@@ -250,7 +253,9 @@ class _Running:
         if self.consumer.mode is GateMode.TRANSACTION:
             self._deliver_reads()
         overtaken = self._overtaken()
-        published = self.consumer.run(limit, dies=dies)
+        before, capped = self.frontier, capped_at(self.database, step.back)
+        until = until_at(self.history.flavour, capped) if capped else None
+        published = self.consumer.run(step.limit, until, dies=step.dies)
         if overtaken:
             raise BrokenInvariantError("I8: a run passed over records that are gone")
         if published is None:
@@ -260,6 +265,8 @@ class _Running:
         self._is_forward(published.frontier)
         if self.consumer.mode is not GateMode.NONE:
             self._is_at_the_cut(published)
+            if capped is not None:
+                self._is_below_the_cap(before, published.frontier, capped)
         if self.consumer.unsettled() < 0:
             raise BrokenInvariantError(f"I5: {-self.consumer.unsettled()} became final twice")
 
@@ -289,11 +296,19 @@ class _Running:
                 f"{expected}, published is {published.tables}"
             )
 
+    def _is_below_the_cap(self, old: Frontier, new: Frontier, capped: Change) -> None:
+        taken = [c for e in self._below(new)[len(self._below(old)) :] for c in e.changes]
+        if over := [change for change in taken if waits(self.history.flavour, change, capped)]:
+            raise BrokenInvariantError(f"I9: the cap was at {capped.at}, published is {over[0].at}")
+
     def _entries_below(self, frontier: Frontier) -> int:
         """How many entries of the log stand wholly below the frontier."""
+        return len(self._below(frontier))
+
+    def _below(self, frontier: Frontier) -> list[Entry]:
         if self.history.flavour is Flavour.TICDC:
-            return sum(entry.end[0] < frontier.commit_ts for entry in self.database.log)
-        return sum(self._is_below(entry, frontier.bound) for entry in self.database.log)
+            return [entry for entry in self.database.log if entry.end[0] < frontier.commit_ts]
+        return [entry for entry in self.database.log if self._is_below(entry, frontier.bound)]
 
     def _is_below(self, entry: Entry, bound: str) -> bool:
         """What a snapshot read stands where that was read; a bound ends before ``~``."""

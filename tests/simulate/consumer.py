@@ -22,6 +22,7 @@ from tidemark.model.position import Position
 from tidemark.model.progress import Progress
 from tidemark.model.summary import Summary
 from tidemark.model.transaction import Boundary, boundary_of, share_of
+from tidemark.model.until import Until
 from tidemark.topics import preflight
 
 COLUMNS = ("landing", "topic", "partition", "offset", "key", "value", *ENVELOPE_COLUMNS)
@@ -64,15 +65,15 @@ class Consumer:
     def __post_init__(self) -> None:
         self.mode = GATES.get(self.connector.flavour, GateMode.NONE)
 
-    def run(self, limit: int | None, *, dies: bool) -> Published | None:
+    def run(self, limit: int | None, until: Until | None, *, dies: bool) -> Published | None:
         """Land up to ``limit`` records, cut, and publish unless the run dies before that."""
         ends = self._ends()
         found = self._land(ends, limit)
         if self.landing == 0:
             return None
         before = self.progress
-        seen = self._look(found, ends)
-        cut = next_cut.next_cut(self.mode, before, seen, None)
+        seen = self._look(found, ends, until)
+        cut = next_cut.next_cut(self.mode, before, seen, until)
         self._zone(before.frontier, cut)
         groups = self._ask(survey.groups(before.landing), "zoned")
         found_groups = survey.Survey(tuple(map(survey.Group.of, groups)))
@@ -149,7 +150,9 @@ class Consumer:
             self.database.executemany(f"INSERT INTO changelog VALUES ({marks})", taken)
         return len(taken)
 
-    def _look(self, found: int, ends: Mapping[TopicPartition, int]) -> sight.Sight:
+    def _look(
+        self, found: int, ends: Mapping[TopicPartition, int], until: Until | None
+    ) -> sight.Sight:
         progress, places = self.progress, self.connector.places()
         unread = frozenset(p for p, end in ends.items() if self.landed.get(p, 0) < end)
         self._pending()
@@ -157,11 +160,15 @@ class Consumer:
             newest = self._ask(sight.watermarks(progress.landing), "pending")
             seen = {sight.place_of(row): row["watermark"] for row in newest}
             return sight.Sight(places, self.landed, unread, watermarks=seen)
+        waits = None if until is None else until.waits(progress.epoch)
         if self.mode is GateMode.NONE:
-            return sight.Sight(places, dict(self.landed), unread, growths=self.growths)
+            capped = self._ask(sight.first_capped(waits), "pending") if waits else ()
+            first = {sight.place_of(row): row["offset"] for row in capped}
+            landed = dict(self.landed)
+            return sight.Sight(places, landed, unread, first_capped=first, growths=self.growths)
         bound, is_gated = progress.frontier.bound, progress.landing == self.landing
         own = self.connector.flavour in POSTGRES
-        partitions = self._ask(sight.partitions(bound, progress.landing, None), "pending")
+        partitions = self._ask(sight.partitions(bound, progress.landing, waits), "pending")
         return sight.Sight(
             places,
             dict(self.landed),

@@ -24,6 +24,7 @@ from tidemark.lake.ledger import newest_result, read_progress
 from tidemark.model.cut import GateMode
 from tidemark.model.names import AttemptId, TopicName
 from tidemark.model.offsets import Offsets, TopicPartition
+from tidemark.model.until import Until
 from tidemark.runs.cut import run_cut, stage_cut
 from tidemark.runs.run import CutRequest
 from tidemark.runs.world import World
@@ -65,13 +66,13 @@ class Engine:
         file.write_text(json.dumps(self._content()))  # JSON is YAML
         self.pipeline = load_pipeline(file, suites=file.parent)
 
-    def run(self, limit: int | None, *, dies: bool) -> Published | None:
+    def run(self, limit: int | None, until: Until | None, *, dies: bool) -> Published | None:
         """Bring the broker to where the model broker is, then run; limit: per partition."""
         self._grow()
         self._send()
         self._expire()
         self.attempts += 1
-        request = CutRequest(AttemptId(f"run_{self.attempts}"))
+        request = CutRequest(AttemptId(f"run_{self.attempts}"), until)
         pipeline = self.pipeline if limit is None else self._limited(limit)
         if dies:
             stage_cut(pipeline, self.world, request)

@@ -23,7 +23,7 @@ from tidemark.gate import (
     reconcile,
     sight,
 )
-from tidemark.model import reduction, zone
+from tidemark.model import reduction, until, zone
 from tidemark.model.cut import GateMode
 from tidemark.model.offsets import OffsetRange
 from tidemark.model.reconcile import Snapshots
@@ -91,6 +91,10 @@ def _fastest(_original: Callable[..., Any], newest: Any, places: Any) -> Any:
 def _inclusive(original: Callable[..., Any], *args: Any) -> Any:
     gate = original(*args)
     return None if gate is None else gate + 1
+
+
+def _inclusive_cap(original: Callable[..., str]) -> Callable[..., str]:
+    return lambda self, epoch: original(self, epoch).replace(">=", ">")
 
 
 def _with(**changes: Any) -> Callable[..., Any]:
@@ -299,5 +303,22 @@ FAULTS = (
             lambda _place, reach, after: OffsetRange(max(reach.start, after), reach.end),
         ),
         tuple(Flavour),
+    ),
+)
+CAP_FAULTS = (
+    Fault(
+        "a cap cuts through a transaction",
+        _wrapped(by_transaction, "_before_whole", lambda _original, place, _sight: place),
+        TRANSACTIONS,
+    ),
+    Fault(
+        "a cap takes what stands at it",
+        lambda patch: patch.setattr(until.Until, "waits", _inclusive_cap(until.Until.waits)),
+        TRANSACTIONS,
+    ),
+    Fault(
+        "a cap of PostgreSQL asks for the commit before a change",
+        _attribute(until, "_LSN_FIELD", "substr(position, 5, 16)"),
+        (Flavour.POSTGRES,),
     ),
 )

@@ -132,10 +132,14 @@ class Expire:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Tidemark runs. limit: of records to land; dies: before it publishes."""
+    """Tidemark runs. limit: of records to land; dies: before it publishes.
+
+    back: it is capped at the change that stands so many before the source's newest; not with None.
+    """
 
     limit: int | None = None
     dies: bool = False
+    back: int | None = None
 
 
 Step = (
@@ -209,6 +213,15 @@ def histories(flavours: Sequence[Flavour] = tuple(Flavour)) -> st.SearchStrategy
     return st.sampled_from(flavours).flatmap(_histories_of)
 
 
+def capped_histories(flavours: Sequence[Flavour]) -> st.SearchStrategy[History]:
+    """Histories of one of ``flavours`` in which positions cap runs."""
+
+    def of(flavour: Flavour) -> st.SearchStrategy[History]:
+        return _history(flavour, _capped(_STEPS.get(flavour, _OTHERS)))
+
+    return st.sampled_from(flavours).flatmap(of)
+
+
 _UNGATED = (Flavour.MYSQL_UNGATED, Flavour.POSTGRES_UNGATED)
 _BY_TRANSACTION = (Flavour.MYSQL, Flavour.MARIADB, Flavour.POSTGRES)
 _wide_commits = st.builds(
@@ -246,6 +259,18 @@ def _torn(steps: st.SearchStrategy[Step]) -> st.SearchStrategy[tuple[Step, ...]]
     return st.tuples(*parts).map(lambda found: tuple(chain.from_iterable(found)))
 
 
+def _capped(steps: st.SearchStrategy[Step]) -> st.SearchStrategy[tuple[Step, ...]]:
+    """A run is capped where a transaction may be, and again in silence, between any ``steps``."""
+    parts = (
+        st.lists(steps, max_size=12),
+        st.lists(_large_commits, min_size=1, max_size=3),
+        st.just([DeliverAll()]),
+        st.lists(st.builds(Run, back=_small), min_size=1, max_size=3),
+        st.lists(steps, max_size=10),
+    )
+    return st.tuples(*parts).map(lambda found: tuple(chain.from_iterable(found)))
+
+
 def _begun(steps: st.SearchStrategy[Step]) -> st.SearchStrategy[tuple[Step, ...]]:
     """A snapshot is read in part, and may break off, before ``steps`` of any kind."""
     restarts = st.builds(Restart, st.integers(0, 9))
@@ -271,10 +296,16 @@ def _steps_of(flavour: Flavour) -> st.SearchStrategy[tuple[Step, ...]]:
 
 
 def _histories_of(flavour: Flavour) -> st.SearchStrategy[History]:
+    return _history(flavour, _steps_of(flavour))
+
+
+def _history(
+    flavour: Flavour, steps: st.SearchStrategy[tuple[Step, ...]]
+) -> st.SearchStrategy[History]:
     return st.builds(
         History,
         st.just(flavour),
         st.integers(1, 3),
         st.lists(_commits | _wide_commits, max_size=3).map(tuple),
-        _steps_of(flavour),
+        steps,
     )

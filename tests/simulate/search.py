@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
 
 from tests.simulate.check import BrokenInvariantError, run_history
-from tests.simulate.history import Commit, Flavour, History, histories
+from tests.simulate.history import Commit, History, histories
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,19 +24,20 @@ class Counterexample:
 
 
 def find(
-    number: int, at_seed: int, flavours: Sequence[Flavour] = tuple(Flavour)
+    number: int, at_seed: int, drawn: st.SearchStrategy[History] | None = None
 ) -> Counterexample | None:
-    """The first of ``number`` histories that breaks something, shortened; None when none does."""
-    broken = first_broken(number, at_seed, flavours)
+    """The first of ``number`` histories that breaks something, shortened; None when none does.
+
+    drawn: where they come from, all histories unless told.
+    """
+    broken = first_broken(number, at_seed, histories() if drawn is None else drawn)
     if broken is None:
         return None
     short = shorten(broken)
     return Counterexample(short, _broken(short))
 
 
-def first_broken(
-    number: int, at_seed: int, flavours: Sequence[Flavour] = tuple(Flavour)
-) -> History | None:
+def first_broken(number: int, at_seed: int, drawn: st.SearchStrategy[History]) -> History | None:
     """The first of ``number`` histories that breaks something, as it was found."""
     broken: list[History] = []
 
@@ -45,7 +47,7 @@ def first_broken(
             raise BrokenInvariantError
 
     try:
-        _each(search, number, at_seed, flavours)
+        _each(search, number, at_seed, drawn)
     except BrokenInvariantError:
         return broken[0]
     return None
@@ -54,12 +56,12 @@ def first_broken(
 def searched(number: int, at_seed: int) -> list[History]:
     """The histories that `find` looks at."""
     seen: list[History] = []
-    _each(seen.append, number, at_seed, tuple(Flavour))
+    _each(seen.append, number, at_seed, histories())
     return seen
 
 
 def _each(
-    look: Callable[[History], None], number: int, at_seed: int, flavours: Sequence[Flavour]
+    look: Callable[[History], None], number: int, at_seed: int, drawn: st.SearchStrategy[History]
 ) -> None:
     """Call ``look`` with histories that depend on the seed alone, until it raises."""
     options = settings(
@@ -70,7 +72,7 @@ def _each(
         report_multiple_bugs=False,
         suppress_health_check=list(HealthCheck),
     )
-    given_history = given(histories(flavours))
+    given_history = given(drawn)
 
     @seed(at_seed)
     @options

@@ -1,10 +1,9 @@
-"""What verbs take: pipelines, times, tables and attempts, checked before anything is opened."""
+"""What verbs take: pipelines, caps, tables and attempts, checked before anything is opened."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -18,14 +17,6 @@ if TYPE_CHECKING:
     from tidemark.spec import PipelineSpec
 
 _ATTEMPT = re.compile(r"[a-z0-9_]{1,40}")
-
-
-def _time(text: str) -> datetime:
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise typer.BadParameter(f"{text!r} is no ISO time such as 2026-01-31T12:00:00Z") from error
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _table(text: str) -> TableName:
@@ -51,11 +42,12 @@ def _attempt(text: str) -> AttemptId:
 
 Pipeline = Annotated[str, typer.Argument(metavar="PIPELINE", help="Name of the pipeline.")]
 Until = Annotated[
-    datetime | None,
+    str | None,
     typer.Option(
-        parser=_time,
-        metavar="TIME",
-        help="Source time that the cut may not pass, ISO; UTC unless it says otherwise.",
+        metavar="TIME|POSITION",
+        help="What stands at or behind it waits: an ISO time of the source (UTC unless it says "
+        "otherwise), or a position as the source shows it: a commitTs, FILE:POS of the binlog, "
+        "or PostgreSQL's LSN.",
     ),
 ]
 Tables = Annotated[

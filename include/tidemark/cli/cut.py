@@ -47,9 +47,10 @@ def cut(
     """
     from tidemark.cli.console import stdout
     from tidemark.cli.session import spark_world
+    from tidemark.spec.until import until_of
 
     spec = load_named(pipeline)
-    tables = declared_tables(spec, table)
+    tables, cap = declared_tables(spec, table), until_of(spec, until)
     own = AttemptId(attempt) if attempt else _made_up()
     with spark_world(spec, "landing what is unread") as world:
         from tidemark.runs.cut import run_cut
@@ -57,7 +58,7 @@ def cut(
         from tidemark.runs.run import CutRequest
         from tidemark.runs.stall import tell_stall
 
-        result = run_cut(spec, world, CutRequest(own, until, tables, reason))
+        result = run_cut(spec, world, CutRequest(own, cap, tables, reason))
         verdicts = read_verdicts(spec, world, own)
     show_result(stdout(), pipeline, result, verdicts)
     tell_stall(spec, world)

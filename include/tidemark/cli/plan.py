@@ -21,12 +21,14 @@ def plan(pipeline: Pipeline, until: Until = None) -> None:
     """
     from tidemark.cli.console import stdout
     from tidemark.cli.session import spark_world
+    from tidemark.spec.until import until_of
 
     spec = load_named(pipeline)
+    cap = until_of(spec, until)
     with spark_world(spec, "reading what is unread") as world:
         from tidemark.runs.preview import preview_cut
 
-        preview = preview_cut(spec, world, until=until)
+        preview = preview_cut(spec, world, until=cap)
     _show(stdout(), preview)
 
 

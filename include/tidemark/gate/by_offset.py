@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from tidemark.gate.growth import held_back
 from tidemark.gate.sight import Sight
 from tidemark.model.cut import Cut, Frontier, GateMode, Hold, HoldCode
 from tidemark.model.names import few
 from tidemark.model.progress import Progress
+from tidemark.model.until import Until
 
 
-def offset_cut(progress: Progress, sight: Sight, until: datetime | None) -> Cut:
+def offset_cut(progress: Progress, sight: Sight, until: Until | None) -> Cut:
     """The next cut of a source without a gate; its frontier never goes back.
 
-    It takes whole what is landed, but for what is not before ``until``, and for changes of keys
+    It takes whole what is landed, but for what waits by ``until``, and for changes of keys
     that moved to other partitions (TOP-3).
     """
     kept = progress.frontier.offsets
@@ -30,7 +29,7 @@ def offset_cut(progress: Progress, sight: Sight, until: datetime | None) -> Cut:
     )
 
 
-def _hold(waits: list[str], until: datetime | None) -> Hold | None:
+def _hold(waits: list[str], until: Until | None) -> Hold | None:
     if until is not None:
-        return Hold(HoldCode.UNTIL, f"the run is capped at {until.isoformat()}")
+        return Hold(HoldCode.UNTIL, until.sentence)
     return Hold(HoldCode.PARTITIONS_ADDED, few(waits, between="; ")) if waits else None

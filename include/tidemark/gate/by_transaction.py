@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
-from datetime import datetime
 
 from tidemark.gate.ends import Settled, Walk, highest_in, in_order, is_settled, top_of, walk_ends
 from tidemark.gate.sight import Sight, SnapshotSight
@@ -19,6 +18,7 @@ from tidemark.model.offsets import TopicPartition
 from tidemark.model.position import Place
 from tidemark.model.progress import Progress
 from tidemark.model.transaction import Boundary, Share, key_of, number_of
+from tidemark.model.until import Until
 
 ABOVE_ALL_OFFSETS = "~"
 """Sorts behind every hexadecimal digit: a place followed by it is above all that stand there."""
@@ -38,7 +38,7 @@ class _Ceiling:
     hold: Hold
 
 
-def transaction_cut(progress: Progress, sight: Sight, until: datetime | None) -> Cut:
+def transaction_cut(progress: Progress, sight: Sight, until: Until | None) -> Cut:
     """The next cut of a source with transaction metadata; its frontier never goes back."""
     frontier = progress.frontier
     ceilings = tuple(_ceilings(sight, until))
@@ -98,7 +98,7 @@ def _unfinished(progress: Progress, sight: Sight, walk: Walk) -> list[Share]:
     return [share for share in sight.shares if is_open(share)]
 
 
-def _ceilings(sight: Sight, until: datetime | None) -> Iterator[_Ceiling]:
+def _ceilings(sight: Sight, until: Until | None) -> Iterator[_Ceiling]:
     """What the cut must stay below, whatever transactions say."""
     opened = [s.place for s in sight.snapshots if not _is_read(s, sight)]
     if opened:
@@ -119,8 +119,19 @@ def _ceilings(sight: Sight, until: datetime | None) -> Iterator[_Ceiling]:
     if until is not None:
         capped = [p.capped_from for p in sight.partitions.values() if p.capped_from is not None]
         if capped:
-            hold = Hold(HoldCode.UNTIL, f"the run is capped at {until.isoformat()}")
-            yield _Ceiling(min(capped), hold)
+            yield _Ceiling(_before_whole(min(capped), sight), Hold(HoldCode.UNTIL, until.sentence))
+
+
+def _before_whole(place: Place, sight: Sight) -> Place:
+    """``place``, or where the first transaction begins that stands on both sides of it."""
+    spans: dict[str, tuple[Place, Place]] = {}
+    for share in sight.shares:
+        low, high = spans.get(share.transaction, (share.lowest, share.highest))
+        spans[share.transaction] = min(low, share.lowest), max(high, share.highest)
+    for low, high in sorted(spans.values(), reverse=True):
+        if low < place <= high:
+            place = low
+    return place
 
 
 def _is_read(snapshot: SnapshotSight, sight: Sight) -> bool:

@@ -10,8 +10,9 @@ from datetime import UTC, datetime
 
 from tidemark.model.cut import Cut, Frontier, GateMode, Hold, HoldCode
 from tidemark.model.offsets import TopicPartition
-from tidemark.model.position import commit_ts_of, millis_of
+from tidemark.model.position import millis_of
 from tidemark.model.progress import Progress
+from tidemark.model.until import Until
 
 
 def newest_watermarks(
@@ -46,12 +47,12 @@ def watermark_cut(
     progress: Progress,
     newest: Mapping[TopicPartition, int],
     partitions: Collection[TopicPartition],
-    until: datetime | None,
+    until: Until | None,
 ) -> Cut:
     """The next cut of a source with watermarks; its frontier never goes back.
 
     newest: greatest watermark per partition, the ones of `progress` included. partitions: every
-    partition of every topic of the changefeed. until: source time that the cut may not pass.
+    partition of every topic of the changefeed. until: where the run is capped, if it is.
     """
     gate = watermark_gate(newest, partitions)
     if gate is None:
@@ -63,11 +64,9 @@ def watermark_cut(
         f"partition {slowest.partition} of topic {slowest.topic} has sent no watermark above "
         f"{newest[slowest]} ({source_time(newest[slowest])})",
     )
-    if until is not None:
-        cap = commit_ts_of(int(until.timestamp() * 1000))
-        if cap < gate:
-            gate = cap
-            hold = Hold(HoldCode.UNTIL, f"the run is capped at {until.isoformat()}")
+    if until is not None and until.commit_ts < gate:
+        gate = until.commit_ts
+        hold = Hold(HoldCode.UNTIL, until.sentence)
     return _cut(progress, max(gate, progress.frontier.commit_ts), hold)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 
 from tidemark.gate.by_offset import offset_cut
 from tidemark.gate.by_transaction import transaction_cut
@@ -19,6 +18,7 @@ from tidemark.model.quarantine import Selection
 from tidemark.model.reconcile import Snapshots
 from tidemark.model.renames import Rename
 from tidemark.model.survey import Survey, highest_places, newest_ms
+from tidemark.model.until import Until
 from tidemark.model.zone import Zone
 
 
@@ -31,8 +31,8 @@ class Decision:
     survey: Survey
 
 
-def next_cut(mode: GateMode, progress: Progress, sight: Sight, until: datetime | None) -> Cut:
-    """How far the next cut goes; until: source time that it may not pass."""
+def next_cut(mode: GateMode, progress: Progress, sight: Sight, until: Until | None) -> Cut:
+    """How far the next cut goes; until: where the run is capped, if it is."""
     match mode:
         case GateMode.WATERMARK:
             newest = newest_watermarks(progress.watermarks, sight.watermarks)

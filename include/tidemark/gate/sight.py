@@ -24,7 +24,7 @@ class PartitionSight:
     """What is landed of one partition and not settled.
 
     highest: greatest place of any change; streamed_before: of one that no snapshot has read, among
-    those that an earlier cut has seen. capped_from: least place of a change that is not before the
+    those that an earlier cut has seen. capped_from: least place of a change that is not below the
     run's cap. records: new ones, of any kind.
     """
 
@@ -69,7 +69,7 @@ class Sight:
     partitions that were not read to the end that they had when the run was planned. is_quiet: this
     run found nothing new, and all that is landed was gated before.
     watermarks: newest per partition, of this run's records. first_capped: per partition the first
-    landed offset that is not before the run's cap. growths: of topics, with gate ``none``.
+    landed offset that is not below the run's cap. growths: of topics, with gate ``none``.
     boundaries, shares, partitions, snapshots: with gate ``transaction``. followed: tables that are
     folded, in the source's words; None when all are.
     """
@@ -99,20 +99,20 @@ def watermarks(gated_landing: int) -> Summary:
     return Summary(_BY_PARTITION, {"watermark": "max(watermark)"}, new)
 
 
-def first_after(until_ms: int) -> Summary:
-    """Per partition the first ``offset`` of a change whose commit is not before ``until_ms``."""
-    late = f"kind IN ({listed(CHANGES)}) AND unix_millis(commit_time) >= {until_ms}"
-    return Summary(_BY_PARTITION, {"offset": "min(offset)"}, late)
+def first_capped(waits: str) -> Summary:
+    """Per partition the first ``offset`` of a change of which `Until.waits` is true."""
+    capped = f"kind IN ({listed(CHANGES)}) AND {waits}"
+    return Summary(_BY_PARTITION, {"offset": "min(offset)"}, capped)
 
 
-def partitions(bound: str, gated_landing: int, until_ms: int | None) -> Summary:
+def partitions(bound: str, gated_landing: int, waits: str | None) -> Summary:
     """Per partition what `PartitionSight.of` reads.
 
-    bound: text below which positions are settled, our own hexadecimal digits.
+    bound: text below which positions are settled, our own hexadecimal digits. waits: `Until.waits`,
+    None when the run has no cap.
     """
     change = _unsettled(bound)
     before = f"landing <= {gated_landing}"
-    capped = f"unix_millis(commit_time) >= {until_ms}" if until_ms is not None else "FALSE"
 
     def place(function: str, condition: str) -> str:
         return f"{function}(CASE WHEN {condition} THEN {PLACE} END)"
@@ -122,7 +122,7 @@ def partitions(bound: str, gated_landing: int, until_ms: int | None) -> Summary:
         {
             "highest": place("max", change),
             "streamed_before": place("max", f"{change} AND snapshot IS NULL AND {before}"),
-            "capped_from": place("min", f"{change} AND {capped}"),
+            "capped_from": place("min", f"{change} AND {waits or 'FALSE'}"),
             "records": f"sum(CASE WHEN {before} THEN 0 ELSE 1 END)",
         },
     )

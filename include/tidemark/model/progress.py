@@ -11,7 +11,7 @@ from tidemark.model.cut import Frontier
 from tidemark.model.growth import Growths, growths_from_json, growths_to_json
 from tidemark.model.names import TableName
 from tidemark.model.offsets import Offsets, TopicPartition, offsets_from_json, offsets_to_json
-from tidemark.model.position import OrderedBy, Position
+from tidemark.model.position import EPOCH, OrderedBy, Position
 from tidemark.model.quarantine import Selection
 from tidemark.model.reconcile import Snapshots
 from tidemark.model.renames import Rename, Renames
@@ -112,6 +112,11 @@ class Progress:
     quiet_settles: bool = False
     set_aside: frozenset[TableName] = frozenset()
     replays: tuple[Selection, ...] = ()
+
+    @property
+    def epoch(self) -> int:
+        """The source's newest one (POS-15)."""
+        return EPOCH + len(self.epochs)
 
     def frontier_of(self, table: TableName) -> Frontier:
         """How far ``table`` is published."""

@@ -37,6 +37,7 @@ from tidemark.runs.ordering import (
     marked,
     ordering_counts,
     refuse_unordered,
+    refuse_unplaced,
     true_ordering,
 )
 from tidemark.runs.run import Run
@@ -163,10 +164,11 @@ def _learned(run: Run, unread: Unread, staged: _Staged) -> Schemas:
 def find_unread(run: Run) -> Unread:
     """What a landing would take now.
 
-    Raises what `plan_topics`, `refuse_lost_tombstones` and `next_tails` refuse.
+    Raises what `refuse_unplaced`, `plan_topics`, `refuse_lost_tombstones` and `next_tails` refuse.
     """
     now_ms = time.time_ns() // 1_000_000
     mark = read_mark(run.world.catalog, run.system)
+    refuse_unplaced(run.pipeline, run.request.until, expected_ordering(run.pipeline, mark))
     plan = plan_topics(run.pipeline, run.world.broker, mark)
     unread = Unread(plan, limit_ranges(plan.ranges, run.pipeline.limits.max_records), mark)
     if unread.is_empty:
@@ -197,9 +199,11 @@ def find_unread(run: Run) -> Unread:
 def read_unread(run: Run, unread: Unread, reading: Reading) -> DataFrame:
     """The unread records, decoded. Out: RECORD_COLUMNS and ENVELOPE_COLUMNS, a row per record.
 
-    `PreflightError` when the offset has to order the records, and cannot.
+    `PreflightError` when the offset has to order the records, and cannot; what `refuse_unplaced`
+    refuses of the first ones.
     """
     refuse_unordered(run.pipeline, unread.plan, reading.ordering)
+    refuse_unplaced(run.pipeline, run.request.until, reading.ordering)
     records = read_records(run.world.spark, run.world.broker, unread.ranges)
     roles = TopicRoles(unread.plan.schema_changes, unread.plan.transactions)
     decoder = decoder_of(run.pipeline.source, reading.schemas, ordering=reading.ordering)

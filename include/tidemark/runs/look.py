@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
@@ -14,7 +13,7 @@ from tidemark.gate.sight import (
     PartitionSight,
     Sight,
     SnapshotSight,
-    first_after,
+    first_capped,
     partitions,
     place_of,
     shares,
@@ -26,6 +25,7 @@ from tidemark.model.offsets import TopicPartition
 from tidemark.model.progress import Progress
 from tidemark.model.summary import Summary, listed
 from tidemark.model.transaction import Boundary, boundary_of, share_of
+from tidemark.model.until import Until
 from tidemark.model.zone import BOUNDARIES
 from tidemark.runs.land import Landed
 from tidemark.spec import OtherTables, PipelineSpec, SourceFormat
@@ -36,7 +36,7 @@ def look(
     events: DataFrame,
     landed: Landed,
     progress: Progress,
-    until: datetime | None,
+    until: Until | None,
 ) -> Sight:
     """What the pipeline's gate needs to know of ``events``, changelog rows that may be held."""
     places, offsets, unread = landed.plan.data_places, landed.mark.offsets, _unread(landed)
@@ -46,7 +46,8 @@ def look(
             seen = {place_of(row): row["watermark"] for row in newest}
             return Sight(places, offsets, unread, watermarks=seen)
         case GateMode.NONE:
-            capped = _rows(events, first_after(_millis(until))) if until is not None else ()
+            waits = until.waits(progress.epoch) if until is not None else None
+            capped = _rows(events, first_capped(waits)) if waits is not None else ()
             first = {place_of(row): row["offset"] for row in capped}
             growths = landed.mark.growths
             return Sight(places, offsets, unread, first_capped=first, growths=growths)
@@ -59,11 +60,12 @@ def _transactions(
     events: DataFrame,
     landed: Landed,
     progress: Progress,
-    until: datetime | None,
+    until: Until | None,
 ) -> Sight:
     bound = progress.frontier.bound
     text = decoder_of(pipeline.source, landed.schemas).text
-    question = partitions(bound, progress.landing, _millis(until) if until else None)
+    waits = until.waits(progress.epoch) if until is not None else None
+    question = partitions(bound, progress.landing, waits)
     own_positions = pipeline.source.format is SourceFormat.DEBEZIUM_POSTGRES
     is_gated = progress.landing == landed.mark.number
     unread = _unread(landed)
@@ -121,7 +123,3 @@ def _followed(pipeline: PipelineSpec) -> frozenset[str] | None:
     declared = frozenset(str(table.source) for table in pipeline.tables)
     declared |= {str(rename.old) for rename in pipeline.renames}
     return declared if signals is None else declared | {str(signals)}
-
-
-def _millis(moment: datetime) -> int:
-    return int(moment.timestamp() * 1000)

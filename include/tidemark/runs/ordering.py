@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from tidemark.errors import UNCHANGED, PreflightError
+from tidemark.errors import UNCHANGED, OrderRefusedError, PreflightError
 from tidemark.formats.avro.wire import Schemas
 from tidemark.formats.debezium.position import lowest_uncommitted, snapshot_lsn
 from tidemark.formats.decoder import encoding_of
@@ -17,6 +17,7 @@ from tidemark.model.cut import GateMode
 from tidemark.model.event import Kind
 from tidemark.model.position import OrderedBy, Ordering
 from tidemark.model.progress import LandingMark
+from tidemark.model.until import Until
 from tidemark.runs.compacted import refuse_other_order
 from tidemark.spec import PipelineSpec, SourceFormat
 from tidemark.topics.preflight import TopicPlan
@@ -100,3 +101,15 @@ def refuse_unordered(pipeline: PipelineSpec, plan: TopicPlan, ordering: Ordering
             next_step="let the connector write its source block whole, or send the changes to a "
             "topic with one partition",
         )
+
+
+def refuse_unplaced(pipeline: PipelineSpec, until: Until | None, ordering: Ordering) -> None:
+    """Raise where a run is capped at a position, and the source's changes have none (POS-12)."""
+    if until is None or until.is_time or ordering.by is OrderedBy.POSITION:
+        return
+    raise OrderRefusedError(
+        f"{until.text} cannot cap a run of pipeline {pipeline.name}: its changes tell no position, "
+        "so their offsets order them",
+        state=UNCHANGED,
+        next_step="give a time as until, or leave it out to go as far as the gate allows",
+    )

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from tidemark.lake.catalog import SystemTables
 from tidemark.lake.landing import read_mark
 from tidemark.lake.ledger import newest_result, read_progress
-from tidemark.model.cut import HoldCode
+from tidemark.model.cut import GateMode, HoldCode
 from tidemark.model.offsets import OffsetRange, TopicPartition
-from tidemark.model.position import commit_ts_of
 from tidemark.model.progress import Progress
 from tidemark.model.reconcile import BELOW_ALL_OFFSETS
+from tidemark.model.until import Until
+from tidemark.runs.ordering import expected_ordering, refuse_unplaced
 from tidemark.runs.world import World
 from tidemark.spec import PipelineSpec
 from tidemark.topics.preflight import plan_topics
@@ -41,13 +41,15 @@ class CutPlan:
         return sum(span.count for span in self.unread.values())
 
 
-def plan_cut(pipeline: PipelineSpec, world: World, until: datetime | None = None) -> CutPlan:
+def plan_cut(pipeline: PipelineSpec, world: World, until: Until | None = None) -> CutPlan:
     """Look what is unread and what waits; reads metadata only and changes nothing.
 
-    until: source time that the cut may not pass. Raises what `plan_topics` refuses.
+    until: where the cut is capped, if it is. Raises what `refuse_unplaced` and `plan_topics`
+    refuse.
     """
     tables = SystemTables.of(pipeline.name)
     mark = read_mark(world.catalog, tables)
+    refuse_unplaced(pipeline, until, expected_ordering(pipeline, mark))
     progress = read_progress(world.catalog, tables)
     unread = plan_topics(pipeline, world.broker, mark).ranges
     records = sum(span.count for span in unread.values())
@@ -56,8 +58,8 @@ def plan_cut(pipeline: PipelineSpec, world: World, until: datetime | None = None
     complete = progress.frontier.complete_until_ms
     last = newest_result(world.catalog, tables)
     capped = last is not None and last.hold_code == HoldCode.UNTIL
-    if until is not None and _reached(progress.frontier.commit_ts, until):
-        has_work, sentence = False, f"everything before {until.isoformat()} is published"
+    if until is not None and _is_reached(pipeline, progress, until):
+        has_work, sentence = False, f"everything before {until.text} is published"
     elif records or ungated:
         has_work, sentence = True, f"{records} offsets are unread"
         if ungated:
@@ -75,9 +77,10 @@ def plan_cut(pipeline: PipelineSpec, world: World, until: datetime | None = None
     return CutPlan(progress.cut + 1, unread, held or ungated, complete, has_work, sentence)
 
 
-def _reached(commit_ts: int, until: datetime) -> bool:
-    """Whether a frontier stands at or above ``until``; with gate ``none`` it never tells."""
-    return 0 < commit_ts_of(int(until.astimezone(UTC).timestamp() * 1000)) <= commit_ts
+def _is_reached(pipeline: PipelineSpec, progress: Progress, until: Until) -> bool:
+    """Whether the frontier stands at or above ``until``; no gate but ``watermark`` tells."""
+    by_commit = pipeline.source.gate is GateMode.WATERMARK
+    return by_commit and 0 < until.commit_ts <= progress.frontier.commit_ts
 
 
 def truncate_note(pipeline: PipelineSpec, progress: Progress) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from typing import Any
 
 from pyspark import StorageLevel
@@ -22,6 +21,7 @@ from tidemark.model.offsets import OffsetRange, TopicPartition
 from tidemark.model.position import OrderedBy
 from tidemark.model.progress import Progress
 from tidemark.model.survey import count
+from tidemark.model.until import Until
 from tidemark.model.zone import Zone
 from tidemark.runs.choose import Chosen, choose_cut
 from tidemark.runs.cut import NO_RECORDS, progress_after
@@ -94,12 +94,10 @@ class CutPreview:
     ignored: Mapping[str, int] = field(default_factory=dict)
 
 
-def preview_cut(
-    pipeline: PipelineSpec, world: World, *, until: datetime | None = None
-) -> CutPreview:
+def preview_cut(pipeline: PipelineSpec, world: World, *, until: Until | None = None) -> CutPreview:
     """What a run would do now. Raises what the run would raise before it stages anything.
 
-    until: source time that the cut may not pass.
+    until: where the cut is capped, if it is.
     """
     run = Run(pipeline, world, CutRequest(NOBODY, until))
     gate = pipeline.source.gate

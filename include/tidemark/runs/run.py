@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 
 from tidemark.lake.catalog import SystemTables
 from tidemark.lake.ledger import read_progress
 from tidemark.model.names import AttemptId, TableName
 from tidemark.model.progress import Progress
+from tidemark.model.until import Until
 from tidemark.runs.world import World
 from tidemark.spec import PipelineSpec
 
@@ -17,12 +17,12 @@ from tidemark.spec import PipelineSpec
 class CutRequest:
     """What a run was asked for.
 
-    attempt: names the branches, so it is never used twice. until: source time that the cut may not
-    pass. tables: the only ones to fold, all when empty. reason: kept in the ledger.
+    attempt: names the branches, so it is never used twice. until: where the cut is capped.
+    tables: the only ones to fold, all when empty. reason: kept in the ledger.
     """
 
     attempt: AttemptId
-    until: datetime | None = None
+    until: Until | None = None
     tables: tuple[TableName, ...] = ()
     reason: str = ""
 

@@ -14,11 +14,14 @@ from tidemark.scheduling.pools import pool_of
 from tidemark.scheduling.submit_operator import FoldOperator
 from tidemark.scheduling.tasks import audit, plan, publish
 from tidemark.spec import OtherTables, PipelineSpec
+from tidemark.spec.until import POSITION_FORMS, position_form
 
 RETRIES = 2
 RETRY_DELAY = timedelta(minutes=1)
 # For whoever triggers by the REST API: it does not look at ``format``, the form does.
-TIME = r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})?$"
+TIME = r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})?"
+# The position of another source gets as far as `plan`, which says what this one takes.
+UNTIL = f"^({'|'.join((TIME, *(form.pattern for form in POSITION_FORMS)))})$"
 
 
 def build_cut_dag(pipeline: PipelineSpec) -> DAG:
@@ -76,16 +79,20 @@ def _params(pipeline: PipelineSpec) -> dict[str, Param]:
     sources = [str(table.source) for table in pipeline.tables]
     # A pipeline that follows every table of its stream has more than its file names.
     closed = {"enum": sources} if pipeline.other_tables is OtherTables.IGNORE else {}
+    form = position_form(pipeline.source)
+    # The form asks for a date-time by its calendar, which takes nothing else.
+    by_calendar: dict[str, Any] = {} if form else {"format": "date-time"}
+    place = f", or that stands before this position ({form.words})" if form else ""
     return {
         "until": Param(
             None,
             type=["null", "string"],
-            format="date-time",
-            pattern=TIME,
+            **by_calendar,
+            pattern=UNTIL,
             title="Until",
             description="Take only what the source committed before this time (UTC unless it says "
-            "otherwise). Empty: the end of the data interval of a scheduled or backfill run, else "
-            "as far as the gate allows.",
+            f"otherwise){place}. Empty: the end of the data interval of a scheduled or backfill "
+            "run, else as far as the gate allows.",
         ),
         "tables": Param(
             [],

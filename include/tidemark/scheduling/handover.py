@@ -12,7 +12,7 @@ PLAN, FOLD, AUDIT, PUBLISH = "plan", "fold", "audit", "publish"
 
 
 class Planned(TypedDict):
-    """What plan leaves under the key ``plan``; until: ISO time or empty."""
+    """What plan leaves under the key ``plan``; until: a time or a position, or empty."""
 
     sentence: str
     unread: int

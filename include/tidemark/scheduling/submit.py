@@ -9,15 +9,17 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 
 from tidemark.model.names import AttemptId
+from tidemark.model.until import Until
 from tidemark.scheduling.handover import result_file
 from tidemark.spec import InstallationSpec, PipelineSpec
 from tidemark.spec.jvm import with_limits
 from tidemark.spec.launch import CLASS_PATH, launch_settings
 from tidemark.spec.references import is_secret
+from tidemark.spec.until import until_of
 
 CUT_JOB = Path(__file__).parents[3] / "jobs" / "cut.py"
 # What a JVM has to know before it starts; every other setting is made by the job on its session.
@@ -26,7 +28,7 @@ LAUNCH_SETTINGS = "spark.driver."
 
 @dataclass(frozen=True, slots=True)
 class FoldOrder:
-    """What one try of the fold is asked for; until: ISO time that caps the cut, or empty."""
+    """What one try of the fold is asked for; until: where the cut is capped, or empty."""
 
     attempt: AttemptId
     until: str = ""
@@ -91,14 +93,14 @@ def attempt_of(stem: str, try_number: int) -> AttemptId:
     return AttemptId(f"{stem}_{try_number}")
 
 
-def cap_of(asked: str | None, run_type: str, interval_end: datetime | None) -> datetime | None:
-    """The time that caps the cut of a run: what was asked for, else the end of its interval.
+def cap_of(
+    pipeline: PipelineSpec, asked: str | None, run_type: str, interval_end: datetime | None
+) -> Until | None:
+    """What caps the cut of a run: what was asked for, else the end of its interval.
 
     A run that a person starts has no interval of its own: without a wish it goes as far as it can.
+    Raises what `until_of` refuses.
     """
-    if asked:
-        time = datetime.fromisoformat(asked)
-        return time if time.tzinfo else time.replace(tzinfo=UTC)
-    if run_type in {"scheduled", "backfill"}:
-        return interval_end
-    return None
+    if not asked and interval_end is not None and run_type in {"scheduled", "backfill"}:
+        return Until.at_time(interval_end)
+    return until_of(pipeline, asked)

@@ -42,9 +42,10 @@ def plan(
     from tidemark.runs.stall import tell_stall
     from tidemark.runs.world import open_world
 
-    until = cap_of(params["until"], dag_run.run_type, dag_run.data_interval_end)
     with stop_on_terminal_errors():
-        spec, world = pipeline_named(pipeline), open_world(load_installation())
+        spec = pipeline_named(pipeline)
+        until = cap_of(spec, params["until"], dag_run.run_type, dag_run.data_interval_end)
+        world = open_world(load_installation())
         found = plan_cut(spec, world, until)
         if not found.has_work:
             tell_stall(spec, world)
@@ -52,7 +53,7 @@ def plan(
         sentence=found.sentence,
         unread=found.unread_records,
         stem=attempt_stem(dag_run.run_id, secrets.token_hex(3)),
-        until=until.isoformat() if until else "",
+        until=until.text if until else "",
         tables=params["tables"],
         reason=params["reason"],
     )

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 import pytest
 
 from tidemark.gate.by_offset import offset_cut
 from tidemark.gate.growth import seen_growths
 from tidemark.gate.sight import Sight
-from tidemark.model.cut import Cut, Frontier, HoldCode
+from tidemark.model.cut import Cut, Frontier, Hold, HoldCode
 from tidemark.model.growth import Growth, Growths
 from tidemark.model.names import TopicName
 from tidemark.model.offsets import Offsets, TopicPartition
 from tidemark.model.progress import Progress
+from tidemark.model.until import Until
 
 T = TopicName("db.t")
 P0, P1, P2, P3 = (TopicPartition(T, number) for number in range(4))
 OTHER = TopicPartition(TopicName("db.u"), 0)
-UNTIL = datetime(2026, 1, 1, tzinfo=UTC)
+UNTIL = Until.at_binlog(3, 1547, "binlog.000003:1547")
 
 
 def cut_of(landed: Offsets, growth: Growth, progress: Progress | None = None) -> Cut:
@@ -35,8 +34,7 @@ def test_everything_landed_is_in_the_cut() -> None:
 def test_until_ends_each_partition_at_its_first_later_record() -> None:
     cut = offset_cut(Progress(), Sight(landed={P0: 10, P1: 3}, first_capped={P0: 4}), UNTIL)
     assert cut.frontier.offsets == {P0: 4, P1: 3}
-    assert cut.hold is not None
-    assert cut.hold.code is HoldCode.UNTIL
+    assert cut.hold == Hold(HoldCode.UNTIL, "the run is capped at binlog.000003:1547")
 
 
 def test_a_cap_below_the_frontier_takes_nothing_back() -> None:

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
+
+import pytest
 
 from tidemark.gate.by_transaction import transaction_cut
 from tidemark.gate.sight import PartitionSight, Sight, SnapshotSight
-from tidemark.model.cut import Cut, Frontier, HoldCode
+from tidemark.model.cut import Cut, Frontier, Hold, HoldCode
 from tidemark.model.names import TopicName
 from tidemark.model.offsets import TopicPartition
 from tidemark.model.position import Place
 from tidemark.model.progress import Progress
 from tidemark.model.transaction import Boundary, Share
+from tidemark.model.until import Coordinate, Until
 
 A0, A1 = (TopicPartition(TopicName("s.db.a"), number) for number in range(2))
 B0 = TopicPartition(TopicName("s.db.b"), 0)
 TX = TopicPartition(TopicName("s.transaction"), 0)
 PLACES = (A0, A1, B0)
+UNTIL = Until(Coordinate.LSN, 20, "0/14")
 
 
 def place(number: int) -> Place:
@@ -247,10 +250,51 @@ def test_a_snapshot_that_was_broken_off_is_void_once_a_later_one_has_ended() -> 
 def test_until_ends_the_cut_below_the_first_later_change() -> None:
     shares = (share(A0, 1, 2, 10, 11), share(A0, 2, 1, 20, 20), share(B0, 2, 1, 21, 21))
     late = {A0: PartitionSight(highest=place(20), capped_from=place(20))}
-    until = datetime(2026, 1, 1, tzinfo=UTC)
-    cut = transaction_cut(Progress(), sight(TWO, shares, late), until)
+    cut = transaction_cut(Progress(), sight(TWO, shares, late), UNTIL)
     assert place(11) < cut.frontier.bound < place(20)
+    assert cut.hold == Hold(HoldCode.UNTIL, "the run is capped at 0/14")
+
+
+@pytest.mark.parametrize("is_quiet", [False, True])
+def test_until_inside_a_transaction_leaves_all_of_it_out(is_quiet: bool) -> None:
+    """GATE-T2; silence publishes what is outside transactions, and no half of one (GATE-T6)."""
+    shares = (
+        share(A0, 1, 1, 10, 10),
+        share(A1, 1, 1, 30, 30),
+        share(A0, 2, 1, 40, 40),
+        share(B0, 2, 1, 41, 41),
+    )
+    outside = PartitionSight(highest=place(8), records=1)
+    late = {
+        A1: PartitionSight(highest=place(30), capped_from=place(30)),
+        A0: PartitionSight(highest=place(40), capped_from=place(40)),
+        B0: outside,
+    }
+    cut = transaction_cut(Progress(), replace(sight(TWO, shares, late), is_quiet=is_quiet), UNTIL)
+    assert cut.frontier.bound <= place(10)
+    assert (cut.frontier.bound > place(8)) is is_quiet
     assert code(cut) is HoldCode.UNTIL
+
+
+def test_until_between_transactions_cuts_there_in_silence() -> None:
+    shares = (share(A0, 1, 2, 10, 11), share(A0, 2, 1, 20, 20), share(B0, 2, 1, 21, 21))
+    late = {A0: PartitionSight(highest=place(20), capped_from=place(20))}
+    seen = replace(sight(TWO, shares, late), is_quiet=True)
+    assert transaction_cut(Progress(), seen, UNTIL).frontier.bound == place(20)
+
+
+def test_until_inside_several_transactions_leaves_all_of_them_out() -> None:
+    """A copy of PostgreSQL's may know another commit (POS-9): transactions can overlap."""
+    shares = (
+        share(A0, 1, 1, 10, 10),
+        share(A1, 1, 1, 25, 25),
+        share(A0, 2, 1, 20, 20),
+        share(B0, 2, 1, 31, 31),
+    )
+    late = {B0: PartitionSight(highest=place(31), capped_from=place(31))}
+    ends = (begin(0, 1), end(1, 1, {"db.a": 2}), begin(2, 2), end(3, 2, {"db.a": 1, "db.b": 1}))
+    seen = replace(sight(ends, shares, late), is_quiet=True)
+    assert transaction_cut(Progress(), seen, UNTIL).frontier.bound == place(10)
 
 
 def test_postgres_joins_by_the_number_of_the_transaction() -> None:

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidemark.gate.by_watermark import newest_watermarks, watermark_cut, watermark_gate
-from tidemark.model.cut import Frontier, HoldCode
+from tidemark.model.cut import Frontier, Hold, HoldCode
 from tidemark.model.names import TopicName
 from tidemark.model.offsets import TopicPartition
-from tidemark.model.position import commit_ts_of
 from tidemark.model.progress import Progress
+from tidemark.model.until import Coordinate, Until
 
 P0, P1, P2 = (TopicPartition(TopicName("shop"), number) for number in range(3))
 
@@ -51,13 +51,36 @@ def test_the_frontier_never_goes_back() -> None:
     assert (cut.number, cut.frontier.commit_ts) == (8, 500)
 
 
-def test_until_caps_the_cut_and_says_so() -> None:
-    until = datetime(2026, 4, 1, tzinfo=UTC)
-    tso = commit_ts_of(int(until.timestamp() * 1000))
-    cut = watermark_cut(Progress(), {P0: tso + 99}, [P0], until)
-    assert cut.frontier.commit_ts == tso
-    assert cut.hold is not None
-    assert cut.hold.code is HoldCode.UNTIL
+TSO = 1_775_001_600_000 << 18  # 2026-04-01T00:00:00Z
+
+
+@pytest.mark.parametrize(
+    ("until", "said"),
+    [
+        pytest.param(
+            Until.at_time(datetime(2026, 4, 1, tzinfo=UTC)), "2026-04-01T00:00:00+00:00", id="time"
+        ),
+        pytest.param(Until(Coordinate.COMMIT, TSO, str(TSO)), str(TSO), id="commitTs"),
+    ],
+)
+def test_until_caps_the_cut_and_says_so(until: Until, said: str) -> None:
+    cut = watermark_cut(Progress(), {P0: TSO + 99}, [P0], until)
+    assert cut.frontier.commit_ts == TSO
+    assert cut.hold == Hold(HoldCode.UNTIL, f"the run is capped at {said}")
+
+
+@pytest.mark.parametrize(
+    ("watermark", "published", "frontier"),
+    [
+        pytest.param(449, 0, 449, id="the watermark is lower"),
+        pytest.param(450, 0, 450, id="the watermark is as low"),
+        pytest.param(900, 700, 700, id="what is published stays"),
+    ],
+)
+def test_a_cap_moves_nothing_up_or_back(watermark: int, published: int, frontier: int) -> None:
+    progress = Progress(frontier=Frontier(commit_ts=published))
+    cut = watermark_cut(progress, {P0: watermark}, [P0], Until(Coordinate.COMMIT, 450, "450"))
+    assert cut.frontier.commit_ts == frontier
 
 
 @given(

@@ -1,0 +1,93 @@
+"""What caps a run: a time or a position of its source; what stands at or behind it waits (GATE-O3).
+
+Whatever a gate compares, it is one integer of one coordinate, so that nothing foreign is ever a
+part of a question to the changelog.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from tidemark.model.position import (
+    EPOCH_DIGITS,
+    FILE_DIGITS,
+    LSN_RANK_AT,
+    NUMBER_DIGITS,
+    RANK_DIGITS,
+    commit_ts_of,
+)
+
+_LSN_FIELD = f"substr(position, {LSN_RANK_AT + RANK_DIGITS + 1}, {NUMBER_DIGITS})"
+"""PostgreSQL: the change's own LSN; the commit in front of it is that of another transaction."""
+
+
+class Coordinate(StrEnum):
+    """What a cap is measured in."""
+
+    TIME = "time"
+    COMMIT = "commit"
+    BINLOG = "binlog"
+    LSN = "lsn"
+
+
+@dataclass(frozen=True, slots=True)
+class Until:
+    """Where a run is capped.
+
+    number: milliseconds since 1970; a commitTs; file and offset of a binlog, the offset in the
+    lowest 64 bits; or an LSN. text: the same as a person reads and writes it.
+    """
+
+    coordinate: Coordinate
+    number: int
+    text: str
+
+    @classmethod
+    def at_time(cls, moment: datetime) -> Until:
+        """The source's clock; ``moment`` knows its zone."""
+        return cls(Coordinate.TIME, int(moment.timestamp() * 1000), moment.isoformat())
+
+    @classmethod
+    def at_binlog(cls, file: int, pos: int, text: str) -> Until:
+        """``pos`` in the binlog file with the number ``file``."""
+        return cls(Coordinate.BINLOG, file << 4 * NUMBER_DIGITS | pos, text)
+
+    @property
+    def is_time(self) -> bool:
+        """A time, which every source tells."""
+        return self.coordinate is Coordinate.TIME
+
+    @property
+    def sentence(self) -> str:
+        """Why a cut goes no further."""
+        return f"the run is capped at {self.text}"
+
+    @property
+    def commit_ts(self) -> int:
+        """The least commitTs that waits; ``ValueError`` for a position of another source."""
+        match self.coordinate:
+            case Coordinate.TIME:
+                return commit_ts_of(self.number)
+            case Coordinate.COMMIT:
+                return self.number
+            case _:
+                raise ValueError(f"{self.text} is no commitTs")
+
+    def waits(self, epoch: int) -> str:
+        """SQL condition: a change of the changelog waits; ``ValueError`` for a commitTs.
+
+        epoch: the source's newest, in which the cap stands. What is in older ones never waits.
+        """
+        begun = f"{epoch:0{EPOCH_DIGITS}X}"
+        match self.coordinate:
+            case Coordinate.TIME:
+                return f"unix_millis(commit_time) >= {self.number}"
+            case Coordinate.BINLOG:
+                return f"position >= '{begun}{self.number:0{FILE_DIGITS + NUMBER_DIGITS}X}'"
+            case Coordinate.LSN:
+                lsn = f"{self.number:0{NUMBER_DIGITS}X}"
+                return f"position >= '{begun}' AND {_LSN_FIELD} >= '{lsn}'"
+            case Coordinate.COMMIT:
+                raise ValueError(f"{self.text} caps commits, which have watermarks")
