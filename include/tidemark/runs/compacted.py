@@ -25,7 +25,7 @@ WAITING = "the table stays as it was last published; its records wait in the cha
 
 
 def compaction_counts(pipeline: PipelineSpec) -> tuple[Column, ...]:
-    """Aggregates over the records of a landing, for `refuse_misnamed`."""
+    """Aggregates over the records of a landing, for `misnamed_topic`."""
     if not pipeline.source.is_compacted:
         return ()
     schema, table = told_by_topic()
