@@ -103,35 +103,41 @@ def stage_on(catalog: SqlCatalog, table: TableId, number: int) -> Move:
 
 def test_a_reader_of_the_catalog_sees_two_states_and_no_other(catalog: SqlCatalog) -> None:
     """Polls the database that readers load tables from, while ten moves are made."""
-    seen: set[tuple[int, int]] = set()
+    seen: set[tuple[str, str]] = set()
+    looking = threading.Lock()
     done = threading.Event()
 
     def poll() -> None:
         with catalog.engine.connect() as connection:
             while not done.is_set():
-                rows = connection.exec_driver_sql(
-                    "SELECT table_name, metadata_location FROM iceberg_tables "
-                    "WHERE table_namespace = 'db' ORDER BY table_name"
-                ).all()
-                connection.rollback()
-                seen.add((hash(rows[0][1]), hash(rows[1][1])))
+                with looking:
+                    rows = connection.exec_driver_sql(
+                        "SELECT table_name, metadata_location FROM iceberg_tables "
+                        "WHERE table_namespace = 'db' ORDER BY table_name"
+                    ).all()
+                    connection.rollback()
+                    seen.add((rows[0][1], rows[1][1]))
 
-    locations = []
+    def locations() -> tuple[str, str]:
+        first, second = (load(catalog, table).metadata_location for table in (A, B))
+        return first, second
+
     poller = threading.Thread(target=poll)
-    for number in range(10):
-        moves = [stage_on(catalog, table, number) for table in (A, B)]
-        if number == 0:
-            poller.start()
-        else:
-            seen.clear()
-        before = tuple(hash(load(catalog, table).metadata_location) for table in (A, B))
-        move_mains(catalog, moves)
-        after = tuple(hash(load(catalog, table).metadata_location) for table in (A, B))
-        locations.append((before, after))
-        assert seen <= {before, after} or number == 0
-    done.set()
-    poller.join()
-    assert len(set(locations)) == 10
+    poller.start()
+    try:
+        for number in range(10):
+            moves = [stage_on(catalog, table, number) for table in (A, B)]
+            before = locations()
+            with looking:
+                seen.clear()
+            move_mains(catalog, moves)
+            after = locations()
+            assert after != before
+            with looking:
+                assert seen <= {before, after}
+    finally:
+        done.set()
+        poller.join()
 
 
 def test_dead_attempts_are_dropped_and_live_ones_stay(catalog: SqlCatalog) -> None:
