@@ -45,7 +45,7 @@ from tidemark.model.survey import Group
 from tidemark.model.zone import Zone
 from tidemark.runs.choose import Chosen
 from tidemark.runs.run import Run
-from tidemark.runs.tables import TableWork
+from tidemark.runs.table_work import TableWork
 
 WAITING = "the table stays as it was last published; its records wait in the changelog"
 FIRST = (SnapshotMark.FIRST, SnapshotMark.FIRST_IN_TABLE)

@@ -35,7 +35,7 @@ from tidemark.runs.replay import events_set_aside, outcomes, overtaken
 from tidemark.runs.row_changes import StagedChanges, match_rows, stage_row_changes
 from tidemark.runs.run import Run
 from tidemark.runs.set_aside import Unfit, may_miss, set_aside
-from tidemark.runs.tables import TableWork
+from tidemark.runs.table_work import TableWork
 from tidemark.runs.truncates import ends_of, snapshot_end
 from tidemark.runs.typed_changes import typed_changes
 from tidemark.runs.unchanged import Incomplete, fill_unchanged, unresolved_rows
