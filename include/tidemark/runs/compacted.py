@@ -11,7 +11,7 @@ from typing import Any
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from tidemark.errors import UNCHANGED, PreflightError, TableStoppedError
+from tidemark.errors import UNCHANGED, WAITING, PreflightError, TableStoppedError
 from tidemark.formats.debezium.tombstones import told_by_topic
 from tidemark.formats.record_schema import RecordSchema
 from tidemark.model.columns import TableSchema
@@ -21,7 +21,6 @@ from tidemark.model.survey import Group
 from tidemark.spec import PipelineSpec, SourceSpec, TableSpec
 
 MISNAMED = "misnamed"
-WAITING = "the table stays as it was last published; its records wait in the changelog"
 
 
 def compaction_counts(pipeline: PipelineSpec) -> tuple[Column, ...]:
