@@ -8,6 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 TABLE = "shop.items"
+RECORDS = (
+    "topic STRING, partition INT, offset LONG, kafka_time TIMESTAMP, "
+    "headers ARRAY<STRUCT<key: STRING, value: BINARY>>, key BINARY, value BINARY"
+)
+"""RECORD_COLUMNS with their types in Spark."""
 
 
 @dataclass(frozen=True)
