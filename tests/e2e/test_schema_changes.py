@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from confluent_kafka.admin import NewTopic
 
 from tests.support import tellers
 from tests.support.altered import AlteredTable, Sent
@@ -46,14 +45,9 @@ def opened(world: World, family: str) -> tuple[Stream, AlteredTable]:
         return stream, AlteredTable(tellers.canal, tellers.canal_ddl)
     if family == "ticdc":
         return Stream(world, 3).create(), AlteredTable(tellers.ticdc, tellers.ticdc_ddl)
-    stream = Stream(world, 3, format="debezium-mysql", gate="none")
-    schemas = f"{stream.name}.schemas"
-    stream.source = {"topics": {"data": [stream.topic], "schema-changes": [schemas]}}
-    stream.create()
-    made = stream.admin.create_topics([NewTopic(schemas, num_partitions=1, replication_factor=1)])
-    made[schemas].result(timeout=30)
+    stream = Stream(world, 3, "debezium-mysql", "none", has_statements=True)
     tell = tellers.debezium(has_schema=family == "debezium with schemas")
-    return stream, AlteredTable(tell, tellers.debezium_ddl)
+    return stream.create(), AlteredTable(tell, tellers.debezium_ddl)
 
 
 def send(stream: Stream, sent: list[Sent], table: AlteredTable) -> None:
@@ -63,7 +57,7 @@ def send(stream: Stream, sent: list[Sent], table: AlteredTable) -> None:
         sent = [*sent, *(Sent(ticdc_watermark(at, partition)) for partition in range(3))]
     for one in sent:
         apart = one.is_ddl and stream.format.startswith("debezium")
-        topic = f"{stream.name}.schemas" if apart else ""
+        topic = stream.statements if apart else ""
         stream.send([one.record], topic)
 
 

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from confluent_kafka.admin import NewTopic
-
 from tests.support import tellers
 from tests.support.altered import AlteredTable, Row, Sent
 from tests.support.records import ticdc_watermark
@@ -93,7 +91,7 @@ class Pair:
             sent = [*sent, *(Sent(ticdc_watermark(at, partition)) for partition in range(3))]
         for one in sent:
             apart = one.is_ddl and self.is_debezium
-            self.stream.send([one.record], f"{self.stream.name}.schemas" if apart else "")
+            self.stream.send([one.record], self.stream.statements if apart else "")
 
     def cut(self) -> CutResult:
         """Read what is new, and compare."""
@@ -122,14 +120,8 @@ def opened(world: World, family: str, parts: Sequence[str] = PARTS, **options: A
         stream = Stream(world, 3, options=options).create()
         tell, tell_ddl = tellers.ticdc, tellers.ticdc_ddl
     else:
-        stream = Stream(world, 3, format="debezium-mysql", gate="none", options=options)
-        schemas = f"{stream.name}.schemas"
-        stream.source = {"topics": {"data": [stream.topic], "schema-changes": [schemas]}}
+        stream = Stream(world, 3, "debezium-mysql", "none", options=options, has_statements=True)
         stream.create()
-        new = stream.admin.create_topics(
-            [NewTopic(schemas, num_partitions=1, replication_factor=1)]
-        )
-        new[schemas].result(timeout=30)
         tell, tell_ddl = tellers.debezium(has_schema=False), tellers.debezium_ddl
     one = AlteredTable(tell, tell_ddl)
     two = replace(one, name="others", columns={"id": "bigint", "z": "int"}, rows={})
