@@ -267,8 +267,8 @@ def test_there_and_back_in_one_cut_takes_two(world: World) -> None:
     pair.send()
     with pytest.raises(TableStoppedError, match="tidemark cut with --until"):
         pair.stream.cut()
-    at = datetime.fromtimestamp(1_700_000_000 + between / 1000, UTC)
-    pair.stream.cut(until=Until.at_time(at))
+    moment = datetime.fromtimestamp(1_700_000_000 + between / 1000, UTC)
+    pair.stream.cut(until=Until.at_time(moment))
     assert pair.rows("others")[2] == {"id": 2, "z": 10}
     pair.declare(items="others", others="items")
     pair.cut()
