@@ -1,4 +1,4 @@
-"""Changes of shop.items as Debezium's MySQL connector writes them in Avro, and how they are read."""
+"""Changes of shop.items as Debezium writes them in Avro for MySQL, and how they are read."""
 
 from __future__ import annotations
 
