@@ -73,10 +73,13 @@ def _plain(column: SourceColumn) -> SourceColumn:
     return replace(column, former=None, changed_at=None, fill=None, mask=None, forms=())
 
 
-def refuse_other_types(table: TableName, versions: Iterable[TableSchema]) -> None:
+def refuse_other_types(
+    table: TableName, versions: Iterable[TableSchema], *, may_be_unsigned: bool
+) -> None:
     """Raise where records hold a column in forms for which no one type of a target will do.
 
-    versions: oldest first. No statement tells that the type changed.
+    versions: oldest first. No statement tells that the type changed. may_be_unsigned: as of
+    `overridden`.
     """
     known: dict[ColumnName, SourceColumn] = {}
     for column in (column for version in versions for column in version.columns):
@@ -84,17 +87,26 @@ def refuse_other_types(table: TableName, versions: Iterable[TableSchema]) -> Non
         if is_widening(column.iceberg, before.iceberg):
             continue
         if column.iceberg != before.iceberg and not is_widening(before.iceberg, column.iceberg):
-            raise _two_types(table, before, column)
+            is_text = all(
+                read_as_text(one, may_be_unsigned=may_be_unsigned) for one in (before, column)
+            )
+            raise _two_types(table, before, column, is_text=is_text)
         known[column.name] = column
 
 
-def _two_types(table: TableName, before: SourceColumn, column: SourceColumn) -> TableStoppedError:
+def _two_types(
+    table: TableName, before: SourceColumn, column: SourceColumn, *, is_text: bool
+) -> TableStoppedError:
     name = column.name
-    mend = "give the table another target and have its rows read anew with tidemark resync"
-    if read_as_text(before) and read_as_text(column):
-        mend = f"declare {name}: text in columns: of {table}, {mend}"
-    else:
-        mend = f"leave {name} out at the source (column.exclude.list); {mend}"
+    mend = (
+        "have the connector write it as before; or fold the table by a new pipeline from a new "
+        "snapshot, once its topic holds the new form alone"
+    )
+    if is_text:
+        mend = (
+            f"declare {name}: text in columns: of {table}, give the table another target, and have "
+            f"its rows read anew: tidemark resync PIPELINE {table}"
+        )
     return TableStoppedError(
         f"{table} cannot be followed: column {name} changed from {before.source_type} "
         f"({before.iceberg}) to {column.source_type} ({column.iceberg}), which Iceberg cannot "

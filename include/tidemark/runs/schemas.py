@@ -190,7 +190,9 @@ def _debezium(  # noqa: PLR0913  all that tells of a table
         if source.topics.schema_changes or record in newest:
             versions.append(TableSchema(columns, () if spec.key else key))
     if not source.topics.schema_changes:
-        refuse_other_types(spec.source, [*([have] if have else []), *versions])
+        known_first = [*([have] if have else []), *versions]
+        may_be_unsigned = source.format is not SourceFormat.DEBEZIUM_POSTGRES
+        refuse_other_types(spec.source, known_first, may_be_unsigned=may_be_unsigned)
     return [replace(version, key=spec.key or version.key) for version in versions], forms
 
 

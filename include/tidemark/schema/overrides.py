@@ -77,6 +77,7 @@ def _wire(told: SourceColumn, declared: SourceColumn, *, may_be_unsigned: bool) 
     return declared.wire if is_count else None
 
 
-def read_as_text(told: SourceColumn) -> bool:
-    """Whether any column that is declared as text can be read from what records hold of it."""
-    return told.element is None and told.wire in (*_TEXTS, *_NUMBERS)
+def read_as_text(told: SourceColumn, *, may_be_unsigned: bool) -> bool:
+    """Whether a column that is declared as text can be read from what records hold of it."""
+    text = SourceColumn(told.name, "string", Wire.TEXT, "text")
+    return overridden(told, text, may_be_unsigned=may_be_unsigned) is not None
