@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
+from typing import Any
 
 import pytest
 
@@ -14,16 +15,22 @@ from tidemark.runs.world import World
 
 MOMENT = datetime(2026, 4, 1, 12, 30, 15, 250_000)  # noqa: DTZ001  a wall-clock time
 MILLIS = 1_775_046_615_250
-FORMS = {"MicroTimestamp": MILLIS * 1000, "Timestamp": MILLIS}
+FORMS: dict[str, Any] = {
+    "MicroTimestamp": MILLIS * 1000,
+    "Timestamp": MILLIS,
+    "MicroDuration": 3_600_000_000,
+    "Interval": "PT1H",
+}
 
 
 def stamped(op: str, number: int, lsn: int, form: str) -> Record:
     """A row with its schema, and a time in the column ``at``, written as ``form`` is."""
     plain = postgres_row(op, number, (lsn, lsn + 1), at=FORMS[form])
+    kind = "string" if isinstance(FORMS[form], str) else "int64"
     fields = [
         {"type": "int32", "optional": False, "field": "id"},
         {"type": "string", "optional": True, "field": "name"},
-        {"type": "int64", "optional": True, "name": f"io.debezium.time.{form}", "field": "at"},
+        {"type": kind, "optional": True, "name": f"io.debezium.time.{form}", "field": "at"},
     ]
     images = [
         {"type": "struct", "fields": fields, "optional": True, "field": image}
@@ -36,8 +43,8 @@ def stamped(op: str, number: int, lsn: int, form: str) -> Record:
     return Record(json.dumps(value).encode(), plain.key)
 
 
-def times(stream: Stream) -> dict[int, datetime]:
-    rows = stream.world.catalog.load_table((stream.name, "items")).scan().to_arrow().to_pylist()
+def times(stream: Stream, target: str = "items") -> dict[int, Any]:
+    rows = stream.world.catalog.load_table((stream.name, target)).scan().to_arrow().to_pylist()
     return {row["id"]: row["at"] for row in rows}
 
 
@@ -51,10 +58,57 @@ def test_a_time_is_read_in_the_form_of_its_records(world: World) -> None:
     assert times(stream) == {2: MOMENT, 3: MOMENT}
 
 
-def test_two_forms_in_one_cut_stop_the_table(world: World) -> None:
-    """SCHEMA-4: none is read in the form of the other."""
+def test_each_record_of_a_cut_is_read_by_its_own_schema(world: World) -> None:
+    """SCHEMA-4: also where the older form comes again, and rows are found by such a key."""
+    for key in (["id"], ["id", "at"]):
+        table = {"key": key}
+        stream = Stream(world, format="debezium-postgres", gate="none", table=table).create()
+        micros, millis = "MicroTimestamp", "Timestamp"
+        stream.send(
+            [
+                stamped("c", 1, 100, micros),
+                stamped("c", 2, 200, millis),
+                stamped("c", 3, 300, micros),
+                stamped("d", 3, 400, millis),
+            ]
+        )
+        stream.cut()
+        assert times(stream) == {1: MOMENT, 2: MOMENT}
+        stream.send(
+            [
+                stamped("c", 4, 500, micros),
+                stamped("d", 2, 600, micros),
+                stamped("u", 1, 700, millis),
+            ]
+        )
+        stream.cut()
+        assert times(stream) == {1: MOMENT, 4: MOMENT}
+
+
+def test_a_form_that_no_type_of_the_target_fits_has_a_way_out(world: World) -> None:
+    """SCHEMA-4, SCHEMA-1: both forms wait, and are read as text in another target."""
     stream = Stream(world, format="debezium-postgres", gate="none").create()
-    stream.send([stamped("c", 1, 100, "MicroTimestamp"), stamped("c", 2, 200, "Timestamp")])
-    with pytest.raises(TableStoppedError, match="records of one cut hold its column at as"):
+    stream.send([stamped("c", 1, 100, "MicroDuration")])
+    stream.cut()
+    stream.send([stamped("c", 2, 200, "MicroDuration"), stamped("c", 3, 300, "Interval")])
+    with pytest.raises(TableStoppedError, match="declare at: text in columns: of shop.items"):
+        stream.cut()
+    assert list(times(stream)) == [1]
+    stream.table = {"columns": {"at": "text"}, "target": "things"}
+    stream.cut()
+    assert times(stream, "things") == {2: "3600000000", 3: "PT1H"}
+
+
+def test_a_declared_type_that_records_do_not_hold_stops_the_table(world: World) -> None:
+    """SCHEMA-1: nothing of it is published; the right one is."""
+    table = {"columns": {"at": "date"}}
+    stream = Stream(world, format="debezium-postgres", gate="none", table=table).create()
+    stream.send([stamped("c", 1, 100, "Timestamp")])
+    with pytest.raises(TableStoppedError, match="declares at as date, and the stream tells io"):
         stream.cut()
     assert not world.catalog.table_exists((stream.name, "items"))
+    stream.table = {"columns": {"at": "timestamp", "id": "bigint"}}
+    stream.cut()
+    assert times(stream) == {1: MOMENT}
+    found = world.catalog.load_table((stream.name, "items")).schema()
+    assert str(found.find_type("id")) == "long"

@@ -84,7 +84,7 @@ def read_wrapped(document: Any) -> None:
     with contextlib.suppress(*UNREADABLE):
         value = json.dumps(document).encode()
         record = json_record_schema(value, value)
-        connect_columns(record.fields, MODES, has_number_decimals=record.has_number_decimals)
+        connect_columns(record.fields, MODES)
         postgres_record_columns(record.fields, MODES)
 
 

@@ -92,6 +92,7 @@ def for_typing(changes: DataFrame, scans: Scans) -> DataFrame:
         F.lit(Op.UPSERT.value).alias("op"),
         "position",
         "commit_time",
+        "schema_id",
         "image",
         F.col("row_id").alias(ROW),
         F.struct("op", "step", "part", "scan", "at").alias(CHANGE),

@@ -7,12 +7,12 @@ literal may have an exponent: ``12345E-2`` places the point of an unscaled numbe
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from decimal import Decimal
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from tidemark.formats.once import once
 from tidemark.model.columns import SourceColumn
 
 _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
@@ -48,7 +48,7 @@ def decimal_from_text(raw: Column, column: SourceColumn) -> Column:
         return F.when(fits | zeros_beyond, text.try_cast(column.iceberg))
 
     has_exponent = raw.contains("E") | raw.contains("e")
-    return F.when(has_exponent, _once(_without_exponent(raw), exact)).otherwise(exact(raw))
+    return F.when(has_exponent, once(_without_exponent(raw), exact)).otherwise(exact(raw))
 
 
 def _without_exponent(raw: Column) -> Column:
@@ -64,7 +64,15 @@ def _without_exponent(raw: Column) -> Column:
 
 
 def decimal_from_base64(raw: Column, column: SourceColumn) -> Column:
-    """The two's complement, big-endian, unscaled number of ``raw``, at its scale."""
+    """The two's complement, big-endian, unscaled number of ``raw``, at its scale.
+
+    Or the number that ``raw`` is, if it has a point (`formats.number_tokens`).
+    """
+    number = decimal_from_text(F.rtrim(raw, F.lit(".")), column)
+    return F.coalesce(_unscaled(raw, column), F.when(raw.contains("."), number))
+
+
+def _unscaled(raw: Column, column: SourceColumn) -> Column:
     digits = F.hex(F.try_to_binary(raw, F.lit("base64")))
     if column.iceberg == "string":
         return _scaled(_wide(digits), F.lit(column.digits))
@@ -79,12 +87,12 @@ def decimal_from_scaled(raw: Column, column: SourceColumn) -> Column:
     Exact text, or the decimal that was declared; the scale may differ from row to row.
     """
     written = F.from_json(raw, "scale INT, value STRING")
-    return _once(
+    return once(
         F.struct(
             F.when(written["scale"].between(*_SCALES), written["scale"]).alias("scale"),
             F.hex(F.try_to_binary(written["value"], F.lit("base64"))).alias("digits"),
         ),
-        lambda number: _once(
+        lambda number: once(
             _scaled(_wide(number["digits"]), number["scale"]),
             lambda text: decimal_from_text(text, column),
         ),
@@ -105,12 +113,7 @@ def _scaled(unscaled: Column, scale: Column) -> Column:
         )
         return F.when(integer.startswith("-"), F.concat(F.lit("-"), number)).otherwise(number)
 
-    return _once(unscaled, moved)
-
-
-def _once(value: Column, reading: Callable[[Column], Column]) -> Column:
-    """``reading`` of ``value``, which Spark would otherwise compute wherever it is named."""
-    return F.get(F.transform(F.array(value), reading), F.lit(0))
+    return once(unscaled, moved)
 
 
 def _sizes(column: SourceColumn) -> tuple[int, int]:
@@ -144,7 +147,7 @@ def _two_longs(digits: Column) -> Column:
 
 def _wide(digits: Column) -> Column:
     """Hexadecimal two's complement of up to 1,000 digits as decimal text."""
-    return F.when(F.length(digits).between(2, _MOST_HEX), _once(digits, _in_limbs))
+    return F.when(F.length(digits).between(2, _MOST_HEX), once(digits, _in_limbs))
 
 
 def _in_limbs(digits: Column) -> Column:

@@ -7,6 +7,7 @@ from typing import Protocol
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from tidemark.formats.number_tokens import pointed
 from tidemark.formats.record_schema import RecordSchema, json_record_schema
 from tidemark.formats.refuse import unparsed
 
@@ -39,6 +40,11 @@ class Encoding(Protocol):
 
     def value(self, fields: str) -> Column:
         """``fields``, a `from_json` schema, of a landed record's value."""
+        ...
+
+    @property
+    def pointed(self) -> Encoding | None:
+        """The same, with `number_tokens.pointed` numbers; None where decimals are never numbers."""
         ...
 
     def record_schema(self, key: bytes | None, value: bytes) -> RecordSchema:
@@ -76,9 +82,22 @@ class JsonEncoding:
         """A wrapped value has a ``schema_id``."""
         return _unwrapped(self.text(F.col("value")), F.col("schema_id").isNotNull(), fields)
 
+    @property
+    def pointed(self) -> Encoding:
+        """A setting of the converter says what decimals are, and nothing in a record tells it."""
+        return PointedJson()
+
     def record_schema(self, key: bytes | None, value: bytes) -> RecordSchema:
         """From the schema wrapper where there is one, and the names in the key."""
         return json_record_schema(key, value)
+
+
+class PointedJson(JsonEncoding):
+    """JSON, every number in it as a text with a point."""
+
+    def text(self, part: Column) -> Column:
+        """The bytes are the text, but for numbers."""
+        return pointed(super().text(part))
 
 
 def unwrapped_key(text: Column, fields: str) -> Column:

@@ -5,10 +5,15 @@ from __future__ import annotations
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from tidemark.formats.forms import by_schema
 from tidemark.formats.values import typed
-from tidemark.model.columns import TableSchema
+from tidemark.model.columns import SourceColumn, TableSchema
 
 
 def typed_key(raw: Column, schema: TableSchema) -> Column:
-    """A struct of the key columns, typed; raw: a struct of their texts."""
-    return F.struct(*(typed(raw[name], schema[name]).alias(name) for name in schema.key))
+    """A struct of the key columns, typed; raw: a struct of their texts, beside ``schema_id``."""
+    return F.struct(*(_typed(raw[name], schema[name]).alias(name) for name in schema.key))
+
+
+def _typed(raw: Column, column: SourceColumn) -> Column:
+    return by_schema(column, F.col("schema_id"), lambda way: typed(raw, way).cast(column.iceberg))

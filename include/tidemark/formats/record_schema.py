@@ -6,13 +6,11 @@ Landing has looked at the envelope of a record alone, so that here it may be of 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from tidemark.model.position import Position
-
-DECIMAL = "org.apache.kafka.connect.data.Decimal"
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,21 +18,20 @@ class RecordSchema:
     """Columns and key as a record describes them, in its format's own terms.
 
     fields: Connect's field list of a row image. types: column -> ``mysqlType``. key: names of the
-    key columns. Each is empty where the record does not tell. has_number_decimals: its converter
-    writes decimals as JSON numbers, and not as bytes. position: of the record; None stands above
-    all statements. names: of the columns in its row image, where it tells nothing else of them.
-    has_rows: it reads rows of the cut, and not only keys of deletes. flaw: why nobody can say what
-    it tells; empty when all is well.
+    key columns. Each is empty where the record does not tell. position: of the record; None stands
+    above all statements. names: of the columns in its row image, where it tells nothing else of
+    them. has_rows: it reads rows of the cut, and not only keys of deletes. flaw: why nobody can say
+    what it tells; empty when all is well. schema_id: of the events that it tells of.
     """
 
     fields: Sequence[Mapping[str, Any]] = ()
     types: Mapping[str, str] = field(default_factory=dict)
     key: tuple[str, ...] = ()
-    has_number_decimals: bool = False
     position: Position | None = None
     names: tuple[str, ...] = ()
     has_rows: bool = True
     flaw: str = ""
+    schema_id: int | None = None
 
 
 class UnfitError(ValueError):
@@ -52,13 +49,12 @@ def json_record_schema(key: bytes | None, value: bytes) -> RecordSchema:
 def _json_record_schema(key: bytes | None, value: bytes) -> RecordSchema:
     content = _object(json.loads(value), "the value")
     change = _object(content.get("payload", content), "the payload")
-    images = [_object(change.get(name) or {}, name) for name in ("after", "before")]
+    image = _object(change.get("after") or {}, "after")
     fields = _image_fields(content.get("schema") or {})
     return RecordSchema(
-        names=() if fields else tuple(images[0]),
+        names=() if fields else tuple(image),
         fields=fields,
         key=_key_names(key),
-        has_number_decimals=any(isinstance(n, int | float) for n in _decimals(fields, images)),
     )
 
 
@@ -84,19 +80,6 @@ def _fields_of(struct: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     if not all(isinstance(one.get("field"), str) for one in named):
         raise UnfitError("the schema has a field without a name")
     return named
-
-
-def _decimals(
-    fields: Sequence[Mapping[str, Any]], images: Sequence[Mapping[str, Any]]
-) -> Iterator[Any]:
-    """The values of decimal columns and those in their arrays, as they are written."""
-    for image in images:
-        for column in fields:
-            value, items = image.get(column["field"]), column.get("items")
-            if column.get("name") == DECIMAL:
-                yield value
-            elif isinstance(items, dict) and items.get("name") == DECIMAL:
-                yield from value if isinstance(value, list) else ()
 
 
 def _key_names(key: bytes | None) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from tidemark.formats.forms import by_schema
 from tidemark.formats.special import is_placeholder
 from tidemark.formats.values import misread, typed
 from tidemark.model.column_rules import Mask
@@ -25,7 +26,7 @@ from tidemark.model.names import quote
 from tidemark.model.shift import Spelling
 
 SYSTEM = {"op": STAGED_OP, "position": POSITION, "commit_time": COMMIT_TIME}
-IMAGE = "_tidemark_image"
+IMAGE, SCHEMA_ID = "_tidemark_image", "_tidemark_schema_id"
 
 
 def typed_rows(
@@ -60,13 +61,14 @@ def typed_rows(
         *(F.col(name).alias(system) for name, system in SYSTEM.items()),
         absent.alias(LEFT_OUT),
         IMAGE,
+        *([F.col("schema_id").alias(SCHEMA_ID)] if any(c.forms for c in values) else []),
         *keep,
         *(F.col("row_key")[name].alias(name) for name in schema.key),
         *(_value(column, schema.spelling(column.name)).alias(column.name) for column in values),
     )
     null_keys = [F.when(F.col(quote(name)).isNull(), F.lit(name)) for name in schema.key]
     unsent = [
-        F.when(is_placeholder(F.col(IMAGE)[column.name], column), F.lit(column.name))
+        F.when(_is_unsent(column), F.lit(column.name))
         for column in values
         if column.may_be_left_out
     ]
@@ -82,16 +84,20 @@ def typed_rows(
 
 
 def _value(column: SourceColumn, spelling: Spelling) -> Column:
-    """Records below a change of the column's type hold what it was then.
+    """Records hold what their schema says; without one, below a change of type, what it was then.
 
     Rows that are older than the column have what it was filled with (SCHEMA-14).
     """
     raw = F.col(IMAGE)[column.name]
-    value = typed(raw, column)
-    if column.former is not None:
-        is_former = F.col("position") <= F.lit(column.changed_at)
-        former = typed(raw, column.former).cast(column.iceberg)
-        value = F.when(is_former, former).otherwise(value)
+
+    def read(way: SourceColumn) -> Column:
+        value = typed(raw, way).cast(column.iceberg)
+        if way.former is None:
+            return value
+        is_former = F.col("position") <= F.lit(way.changed_at)
+        return F.when(is_former, read(way.former)).otherwise(value)
+
+    value = by_schema(column, F.col("schema_id"), read)
     if column.fill is None or spelling.since is None:
         return value
     is_filled = (F.col("position") <= spelling.since) & (F.col(STAGED_OP) == Op.UPSERT.value)
@@ -111,10 +117,15 @@ def _masked(column: SourceColumn) -> Column:
 
 
 def _wrong(column: SourceColumn) -> Column:
-    if column.wire is Wire.TEXT and column.element is None and column.former is None:
+    if all(way.wire is Wire.TEXT and way.element is None for way in column.ways):
         return F.lit(None).cast("string")  # A text is what it is read from.
     raw, value = F.col(IMAGE)[column.name], F.col(quote(column.name))
-    wrong = misread(raw, value, column)
+    wrong = by_schema(column, F.col(SCHEMA_ID), lambda way: misread(raw, value, way))
     if column.may_be_left_out:
-        wrong = wrong & ~F.coalesce(is_placeholder(raw, column), F.lit(False))
+        wrong = wrong & ~F.coalesce(_is_unsent(column), F.lit(False))
     return F.when(wrong, F.lit(column.name))
+
+
+def _is_unsent(column: SourceColumn) -> Column:
+    raw = F.col(IMAGE)[column.name]
+    return by_schema(column, F.col(SCHEMA_ID), lambda way: is_placeholder(raw, way))

@@ -89,7 +89,8 @@ class SourceColumn:
     has_infinity: dates of the source may be infinite, which is null in the target (TYPE-22).
     may_be_left_out: where an update does not change the value, records may hold a placeholder for
     it (UNAV-1). former: how records at and below the position ``changed_at`` hold it; None where
-    they do not differ (SCHEMA-4). fill: what rows hold that are older than the column, as text that
+    they do not differ (SCHEMA-4). forms: how those hold it whose schema says something else,
+    with the ids of such schemas. fill: what rows hold that are older than the column, as text that
     can be cast to ``iceberg``; None is null (SCHEMA-14). mask: what the target has in place of
     values.
     """
@@ -107,6 +108,13 @@ class SourceColumn:
     changed_at: Position | None = None
     fill: str | None = None
     mask: Mask | None = None
+    forms: tuple[tuple[tuple[int, ...], SourceColumn], ...] = ()
+
+    @property
+    def ways(self) -> tuple[SourceColumn, ...]:
+        """Every way in which records hold it."""
+        former = (self.former,) if self.former else ()
+        return (self, *former, *(form for _, form in self.forms))
 
     @property
     def stored(self) -> str:
@@ -133,7 +141,10 @@ class SourceColumn:
         """The reverse of `to_json`."""
         labels, former = tuple(fields.get("labels", ())), fields.get("former")
         kept = {**fields, "wire": Wire(fields["wire"]), "labels": labels}
-        return cls(**kept | {"former": cls.from_json(former) if former else None})
+        kept["former"] = cls.from_json(former) if former else None
+        forms = fields.get("forms", ())
+        kept["forms"] = tuple((tuple(ids), cls.from_json(form)) for ids, form in forms)
+        return cls(**kept)
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,24 +89,6 @@ def told_column(source: SourceSpec, name: str, type_text: str) -> SourceColumn:
     return canal_column(name, told, type_text, source.zone)
 
 
-def refuse_two_forms(table: TableName, versions: Iterable[Iterable[SourceColumn]]) -> None:
-    """Raise where records of one cut write a column in two ways, and no statement divides them.
-
-    versions: the columns as records tell them, oldest first (SCHEMA-4).
-    """
-    known: dict[ColumnName, SourceColumn] = {}
-    for column in (column for version in versions for column in version):
-        before = known.setdefault(column.name, column)
-        if {(before.wire, column.wire), (column.wire, before.wire)} & _REWRITTEN:
-            raise TableStoppedError(
-                f"{table} cannot be followed: records of one cut hold its column {column.name} as "
-                f"{before.source_type} and as {column.source_type}, so that its type changed "
-                "between them",
-                state=WAITING,
-                next_step="fold the table into a new target from a new snapshot of the source",
-            )
-
-
 def follow_changes(
     source: SourceSpec,
     spec: TableSpec,

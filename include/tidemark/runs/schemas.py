@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from pyspark.sql import DataFrame
@@ -15,12 +15,15 @@ from tidemark.model.columns import SourceColumn, TableSchema
 from tidemark.model.event import UNTOLD, Op
 from tidemark.model.names import ColumnName, TableName, column_name
 from tidemark.model.survey import Group
-from tidemark.runs.column_changes import follow_changes, refuse_two_forms, told_column
+from tidemark.runs.column_changes import follow_changes, told_column
 from tidemark.runs.column_names import follow_names, refuse_untold
 from tidemark.runs.ddl_effects import DdlEffects
+from tidemark.runs.overrides import refuse_unreadable, unreadable_as
+from tidemark.runs.record_forms import Told, refuse_other_types, with_forms
 from tidemark.schema.changes import merge_schemas
 from tidemark.schema.connect_types import connect_columns, refine
 from tidemark.schema.layouts import check_layout, check_rules
+from tidemark.schema.overrides import overridden
 from tidemark.schema.postgres_types import postgres_column, postgres_record_columns
 from tidemark.schema.source_types import canal_column
 from tidemark.spec import SourceFormat, SourceSpec, TableSpec
@@ -62,7 +65,9 @@ def examples(
         key = bytes(row["key"]) if row["key"] is not None else None
         schema = decoder.record_schema(key, bytes(row["value"]))
         has_rows = ((table.schema, table.table), row["schema_id"]) in upserted
-        placed = replace(schema, position=row["position"], has_rows=has_rows)
+        placed = replace(
+            schema, position=row["position"], has_rows=has_rows, schema_id=row["schema_id"]
+        )
         found[table] = (*found.get(table, ()), placed)
     return found
 
@@ -86,11 +91,11 @@ def resolve(
     kept = names.kept(have) if have is not None else None
     records = names.renamed(records)
     told = _canal if source.format.is_canal else _debezium
-    versions = told(source, spec, kept, effects, records)
+    declared = _declared(source, spec)
+    versions, forms = told(source, spec, kept, effects, records, declared)
     changes = names.changed(effects.changed.get(spec.source, ()))
     followed = follow_changes(source, spec, kept, versions, changes)
     known = [*([kept] if kept else []), *versions]
-    declared = _declared(source, spec)
     if not known and not declared:
         raise SchemaUnknownError(
             f"nothing tells the columns of {spec.source}: its records carry no schema and no "
@@ -106,6 +111,7 @@ def resolve(
     now = followed.now if source.format.is_canal else followed.read
     columns = {column.name: now(column) for column in merged.columns}
     columns |= {name: followed.read(column) for name, column in fixed.items()}
+    columns = with_forms(columns, kept, forms, followed.columns)
     for name, column in columns.items():
         if name in names.fills:
             columns[name] = names.fill(column, effects.type_of(spec.source, column))
@@ -150,20 +156,19 @@ def _declared(source: SourceSpec, spec: TableSpec) -> dict[ColumnName, SourceCol
 
 
 def _told_columns(source: SourceSpec, record: RecordSchema) -> tuple[SourceColumn, ...]:
-    numbers = record.has_number_decimals
     if source.format is SourceFormat.DEBEZIUM_POSTGRES:
-        modes = source.modes.postgres
-        return postgres_record_columns(record.fields, modes, has_number_decimals=numbers)
-    return connect_columns(record.fields, source.modes.connector, has_number_decimals=numbers)
+        return postgres_record_columns(record.fields, source.modes.postgres)
+    return connect_columns(record.fields, source.modes.connector)
 
 
-def _debezium(
+def _debezium(  # noqa: PLR0913  all that tells of a table
     source: SourceSpec,
     spec: TableSpec,
     have: TableSchema | None,
     effects: DdlEffects,
     records: Sequence[RecordSchema],
-) -> list[TableSchema]:
+    declared: Mapping[ColumnName, SourceColumn],
+) -> tuple[list[TableSchema], Told]:
     changed = effects.schemas.get(spec.source)
     if have is not None and changed is not None:
         _refuse_dropped(spec, have, changed)
@@ -171,24 +176,54 @@ def _debezium(
     if known and source.topics.schema_changes and not spec.columns:
         refuse_untold(spec, known.names, records)
     names = {column.name: column for column in known.columns} if known else {}
-    names |= _declared(source, spec)
     versions = [changed] if changed else []
-    is_postgres = source.format is SourceFormat.DEBEZIUM_POSTGRES
-    if not source.topics.schema_changes:
-        # Deletes may have an older schema than rows below them (SCHEMA-5).
-        records = [record for record in records if record.has_rows] or records
-        refuse_two_forms(spec.source, (_told_columns(source, record) for record in records))
-    told = [_told_columns(source, record) for record in records]
-    for record, read in zip(records, told, strict=True):
+    if source.topics.schema_changes and known is not None:
+        refuse_unreadable(spec.source, known, declared)
+    forms = []
+    newest = [record for record in records if record.has_rows] or records
+    for record in records:
         key = tuple(column_name(name) for name in record.key)
-        columns = tuple(
-            refine(column, names[column.name], tells_singles=is_postgres)
-            if column.name in names
-            else column
-            for column in read
-        )
-        versions.append(TableSchema(columns, () if spec.key else key))
-    return [replace(version, key=spec.key or version.key) for version in versions]
+        columns = _record_columns(source, spec, names, declared, record)
+        if record.schema_id is not None and columns:
+            forms.append((record.schema_id, columns))
+        # Deletes may have an older schema than rows below them (SCHEMA-5).
+        if source.topics.schema_changes or record in newest:
+            versions.append(TableSchema(columns, () if spec.key else key))
+    if not source.topics.schema_changes:
+        known_first = [*([have] if have else []), *versions]
+        may_be_unsigned = source.format is not SourceFormat.DEBEZIUM_POSTGRES
+        refuse_other_types(spec.source, known_first, may_be_unsigned=may_be_unsigned)
+    return [replace(version, key=spec.key or version.key) for version in versions], forms
+
+
+def _record_columns(
+    source: SourceSpec,
+    spec: TableSpec,
+    known: Mapping[ColumnName, SourceColumn],
+    declared: Mapping[ColumnName, SourceColumn],
+    record: RecordSchema,
+) -> tuple[SourceColumn, ...]:
+    """The columns as a record holds them, and as what is known besides has them (SCHEMA-1).
+
+    Of a delete the key alone counts, so that the rest may be of any type (SCHEMA-5).
+    """
+    is_postgres = source.format is SourceFormat.DEBEZIUM_POSTGRES
+    columns = []
+    for column in _told_columns(source, record):
+        if column.name in declared:
+            told = overridden(
+                *(column, declared[column.name]),
+                tells_singles=is_postgres,
+                may_be_unsigned=not is_postgres,
+            )
+            if told is None and record.has_rows:
+                raise unreadable_as(spec.source, column, declared[column.name])
+        elif column.name in known:
+            told = refine(column, known[column.name], tells_singles=is_postgres)
+        else:
+            told = column
+        columns.append(told or column)
+    return tuple(columns)
 
 
 def _refuse_dropped(spec: TableSpec, have: TableSchema, changed: TableSchema) -> None:
@@ -201,13 +236,14 @@ def _refuse_dropped(spec: TableSpec, have: TableSchema, changed: TableSchema) ->
         )
 
 
-def _canal(
+def _canal(  # noqa: PLR0913  all that tells of a table
     source: SourceSpec,
     spec: TableSpec,
     have: TableSchema | None,
     effects: DdlEffects,
     records: Sequence[RecordSchema],
-) -> list[TableSchema]:
+    declared: Mapping[ColumnName, SourceColumn],
+) -> tuple[list[TableSchema], Told]:
     ddl = effects.types.get(spec.source, {})
     known = {c.name: c.source_type for c in have.columns if c.is_sized} if have else {}
     versions = []
@@ -226,4 +262,6 @@ def _canal(
         ]
         key = tuple(column_name(name) for name in record.key)
         versions.append(TableSchema(tuple(columns), key))
-    return [replace(version, key=spec.key or version.key) for version in versions]
+    for version in versions:
+        refuse_unreadable(spec.source, version, declared)
+    return [replace(version, key=spec.key or version.key) for version in versions], ()

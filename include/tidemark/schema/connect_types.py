@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tidemark.errors import NOT_FOLDED, SchemaUnknownError
 from tidemark.model.columns import SourceColumn, Wire
 from tidemark.model.modes import ConnectorModes
 from tidemark.model.names import column_name
@@ -68,9 +67,6 @@ SEMANTIC_FORMS: Mapping[str, Form] = {
     ),
 }
 
-DOUBLE_DIGITS = 15
-"""Of any decimal that a double holds, and gives back."""
-_PRECISION = re.compile(r"decimal\((\d+),")
 _NUMBER = re.compile(r"[0-9]{1,10}")
 _SIZES: Mapping[str, Sequence[tuple[str, str]]] = {
     f"{_CONNECT}Decimal": (("scale", ""), ("connect.decimal.precision", "0")),
@@ -84,6 +80,8 @@ _OPEN_TYPES = (
 )
 """Types whose long values an update leaves out when it does not change them (UNAV-2)."""
 _DECIMALS = (Wire.DECIMAL_BASE64, Wire.DECIMAL_TEXT, Wire.UNSIGNED_AS_SIGNED)
+SIZED_WIRES = (Wire.DECIMAL_BASE64, Wire.BITS_TEXT)
+"""Forms whose values cannot be read without the digits of their column."""
 _WRITTEN_DECIMALS = (Wire.DECIMAL_BASE64, Wire.DECIMAL_TEXT)
 _REFINED: Mapping[tuple[Wire, Wire], Wire] = {
     (Wire.INTEGER, Wire.UNSIGNED_AS_SIGNED): Wire.UNSIGNED_AS_SIGNED,
@@ -112,21 +110,12 @@ def connect_columns(
     fields: Sequence[Mapping[str, Any]],
     modes: ConnectorModes,
     source_types: SourceTypes = debezium_column,
-    *,
-    has_number_decimals: bool = False,
 ) -> tuple[SourceColumn, ...]:
     """The columns of a row image, from the ``fields`` of its Connect schema (MSG-16).
 
     source_types: of the database, for connectors that were told to send the source's own types.
-    has_number_decimals: the converter writes decimals as JSON numbers.
     """
-    written = map(_as_written, fields)
-    if has_number_decimals:
-        written = map(_with_number, written)
-    return tuple(
-        _refined(column, field, modes, source_types)
-        for column, field in zip(written, fields, strict=True)
-    )
+    return tuple(_refined(_as_written(field), field, modes, source_types) for field in fields)
 
 
 def refine(
@@ -145,12 +134,13 @@ def refine(
         same = record.digits == declared.digits
         return replace(declared, wire=record.wire) if same else record
     if record.wire is Wire.INTEGER and declared.wire is Wire.DECIMAL_BASE64:
-        wide = declared.iceberg == UNSIGNED_BIGINT
+        wide = declared.iceberg == UNSIGNED_BIGINT and "unsigned" in declared.source_type
         return replace(declared, wire=Wire.UNSIGNED_AS_SIGNED) if wide else record
     if (record.wire, declared.wire) in _REFINED:
         return replace(declared, wire=_REFINED[record.wire, declared.wire])
     if record.iceberg == declared.iceberg or is_widening(record.iceberg, declared.iceberg):
-        return replace(declared, wire=record.wire)
+        digits = record.digits if record.wire in SIZED_WIRES else declared.digits
+        return replace(declared, wire=record.wire, digits=digits)
     return record
 
 
@@ -160,22 +150,6 @@ def _refined(
     source = _source_type(field.get("parameters") or {})
     told = types(column.name, source, modes) if source else None
     return refine(column, told) if told is not None else column
-
-
-def _with_number(column: SourceColumn) -> SourceColumn:
-    """A decimal that records hold as a number; one with a fraction comes through a double."""
-    if column.wire is not Wire.DECIMAL_BASE64:
-        return column
-    told = _PRECISION.search(column.iceberg)
-    if column.digits and (told is None or int(told[1]) > DOUBLE_DIGITS):
-        raise SchemaUnknownError(
-            f"records hold column {column.name} as a JSON number that may have more than "
-            f"{DOUBLE_DIGITS} digits, and of these no more would be kept (MSG-4)",
-            state=NOT_FOLDED,
-            next_step="set the converter's decimal.format to base64, its default, and take a new "
-            "snapshot",
-        )
-    return replace(column, wire=Wire.DECIMAL_TEXT)
 
 
 def _as_written(field: Mapping[str, Any]) -> SourceColumn:

@@ -175,15 +175,14 @@ def postgres_column(name: str, source_type: str, modes: ConnectorModes) -> Sourc
 
 
 def postgres_record_columns(
-    fields: Sequence[Mapping[str, Any]], modes: ConnectorModes, *, has_number_decimals: bool = False
+    fields: Sequence[Mapping[str, Any]], modes: ConnectorModes
 ) -> tuple[SourceColumn, ...]:
     """`connect_columns` of PostgreSQL.
 
     The schema does not tell BIT from BIT VARYING, so both have the digits of their length, if there
     is one; only the source's own type does (TYPE-23).
     """
-    written = connect_columns(fields, modes, _known_column, has_number_decimals=has_number_decimals)
-    return tuple(map(_of_record, written))
+    return tuple(map(_of_record, connect_columns(fields, modes, _known_column)))
 
 
 def _known_column(name: str, source_type: str, modes: ConnectorModes) -> SourceColumn | None:

@@ -64,8 +64,8 @@ class TableSpec(SpecModel):
     )
     columns: Mapping[SourceColumnName, Text] = Field(
         default={},
-        description="column -> type as the source database writes it, for what the stream "
-        "cannot tell, such as {weight: float}",
+        description="column -> type as the source database writes it, such as {weight: float}; "
+        "it comes before what the stream tells, if records can be read as that",
     )
     mode: TargetMode = Field(
         default=TargetMode.MIRROR,

@@ -74,6 +74,7 @@ def staged(
     changes = world.spark.createDataFrame(rows, FIELDS)
     typed = (
         changes.withColumn("commit_time", F.current_timestamp())
+        .withColumn("schema_id", F.lit(None).cast("long"))
         .transform(for_typing, Scans())
         .transform(
             typed_rows,

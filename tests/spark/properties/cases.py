@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import StrEnum
 from functools import partial
+from itertools import cycle
 from random import Random
 from typing import Any
 
@@ -29,18 +30,25 @@ NULLS = 0.04
 
 
 class Form(StrEnum):
-    """Who wrote the records, and how; ``numbers`` is the JSON converter's ``decimal.format``."""
+    """Who wrote the records, and how.
+
+    numbers: the JSON converter's ``decimal.format`` is numeric; mixed: it was in the meantime.
+    """
 
     MYSQL = "debezium-mysql, json"
     MYSQL_SCHEMA = "debezium-mysql, json with schema"
     MYSQL_NUMBERS = "debezium-mysql, json with schema and numbers"
+    MYSQL_MIXED = "debezium-mysql, json with mixed decimals"
     MYSQL_AVRO = "debezium-mysql, avro"
     POSTGRES = "debezium-postgres, json"
     POSTGRES_SCHEMA = "debezium-postgres, json with schema"
     POSTGRES_NUMBERS = "debezium-postgres, json with schema and numbers"
+    POSTGRES_MIXED = "debezium-postgres, json with schema and mixed decimals"
     POSTGRES_AVRO = "debezium-postgres, avro"
     CANAL = "canal-json"
     TICDC = "ticdc-canal-json"
+    CANAL_NUMBERS = "canal-json, with numbers"
+    TICDC_NUMBERS = "ticdc-canal-json, with numbers"
 
     @property
     def is_postgres(self) -> bool:
@@ -50,7 +58,7 @@ class Form(StrEnum):
     @property
     def is_canal(self) -> bool:
         """They are no Debezium records."""
-        return self in (Form.CANAL, Form.TICDC)
+        return "canal" in self
 
     @property
     def has_schema(self) -> bool:
@@ -66,6 +74,11 @@ class Form(StrEnum):
     def has_numbers(self) -> bool:
         """Decimals are JSON numbers."""
         return self.endswith("numbers")
+
+    @property
+    def is_mixed(self) -> bool:
+        """Some decimals are JSON numbers."""
+        return self.endswith("mixed decimals")
 
 
 DEBEZIUM = (
@@ -130,13 +143,13 @@ class Case:
     def inside(self, form: Form) -> tuple[Cell, ...]:
         """The columns that ``form`` makes of it; with a JSON schema one more, known by it alone."""
         if form.is_canal:
-            canal = self.canal if form is Form.CANAL else self.ticdc
+            canal = self.ticdc if form.startswith("ticdc") else self.canal
             return () if canal is None else (_canal_cell(self, canal),)
         if form.is_postgres != self.is_postgres or not self.in_debezium:
             return ()
-        if form.has_numbers and not _fits_double(self.sent.connect):
-            return ()
-        sent = _with_numbers(self.sent) if form.has_numbers else self.sent
+        sent = self.sent
+        if form.has_numbers or form.is_mixed:
+            sent = _with_numbers(self.sent, is_mixed=form.is_mixed)
         known = Cell(self, sent, partial(_declared, self), self.shown)
         if not form.has_schema:
             return (known,)
@@ -221,7 +234,7 @@ def _recorded(case: Case, name: str, record: RecordSchema) -> SourceColumn:
     """A column by what a record's schema says of it."""
     fields = [field for field in record.fields if field["field"] == name]
     columns = postgres_record_columns if case.is_postgres else connect_columns
-    return columns(fields, case.modes, has_number_decimals=record.has_number_decimals)[0]
+    return columns(fields, case.modes)[0]
 
 
 def _refined(case: Case, name: str, record: RecordSchema) -> SourceColumn:
@@ -229,17 +242,15 @@ def _refined(case: Case, name: str, record: RecordSchema) -> SourceColumn:
     return refine(_recorded(case, name, record), _declared(case, name, record))
 
 
-def _with_numbers(sent: Sent) -> Sent:
-    """The same column where the converter writes decimals as numbers."""
-    return Sent(sent.connect, lambda value: _as_number(sent.connect, sent.encode(value)))
+def _with_numbers(sent: Sent, *, is_mixed: bool) -> Sent:
+    """The same column where the converter writes decimals as numbers, or every other one."""
+    turns = cycle((True, not is_mixed))
 
+    def encode(value: Any) -> Any:
+        encoded = sent.encode(value)
+        return _as_number(sent.connect, encoded) if next(turns) else encoded
 
-def _fits_double(connect: Connect) -> bool:
-    """A number with a fraction comes through a double: a decimal of more digits is refused."""
-    if connect.items is not None:
-        return _fits_double(connect.items)
-    precision = int(connect.parameters.get("connect.decimal.precision", 38))
-    return connect.name != DECIMAL or connect.parameters["scale"] == "0" or precision <= 15
+    return Sent(sent.connect, encode)
 
 
 def _as_number(connect: Connect, encoded: Any) -> Any:

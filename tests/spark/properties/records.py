@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,7 @@ KEY_SCHEMA = {
     "fields": [{"name": "id", "type": "int"}],
 }
 COMMIT_TS = 445_644_800_000_000_000
+NUMBERS = re.compile(r"(decimal|double|bigint( unsigned)?)\b")
 Cells = Mapping[str, Cell]
 Row = Mapping[str, Any]
 
@@ -69,11 +71,18 @@ class Sending:
             "sqlType": dict.fromkeys(types, 12),
             "mysqlType": types,
             "old": None,
-            "data": [{"id": str(number), **row}],
+            "data": [],
         }
-        if self.form is Form.TICDC:
+        if self.form.startswith("ticdc"):
             record["_tidb"] = {"commitTs": COMMIT_TS + number}
-        return json.dumps(record, ensure_ascii=False).encode()
+        cells = (f"{quoted(name)}:{self._canal_value(name, text)}" for name, text in row.items())
+        image = ",".join((f'"id":"{number}"', *cells))
+        empty = json.dumps(record, ensure_ascii=False)
+        return empty.replace('"data": []', f'"data": [{{{image}}}]').encode()
+
+    def _canal_value(self, name: str, text: str | None) -> str:
+        is_number = self.form.has_numbers and NUMBERS.match(self.cells[name].mysql_type)
+        return text if is_number and text is not None else quoted(text)
 
     def _source(self, number: int) -> dict[str, Any]:
         common = {"connector": "x", "ts_ms": 1_700_000_000_000, "snapshot": "false", "db": "shop"}

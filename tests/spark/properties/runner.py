@@ -133,7 +133,7 @@ def _events(
 def _source(form: Form) -> SourceSpec:
     fields: dict[str, Any] = {
         "format": form.partition(",")[0],
-        "gate": "watermark" if form is Form.TICDC else "none",
+        "gate": "watermark" if form.startswith("ticdc") else "none",
         "topics": {"data": ["shop.items"]},
     }
     if form.is_avro:

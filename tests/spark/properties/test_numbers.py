@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -61,8 +62,16 @@ def java_text(number: Decimal) -> str:
     return str(number)
 
 
+def like_base64() -> Values:
+    """Numbers of so many digits that they are base64 as well, and those whose base64 is digits."""
+    texts = ("1234", "0000", "9999", "12345678", "99999999")
+    numbers = [int.from_bytes(b64decode(text), "big", signed=True) for text in texts]
+    edges = [Decimal(n) for n in (*numbers, 1234, 12345678, 9999, -9999, 12)]
+    return Values(edges, lambda rng: Decimal(rng.choice((1000, 10**7)) * rng.randint(1, 9)))
+
+
 def test_decimals(world: World, tmp_path: Path) -> None:
-    """TYPE-2, TYPE-4, TYPE-21"""
+    """TYPE-2, TYPE-4, TYPE-21, TYPE-33, MSG-4: as bytes, as texts and as numbers."""
     sizes = [(5, 2), (10, 0), (18, 18), (19, 4), (30, 10), (38, 0), (38, 38), (40, 3), (65, 30)]
     unsized = of_any_scale(40, 30)
     special = Values([*SPECIAL, *unsized.edges], unsized.draw)
@@ -70,6 +79,7 @@ def test_decimals(world: World, tmp_path: Path) -> None:
     text = decimals(30, 10)
     cases = [
         *(mysql(f"decimal({p},{s})", decimals(p, s)) for p, s in sizes),
+        mysql("decimal(18,0)", like_base64()),
         mysql("decimal(15,4)", decimals(15, 4), modes=DOUBLE),
         mysql("decimal(30,10)", text, modes=TEXT),
         mysql("decimal(30,10)", text, modes=TEXT, sent=Sent(Connect("string"), java_text)),
@@ -92,7 +102,10 @@ def test_decimals(world: World, tmp_path: Path) -> None:
         postgres("money", decimals(19, 2)),
     ]
     check_families(
-        world, tmp_path, {"decimals": cases}, (*ALL, Form.MYSQL_NUMBERS, Form.POSTGRES_NUMBERS)
+        world,
+        tmp_path,
+        {"decimals": cases},
+        (*ALL, *(form for form in Form if form.has_numbers or form.is_mixed)),
     )
 
 

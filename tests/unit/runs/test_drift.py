@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from tidemark.errors import TableStoppedError
 from tidemark.formats.record_schema import RecordSchema
-from tidemark.model.columns import TableSchema
+from tidemark.model.columns import SourceColumn, TableSchema
 from tidemark.model.position import Position
 from tidemark.runs.ddl_effects import DdlEffects
 from tidemark.runs.schemas import resolve
@@ -20,7 +21,8 @@ POSTGRES = SourceSpec.model_validate(
     {"format": "debezium-postgres", "gate": "none", "topics": {"data": ["t"]}}
 )
 SPEC = TableSpec.model_validate({"source": "shop.items", "expectations": "none"})
-TIME = "io.debezium.time."
+TIME, DECIMAL = "io.debezium.time.", "org.apache.kafka.connect.data.Decimal"
+SCALE_2 = {"scale": "2", "connect.decimal.precision": "50"}
 TYPES: dict[str, dict[str, Any]] = {
     "int": {"type": "int32"},
     "bigint": {"type": "int64"},
@@ -31,6 +33,11 @@ TYPES: dict[str, dict[str, Any]] = {
     "timestamp(3)": {"type": "int64", "name": f"{TIME}Timestamp"},
     "time(6)": {"type": "int64", "name": f"{TIME}MicroTime"},
     "time(3)": {"type": "int32", "name": f"{TIME}Time"},
+    "iso time": {"type": "string", "name": f"{TIME}IsoTime"},
+    "interval": {"type": "int64", "name": f"{TIME}MicroDuration"},
+    "iso interval": {"type": "string", "name": f"{TIME}Interval"},
+    "numeric(50,2)": {"type": "bytes", "name": DECIMAL, "parameters": SCALE_2},
+    "numeric(50,4)": {"type": "bytes", "name": DECIMAL, "parameters": {**SCALE_2, "scale": "4"}},
 }
 
 
@@ -40,11 +47,17 @@ def told(position: str, **columns: str) -> RecordSchema:
         {"field": name, "optional": kind.endswith("?"), **TYPES[kind.removesuffix("?")]}
         for name, kind in {"id": "int", **columns}.items()
     ]
-    return RecordSchema(fields=fields, key=("id",), position=Position(position))
+    told = RecordSchema(fields=fields, key=("id",), position=Position(position))
+    return replace(told, schema_id=int(position))
 
 
-def schema(have: TableSchema | None, *records: RecordSchema) -> TableSchema:
-    return resolve(POSTGRES, SPEC, have, DdlEffects(), records)
+def schema(have: TableSchema | None, *records: RecordSchema, spec: TableSpec = SPEC) -> TableSchema:
+    return resolve(POSTGRES, spec, have, DdlEffects(), records)
+
+
+def forms(column: SourceColumn) -> dict[int, str]:
+    """Schema of a record -> its own form of ``column``."""
+    return {schema: form.wire.value for ids, form in column.forms for schema in ids}
 
 
 @pytest.mark.parametrize(
@@ -69,22 +82,59 @@ def test_what_records_tell(
     assert schema(want, told("3", **after)).columns == want.columns
 
 
-TWO_FORMS = [("timestamp(6)", "timestamp(3)"), ("time(3)", "time(6)"), ("real", "double")]
+TWO_FORMS = [
+    ("timestamp(6)", "timestamp(3)", "timestamp-micros", "timestamp-millis"),
+    ("time(3)", "time(6)", "time-millis", "time-micros"),
+    ("time(6)", "iso time", "time-micros", "time-text"),
+    ("real", "double", "float", "double"),
+]
 
 
-@pytest.mark.parametrize(("before", "after"), TWO_FORMS)
-def test_two_forms_of_a_column_in_one_cut_stop_the_table(before: str, after: str) -> None:
-    """SCHEMA-4: nothing divides the records that hold it in one form from the others."""
-    older, newer = told("1", a=before), told("2", a=after)
-    with pytest.raises(TableStoppedError, match="records of one cut hold its column a as "):
-        schema(None, older, newer)
+@pytest.mark.parametrize(("before", "after", "older", "newer"), TWO_FORMS)
+def test_each_schema_of_a_cut_has_its_own_form(
+    before: str, after: str, older: str, newer: str
+) -> None:
+    """SCHEMA-4: whatever the order, and also that of deletes."""
+    told_before, told_after = told("1", a=before), told("2", a=after)
+    column = schema(None, told_before, told_after)["a"]
+    assert (column.wire.value, forms(column)) == (newer, {1: older})
+    late = replace(told("3", a=before), has_rows=False)
+    column = schema(None, told_after, late)["a"]
+    assert (column.wire.value, forms(column)) == (newer, {3: older})
+    assert SourceColumn.from_json(json.loads(json.dumps(column.to_json()))) == column
 
 
-@pytest.mark.parametrize(("before", "after"), TWO_FORMS)
-def test_deletes_may_have_an_older_schema(before: str, after: str) -> None:
-    """SCHEMA-5: nothing is read by it but keys."""
-    newer, late = told("1", a=after), replace(told("2", a=before), has_rows=False)
-    assert schema(None, newer, late) == schema(None, newer)
+@pytest.mark.parametrize(("before", "after", "older", "newer"), TWO_FORMS[:-1])
+def test_a_form_that_comes_later_is_that_of_its_schemas_alone(
+    before: str, after: str, older: str, newer: str
+) -> None:
+    """SCHEMA-4: what the changelog holds from before stays readable."""
+    have = schema(None, told("1", a=before))
+    want = schema(have, told("2", a=after))
+    assert (want["a"].wire.value, forms(want["a"])) == (older, {2: newer})
+    assert plan_changes(have, want) == ()
+    back = schema(want, told("3", a=before), told("4", a=after))
+    assert (back["a"].wire.value, forms(back["a"])) == (older, {2: newer, 4: newer})
+    assert schema(back, told("5", a=before))["a"] == back["a"]
+
+
+def test_texts_of_numbers_keep_the_scale_of_their_own_schema() -> None:
+    """TYPE-4: they are text in the target, so that nothing else stops them."""
+    column = schema(None, told("1", a="numeric(50,2)"), told("2", a="numeric(50,4)"))["a"]
+    ((ids, form),) = column.forms
+    assert (column.iceberg, column.digits, ids, form.digits) == ("string", 4, (1,), 2)
+
+
+def test_a_form_of_another_type_stops_the_table_with_a_way_out() -> None:
+    """SCHEMA-4, SCHEMA-1: interval.handling.mode."""
+    both = told("1", a="interval"), told("2", a="iso interval")
+    for have, records in ((schema(None, both[0]), both[1:]), (None, both)):
+        with pytest.raises(TableStoppedError, match="a changed from .* cannot promote") as stopped:
+            schema(have, *records)
+        way_out = "declare a: text in columns: of shop.items, give the table another target"
+        assert way_out in str(stopped.value)
+    declared = SPEC.model_copy(update={"columns": {"a": "text"}})
+    assert schema(None, *both, spec=declared)["a"].iceberg == "string"
 
 
 def test_another_type_stops_the_table() -> None:

@@ -1,12 +1,10 @@
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 
 from tidemark.errors import SchemaUnknownError
-from tidemark.formats.record_schema import json_record_schema
 from tidemark.model.columns import SourceColumn
 from tidemark.model.modes import BigintUnsignedMode, BinaryMode, ConnectorModes, DecimalMode
 from tidemark.schema.connect_types import connect_columns, refine
@@ -159,34 +157,6 @@ def test_arrays_and_maps() -> None:
         connect_columns([{**fields[3], "keys": {"type": "int32"}}], DEFAULTS)
 
 
-def test_decimals_as_json_numbers() -> None:
-    """An example record shows how its converter writes them; no schema does."""
-    parameters = {"scale": "2", "connect.decimal.precision": "15"}
-    decimal = {"type": "bytes", "name": f"{CONNECT}.Decimal", "parameters": parameters}
-    fields = [{**decimal, "field": "a"}, {**decimal, "field": "b"}]
-    columns = connect_columns(fields, DEFAULTS, has_number_decimals=True)
-    assert [form(column) for column in columns] == [("decimal(15,2)", "decimal-text", 2)] * 2
-    refined = refine(columns[0], debezium_column("a", "decimal(12,2)", DEFAULTS))
-    assert form(refined) == ("decimal(12,2)", "decimal-text", 2)
-    listed = {"field": "c", "type": "array", "items": decimal}
-    fields = [*fields, listed]
-    (column,) = connect_columns([listed], DEFAULTS, has_number_decimals=True)
-    assert form(column) == ("array<decimal(15,2)>", "decimal-text", 2)
-    for after, wanted in (
-        ({"a": 1.5}, True),
-        ({"a": None, "b": 7}, True),
-        ({"a": "AQ=="}, False),
-        ({"a": None, "c": [None, 7]}, True),
-        ({"a": None, "c": ["AQ=="]}, False),
-    ):
-        value = {
-            "schema": {"fields": [{"field": "after", "fields": fields}]},
-            "payload": {"after": after, "op": "c"},
-        }
-        schema = json_record_schema(None, json.dumps(value).encode())
-        assert schema.has_number_decimals is wanted
-
-
 PRECISE_UNSIGNED = ConnectorModes(bigint_unsigned=BigintUnsignedMode.PRECISE)
 
 
@@ -281,28 +251,3 @@ def test_refine(
     expected: tuple[str, str, int],
 ) -> None:
     assert form(refine(record, debezium_column("c", declared, modes))) == expected
-
-
-@pytest.mark.parametrize(
-    "parameters",
-    [
-        {"scale": "2", "connect.decimal.precision": "16"},
-        {"scale": "2"},
-        {"scale": "30", "connect.decimal.precision": "65"},
-    ],
-)
-def test_json_numbers_of_more_digits_than_a_double_has_are_refused(
-    parameters: dict[str, str],
-) -> None:
-    """MSG-4: Spark reads a number with a fraction through a double."""
-    fields = [{**DECIMAL, "field": "c", "parameters": parameters}]
-    with pytest.raises(SchemaUnknownError, match="more than 15 digits"):
-        connect_columns(fields, DEFAULTS, has_number_decimals=True)
-
-
-@pytest.mark.parametrize("precision", [{}, {"connect.decimal.precision": "38"}])
-def test_integers_are_exact_whatever_they_are_written_as(precision: dict[str, str]) -> None:
-    """MSG-4"""
-    fields = [{**DECIMAL, "field": "c", "parameters": {"scale": "0", **precision}}]
-    (column,) = connect_columns(fields, DEFAULTS, has_number_decimals=True)
-    assert form(column) == ("decimal(38,0)", "decimal-text", 0)

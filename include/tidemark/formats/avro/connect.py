@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tidemark.formats.avro.schema import AvroType, parse_schema
-from tidemark.formats.record_schema import DECIMAL
 
 _CONNECT = "org.apache.kafka.connect.data."
+DECIMAL = f"{_CONNECT}Decimal"
 _KINDS: Mapping[str, str] = {
     "int": "int32",
     "long": "int64",

@@ -86,6 +86,10 @@ class AvroEncoding:
     def _payload(self, part: Column, fields: str) -> Column:
         return F.from_json(self.text(part), f"{PAYLOAD} STRUCT<{fields}>")[PAYLOAD]
 
+    @property
+    def pointed(self) -> None:
+        """Decimals are bytes."""
+
     def record_schema(self, key: bytes | None, value: bytes) -> RecordSchema:
         """From the two schemas that the record names."""
         return RecordSchema(

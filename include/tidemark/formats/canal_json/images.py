@@ -10,8 +10,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from tidemark.formats.keys import typed_key
+from tidemark.formats.number_tokens import unrounded
 from tidemark.formats.spelled import by_name, name_in_record, written_fields
-from tidemark.model.columns import TableSchema
+from tidemark.model.columns import TableSchema, Wire
 from tidemark.model.event import Op
 from tidemark.model.names import ColumnName
 
@@ -35,7 +36,8 @@ def canal_changes(
     text = F.col("value").cast("string")
     texts = F.from_json(text, "data ARRAY<STRING>")["data"]
     return (
-        events.withColumn("_json", F.from_json(text, f"type STRING, data {keys}, old {keys}"))
+        events.transform(_with_exact_numbers, schema)
+        .withColumn("_json", F.from_json(text, f"type STRING, data {keys}, old {keys}"))
         .withColumn("_texts", F.when(F.size("_json.data") > 1, texts))
         .select(*events.columns, "_json", F.posexplode(_images()).alias("_row", "_image"))
         .withColumn("value", F.coalesce(_record_of_row().cast("binary"), "value"))
@@ -45,6 +47,13 @@ def canal_changes(
         .withColumn("part", F.col("_row") * KEYS_PER_ROW + F.col("_half"))
         .drop("_row", "_half", "_touched")
     )
+
+
+def _with_exact_numbers(events: DataFrame, schema: TableSchema) -> DataFrame:
+    """``value`` as it is read without loss: where decimals are numbers, as texts (TYPE-33)."""
+    if all(column.wire is not Wire.DECIMAL_TEXT for column in schema.columns):
+        return events
+    return events.withColumn("value", unrounded(F.col("value").cast("string")).cast("binary"))
 
 
 def _images() -> Column:
@@ -92,7 +101,8 @@ def canal_row_changes(events: DataFrame, schema: TableSchema) -> DataFrame:
         .otherwise(F.array(changed, made))
     )
     return (
-        events.withColumn("_json", F.from_json(text, f"type STRING, data {maps}, old {maps}"))
+        events.transform(_with_exact_numbers, schema)
+        .withColumn("_json", F.from_json(text, f"type STRING, data {maps}, old {maps}"))
         .select(*events.columns, "_json", F.posexplode(rows).alias("_row", "_image"))
         .select("*", F.posexplode(touched).alias("_half", "_touched"))
         .withColumn("part", F.col("_row") * KEYS_PER_ROW + F.col("_half"))

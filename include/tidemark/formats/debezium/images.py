@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame
@@ -9,9 +10,11 @@ from pyspark.sql import functions as F
 
 from tidemark.formats.encoding import Encoding, unwrapped_key
 from tidemark.formats.keys import typed_key
+from tidemark.formats.number_tokens import pointed, told_numbers
 from tidemark.formats.spelled import by_name, written_fields
 from tidemark.model.columns import TableSchema
 from tidemark.model.event import Op
+from tidemark.model.names import ColumnName
 
 FORMER_KEY, NEXT_KEY = "__debezium.oldkey", "__debezium.newkey"
 
@@ -34,13 +37,15 @@ def debezium_changes(
     """
     fields = written_fields(schema, schema.key)
     # Null where the record's key has other columns.
-    own = by_name(encoding.key(fields), schema, schema.key)
+    own = _told(encoding.key(fields), lambda other: other.key(fields), schema, schema.key, encoding)
     if not key_from_images:
         return events.withColumn("row_key", typed_key(own, schema)).withColumn("part", F.lit(0))
     images = f"before STRUCT<{fields}>, after STRUCT<{fields}>"
     is_delete = F.col("op") == Op.DELETE.value
-    read = events.withColumn("_images", encoding.value(images)).withColumn(
-        "_own", F.when(F.lit(fills_before) | is_delete, own)
+    read = (
+        events.withColumn("_images", encoding.value(images))
+        .withColumn("_own", F.when(F.lit(fills_before) | is_delete, own))
+        .withColumns(_told_images(F.col("_images"), images, schema, schema.key, encoding))
     )
     return _touched(read, schema, fills_before=fills_before).select(
         *events.columns, "part", "row_key"
@@ -48,11 +53,10 @@ def debezium_changes(
 
 
 def _touched(events: DataFrame, schema: TableSchema, *, fills_before: bool) -> DataFrame:
-    """A row per key that ``_own`` and ``_images`` name: ``row_key``, ``part`` and the ``op``."""
+    """A row per key of ``_own``, ``_before`` and ``_after``: ``row_key``, ``part`` and ``op``."""
     is_delete = F.col("op") == Op.DELETE.value
     own = F.col("_own")
-    before = by_name(F.col("_images.before"), schema, schema.key)
-    after = by_name(F.col("_images.after"), schema, schema.key)
+    before, after = F.col("_before"), F.col("_after")
     is_own = _is_whole(own, schema)
     ended = F.when(is_own, own).otherwise(before)
     deleted = F.struct(F.lit(Op.DELETE.value).alias("op"), typed_key(ended, schema).alias("k"))
@@ -91,14 +95,14 @@ def debezium_row_changes(
     PostgreSQL share their LSN; a binlog numbers the rows at a place.
     """
     fields = written_fields(schema, schema.names)
-    images = f"op STRING, before STRUCT<{fields}>, after STRUCT<{fields}>"
-    read = events.withColumn("_record", encoding.value(f"{images}, source STRUCT<row STRING>"))
+    images = f"before STRUCT<{fields}>, after STRUCT<{fields}>"
+    record = encoding.value(f"op STRING, {images}, source STRUCT<row STRING>")
+    read = events.withColumn("_record", record).withColumns(
+        _told_images(F.col("_record"), images, schema, schema.names, encoding)
+    )
     ended, made = (
-        F.struct(
-            F.lit(op.value).alias("op"),
-            by_name(F.col("_record")[image], schema, schema.names).alias("image"),
-        )
-        for op, image in ((Op.DELETE, "before"), (Op.UPSERT, "after"))
+        F.struct(F.lit(op.value).alias("op"), F.col(image).alias("image"))
+        for op, image in ((Op.DELETE, "_before"), (Op.UPSERT, "_after"))
     )
     touched = (
         F.when(F.col("op") == Op.DELETE.value, F.array(ended))
@@ -121,8 +125,37 @@ def debezium_row_changes(
 
 def debezium_image(schema: TableSchema, *, encoding: Encoding) -> Column:
     """The row that an upsert leaves: a struct of every column's text, null for a delete."""
-    image = encoding.value(f"after STRUCT<{written_fields(schema, schema.names)}>")["after"]
-    return by_name(image, schema, schema.names)
+    after = f"after STRUCT<{written_fields(schema, schema.names)}>"
+
+    def read(encoding: Encoding) -> Column:
+        return encoding.value(after)["after"]
+
+    return _told(read(encoding), read, schema, schema.names, encoding)
+
+
+def _told_images(
+    images: Column, fields: str, schema: TableSchema, names: Sequence[ColumnName], by: Encoding
+) -> dict[str, Column]:
+    """Both images of a record, ``_before`` and ``_after``, from ``fields`` of it, by ``names``."""
+
+    def told(name: str) -> Column:
+        return _told(images[name], lambda other: other.value(fields)[name], schema, names, by)
+
+    return {f"_{name}": told(name) for name in ("before", "after")}
+
+
+def _told(
+    image: Column,
+    read: Callable[[Encoding], Column],
+    schema: TableSchema,
+    names: Sequence[ColumnName],
+    encoding: Encoding,
+) -> Column:
+    """``image`` by ``names``, its numbers exact; read: it, by another encoding of the record."""
+    named = by_name(image, schema, names)
+    if encoding.pointed is None:
+        return named
+    return told_numbers(named, by_name(read(encoding.pointed), schema, names), schema, names)
 
 
 def debezium_left_out(_schema: TableSchema) -> None:
@@ -137,8 +170,11 @@ def debezium_begins(*, encoding: Encoding) -> Column:
 def debezium_former_key(schema: TableSchema) -> Column:
     """The key that a row had before this change, where a header tells in JSON (MSG-17, KEY-7)."""
     text = F.get(_headers(FORMER_KEY), F.lit(0))["value"].cast("string")
-    told_key = unwrapped_key(text, written_fields(schema, schema.key))
-    return typed_key(by_name(told_key, schema, schema.key), schema)
+    key, again = (
+        by_name(unwrapped_key(one, written_fields(schema, schema.key)), schema, schema.key)
+        for one in (text, pointed(text))
+    )
+    return typed_key(told_numbers(key, again, schema, schema.key), schema)
 
 
 def postgres_key_move(*, encoding: Encoding) -> Column:

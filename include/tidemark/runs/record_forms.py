@@ -1,0 +1,116 @@
+"""Columns that records hold in several forms, and each record says in which (SCHEMA-4).
+
+A connector whose settings were changed writes the same values in another way: times in micro- or
+milliseconds or as text, decimals as bytes or as text. No statement tells it; the schemas of the
+records do, by which their ids stand beside the columns from then on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+
+from tidemark.errors import TableStoppedError
+from tidemark.model.columns import SourceColumn, TableSchema, Wire
+from tidemark.model.names import ColumnName, TableName
+from tidemark.schema.changes import is_widening
+from tidemark.schema.connect_types import SIZED_WIRES
+from tidemark.schema.overrides import read_as_text
+
+Told = Collection[tuple[int, Collection[SourceColumn]]]
+"""The id of a record schema, and the columns as such records hold them."""
+
+
+def with_forms(
+    columns: Mapping[ColumnName, SourceColumn],
+    have: TableSchema | None,
+    told: Told,
+    changed: Collection[ColumnName],
+) -> dict[ColumnName, SourceColumn]:
+    """``columns`` with the forms that records have for them.
+
+    have: as the target was made; how it has a column holds for schemas that no cut told yet.
+    changed: columns that a statement of the cut declared anew.
+    """
+    return {
+        name: _with_forms(
+            column,
+            have[name] if have is not None and name in have.names else None,
+            {schema: one for schema, of_schema in told for one in of_schema if one.name == name},
+            is_changed=name in changed,
+        )
+        for name, column in columns.items()
+    }
+
+
+def _with_forms(
+    column: SourceColumn,
+    before: SourceColumn | None,
+    told: Mapping[int, SourceColumn],
+    *,
+    is_changed: bool,
+) -> SourceColumn:
+    known = {schema: form for ids, form in (before.forms if before else ()) for schema in ids}
+    if before is not None and told and not is_changed and before.iceberg == column.iceberg:
+        digits = before.digits if before.wire in SIZED_WIRES else column.digits
+        column = replace(column, wire=before.wire, digits=digits)
+    for schema, one in told.items():
+        is_other = schema in known or column.former is not None or _form(one) != _form(column)
+        if is_other and (one.iceberg == column.iceberg or is_widening(one.iceberg, column.iceberg)):
+            known[schema] = _plain(one)
+    ids: dict[SourceColumn, list[int]] = {}
+    for schema, form in sorted(known.items()):
+        ids.setdefault(form, []).append(schema)
+    return replace(column, forms=tuple((tuple(schemas), form) for form, schemas in ids.items()))
+
+
+def _form(column: SourceColumn) -> tuple[Wire, int]:
+    return column.wire, column.digits if column.wire in SIZED_WIRES else 0
+
+
+def _plain(column: SourceColumn) -> SourceColumn:
+    """``column`` without what is not told of records."""
+    return replace(column, former=None, changed_at=None, fill=None, mask=None, forms=())
+
+
+def refuse_other_types(
+    table: TableName, versions: Iterable[TableSchema], *, may_be_unsigned: bool
+) -> None:
+    """Raise where records hold a column in forms for which no one type of a target will do.
+
+    versions: oldest first. No statement tells that the type changed. may_be_unsigned: as of
+    `overridden`.
+    """
+    known: dict[ColumnName, SourceColumn] = {}
+    for column in (column for version in versions for column in version.columns):
+        before = known.get(column.name, column)
+        if is_widening(column.iceberg, before.iceberg):
+            continue
+        if column.iceberg != before.iceberg and not is_widening(before.iceberg, column.iceberg):
+            is_text = all(
+                read_as_text(one, may_be_unsigned=may_be_unsigned) for one in (before, column)
+            )
+            raise _two_types(table, before, column, is_text=is_text)
+        known[column.name] = column
+
+
+def _two_types(
+    table: TableName, before: SourceColumn, column: SourceColumn, *, is_text: bool
+) -> TableStoppedError:
+    name = column.name
+    mend = (
+        "have the connector write it as before; or fold the table by a new pipeline from a new "
+        "snapshot, once its topic holds the new form alone"
+    )
+    if is_text:
+        mend = (
+            f"declare {name}: text in columns: of {table}, give the table another target, and have "
+            f"its rows read anew: tidemark resync PIPELINE {table}"
+        )
+    return TableStoppedError(
+        f"{table} cannot be followed: column {name} changed from {before.source_type} "
+        f"({before.iceberg}) to {column.source_type} ({column.iceberg}), which Iceberg cannot "
+        "promote",
+        state="the table stays as it was last published; its records wait in the changelog",
+        next_step=mend,
+    )
