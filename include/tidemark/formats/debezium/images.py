@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from tidemark.formats.encoding import Encoding, unwrapped_key
 from tidemark.formats.keys import typed_key
-from tidemark.formats.spelled import by_name, written_fields
+from tidemark.formats.spelled import by_name, whole_key, written_fields
 from tidemark.model.columns import TableSchema
 from tidemark.model.event import Op
 
@@ -32,11 +32,12 @@ def debezium_changes(
     (KEY-1, KEY-8). fills_before: ``before`` may hold filler outside the record's key, so a record
     that has the key beside it is not asked for a former one (KEY-5).
     """
-    fields = written_fields(schema, schema.key)
-    # Null where the record's key has other columns.
-    own = by_name(encoding.key(fields), schema, schema.key)
     if not key_from_images:
-        return events.withColumn("row_key", typed_key(own, schema)).withColumn("part", F.lit(0))
+        read = events.withColumn("_own", encoding.key_texts())
+        key = typed_key(whole_key(F.col("_own"), schema), schema)
+        return read.withColumn("row_key", key).withColumn("part", F.lit(0)).drop("_own")
+    fields = written_fields(schema, schema.key)
+    own = by_name(encoding.key(fields), schema, schema.key)
     images = f"before STRUCT<{fields}>, after STRUCT<{fields}>"
     is_delete = F.col("op") == Op.DELETE.value
     read = events.withColumn("_images", encoding.value(images)).withColumn(
@@ -137,7 +138,7 @@ def debezium_begins(*, encoding: Encoding) -> Column:
 def debezium_former_key(schema: TableSchema) -> Column:
     """The key that a row had before this change, where a header tells in JSON (MSG-17, KEY-7)."""
     text = F.get(_headers(FORMER_KEY), F.lit(0))["value"].cast("string")
-    told_key = unwrapped_key(text, written_fields(schema, schema.key))
+    told_key = unwrapped_key(text, f"STRUCT<{written_fields(schema, schema.key)}>")
     return typed_key(by_name(told_key, schema, schema.key), schema)
 
 
