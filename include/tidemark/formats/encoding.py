@@ -8,7 +8,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from tidemark.formats.record_schema import RecordSchema, json_record_schema
-from tidemark.formats.refuse import first_reason, not_text, unparsed
+from tidemark.formats.refuse import first_reason, half_pair, not_utf8, unparsed
 
 WRAPPED_KEY = r'^\s*\{\s*"(schema"\s*:\s*(\{|null)|payload"\s*:\s*\{)'
 SCHEMA_FIRST = '{"schema":'
@@ -60,7 +60,8 @@ class JsonEncoding:
 
     def refusal(self, text: Column, read: Column) -> Column:
         """The value is no JSON object, or the key no text."""
-        return first_reason(unparsed(text, read), not_text(self.text(F.col("key"))))
+        key = self.text(F.col("key"))
+        return first_reason(unparsed(text, read), not_utf8(key), half_pair(key))
 
     def schema_id(self, text: Column, wrapped: Column) -> Column:
         """A hash of the schema's text, of a wrapped record.

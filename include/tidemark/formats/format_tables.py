@@ -40,8 +40,8 @@ REASONS: Mapping[Reason, str] = {
     f"{MAX_DIGITS:,} digits",
     Reason.JSON_DEPTH: f"is nested more than {MAX_NESTING} levels deep",
     Reason.RECORD_TOO_LARGE: f"holds a text of more than {MAX_CHARACTERS:,} characters",
-    Reason.UTF8_INVALID: "has a key or value with bytes that are no UTF-8, or with half of a pair "
-    "of `\\u` escapes",
+    Reason.UTF8_INVALID: "has a key or value with bytes that are no UTF-8, or a key with half of a "
+    "pair of `\\u` escapes",
     Reason.AVRO_MAGIC: "has a key or value that is not in Confluent's wire format",
     Reason.AVRO_SCHEMA_UNKNOWN: "names a schema that the registry does not know, that is not Avro, "
     "or that leans on others",

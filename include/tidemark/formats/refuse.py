@@ -73,7 +73,7 @@ def unparsed(text: Column, read: Column) -> Column:
     return first_reason(
         because(Reason.EMPTY_VALUE, F.trim(text) == ""),
         F.when(_fails(read) | read[OBJECT].isNull(), _flaw(text)),
-        not_text(text),
+        not_utf8(text),
     )
 
 
@@ -91,7 +91,11 @@ def _flaw(text: Column) -> Column:
     )
 
 
-def not_text(text: Column) -> Column:
-    """Bytes or escapes that stand for no character, which would be read as another one."""
-    may_be_half = text.contains("\\u") & text.rlike(_LONE_SURROGATE)
-    return because(Reason.UTF8_INVALID, ~F.is_valid_utf8(text) | may_be_half)
+def not_utf8(text: Column) -> Column:
+    """Bytes that stand for no character, and would be read as another one."""
+    return because(Reason.UTF8_INVALID, ~F.is_valid_utf8(text))
+
+
+def half_pair(text: Column) -> Column:
+    """An escape that stands for no character; costs more than all else, so it is for keys alone."""
+    return because(Reason.UTF8_INVALID, text.contains("\\u") & text.rlike(_LONE_SURROGATE))

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
-from tidemark.formats.refuse import OBJECT, read_object, unparsed
+from tidemark.formats.refuse import OBJECT, half_pair, read_object, unparsed
 
 FIELDS = "a STRING, o STRUCT<x STRING>"
 
@@ -76,11 +76,6 @@ REFUSED = [
     pytest.param(b'{"b":"\xc0\xaf"}', "UTF8_INVALID", id="a longer form than needed"),
     pytest.param(b'{"a":"\xed\xa0\xbd"}', "UTF8_INVALID", id="half of a pair as bytes"),
     pytest.param(b'{"a":"\xe9"}', "UTF8_INVALID", id="Latin-1"),
-    pytest.param(b'{"a":"\\ud83d"}', "UTF8_INVALID", id="the first half of a pair"),
-    pytest.param(b'{"a":"\\uD83D\\u0041"}', "UTF8_INVALID", id="and another character"),
-    pytest.param(b'{"a":"x\\ude00"}', "UTF8_INVALID", id="the second half"),
-    pytest.param(b'{"a":"\\\\\\ud83d"}', "UTF8_INVALID", id="behind a backslash"),
-    pytest.param(b'{"a":"\\ude00\\ud83d"}', "UTF8_INVALID", id="both in the wrong order"),
 ]
 
 
@@ -97,3 +92,21 @@ def test_of_a_name_twice_the_last_value_counts(spark: SparkSession) -> None:
     value = F.col("value")
     read = rows.select(reason_of(value), read_object(value, FIELDS)[OBJECT]).collect()[0]
     assert (read[0], read[1]["a"], read[1]["o"]["x"]) == (None, "2", "2")
+
+
+@pytest.mark.parametrize(
+    ("key", "reason"),
+    [
+        pytest.param(b'{"id":"\\ud83d"}', "UTF8_INVALID", id="the first half of a pair"),
+        pytest.param(b'{"id":"\\uD83D\\u0041"}', "UTF8_INVALID", id="and another character"),
+        pytest.param(b'{"id":"x\\ude00"}', "UTF8_INVALID", id="the second half"),
+        pytest.param(b'{"id":"\\\\\\ud83d"}', "UTF8_INVALID", id="behind a backslash"),
+        pytest.param(b'{"id":"\\ude00\\ud83d"}', "UTF8_INVALID", id="both in the wrong order"),
+        pytest.param(b'{"id":"\\ud83d\\ude00\\ud83d\\uDE00"}', None, id="pairs"),
+        pytest.param(b'{"id":"\\\\ud83d \\u00e9"}', None, id="a backslash and text"),
+    ],
+)
+def test_half_a_pair_is_no_character(spark: SparkSession, key: bytes, reason: str | None) -> None:
+    """MSG-4: it would be the key of another row."""
+    rows = spark.createDataFrame([(bytearray(key),)], "key BINARY")
+    assert rows.select(half_pair(F.col("key").cast("string"))).collect()[0][0] == reason

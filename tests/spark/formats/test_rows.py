@@ -61,7 +61,7 @@ def test_a_row_that_has_another_key_than_its_record_is_misread(spark: SparkSessi
     winners = spark.createDataFrame(
         [
             ("U", (1,), ("1", "a")),
-            ("U", (2,), (" 2.0 ", "a")),
+            ("U", (2,), ("02", "a")),
             ("U", (3,), ("4", "a")),
             ("U", (5,), ("x", "a")),
             ("U", (6,), (None, "a")),
