@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -181,11 +182,31 @@ def test_a_row_whose_key_cannot_be_read_concerns_no_other(world: World) -> None:
     stream = opened(world, row("c", 1, 10, 1), *(row("c", None, 20 + n, n) for n in range(3)))
     assert counted(stream.cut()) == {"applied": 1, "quarantined": 3}
     assert published(stream) == {1: 1}
-    assert {(entry.code, entry.row) for entry in entries(stream)} == {
-        (Reason.KEY_UNDECODABLE, None)
-    }
+    assert {(entry.code, entry.row) for entry in entries(stream)} == {(Reason.KEY_NULL, None)}
     assert counted(replay(stream)) == {"quarantined": 3}
     assert states(stream) == {(1, None): "waiting", (2, None): "waiting", (3, None): "waiting"}
+
+
+def test_a_record_with_the_key_of_another_row_changes_neither(world: World) -> None:
+    """KEY-1, KEY-3: columns that the key lacks, or has besides, and values that the row has not."""
+    stream = Stream(world, 1, "debezium-mysql", "none", {"columns": NARROW["columns"]}).create()
+    stream.send([row("c", 1, 10, 1), row("c", 2, 20, 2)])
+    stream.cut()
+    keys = [b'{"id":2}', b'{"id":3,"n":3}', b'{"n":3}', b'{"id":null}', b"3", b'{"id":"x"}']
+    bad = [replace(row("u", 1, 30 + n, 7), key=key) for n, key in enumerate(keys)]
+    stream.send([*bad, replace(row("d", 1, 40), key=b'{"id":2,"n":2}'), row("c", 6, 50, 6)])
+    result = stream.cut()
+    assert counted(result) == {"applied": 1, "quarantined": 7}
+    assert result.set_aside == {"KEY_MISMATCH": 4, "KEY_NULL": 1, "KEY_UNDECODABLE": 2}
+    assert [(entry.code, entry.row) for entry in entries(stream)][3:6] == [
+        (Reason.KEY_NULL, None),
+        (Reason.KEY_UNDECODABLE, None),
+        (Reason.KEY_UNDECODABLE, None),
+    ]
+    assert published(stream) == {1: 1, 2: 2, 6: 6}
+    stream.send([row("u", 2, 60, 22)])
+    stream.cut()
+    assert published(stream) == {1: 1, 2: 22, 6: 6}
 
 
 def test_rows_of_one_record_go_their_own_ways(world: World) -> None:
@@ -259,6 +280,61 @@ def test_a_change_that_is_set_aside_has_been_seen(world: World) -> None:
     result = stream.cut()
     assert (result.hold, counted(result)["quarantined"]) == ("", 1)
     assert published(stream) == {2: 2}
+
+
+def test_what_cannot_be_read_of_a_transaction_has_been_seen(world: World) -> None:
+    """POISON-5: whenever it came; it settles with its transaction, and the cut says so."""
+    stream = Stream(world, 1, "debezium-mysql", "transaction", NARROW).create()
+    first, second, third = (f"3e11fa47-71ca-11e1-9e33-c80aa9429562:{n}" for n in (1, 2, 3))
+    stream.send([without_row(1, 10, (first, 1))])
+    assert stream.cut().buckets["quarantined"] == 0
+    ends = [boundary("BEGIN", first), boundary("END", first, 1)]
+    ends += [boundary("BEGIN", second), boundary("END", second, 3)]
+    stream.send(ends, stream.transactions)
+    stream.send([row("c", 2, 20, 2, transaction=(second, 1)), without_row(3, 21, (second, 2))])
+    result = stream.cut()
+    assert "its END counts 3 of shop.items, 2 came" in result.hold
+    assert (result.set_aside, result.buckets["held"]) == ({"IMAGE_MISSING": 1}, 4)
+    stream.send([row("c", 4, 22, 4, transaction=(second, 3))])
+    result = stream.cut()
+    assert (result.hold, result.set_aside) == ("", {"IMAGE_MISSING": 1})
+    assert published(stream) == {2: 2, 4: 4}
+    assert [(one.offset, one.code, bool(one.position)) for one in entries(stream)] == [
+        (0, Reason.IMAGE_MISSING, True),
+        (2, Reason.IMAGE_MISSING, True),
+    ]
+    stream.send([boundary("BEGIN", third), boundary("END", third, 1)], stream.transactions)
+    stream.send([without_row(5, 30, None)])
+    result = stream.cut()
+    assert "its END counts 1 of shop.items, 0 came" in result.hold, "nobody knows whose it is"
+    skip_transaction(stream.pipeline, world, third)
+    assert stream.cut().hold == ""
+
+
+def without_row(number: int, pos: int, transaction: tuple[str, int] | None) -> Record:
+    """An insert whose row is not in it."""
+    record = row("c", number, pos, transaction=transaction)
+    return replace(
+        record, value=json.dumps(json.loads(record.value or b"") | {"after": None}).encode()
+    )
+
+
+def test_a_record_of_unknown_kind_may_have_been_a_statement(world: World) -> None:
+    """POISON-3: the cut and the status say so, until it is replayed or dropped."""
+    stream = Stream(world, format="canal-json", gate="none", table={"columns": {"n": "int"}})
+    stream.create().send([canal_rows("INSERT", item(1, "1")), Record(b"cut off {")])
+    result = stream.cut()
+    assert (result.set_aside, result.unknown) == ({"JSON_INVALID": 1}, {stream.topic: 1})
+    stream.send([canal_rows("INSERT", item(2, "2"))])
+    result = stream.cut()
+    assert (result.set_aside, result.unknown) == ({}, {stream.topic: 1})
+    (doubt,) = pipeline_status(stream.pipeline, world).doubts
+    assert f"tables of topic {stream.topic} may lack a truncate or a schema change" in doubt
+    drop_entries(stream.pipeline, world, Selection(), "a test sent it")
+    assert pipeline_status(stream.pipeline, world).doubts == ()
+    stream.send([canal_rows("INSERT", item(3, "3"))])
+    assert stream.cut().unknown == {}
+    assert published(stream) == {1: 1, 2: 2, 3: 3}
 
 
 def test_what_a_person_gives_up_of_a_transaction_is_listed(world: World) -> None:
@@ -351,6 +427,8 @@ def test_the_quarantine_is_worked_on_from_a_terminal(
         assert ended.exit_code == 0, ended.output
         return " ".join(ended.stdout.split())
 
+    told = CliRunner().invoke(app, ["status", stream.name]).stdout
+    assert f"in doubt tables of topic {stream.topic} may lack a truncate" in " ".join(told.split())
     listed = said("list")
     assert "2 changes in quarantine" in listed
     assert "shop.items TYPE_MISMATCH 1" in listed

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from tidemark.model.result import CutResult
     from tidemark.model.verdict import Verdict
+    from tidemark.spec import PipelineSpec
 
-QUARANTINED = "quarantined"  # `runs.account.Bucket.QUARANTINED`, whose module needs Spark
 Reason = Annotated[
     str, typer.Option(metavar="TEXT", help="Why it is run by hand; kept in the ledger.")
 ]
@@ -60,7 +60,7 @@ def cut(
 
         result = run_cut(spec, world, CutRequest(own, cap, tables, reason))
         verdicts = read_verdicts(spec, world, own)
-    show_result(stdout(), pipeline, result, verdicts)
+    show_result(stdout(), spec, result, verdicts)
     tell_stall(spec, world)
     raise typer.Exit(result.exit_code)
 
@@ -72,11 +72,13 @@ def _made_up() -> AttemptId:
 
 
 def show_result(
-    console: Console, pipeline: str, result: CutResult, verdicts: Sequence[Verdict]
+    console: Console, spec: PipelineSpec, result: CutResult, verdicts: Sequence[Verdict]
 ) -> None:
     """What a run did, table by table, and what is next."""
     from tidemark.cli.console import clock, facts, failed_checks, put, stopped_tables
+    from tidemark.runs.unknown_kinds import doubts
 
+    pipeline = spec.name
     console.print(_headline(pipeline, result), style="bold")
     if result.tables:
         console.print()
@@ -92,6 +94,7 @@ def show_result(
         ("holds at", result.hold),
         ("records", ", ".join(f"{n:,} {name}" for name, n in result.buckets.items() if n)),
         ("set aside", _set_aside(pipeline, result)),
+        *(("in doubt", sentence) for sentence in doubts(spec.source, result.unknown)),
         ("next", _next(pipeline, result)),
     )
 
@@ -107,8 +110,8 @@ def _headline(pipeline: str, result: CutResult) -> str:
 
 
 def _set_aside(pipeline: str, result: CutResult) -> str:
-    number = result.buckets.get(QUARANTINED, 0)
-    return f"{number:,} by this cut: tidemark quarantine list {pipeline}" if number else ""
+    codes = ", ".join(f"{code} {number:,}" for code, number in result.set_aside.items())
+    return f"{codes} by this cut: tidemark quarantine list {pipeline}" if codes else ""
 
 
 def _next(pipeline: str, result: CutResult) -> str:

@@ -105,6 +105,7 @@ def _show(console: Console, found: PipelineStatus) -> None:
         ("holds at", found.hold),
         ("truncates", found.truncates),
         ("set aside", _set_aside(found)),
+        *(("in doubt", sentence) for sentence in found.doubts),
         ("stalled", f"for {found.stalled_ms // 60_000} minutes" if found.stalled_ms else ""),
         *(("snapshot", f"of {table} {said}") for table, said in found.snapshots.items()),
         *(("ordered", f"{one.command}, {moment(one.at_ms, now)}") for one in found.orders),

@@ -33,7 +33,7 @@ from tidemark.formats.debezium.images import (
 )
 from tidemark.formats.debezium.position import binlog_block, postgres_block
 from tidemark.formats.debezium.tombstones import deletes_of_tombstones
-from tidemark.formats.encoding import Encoding, JsonEncoding
+from tidemark.formats.encoding import TEXTS, Encoding, JsonEncoding
 from tidemark.formats.record_schema import RecordSchema, canal_record_schema
 from tidemark.formats.topic_roles import TopicRoles
 from tidemark.model.columns import TableSchema
@@ -66,7 +66,8 @@ class Decoder:
     record_schema: key and value of one row event -> what it says about its table's columns.
     key_move: a struct, whether a change ``leaves`` a key or ``comes`` to it as half of a key change
     of ``transaction``; None where no two rows ever share a key, not even inside a transaction.
-    text: the JSON text of a landed record's value.
+    text: the JSON text of a landed record's value. key_texts: the texts of all fields of its key, a
+    map; null where records have no keys of their own.
     """
 
     envelope: Callable[[DataFrame, TopicRoles], DataFrame]
@@ -78,6 +79,7 @@ class Decoder:
     former_key: Callable[[TableSchema], Column]
     record_schema: Callable[[bytes | None, bytes], RecordSchema]
     text: Column
+    key_texts: Column
     key_move: Column | None = None
 
 
@@ -104,6 +106,7 @@ def decoder_of(
         canal_former_key,
         canal_record_schema,
         text,
+        F.lit(None).cast(TEXTS),
     )
 
 
@@ -129,6 +132,7 @@ def _debezium(source: SourceSpec, schemas: Schemas, ordering: Ordering) -> Decod
         debezium_former_key,
         encoding.record_schema,
         encoding.text(F.col("value")),
+        encoding.key_texts(),
         postgres_key_move(encoding=encoding) if is_postgres else None,
     )
 

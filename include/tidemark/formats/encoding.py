@@ -9,11 +9,12 @@ from pyspark.sql import functions as F
 
 from tidemark.formats.number_tokens import pointed
 from tidemark.formats.record_schema import RecordSchema, json_record_schema
-from tidemark.formats.refuse import unparsed
+from tidemark.formats.refuse import first_reason, half_pair, not_utf8, unparsed
 
 WRAPPED_KEY = r'^\s*\{\s*"(schema"\s*:\s*(\{|null)|payload"\s*:\s*\{)'
 SCHEMA_FIRST = '{"schema":'
 PAYLOAD_NEXT = ',"payload":'
+TEXTS = "MAP<STRING, STRING>"
 
 
 class Encoding(Protocol):
@@ -23,10 +24,10 @@ class Encoding(Protocol):
         """The JSON text of ``part``, a key or a value; wrapped in ``payload`` or not (MSG-15)."""
         ...
 
-    def refusal(self, text: Column, parsed: Column) -> Column:
+    def refusal(self, text: Column, read: Column) -> Column:
         """Why a record cannot be read, null when it can.
 
-        text: of the value. parsed: `from_json` of it with a field CORRUPT.
+        text: of the value. read: `refuse.read_object` of it.
         """
         ...
 
@@ -36,6 +37,10 @@ class Encoding(Protocol):
 
     def key(self, fields: str) -> Column:
         """``fields``, a `from_json` schema, of a landed record's key."""
+        ...
+
+    def key_texts(self) -> Column:
+        """All fields of a landed record's key: a map of their texts; null where it is no object."""
         ...
 
     def value(self, fields: str) -> Column:
@@ -59,9 +64,10 @@ class JsonEncoding:
         """The bytes are the text."""
         return part.cast("string")
 
-    def refusal(self, text: Column, parsed: Column) -> Column:
-        """The value is no JSON object."""
-        return unparsed(text, parsed)
+    def refusal(self, text: Column, read: Column) -> Column:
+        """The value is no JSON object, or the key no text."""
+        key = self.text(F.col("key"))
+        return first_reason(unparsed(text, read), not_utf8(key), half_pair(key))
 
     def schema_id(self, text: Column, wrapped: Column) -> Column:
         """A hash of the schema's text, of a wrapped record.
@@ -76,11 +82,16 @@ class JsonEncoding:
 
     def key(self, fields: str) -> Column:
         """Keys and values are wrapped each by itself."""
-        return unwrapped_key(self.text(F.col("key")), fields)
+        return unwrapped_key(self.text(F.col("key")), f"STRUCT<{fields}>")
+
+    def key_texts(self) -> Column:
+        """As of `key`."""
+        return unwrapped_key(self.text(F.col("key")), TEXTS)
 
     def value(self, fields: str) -> Column:
         """A wrapped value has a ``schema_id``."""
-        return _unwrapped(self.text(F.col("value")), F.col("schema_id").isNotNull(), fields)
+        is_wrapped = F.col("schema_id").isNotNull()
+        return _unwrapped(self.text(F.col("value")), is_wrapped, f"STRUCT<{fields}>")
 
     @property
     def pointed(self) -> Encoding:
@@ -100,13 +111,13 @@ class PointedJson(JsonEncoding):
         return pointed(super().text(part))
 
 
-def unwrapped_key(text: Column, fields: str) -> Column:
-    """``fields`` of a key in JSON, which says itself whether it is wrapped."""
-    return _unwrapped(text, text.rlike(WRAPPED_KEY), fields)
+def unwrapped_key(text: Column, form: str) -> Column:
+    """A key in JSON as the type ``form``; it says itself whether it is wrapped."""
+    return _unwrapped(text, text.rlike(WRAPPED_KEY), form)
 
 
-def _unwrapped(text: Column, wrapped: Column, fields: str) -> Column:
-    """``fields`` read from ``text``, or from its payload where it is wrapped (MSG-15)."""
-    return F.when(wrapped, F.from_json(text, f"payload STRUCT<{fields}>")["payload"]).otherwise(
-        F.from_json(text, fields)
+def _unwrapped(text: Column, wrapped: Column, form: str) -> Column:
+    """``text`` as the type ``form``, or its payload where it is wrapped (MSG-15)."""
+    return F.when(wrapped, F.from_json(text, f"payload {form}")["payload"]).otherwise(
+        F.from_json(text, form)
     )

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from tidemark.formats.canal_json import envelope as canal
 from tidemark.formats.debezium import envelope as debezium
 from tidemark.formats.debezium.position import SourceBlock, binlog_block, postgres_block
+from tidemark.formats.misfits import MAX_CHARACTERS
+from tidemark.formats.refuse import MAX_DIGITS, MAX_NESTING
 from tidemark.model.event import Kind, Reason
 from tidemark.model.position import BY_POSITION
 from tidemark.pages import rewrite, with_tables
@@ -32,22 +34,32 @@ KINDS: Mapping[Kind, str] = {
 }
 REASONS: Mapping[Reason, str] = {
     Reason.EMPTY_VALUE: "has a value of no bytes, or of blanks",
-    Reason.JSON_INVALID: "is not JSON, or no object",
+    Reason.JSON_INVALID: "is not JSON, or has more behind it: it was cut off, or is two records",
+    Reason.JSON_NOT_OBJECT: "is JSON, but no object",
+    Reason.JSON_NUMBER: "holds a bare `NaN` or `Infinity`, or a number of more than "
+    f"{MAX_DIGITS:,} digits",
+    Reason.JSON_DEPTH: f"is nested more than {MAX_NESTING} levels deep",
+    Reason.RECORD_TOO_LARGE: f"holds a text of more than {MAX_CHARACTERS:,} characters",
+    Reason.UTF8_INVALID: "has a key or value with bytes that are no UTF-8, or a key with half of a "
+    "pair of `\\u` escapes",
     Reason.AVRO_MAGIC: "has a key or value that is not in Confluent's wire format",
     Reason.AVRO_SCHEMA_UNKNOWN: "names a schema that the registry does not know, that is not Avro, "
     "or that leans on others",
     Reason.AVRO_DECODE: "has a key or value that its schema does not fit, or with more behind it",
     Reason.FORMAT_MISMATCH: "can be read, but is not of the declared format or not of its topic's "
     "role",
-    Reason.ENVELOPE_INVALID: "does not say of which table it is",
+    Reason.ENVELOPE_INVALID: "does not say of which table it is, or what it does to it, or has a "
+    "field of another form than its format",
     Reason.OP_UNKNOWN: "has an operation that nobody knows",
     Reason.IMAGE_MISSING: "changes a row and holds no row",
     Reason.CANAL_ARRAY_MISMATCH: "has not as many old images as rows",
     Reason.POSITION_MISSING: "has no position where the source otherwise gives one",
     Reason.HANDLE_KEY_ONLY: "was too large for TiCDC, which sent the key of its row alone",
     Reason.CLAIM_CHECK_MISSING: "was too large for TiCDC, which keeps it in a storage of its own",
-    Reason.KEY_UNDECODABLE: "changes a row whose key it does not tell, or not so that it fits the "
-    "columns of the key",
+    Reason.KEY_UNDECODABLE: "changes a row whose key does not fit the columns of the key, or "
+    "cannot be read",
+    Reason.KEY_NULL: "changes a row that has null in a column of the key",
+    Reason.KEY_MISMATCH: "has a key of other columns than its table, or another one than its row",
     Reason.TYPE_MISMATCH: "holds a value that is not of its column's kind, such as a text for a "
     "number",
     Reason.VALUE_OUT_OF_RANGE: "holds a number that its column cannot hold",

@@ -12,8 +12,10 @@ from tidemark.model.columns import SourceColumn, TableSchema
 
 def typed_key(raw: Column, schema: TableSchema) -> Column:
     """A struct of the key columns, typed; raw: a struct of their texts, beside ``schema_id``."""
-    return F.struct(*(_typed(raw[name], schema[name]).alias(name) for name in schema.key))
+    told = F.col("schema_id")
+    return F.struct(*(key_value(raw[name], schema[name], told).alias(name) for name in schema.key))
 
 
-def _typed(raw: Column, column: SourceColumn) -> Column:
-    return by_schema(column, F.col("schema_id"), lambda way: typed(raw, way).cast(column.iceberg))
+def key_value(raw: Column, column: SourceColumn, schema_id: Column) -> Column:
+    """One column of a key; raw: its text in a record of the schema ``schema_id``."""
+    return by_schema(column, schema_id, lambda way: typed(raw, way).cast(column.iceberg))

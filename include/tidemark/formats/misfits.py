@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import reduce
+from operator import and_, or_
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from tidemark.formats.spelled import whole_key
 from tidemark.model.columns import CHANGE, LEFT_OUT, MISREAD, SourceColumn, TableSchema, Wire
 from tidemark.model.event import Op, Reason
 
+MAX_CHARACTERS = 20_000_000
+"""The longest text that Spark's reader of JSON takes."""
 NUMBER = r"^[-+]?[0-9]*\.?[0-9]+([eE][-+]?[0-9]+)?$"
 _TEMPORAL = (
     *(Wire.DAYS, Wire.DATE_TEXT, Wire.ZONED_TEXT, Wire.LOCAL_TEXT),
@@ -45,11 +50,34 @@ def misfit(raw: Column, column: SourceColumn) -> Column:
     return F.when(raw.rlike(NUMBER), F.lit(_NUMBERS[column.wire].value)).otherwise(mismatch)
 
 
+def key_reason(schema: TableSchema, texts: Column, image: Column, *, from_images: bool) -> Column:
+    """Why a change is of no row, if its key is at fault (KEY-1, KEY-3).
+
+    In: changes of a table with their ``row_key``. texts: `Decoder.key_texts`. image: the texts of
+    the row. from_images: whether that tells the key, and not the record's own.
+    """
+    own = whole_key(texts, schema)
+    has_others = texts.isNotNull() & own.isNull() & ~F.lit(from_images)
+    first, second = (image, own) if from_images else (own, image)
+    nulls = (
+        F.when(first.isNotNull(), first[name]).otherwise(second[name]).isNull()
+        for name in schema.key
+    )
+    is_told = first.isNotNull() | second.isNotNull()
+    is_typed = reduce(and_, (F.col("row_key")[name].isNotNull() for name in schema.key))
+    return (
+        F.when(is_typed | has_others, F.lit(Reason.KEY_MISMATCH.value))
+        .when(is_told & reduce(or_, nulls), F.lit(Reason.KEY_NULL.value))
+        .otherwise(F.lit(Reason.KEY_UNDECODABLE.value))
+    )
+
+
 def change_reason(schema: TableSchema, op: Column) -> Column:
     """Why a change cannot be applied; null where it can.
 
     In: `formats.rows.typed_rows` of ``schema`` with CHANGE, whose ``image`` holds the texts of the
-    row. op: of the change.
+    row, ``bytes`` the size of its record, and ``key_reason`` what `key_reason` says. op: of the
+    change.
     """
     image, column = F.col(f"{CHANGE}.image"), F.col(MISREAD)
     misfits = (
@@ -57,10 +85,12 @@ def change_reason(schema: TableSchema, op: Column) -> Column:
         for own in schema.columns
         if own.name not in schema.key
     )
-    is_without_image = (op == Op.UPSERT.value) & image.isNull()
+    no_image = column.isNotNull() & (op == Op.UPSERT.value) & image.isNull()
+    is_large = F.col(f"{CHANGE}.bytes") > MAX_CHARACTERS
     return (
-        F.when(column.isNotNull() & is_without_image, F.lit(Reason.IMAGE_MISSING.value))
-        .when(column.isin(*schema.key), F.lit(Reason.KEY_UNDECODABLE.value))
+        F.when(no_image & is_large, F.lit(Reason.RECORD_TOO_LARGE.value))
+        .when(no_image, F.lit(Reason.IMAGE_MISSING.value))
+        .when(column.isin(*schema.key), F.col(f"{CHANGE}.key_reason"))
         .when(column.isNotNull(), F.coalesce(*misfits, F.lit(Reason.TYPE_MISMATCH.value)))
         .when(F.col(LEFT_OUT).isNotNull(), F.lit(Reason.UNAVAILABLE_UNRESOLVED.value))
     )

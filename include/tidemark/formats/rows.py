@@ -8,6 +8,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from tidemark.formats.forms import by_schema
+from tidemark.formats.keys import key_value
 from tidemark.formats.special import is_placeholder
 from tidemark.formats.values import misread, typed
 from tidemark.model.column_rules import Mask
@@ -40,8 +41,9 @@ def typed_rows(
     """Decode changes of one table: the winners, or whatever is asked for.
 
     In: changes with their ``row_key``. Out: the source's columns typed; STAGED_OP, POSITION,
-    COMMIT_TIME; MISREAD, the first column that has a null key or a value that does not fit its
-    type, or any when there is no image at all, null when all is well (TYPE-2); and LEFT_OUT, the
+    COMMIT_TIME; MISREAD, the first column that has a null key, or another one than the row of the
+    record, or a value that does not fit its type, or any when there is no image at all, null when
+    all is well (TYPE-2, KEY-1); and LEFT_OUT, the
     columns whose values the record does not hold though the row has them: those of ``left_out``
     (UNAV-4; None where every record is whole) and those with a placeholder (UNAV-1), null when
     there are none. A delete has its key and no other value. keep: columns of ``changes`` that go
@@ -67,6 +69,7 @@ def typed_rows(
         *(_value(column, schema.spelling(column.name)).alias(column.name) for column in values),
     )
     null_keys = [F.when(F.col(quote(name)).isNull(), F.lit(name)) for name in schema.key]
+    strays = [F.when(_is_stray(schema[name]), F.lit(name)) for name in schema.key]
     unsent = [
         F.when(_is_unsent(column), F.lit(column.name))
         for column in values
@@ -77,7 +80,7 @@ def typed_rows(
     return decoded.select(
         *map(_masked, schema.columns),
         *SYSTEM.values(),
-        F.coalesce(no_image, *null_keys, *map(_wrong, values)).alias(MISREAD),
+        F.coalesce(no_image, *null_keys, *strays, *map(_wrong, values)).alias(MISREAD),
         F.when(lacks, lacking).alias(LEFT_OUT),
         *keep,
     )
@@ -114,6 +117,14 @@ def _masked(column: SourceColumn) -> Column:
             return F.lit(None).cast(column.stored).alias(column.name)
         case None:
             return value
+
+
+def _is_stray(column: SourceColumn) -> Column:
+    """Whether a record's row has another value in a column of the key than its key."""
+    raw = F.col(IMAGE)[column.name]
+    same = key_value(raw, column, F.col(SCHEMA_ID)).eqNullSafe(F.col(quote(column.name)))
+    # A connector leaves out what did not change, but never in a key.
+    return raw.isNotNull() & ~same & ~F.coalesce(_is_unsent(column), F.lit(False))
 
 
 def _wrong(column: SourceColumn) -> Column:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import reduce
+from operator import and_
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -49,3 +51,14 @@ def name_in_record(spelling: Spelling) -> Column:
     for until, former in spelling.former:
         name = F.when(F.col("position") <= until, F.lit(former)).otherwise(name)
     return name if spelling.since is None else F.when(F.col("position") > spelling.since, name)
+
+
+def whole_key(texts: Column, schema: TableSchema) -> Column:
+    """``texts``, a map, as a struct of the key's columns; null where it has other ones (KEY-1).
+
+    The record's position stands beside it.
+    """
+    names = [name_in_record(schema.spelling(name)) for name in schema.key]
+    own = (F.try_element_at(texts, n).alias(k) for k, n in zip(schema.key, names, strict=True))
+    are_there = reduce(and_, (F.map_contains_key(texts, name) for name in names))
+    return F.when(are_there & (F.size(texts) == len(names)), F.struct(*own))

@@ -197,6 +197,7 @@ def _with_everything(
 ) -> Frontier:
     """``frontier`` above all that is landed, or up to ``ceiling`` (GATE-T6)."""
     tops = [seen.highest for seen in sight.partitions.values() if seen.highest is not None]
+    tops += [share.highest for share in sight.shares]
     bound = max(tops) + ABOVE_ALL_OFFSETS if tops else ""
     if ceiling is not None:
         return replace(frontier, bound=max(frontier.bound, min(bound, ceiling.place)))

@@ -47,7 +47,9 @@ def with_reached(cut: Cut, progress: Progress, survey: Survey) -> Cut:
     """``cut`` with the greatest place that each partition settles by it (POS-20)."""
     if cut.mode is GateMode.WATERMARK:
         return cut
-    settled = highest_places([group for group in survey.groups if group.zone is Zone.CUT])
+    in_cut = (group for group in survey.groups if group.zone is Zone.CUT)
+    # What cannot be read proves nothing about what may come behind it.
+    settled = highest_places([group for group in in_cut if group.kind is not Kind.UNREADABLE])
     kept = progress.frontier.reached
     reached = {
         place: max(kept.get(place, Place("")), settled.get(place, Place("")))

@@ -13,7 +13,7 @@ from tidemark.model.offsets import Offsets, TopicPartition
 from tidemark.model.position import Place
 from tidemark.model.summary import PLACE, Summary, listed
 from tidemark.model.transaction import Boundary, Share
-from tidemark.model.zone import CHANGES, WHOLE_SNAPSHOT
+from tidemark.model.zone import AWAITED, CHANGES, WHOLE_SNAPSHOT
 
 _BY_PARTITION = {"topic": "topic", "partition": "partition"}
 _COUNTED = tuple(kind.value for kind in (Kind.ROW, Kind.TRUNCATE, *SIGNALS))
@@ -148,6 +148,7 @@ def _unsettled(bound: str) -> str:
 def shares(bound: str, *, own_positions: bool) -> Summary:
     """Per transaction, table and partition what `model.transaction.share_of` reads.
 
+    What cannot be read counts, too: END counts it (POISON-5).
     own_positions: the id of a transaction ends in a position that each event has of its own, as
     with PostgreSQL (GATE-T2).
     """
@@ -169,6 +170,6 @@ def shares(bound: str, *, own_positions: bool) -> Summary:
             "lowest": f"min({PLACE})",
             "highest": f"max({PLACE})",
         },
-        where=f"kind IN ({listed(_COUNTED)}) AND transaction_id IS NOT NULL "
+        where=f"(kind IN ({listed(_COUNTED)}) OR ({AWAITED})) AND transaction_id IS NOT NULL "
         f"AND position >= '{bound}'",
     )

@@ -49,20 +49,28 @@ def rows_of(entries: Sequence[Entry]) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=SCHEMA)
 
 
+def entries_of(rows: pa.Table) -> list[Entry]:
+    """The reverse of `rows_of`."""
+    return [
+        Entry(**row | {"code": Reason(row["code"]), "state": State(row["state"])})
+        for row in rows.to_pylist()
+    ]
+
+
 def stage_entries(
     catalog: SqlCatalog,
     tables: SystemTables,
     attempt: AttemptId,
     cut: int,
-    rows: Sequence[pa.Table],
+    rows: pa.Table,
 ) -> Move:
-    """Add ``rows``, tables of SCHEMA, on the attempt's own branch; the move that publishes them."""
+    """Add ``rows``, of SCHEMA, on the attempt's own branch; the move that publishes them."""
     quarantine = ensure_table(catalog, tables.quarantine, SCHEMA, PROPERTIES)
     drop_dead_refs(quarantine, cut)
     base, branch = main_head(quarantine), attempt_ref(cut, attempt)
     create_branch(quarantine, branch)
     with catalog_errors("the staging of the quarantine"):
-        quarantine.append(pa.concat_tables(rows), branch=branch)
+        quarantine.append(rows, branch=branch)
     return Move(tables.quarantine, base, quarantine.refs()[branch].snapshot_id, (branch,))
 
 
@@ -84,13 +92,10 @@ def read_entries(
     """
     with catalog_errors("the reading of the quarantine"):
         try:
-            rows = catalog.load_table(tables.quarantine.parts).scan().to_arrow().to_pylist()
+            rows = catalog.load_table(tables.quarantine.parts).scan().to_arrow()
         except NoSuchTableError:
             return ()
-    known = (
-        Entry(**row | {"code": Reason(row["code"]), "state": State(row["state"])}) for row in rows
-    )
-    return newest_states(entry.under(renames) for entry in known)
+    return newest_states(entry.under(renames) for entry in entries_of(rows))
 
 
 def read_waiting(

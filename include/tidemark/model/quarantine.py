@@ -15,6 +15,15 @@ from tidemark.model.renames import Rename, steps
 
 FEWEST_OF_RUN = 10
 CHANGES_PER_ENTRY = 1000
+KINDLESS = frozenset(
+    {
+        *(Reason.EMPTY_VALUE, Reason.FORMAT_MISMATCH, Reason.ENVELOPE_INVALID, Reason.OP_UNKNOWN),
+        *(Reason.JSON_INVALID, Reason.JSON_NOT_OBJECT, Reason.JSON_NUMBER, Reason.JSON_DEPTH),
+        *(Reason.UTF8_INVALID, Reason.POSITION_MISSING),
+        *(Reason.AVRO_MAGIC, Reason.AVRO_SCHEMA_UNKNOWN, Reason.AVRO_DECODE),
+    }
+)
+"""Codes of records that may be no rows; any other one was found in a row."""
 
 
 class State(StrEnum):
@@ -85,6 +94,11 @@ class Entry:
     def can_be_replayed(self) -> bool:
         """Whether it may count yet; tables of a transaction that was given up are read anew."""
         return self.state is State.WAITING and self.code is not Reason.TX_SKIPPED
+
+    @property
+    def may_be_statement(self) -> bool:
+        """Whether it waits and may be a truncate or a schema change (POISON-3)."""
+        return self.state is State.WAITING and self.code in KINDLESS
 
     def under(self, renames: Iterable[Rename]) -> Entry:
         """The same with its table's name of now (SCHEMA-31); renames: in their order."""

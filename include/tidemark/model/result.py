@@ -54,7 +54,9 @@ class CutResult:
     hold: the sentence that says why the cut goes no further, empty when nothing waits; hold_code:
     the same for machines (`model.cut.HoldCode`).
     complete_until_ms: source time up to which the tables are complete, 0 when the gate tells none.
-    buckets: records of the run by accounting bucket (ACC-1). stopped: table -> why it stands still.
+    buckets: records of the run by accounting bucket (ACC-1). set_aside: by code what the cut put
+    into quarantine (POISON-5). unknown: topics whose tables may lack a statement -> how many
+    records wait in quarantine that may be one (POISON-3). stopped: table -> why it stands still.
     retryable: of a failure, whether another attempt may help.
     """
 
@@ -66,6 +68,8 @@ class CutResult:
     complete_until_ms: int = 0
     tables: tuple[TableResult, ...] = ()
     buckets: Mapping[str, int] = field(default_factory=dict)
+    set_aside: Mapping[str, int] = field(default_factory=dict)
+    unknown: Mapping[str, int] = field(default_factory=dict)
     stopped: Mapping[str, str] = field(default_factory=dict)
     error: str = ""
     retryable: bool = False

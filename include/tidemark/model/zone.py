@@ -30,6 +30,8 @@ class Zone(StrEnum):
 _BY_PLACE = (Zone.SETTLED, Zone.LATE, Zone.CUT, Zone.HELD, Zone.SKIPPED)
 CHANGES = tuple(kind.value for kind in (Kind.ROW, Kind.TRUNCATE, Kind.DDL, *SIGNALS))
 BOUNDARIES = (Kind.BEGIN.value, Kind.END.value)
+AWAITED = f"kind = '{Kind.UNREADABLE}' AND position IS NOT NULL"
+"""A record that cannot be read, of a transaction that waits for it (POISON-5)."""
 
 INCREMENTAL_ROW = f"snapshot = '{SnapshotMark.INCREMENTAL}'"
 WHOLE_SNAPSHOT = f"snapshot IS NOT NULL AND snapshot <> '{SnapshotMark.INCREMENTAL}'"
@@ -68,7 +70,7 @@ def zone(cut: Cut, gated_landing: int) -> str:
     of the row's partition, likewise. REACHED: greatest place that this partition had settled.
     gated_landing: the newest landing that an earlier cut has seen; what came later and was below
     the frontier was sent again. Records that change nothing settle with the first cut that sees
-    them, but BEGIN and END only with their transaction (GATE-T9).
+    them, but BEGIN, END and what is AWAITED only with their transaction (GATE-T9).
     """
     settled, late, taken, held, skipped = (f"'{zone.value}'" for zone in _BY_PLACE)
     below_old, below_new = _BELOW[cut.mode]
@@ -86,12 +88,16 @@ def zone(cut: Cut, gated_landing: int) -> str:
     if cut.skipped:
         is_skipped = " OR ".join(map(is_of, sorted(cut.skipped)))
         void += f"WHEN {below_new} AND ({is_skipped}) THEN {skipped} "
+    is_placed, is_late = f"kind IN ({listed(CHANGES)})", _LATE[cut.mode]
+    if cut.mode is GateMode.TRANSACTION:
+        # Nobody can say of what cannot be read that it came before.
+        is_placed, is_late = f"{is_placed} OR ({AWAITED})", f"({is_late}) AND NOT ({AWAITED})"
     return (
         f"CASE {boundary}"
-        f"WHEN kind NOT IN ({listed(CHANGES)}) AND {was_gated} THEN {settled} "
-        f"WHEN kind NOT IN ({listed(CHANGES)}) THEN {taken} "
+        f"WHEN NOT ({is_placed}) AND {was_gated} THEN {settled} "
+        f"WHEN NOT ({is_placed}) THEN {taken} "
         f"WHEN {below_old} AND {was_gated} THEN {settled} "
-        f"WHEN {_LATE[cut.mode]} THEN {late} {void}"
+        f"WHEN {is_late} THEN {late} {void}"
         f"WHEN {below_new} THEN {taken} "
         f"ELSE {held} END"
     )

@@ -76,10 +76,10 @@ def _bucket(
 ) -> Bucket | None:
     """The bucket of a whole group; None for rows of folded tables, which are counted one by one."""
     table = names.get(group.table) if group.table else None
-    if group.kind is Kind.UNREADABLE or group.zone is Zone.SKIPPED:
-        return Bucket.QUARANTINED
     if group.zone is Zone.HELD:
         return Bucket.HELD
+    if group.kind is Kind.UNREADABLE or group.zone is Zone.SKIPPED:
+        return Bucket.QUARANTINED
     if group.kind not in (Kind.ROW, Kind.TRUNCATE, Kind.DDL):
         return Bucket.CONTROL
     if table is not None and table in standing:

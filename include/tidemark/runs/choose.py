@@ -214,17 +214,20 @@ def _refuse_new_epoch(pipeline: PipelineSpec, progress: Progress, found: Survey)
 
 
 def _zoned(events: DataFrame, cut: Cut, progress: Progress) -> dict[TableName | None, DataFrame]:
-    """Events with zones: a table that stands lower has bounds of its own."""
+    """Events with zones: a table that stands lower has bounds of its own.
+
+    But not for what cannot be read, which is set aside once, whatever its table does.
+    """
 
     def zone(frame: DataFrame, old: Frontier) -> DataFrame:
         return with_zone(frame, cut, old, gated_landing=progress.landing)
 
-    apart = F.coalesce(
-        reduce(lambda a, b: a | b, map(is_table, progress.behind), F.lit(False)), F.lit(False)
-    )
+    stands_lower = reduce(lambda a, b: a | b, map(is_table, progress.behind), F.lit(False))
+    is_unread = F.col("kind") == Kind.UNREADABLE.value
+    apart = F.coalesce(stands_lower & ~is_unread, F.lit(False))
     frames: dict[TableName | None, DataFrame] = {
         None: zone(events.where(~apart), progress.frontier)
     }
     for table, frontier in progress.behind.items():
-        frames[table] = zone(events.where(is_table(table)), frontier)
+        frames[table] = zone(events.where(apart & is_table(table)), frontier)
     return frames

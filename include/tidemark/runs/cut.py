@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+import pyarrow as pa
 from pyspark import inheritable_thread_target
 
 from tidemark.errors import TableStoppedError
@@ -35,6 +36,7 @@ from tidemark.runs.set_aside import records_set_aside
 from tidemark.runs.stage import StagedTable, stage_one
 from tidemark.runs.table_work import TableWork
 from tidemark.runs.tables import CutTables, plan_tables
+from tidemark.runs.unknown_kinds import codes_of, unknown_after
 from tidemark.runs.world import World, data_docs_folder, size_shuffles
 from tidemark.spec import Consistency, PipelineSpec
 
@@ -73,7 +75,8 @@ def stage_cut(pipeline: PipelineSpec, world: World, request: CutRequest) -> CutR
     after = progress_after(progress, landed.mark, chosen, planned)
     _refuse_stopped(pipeline, planned)
     if not planned.work and replace(after, cut=progress.cut) == progress:
-        return replace(_result(run, chosen, CutStatus.IDLE), cut=progress.cut)
+        unknown = unknown_after(run)
+        return replace(_result(run, chosen, CutStatus.IDLE), cut=progress.cut, unknown=unknown)
     size_shuffles(world.spark, sum(work.rows + work.replayed for work in planned.work))
     mark_session(world.spark, pipeline.name, request.attempt, chosen.cut, after)
     with spark_errors("the fold"):
@@ -179,29 +182,30 @@ def _finish(run: Run, progress: Progress, after: Progress, outcome: _Outcome) ->
         write_verdicts(catalog, run.system, attempt, chosen.cut.number, verdicts)
     _write_docs(run, chosen.cut.number, staged)
     blocked = any(verdict.outcome is Outcome.BLOCK for verdict in verdicts)
+    quarantined = _quarantined(outcome)
     result = replace(
         _result(run, chosen, CutStatus.BLOCKED if blocked else CutStatus.STAGED),
         tables=tuple(_table_result(table) for table in staged),
         buckets=buckets,
+        set_aside=codes_of(quarantined),
+        unknown=unknown_after(run, quarantined),
         stopped={str(table): why for table, why in sorted(planned.stopped.items())},
     )
-    moves = (*outcome.moves, *_stage_quarantine(run, outcome))
+    moves = outcome.moves
+    if quarantined.num_rows:
+        moves += (stage_entries(catalog, run.system, attempt, chosen.cut.number, quarantined),)
     entry = StagedCut(result, after.as_kept(run.pipeline.renames), moves)
     stage_entry(catalog, run.system, entry, run.request.reason)
     log.info("cut_staged", cut=result.cut, status=result.status.value, **buckets)
     return result
 
 
-def _stage_quarantine(run: Run, outcome: _Outcome) -> tuple[Move, ...]:
-    """Stage what the cut sets aside, and what became of what it tried again, if there is any."""
+def _quarantined(outcome: _Outcome) -> pa.Table:
+    """What the cut sets aside, and what became of what it tried again: rows of the quarantine."""
     records = records_set_aside(outcome.chosen)
     ended = [entry for table in outcome.staged for entry in table.outcomes]
     rows = [*(table.aside for table in outcome.staged if table.set_aside), rows_of(ended)]
-    rows += [] if records is None else [records]
-    if not any(part.num_rows for part in rows):
-        return ()
-    attempt, cut = run.request.attempt, outcome.chosen.cut.number
-    return (stage_entries(run.world.catalog, run.system, attempt, cut, rows),)
+    return pa.concat_tables(rows if records is None else [*rows, records])
 
 
 def _write_docs(run: Run, cut: int, staged: Sequence[StagedTable]) -> None:

@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from tidemark.errors import TableStoppedError
 from tidemark.fold.set_aside import ASIDE, KEPT, decided
 from tidemark.formats.decoder import decoder_of
-from tidemark.formats.misfits import change_reason
+from tidemark.formats.misfits import change_reason, key_reason
 from tidemark.formats.rows import typed_rows
 from tidemark.lake.quarantine import SCHEMA, read_waiting
 from tidemark.lake.staged import add_kept, read_marked
@@ -35,6 +35,7 @@ from tidemark.runs.row_changes import StagedChanges
 from tidemark.runs.run import Run
 from tidemark.runs.table_work import TableWork
 
+IN_KEY = (Reason.KEY_UNDECODABLE, Reason.KEY_NULL, Reason.KEY_MISMATCH)
 RECORD = ("topic", "partition", "offset", "kafka_time", "bytes", "sha256")
 
 
@@ -116,14 +117,15 @@ def _decided(run: Run, chosen: Chosen, work: TableWork, marked: DataFrame) -> Da
     same = (F.col("row_key")[n].eqNullSafe(F.col(f"_{i}")) for i, n in enumerate(schema.key))
     image = decoder.image(schema)
     held = F.when(F.col("op") == Op.UPSERT.value, image).alias("image")
+    why = key_reason(schema, decoder.key_texts, image, from_images=work.key_from_images)
     told = F.col(CHANGE).withField("code", change_reason(schema, F.col(STAGED_OP)))
     return (
         changes_of(chosen, work, decoder, events)
         .where(above_truncate(work.truncated_at, work.guard))
         .join(F.broadcast(keys), reduce(and_, same), "left_semi")
-        .withColumn(CHANGE, F.struct(f"{CHANGE}.*", "part", held))
+        .withColumn(CHANGE, F.struct(f"{CHANGE}.*", "part", held, why.alias("key_reason")))
         .transform(typed_rows, schema, image, decoder.left_out(schema), keep=(CHANGE,))
-        .withColumn(CHANGE, told.dropFields("image"))
+        .withColumn(CHANGE, told.dropFields("image", "key_reason"))
         .transform(decided, schema.key)
     )
 
@@ -131,7 +133,7 @@ def _decided(run: Run, chosen: Chosen, work: TableWork, marked: DataFrame) -> Da
 def _entry(chosen: Chosen, work: TableWork) -> tuple[Column, ...]:
     """A row of the quarantine for each change that is set aside."""
     code = F.col(f"{CHANGE}.code")
-    in_key = code == Reason.KEY_UNDECODABLE.value
+    in_key = code.isin(*(reason.value for reason in IN_KEY))
     return _columns(
         chosen,
         {name: F.col(f"{CHANGE}.{name}") for name in RECORD}

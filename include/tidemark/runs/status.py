@@ -28,6 +28,7 @@ from tidemark.model.verdict import Verdict
 from tidemark.runs.plan import CutPlan, plan_cut, truncate_note
 from tidemark.runs.stall import stall_of
 from tidemark.runs.targets import targets_of
+from tidemark.runs.unknown_kinds import doubts, unknown_kinds
 from tidemark.runs.world import World
 from tidemark.spec import PipelineSpec
 
@@ -76,7 +77,8 @@ class PipelineStatus:
     no further; stalled_ms: for how long, once that is too long. snapshots: table -> what its
     snapshot waits for, and the next command. orders: what a person ordered since the newest cut,
     newest first. truncates: what to check while none has come. set_aside: how much waits in
-    quarantine; of_no_table: how much of that is of no known table.
+    quarantine; of_no_table: how much of that is of no known table; doubts: what tables may lack
+    because of it.
     trouble: why a run would not even start reading. history: published cuts, as far as the ledger
     remembers them, newest first.
     """
@@ -96,6 +98,7 @@ class PipelineStatus:
     truncates: str
     set_aside: int
     of_no_table: int
+    doubts: tuple[str, ...]
     trouble: TidemarkError | None
     next_step: str
     history: tuple[Entry, ...]
@@ -132,6 +135,7 @@ def pipeline_status(pipeline: PipelineSpec, world: World) -> PipelineStatus:
         truncates=truncate_note(pipeline, progress),
         set_aside=len(waiting),
         of_no_table=sum(not entry.table for entry in waiting),
+        doubts=doubts(pipeline.source, unknown_kinds(pipeline.source, waiting)),
         trouble=trouble,
         next_step=trouble.next_step if trouble else _next_step(pipeline, plan, attempt),
         history=history.published,

@@ -234,6 +234,10 @@ class SourceSpec(SpecModel):
         """Data topics may be compacted: tombstones delete, and offsets alone order (KEY-13)."""
         return self.compacted is Compacted.ALLOW
 
+    def has_rows(self, topic: str) -> bool:
+        """Whether ``topic`` is a data topic."""
+        return any(selects(selector, topic) for selector in self.topics.data)
+
     def shadowed(self, table: TableName) -> TableName | None:
         """The table whose shadow ``table`` is by its name; None where it is none (SCHEMA-32).
 

@@ -96,8 +96,14 @@ def test_kinds(spark: SparkSession, message: dict[str, Any], kind: str) -> None:
     [
         pytest.param(b" ", "EMPTY_VALUE", id="blank"),
         pytest.param(b'{"data": [', "JSON_INVALID", id="cut off"),
-        pytest.param(b"[1]", "JSON_INVALID", id="no object"),
-        pytest.param({"data": ["text"]}, "JSON_INVALID", id="rows that are no objects"),
+        pytest.param(b"[1]", "JSON_NOT_OBJECT", id="no object"),
+        pytest.param(json.dumps(MESSAGE).encode() * 2, "JSON_INVALID", id="two in one"),
+        pytest.param(
+            json.dumps({**MESSAGE, "sql": "?"}).encode().replace(b"?", b"\xff"),
+            "UTF8_INVALID",
+            id="no text",
+        ),
+        pytest.param({"data": ["text"]}, "ENVELOPE_INVALID", id="rows that are no objects"),
         pytest.param(b'{"op": "c"}', "FORMAT_MISMATCH", id="another format"),
         pytest.param({"database": None}, "FORMAT_MISMATCH", id="no database"),
         pytest.param({"type": "insert"}, "OP_UNKNOWN", id="another spelling"),
@@ -105,7 +111,7 @@ def test_kinds(spark: SparkSession, message: dict[str, Any], kind: str) -> None:
         pytest.param({"table": ""}, "ENVELOPE_INVALID", id="no table"),
         pytest.param({"data": None}, "IMAGE_MISSING", id="no rows"),
         pytest.param({"data": [], "sql": "  "}, "IMAGE_MISSING", id="neither rows nor text"),
-        pytest.param({**TRUNCATE, "sql": None}, "IMAGE_MISSING", id="ddl without text"),
+        pytest.param({**TRUNCATE, "sql": None}, "ENVELOPE_INVALID", id="ddl without text"),
         pytest.param(
             {"type": "UPDATE", "data": [ROW, ROW], "old": [ROW]},
             "CANAL_ARRAY_MISMATCH",

@@ -129,8 +129,12 @@ def test_the_transaction_of_a_change(spark: SparkSession) -> None:
 REFUSED = [
     (b"", "EMPTY_VALUE"),
     (b"  ", "EMPTY_VALUE"),
-    (b"[1]", "JSON_INVALID"),
+    (b"[1]", "JSON_NOT_OBJECT"),
     (compact(change())[:-40], "JSON_INVALID"),
+    (compact(change()) + b"{}", "JSON_INVALID"),
+    (compact(change(after={"name": "?"})).replace(b"?", b"\xff"), "UTF8_INVALID"),
+    (compact(change(source="shop.orders")), "ENVELOPE_INVALID"),
+    (compact(change(after="a text")), "ENVELOPE_INVALID"),
     (compact({"id": 1, "name": "flat"}), "FORMAT_MISMATCH"),
     (compact(change("x")), "OP_UNKNOWN"),
     (compact(change(None)), "OP_UNKNOWN"),
@@ -154,6 +158,40 @@ def test_what_cannot_be_read_has_its_reason(spark: SparkSession, form: Any) -> N
     rows = read(spark, *values)
     found = [(row["kind"], row["reason"], row["position"]) for row in rows]
     assert found == [("unreadable", reason, None) for _, reason in REFUSED]
+
+
+def test_a_key_is_text_as_well(spark: SparkSession) -> None:
+    """MSG-4: a byte that is no character would be the key of another row."""
+    (row,) = read(spark, compact(change()), key=b'{"id":"\xff"}')
+    assert (row["kind"], row["reason"]) == ("unreadable", "UTF8_INVALID")
+
+
+def test_what_a_transaction_waits_for_stands_where_it_says(spark: SparkSession) -> None:
+    """POISON-5: as far as it can be read; without a table or a place it is not counted."""
+    block = {"id": "file=a,pos=1", "total_order": 3, "data_collection_order": 1}
+    told = change("c", after=None, transaction=block)
+    unknown = change("x", transaction=block)
+    odd = change("u", after="a text", transaction=block)
+    not_text = compact(change("u", after={"id": "?"}, transaction=block)).replace(b"?", b"\xff")
+    rows = read(
+        spark, compact(told), spaced(unknown), compact(odd), compact(wrapped(told)), not_text
+    )
+    assert [row["reason"] for row in rows] == [
+        "IMAGE_MISSING",
+        "OP_UNKNOWN",
+        "ENVELOPE_INVALID",
+        "IMAGE_MISSING",
+        "UTF8_INVALID",
+    ]
+    found = {(row["transaction_id"], row["event_order"], row["position"]) for row in rows}
+    assert found == {("file=a,pos=1", 3, f"{PLACE}1{OFFSET}")}
+    rows = read(
+        spark,
+        compact(change("c", after=None)),
+        compact(change("u", source_table=None, transaction=block)),
+        compact(change("u", source_pos=None, transaction=block)),
+    )
+    assert [(row["kind"], row["position"]) for row in rows] == [("unreadable", None)] * 3
 
 
 def test_without_positions_the_offset_orders(spark: SparkSession) -> None:

@@ -6,9 +6,9 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from tidemark.formats.misfits import misfit
+from tidemark.formats.misfits import MAX_CHARACTERS, change_reason, misfit
 from tidemark.formats.values import misread, typed
-from tidemark.model.columns import SourceColumn, Wire
+from tidemark.model.columns import CHANGE, LEFT_OUT, MISREAD, SourceColumn, TableSchema, Wire
 from tidemark.model.event import Reason
 from tidemark.model.names import ColumnName
 
@@ -38,3 +38,16 @@ def test_a_misfit_has_a_reason(
     lost = misread(F.col("raw"), typed(F.col("raw"), column), column)
     found = rows.select(lost.alias("lost"), misfit(F.col("raw"), column).alias("why")).collect()[0]
     assert (found["lost"], found["why"]) == (True, reason.value)
+
+
+def test_a_record_without_an_image_may_be_too_large(spark: SparkSession) -> None:
+    """POISON-6: what the reader of JSON does not take is no row, however whole it is."""
+    rows = spark.createDataFrame(
+        [("c", ((None,), MAX_CHARACTERS + size, None), None) for size in (0, 1)],
+        f"{MISREAD} STRING, {CHANGE} STRUCT<image: STRUCT<c: STRING>, bytes: LONG, "
+        f"key_reason: STRING>, {LEFT_OUT} ARRAY<STRING>",
+    ).withColumn(CHANGE, F.col(CHANGE).withField("image", F.lit(None)))
+    column = SourceColumn(ColumnName("c"), "string", Wire.TEXT, "text")
+    why = change_reason(TableSchema((column,)), F.lit("U"))
+    found = rows.select(why).collect()
+    assert [row[0] for row in found] == ["IMAGE_MISSING", "RECORD_TOO_LARGE"]

@@ -43,8 +43,8 @@ def test_rows_up_to_a_change_are_read_by_the_type_that_was(spark: SparkSession) 
         *(weight, "double", Wire.DOUBLE, "double"), former=former, changed_at=Position("5")
     )
     winners = spark.createDataFrame(
-        [("4", (1,), ("9.9",)), ("5", (2,), ("1e300",)), ("6", (3,), ("9.9",))],
-        "position STRING, row_key STRUCT<id: INT>, image STRUCT<weight: STRING>",
+        [("4", (1,), ("1", "9.9")), ("5", (2,), ("2", "1e300")), ("6", (3,), ("3", "9.9"))],
+        "position STRING, row_key STRUCT<id: INT>, image STRUCT<id: STRING, weight: STRING>",
     ).selectExpr("*", "'U' AS op", "current_timestamp() AS commit_time")
     left_out = F.array().cast("array<string>")
     schema = TableSchema((key, column), (ID,))
@@ -54,3 +54,22 @@ def test_rows_up_to_a_change_are_read_by_the_type_that_was(spark: SparkSession) 
         (None, "weight"),
         (9.9, None),
     ]
+
+
+def test_a_row_that_has_another_key_than_its_record_is_misread(spark: SparkSession) -> None:
+    """KEY-1, KEY-2: by their values; what an image leaves out of the key says nothing."""
+    winners = spark.createDataFrame(
+        [
+            ("U", (1,), ("1", "a")),
+            ("U", (2,), ("02", "a")),
+            ("U", (3,), ("4", "a")),
+            ("U", (5,), ("x", "a")),
+            ("U", (6,), (None, "a")),
+            ("U", (7,), ("__debezium_unavailable_value", "a")),
+            ("D", (8,), ("9", "a")),
+        ],
+        "op STRING, row_key STRUCT<id: INT>, image STRUCT<id: STRING, name: STRING>",
+    ).selectExpr("*", "'P' AS position", "current_timestamp() AS commit_time")
+    left_out = F.array().cast("array<string>")
+    rows = typed_rows(winners, SCHEMA, F.col("image"), left_out).orderBy("id").collect()
+    assert [row["id"] for row in rows if row[MISREAD] == "id"] == [3, 5]

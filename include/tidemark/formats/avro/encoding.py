@@ -25,8 +25,9 @@ from tidemark.formats.avro.wire import (
     id_in,
     id_of,
 )
+from tidemark.formats.encoding import TEXTS
 from tidemark.formats.record_schema import RecordSchema
-from tidemark.formats.refuse import because, first_reason
+from tidemark.formats.refuse import OBJECT, because, first_reason
 from tidemark.model.event import Reason
 
 
@@ -51,14 +52,14 @@ class AvroEncoding:
         texts = [(number, _json(framed, text)) for number, text in sorted(self.schemas.items())]
         return _chosen(header_of(part), texts)
 
-    def refusal(self, text: Column, parsed: Column) -> Column:
+    def refusal(self, text: Column, read: Column) -> Column:
         """The value, or the key where there is one, is not what its schema says."""
         key = F.col("key")
         return first_reason(
             because(Reason.EMPTY_VALUE, F.length("value") == 0),
             self._flaw(F.col("value"), text),
             F.when(key.isNotNull(), self._flaw(key, self.text(key))),
-            because(Reason.AVRO_DECODE, parsed.isNull()),
+            because(Reason.AVRO_DECODE, read[OBJECT].isNull()),
         )
 
     def _flaw(self, part: Column, text: Column) -> Column:
@@ -77,14 +78,18 @@ class AvroEncoding:
 
     def key(self, fields: str) -> Column:
         """A landed key fitted its schema."""
-        return self._payload(F.col("key"), fields)
+        return self._payload(F.col("key"), f"STRUCT<{fields}>")
+
+    def key_texts(self) -> Column:
+        """As of `key`."""
+        return self._payload(F.col("key"), TEXTS)
 
     def value(self, fields: str) -> Column:
         """A landed value fitted its schema."""
-        return self._payload(F.col("value"), fields)
+        return self._payload(F.col("value"), f"STRUCT<{fields}>")
 
-    def _payload(self, part: Column, fields: str) -> Column:
-        return F.from_json(self.text(part), f"{PAYLOAD} STRUCT<{fields}>")[PAYLOAD]
+    def _payload(self, part: Column, form: str) -> Column:
+        return F.from_json(self.text(part), f"{PAYLOAD} {form}")[PAYLOAD]
 
     @property
     def pointed(self) -> None:

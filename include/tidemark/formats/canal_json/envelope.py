@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from tidemark.formats.kinds import kind_of
 from tidemark.formats.place import commit_position, hexadecimal, millis_to_time, number, position
-from tidemark.formats.refuse import CORRUPT, because, first_reason, unparsed
+from tidemark.formats.refuse import OBJECT, because, first_reason, read_object, unparsed
 from tidemark.formats.topic_roles import TopicRoles
 from tidemark.model.event import ENVELOPE_COLUMNS, RECORD_COLUMNS, Kind, Op, Reason
 from tidemark.model.names import quote
@@ -38,9 +38,7 @@ TYPES: Mapping[str, Kind] = {
     "TIDB_WATERMARK": Kind.WATERMARK,
     **dict.fromkeys(("GTID", "XACOMMIT", "XAROLLBACK", "MHEARTBEAT"), Kind.CONTROL),
 }
-_ENVELOPE = ", ".join(
-    f"{quote(name)} {form}" for name, form in {**FIELDS, CORRUPT: "STRING"}.items()
-)
+_ENVELOPE = ", ".join(f"{quote(name)} {form}" for name, form in FIELDS.items())
 
 
 def canal_envelope(records: DataFrame, _roles: TopicRoles, *, by_commit: bool) -> DataFrame:
@@ -53,7 +51,8 @@ def canal_envelope(records: DataFrame, _roles: TopicRoles, *, by_commit: bool) -
     """
     return (
         records.withColumn("_text", F.col("value").cast("string"))
-        .withColumn("_json", F.from_json("_text", _ENVELOPE))
+        .withColumn("_read", read_object(F.col("_text"), _ENVELOPE))
+        .withColumn("_json", F.col(f"_read.{OBJECT}"))
         .withColumn("_commit_ts", number(F.col("_json._tidb.commitTs")))
         .withColumn("_is_ddl", F.coalesce(F.col("_json.isDdl"), F.lit(False)))
         .withColumn("_found", _found())
@@ -90,7 +89,8 @@ def _reason(*, by_commit: bool) -> Column:
         because(Reason.ENVELOPE_INVALID, is_change & no_table),
         because(Reason.CLAIM_CHECK_MISSING, json["_tidb"]["claimCheckLocation"].isNotNull()),
         because(Reason.HANDLE_KEY_ONLY, is_row & pointer),
-        because(Reason.IMAGE_MISSING, (is_row & (rows == 0)) | (is_ddl & json["sql"].isNull())),
+        because(Reason.ENVELOPE_INVALID, is_ddl & json["sql"].isNull()),
+        because(Reason.IMAGE_MISSING, is_row & (rows == 0)),
         because(Reason.CANAL_ARRAY_MISMATCH, is_row & old.isNotNull() & (F.size(old) != rows)),
         because(
             Reason.POSITION_MISSING, is_watermark & number(json["_tidb"]["watermarkTs"]).isNull()
@@ -98,7 +98,7 @@ def _reason(*, by_commit: bool) -> Column:
     ]
     if by_commit:
         reasons.append(because(Reason.POSITION_MISSING, is_change & F.col("_commit_ts").isNull()))
-    readable = first_reason(unparsed(F.col("_text"), json), *reasons)
+    readable = first_reason(unparsed(F.col("_text"), F.col("_read")), *reasons)
     return F.when(F.col("value").isNotNull(), readable)
 
 

@@ -16,7 +16,7 @@ from tidemark.formats.debezium.position import Coordinates, SourceBlock
 from tidemark.formats.encoding import Encoding
 from tidemark.formats.kinds import kind_of
 from tidemark.formats.place import hexadecimal, millis_to_time, number, position
-from tidemark.formats.refuse import CORRUPT, because, first_reason
+from tidemark.formats.refuse import OBJECT, because, first_reason, read_object
 from tidemark.formats.topic_roles import TopicRoles
 from tidemark.model.event import ENVELOPE_COLUMNS, RECORD_COLUMNS, Kind, Op, Reason, SnapshotMark
 from tidemark.model.names import TableName
@@ -64,8 +64,12 @@ def debezium_envelope(
     """
     text = encoding.text(F.col("value"))
     fields = FIELDS if signals is None else FIELDS | SIGNAL_IMAGE
-    envelope = F.from_json("_text", _envelope_fields(fields, block))
-    parsed = records.withColumn("_text", text).withColumn("_json", envelope)
+    read = read_object(F.col("_text"), _envelope_fields(fields, block))
+    parsed = (
+        records.withColumn("_text", text)
+        .withColumn("_read", read)
+        .withColumn("_json", F.col(f"_read.{OBJECT}"))
+    )
     wrapped = F.col("_json.payload").isNotNull() & F.col("_json.op").isNull()
     body = F.when(wrapped, F.col("_json.payload")).otherwise(
         F.struct(*(F.col(f"_json.{name}").alias(name) for name in FIELDS))
@@ -81,7 +85,7 @@ def debezium_envelope(
 
 def _envelope_fields(forms: Mapping[str, str], block: SourceBlock) -> str:
     fields = ", ".join(f"{name} {form}" for name, form in forms.items()).format(own=block.fields)
-    return f"{fields}, payload STRUCT<{fields}>, {CORRUPT} STRING"
+    return f"{fields}, payload STRUCT<{fields}>"
 
 
 def _coordinates(block: SourceBlock) -> Coordinates:
@@ -138,7 +142,7 @@ def _reason(roles: TopicRoles, block: SourceBlock, encoding: Encoding) -> Column
         .when(_is_heartbeat(), because(Reason.FORMAT_MISMATCH, body["ts_ms"].isNull()))
         .otherwise(data)
     )
-    refusal = encoding.refusal(F.col("_text"), F.col("_json"))
+    refusal = encoding.refusal(F.col("_text"), F.col("_read"))
     return F.when(~_is_tombstone(), F.coalesce(refusal, by_role))
 
 
@@ -175,18 +179,20 @@ def _envelope_columns(roles: TopicRoles, block: SourceBlock) -> tuple[Column, ..
     body, kind = F.col("_body"), F.col("kind")
     source, is_snapshot = body["source"], _is_snapshot()
     placed = position(*(hexadecimal(part, digits) for part, digits in _coordinates(block)))
-    is_change = kind.isin(*CHANGES)
+    schema, table = source[block.schema], source["table"]
+    transaction = body["transaction"]["id"]
+    # Transactions wait for what they sent, also for what cannot be read of it (POISON-5).
+    is_awaited = (kind == Kind.UNREADABLE.value) & transaction.isNotNull()
+    is_placed = kind.isin(*CHANGES) | (is_awaited & schema.isNotNull() & table.isNotNull())
     upsert_or_delete = F.when(body["op"] == "d", Op.DELETE.value).otherwise(Op.UPSERT.value)
     columns = {
         "kind": kind,
-        "source_schema": F.coalesce(source[block.schema], body["databaseName"]),
-        "source_table": source["table"],
+        "source_schema": F.coalesce(schema, body["databaseName"]),
+        "source_table": table,
         "op": F.when(kind == Kind.ROW.value, upsert_or_delete),
-        "position": F.when(is_change, placed),
+        "position": F.when(is_placed, placed),
         "commit_time": millis_to_time(source["ts_ms"]),
-        "transaction_id": F.coalesce(
-            body["transaction"]["id"], F.when(_is_role(roles.transactions), body["id"])
-        ),
+        "transaction_id": F.coalesce(transaction, F.when(_is_role(roles.transactions), body["id"])),
         "event_order": number(body["transaction"]["total_order"]),
         "snapshot": F.when(
             is_snapshot, F.coalesce(_mark(source), F.lit(SnapshotMark.INSIDE.value))

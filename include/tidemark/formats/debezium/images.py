@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from tidemark.formats.encoding import Encoding, unwrapped_key
 from tidemark.formats.keys import typed_key
 from tidemark.formats.number_tokens import pointed, told_numbers
-from tidemark.formats.spelled import by_name, written_fields
+from tidemark.formats.spelled import by_name, whole_key, written_fields
 from tidemark.model.columns import TableSchema
 from tidemark.model.event import Op
 from tidemark.model.names import ColumnName
@@ -35,11 +35,23 @@ def debezium_changes(
     (KEY-1, KEY-8). fills_before: ``before`` may hold filler outside the record's key, so a record
     that has the key beside it is not asked for a former one (KEY-5).
     """
-    fields = written_fields(schema, schema.key)
-    # Null where the record's key has other columns.
-    own = _told(encoding.key(fields), lambda other: other.key(fields), schema, schema.key, encoding)
     if not key_from_images:
-        return events.withColumn("row_key", typed_key(own, schema)).withColumn("part", F.lit(0))
+        key = whole_key(F.col("_own"), schema)
+        read = events.withColumn("_own", encoding.key_texts())
+        told = _told(
+            key, lambda other: whole_key(other.key_texts(), schema), schema, schema.key, encoding
+        )
+        return (
+            read.withColumn("row_key", typed_key(told, schema))
+            .withColumn("part", F.lit(0))
+            .drop("_own")
+        )
+    fields = written_fields(schema, schema.key)
+
+    def own_key(encoding: Encoding) -> Column:
+        return by_name(encoding.key(fields), schema, schema.key)
+
+    own = _told(own_key(encoding), own_key, schema, schema.key, encoding)
     images = f"before STRUCT<{fields}>, after STRUCT<{fields}>"
     is_delete = F.col("op") == Op.DELETE.value
     read = (
@@ -128,7 +140,7 @@ def debezium_image(schema: TableSchema, *, encoding: Encoding) -> Column:
     after = f"after STRUCT<{written_fields(schema, schema.names)}>"
 
     def read(encoding: Encoding) -> Column:
-        return encoding.value(after)["after"]
+        return by_name(encoding.value(after)["after"], schema, schema.names)
 
     return _told(read(encoding), read, schema, schema.names, encoding)
 
@@ -139,7 +151,10 @@ def _told_images(
     """Both images of a record, ``_before`` and ``_after``, from ``fields`` of it, by ``names``."""
 
     def told(name: str) -> Column:
-        return _told(images[name], lambda other: other.value(fields)[name], schema, names, by)
+        def read(other: Encoding) -> Column:
+            return by_name(other.value(fields)[name], schema, names)
+
+        return _told(by_name(images[name], schema, names), read, schema, names, by)
 
     return {f"_{name}": told(name) for name in ("before", "after")}
 
@@ -151,11 +166,10 @@ def _told(
     names: Sequence[ColumnName],
     encoding: Encoding,
 ) -> Column:
-    """``image`` by ``names``, its numbers exact; read: it, by another encoding of the record."""
-    named = by_name(image, schema, names)
+    """``image`` of the columns ``names``, its numbers exact; read: it, by another encoding."""
     if encoding.pointed is None:
-        return named
-    return told_numbers(named, by_name(read(encoding.pointed), schema, names), schema, names)
+        return image
+    return told_numbers(image, read(encoding.pointed), schema, names)
 
 
 def debezium_left_out(_schema: TableSchema) -> None:
@@ -170,9 +184,9 @@ def debezium_begins(*, encoding: Encoding) -> Column:
 def debezium_former_key(schema: TableSchema) -> Column:
     """The key that a row had before this change, where a header tells in JSON (MSG-17, KEY-7)."""
     text = F.get(_headers(FORMER_KEY), F.lit(0))["value"].cast("string")
+    form = f"STRUCT<{written_fields(schema, schema.key)}>"
     key, again = (
-        by_name(unwrapped_key(one, written_fields(schema, schema.key)), schema, schema.key)
-        for one in (text, pointed(text))
+        by_name(unwrapped_key(one, form), schema, schema.key) for one in (text, pointed(text))
     )
     return typed_key(told_numbers(key, again, schema, schema.key), schema)
 

@@ -1,0 +1,114 @@
+"""Keys of Debezium's records: of exactly the columns that tell rows of the table apart."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from tests.spark.formats.test_canal_images import at
+from tidemark.formats.debezium.images import debezium_changes, debezium_image
+from tidemark.formats.encoding import JsonEncoding
+from tidemark.formats.misfits import key_reason
+from tidemark.model.columns import SourceColumn, TableSchema, Wire
+from tidemark.model.names import ColumnName
+from tidemark.model.shift import Shift
+
+A, B = ColumnName("a"), ColumnName("b`b")
+COLUMNS = (
+    SourceColumn(A, "int", Wire.INTEGER, "int"),
+    SourceColumn(B, "string", Wire.TEXT, "text"),
+)
+ONE, TWO = TableSchema(COLUMNS, (A,)), TableSchema(COLUMNS, (A, B))
+
+
+def changes(
+    spark: SparkSession,
+    key: bytes | None,
+    schema: TableSchema,
+    *,
+    after: Any = None,
+    from_images: bool = False,
+) -> DataFrame:
+    """What a record with ``key`` does: upsert ``after``, or delete where there is none."""
+    value = bytearray(json.dumps({"before": None, "after": after}).encode())
+    op = "U" if after is not None else "D"
+    events = spark.createDataFrame(
+        [(at(5), op, key, value, None)],
+        "position STRING, op STRING, key BINARY, value BINARY, schema_id LONG",
+    )
+    return debezium_changes(
+        events,
+        schema,
+        key_from_images=from_images,
+        fills_before=False,
+        encoding=JsonEncoding(),
+    )
+
+
+@pytest.mark.parametrize(
+    ("key", "schema", "row_key"),
+    [
+        pytest.param(b'{"a":1}', ONE, (1,), id="its column"),
+        pytest.param(b'{"b`b":"x","a":1}', TWO, (1, "x"), id="its columns in any order"),
+        pytest.param(b'{"schema":{},"payload":{"a":1}}', ONE, (1,), id="with a schema"),
+        pytest.param(b'{"a":1,"b`b":"x"}', ONE, (None,), id="one more"),
+        pytest.param(b'{"a":1}', TWO, (None, None), id="one less"),
+        pytest.param(b'{"c":1}', ONE, (None,), id="another one"),
+        pytest.param(b'{"a":1,"a":2}', ONE, (None,), id="one twice"),
+        pytest.param(b"{}", ONE, (None,), id="none"),
+        pytest.param(b'{"a":null}', ONE, (None,), id="nothing in it"),
+        pytest.param(b"1", ONE, (None,), id="no object"),
+        pytest.param(b"a", ONE, (None,), id="no JSON"),
+    ],
+)
+def test_a_key_has_the_columns_of_its_table(
+    spark: SparkSession, key: bytes, schema: TableSchema, row_key: tuple[Any, ...]
+) -> None:
+    """KEY-1: a row whose key has one more column may be any of several rows."""
+    (row,) = changes(spark, key, schema).collect()
+    assert (tuple(row["row_key"]), row["part"]) == (row_key, 0)
+
+
+def test_a_key_has_the_names_of_its_time(spark: SparkSession) -> None:
+    """SCHEMA-30"""
+    found = []
+    for renamed_at in (6, 4):
+        schema = TableSchema(
+            COLUMNS, (A,), shifts=(Shift(at(renamed_at), ((ColumnName("id"), A),)),)
+        )
+        for key in (b'{"id":1}', b'{"a":1}'):
+            found += [row["row_key"]["a"] for row in changes(spark, key, schema).collect()]
+    assert found == [1, None, None, 1]
+
+
+ROW = {"a": 1, "b`b": "x"}
+
+
+@pytest.mark.parametrize(
+    ("key", "after", "from_images", "reason"),
+    [
+        pytest.param(b'{"a":1,"c":2}', ROW, False, "KEY_MISMATCH", id="one column more"),
+        pytest.param(b'{"a":2}', ROW, False, "KEY_MISMATCH", id="not that of the row"),
+        pytest.param(b'{"a":null}', ROW, False, "KEY_NULL", id="null"),
+        pytest.param(b'{"a":"x"}', ROW, False, "KEY_UNDECODABLE", id="no number"),
+        pytest.param(b"1", ROW, False, "KEY_UNDECODABLE", id="no object"),
+        pytest.param(b'{"c":1}', None, False, "KEY_MISMATCH", id="a delete of another column"),
+        pytest.param(None, {"b`b": "x"}, True, "KEY_NULL", id="a row without it"),
+        pytest.param(b'{"c":1}', {"a": "x"}, True, "KEY_UNDECODABLE", id="a row with no number"),
+        pytest.param(b'{"a":null}', None, True, "KEY_NULL", id="a delete with null"),
+        pytest.param(None, None, True, "KEY_UNDECODABLE", id="a delete of nothing"),
+    ],
+)
+def test_what_is_wrong_with_a_key_is_told(
+    spark: SparkSession, key: bytes | None, after: Any, from_images: bool, reason: str
+) -> None:
+    """KEY-1, KEY-3, POISON-1"""
+    encoding = JsonEncoding()
+    image = debezium_image(ONE, encoding=encoding)
+    why = key_reason(ONE, encoding.key_texts(), image, from_images=from_images)
+    rows = changes(spark, key, ONE, after=after, from_images=from_images).withColumn("why", why)
+    assert rows.select(F.col("why")).collect()[0][0] == reason
