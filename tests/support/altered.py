@@ -34,6 +34,7 @@ class AlteredTable:
     Every change is told by ``tell`` or ``tell_ddl`` as it happens; place: its number. renames: that
     were made; without positions another one of the same names is refused. shadow: that an online
     schema change fills, and what will have become of the columns once it takes this one's place.
+    key: the columns, numbers all of them, by which records name their rows.
     """
 
     tell: Tell
@@ -45,6 +46,11 @@ class AlteredTable:
     sent: list[Sent] = field(default_factory=list)
     renames: set[tuple[str, str]] = field(default_factory=set)
     shadow: tuple[AlteredTable, Sequence[str], dict[str, tuple[str, Any]]] | None = None
+    key: Sequence[str] = ("id",)
+
+    def partition_of(self, row: Row) -> int:
+        """Records of one key have one partition."""
+        return int(sum(row[name] for name in self.key) % 3)
 
     def put(self, number: int, **values: Any) -> None:
         """INSERT, or UPDATE of what is there."""
@@ -278,7 +284,7 @@ def _canal_record(
         "id": 0,
         "database": "shop",
         "table": table.name,
-        "pkNames": ["id"],
+        "pkNames": list(table.key),
         "isDdl": False,
         "type": kind,
         "es": 1,
@@ -292,7 +298,7 @@ def _canal_record(
     if place is None:
         return Record(json.dumps(value).encode())
     value["_tidb"] = {"commitTs": commit_ts(place)}
-    return Record(json.dumps(value).encode(), partition=row["id"] % 3)
+    return Record(json.dumps(value).encode(), partition=table.partition_of(row))
 
 
 def _texts(row: Row) -> dict[str, str | None]:
@@ -333,13 +339,13 @@ def debezium(*, has_schema: bool) -> Tell:
             "op": op,
             "ts_ms": 1,
         }
-        key: dict[str, Any] = {"id": row["id"]}
+        key: dict[str, Any] = {name: row[name] for name in table.key}
         if has_schema:
             value = {"schema": _wrapper(table), "payload": value}
             id_field = {"type": "int64", "optional": False, "field": "id"}
             key = {"schema": {"type": "struct", "fields": [id_field]}, "payload": key}
-        record = Record(json.dumps(value).encode(), json.dumps(key).encode(), row["id"] % 3)
-        return Sent(record)
+        partition = table.partition_of(row)
+        return Sent(Record(json.dumps(value).encode(), json.dumps(key).encode(), partition))
 
     return tell
 
@@ -386,7 +392,7 @@ def debezium_ddl(table: AlteredTable, statement: str) -> Sent:
                 "length": int(size) if size else None,
                 "scale": None,
                 "position": place,
-                "optional": name != "id",
+                "optional": name not in table.key,
                 "autoIncremented": False,
                 "generated": False,
                 "enumValues": [],
@@ -397,7 +403,7 @@ def debezium_ddl(table: AlteredTable, statement: str) -> Sent:
         "id": f'"shop"."{table.name}"',
         "table": {
             "defaultCharsetName": "utf8mb4",
-            "primaryKeyColumnNames": ["id"],
+            "primaryKeyColumnNames": list(table.key),
             "columns": columns,
             "comment": None,
         },

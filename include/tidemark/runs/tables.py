@@ -32,10 +32,17 @@ from tidemark.runs.late import late_tables
 from tidemark.runs.reconcile import watched_snapshots
 from tidemark.runs.refused import (
     refuse_late,
-    refuse_other_key,
     refuse_other_target,
     refuse_shared,
     refuse_statement,
+)
+from tidemark.runs.rekeys import (
+    Copies,
+    behind_rekey,
+    below_rekey,
+    copies_below,
+    refuse_gained,
+    rekey_of,
 )
 from tidemark.runs.run import Run
 from tidemark.runs.schemas import examples, resolve
@@ -65,7 +72,9 @@ class TableWork:
     tried again. truncated_at: newest truncate ever, which events must be above; new_truncate: the
     truncate of this cut, if any. guard: below it rows of an incremental snapshot fall that are
     above the truncate (SNAP-7). removal: what a new snapshot did not contain. ended_before: the
-    newest truncate of earlier cuts, or where another table of that name ended.
+    newest truncate of earlier cuts, or where another table of that name ended. is_rekeyed: the cut
+    ends where other columns become the key, and its rows have those of before. copies: rows of the
+    cut that have the key of before and are left out.
     """
 
     spec: TableSpec
@@ -81,6 +90,8 @@ class TableWork:
     removal: Removal | None
     ended_before: Position | None
     replayed: int = 0
+    is_rekeyed: bool = False
+    copies: Copies = Copies()
 
     @property
     def counts(self) -> str:
@@ -105,14 +116,17 @@ class TableWork:
     @property
     def schema(self) -> TableSchema:
         """Of the target, as rows are read for it."""
-        return self.source_schema.in_target
+        told = self.source_schema
+        return (replace(told, key=told.former_key) if self.is_rekeyed else told).in_target
 
     @property
     def is_folded(self) -> bool:
-        """Rows change, and not only the schema; a table that is new has none to take away."""
+        """Rows change, or which are one; a table that is new has none to take away."""
         is_removed = self.removal is not None and self.spec.mode is not TargetMode.APPEND
         ends_rows = self.new_truncate is not None or is_removed
-        return self.has_events or (self.have is not None and (ends_rows or bool(self.fills)))
+        is_checked = self.is_rekeyed and self.spec.mode is not TargetMode.APPEND
+        touches = ends_rows or bool(self.fills) or is_checked
+        return self.has_events or (self.have is not None and touches)
 
     @property
     def fills(self) -> tuple[FillColumn, ...]:
@@ -183,7 +197,6 @@ def plan_tables(run: Run, chosen: Chosen, progress: Progress) -> CutTables:
         try:
             refuse_late(spec.source, late)
             refuse_statement(run.pipeline, spec, chosen.effects.stops, renamed)
-            refuse_other_key(spec, chosen.effects.rekeyed)
             refuse_shared(spec, owners.setdefault(spec.target.lower(), spec.source))
             target = _target(run.pipeline, spec)
             have = read_source_schema(run.world.catalog, target)
@@ -198,7 +211,7 @@ def plan_tables(run: Run, chosen: Chosen, progress: Progress) -> CutTables:
                 may_get_key = have is not None and not have.key
                 is_empty = may_get_key and not holds_rows(run.world.catalog, target)
                 known = _Told(spec, have, is_empty, told.get(spec.source, ()))
-                one = _work(run.pipeline, chosen, progress, known)
+                one = _work(run, chosen, progress, known)
                 removal = _removal(run.pipeline, snapshots, spec.source)
                 work.append(replace(one, removal=removal, guard=guards.get(spec.source)))
         except (TableStoppedError, NameRefusedError) as error:
@@ -285,14 +298,24 @@ def _target(pipeline: PipelineSpec, spec: TableSpec) -> TableId:
     return TableId(pipeline.target_namespace, spec.target)
 
 
-def _work(pipeline: PipelineSpec, chosen: Chosen, progress: Progress, told: _Told) -> TableWork:
-    spec, have = told.spec, told.have
+def _work(run: Run, chosen: Chosen, progress: Progress, told: _Told) -> TableWork:
+    pipeline, spec, have = run.pipeline, told.spec, told.have
     again = chosen.survey.of(spec.source, Zone.REPLAYED)
     groups = chosen.survey.of(spec.source, CUT)
     begins = begin_of(chosen, spec.source, have)
     records = [r for r in told.records if begins is None or (r.position or "") > begins]
-    schema = resolve(pipeline.source, spec, have, chosen.effects, records)
+    rekey, below, effects = rekey_of(run, chosen, spec, have), have, chosen.effects
+    copies = Copies()
+    if rekey is not None:
+        below, effects = below_rekey(spec.source, rekey, have, effects)
+    if below is have:
+        copies = copies_below(run, chosen, progress, spec, have)
+        records = [r for r in records if (r.position or "") >= copies.below]
+    schema = read = resolve(pipeline.source, spec, below, effects, records)
     refuse_other_record_key(pipeline.source, spec, schema, records)
+    if rekey is not None:
+        schema = behind_rekey(pipeline.source, spec, rekey, read, chosen.effects)
+        refuse_gained(spec, rekey, read, groups)
     if not schema.key:
         if groups:
             refuse_without_key(spec)
@@ -316,4 +339,6 @@ def _work(pipeline: PipelineSpec, chosen: Chosen, progress: Progress, told: _Tol
         removal=None,
         ended_before=max(filter(None, (before, begins)), default=None),
         replayed=count(again) if schema.key and spec.mode is TargetMode.MIRROR else 0,
+        is_rekeyed=schema != read,
+        copies=copies,
     )
