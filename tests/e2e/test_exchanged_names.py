@@ -22,6 +22,7 @@ from tests.support.records import ticdc_watermark
 from tests.support.stack import Stream
 from tidemark.errors import TableStoppedError
 from tidemark.model.result import CutResult
+from tidemark.model.until import Until
 from tidemark.runs.orders import all_waiting
 from tidemark.runs.world import World
 
@@ -411,7 +412,8 @@ def test_there_and_back_in_one_cut_takes_two(world: World) -> None:
     pair.send()
     with pytest.raises(TableStoppedError, match="tidemark cut with --until"):
         pair.stream.cut()
-    pair.stream.cut(until=datetime.fromtimestamp(1_700_000_000 + between / 1000, UTC))
+    moment = datetime.fromtimestamp(1_700_000_000 + between / 1000, UTC)
+    pair.stream.cut(until=Until.at_time(moment))
     assert pair.rows("others")[2] == {"id": 2, "z": 10}
     pair.declare(items="others", others="items")
     pair.cut()
