@@ -328,6 +328,7 @@ def test_the_key_goes_and_comes_by_two_statements(world: World, family: str) -> 
     keyed.put(3, name="between")
     keyed.table.key = ("id", "code")
     keyed.table.say("ALTER TABLE items ADD PRIMARY KEY (id, code)")
+    keyed.put(4, name="behind")
     keyed.send()
     with pytest.raises(TableStoppedError, match="rows came between the loss of the old one and"):
         keyed.stream.cut()

@@ -29,7 +29,7 @@ from tidemark.model.renames import Rename, Renames
 from tidemark.model.survey import Survey, count
 from tidemark.model.until import Barrier, Cap
 from tidemark.model.zone import Zone
-from tidemark.runs.barriers import barrier_of
+from tidemark.runs.barriers import barrier_of, told_before
 from tidemark.runs.ddl import add_up, collect_ddl
 from tidemark.runs.ddl_effects import DdlEffects, DdlRecord, DdlStop
 from tidemark.runs.exchanges import hold_exchanges
@@ -138,7 +138,7 @@ def _choose(
         until = replace(until, excluded=True)
         sight = look(pipeline, events, landed, progress, until)
     cut = next_cut(pipeline.source.gate, progress, sight, until)
-    reading = _Reading(run, events, progress, cut, landed.schemas)
+    reading = _Reading(run, events, progress, cut, landed)
     others = frozenset(table.source for table in pipeline.tables if table.was is None)
     names = Renames(pipeline.renames, progress.renames, others)
     effects = reading.effects(names) if names.due else None
@@ -156,7 +156,9 @@ def _choose(
             zoned = _zoned(named, cut, progress, reading.cuts)
             found = survey(list(zoned.values()), progress.landing)
     effects = effects or DdlEffects()
-    barriers = (barrier_of(pipeline, t, effects) for t in effects.rekeyed.keys() - progress.behind)
+    before = told_before(progress.frontier, landed.plan.schema_changes)
+    rekeyed = effects.rekeyed.keys() - progress.behind
+    barriers = (barrier_of(pipeline, table, effects, before) for table in rekeyed)
     barrier = min(filter(None, barriers), key=lambda b: (b.position, b.table), default=None)
     if barrier is not None and barrier != until:
         return _choose(run, events, landed, progress, barrier)
@@ -186,15 +188,15 @@ def _end(own: Cut, progress: Progress, found: Survey, table: TableName) -> Front
 class _Reading:
     """Where the statements of a cut are read.
 
-    events: with the names that records have. schemas: that records were written with. cuts: tables
-    that stand lower and end at a statement -> their part of the cut; known with the effects.
+    events: with the names that records have. cuts: tables that stand lower and end at a statement
+    -> their part of the cut; known with the effects.
     """
 
     run: Run
     events: DataFrame
     progress: Progress
     cut: Cut
-    schemas: Schemas
+    landed: Landed
     cuts: dict[TableName, Cut] = field(default_factory=dict)
 
     def effects(self, names: Renames) -> DdlEffects:
@@ -205,7 +207,8 @@ class _Reading:
         effects = self._above(self.progress.frontier, names, self.cut)
         for table, frontier in sorted(self.progress.behind.items()):
             told = self._above(frontier, names, self.cut)
-            barrier = barrier_of(self.run.pipeline, table, told)
+            before = told_before(frontier, self.landed.plan.schema_changes)
+            barrier = barrier_of(self.run.pipeline, table, told, before)
             if barrier is not None:
                 first = first_waiting(self.events, self.progress, barrier)
                 self.cuts[table] = ended_at(self.cut, barrier, frontier, first)
@@ -220,7 +223,7 @@ class _Reading:
         return effects
 
     def _above(self, frontier: Frontier, names: Renames, cut: Cut) -> DdlEffects:
-        text = decoder_of(self.run.pipeline.source, self.schemas).text
+        text = decoder_of(self.run.pipeline.source, self.landed.schemas).text
         told = collect_ddl(self._in_cut(frontier, cut), text)
         add = partial(add_up, self.run.pipeline.source, told, names=names)
         effects = add(judged=self.progress.judged)

@@ -61,18 +61,20 @@ def rekey_of(run: Run, chosen: Chosen, spec: TableSpec, have: TableSchema | None
     none, unless an attempt that came no further made the target (SCHEMA-25). Raises
     TableStoppedError for what cannot be followed.
     """
-    told = chosen.effects.rekeyed.get(spec.source)
-    if not told or spec.key:
+    told = [] if spec.key else chosen.effects.rekeyed.get(spec.source, [])
+    if have is not None and any(is_copy(one, have) for one in told):
+        target = TableId(run.pipeline.target_namespace, spec.target)
+        if is_published(run.world.catalog, target):
+            told = [one for one in told if not is_copy(one, have)]
+    if not told:
         return None
     rekey = first_rekey(told)
     if rekey is None:
         why = f"{CHANGES_KEY}, and it has none any more: {told[-1].sentence}"
         later = "nothing to do, if a statement gives it one later: then the next runs go on"
         raise _stopped(spec, why, f"{later}. Else: {REBUILD}")
-    if have is not None and is_copy(rekey, have):
-        target = TableId(run.pipeline.target_namespace, spec.target)
-        return None if is_published(run.world.catalog, target) else rekey
-    if have is not None and have.rekeyed_at is not None and rekey.position < have.rekeyed_at:
+    is_older = have is not None and rekey.position < (have.rekeyed_at or "")
+    if have is not None and is_older and not is_copy(rekey, have):
         why = f"it got another key at position {have.rekeyed_at}, and a statement from before that"
         raise _stopped(spec, f"{why} came late (LATE_VIOLATION): {rekey.sentence}", REBUILD)
     groups = chosen.survey.of(spec.source, Zone.CUT)

@@ -13,10 +13,10 @@ from tidemark.model.columns import SourceColumn, TableSchema, Wire
 from tidemark.model.cut import Cut, Frontier, GateMode
 from tidemark.model.names import ColumnName, TableName, TopicName
 from tidemark.model.offsets import TopicPartition
-from tidemark.model.position import Position
+from tidemark.model.position import Place, Position
 from tidemark.model.rekey import Rekey, first_rekey
 from tidemark.model.until import Barrier
-from tidemark.runs.barriers import barrier_of
+from tidemark.runs.barriers import barrier_of, told_before
 from tidemark.runs.ddl_effects import DdlEffects
 from tidemark.runs.rekeys import behind_rekey, below_rekey, is_copy
 from tidemark.schema.changes import RekeyTarget, plan_changes
@@ -95,7 +95,20 @@ def test_where_a_cut_ends(table: dict[str, Any], other: str, is_one: bool) -> No
     named = TableName("shop", other)
     effects = DdlEffects(rekeyed={named: [rekey(5, "code")]})
     wanted = Barrier(named, at(5)) if is_one else None
-    assert barrier_of(pipeline(**table), named, effects) == wanted
+    assert barrier_of(pipeline(**table), named, effects, Place("")) == wanted
+
+
+def test_no_cut_ends_twice_at_a_statement() -> None:
+    """SCHEMA-25, POS-20: copies of the newest one that is published are read again."""
+    schemas, rows = (TopicPartition(TopicName(name), 0) for name in ("s", "t"))
+    frontier = Frontier(reached={schemas: Place(at(5)[:-16]), rows: Place(at(8)[:-16])})
+    before = told_before(frontier, [schemas.topic])
+    assert before == at(5)[:-16]
+    again = DdlEffects(rekeyed={ITEMS: [rekey(5, "code", offset=7), rekey(6, "id")]})
+    assert barrier_of(pipeline(), ITEMS, again, before) == Barrier(ITEMS, at(6))
+    unplaced = Position(f"0001{9:016X}")
+    effects = DdlEffects(rekeyed={ITEMS: [replace(rekey(5, "code"), position=unplaced)]})
+    assert barrier_of(pipeline(), ITEMS, effects, Place("")) == Barrier(ITEMS, unplaced)
 
 
 @pytest.mark.parametrize(
