@@ -8,6 +8,9 @@ stand now (``state:``) and what to do (``next:``). No message holds a payload or
 from __future__ import annotations
 
 UNCHANGED = "nothing was written; every table is as it was"
+WAITING = "the table stays as it was last published; its records wait in the changelog"
+NOT_LANDED = "nothing of this run is landed; every table is as it was"
+NOT_FOLDED = "the table is not folded; its records wait in the changelog"
 
 
 class TidemarkError(Exception):
@@ -115,7 +118,7 @@ class AuditBlockedError(TerminalError):
 
 
 class TableStoppedError(TerminalError):
-    """A table cannot be folded further; the message names the statement or record."""
+    """A table cannot be folded further; the message names the statement, column or record."""
 
 
 class SchemaUnknownError(TableStoppedError):

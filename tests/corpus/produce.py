@@ -41,7 +41,7 @@ def spread(case: Case, source: Source, partitions: int) -> dict[str, int]:
 
 
 def place(
-    case: Case, source: Source, partitions: Mapping[str, int], rng: random.Random
+    case: Case, partitions: Mapping[str, int], rng: random.Random
 ) -> tuple[tuple[Record, ...], ...]:
     """The records to send for each line of the case: one, or a watermark for every partition."""
     return tuple(

@@ -98,7 +98,7 @@ def _run(
     source = source_of(case)
     rng = random.Random(f"{options.seed} {case.title}")  # noqa: S311  repeatable, not secret
     partitions = spread(case, source, options.partitions)
-    lines = place(case, source, partitions, rng)
+    lines = place(case, partitions, rng)
     if options.redeliver and _knows_repeats(case, source):
         lines = with_repeats(lines, rng, to_newest=not source.has_positions)
     pipeline = make_pipeline(case, source, name, world.installation.state)

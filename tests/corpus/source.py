@@ -68,7 +68,7 @@ class Source:
 def source_of(case: Case) -> Source:
     """The source that wrote the records of ``case``; ValueError when they tell none."""
     envelopes = [envelope for record in case.records if (envelope := envelope_of(record))]
-    form = _format(case, envelopes)
+    form = _format(envelopes)
     roles = dict.fromkeys(case.partitions, Role.DATA)
     roles.update((record.topic, _role(envelope_of(record))) for record in case.records)
     rows = [envelope for envelope in envelopes if is_row(envelope)]
@@ -130,7 +130,7 @@ def moment_of(envelope: Mapping[str, Any]) -> Hashable:
     return source.get("lsn") or (source.get("file"), source.get("pos"))
 
 
-def _format(case: Case, envelopes: Sequence[Mapping[str, Any]]) -> Format:
+def _format(envelopes: Sequence[Mapping[str, Any]]) -> Format:
     for envelope in envelopes:
         if "op" in envelope:
             return _CONNECTORS[envelope["source"].get("connector", "mysql")]

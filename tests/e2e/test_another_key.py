@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from confluent_kafka.admin import NewTopic
 
-from tests.support import altered
+from tests.support import tellers
 from tests.support.altered import AlteredTable, Row, Sent
 from tests.support.records import Record, boundary, ticdc_watermark
 from tests.support.stack import Stream
@@ -101,7 +101,7 @@ class Keyed:
         if sent is None:
             sent, self.next = self.table.sent[self.next :], len(self.table.sent)
         if self.stream.gate == "watermark":
-            at = altered.commit_ts(self.table.place + 1)
+            at = tellers.commit_ts(self.table.place + 1)
             sent = [*sent, *(Sent(ticdc_watermark(at, partition)) for partition in range(3))]
         if self.stream.gate == "transaction":
             sent = list(self._in_transactions(sent))
@@ -170,10 +170,10 @@ def opened(world: World, family: str, **options: Any) -> Keyed:
     """Some rows, published under the first key; codes differ as the new key will have to."""
     if family == "canal":
         stream = Stream(world, format="canal-json", gate="none", options=options).create()
-        tell, tell_ddl = altered.canal, altered.canal_ddl
+        tell, tell_ddl = tellers.canal, tellers.canal_ddl
     elif family == "ticdc":
         stream = Stream(world, 3, options=options).create()
-        tell, tell_ddl = altered.ticdc, altered.ticdc_ddl
+        tell, tell_ddl = tellers.ticdc, tellers.ticdc_ddl
     else:
         gate = "transaction" if family.endswith("gate") else "none"
         stream = Stream(world, 3, format="debezium-mysql", gate=gate, options=options)
@@ -187,7 +187,7 @@ def opened(world: World, family: str, **options: Any) -> Keyed:
             [NewTopic(schemas, num_partitions=1, replication_factor=1)]
         )
         made[schemas].result(timeout=30)
-        tell, tell_ddl = altered.debezium(has_schema=False), altered.debezium_ddl
+        tell, tell_ddl = tellers.debezium(has_schema=False), tellers.debezium_ddl
     keyed = Keyed(stream, AlteredTable(tell, tell_ddl, columns=dict(COLUMNS)))
     keyed.table.alter("COMMENT 'x'")
     for number in range(1, 7):

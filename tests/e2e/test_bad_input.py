@@ -249,11 +249,8 @@ def test_a_full_disk_leaves_everything_and_a_rerun_works(world: World, small_dis
 
 def test_a_schema_change_that_cannot_be_read_waits_for_a_person(world: World) -> None:
     """POISON-3: it may concern any table; judged once, it is set aside and holds nothing back."""
-    stream = Stream(world, format="debezium-mysql", gate="none", table=NARROW)
-    schemas = f"{stream.name}.schemas"
-    stream.source = {"topics": {"data": [stream.topic], "schema-changes": [schemas]}}
-    stream.create()
-    stream.admin.create_topics([NewTopic(schemas, 1, 1)])[schemas].result(timeout=30)
+    stream = Stream(world, 1, "debezium-mysql", "none", NARROW, has_statements=True).create()
+    schemas = stream.statements
     stream.send([debezium_row("c", 1, 10)])
     stream.cut()
     stream.send([Record(b"{}"), Record(b"cut off {")], schemas)

@@ -11,10 +11,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from confluent_kafka.admin import NewTopic
 
-from tests.support import altered
-from tests.support.altered import AlteredTable, Sent, change_at_random
+from tests.support import tellers
+from tests.support.altered import AlteredTable, Sent
+from tests.support.altered_at_random import change_at_random
 from tests.support.records import Record, canal_rows, canal_statement, ticdc_watermark
 from tests.support.stack import Stream
 from tidemark.errors import OrderRefusedError, SupersededError, TableStoppedError
@@ -42,27 +42,22 @@ def opened(world: World, family: str) -> tuple[Stream, AlteredTable]:
     """A pipeline of ``family``, and the table that feeds it."""
     if family == "canal":
         stream = Stream(world, format="canal-json", gate="none").create()
-        return stream, AlteredTable(altered.canal, altered.canal_ddl)
+        return stream, AlteredTable(tellers.canal, tellers.canal_ddl)
     if family == "ticdc":
-        return Stream(world, 3).create(), AlteredTable(altered.ticdc, altered.ticdc_ddl)
-    stream = Stream(world, 3, format="debezium-mysql", gate="none")
-    schemas = f"{stream.name}.schemas"
-    stream.source = {"topics": {"data": [stream.topic], "schema-changes": [schemas]}}
-    stream.create()
-    made = stream.admin.create_topics([NewTopic(schemas, num_partitions=1, replication_factor=1)])
-    made[schemas].result(timeout=30)
-    tell = altered.debezium(has_schema=family == "debezium with schemas")
-    return stream, AlteredTable(tell, altered.debezium_ddl)
+        return Stream(world, 3).create(), AlteredTable(tellers.ticdc, tellers.ticdc_ddl)
+    stream = Stream(world, 3, "debezium-mysql", "none", has_statements=True)
+    tell = tellers.debezium(has_schema=family == "debezium with schemas")
+    return stream.create(), AlteredTable(tell, tellers.debezium_ddl)
 
 
 def send(stream: Stream, sent: list[Sent], table: AlteredTable) -> None:
     """Rows and statements to their topics; TiCDC promises that all of it was sent."""
     if stream.gate == "watermark":
-        at = altered.commit_ts(table.place + 1)
+        at = tellers.commit_ts(table.place + 1)
         sent = [*sent, *(Sent(ticdc_watermark(at, partition)) for partition in range(3))]
     for one in sent:
         apart = one.is_ddl and stream.format.startswith("debezium")
-        topic = f"{stream.name}.schemas" if apart else ""
+        topic = stream.statements if apart else ""
         stream.send([one.record], topic)
 
 

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 TABLE = "shop.items"
+RECORDS = (
+    "topic STRING, partition INT, offset LONG, kafka_time TIMESTAMP, "
+    "headers ARRAY<STRUCT<key: STRING, value: BINARY>>, key BINARY, value BINARY"
+)
+"""RECORD_COLUMNS with their types in Spark."""
 
 
 @dataclass(frozen=True)
@@ -19,111 +25,96 @@ class Record:
     headers: tuple[tuple[str, bytes], ...] = ()
 
 
+def canal_message(
+    kind: str, *, tidb: Mapping[str, int] | None = None, partition: int = 0, **fields: Any
+) -> Record:
+    """A record with the fields that Canal's all have; tidb: the extension, which TiCDC writes.
+
+    fields: those that differ from the ones of a record about nothing in the database shop.
+    """
+    value = {
+        "id": 0,
+        "database": "shop",
+        "table": "items",
+        "pkNames": None,
+        "isDdl": False,
+        "type": kind,
+        "es": 1,
+        "ts": 1,
+        "sql": "",
+        "sqlType": None,
+        "mysqlType": None,
+        "data": None,
+        "old": None,
+        **fields,
+    }
+    if tidb is not None:
+        value["_tidb"] = tidb
+    return Record(json.dumps(value).encode(), partition=partition)
+
+
 def ticdc_row(
     kind: str, number: int, commit_ts: int | None, *, name: str = "x", partition: int = 0
 ) -> Record:
     """A row of shop.items; commit_ts: None leaves the TiDB extension out."""
-    value = {
-        "id": 0,
-        "database": "shop",
-        "table": "items",
-        "pkNames": ["id"],
-        "isDdl": False,
-        "type": kind,
-        "es": 1,
-        "ts": 1,
-        "sql": "",
-        "sqlType": {"id": -5, "name": 12},
-        "mysqlType": {"id": "bigint", "name": "varchar"},
-        "old": None,
-        "data": [{"id": str(number), "name": name}],
-    }
-    if commit_ts is not None:
-        value["_tidb"] = {"commitTs": commit_ts}
-    return Record(json.dumps(value).encode(), partition=partition)
+    return canal_message(
+        kind,
+        tidb=None if commit_ts is None else {"commitTs": commit_ts},
+        partition=partition,
+        pkNames=["id"],
+        sqlType={"id": -5, "name": 12},
+        mysqlType={"id": "bigint", "name": "varchar"},
+        data=[{"id": str(number), "name": name}],
+    )
 
 
 def ticdc_watermark(watermark_ts: int, partition: int = 0) -> Record:
     """The promise that everything below ``watermark_ts`` was sent."""
-    value = {
-        "id": 0,
-        "database": "",
-        "table": "",
-        "pkNames": None,
-        "isDdl": False,
-        "type": "TIDB_WATERMARK",
-        "es": 1,
-        "ts": 1,
-        "sql": "",
-        "sqlType": None,
-        "mysqlType": None,
-        "data": None,
-        "old": None,
-        "_tidb": {"watermarkTs": watermark_ts},
-    }
-    return Record(json.dumps(value).encode(), partition=partition)
+    tidb = {"watermarkTs": watermark_ts}
+    return canal_message("TIDB_WATERMARK", tidb=tidb, partition=partition, database="", table="")
 
 
 def ticdc_ddl(statement: str, commit_ts: int, *, table: str = "items") -> Record:
     """A DDL record, which TiCDC sends to partition 0."""
-    value = {
-        "id": 0,
-        "database": "shop",
-        "table": table,
-        "pkNames": None,
-        "isDdl": True,
-        "type": "QUERY",
-        "es": 1,
-        "ts": 1,
-        "sql": statement,
-        "sqlType": None,
-        "mysqlType": None,
-        "data": None,
-        "old": None,
-        "_tidb": {"commitTs": commit_ts},
-    }
-    return Record(json.dumps(value).encode())
+    tidb = {"commitTs": commit_ts}
+    return canal_message("QUERY", tidb=tidb, table=table, isDdl=True, sql=statement)
 
 
 def canal_rows(kind: str, *rows: dict[str, str | None], old: Any = None, **types: str) -> Record:
     """Rows of shop.items in one record, as Canal writes them; types: of further columns."""
-    value = {
-        "id": 31,
-        "database": "shop",
-        "table": "items",
-        "pkNames": ["id"],
-        "isDdl": False,
-        "type": kind,
-        "es": 1,
-        "ts": 1,
-        "sql": "",
-        "sqlType": {"id": -5, "name": 12},
-        "mysqlType": {"id": "bigint(20)", "name": "varchar(20)", **types},
-        "data": rows,
-        "old": old,
-        "gtid": "",
-    }
-    return Record(json.dumps(value).encode())
+    return canal_message(
+        kind,
+        pkNames=["id"],
+        sqlType={"id": -5, "name": 12},
+        mysqlType={"id": "bigint(20)", "name": "varchar(20)", **types},
+        data=rows,
+        old=old,
+        gtid="",
+    )
 
 
 def canal_statement(kind: str, statement: str, *, table: str = "items") -> Record:
     """A statement as text: DDL, or with the binlog format STATEMENT a change of rows."""
-    value = {
-        "id": 32,
-        "database": "shop",
+    is_ddl = kind not in {"INSERT", "UPDATE", "DELETE"}
+    return canal_message(kind, table=table, isDdl=is_ddl, sql=statement)
+
+
+def mysql_source(pos: int, *, table: str = "items", mark: str = "false", at: int) -> dict[str, Any]:
+    """The source block of Debezium's MySQL connector; mark: what it says of snapshots.
+
+    at: the time of the change, in milliseconds behind one that all records share.
+    """
+    return {
+        "connector": "mysql",
+        "name": "db",
+        "ts_ms": 1_700_000_000_000 + at,
+        "snapshot": mark,
+        "db": "shop",
         "table": table,
-        "pkNames": None,
-        "isDdl": kind not in {"INSERT", "UPDATE", "DELETE"},
-        "type": kind,
-        "es": 1,
-        "ts": 1,
-        "sql": statement,
-        "sqlType": None,
-        "mysqlType": None,
-        "data": None,
-        "old": None,
+        "file": "bin.000009",
+        "pos": pos,
+        "row": 0,
     }
-    return Record(json.dumps(value).encode())
 
 
 def debezium_row(  # noqa: PLR0913  one per field that tests vary
@@ -146,17 +137,7 @@ def debezium_row(  # noqa: PLR0913  one per field that tests vary
     value = {
         "before": image if op == "d" else None,
         "after": None if op == "d" else image,
-        "source": {
-            "connector": "mysql",
-            "name": "db",
-            "ts_ms": 1_700_000_000_000 + (pos if at is None else at),
-            "snapshot": mark,
-            "db": "shop",
-            "table": "items",
-            "file": "bin.000009",
-            "pos": pos,
-            "row": 0,
-        },
+        "source": mysql_source(pos, mark=mark, at=pos if at is None else at),
         "transaction": transaction
         and {"id": transaction[0], "total_order": transaction[1], "data_collection_order": 1},
         "op": op,

@@ -55,7 +55,10 @@ def installation(state: Path, jars: Path, servers: str) -> InstallationSpec:
 
 @dataclass
 class Stream:
-    """One pipeline on a topic of its own, and what a reader sees of its one table."""
+    """One pipeline on a topic of its own, and what a reader sees of its one table.
+
+    has_statements: Debezium's schema changes come by a topic beside it.
+    """
 
     world: World
     partitions: int = 1
@@ -64,11 +67,13 @@ class Stream:
     table: Mapping[str, Any] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
     source: Mapping[str, Any] = field(default_factory=dict)
+    has_statements: bool = False
 
     def __post_init__(self) -> None:
         self.name = f"p{next(COUNTER)}"
         self.topic = f"{self.name}.items"
         self.transactions = f"{self.name}.transaction"
+        self.statements = f"{self.name}.schemas"
         self.attempts = itertools.count(1)
         self.admin = AdminClient({"bootstrap.servers": self.world.broker.servers})
 
@@ -78,6 +83,8 @@ class Stream:
         topics = {"data": [self.topic]}
         if self.gate == "transaction":
             topics["transactions"] = [self.transactions]
+        if self.has_statements:
+            topics["schema-changes"] = [self.statements]
         return PipelineSpec.model_validate(
             {
                 "name": self.name,
@@ -103,9 +110,9 @@ class Stream:
             replication_factor=1,
             config=dict(config or {}),
         )
-        topics = [rows]
-        if self.gate == "transaction":
-            topics.append(NewTopic(self.transactions, num_partitions=1, replication_factor=1))
+        beside = [self.transactions] if self.gate == "transaction" else []
+        beside += [self.statements] if self.has_statements else []
+        topics = [rows, *(NewTopic(name, 1, replication_factor=1) for name in beside)]
         for made in self.admin.create_topics(topics).values():
             made.result(timeout=30)
         return self

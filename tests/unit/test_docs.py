@@ -19,7 +19,7 @@ from tidemark.spec.field_tables import with_fields
 REPOSITORY = Path(__file__).parents[2]
 DOCS = REPOSITORY / "docs"
 RULE = re.compile(
-    r"\b(?:ACC|DUP|GATE|KEY|MSG|POISON|POS|PUB|SCHEMA|TOP|TRUNC|TYPE|UNAV)-[A-Z]?\d+\b(?!:)"
+    r"\b(ACC|DUP|GATE|KEY|MSG|POISON|POS|PUB|SCHEMA|SNAP|TOP|TRUNC|TYPE|UNAV)-([A-Z]?)(\d+)\b"
 )
 ERRORS = [
     kind
@@ -29,17 +29,23 @@ ERRORS = [
 ]
 
 
-def test_every_rule_that_is_cited_is_explained() -> None:
-    explained = set(
-        re.findall(r"^\| (\S+-[A-Z]?\d+) \|", (DOCS / "concepts.md").read_text("utf-8"), re.M)
-    )
+def rules(text: str) -> list[tuple[str, str, int]]:
+    """The rules that ``text`` names: family, letter and number."""
+    return [(family, letter, int(number)) for family, letter, number in RULE.findall(text)]
+
+
+def test_every_rule_that_is_cited_is_explained_and_the_reverse() -> None:
+    rows = re.findall(r"^\| (\S+-[A-Z]?\d+) \|", (DOCS / "concepts.md").read_text("utf-8"), re.M)
+    explained = rules("\n".join(rows))
     cited = {
         rule
         for folder in ("include", "jobs", "dags", "tests")
         for file in (REPOSITORY / folder).rglob("*.py")
-        for rule in RULE.findall(file.read_text("utf-8"))
+        for rule in rules(file.read_text("utf-8"))
     }
-    assert cited - explained == set()
+    assert cited ^ set(explained) == set()
+    assert len(explained) == len(rows)
+    assert explained == sorted(explained)
 
 
 @pytest.mark.parametrize("kind", ERRORS)
@@ -69,7 +75,18 @@ def test_tables_of_formats_are_those_of_the_decoders() -> None:
     assert REASONS.keys() == set(Reason)
 
 
-def test_pages_link_to_files_that_are_there() -> None:
+def places(page: Path) -> set[str]:
+    """What links may name of ``page``: its headings, as GitHub does, and its own marks."""
+    text = page.read_text("utf-8")
+    headings = (re.sub(r"[^\w -]", "", name) for name in re.findall(r"^#+ (.+)$", text, re.M))
+    return {name.lower().replace(" ", "-") for name in headings} | set(
+        re.findall(r'<a id="(\S+)"', text)
+    )
+
+
+def test_pages_link_to_what_is_there() -> None:
     for page in [REPOSITORY / "README.md", *DOCS.rglob("*.md")]:
-        for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text("utf-8")):
-            assert (page.parent / link).exists(), f"{page.name} links to {link}"
+        for file, place in re.findall(r"\]\(([^)#:]*)(?:#([^)]*))?\)", page.read_text("utf-8")):
+            target = page.parent / file if file else page
+            assert target.exists(), f"{page.name} links to {file}"
+            assert not place or place in places(target), f"{page.name} links to {file}#{place}"

@@ -69,8 +69,6 @@ Attempt = Annotated[
         parser=_attempt, metavar="ID", help="Name of this attempt, never used before; made up."
     ),
 ]
-
-
 OfTable = Annotated[
     TableName | None,
     typer.Option(
@@ -87,6 +85,16 @@ OfRecord = Annotated[
         parser=_record,
         metavar="TOPIC:PARTITION:OFFSET",
         help="What is of this record only.",
+    ),
+]
+JudgedRecord = Annotated[
+    RecordPlace | None,
+    typer.Option(
+        "--record",
+        parser=_record,
+        metavar="TOPIC:PARTITION:OFFSET",
+        help="Take this record of a schema-change topic, which cannot be read, for one without "
+        "effect; the message that stops the pipeline names it.",
     ),
 ]
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tidemark.cli.arguments import OfRecord, Pipeline, load_named
+from tidemark.cli.arguments import JudgedRecord, Pipeline, load_named
 from tidemark.model.position import Position
 
 Transaction = Annotated[
@@ -29,7 +29,7 @@ def skip(
     transaction: Transaction = None,
     *,
     statement: Statement = None,
-    record: OfRecord = None,
+    record: JudgedRecord = None,
     reason: Reason = "",
 ) -> None:
     """Let cuts go on behind a transaction of which events will never come, or a schema change.

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -24,6 +25,7 @@ from tidemark.scheduling.pools import pools_json
 from tidemark.spec import load_pipelines
 
 DAGS = REPOSITORY / "dags"
+LOCAL_SETTINGS = Path(__file__).parents[2] / "deploy" / "airflow" / "airflow_local_settings.py"
 USER = "admin"
 
 
@@ -78,6 +80,9 @@ def prepare_airflow(state: Path, settings: Mapping[str, str]) -> Airflow:
     airflow = Airflow(home, {**_inherited(), **_own(home), **settings})
     if not airflow.passwords_file.exists():
         _write_private(airflow.passwords_file, json.dumps({USER: secrets.token_urlsafe(12)}))
+    config = home / "config"  # where Airflow looks for it
+    config.mkdir(exist_ok=True)
+    shutil.copy(LOCAL_SETTINGS, config)
     _once(airflow, "migrated", version("apache-airflow"), "db", "migrate")
     pools = home / "pools.json"
     pipelines = load_pipelines(

@@ -61,9 +61,8 @@ class Decoder:
     ``op``, ``part``, ``image`` and ``occurrence``, as `debezium_row_changes` says.
     image: a struct with the text of every column of the row that an upsert leaves.
     left_out: names of columns that an update of a row does not hold (UNAV-4), None where each holds
-    all. begins: whether an
-    upsert makes a row, instead of changing the one that has its key. former_key: the ``row_key``
-    that the row had before, null in every column if unknown.
+    all. begins: whether an upsert makes a row, instead of changing the one that has its key.
+    former_key: the ``row_key`` that the row had before, null in every column if unknown.
     record_schema: key and value of one row event -> what it says about its table's columns.
     key_move: a struct, whether a change ``leaves`` a key or ``comes`` to it as half of a key change
     of ``transaction``; None where no two rows ever share a key, not even inside a transaction.

@@ -14,7 +14,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import NoSuchTableError
 from pyspark.sql import SparkSession
 
-from tidemark.errors import TableStoppedError
+from tidemark.errors import WAITING, TableStoppedError
 from tidemark.lake import sql
 from tidemark.lake.catalog import TableId, catalog_errors, ensure_namespace
 from tidemark.log import get_logger
@@ -92,7 +92,7 @@ def _refuse_lost_layout(
             raise TableStoppedError(
                 f"column {name} cannot be dropped: files were laid out by it, and Iceberg keeps "
                 "every partition spec and sort order of a table",
-                state="the table stays as it was last published; its records wait in the changelog",
+                state=WAITING,
                 next_step="fold the table into a new target from a new snapshot of the source",
             )
 

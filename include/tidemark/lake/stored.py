@@ -1,4 +1,7 @@
-"""Rows of a target as they stand on main, for those who ask for some of them by key."""
+"""Rows of a target as they are published, for those who ask for some of them by key.
+
+``place`` is the target, or its fork where the cut changes its columns: both have the same rows.
+"""
 
 from __future__ import annotations
 
@@ -15,20 +18,20 @@ from tidemark.model.position import Position
 def read_stored(
     session: SparkSession,
     catalog: SqlCatalog,
-    target: TableId,
+    place: TableId,
     wanted: TableSchema,
     above: Position | None,
 ) -> DataFrame | None:
-    """The source's rows above the position ``above``; None when there is no such table yet.
+    """The source's rows above the position ``above``; None when the table is still to be made.
 
     Out: ``key_0`` and so on, or of a table without a key ROW; ``image``, a struct of the columns of
     ``wanted`` in its types, null where the table is still to get them, and filled in rows that are
     older than they (SCHEMA-14); ``stored_at``, the position of the change that made it.
     """
-    with catalog_errors(f"the reading of {target}"):
-        if not catalog.table_exists(target.parts):
+    with catalog_errors(f"the reading of {place}"):
+        if not catalog.table_exists(place.parts):
             return None
-    table = session.table(quote(catalog.name, *target.parts)).where(wanted.stands)
+    table = session.table(quote(catalog.name, *place.parts)).where(wanted.stands)
     if above is not None:
         table = table.where(F.col(POSITION) > above)
 
@@ -49,11 +52,11 @@ def read_stored(
 
 
 def read_versions(
-    session: SparkSession, catalog: SqlCatalog, target: TableId, schema: TableSchema
+    session: SparkSession, catalog: SqlCatalog, place: TableId, schema: TableSchema
 ) -> DataFrame:
     """All versions of a history target: ``key_0`` and so on, ``began_at`` and ``ended_at``."""
     keys = (F.col(quote(name)).alias(f"key_{number}") for number, name in enumerate(schema.key))
-    return session.table(quote(catalog.name, *target.parts)).select(
+    return session.table(quote(catalog.name, *place.parts)).select(
         *keys,
         F.coalesce(POSITION, F.lit("")).alias("began_at"),
         F.col(END_POSITION).alias("ended_at"),

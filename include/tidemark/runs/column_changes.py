@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from tidemark.errors import TableStoppedError
+from tidemark.errors import WAITING, TableStoppedError
 from tidemark.model.columns import SourceColumn, TableSchema, Wire
 from tidemark.model.names import ColumnName, TableName
 from tidemark.model.position import Position
@@ -71,8 +71,7 @@ class Followed:
                 raise TableStoppedError(
                     f"{table} cannot be followed: its column {column.name} became "
                     f"{after.source_type}, and the file declares {column.source_type}",
-                    state="the table stays as it was last published; its records wait in the "
-                    "changelog",
+                    state=WAITING,
                     next_step=f"declare {column.name}: {after.source_type} in columns: of {table}",
                 )
 
@@ -103,7 +102,7 @@ def refuse_two_forms(table: TableName, versions: Iterable[Iterable[SourceColumn]
                 f"{table} cannot be followed: records of one cut hold its column {column.name} as "
                 f"{before.source_type} and as {column.source_type}, so that its type changed "
                 "between them",
-                state="the table stays as it was last published; its records wait in the changelog",
+                state=WAITING,
                 next_step="fold the table into a new target from a new snapshot of the source",
             )
 
@@ -196,6 +195,6 @@ def _stopped(table: TableName, change: ColumnChange, why: str) -> TableStoppedEr
     return TableStoppedError(
         f"{table} cannot be followed: it changes column {change.name} ({why}): "
         f"{change.statement} (at position {change.position})",
-        state="the table stays as it was last published; its records wait in the changelog",
+        state=WAITING,
         next_step="fold the table into a new target from a new snapshot of the source",
     )

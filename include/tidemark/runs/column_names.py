@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tidemark.errors import TableStoppedError
+from tidemark.errors import WAITING, TableStoppedError
 from tidemark.formats.record_schema import RecordSchema
 from tidemark.model.columns import SourceColumn, TableSchema
 from tidemark.model.names import ColumnName, TableName, column_name
@@ -101,7 +101,7 @@ def refuse_untold(
             raise TableStoppedError(
                 f"records of {spec.source} have a column {unknown[0]} (at position "
                 f"{record.position}), and the schema change that made it was not read yet",
-                state="the table stays as it was last published; its records wait in the changelog",
+                state=WAITING,
                 next_step="nothing to do, if the next run finds the schema change; otherwise look "
                 "whether the topic of schema changes is complete",
             )
@@ -255,7 +255,7 @@ def _refuse_stale(
         raise TableStoppedError(
             f"{spec.source} cannot be followed: its column {stale[0]}, which the file names, "
             f"{became} (at position {shift.position})",
-            state="the table stays as it was last published; its records wait in the changelog",
+            state=WAITING,
             next_step=f"write {now} for {stale[0]} in what the file says of {spec.source}"
             if now
             else f"take {stale[0]} out of what the file says of {spec.source}",
@@ -266,6 +266,6 @@ def _stopped(table: TableName, statement: ColumnShift, why: str) -> TableStopped
     return TableStoppedError(
         f"{table} cannot be followed: {why}: {statement.statement} "
         f"(at position {statement.shift.position})",
-        state="the table stays as it was last published; its records wait in the changelog",
+        state=WAITING,
         next_step=_REBUILD,
     )

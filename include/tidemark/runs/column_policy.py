@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tidemark.errors import TableStoppedError
+from tidemark.errors import WAITING, TableStoppedError
 from tidemark.runs.ddl_effects import DdlEffects
 from tidemark.schema.changes import ADDITIVE, DECLARED, SchemaChange, describe
 from tidemark.spec import ColumnPolicy, TableSpec
@@ -21,7 +21,7 @@ def refuse_by_policy(spec: TableSpec, changes: Sequence[SchemaChange], effects: 
             f"{spec.source} is not followed any further: its columns change "
             f"({', '.join(map(describe, refused))}), and its policy is {spec.column_changes}"
             f"{_statements(spec, effects)}",
-            state="the table stays as it was last published; its records wait in the changelog",
+            state=WAITING,
             next_step=f"set column-changes: {ColumnPolicy.EVOLVE} for it in the pipeline file",
         )
 

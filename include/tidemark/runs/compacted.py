@@ -11,7 +11,7 @@ from typing import Any
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from tidemark.errors import UNCHANGED, PreflightError, TableStoppedError
+from tidemark.errors import NOT_LANDED, UNCHANGED, WAITING, PreflightError, TableStoppedError
 from tidemark.formats.debezium.tombstones import told_by_topic
 from tidemark.formats.record_schema import RecordSchema
 from tidemark.model.columns import TableSchema
@@ -21,7 +21,6 @@ from tidemark.model.survey import Group
 from tidemark.spec import PipelineSpec, SourceSpec, TableSpec
 
 MISNAMED = "misnamed"
-WAITING = "the table stays as it was last published; its records wait in the changelog"
 
 
 def compaction_counts(pipeline: PipelineSpec) -> tuple[Column, ...]:
@@ -44,7 +43,7 @@ def misnamed_topic(found: Mapping[str, Any]) -> PreflightError | None:
     return PreflightError(
         f"{found[MISNAMED]}, and is not named <prefix>.<schema>.<table> after it: nothing tells "
         "whose row a tombstone of a compacted topic ends (KEY-12)",
-        state="nothing of this run is landed; every table is as it was",
+        state=NOT_LANDED,
         next_step="let the connector name its topics by its default, without a router, and fold "
         "them by a new pipeline; or set cleanup.policy=delete on the topic",
     )

@@ -33,7 +33,8 @@ from tidemark.runs.replay import next_replays, with_replay
 from tidemark.runs.run import CutRequest, Run
 from tidemark.runs.set_aside import records_set_aside
 from tidemark.runs.stage import StagedTable, stage_one
-from tidemark.runs.tables import CutTables, TableWork, plan_tables
+from tidemark.runs.table_work import TableWork
+from tidemark.runs.tables import CutTables, plan_tables
 from tidemark.runs.world import World, data_docs_folder, size_shuffles
 from tidemark.spec import Consistency, PipelineSpec
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame
 
-from tidemark.errors import TableStoppedError
+from tidemark.errors import WAITING, TableStoppedError
 from tidemark.fold.exchanged import EXAMPLE, exchanged_keys
 from tidemark.formats.decoder import Decoder
 from tidemark.model.position import Position
 from tidemark.runs.run import Run
-from tidemark.runs.tables import TableWork
+from tidemark.runs.table_work import TableWork
 
 
 def refuse_exchanged(run: Run, work: TableWork, decoder: Decoder, events: DataFrame) -> None:
@@ -31,7 +31,7 @@ def refuse_exchanged(run: Run, work: TableWork, decoder: Decoder, events: DataFr
         f"it, at offset {first['offset']} of partition {first['partition']} of topic "
         f"{first['topic']}; whether that was the same row is told nowhere, as keys that are "
         "DEFERRABLE may be exchanged (KEY-9)",
-        state="the table stays as it was last published; its records wait in the changelog",
+        state=WAITING,
         next_step=f"tidemark resync {run.pipeline.name} {work.spec.source}, then have the "
         "connector read the table anew by an incremental snapshot",
     )

@@ -10,7 +10,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
-from tidemark.errors import PreflightError, TidemarkError, UnreadableRecordsError
+from tidemark.errors import NOT_LANDED, PreflightError, TidemarkError, UnreadableRecordsError
 from tidemark.formats.avro.wire import Schemas
 from tidemark.formats.decoder import decoder_of
 from tidemark.formats.topic_roles import TopicRoles
@@ -28,7 +28,7 @@ from tidemark.lake.writer_schemas import keep_schemas
 from tidemark.log import get_logger
 from tidemark.model.cut import GateMode
 from tidemark.model.event import Kind, Reason
-from tidemark.model.offsets import Ranges, limit_ranges
+from tidemark.model.offsets import Ranges, TopicPartition, limit_ranges
 from tidemark.model.position import Ordering
 from tidemark.model.progress import LandingMark
 from tidemark.runs.compacted import compaction_counts, misnamed_topic
@@ -98,9 +98,9 @@ class _Staged:
 def land_records(run: Run) -> Landed:
     """Append everything unread, up to ``limits.max-records``; nothing when nothing is unread.
 
-    Raises what `find_unread` refuses, `PreflightError` when a gated source has
-    no positions, `UnreadableRecordsError` above the limit, `SupersededError` when another run
-    landed first, and what `missing_schemas` raises. In each case what is landed stays as it was.
+    Raises what `find_unread`, `read_unread` and `landing_refusal` refuse, `SupersededError` when
+    another run landed first, and what `missing_schemas` raises. In each case what is landed stays
+    as it was.
     """
     unread, schemas = find_unread(run), kept_schemas(run)
     if unread.is_empty:
@@ -173,15 +173,9 @@ def find_unread(run: Run) -> Unread:
     unread = Unread(plan, limit_ranges(plan.ranges, run.pipeline.limits.max_records), mark)
     if unread.is_empty:
         return unread
+    caught_up = _caught_up(run, unread, now_ms)
     offsets = {place: span.end for place, span in unread.ranges.items()}
     ends = {place: span.end for place, span in plan.ranges.items()}
-    caught_up = {}
-    if run.pipeline.source.is_compacted:
-        refuse_lost_tombstones(run.world.broker, plan.facts, mark.caught_up, unread.ranges, now_ms)
-        caught_up = {
-            place: now_ms if end == ends[place] else mark.caught_up.get(place, now_ms)
-            for place, end in offsets.items()
-        }
     ungated = run.pipeline.source.gate is GateMode.NONE
     compacted = {topic.name for topic in plan.facts if topic.compacted}
     after = replace(
@@ -194,6 +188,21 @@ def find_unread(run: Run) -> Unread:
         caught_up=caught_up,
     )
     return replace(unread, after=after)
+
+
+def _caught_up(run: Run, unread: Unread, now_ms: int) -> Mapping[TopicPartition, int]:
+    """When each partition was last read to its end once ``unread`` is landed (KEY-12).
+
+    Nothing where topics may not be compacted. Raises what `refuse_lost_tombstones` refuses.
+    """
+    if not run.pipeline.source.is_compacted:
+        return {}
+    plan, before = unread.plan, unread.after.caught_up
+    refuse_lost_tombstones(run.world.broker, plan.facts, before, unread.ranges, now_ms)
+    return {
+        place: now_ms if span.end == plan.ranges[place].end else before.get(place, now_ms)
+        for place, span in unread.ranges.items()
+    }
 
 
 def read_unread(run: Run, unread: Unread, reading: Reading) -> DataFrame:
@@ -233,7 +242,7 @@ def landing_refusal(
         return PreflightError(
             f"{found['unplaced']} of {found['records']} records of pipeline {pipeline.name} have "
             "no _tidb.commitTs, so no watermark can gate them (MSG-50)",
-            state="nothing of this run is landed; every table is as it was",
+            state=NOT_LANDED,
             next_step="set enable-tidb-extension=true on the changefeed and start it again, or "
             "set gate: none for a topic with one partition",
         )
@@ -241,7 +250,7 @@ def landing_refusal(
         return UnreadableRecordsError(
             f"{found['unreadable']} of {found['records']} records of pipeline {pipeline.name} "
             f"cannot be read ({found['reason']}); the limit is {pipeline.limits.max_unreadable}",
-            state="nothing of this run is landed; every table is as it was",
+            state=NOT_LANDED,
             next_step="look whether source.format fits the topics; to set the records aside, "
             "raise limits.max-unreadable in the pipeline file",
         )

@@ -167,11 +167,7 @@ def skip_statement(pipeline: PipelineSpec, world: World, position: Position, rea
     position: as the message names it. What it did to rows is in no target, unless events tell.
     """
     if not holds_statement(world.catalog, SystemTables.of(pipeline.name), position):
-        raise OrderRefusedError(
-            f"no statement that was landed stands at position {position}",
-            state=UNCHANGED,
-            next_step=f"take the position that the message names: tidemark plan {pipeline.name}",
-        )
+        raise _not_landed(pipeline, f"no statement that was landed stands at position {position}")
 
     def judged(progress: Progress) -> Progress:
         return replace(progress, judged={**progress.judged, position: reason})
@@ -185,10 +181,8 @@ def skip_record(pipeline: PipelineSpec, world: World, place: RecordPlace, reason
     It is set aside by the next cut, which goes on behind it.
     """
     if not holds_unreadable(world.catalog, SystemTables.of(pipeline.name), place):
-        raise OrderRefusedError(
-            f"no record that was landed and cannot be read stands at {place}",
-            state=UNCHANGED,
-            next_step=f"take the record that the message names: tidemark plan {pipeline.name}",
+        raise _not_landed(
+            pipeline, f"no record that was landed and cannot be read stands at {place}"
         )
 
     def judged(progress: Progress) -> Progress:
@@ -196,6 +190,15 @@ def skip_record(pipeline: PipelineSpec, world: World, place: RecordPlace, reason
         return replace(progress, judged_records=records)
 
     _record(pipeline, world, judged, f"skip --record {place} --reason {reason!r}")
+
+
+def _not_landed(pipeline: PipelineSpec, what: str) -> OrderRefusedError:
+    """Nothing that a person could judge stands at the place that was given."""
+    return OrderRefusedError(
+        what,
+        state=UNCHANGED,
+        next_step=f"take the place that the message names: tidemark plan {pipeline.name}",
+    )
 
 
 def hand_over(pipeline: PipelineSpec, world: World, *, is_continuous: bool) -> Offsets:

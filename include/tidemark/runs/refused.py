@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from tidemark.errors import TableStoppedError
+from tidemark.errors import WAITING, TableStoppedError
 from tidemark.lake.catalog import TableId
 from tidemark.model.names import TableName
 from tidemark.model.renames import Rename, Renames, exchange
@@ -55,7 +55,7 @@ def refuse_statement(
         next_step = f"did it leave all rows and columns as they were? Then: {skip}; else {rebuild}"
     raise TableStoppedError(
         what,
-        state="the table stays as it was last published; its records wait in the changelog",
+        state=WAITING,
         next_step=next_step,
     )
 

@@ -14,7 +14,7 @@ from operator import and_
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from tidemark.errors import TableStoppedError
+from tidemark.errors import WAITING, TableStoppedError
 from tidemark.fold.admit import in_epochs
 from tidemark.fold.renamed import is_table, under_new_names
 from tidemark.lake.catalog import TableId
@@ -210,6 +210,6 @@ def behind_rekey(
 def _stopped(spec: TableSpec, why: str, next_step: str) -> TableStoppedError:
     return TableStoppedError(
         f"{spec.source} cannot be followed: {why}",
-        state="the table stays as it was last published; its records wait in the changelog",
+        state=WAITING,
         next_step=next_step,
     )

@@ -35,7 +35,8 @@ from tidemark.runs.choose import Chosen, Replay
 from tidemark.runs.land import Landed
 from tidemark.runs.ordering import expected_ordering
 from tidemark.runs.run import Run
-from tidemark.runs.tables import CutTables, TableWork
+from tidemark.runs.table_work import TableWork
+from tidemark.runs.tables import CutTables
 from tidemark.runs.writer_schemas import missing_schemas
 
 log = get_logger()

@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
-from tidemark.errors import TableStoppedError
+from tidemark.errors import WAITING, TableStoppedError
 from tidemark.fold.admit import in_epochs
 from tidemark.fold.renamed import is_table, under_new_names
 from tidemark.fold.row_changes import (
@@ -45,9 +45,8 @@ from tidemark.model.survey import Group
 from tidemark.model.zone import Zone
 from tidemark.runs.choose import Chosen
 from tidemark.runs.run import Run
-from tidemark.runs.tables import TableWork
+from tidemark.runs.table_work import TableWork
 
-WAITING = "the table stays as it was last published; its records wait in the changelog"
 FIRST = (SnapshotMark.FIRST, SnapshotMark.FIRST_IN_TABLE)
 LAST = (SnapshotMark.LAST, SnapshotMark.LAST_IN_TABLE)
 

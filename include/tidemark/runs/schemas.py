@@ -8,7 +8,7 @@ from dataclasses import replace
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from tidemark.errors import SchemaUnknownError, TableStoppedError
+from tidemark.errors import NOT_FOLDED, WAITING, SchemaUnknownError, TableStoppedError
 from tidemark.formats.decoder import Decoder
 from tidemark.formats.record_schema import RecordSchema
 from tidemark.model.columns import SourceColumn, TableSchema
@@ -95,7 +95,7 @@ def resolve(
         raise SchemaUnknownError(
             f"nothing tells the columns of {spec.source}: its records carry no schema and no "
             "schema change of it was landed (SCHEMA_UNKNOWN)",
-            state="the table is not folded; its records wait in the changelog",
+            state=NOT_FOLDED,
             next_step="add the schema-change topic to source.topics.schema-changes, or declare "
             f"columns: and key: of {spec.source} in the pipeline file",
         )
@@ -116,7 +116,7 @@ def resolve(
         raise TableStoppedError(
             f"the key of {spec.source} is not among its columns (key {list(key)}, columns "
             f"{list(columns)})",
-            state="the table is not folded; its records wait in the changelog",
+            state=NOT_FOLDED,
             next_step=f"declare key: or columns: of {spec.source} in the pipeline file",
         )
     dropped_at = effects.dropped_at(spec.source, have.dropped_at if have else None)
@@ -138,7 +138,7 @@ def _refuse_flawed(spec: TableSpec, records: Iterable[RecordSchema]) -> None:
             raise SchemaUnknownError(
                 f"a record of {spec.source} cannot tell its columns: {record.flaw} (at position "
                 f"{record.position})",
-                state="the table is not folded; its records wait in the changelog",
+                state=NOT_FOLDED,
                 next_step="find out who wrote it; fold the table into a new target from a new "
                 "snapshot of the source, or take it out of the pipeline file",
             )
@@ -198,7 +198,7 @@ def _refuse_dropped(spec: TableSpec, have: TableSchema, changed: TableSchema) ->
     if gone:
         raise TableStoppedError(
             f"the source dropped or renamed column {', '.join(gone)} of {spec.source}",
-            state="the table stays as it was last published; its records wait in the changelog",
+            state=WAITING,
             next_step="fold the table into a new target from a new snapshot of the source",
         )
 

@@ -33,7 +33,7 @@ from tidemark.runs.choose import Chosen
 from tidemark.runs.replay import changes_of
 from tidemark.runs.row_changes import StagedChanges
 from tidemark.runs.run import Run
-from tidemark.runs.tables import TableWork
+from tidemark.runs.table_work import TableWork
 
 RECORD = ("topic", "partition", "offset", "kafka_time", "bytes", "sha256")
 

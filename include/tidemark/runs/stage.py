@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from tidemark.errors import TableStoppedError
+from tidemark.errors import WAITING, TableStoppedError
 from tidemark.formats.decoder import decoder_of
 from tidemark.lake.catalog import TableId
 from tidemark.lake.evolve import apply_changes
@@ -36,7 +36,7 @@ from tidemark.runs.replay import events_set_aside, outcomes, overtaken
 from tidemark.runs.row_changes import StagedChanges, match_rows, stage_row_changes
 from tidemark.runs.run import Run
 from tidemark.runs.set_aside import Unfit, may_miss, set_aside
-from tidemark.runs.tables import TableWork
+from tidemark.runs.table_work import TableWork
 from tidemark.runs.truncates import ends_of, snapshot_end
 from tidemark.runs.typed_changes import typed_changes
 from tidemark.runs.unchanged import Incomplete, fill_unchanged, unresolved_rows
@@ -225,6 +225,6 @@ def _misread(rows: StagedRows, work: TableWork, changes: int, room: int) -> Tabl
         f"{changes} rows of {work.spec.source} hold a value that does not fit its column, among "
         f"them column {column} of type {work.schema[column].source_type}; {room} of them may be "
         "set aside",
-        state="the table stays as it was last published; its records wait in the changelog",
+        state=WAITING,
         next_step=f"declare the true type in columns: of {work.spec.source}",
     )

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from tidemark.errors import TableStoppedError
+from tidemark.errors import WAITING, TableStoppedError
 from tidemark.model.columns import TableSchema
 from tidemark.spec import TableSpec
-
-WAITING = "the table stays as it was last published; its records wait in the changelog"
 
 
 def refuse_other_mode(spec: TableSpec, have: TableSchema | None) -> None:

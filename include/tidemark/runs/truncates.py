@@ -7,7 +7,7 @@ from functools import reduce
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from tidemark.errors import TableStoppedError
+from tidemark.errors import WAITING, TableStoppedError
 from tidemark.fold.admit import in_epochs
 from tidemark.fold.renamed import is_table
 from tidemark.lake.landing import read_changelog
@@ -32,7 +32,7 @@ def truncates_of(chosen: Chosen, spec: TableSpec) -> list[Position]:
     if found and spec.truncate is TruncatePolicy.BLOCK:
         raise TableStoppedError(
             f"{spec.source} was truncated at position {max(found)}, and its policy is to block",
-            state="the table stays as it was last published; its records wait in the changelog",
+            state=WAITING,
             next_step="set truncate: apply or truncate: ignore for it in the pipeline file",
         )
     return [] if spec.truncate is TruncatePolicy.IGNORE else found

@@ -18,7 +18,7 @@ from tidemark.model.ends import End
 from tidemark.model.target_mode import TargetMode
 from tidemark.runs.choose import Chosen
 from tidemark.runs.replay import changes_of
-from tidemark.runs.tables import TableWork
+from tidemark.runs.table_work import TableWork
 
 
 def typed_changes(  # noqa: PLR0913  what is read, and by which rules

@@ -14,7 +14,7 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from tidemark.errors import TableStoppedError
+from tidemark.errors import WAITING, TableStoppedError
 from tidemark.fold.admit import in_epochs
 from tidemark.fold.renamed import is_table, under_new_names
 from tidemark.fold.unchanged import CHANGE, NEEDS, filled
@@ -32,7 +32,7 @@ from tidemark.model.names import SYSTEM_PREFIX, ColumnName, quote
 from tidemark.model.reduction import SITE
 from tidemark.runs.choose import Chosen
 from tidemark.runs.run import Run
-from tidemark.runs.tables import TableWork
+from tidemark.runs.table_work import TableWork
 
 NEED, CHANGED = f"{SYSTEM_PREFIX}need", f"{SYSTEM_PREFIX}change"
 
@@ -57,8 +57,8 @@ def fill_unchanged(
 ) -> tuple[StagedRows, str | None]:
     """The rows with what the partial ones left out, and an example of what nothing tells.
 
-    `TableStoppedError` where the end of a row under its former key may be read yet. ``main`` of the
-    target is read and not touched.
+    `TableStoppedError` where the end of a row under its former key may be read yet. ``main`` of
+    ``found.place`` is read and not touched.
     """
     session, schema = run.world.spark, work.schema
     partial = read_partial(session, found.rows)
@@ -200,8 +200,8 @@ def unresolved_rows(
         f"(UNAVAILABLE_UNRESOLVED), among them that of column {told['column']} at offset "
         f"{told['offset']} of partition {told['partition']} of topic {told['topic']}; {room} of "
         "them may be set aside",
-        state="the table stays as it was last published; its records wait in the changelog until "
-        "a later change brings all values, or the rest of a change of key comes",
+        state=f"{WAITING} until a later change brings all values, or the rest of a change of key "
+        "comes",
         next_step="have the source write whole rows (PostgreSQL: REPLICA IDENTITY FULL; MySQL: "
         f"binlog_row_image=FULL, no column filter), then {mend}",
     )

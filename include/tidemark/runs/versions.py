@@ -16,7 +16,7 @@ from tidemark.model.columns import STAGED_OP
 from tidemark.model.event import Op
 from tidemark.runs.row_changes import StagedChanges
 from tidemark.runs.run import Run
-from tidemark.runs.tables import TableWork
+from tidemark.runs.table_work import TableWork
 
 
 def match_versions(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from tidemark.errors import TableStoppedError
+from tidemark.errors import WAITING, TableStoppedError
 from tidemark.model.survey import Group
 from tidemark.spec import SourceSpec, TableSpec
 
@@ -41,6 +41,6 @@ def refuse_untold(source: SourceSpec, spec: TableSpec, groups: Collection[Group]
 def _stopped(what: str, next_step: str) -> TableStoppedError:
     return TableStoppedError(
         what,
-        state="the table stays as it was last published; its records wait in the changelog",
+        state=WAITING,
         next_step=next_step,
     )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tidemark.errors import SchemaUnknownError
+from tidemark.errors import NOT_FOLDED, SchemaUnknownError
 from tidemark.model.columns import SourceColumn, Wire
 from tidemark.model.modes import ConnectorModes
 from tidemark.model.names import column_name
@@ -171,7 +171,7 @@ def _with_number(column: SourceColumn) -> SourceColumn:
         raise SchemaUnknownError(
             f"records hold column {column.name} as a JSON number that may have more than "
             f"{DOUBLE_DIGITS} digits, and of these no more would be kept (MSG-4)",
-            state="the table is not folded; its records wait in the changelog",
+            state=NOT_FOLDED,
             next_step="set the converter's decimal.format to base64, its default, and take a new "
             "snapshot",
         )

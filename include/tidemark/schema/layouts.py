@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tidemark.errors import TableStoppedError
+from tidemark.errors import WAITING, TableStoppedError
 from tidemark.model.columns import TableSchema
 from tidemark.model.layout import Transform
 from tidemark.model.names import ColumnName, TableName
@@ -74,6 +74,6 @@ def check_layout(table: TableName, schema: TableSchema) -> None:
 def _stopped(table: TableName, why: str, fields: str) -> TableStoppedError:
     return TableStoppedError(
         f"{table} cannot be folded: {why}",
-        state="the table stays as it was last published; its records wait in the changelog",
+        state=WAITING,
         next_step=f"mend {fields} of {table} in the pipeline file",
     )

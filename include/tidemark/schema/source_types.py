@@ -15,7 +15,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from tidemark.errors import SchemaUnknownError, TableStoppedError
+from tidemark.errors import NOT_FOLDED, SchemaUnknownError, TableStoppedError
 from tidemark.model.columns import SourceColumn, TableSchema, Wire
 from tidemark.model.modes import (
     BigintUnsignedMode,
@@ -152,7 +152,7 @@ def table_change_columns(
     if not _is_state(table):
         raise SchemaUnknownError(
             "a schema change tells its columns in no way that Debezium does",
-            state="the table is not folded; its records wait in the changelog",
+            state=NOT_FOLDED,
             next_step="find out who wrote it; fold the table into a new target from a new snapshot "
             "of the source",
         )
@@ -165,7 +165,7 @@ def table_change_columns(
             raise TableStoppedError(
                 f"the columns {other} and {column['name']} are both written as {name} "
                 "(COLUMN_COLLISION)",
-                state="the table is not folded; its records wait in the changelog",
+                state=NOT_FOLDED,
                 next_step="rename one of them at the source",
             )
         columns.append(debezium_column(name, _changed_type(column), modes))

@@ -8,14 +8,11 @@ from typing import Any
 import pytest
 from pyspark.sql import Row, SparkSession
 
+from tests.support.records import RECORDS
 from tidemark.formats.canal_json.envelope import canal_envelope
 from tidemark.formats.topic_roles import TopicRoles
 from tidemark.model.event import RECORD_COLUMNS
 
-RECORDS = (
-    "topic STRING, partition INT, offset LONG, kafka_time TIMESTAMP, "
-    "headers ARRAY<STRUCT<key: STRING, value: BINARY>>, key BINARY, value BINARY"
-)
 ROLES = TopicRoles(frozenset(), frozenset())
 AT_OFFSET_7 = "0001" + "0000000000000007"
 ROW = {"id": "1", "name": "a"}

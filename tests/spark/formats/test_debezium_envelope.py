@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import Row, SparkSession
 
+from tests.support.records import RECORDS
 from tidemark.formats.debezium.envelope import debezium_envelope
 from tidemark.formats.debezium.position import binlog_block
 from tidemark.formats.encoding import JsonEncoding
@@ -17,10 +18,6 @@ from tidemark.model.event import RECORD_COLUMNS
 from tidemark.model.names import TableName
 from tidemark.model.position import BY_POSITION, OrderedBy, Ordering
 
-RECORDS = (
-    "topic STRING, partition INT, offset LONG, kafka_time TIMESTAMP, "
-    "headers ARRAY<STRUCT<key: STRING, value: BINARY>>, key BINARY, value BINARY"
-)
 ROLES = TopicRoles(frozenset({"changes"}), frozenset({"transactions"}))
 ROW = {"id": 1, "name": 'said "source":{ and left', "place": {"wkb": "AQ==", "srid": None}}
 SOURCE = {

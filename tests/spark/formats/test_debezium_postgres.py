@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import Row, SparkSession
 
-from tests.spark.formats.test_debezium_envelope import RECORDS
+from tests.support.records import RECORDS
 from tidemark.formats.debezium.envelope import debezium_envelope
 from tidemark.formats.debezium.position import lowest_uncommitted, postgres_block, snapshot_lsn
 from tidemark.formats.encoding import JsonEncoding

@@ -6,6 +6,7 @@ import json
 
 from pyspark.sql import Row, SparkSession
 
+from tests.support.records import RECORDS
 from tidemark.formats.decoder import decoder_of
 from tidemark.formats.topic_roles import TopicRoles
 from tidemark.model.event import UNTOLD
@@ -13,10 +14,6 @@ from tidemark.model.names import TopicName
 from tidemark.model.position import OrderedBy, Ordering
 from tidemark.spec import SourceSpec
 
-RECORDS = (
-    "topic STRING, partition INT, offset LONG, kafka_time TIMESTAMP, "
-    "headers ARRAY<STRUCT<key: STRING, value: BINARY>>, key BINARY, value BINARY"
-)
 TOPIC = "shop-1.my-db.orders"
 WRAPPED_NOTHING = b'{"schema":null,"payload":null}'
 ONE, TWO = b'{"id":1}', b'{"id":2}'
@@ -53,7 +50,7 @@ def read(
 
 
 def test_a_tombstone_deletes_where_its_delete_is_gone(spark: SparkSession) -> None:
-    """KEY-12 (a), (d), MSG-15: other keys between do not part the two."""
+    """KEY-12, MSG-15: other keys between do not part the two."""
     rows = read(
         spark,
         (ONE, change("d")),
@@ -79,7 +76,7 @@ def test_a_tombstone_deletes_where_its_delete_is_gone(spark: SparkSession) -> No
 
 
 def test_a_tombstone_without_a_key_changes_nothing(spark: SparkSession) -> None:
-    """KEY-12 (b)."""
+    """KEY-12: nothing tells whose row it would end."""
     (row,) = read(spark, (None, None))
     assert (row["kind"], row["op"], row["position"]) == ("tombstone", None, None)
 

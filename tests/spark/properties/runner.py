@@ -74,7 +74,7 @@ def check_families(
     values = [case.values.take(count, rng) for case in cases]
     reads = [_read(world, folder, form, _cells(cases, form), values) for form in forms]
     found = _written_and_read(world, folder, name, reads)
-    wrong = [fault for read in reads for fault in _faults(read, cases, values, found)]
+    wrong = [fault for read in reads for fault in _faults(read, values, found)]
     assert not wrong, "\n".join(
         [f"{name}, VALUES_SEED={SEED}: {len(wrong)} values differ", *wrong[:SHOWN]]
     )
@@ -184,7 +184,6 @@ def _written_and_read(
 
 def _faults(
     read: Read,
-    cases: Sequence[Case],
     values: Sequence[Sequence[Any]],
     found: Mapping[tuple[str, int], Mapping[str, Any]],
 ) -> Iterator[str]:

@@ -22,6 +22,11 @@ LETTER = ": topic shop is gone\n  state: nothing was written\n  next:  make the 
         pytest.param(
             "quarantine replay shop --record a:b", "not TOPIC:PARTITION:OFFSET", id="record"
         ),
+        pytest.param("skip shop", "give a TRANSACTION, or", id="nothing to skip"),
+        pytest.param("skip shop --record t:0:1", "with a --reason", id="a record without a reason"),
+        pytest.param(
+            "skip shop 4:1 --statement 00 --reason x", "give a TRANSACTION, or", id="two to skip"
+        ),
         pytest.param("quarantine drop shop", "Missing option '--reason'", id="no reason"),
         pytest.param("cut shop --attempt A-1", "not 1 to 40 of a-z, 0-9 and _", id="attempt"),
     ],

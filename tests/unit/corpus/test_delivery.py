@@ -70,7 +70,7 @@ def case_of(*records: Record, stages: tuple[int, ...] = (), **facts: Any) -> Cas
 
 def sent_by_partition(case: Case) -> dict[int, list[Record]]:
     source = source_of(case)
-    lines = place(case, source, spread(case, source, PARTITIONS), chances(7))
+    lines = place(case, spread(case, source, PARTITIONS), chances(7))
     sent: dict[int, list[Record]] = {}
     for line in lines:
         for copy in line:
@@ -147,7 +147,7 @@ def test_topics_that_were_recorded_on_several_partitions_stay_as_they_were() -> 
     wide = Case(**{**_fields(case), "partitions": {"p": 2}})
     source = source_of(wide)
     assert spread(wide, source, PARTITIONS) == {"p": 2}
-    lines = place(wide, source, {"p": 2}, chances(0))
+    lines = place(wide, {"p": 2}, chances(0))
     assert lines == tuple((sent,) for sent in wide.records)
 
 

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from tests.support import altered
-from tests.support.altered import AlteredTable, change_at_random
+from tests.support import tellers
+from tests.support.altered import AlteredTable
+from tests.support.altered_at_random import change_at_random
 from tidemark.errors import TableStoppedError
 from tidemark.formats.record_schema import (
     RecordSchema,
@@ -259,7 +260,7 @@ def test_a_row_that_is_read_before_its_statement_waits(
     topics = {"data": ["items"], "schema-changes": ["db"]}
     text = {"format": "debezium-mysql", "gate": "none", "topics": topics}
     written = SourceSpec.model_validate(text)
-    shop = AlteredTable(altered.debezium(has_schema=has_schema), altered.debezium_ddl)
+    shop = AlteredTable(tellers.debezium(has_schema=has_schema), tellers.debezium_ddl)
     shop.columns["note"] = "varchar(20)"
     shop.alter("COMMENT 'x'")
     shop.put(1, name="x")
@@ -314,13 +315,13 @@ def test_random_histories(family: str) -> None:
 
 def _check_history(family: str, rng: random.Random) -> None:
     if family.startswith("debezium"):
-        tell = altered.debezium(has_schema=family == "debezium with schemas")
-        shop = AlteredTable(tell, altered.debezium_ddl)
+        tell = tellers.debezium(has_schema=family == "debezium with schemas")
+        shop = AlteredTable(tell, tellers.debezium_ddl)
     else:
         is_ticdc = family == "ticdc"
         shop = AlteredTable(
-            altered.ticdc if is_ticdc else altered.canal,
-            altered.ticdc_ddl if is_ticdc else altered.canal_ddl,
+            tellers.ticdc if is_ticdc else tellers.canal,
+            tellers.ticdc_ddl if is_ticdc else tellers.canal_ddl,
         )
     shop.alter("COMMENT 'so that the state is told'")
     shop.put(1, name="x")

@@ -38,7 +38,7 @@ def framed_schema(text: str) -> str:
     Only the layout is kept: without logical types, decimals stay bytes and times numbers, as
     Connect's JSON has them. Every type is declared in place under a name of its own, and of two
     fields whose names differ in case alone the second gets another one, as Spark does not tell them
-    apart; what the record really calls its fields says `connect.connect_fields`.
+    apart; what the record really calls its fields says `connect.image_fields`.
     """
     payload = _Layout().of(parse_schema(text))
     end = {"type": "fixed", "name": "TidemarkMark", "size": len(MARK)}

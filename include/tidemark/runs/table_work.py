@@ -1,0 +1,95 @@
+"""What a cut does to one table, as a value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tidemark.lake.catalog import TableId
+from tidemark.lake.staging import Removal
+from tidemark.model.columns import TableSchema
+from tidemark.model.position import Position
+from tidemark.model.reduction import above_truncate, not_ended_before
+from tidemark.model.target_mode import TargetMode
+from tidemark.runs.rekeys import Copies
+from tidemark.schema.changes import FillColumn, SchemaChange
+from tidemark.spec import TableSpec
+
+
+@dataclass(frozen=True, slots=True)
+class TableWork:
+    """What a cut does to one table.
+
+    source_schema: columns of its source. have: those that its target was made from, None where
+    there is none. changes: to the target's. rows: row events in the cut; replayed: those that are
+    tried again. truncated_at: newest truncate ever, which events must be above; new_truncate: the
+    truncate of this cut, if any. guard: below it rows of an incremental snapshot fall that are
+    above the truncate (SNAP-7). removal: what a new snapshot did not contain. ended_before: the
+    newest truncate of earlier cuts, or where another table of that name ended. is_rekeyed: the cut
+    ends where other columns become the key, and its rows have those of before. copies: rows of the
+    cut that have the key of before and are left out.
+    """
+
+    spec: TableSpec
+    target: TableId
+    have: TableSchema | None
+    source_schema: TableSchema
+    changes: tuple[SchemaChange, ...]
+    rows: int
+    key_from_images: bool
+    truncated_at: Position | None
+    new_truncate: Position | None
+    guard: Position | None
+    removal: Removal | None
+    ended_before: Position | None
+    replayed: int = 0
+    is_rekeyed: bool = False
+    copies: Copies = Copies()
+
+    @property
+    def counts(self) -> str:
+        """Which row events of the cut count, as SQL: a mirror has nothing of what is truncated."""
+        if self.spec.mode is TargetMode.APPEND:
+            return "TRUE"
+        if self.spec.mode is TargetMode.MIRROR:
+            return above_truncate(self.truncated_at, self.guard)
+        return not_ended_before(self.ended_before, self.truncated_at, self.guard)
+
+    @property
+    def goes_on_above(self) -> Position | None:
+        """Above which position the rows of the target are that the cut goes on from."""
+        is_mirror = self.spec.mode is TargetMode.MIRROR
+        return self.truncated_at if is_mirror else self.ended_before
+
+    @property
+    def has_events(self) -> bool:
+        """There are row events to be folded."""
+        return self.rows > 0 or self.replayed > 0
+
+    @property
+    def schema(self) -> TableSchema:
+        """Of the target, as rows are read for it."""
+        told = self.source_schema
+        return (replace(told, key=told.former_key) if self.is_rekeyed else told).in_target
+
+    @property
+    def is_folded(self) -> bool:
+        """Rows change, or which are one; a table that is new has none to take away."""
+        is_removed = self.removal is not None and self.spec.mode is not TargetMode.APPEND
+        ends_rows = self.new_truncate is not None or is_removed
+        is_checked = self.is_rekeyed and self.spec.mode is not TargetMode.APPEND
+        touches = ends_rows or bool(self.fills) or is_checked
+        return self.has_events or (self.have is not None and touches)
+
+    @property
+    def fills(self) -> tuple[FillColumn, ...]:
+        """Columns that joined, and what older rows hold in them."""
+        return tuple(change for change in self.changes if isinstance(change, FillColumn))
+
+    @property
+    def moves_schema(self) -> bool:
+        """Whether what a reader of a target that is there sees of its columns changes."""
+        have = self.have
+        if have is None:
+            return False
+        followed = (self.source_schema.shifts, self.source_schema.changed_at)
+        return bool(self.changes) or followed != (have.shifts, have.changed_at)

@@ -1,0 +1,83 @@
+"""DDL that is not understood: which tables it stops, and why."""
+
+from __future__ import annotations
+
+import pytest
+
+from tidemark.model.names import TableName
+from tidemark.schema.ddl import parse_ddl
+from tidemark.schema.ddl_operations import TruncateTable, Unsupported
+
+
+@pytest.mark.parametrize(
+    ("sql", "tables", "why"),
+    [
+        ("DROP SOMETHING x", [None], "it drops SOMETHING x"),
+        ("RENAME TABLE t TO `_t/del`", ["db.t"], "no target can have the other name"),
+        ("RENAME TABLE t u", [None], "does not say to what name"),
+        ("RENAME TABLE t TO u v", [None], "more follows than a name"),
+        ("ALTER TABLE t RENAME TO", ["db.t"], "a name is missing"),
+        ("ALTER TABLE t RENAME TO u v", ["db.t"], "more follows than a name"),
+        ("ALTER TABLE t RENAME COLUMN a b", ["db.t"], "not among the known changes"),
+        ("ALTER TABLE t RENAME COLUMN a TO `b/c`", ["db.t"], "b/c"),
+        ("ALTER TABLE t DROP COLUMN a b", ["db.t"], "not among the known changes"),
+        ("ALTER TABLE t MODIFY a bigint AS (b + 1) STORED", ["db.t"], "computed value in a"),
+        ("ALTER TABLE t MODIFY a char(3) CHARACTER SET binary", ["db.t"], "makes bytes of it"),
+        ("ALTER TABLE t MODIFY a varchar(3) CHARSET binary", ["db.t"], "makes bytes of it"),
+        ("ALTER TABLE t MODIFY a char(3) BYTE", ["db.t"], "makes bytes of it"),
+        ("ALTER TABLE t MODIFY COLUMN", ["db.t"], "a name is missing"),
+        ("ALTER TABLE t MODIFY `_tidemark_op` int", ["db.t"], "_tidemark_"),
+        ("ALTER TABLE t ADD COLUMN a datetime DEFAULT now()", ["db.t"], "get a value in a"),
+        ("ALTER TABLE t ADD COLUMN a int DEFAULT 1+1", ["db.t"], "get a value in a"),
+        ("ALTER TABLE t ADD COLUMN a text DEFAULT _utf8'x'", ["db.t"], "get a value in a"),
+        ("ALTER TABLE t ADD a timestamp DEFAULT CURRENT_TIMESTAMP", ["db.t"], "get a value in a"),
+        (
+            "ALTER TABLE t ADD COLUMN a varchar(36) DEFAULT (uuid()) NULL",
+            ["db.t"],
+            "get a value in a",
+        ),
+        ("ALTER TABLE t ADD COLUMN a int AS (b + 1)", ["db.t"], "get a value in a"),
+        ("ALTER TABLE t ADD COLUMN (a int, b bit(2) DEFAULT b'0')", ["db.t"], "get a value in b"),
+        ("ALTER TABLE t TRUNCATE PARTITION p0", ["db.t"], "rows go without events"),
+        ("ALTER TABLE t DROP PARTITION p0, p1", ["db.t"], "rows go without events"),
+        ("ALTER TABLE t EXCHANGE PARTITION p WITH TABLE u", ["db.t"], "rows change without events"),
+        ("ALTER TABLE t IMPORT TABLESPACE", ["db.t"], "rows come without events"),
+        ("ALTER TABLE t CONVERT TO CHARACTER SET latin1", ["db.t"], "may not hold every value"),
+        ("ALTER TABLE t FROBNICATE", ["db.t"], "not among the known changes"),
+        ("ALTER TABLE t ADD COLUMN `_tidemark_op` int", ["db.t"], "_tidemark_"),
+        ("CREATE TABLE t (a int, `b/c` int)", ["db.t"], "b/c"),
+        ("CREATE TABLE t (a)", ["db.t"], "a name is missing"),
+        ("CREATE OR REPLACE TABLE t (a int)", [None], "CREATE OR is not known"),
+        ("CREATE TABLE t (a int", [None], "parentheses are missing"),
+        ("CREATE", [None], "not known"),
+        ("ALTER TABLE", [None], "a name is missing"),
+        ("FLASHBACK TABLE t", [None], "FLASHBACK is not among the known statements"),
+        ("TRUNCATE TABLE t PARTITION p", [None], "more follows than a name"),
+        ("ALTER TABLE t ALTER COLUMN a SET DATA TYPE int", ["db.t"], "not among the known changes"),
+        ("RECOVER TABLE t", [None], "RECOVER is not among the known statements"),
+        ("DELETE FROM t", [None], "DELETE is not among the known statements"),
+        ("INSERT INTO t VALUES (1)", [None], "INSERT is not among the known statements"),
+        ("(select 1)", [None], "not among the known statements"),
+        ("ALTER TABLE t COMMENT 'open", [None], "cannot be divided into words"),
+        ("ALTER TABLE t COMMENT 'it''", [None], "cannot be divided into words"),
+        ("DROP TABLE t /* open", [None], "cannot be divided into words"),
+        (f"DROP TABLE t {'/*!' * 30_000}", [None], "cannot be divided into words"),
+    ],
+    ids=lambda shown: shown[:40] if isinstance(shown, str) else None,
+)
+def test_unsupported(sql: str, tables: list[str | None], why: str) -> None:
+    operations = parse_ddl(sql, "db")
+    assert [
+        (operation.table and str(operation.table))
+        for operation in operations
+        if isinstance(operation, Unsupported) and why in operation.why
+    ] == tables
+    assert len(operations) == len(tables)
+
+
+def test_statements_before_an_unsupported_one_are_kept() -> None:
+    first, second = parse_ddl("TRUNCATE t; ALTER TABLE u TRUNCATE PARTITION p", "db")
+    assert first == TruncateTable(TableName("db", "t"))
+    assert second == Unsupported(
+        TableName("db", "u"), "ALTER TABLE u TRUNCATE PARTITION p", "rows go without events"
+    )
