@@ -280,7 +280,7 @@ def test_random_histories(world: World, family: str) -> None:
 
 @pytest.mark.parametrize("family", ["debezium", "ticdc"])
 def test_a_new_target_begins_below_the_statement(world: World, family: str) -> None:
-    """KEY-16, PUB-3: also where the first attempt made it and died, and nothing else."""
+    """KEY-16, SCHEMA-25: also where the first attempt made it and died, and nothing else."""
     keyed = opened(world, family)
     keyed.put(2, name="second")
     keyed.rekey("code")
