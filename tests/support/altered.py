@@ -30,6 +30,7 @@ class AlteredTable:
     Every change is told by ``tell`` or ``tell_ddl`` as it happens; place: its number. renames: that
     were made; without positions another one of the same names is refused. shadow: that an online
     schema change fills, and what will have become of the columns once it takes this one's place.
+    key: the columns, numbers all of them, by which records name their rows.
     """
 
     tell: Tell
@@ -41,6 +42,11 @@ class AlteredTable:
     sent: list[Sent] = field(default_factory=list)
     renames: set[tuple[str, str]] = field(default_factory=set)
     shadow: tuple[AlteredTable, Sequence[str], dict[str, tuple[str, Any]]] | None = None
+    key: Sequence[str] = ("id",)
+
+    def partition_of(self, row: Row) -> int:
+        """Records of one key have one partition."""
+        return int(sum(row[name] for name in self.key) % 3)
 
     def put(self, number: int, **values: Any) -> None:
         """INSERT, or UPDATE of what is there."""

@@ -44,9 +44,9 @@ def _canal_record(
     return canal_message(
         kind,
         tidb=_tidb(place),
-        partition=0 if place is None else row["id"] % 3,
+        partition=0 if place is None else table.partition_of(row),
         table=table.name,
-        pkNames=["id"],
+        pkNames=list(table.key),
         sqlType=dict.fromkeys(row, 12),
         mysqlType=types,
         old=[_texts(before)] if before is not None and kind == "UPDATE" else None,
@@ -79,13 +79,13 @@ def debezium(*, has_schema: bool) -> Tell:
             "op": op,
             "ts_ms": 1,
         }
-        key: dict[str, Any] = {"id": row["id"]}
+        key: dict[str, Any] = {name: row[name] for name in table.key}
         if has_schema:
             value = {"schema": _wrapper(table), "payload": value}
             id_field = {"type": "int64", "optional": False, "field": "id"}
             key = {"schema": {"type": "struct", "fields": [id_field]}, "payload": key}
-        record = Record(json.dumps(value).encode(), json.dumps(key).encode(), row["id"] % 3)
-        return Sent(record)
+        partition = table.partition_of(row)
+        return Sent(Record(json.dumps(value).encode(), json.dumps(key).encode(), partition))
 
     return tell
 
@@ -122,7 +122,7 @@ def debezium_ddl(table: AlteredTable, statement: str) -> Sent:
                 "length": int(size) if size else None,
                 "scale": None,
                 "position": place,
-                "optional": name != "id",
+                "optional": name not in table.key,
                 "autoIncremented": False,
                 "generated": False,
                 "enumValues": [],
@@ -133,7 +133,7 @@ def debezium_ddl(table: AlteredTable, statement: str) -> Sent:
         "id": f'"shop"."{table.name}"',
         "table": {
             "defaultCharsetName": "utf8mb4",
-            "primaryKeyColumnNames": ["id"],
+            "primaryKeyColumnNames": list(table.key),
             "columns": columns,
             "comment": None,
         },

@@ -7,10 +7,10 @@ from tidemark.gate.sight import Sight
 from tidemark.model.cut import Cut, Frontier, GateMode, Hold, HoldCode
 from tidemark.model.names import few
 from tidemark.model.progress import Progress
-from tidemark.model.until import Until
+from tidemark.model.until import Cap
 
 
-def offset_cut(progress: Progress, sight: Sight, until: Until | None) -> Cut:
+def offset_cut(progress: Progress, sight: Sight, until: Cap | None) -> Cut:
     """The next cut of a source without a gate; its frontier never goes back.
 
     It takes whole what is landed, but for what waits by ``until``, and for changes of keys
@@ -29,7 +29,7 @@ def offset_cut(progress: Progress, sight: Sight, until: Until | None) -> Cut:
     )
 
 
-def _hold(waits: list[str], until: Until | None) -> Hold | None:
+def _hold(waits: list[str], until: Cap | None) -> Hold | None:
     if until is not None:
         return Hold(HoldCode.UNTIL, until.sentence)
     return Hold(HoldCode.PARTITIONS_ADDED, few(waits, between="; ")) if waits else None

@@ -18,7 +18,7 @@ from tidemark.model.offsets import TopicPartition
 from tidemark.model.position import Place
 from tidemark.model.progress import Progress
 from tidemark.model.transaction import Boundary, Share, key_of, number_of
-from tidemark.model.until import Until
+from tidemark.model.until import Barrier, Cap
 
 ABOVE_ALL_OFFSETS = "~"
 """Sorts behind every hexadecimal digit: a place followed by it is above all that stand there."""
@@ -38,8 +38,11 @@ class _Ceiling:
     hold: Hold
 
 
-def transaction_cut(progress: Progress, sight: Sight, until: Until | None) -> Cut:
-    """The next cut of a source with transaction metadata; its frontier never goes back."""
+def transaction_cut(progress: Progress, sight: Sight, until: Cap | None) -> Cut:
+    """The next cut of a source with transaction metadata; its frontier never goes back.
+
+    A statement that caps it is in no transaction; those behind it prove it complete (GATE-T6).
+    """
     frontier = progress.frontier
     ceilings = tuple(_ceilings(sight, until))
     walk = walk_ends(progress, sight)
@@ -58,6 +61,9 @@ def transaction_cut(progress: Progress, sight: Sight, until: Until | None) -> Cu
         hold = hold or (ceiling.hold if ceiling else None)
     elif hold is None:
         hold = ceiling.hold if ceiling else _WAITS_FOR_PROOF
+    if isinstance(until, Barrier) and ceiling is not None and until.bound < ceiling.place:
+        proved = transaction_cut(progress, sight, None).frontier.bound
+        after = replace(after, bound=max(after.bound, min(until.bound, proved)))
     skipped = _skipped(progress, sight, settled, after.bound)
     void = _void(sight, after.bound)
     return Cut(progress.cut + 1, GateMode.TRANSACTION, after, hold, void, skipped)
@@ -98,7 +104,7 @@ def _unfinished(progress: Progress, sight: Sight, walk: Walk) -> list[Share]:
     return [share for share in sight.shares if is_open(share)]
 
 
-def _ceilings(sight: Sight, until: Until | None) -> Iterator[_Ceiling]:
+def _ceilings(sight: Sight, until: Cap | None) -> Iterator[_Ceiling]:
     """What the cut must stay below, whatever transactions say."""
     opened = [s.place for s in sight.snapshots if not _is_read(s, sight)]
     if opened:

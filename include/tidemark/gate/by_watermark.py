@@ -12,7 +12,7 @@ from tidemark.model.cut import Cut, Frontier, GateMode, Hold, HoldCode
 from tidemark.model.offsets import TopicPartition
 from tidemark.model.position import millis_of
 from tidemark.model.progress import Progress
-from tidemark.model.until import Until
+from tidemark.model.until import Cap
 
 
 def newest_watermarks(
@@ -47,7 +47,7 @@ def watermark_cut(
     progress: Progress,
     newest: Mapping[TopicPartition, int],
     partitions: Collection[TopicPartition],
-    until: Until | None,
+    until: Cap | None,
 ) -> Cut:
     """The next cut of a source with watermarks; its frontier never goes back.
 

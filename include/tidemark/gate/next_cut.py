@@ -9,16 +9,17 @@ from tidemark.gate.by_offset import offset_cut
 from tidemark.gate.by_transaction import transaction_cut
 from tidemark.gate.by_watermark import newest_watermarks, watermark_cut
 from tidemark.gate.sight import Sight
-from tidemark.model.cut import Cut, GateMode
+from tidemark.model.cut import Cut, Frontier, GateMode
 from tidemark.model.event import Kind
 from tidemark.model.names import TableName
+from tidemark.model.offsets import Offsets
 from tidemark.model.position import Place, Position
 from tidemark.model.progress import Progress
 from tidemark.model.quarantine import Selection
 from tidemark.model.reconcile import Snapshots
 from tidemark.model.renames import Rename
 from tidemark.model.survey import Survey, highest_places, newest_ms
-from tidemark.model.until import Until
+from tidemark.model.until import Barrier, Cap
 from tidemark.model.zone import Zone
 
 
@@ -31,7 +32,7 @@ class Decision:
     survey: Survey
 
 
-def next_cut(mode: GateMode, progress: Progress, sight: Sight, until: Until | None) -> Cut:
+def next_cut(mode: GateMode, progress: Progress, sight: Sight, until: Cap | None) -> Cut:
     """How far the next cut goes; until: where the run is capped, if it is."""
     match mode:
         case GateMode.WATERMARK:
@@ -58,6 +59,26 @@ def with_reached(cut: Cut, progress: Progress, survey: Survey) -> Cut:
     return replace(cut, frontier=replace(cut.frontier, reached=reached))
 
 
+def ended_at(cut: Cut, barrier: Barrier, old: Frontier, first: Offsets) -> Cut:
+    """``cut`` as a table that stands lower takes it: up to ``barrier`` and no further.
+
+    old: how far the table is. first: with gate ``none``, per partition the first offset behind it.
+    """
+    new = cut.frontier
+    match cut.mode:
+        case GateMode.WATERMARK:
+            new = replace(new, commit_ts=min(new.commit_ts, barrier.commit_ts))
+        case GateMode.TRANSACTION:
+            new = replace(new, bound=min(new.bound, barrier.bound))
+        case GateMode.NONE:
+            offsets = {
+                place: max(old.offsets.get(place, 0), min(end, first.get(place, end)))
+                for place, end in new.offsets.items()
+            }
+            new = replace(new, offsets=offsets)
+    return replace(cut, frontier=new)
+
+
 @dataclass(frozen=True, slots=True)
 class Effects:
     """What a cut does to tables, as far as the next one has to know.
@@ -66,7 +87,7 @@ class Effects:
     below which a table lost its rows in this cut. snapshots: what is left to be reconciled.
     guards: as in progress. blocked: tables that stay stopped, and why. renames: of tables.
     set_aside: tables of which this cut set changes aside. replays: what is to be tried again by the
-    next one.
+    next one. ends: tables that go less far than the cut, and how far.
     """
 
     standing: Collection[TableName]
@@ -77,20 +98,22 @@ class Effects:
     renames: tuple[Rename, ...] = ()
     set_aside: frozenset[TableName] = frozenset()
     replays: tuple[Selection, ...] = ()
+    ends: Mapping[TableName, Frontier] = field(default_factory=dict)
 
 
 def advance(progress: Progress, landing: int, decision: Decision, effects: Effects) -> Progress:
     """Progress as it is once the cut of ``decision`` is published; landing: the newest one."""
     cut, sight, survey = decision.cut, decision.sight, decision.survey
-    behind = {table: progress.frontier_of(table) for table in effects.standing}
-    names = {(table.schema, table.table) for table in behind}
+    standing = {table: progress.frontier_of(table) for table in effects.standing}
+    names = {(table.schema, table.table) for table in standing}
+    behind = {**effects.ends, **standing}
     held = [
         group.oldest_landing
         for group in survey.groups
         if group.zone is Zone.HELD
         or (group.zone is Zone.CUT and group.table in names)
         # A statement may concern several tables, and stands under the name of one.
-        or (bool(names) and group.kind is Kind.DDL)
+        or (bool(behind) and group.kind is Kind.DDL)
     ]
     truncated = dict(progress.truncated)
     for table, at in effects.truncated.items():

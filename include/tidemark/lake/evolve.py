@@ -25,6 +25,7 @@ from tidemark.schema.changes import (
     ChangeLayout,
     CreateTarget,
     DropColumn,
+    RekeyTarget,
     RenameColumn,
     SchemaChange,
     WidenColumn,
@@ -119,6 +120,8 @@ def _made(name: Sequence[str], changes: Sequence[SchemaChange], want: TableSchem
                 yield sql.add_column(name, column)
             case WidenColumn(column):
                 yield sql.widen_column(name, column)
+            case RekeyTarget(free=free):
+                yield from (sql.free_column(name, column) for column in free)
             case ChangeLayout(layout, joined=joined):
                 yield from (sql.add_partition_field(name, field) for field in joined)
                 if layout.sort:

@@ -144,6 +144,12 @@ def holds_rows(catalog: SqlCatalog, target: TableId) -> bool:
     return rows > deleted
 
 
+def is_published(catalog: SqlCatalog, target: TableId) -> bool:
+    """Whether any cut was ever published in ``target``; else an attempt made it, and no more."""
+    with catalog_errors(f"the reading of {target}"):
+        return catalog.load_table(target.parts).current_snapshot() is not None
+
+
 def existing_tables(catalog: SqlCatalog, namespace: str) -> frozenset[str]:
     """Names of the tables of ``namespace``; none when there is no such namespace."""
     with catalog_errors(f"the list of tables of {namespace}"):

@@ -138,6 +138,11 @@ def widen_column(table: Sequence[str], column: SourceColumn) -> str:
     return f"ALTER TABLE {quote(*table)} ALTER COLUMN {quote(column.name)} TYPE {column.stored}"
 
 
+def free_column(table: Sequence[str], name: ColumnName) -> str:
+    """ALTER TABLE that lets one column hold null."""
+    return f"ALTER TABLE {quote(*table)} ALTER COLUMN {quote(name)} DROP NOT NULL"
+
+
 def rename_column(table: Sequence[str], was: str, name: str) -> str:
     """ALTER TABLE that gives one column another name; its field id stays."""
     return f"ALTER TABLE {quote(*table)} RENAME COLUMN {quote(was)} TO {quote(name)}"

@@ -154,7 +154,8 @@ class TableSchema:
     changed_at: of the newest statement that changed columns and was followed. shifts: what became
     of the columns' names, in position order. dropped_at: where the source dropped the table.
     layout: of the target's files. rules: what of it the target has, and under which names. mode:
-    what the target keeps.
+    what the target keeps. rekeyed_at: of the newest statement that gave the table another key and
+    was followed; former_key: the one before.
     """
 
     columns: tuple[SourceColumn, ...]
@@ -165,6 +166,8 @@ class TableSchema:
     layout: Layout = Layout()
     rules: ColumnRules = ColumnRules()
     mode: TargetMode = TargetMode.MIRROR
+    rekeyed_at: Position | None = None
+    former_key: tuple[ColumnName, ...] = ()
 
     def __getitem__(self, name: str) -> SourceColumn:
         return next(column for column in self.columns if column.name == name)
@@ -236,6 +239,8 @@ class TableSchema:
             "layout": self.layout.to_json(),
             "rules": self.rules.to_json(),
             "mode": self.mode,
+            "rekeyed_at": self.rekeyed_at,
+            "former_key": list(self.former_key),
         }
 
     @classmethod
@@ -250,4 +255,6 @@ class TableSchema:
             Layout.from_json(kept.get("layout", {})),
             ColumnRules.from_json(kept.get("rules", {})),
             TargetMode(kept.get("mode", TargetMode.MIRROR)),
+            kept.get("rekeyed_at"),
+            tuple(ColumnName(name) for name in kept.get("former_key", ())),
         )

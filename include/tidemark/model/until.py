@@ -1,4 +1,4 @@
-"""What caps a run: a time or a position of its source; what stands at or behind it waits (GATE-O3).
+"""What caps a cut: a time or position that a person gives, or a statement of the source (GATE-O3).
 
 Whatever a gate compares, it is one integer of one coordinate, so that nothing foreign is ever a
 part of a question to the changelog.
@@ -10,13 +10,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from tidemark.model.names import TableName
 from tidemark.model.position import (
     EPOCH_DIGITS,
     FILE_DIGITS,
+    LAST,
     LSN_RANK_AT,
     NUMBER_DIGITS,
     RANK_DIGITS,
+    Position,
+    commit_ts_at,
     commit_ts_of,
+    place_of,
 )
 
 _LSN_FIELD = f"substr(position, {LSN_RANK_AT + RANK_DIGITS + 1}, {NUMBER_DIGITS})"
@@ -91,3 +96,43 @@ class Until:
                 return f"position >= '{begun}' AND {_LSN_FIELD} >= '{lsn}'"
             case Coordinate.COMMIT:
                 raise ValueError(f"{self.text} caps commits, which have watermarks")
+
+
+@dataclass(frozen=True, slots=True)
+class Barrier:
+    """A statement at which a cut ends, as its table goes on otherwise behind it (SCHEMA-11).
+
+    excluded: it waits itself, as not all that stands below it is there yet.
+    """
+
+    table: TableName
+    position: Position
+    excluded: bool = False
+
+    @property
+    def bound(self) -> Position:
+        """What is below it is taken: copies of the statement and others at its place as well."""
+        place = place_of(self.position)
+        if self.excluded:
+            return Position(place or self.position)
+        return Position(f"{place or self.position}{LAST}")
+
+    @property
+    def sentence(self) -> str:
+        """Why a cut goes no further."""
+        told = f"{self.table} has another key behind the statement at position {self.position}"
+        if self.excluded:
+            return f"{told}, and partitions are not read up to it"
+        return f"{told}; the next run goes on from there"
+
+    @property
+    def commit_ts(self) -> int:
+        """The least commitTs that waits."""
+        return commit_ts_at(self.position) + 1
+
+    def waits(self, _epoch: int) -> str:
+        """SQL condition: a change of the changelog waits. Positions are our own digits."""
+        return f"position >= '{self.bound}'"
+
+
+Cap = Until | Barrier

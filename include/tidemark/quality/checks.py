@@ -5,6 +5,7 @@ They run on every table of every cut, whatever suites say, and each is critical.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
 from operator import or_
 
@@ -13,7 +14,7 @@ from pyspark.sql import functions as F
 
 from tidemark.model.columns import POSITION, STAGED_OP, SourceColumn, TableSchema
 from tidemark.model.event import Op
-from tidemark.model.names import SYSTEM_PREFIX, quote
+from tidemark.model.names import SYSTEM_PREFIX, ColumnName, quote
 from tidemark.model.position import Position
 from tidemark.model.verdict import CheckResult, Severity
 
@@ -76,6 +77,26 @@ def check_winners(
             name, counts[name] == 0, Severity.CRITICAL, f"{counts[name]} of {counts['keys']} keys"
         )
         for name in rules
+    )
+
+
+def check_key(table: DataFrame, key: Sequence[ColumnName]) -> tuple[CheckResult, ...]:
+    """The columns that become the key tell the rows of ``table`` apart, all of them (KEY-16)."""
+    columns = [F.col(quote(name)) for name in key]
+    is_null = reduce(or_, (column.isNull() for column in columns))
+    by_key = table.select(*columns, is_null.alias(FOUND)).groupBy(*columns, FOUND)
+    counts = (
+        by_key.agg(F.count(F.lit(1)).alias(ROWS))
+        .agg(
+            F.count_if(FOUND).alias("nulls"),
+            F.count_if(~F.col(FOUND) & (F.col(ROWS) > 1)).alias("twice"),
+        )
+        .collect()[0]
+    )
+    told = {"no new key is null": counts["nulls"], "no new key stands twice": counts["twice"]}
+    return tuple(
+        CheckResult(name, keys == 0, Severity.CRITICAL, f"{keys} keys")
+        for name, keys in told.items()
     )
 
 

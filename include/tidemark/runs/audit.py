@@ -13,7 +13,7 @@ from tidemark.model.names import quote
 from tidemark.model.target_mode import TargetMode
 from tidemark.model.verdict import CheckResult, Severity, Verdict
 from tidemark.quality.audit import SuiteRun, run_suite
-from tidemark.quality.checks import check_ended, check_filled, check_winners
+from tidemark.quality.checks import check_ended, check_filled, check_key, check_winners
 from tidemark.quality.kept_checks import check_appended, check_truncates, check_versions
 from tidemark.runs.row_changes import StagedChanges
 from tidemark.runs.table_work import TableWork
@@ -38,6 +38,9 @@ def audit(
     if newest is not None and work.spec.mode is not TargetMode.APPEND:
         checks = (*checks, check_ended(table.where(work.schema.stands), newest))
     older = table.where(work.schema.holds_values)
+    if work.is_rekeyed and work.spec.mode is not TargetMode.APPEND:
+        key = work.source_schema.in_target.key
+        checks = (*checks, *check_key(table.where(work.schema.stands), key))
     filled = (check_filled(older, fill.column, fill.value, fill.below) for fill in work.fills)
     checks = (*checks, *filled)
     if spared:

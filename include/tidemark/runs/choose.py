@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 
 from pyspark.sql import Column, DataFrame
@@ -16,21 +16,25 @@ from tidemark.fold.survey import survey
 from tidemark.formats.avro.wire import Schemas, named_in
 from tidemark.formats.decoder import decoder_of
 from tidemark.gate.epoch import suspects
-from tidemark.gate.next_cut import Decision, next_cut, with_reached
+from tidemark.gate.next_cut import Decision, ended_at, next_cut, with_reached
+from tidemark.gate.sight import Sight
 from tidemark.lake.landing import read_changelog
-from tidemark.model.cut import Cut, Frontier, Hold, HoldCode
+from tidemark.model.cut import Cut, Frontier, GateMode, Hold, HoldCode
 from tidemark.model.event import Kind
 from tidemark.model.names import TableName
+from tidemark.model.position import place_of
 from tidemark.model.progress import Progress
 from tidemark.model.quarantine import Entry
 from tidemark.model.renames import Rename, Renames
 from tidemark.model.survey import Survey, count
+from tidemark.model.until import Barrier, Cap
 from tidemark.model.zone import Zone
+from tidemark.runs.barriers import barrier_of, told_before
 from tidemark.runs.ddl import add_up, collect_ddl
 from tidemark.runs.ddl_effects import DdlEffects, DdlRecord, DdlStop
 from tidemark.runs.exchanges import hold_exchanges
 from tidemark.runs.land import Landed
-from tidemark.runs.look import look
+from tidemark.runs.look import first_waiting, look
 from tidemark.runs.run import Run
 from tidemark.runs.unread_statements import refuse_unread_statements
 from tidemark.spec import PipelineSpec
@@ -58,7 +62,8 @@ class Chosen:
     zoned: the changelog's events with their zone, one frame for the tables that stand at the
     frontier and one for each that stands lower. schemas: that its records were written with.
     renames: under which its tables have the names of now. set_aside: tables of which earlier cuts
-    set changes aside. replay: what of it is tried again.
+    set changes aside. ends: tables that go less far than the cut, and how far. replay: what of the
+    set aside is tried again.
     """
 
     decision: Decision
@@ -67,6 +72,7 @@ class Chosen:
     schemas: Schemas
     renames: Sequence[Rename]
     set_aside: frozenset[TableName] = frozenset()
+    ends: Mapping[TableName, Frontier] = field(default_factory=dict)
     replay: Replay | None = None
 
     @property
@@ -90,10 +96,15 @@ class Chosen:
         """The events of ``table``, of every zone."""
         return self.zoned.get(table, self.zoned[None]).where(is_table(table))
 
-    def row_events(self, table: TableName) -> DataFrame:
-        """The row events of ``table`` that the cut takes, and those that it tries again."""
+    def row_events(self, table: TableName, above: str = "") -> DataFrame:
+        """The row events of ``table`` that the cut takes, and those that it tries again.
+
+        above: those that stand lower are copies (`runs.rekeys.copies_below`).
+        """
         in_cut = (F.col("zone") == Zone.CUT.value) & (F.col("kind") == Kind.ROW.value)
         events = self.events_of(table).where(in_cut)
+        if above:
+            events = events.where(F.col("position") >= above)
         if self.replay is None:
             return events
         return events.unionByName(self.replay.again.where(is_table(table)))
@@ -110,17 +121,30 @@ class Chosen:
 
 
 def choose_cut(run: Run, events: DataFrame, landed: Landed, progress: Progress) -> Chosen:
-    """The next cut of ``events`` (changelog rows since the oldest that may be held)."""
-    pipeline, until = run.pipeline, run.request.until
-    events = in_epochs(events, progress.epochs)
+    """The next cut of ``events`` (changelog rows since the oldest that may be held).
+
+    It ends at the first statement that gives a table another key (SCHEMA-11).
+    """
+    placed = in_epochs(events, progress.epochs)
+    return _choose(run, placed, landed, progress, run.request.until)
+
+
+def _choose(
+    run: Run, events: DataFrame, landed: Landed, progress: Progress, until: Cap | None
+) -> Chosen:
+    pipeline = run.pipeline
     sight = look(pipeline, events, landed, progress, until)
+    if isinstance(until, Barrier) and _lags(pipeline, sight, until):
+        until = replace(until, excluded=True)
+        sight = look(pipeline, events, landed, progress, until)
     cut = next_cut(pipeline.source.gate, progress, sight, until)
-    reading = _Reading(run, events, progress, cut, landed.schemas)
+    reading = _Reading(run, events, progress, cut, landed)
     others = frozenset(table.source for table in pipeline.tables if table.was is None)
     names = Renames(pipeline.renames, progress.renames, others)
     effects = reading.effects(names) if names.due else None
     renames = names.with_found(effects.renames if effects else ())
-    zoned = _zoned(under_new_names(events, renames), cut, progress)
+    named = under_new_names(events, renames)
+    zoned = _zoned(named, cut, progress, reading.cuts)
     found = survey(list(zoned.values()), progress.landing)
     _refuse_new_epoch(pipeline, progress, found)
     refuse_unread_statements(pipeline, progress, landed.plan.schema_changes, found, zoned[None])
@@ -128,33 +152,68 @@ def choose_cut(run: Run, events: DataFrame, landed: Landed, progress: Progress) 
     zones = {Zone.CUT, Zone.SETTLED} if progress.behind else {Zone.CUT}
     if effects is None and any(g.kind is Kind.DDL and g.zone in zones for g in found.groups):
         effects = reading.effects(names)
+        if reading.cuts:
+            zoned = _zoned(named, cut, progress, reading.cuts)
+            found = survey(list(zoned.values()), progress.landing)
+    effects = effects or DdlEffects()
+    before = told_before(progress.frontier, landed.plan.schema_changes)
+    rekeyed = effects.rekeyed.keys() - progress.behind
+    barriers = (barrier_of(pipeline, table, effects, before) for table in rekeyed)
+    barrier = min(filter(None, barriers), key=lambda b: (b.position, b.table), default=None)
+    if barrier is not None and barrier != until:
+        return _choose(run, events, landed, progress, barrier)
+    ends = {table: _end(own, progress, found, table) for table, own in reading.cuts.items()}
     decision = Decision(cut, sight, found)
-    return Chosen(
-        decision, zoned, effects or DdlEffects(), landed.schemas, renames, progress.set_aside
-    )
+    return Chosen(decision, zoned, effects, landed.schemas, renames, progress.set_aside, ends)
+
+
+def _lags(pipeline: PipelineSpec, sight: Sight, barrier: Barrier) -> bool:
+    """Whether rows from below the statement may be unread, which no gate says (GATE-N2).
+
+    Where the offset is all the order there is, the statement stands among its table's rows.
+    """
+    if pipeline.source.gate is not GateMode.NONE or place_of(barrier.position) is None:
+        return False
+    return bool(sight.unread & set(sight.places) - sight.first_capped.keys())
+
+
+def _end(own: Cut, progress: Progress, found: Survey, table: TableName) -> Frontier:
+    """How far ``table`` is once ``own``, its part of the cut, is published."""
+    groups = (g for g in found.groups if g.table == (table.schema, table.table))
+    before = replace(progress, frontier=progress.frontier_of(table))
+    return with_reached(own, before, Survey(tuple(groups))).frontier
 
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
     """Where the statements of a cut are read.
 
-    events: with the names that records have. schemas: that records were written with.
+    events: with the names that records have. cuts: tables that stand lower and end at a statement
+    -> their part of the cut; known with the effects.
     """
 
     run: Run
     events: DataFrame
     progress: Progress
     cut: Cut
-    schemas: Schemas
+    landed: Landed
+    cuts: dict[TableName, Cut] = field(default_factory=dict)
 
     def effects(self, names: Renames) -> DdlEffects:
         """What statements do to tables, whichever a record names beside them (MSG-46).
 
         Of a table that stands lower they are those above its own frontier.
         """
-        effects = self._above(self.progress.frontier, names)
+        effects = self._above(self.progress.frontier, names, self.cut)
         for table, frontier in sorted(self.progress.behind.items()):
-            effects.take(table, self._above(frontier, names))
+            told = self._above(frontier, names, self.cut)
+            before = told_before(frontier, self.landed.plan.schema_changes)
+            barrier = barrier_of(self.run.pipeline, table, told, before)
+            if barrier is not None:
+                first = first_waiting(self.events, self.progress, barrier)
+                self.cuts[table] = ended_at(self.cut, barrier, frontier, first)
+                told = self._above(frontier, names, self.cuts[table])
+            effects.take(table, told)
         hold_exchanges(self.run, self.progress, self.cut, names, effects)
         due = Renames(names.declared, (*names.done, *effects.renames)).due
         borne = {rename.old for rename in due}
@@ -163,9 +222,9 @@ class _Reading:
                 self._refuse_early(rename, effects)
         return effects
 
-    def _above(self, frontier: Frontier, names: Renames) -> DdlEffects:
-        text = decoder_of(self.run.pipeline.source, self.schemas).text
-        told = collect_ddl(self._in_cut(frontier), text)
+    def _above(self, frontier: Frontier, names: Renames, cut: Cut) -> DdlEffects:
+        text = decoder_of(self.run.pipeline.source, self.landed.schemas).text
+        told = collect_ddl(self._in_cut(frontier, cut), text)
         add = partial(add_up, self.run.pipeline.source, told, names=names)
         effects = add(judged=self.progress.judged)
         if not effects.unknown_shadows or not self.progress.landing:
@@ -174,13 +233,14 @@ class _Reading:
         earlier = _statements_about(self.run, self.progress, set(filter(None, shadowed)), text)
         return add(before=earlier, judged=self.progress.judged)
 
-    def _in_cut(self, frontier: Frontier) -> DataFrame:
-        zoned = with_zone(self.events, self.cut, frontier, gated_landing=self.progress.landing)
+    def _in_cut(self, frontier: Frontier, cut: Cut) -> DataFrame:
+        zoned = with_zone(self.events, cut, frontier, gated_landing=self.progress.landing)
         return zoned.where(F.col("zone") == Zone.CUT.value)
 
     def _refuse_early(self, rename: Rename, effects: DdlEffects) -> None:
         """Stop a table whose new name comes before the statement that gave it (GATE-N2)."""
-        rows = self._in_cut(self.progress.frontier_of(rename.new)).where(is_table(rename.new))
+        frontier = self.progress.frontier_of(rename.new)
+        rows = self._in_cut(frontier, self.cut).where(is_table(rename.new))
         first = rows.where(F.col("kind") != Kind.DDL.value).select("position").first()
         if first is not None:
             why = (
@@ -213,21 +273,24 @@ def _refuse_new_epoch(pipeline: PipelineSpec, progress: Progress, found: Survey)
         )
 
 
-def _zoned(events: DataFrame, cut: Cut, progress: Progress) -> dict[TableName | None, DataFrame]:
+def _zoned(
+    events: DataFrame, cut: Cut, progress: Progress, cuts: Mapping[TableName, Cut]
+) -> dict[TableName | None, DataFrame]:
     """Events with zones: a table that stands lower has bounds of its own.
 
     But not for what cannot be read, which is set aside once, whatever its table does.
     """
 
-    def zone(frame: DataFrame, old: Frontier) -> DataFrame:
-        return with_zone(frame, cut, old, gated_landing=progress.landing)
+    def zone(frame: DataFrame, old: Frontier, new: Cut) -> DataFrame:
+        return with_zone(frame, new, old, gated_landing=progress.landing)
 
     stands_lower = reduce(lambda a, b: a | b, map(is_table, progress.behind), F.lit(False))
     is_unread = F.col("kind") == Kind.UNREADABLE.value
     apart = F.coalesce(stands_lower & ~is_unread, F.lit(False))
     frames: dict[TableName | None, DataFrame] = {
-        None: zone(events.where(~apart), progress.frontier)
+        None: zone(events.where(~apart), progress.frontier, cut)
     }
     for table, frontier in progress.behind.items():
-        frames[table] = zone(events.where(apart & is_table(table)), frontier)
+        own = events.where(apart & is_table(table))
+        frames[table] = zone(own, frontier, cuts.get(table, cut))
     return frames

@@ -31,4 +31,5 @@ def _statements(spec: TableSpec, effects: DdlEffects) -> str:
     shifts = effects.shifts.get(spec.source, ())
     told = [(shift.shift.position, shift.statement) for shift in shifts]
     told += [(c.position, c.statement) for c in effects.changed.get(spec.source, ())]
+    told += [(r.position, r.statement) for r in effects.rekeyed.get(spec.source, ())]
     return "".join(f": {text} (at position {at})" for at, text in sorted(set(told)))

@@ -124,6 +124,7 @@ def progress_after(
         renames=tuple(chosen.effects.renames),
         set_aside=frozenset(table.work.spec.source for table in staged if table.set_aside),
         replays=next_replays(progress, chosen, planned),
+        ends=chosen.ends,
     )
     return advance(progress, mark.number, chosen.decision, effects)
 

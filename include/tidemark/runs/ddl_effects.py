@@ -9,9 +9,10 @@ from typing import Any
 from tidemark.model.columns import SourceColumn, TableSchema
 from tidemark.model.names import ColumnName, TableName
 from tidemark.model.position import Position, place_of
+from tidemark.model.rekey import Rekey
 from tidemark.model.renames import Pairs, Rename, Renames, listed, unexplained
 from tidemark.runs.told_columns import ColumnChange, ColumnShift
-from tidemark.schema.alter_items import CHANGES_KEY, ColumnItems
+from tidemark.schema.alter_items import ColumnItems
 from tidemark.schema.ddl_operations import (
     AlterColumns,
     CopyTable,
@@ -83,7 +84,7 @@ class DdlEffects:
     dropped: table -> where it was dropped, last. emptied: database -> likewise. made: tables that
     were made, unless dropped later; remade: those of them that were dropped before. parked: table
     -> where it went out of the way of its shadow. replaced: table -> where that took its place,
-    last. rekeyed: table -> the first statement that gave it another key. unknown_shadows: those
+    last. rekeyed: table -> what became of its key, in position order. unknown_shadows: those
     that took a place, and of which nothing was told. stops: table -> why it cannot go on; a table
     of None concerns the whole source. opened: renames of the statement that is being read.
     """
@@ -100,7 +101,7 @@ class DdlEffects:
     made: set[TableName] = field(default_factory=set)
     remade: set[TableName] = field(default_factory=set)
     parked: dict[TableName, Position] = field(default_factory=dict)
-    rekeyed: dict[TableName, str] = field(default_factory=dict)
+    rekeyed: dict[TableName, list[Rekey]] = field(default_factory=dict)
     replaced: dict[TableName, Position] = field(default_factory=dict)
     stops: dict[TableName | None, DdlStop] = field(default_factory=dict)
     unknown_shadows: frozenset[TableName] = frozenset()
@@ -247,9 +248,8 @@ class DdlEffects:
     def _rekey(
         self, table: TableName, items: ColumnItems, statement: str, position: Position
     ) -> None:
-        if items.rekeyed:
-            why = f"{CHANGES_KEY}: {statement} (at position {position})"
-            self.rekeyed.setdefault(table, why)
+        if items.key is not None:
+            self.rekeyed.setdefault(table, []).append(Rekey(position, items.key, statement))
 
     def stop(
         self, table: TableName | None, why: str, position: Position, *, may_be_judged: bool = True

@@ -25,7 +25,7 @@ from tidemark.model.offsets import TopicPartition
 from tidemark.model.progress import Progress
 from tidemark.model.summary import Summary, listed
 from tidemark.model.transaction import Boundary, boundary_of, share_of
-from tidemark.model.until import Until
+from tidemark.model.until import Cap
 from tidemark.model.zone import BOUNDARIES
 from tidemark.runs.land import Landed
 from tidemark.spec import OtherTables, PipelineSpec, SourceFormat
@@ -36,7 +36,7 @@ def look(
     events: DataFrame,
     landed: Landed,
     progress: Progress,
-    until: Until | None,
+    until: Cap | None,
 ) -> Sight:
     """What the pipeline's gate needs to know of ``events``, changelog rows that may be held."""
     places, offsets, unread = landed.plan.data_places, landed.mark.offsets, _unread(landed)
@@ -46,13 +46,17 @@ def look(
             seen = {place_of(row): row["watermark"] for row in newest}
             return Sight(places, offsets, unread, watermarks=seen)
         case GateMode.NONE:
-            waits = until.waits(progress.epoch) if until is not None else None
-            capped = _rows(events, first_capped(waits)) if waits is not None else ()
-            first = {place_of(row): row["offset"] for row in capped}
+            first = first_waiting(events, progress, until) if until is not None else {}
             growths = landed.mark.growths
             return Sight(places, offsets, unread, first_capped=first, growths=growths)
         case GateMode.TRANSACTION:
             return _transactions(pipeline, events, landed, progress, until)
+
+
+def first_waiting(events: DataFrame, progress: Progress, until: Cap) -> dict[TopicPartition, int]:
+    """Per partition the offset of the first change of ``events`` that waits by ``until``."""
+    rows = _rows(events, first_capped(until.waits(progress.epoch)))
+    return {place_of(row): row["offset"] for row in rows}
 
 
 def _transactions(
@@ -60,7 +64,7 @@ def _transactions(
     events: DataFrame,
     landed: Landed,
     progress: Progress,
-    until: Until | None,
+    until: Cap | None,
 ) -> Sight:
     bound = progress.frontier.bound
     text = decoder_of(pipeline.source, landed.schemas).text

@@ -77,17 +77,6 @@ def refuse_shared(spec: TableSpec, owner: TableName) -> None:
         )
 
 
-def refuse_other_key(spec: TableSpec, rekeyed: Mapping[TableName, str]) -> None:
-    """Raise when other columns are the table's key now; one that the file has stays (KEY-1)."""
-    if spec.source in rekeyed and not spec.key:
-        raise TableStoppedError(
-            f"{spec.source} cannot be followed: {rekeyed[spec.source]}",
-            state=WAITING,
-            next_step="do the columns of the old key still tell rows apart? Then name them in key: "
-            "of the table; else fold it into a new target from a new snapshot of the source",
-        )
-
-
 def refuse_other_target(spec: TableSpec, renames: Iterable[Rename]) -> None:
     """Raise when a table was renamed in this cut whose target is not there (SCHEMA-31).
 

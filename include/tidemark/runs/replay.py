@@ -149,7 +149,7 @@ def outcomes(run: Run, chosen: Chosen, work: TableWork, aside: pa.Table) -> tupl
     tried = {tuple(row) for row in events.select(*record).collect()}
     decoder = decoder_of(run.pipeline.source, chosen.schemas)
     newest = (
-        changes_of(chosen, work, decoder, chosen.row_events(table))
+        changes_of(chosen, work, decoder, chosen.row_events(table, work.copies.below))
         .where(above_truncate(work.truncated_at, work.guard))
         .transform(latest_events)
     )

@@ -131,6 +131,8 @@ def resolve(
         *(tuple(columns.values()), key, at, names.shifts, dropped_at),
         *(spec.layout, spec.target_columns.rules, spec.mode),
     )
+    if have is not None:
+        schema = replace(schema, rekeyed_at=have.rekeyed_at, former_key=have.former_key)
     check_rules(spec.source, schema)
     check_layout(spec.source, schema.in_target)
     return schema

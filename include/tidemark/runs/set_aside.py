@@ -112,7 +112,8 @@ def _decided(run: Run, chosen: Chosen, work: TableWork, marked: DataFrame) -> Da
         F.length(value).cast("long").alias("bytes"),
         F.sha2(value, 256).alias("sha256"),
     )
-    events = chosen.row_events(work.spec.source).withColumn(CHANGE, record)
+    rows = chosen.row_events(work.spec.source, work.copies.below)
+    events = rows.withColumn(CHANGE, record)
     keys = marked.select(*(F.col(quote(n)).alias(f"_{i}") for i, n in enumerate(schema.key)))
     same = (F.col("row_key")[n].eqNullSafe(F.col(f"_{i}")) for i, n in enumerate(schema.key))
     image = decoder.image(schema)

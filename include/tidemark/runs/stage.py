@@ -31,6 +31,7 @@ from tidemark.runs.audit import audit
 from tidemark.runs.choose import Chosen
 from tidemark.runs.compacted import refuse_left_out
 from tidemark.runs.exchanged import refuse_exchanged
+from tidemark.runs.rekeys import refuse_set_aside
 from tidemark.runs.replay import events_set_aside, outcomes, overtaken
 from tidemark.runs.row_changes import StagedChanges, match_rows, stage_row_changes
 from tidemark.runs.run import Run
@@ -88,6 +89,8 @@ def stage_one(run: Run, chosen: Chosen, work: TableWork, branch: str) -> StagedT
     if work.source_schema != work.have:
         apply_changes(bench.session, bench.catalog, bench.place, work.changes, work.source_schema)
     found = _matched(run, chosen, work, found, bench.place)
+    if work.is_rekeyed:
+        refuse_set_aside(run.pipeline, work.spec, found.set_aside)
     if bench.fork is None and not work.is_folded:
         return None
     rows, spared, is_folded = found.rows, "", work.is_folded
@@ -142,7 +145,7 @@ def _stage_changes(
     rows = stage_rows(folder, work.target, typed, work.schema)
     if counted.get["left_keys"] and mode is not TargetMode.APPEND:
         refuse_exchanged(run, work, decoder, events)
-    repeats = overtaken(chosen, work, decoder)
+    repeats = overtaken(chosen, work, decoder) + work.copies.count
     found = StagedChanges(rows, counted.get["changes"] + repeats, repeats)
     if rows.misread_rows:
         unfit = Unfit(STAGED_MISREAD, rows.misread_rows, partial(_misread, rows, work))
@@ -154,7 +157,7 @@ def _stage_changes(
 
 def _row_events(chosen: Chosen, work: TableWork) -> DataFrame:
     """The row events of the table; what was set aside is tried again in a mirror alone."""
-    events = chosen.row_events(work.spec.source)
+    events = chosen.row_events(work.spec.source, work.copies.below)
     if work.spec.mode is TargetMode.MIRROR:
         return events
     return events.where(F.col("zone") == Zone.CUT.value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tidemark.lake.catalog import TableId
 from tidemark.lake.staging import Removal
@@ -10,6 +10,7 @@ from tidemark.model.columns import TableSchema
 from tidemark.model.position import Position
 from tidemark.model.reduction import above_truncate, not_ended_before
 from tidemark.model.target_mode import TargetMode
+from tidemark.runs.rekeys import Copies
 from tidemark.schema.changes import FillColumn, SchemaChange
 from tidemark.spec import TableSpec
 
@@ -23,7 +24,9 @@ class TableWork:
     tried again. truncated_at: newest truncate ever, which events must be above; new_truncate: the
     truncate of this cut, if any. guard: below it rows of an incremental snapshot fall that are
     above the truncate (SNAP-7). removal: what a new snapshot did not contain. ended_before: the
-    newest truncate of earlier cuts, or where another table of that name ended.
+    newest truncate of earlier cuts, or where another table of that name ended. is_rekeyed: the cut
+    ends where other columns become the key, and its rows have those of before. copies: rows of the
+    cut that have the key of before and are left out.
     """
 
     spec: TableSpec
@@ -39,6 +42,8 @@ class TableWork:
     removal: Removal | None
     ended_before: Position | None
     replayed: int = 0
+    is_rekeyed: bool = False
+    copies: Copies = Copies()
 
     @property
     def counts(self) -> str:
@@ -63,14 +68,17 @@ class TableWork:
     @property
     def schema(self) -> TableSchema:
         """Of the target, as rows are read for it."""
-        return self.source_schema.in_target
+        told = self.source_schema
+        return (replace(told, key=told.former_key) if self.is_rekeyed else told).in_target
 
     @property
     def is_folded(self) -> bool:
-        """Rows change, and not only the schema; a table that is new has none to take away."""
+        """Rows change, or which are one; a table that is new has none to take away."""
         is_removed = self.removal is not None and self.spec.mode is not TargetMode.APPEND
         ends_rows = self.new_truncate is not None or is_removed
-        return self.has_events or (self.have is not None and (ends_rows or bool(self.fills)))
+        is_checked = self.is_rekeyed and self.spec.mode is not TargetMode.APPEND
+        touches = ends_rows or bool(self.fills) or is_checked
+        return self.has_events or (self.have is not None and touches)
 
     @property
     def fills(self) -> tuple[FillColumn, ...]:

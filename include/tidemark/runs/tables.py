@@ -32,10 +32,17 @@ from tidemark.runs.late import late_tables
 from tidemark.runs.reconcile import watched_snapshots
 from tidemark.runs.refused import (
     refuse_late,
-    refuse_other_key,
     refuse_other_target,
     refuse_shared,
     refuse_statement,
+)
+from tidemark.runs.rekeys import (
+    Copies,
+    behind_rekey,
+    below_rekey,
+    copies_below,
+    refuse_gained,
+    rekey_of,
 )
 from tidemark.runs.run import Run
 from tidemark.runs.schemas import examples, resolve
@@ -111,7 +118,6 @@ def plan_tables(run: Run, chosen: Chosen, progress: Progress) -> CutTables:
         try:
             refuse_late(spec.source, late)
             refuse_statement(run.pipeline, spec, chosen.effects.stops, renamed)
-            refuse_other_key(spec, chosen.effects.rekeyed)
             refuse_shared(spec, owners.setdefault(spec.target.lower(), spec.source))
             target = _target(run.pipeline, spec)
             have = read_source_schema(run.world.catalog, target)
@@ -126,7 +132,7 @@ def plan_tables(run: Run, chosen: Chosen, progress: Progress) -> CutTables:
                 may_get_key = have is not None and not have.key
                 is_empty = may_get_key and not holds_rows(run.world.catalog, target)
                 known = _Told(spec, have, is_empty, told.get(spec.source, ()))
-                one = _work(run.pipeline, chosen, progress, known)
+                one = _work(run, chosen, progress, known)
                 removal = _removal(run.pipeline, snapshots, spec.source)
                 work.append(replace(one, removal=removal, guard=guards.get(spec.source)))
         except (TableStoppedError, NameRefusedError) as error:
@@ -213,14 +219,24 @@ def _target(pipeline: PipelineSpec, spec: TableSpec) -> TableId:
     return TableId(pipeline.target_namespace, spec.target)
 
 
-def _work(pipeline: PipelineSpec, chosen: Chosen, progress: Progress, told: _Told) -> TableWork:
-    spec, have = told.spec, told.have
+def _work(run: Run, chosen: Chosen, progress: Progress, told: _Told) -> TableWork:
+    pipeline, spec, have = run.pipeline, told.spec, told.have
     again = chosen.survey.of(spec.source, Zone.REPLAYED)
     groups = chosen.survey.of(spec.source, CUT)
     begins = begin_of(chosen, spec.source, have)
     records = [r for r in told.records if begins is None or (r.position or "") > begins]
-    schema = resolve(pipeline.source, spec, have, chosen.effects, records)
+    rekey, below, effects = rekey_of(run, chosen, spec, have), have, chosen.effects
+    copies = Copies()
+    if rekey is not None:
+        below, effects = below_rekey(spec.source, rekey, have, effects)
+    if below is have:
+        copies = copies_below(run, chosen, progress, spec, have)
+        records = [r for r in records if (r.position or "") >= copies.below]
+    schema = read = resolve(pipeline.source, spec, below, effects, records)
     refuse_other_record_key(pipeline.source, spec, schema, records)
+    if rekey is not None:
+        schema = behind_rekey(pipeline.source, spec, rekey, read, chosen.effects)
+        refuse_gained(spec, rekey, read, groups)
     if not schema.key:
         if groups:
             refuse_without_key(spec)
@@ -244,4 +260,6 @@ def _work(pipeline: PipelineSpec, chosen: Chosen, progress: Progress, told: _Tol
         removal=None,
         ended_before=max(filter(None, (before, begins)), default=None),
         replayed=count(again) if schema.key and spec.mode is TargetMode.MIRROR else 0,
+        is_rekeyed=schema != read,
+        copies=copies,
     )

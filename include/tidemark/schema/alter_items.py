@@ -9,7 +9,7 @@ from sqlglot.errors import ParseError
 
 from tidemark.errors import NameRefusedError
 from tidemark.model.names import ColumnName, column_name
-from tidemark.schema.ddl_columns import ColumnText, column_definition
+from tidemark.schema.ddl_columns import ColumnText, column_definition, key_columns
 from tidemark.schema.sql_words import Words
 
 CHANGES_KEY = "it changes the key"
@@ -46,7 +46,7 @@ class ColumnItems:
     """What one ALTER TABLE does to columns.
 
     renamed: pairs of old and new. optional: those of ``added`` that join unless they are there.
-    rekeyed: other columns are the key now, or none.
+    key: the columns that are the key now, empty for none; None where the statement leaves it.
     """
 
     added: list[ColumnText] = field(default_factory=list)
@@ -54,12 +54,13 @@ class ColumnItems:
     renamed: list[tuple[ColumnName, ColumnName]] = field(default_factory=list)
     dropped: list[ColumnName] = field(default_factory=list)
     optional: set[ColumnName] = field(default_factory=set)
-    rekeyed: bool = False
+    key: tuple[ColumnName, ...] | None = None
 
     @property
     def found(self) -> bool:
         """Whether it does anything to them."""
-        return bool(self.added or self.changed or self.renamed or self.dropped or self.rekeyed)
+        columns = self.added or self.changed or self.renamed or self.dropped
+        return bool(columns) or self.key is not None
 
 
 def judge_item(item: Words, items: ColumnItems) -> str | None:
@@ -67,13 +68,14 @@ def judge_item(item: Words, items: ColumnItems) -> str | None:
 
     Out: why it cannot be followed; None when it can, as far as its text tells.
     """
-    if item.accept("ADD", "CONSTRAINT"):
-        items.rekeyed |= "PRIMARY" in item.outside_parentheses()
-        return None
-    if _drops_key(item) or (item.keyword(), item.keyword(1)) == ("ADD", "PRIMARY"):
-        items.rekeyed = True
+    if _drops_key(item):
+        items.key = items.key or ()  # A new one may stand before it.
         return None
     try:
+        if item.keyword() == "ADD" and item.keyword(1) in {"CONSTRAINT", "PRIMARY"}:
+            item.accept("ADD")
+            items.key = key_columns(item) or items.key
+            return None
         if item.keyword() == "ADD" and refusal(item) == UNKNOWN_ITEM:
             return _added(item, items)
         if item.keyword() in {"MODIFY", "CHANGE"}:
@@ -115,7 +117,8 @@ def _changed(item: Words, items: ColumnItems) -> str | None:
     item.accept("IF", "EXISTS")
     old_name = column_name(item.name()) if names_twice else None
     column, attributes = column_definition(item)
-    items.rekeyed |= attributes.is_key
+    if attributes.is_key:
+        items.key = (column.name,)
     if attributes.is_computed:
         return f"the rows that are there get a computed value in {column.name}"
     if attributes.is_bytes:
@@ -157,7 +160,8 @@ def _added(item: Words, items: ColumnItems) -> str | None:
     definitions = item.group().split(",") if item.keyword() == "(" else (item,)
     for definition in definitions:
         column, attributes = column_definition(definition)
-        items.rekeyed |= attributes.is_key
+        if attributes.is_key:
+            items.key = (column.name,)
         if attributes.fills_unknown:
             return f"the rows that are there get a value in {column.name}, which no event tells"
         items.added.append(column._replace(fill=attributes.fill))

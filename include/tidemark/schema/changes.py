@@ -61,6 +61,14 @@ class DropColumn:
 
 
 @dataclass(frozen=True, slots=True)
+class RekeyTarget:
+    """Other columns tell the rows apart. free: those that did, and may hold null from now on."""
+
+    key: tuple[ColumnName, ...]
+    free: tuple[ColumnName, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class FillColumn:
     """Rows at and below a position get ``value``, as text, in a column that joined (SCHEMA-14)."""
 
@@ -84,7 +92,14 @@ class ChangeLayout:
 
 
 SchemaChange = (
-    CreateTarget | RenameColumn | DropColumn | AddColumn | WidenColumn | FillColumn | ChangeLayout
+    CreateTarget
+    | RenameColumn
+    | DropColumn
+    | AddColumn
+    | WidenColumn
+    | RekeyTarget
+    | FillColumn
+    | ChangeLayout
 )
 
 DECLARED = (CreateTarget, ChangeLayout)
@@ -114,8 +129,8 @@ def plan_changes(
 
     What became of the names of ``have`` tell the shifts that ``want`` has beyond its own. is_empty:
     there is no row, so that records may tell a key that no statement told.
-    Raises TableStoppedError for names that differ in case alone, and for another key or another
-    type that is no promotion.
+    Raises TableStoppedError for names that differ in case alone, for a key that no statement gave,
+    and for another type that is no promotion.
     """
     if have is None:
         _refuse_collisions(want.in_target)
@@ -141,6 +156,11 @@ def plan_changes(
             moves.append(DropColumn(ColumnName(ROW)))
     key = tuple(names[name] or name for name in have.in_target.key)
     told = want.in_target
+    if want.rekeyed_at != have.rekeyed_at:
+        is_bound = want.row_key == want.key
+        free = tuple(name for name in key if is_bound and name not in told.key)
+        moves.append(RekeyTarget(told.key, free))
+        key = ()
     _refuse_collisions(merge_schemas((TableSchema(tuple(present), key), told)))
     types = {column.name: column.stored for column in present}
     return (*moves, *_joined(types, told), *_filled(fresh, told), *_laid_out(have, want, names))
@@ -183,6 +203,8 @@ def describe(change: SchemaChange) -> str:
             return f"rename {was} to {name}"
         case DropColumn(name):
             return f"drop {name}"
+        case RekeyTarget(key):
+            return f"key {', '.join(key)}"
         case ChangeLayout(layout):
             return f"lay out new files {layout}"
         case FillColumn(column, value, _):
@@ -226,21 +248,29 @@ def _laid_out(
 def merge_schemas(versions: Sequence[TableSchema]) -> TableSchema:
     """Every column of ``versions``, oldest first; of two types of a column the wider one holds.
 
-    A version without key takes the key of the others. Raises TableStoppedError where two versions
+    A version without key takes the key of the others; the order of its columns is that of the
+    oldest. Raises TableStoppedError where two versions
     do not fit into one table.
     """
     return reduce(_merge, versions)
 
 
 def _merge(old: TableSchema, new: TableSchema) -> TableSchema:
-    if old.key and new.key and old.key != new.key:
-        raise _stopped(f"the key changed from {list(old.key)} to {list(new.key)}")
+    if old.key and new.key and set(old.key) != set(new.key):
+        raise TableStoppedError(
+            f"the key changed from {list(old.key)} to {list(new.key)}, and no statement was read "
+            "that says where (KEY_MISMATCH)",
+            state="the table stays as it was last published; other tables go on",
+            next_step="nothing to do, if the next run finds the statement; PostgreSQL tells none: "
+            "do the columns of the old key still tell rows apart? Then name them in key: of the "
+            "table; else fold it into a new target from a new snapshot of the source",
+        )
     columns = {column.name: column for column in old.columns}
     for column in new.columns:
         before = columns.get(column.name)
         if before is None or not is_widening(column.iceberg, before.iceberg):
             columns[column.name] = column if before is None else _newer(before, column)
-    return TableSchema(tuple(columns.values()), new.key or old.key)
+    return TableSchema(tuple(columns.values()), old.key or new.key)
 
 
 def _newer(before: SourceColumn, column: SourceColumn) -> SourceColumn:

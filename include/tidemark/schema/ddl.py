@@ -202,7 +202,7 @@ def _without_key(statement: Words, schema: str) -> tuple[DdlOperation, ...]:
     while statement.left and not statement.accept("ON"):
         statement.at += 1
     table = _table(statement, schema)
-    items = ColumnItems(rekeyed=True)
+    items = ColumnItems(key=())
     return (NO_TARGET if table is None else AlterColumns(table, items, text),)
 
 

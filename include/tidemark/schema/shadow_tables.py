@@ -33,8 +33,8 @@ class Shadow:
     """A shadow table, from its making on; columns by their names in small letters.
 
     like: the table that it was made like. made: the columns that its text lists, None where it was
-    made like another. doubt: why its rows may differ from those of the other table by more than
-    its columns tell; empty while they do not.
+    made like another. key: as in `ColumnItems`. doubt: why its rows may differ from those of the
+    other table by more than its columns tell; empty while they do not.
     """
 
     like: TableName | None = None
@@ -43,7 +43,7 @@ class Shadow:
     changed: dict[str, ColumnText] = field(default_factory=dict)
     dropped: dict[str, ColumnName] = field(default_factory=dict)
     optional: set[ColumnName] = field(default_factory=set)
-    rekeyed: bool = False
+    key: tuple[ColumnName, ...] | None = None
     statements: list[str] = field(default_factory=list)
     doubt: str = ""
 
@@ -65,7 +65,7 @@ class Shadow:
                 self._doubt(f"it declares {column.name} more than once")
             self.changed[column.name.lower()] = column
         self.optional |= items.optional
-        self.rekeyed |= items.rekeyed
+        self.key = self.key if items.key is None else items.key
 
     def refuse(self, why: str, statement: str) -> None:
         """What was done to it is not followed."""
@@ -88,7 +88,7 @@ class Shadow:
             changed=list((stay | self.changed).values()),
             dropped=list(self.dropped.values()),
             optional=self.optional,
-            rekeyed=self.rekeyed,
+            key=self.key,
         )
 
 

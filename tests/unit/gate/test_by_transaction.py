@@ -10,12 +10,12 @@ import pytest
 from tidemark.gate.by_transaction import transaction_cut
 from tidemark.gate.sight import PartitionSight, Sight, SnapshotSight
 from tidemark.model.cut import Cut, Frontier, Hold, HoldCode
-from tidemark.model.names import TopicName
+from tidemark.model.names import TableName, TopicName
 from tidemark.model.offsets import TopicPartition
-from tidemark.model.position import Place
+from tidemark.model.position import Place, Position
 from tidemark.model.progress import Progress
 from tidemark.model.transaction import Boundary, Share
-from tidemark.model.until import Coordinate, Until
+from tidemark.model.until import Barrier, Coordinate, Until
 
 A0, A1 = (TopicPartition(TopicName("s.db.a"), number) for number in range(2))
 B0 = TopicPartition(TopicName("s.db.b"), 0)
@@ -348,3 +348,28 @@ def test_a_transaction_without_end_is_given_up_once_the_cut_is_behind_it() -> No
     later = (*first.boundaries, begin(3, 3), end(4, 3, {"db.b": 1}))
     cut = transaction_cut(given_up, sight(later, shares), None)
     assert cut.skipped == {gtid(2): frozenset({"db.a"})}
+
+
+@pytest.mark.parametrize(
+    ("boundaries", "below"),
+    [
+        pytest.param(TWO, 15, id="a transaction behind it proves it"),
+        pytest.param(TWO[:3], 10, id="nothing complete stands behind it"),
+    ],
+)
+def test_a_statement_between_transactions_caps_behind_itself(
+    boundaries: tuple[Boundary, ...], below: int
+) -> None:
+    """SCHEMA-11, GATE-T6: what never stands still would never settle it in silence."""
+    shares = (
+        *(share(A0, 1, 1, 9, 9), share(A1, 1, 1, 10, 10)),
+        *(share(A0, 2, 1, 20, 20), share(B0, 2, 1, 21, 21)),
+    )
+    late = {
+        A0: PartitionSight(highest=place(20), capped_from=place(20), records=1),
+        B0: PartitionSight(highest=place(21), capped_from=place(21), records=1),
+    }
+    statement = Barrier(TableName("db", "a"), Position(place(15) + "0" * 16))
+    cut = transaction_cut(Progress(), sight(boundaries, shares, late), statement)
+    assert place(below) < cut.frontier.bound < place(below + 1)
+    assert (cut.frontier.offsets, cut.frontier.time_ms) == ({TX: 2}, 1000)

@@ -7,7 +7,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tidemark.model.until import Coordinate, Until
+from tidemark.model.names import TableName
+from tidemark.model.position import Position
+from tidemark.model.until import Barrier, Coordinate, Until
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 NOON_MS = 1_769_860_800_000
@@ -21,7 +23,7 @@ def wal(commit: int, lsn: int, *, epoch: int = 1, rank: int = 1) -> str:
     return f"{epoch:04X}{commit:016X}{rank}{lsn:016X}{7:016X}"
 
 
-def waits(until: Until, *, position: str = "", millis: int = 0, epoch: int = 1) -> bool:
+def waits(until: Until | Barrier, *, position: str = "", millis: int = 0, epoch: int = 1) -> bool:
     database = sqlite3.connect(":memory:")
     database.create_function("unix_millis", 1, lambda millis: millis)
     row = "(SELECT ? AS position, ? AS commit_time)"
@@ -90,3 +92,36 @@ def test_a_commit_is_what_watermarks_count_in() -> None:
         _ = Until.at_binlog(9, 50, "b.9:50").commit_ts
     with pytest.raises(ValueError, match="450 caps commits"):
         commit.waits(1)
+
+
+@pytest.mark.parametrize(
+    ("position", "expected"),
+    [
+        pytest.param(binlog(3, 1546), (False, False), id="below the statement"),
+        pytest.param(binlog(3, 1547, rank=0), (False, False), id="read by a snapshot at its place"),
+        pytest.param(binlog(3, 1547), (False, True), id="the statement, and copies of it"),
+        pytest.param(binlog(3, 1548), (True, True), id="behind it"),
+        pytest.param(binlog(1, 4, epoch=2), (True, True), id="of a later log"),
+    ],
+)
+def test_a_statement(position: str, expected: tuple[bool, bool]) -> None:
+    """SCHEMA-11: it is taken, unless it has to wait itself."""
+    statement = Barrier(TableName("shop", "items"), Position(binlog(3, 1547)))
+    excluded = Barrier(statement.table, statement.position, excluded=True)
+    found = waits(statement, position=position), waits(excluded, position=position)
+    assert found == expected
+
+
+def test_a_statement_among_offsets() -> None:
+    """POS-11: where these are all the order there is."""
+    statement = Barrier(TableName("shop", "items"), Position(f"0001{9:016X}"))
+    found = [waits(statement, position=f"0001{offset:016X}") for offset in (8, 9, 10)]
+    assert found == [False, False, True]
+
+
+def test_a_statement_in_words() -> None:
+    commit = Position(f"0001{500:016X}2{0:04X}{0:016X}")
+    statement = Barrier(TableName("shop", "items"), commit)
+    assert statement.commit_ts == 501
+    assert statement.sentence.startswith("shop.items has another key behind the statement at posi")
+    assert statement.sentence.endswith("; the next run goes on from there")

@@ -7,18 +7,17 @@ from typing import Any
 
 import pytest
 
-from tidemark.errors import TableStoppedError
 from tidemark.model.names import TableName
 from tidemark.model.position import Position
 from tidemark.runs.ddl import add_up
 from tidemark.runs.ddl_effects import DdlEffects, DdlRecord, DdlStop
-from tidemark.runs.refused import refuse_other_key
-from tidemark.spec import SourceSpec, TableSpec
+from tidemark.spec import SourceSpec
 
 ITEMS = TableName("shop", "items")
 
 
 ADDED = "ALTER TABLE items ADD COLUMN late INT"
+ANEW = "CREATE TABLE items (x int PRIMARY KEY)"
 
 
 def effects_of(*columns: str, ddl: str = ADDED, **source: Any) -> DdlEffects:
@@ -110,26 +109,33 @@ def test_what_is_followed_is_not_judged() -> None:
 
 
 @pytest.mark.parametrize(
-    "statements",
+    ("statements", "told"),
     [
-        ["ALTER TABLE items DROP PRIMARY KEY, ADD PRIMARY KEY (x)"],
-        ["DROP INDEX `PRIMARY` ON items"],
-        [
-            "CREATE TABLE _items_gho LIKE items",
-            "ALTER TABLE _items_gho DROP PRIMARY KEY",
-            "RENAME TABLE items TO _items_del, _items_gho TO items",
-        ],
+        (["ALTER TABLE items DROP PRIMARY KEY, ADD PRIMARY KEY (x)"], ["1 x"]),
+        (["DROP INDEX `PRIMARY` ON items"], ["1 "]),
+        (
+            ["ALTER TABLE items DROP PRIMARY KEY", "ALTER TABLE items ADD PRIMARY KEY (x, y)"],
+            ["1 ", "2 x y"],
+        ),
+        (
+            [
+                "CREATE TABLE _items_gho LIKE items",
+                "ALTER TABLE _items_gho DROP PRIMARY KEY, ADD PRIMARY KEY (x)",
+                "ALTER TABLE _items_gho ADD INDEX (y)",
+                "RENAME TABLE items TO _items_del, _items_gho TO items",
+            ],
+            ["4 x"],
+        ),
+        (["ALTER TABLE items ADD UNIQUE KEY (x)"], []),
+        (["ALTER TABLE items ADD PRIMARY KEY (x)", "DROP TABLE items", ANEW], []),
     ],
 )
-def test_another_key_stops_a_table_that_has_none_in_the_file(statements: list[str]) -> None:
-    """KEY-1: one that the file has stays."""
+def test_what_becomes_of_a_key(statements: list[str], told: list[str]) -> None:
+    """KEY-16: of a shadow it is told where that takes its table's place (SCHEMA-33)."""
     effects = canal(*statements)
-    assert (list(effects.rekeyed), effects.stops) == ([ITEMS], {})
-    named = {"source": "shop.items", "expectations": "none"}
-    with pytest.raises(TableStoppedError, match="it changes the key: ") as stopped:
-        refuse_other_key(TableSpec.model_validate(named), effects.rekeyed)
-    assert f"{statements[-1]} (at position {len(statements)})" in str(stopped.value)
-    refuse_other_key(TableSpec.model_validate({**named, "key": ["id"]}), effects.rekeyed)
+    found = effects.rekeyed.get(ITEMS, [])
+    assert [" ".join((one.position, " ".join(one.key))) for one in found] == told
+    assert effects.stops == {}
 
 
 def test_a_database_goes_with_its_tables() -> None:

@@ -54,7 +54,7 @@ def shown_items(items: ColumnItems) -> list[str]:
         *(f"rename {old} to {new}" for old, new in items.renamed),
         *(f"add {column.name} {column.type_text}" for column in items.added),
         *(f"change {column.name} {column.type_text}" for column in items.changed),
-        *(["another key"] if items.rekeyed else []),
+        *([] if items.key is None else [f"key {', '.join(items.key) or 'none'}"]),
     ]
 
 
@@ -199,16 +199,26 @@ def test_added_columns(sql: str, table: str, columns: Columns) -> None:
         ("ALTER TABLE t RENAME COLUMN a TO a", ["no effect: ALTER TABLE"]),
         ("ALTER TABLE t DROP COLUMN IF EXISTS b CASCADE", ["alter db.t: drop b"]),
         ("ALTER TABLE t DROP `primary`", ["alter db.t: drop primary"]),
-        ("ALTER TABLE t ADD PRIMARY KEY (a)", ["alter db.t: another key"]),
-        ("ALTER TABLE t ADD CONSTRAINT pk PRIMARY KEY (a)", ["alter db.t: another key"]),
-        ("ALTER TABLE t DROP COLUMN a, DROP PRIMARY KEY", ["alter db.t: drop a, another key"]),
-        ("ALTER TABLE t DROP INDEX `PRIMARY`", ["alter db.t: another key"]),
-        ("DROP INDEX `PRIMARY` ON x.t", ["alter x.t: another key"]),
+        ("ALTER TABLE t ADD PRIMARY KEY (a)", ["alter db.t: key a"]),
+        ("ALTER TABLE t ADD CONSTRAINT pk PRIMARY KEY (a)", ["alter db.t: key a"]),
+        ("ALTER TABLE t ADD CONSTRAINT PRIMARY KEY (a, b)", ["alter db.t: key a, b"]),
+        (
+            "ALTER TABLE t ADD CONSTRAINT a FOREIGN KEY (a) REFERENCES u (a)",
+            ["no effect: ALTER TABLE"],
+        ),
+        (
+            "ALTER TABLE t DROP PRIMARY KEY, ADD PRIMARY KEY USING BTREE (`b``q`(9) DESC, a)",
+            ["alter db.t: key b`q, a"],
+        ),
+        ("ALTER TABLE t ADD PRIMARY KEY (a), DROP PRIMARY KEY", ["alter db.t: key a"]),
+        ("ALTER TABLE t DROP COLUMN a, DROP PRIMARY KEY", ["alter db.t: drop a, key none"]),
+        ("ALTER TABLE t DROP INDEX `PRIMARY`", ["alter db.t: key none"]),
+        ("DROP INDEX `PRIMARY` ON x.t", ["alter x.t: key none"]),
         (
             "ALTER TABLE t MODIFY a bigint PRIMARY KEY",
-            ["alter db.t: change a bigint, another key"],
+            ["alter db.t: change a bigint, key a"],
         ),
-        ("ALTER TABLE t ADD COLUMN a int KEY", ["alter db.t: add a int, another key"]),
+        ("ALTER TABLE t ADD COLUMN a int KEY", ["alter db.t: add a int, key a"]),
         (
             "ALTER TABLE t DROP b, ADD COLUMN b text AFTER c, DROP INDEX i, MODIFY a bigint",
             ["alter db.t: drop b, add b text, change a bigint"],

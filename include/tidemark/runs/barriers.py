@@ -1,0 +1,35 @@
+"""Where a cut ends, as a table goes on otherwise behind a statement (SCHEMA-11)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from tidemark.model.cut import Frontier
+from tidemark.model.names import TableName, TopicName
+from tidemark.model.position import LAST, Place, place_of
+from tidemark.model.rekey import first_rekey
+from tidemark.model.until import Barrier
+from tidemark.runs.ddl_effects import DdlEffects
+from tidemark.runs.targets import is_folded
+from tidemark.spec import PipelineSpec
+
+
+def told_before(frontier: Frontier, topics: Collection[TopicName]) -> Place:
+    """The greatest place that was published of ``topics``, for schema changes (POS-20)."""
+    reached = (place for at, place in frontier.reached.items() if at.topic in topics)
+    return max(reached, default=Place(""))
+
+
+def barrier_of(
+    pipeline: PipelineSpec, table: TableName, effects: DdlEffects, before: Place
+) -> Barrier | None:
+    """The first statement that gives ``table`` another key; one that the file has stays (KEY-1).
+
+    before: as of `told_before`. What stands at it came again, and no cut ends there twice.
+    """
+    told = effects.rekeyed.get(table, ())
+    rekey = first_rekey(one for one in told if (place_of(one.position) or LAST) > before)
+    has_own = any(spec.source == table and spec.key for spec in pipeline.tables)
+    if rekey is None or has_own or not is_folded(pipeline, (table.schema, table.table)):
+        return None
+    return Barrier(table, rekey.position)
