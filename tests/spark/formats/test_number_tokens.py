@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
-from tests.spark.formats.test_values import drawn
+from tests.support.readings import drawn
 from tidemark.formats.number_tokens import pointed, unrounded
 
 TOKENS = st.one_of(
