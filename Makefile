@@ -37,7 +37,7 @@ fmt: $(INSTALLED) ## format the code and mend what ruff can mend
 lint: $(INSTALLED) ## style, format, types, and who may import whom
 	@$(BIN)/ruff check $(CODE) tests
 	@$(BIN)/ruff format --check $(CODE) tests
-	@$(BIN)/mypy $(CODE)
+	@$(BIN)/mypy $(CODE) tests
 	@$(BIN)/lint-imports --no-logo
 
 .PHONY: test

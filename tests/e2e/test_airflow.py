@@ -189,7 +189,7 @@ class Api:
         return self.ended(dag_id, run)
 
     def ended(self, dag_id: str, run_id: str) -> dict[str, Any]:
-        path = f"/api/v2/dags/{dag_id}/dagRuns/{urllib.request.quote(run_id)}"
+        path = f"/api/v2/dags/{dag_id}/dagRuns/{urllib.parse.quote(run_id)}"
         until = time.monotonic() + WAIT_SECONDS
         while time.monotonic() < until:
             run = self.ask(path)

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
-from confluent_kafka.admin import NewTopic
+from confluent_kafka.cimpl import NewTopic
 
 from tests.support import tellers
-from tests.support.altered import AlteredTable, Row, Sent
+from tests.support.altered import AlteredTable, Row, Sent, Tell
 from tests.support.records import Record, boundary, ticdc_watermark
 from tests.support.stack import Stream
 from tidemark.errors import TableStoppedError
@@ -168,6 +168,7 @@ def without_own(rows: Iterable[Row]) -> list[Row]:
 
 def opened(world: World, family: str, **options: Any) -> Keyed:
     """Some rows, published under the first key; codes differ as the new key will have to."""
+    tell: Tell
     if family == "canal":
         stream = Stream(world, format="canal-json", gate="none", options=options).create()
         tell, tell_ddl = tellers.canal, tellers.canal_ddl
@@ -337,7 +338,7 @@ def test_the_key_goes_and_comes_by_two_statements(world: World, family: str) -> 
 @pytest.mark.parametrize("family", ["debezium", "debezium with gate", "ticdc"])
 def test_a_table_that_stood_lower_gets_its_key_alone(world: World, family: str) -> None:
     """KEY-16, SCHEMA-11: the statement stands below what the others have published."""
-    tables = [
+    tables: list[dict[str, Any]] = [
         {"source": "shop.items", "expectations": "none", "column-changes": "freeze"},
         {
             "source": "shop.others",

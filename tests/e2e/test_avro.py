@@ -194,7 +194,7 @@ def test_records_are_read_once_their_schema_is_known(world: World, registry: Reg
     rows = world.catalog.load_table((stream.name, "items")).scan().to_arrow().to_pylist()
     found = {row["id"]: (row["name"], str(row["price"])) for row in rows}
     assert found == {1: ("newer", "None"), 2: ("new", "12.34")}
-    kept = read_entries(world.catalog, SystemTables.of(stream.name))
+    kept = read_entries(world.catalog, SystemTables.of(stream.pipeline.name))
     assert [entry.state for entry in kept] == [State.DUPLICATE, State.APPLIED]
 
 

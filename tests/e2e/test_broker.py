@@ -10,7 +10,8 @@ from pathlib import Path
 import psutil
 import pytest
 from confluent_kafka import Consumer, Producer
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
 
 from tests.support.network import listening_addresses
 from tidemark.embedded.broker import running_broker, start_broker, stop_broker
@@ -50,7 +51,7 @@ def topics(address: str) -> set[str]:
 def is_served(address: str) -> bool:
     port = int(address.split(":")[1])
     return any(
-        connection.status == psutil.CONN_LISTEN and connection.laddr.port == port
+        connection.status == psutil.CONN_LISTEN and connection.laddr[1:] == (port,)
         for connection in psutil.net_connections("tcp")
     )
 

@@ -181,7 +181,7 @@ def test_a_statement_that_was_read_in_part_stops_both(world: World) -> None:
     pair.declare(items="items", others="others")
     go_on(pair, 10)
     last = pair.one.sent.pop(
-        next(n for n, s in enumerate(pair.one.sent) if b"tmp TO" in s.record.value)
+        next(n for n, s in enumerate(pair.one.sent) if b"tmp TO" in (s.record.value or b""))
     )
     pair.send()
     with pytest.raises(TableStoppedError, match="does otherwise"):

@@ -9,7 +9,7 @@ import os
 
 import pytest
 from confluent_kafka import Producer
-from confluent_kafka.admin import NewTopic
+from confluent_kafka.cimpl import NewTopic
 
 from tests.support.records import debezium_row
 from tests.support.stack import Stream

@@ -63,7 +63,7 @@ def published(stream: Stream) -> dict[int, int]:
 
 
 def entries(stream: Stream) -> list[Entry]:
-    return list(read_entries(stream.world.catalog, SystemTables.of(stream.name)))
+    return list(read_entries(stream.world.catalog, SystemTables.of(stream.pipeline.name)))
 
 
 def states(stream: Stream) -> dict[tuple[int, int | None], str]:
@@ -158,7 +158,7 @@ def test_a_table_with_many_bad_rows_stops(world: World) -> None:
         stream.cut()
     assert not world.catalog.table_exists((stream.name, "items"))
     assert entries(stream) == []
-    stream.table = {"key": ["id"], "columns": NARROW["columns"] | {"n": "varchar(20)"}}
+    stream.table = {"key": ["id"], "columns": {"id": "bigint", "name": "text", "n": "varchar(20)"}}
     stream.cut()
     assert len(published(stream)) == 12
 

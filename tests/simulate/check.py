@@ -53,8 +53,11 @@ class BrokenInvariantError(AssertionError):
 class Runs(Protocol):
     """Tidemark, over the product's decisions alone or over the whole engine."""
 
-    mode: GateMode
-    landed: Offsets
+    @property
+    def mode(self) -> GateMode: ...
+
+    @property
+    def landed(self) -> Offsets: ...
 
     def run(self, limit: int | None, until: Until | None, *, dies: bool) -> Published | None:
         """Land, cut, and publish unless it dies before that; None when nothing ever came.

@@ -59,7 +59,9 @@ class Engine:
     def __post_init__(self) -> None:
         self.mode = GATES.get(self.connector.flavour, GateMode.NONE)
         self.made = dict.fromkeys(self.connector.data_topics, self.connector.partitions)
-        boundaries = {TRANSACTIONS.topic: 1} if self.mode is GateMode.TRANSACTION else {}
+        boundaries: dict[str, int] = (
+            {TRANSACTIONS.topic: 1} if self.mode is GateMode.TRANSACTION else {}
+        )
         create_topics(self.world.broker.servers, self.name, {**self.made, **boundaries})
         self.producer = open_producer(self.world.broker.servers)
         file = Path(self.world.installation.state) / f"{self.name}.yaml"

@@ -24,7 +24,7 @@ from tidemark.gate import (
     sight,
 )
 from tidemark.model import reduction, until, zone
-from tidemark.model.cut import GateMode
+from tidemark.model.cut import Cut, Frontier, GateMode
 from tidemark.model.offsets import OffsetRange
 from tidemark.model.reconcile import Snapshots
 from tidemark.model.summary import Summary
@@ -152,10 +152,10 @@ FAULTS = (
         lambda patch: patch.setattr(
             by_watermark,
             "_cut",
-            lambda progress, commit_ts, hold: by_watermark.Cut(
+            lambda progress, commit_ts, hold: Cut(
                 progress.cut + 1,
                 GateMode.WATERMARK,
-                by_watermark.Frontier(commit_ts=min(commit_ts, *progress.watermarks.values(), 0)),
+                Frontier(commit_ts=min(commit_ts, *progress.watermarks.values(), 0)),
                 hold,
             ),
         ),

@@ -14,9 +14,10 @@ from tidemark.formats.avro.encoding import AvroEncoding
 from tidemark.formats.debezium.envelope import debezium_envelope
 from tidemark.formats.debezium.position import binlog_block
 from tidemark.formats.topic_roles import TopicRoles
+from tidemark.model.names import TopicName
 from tidemark.model.position import BY_POSITION
 
-ROLES = TopicRoles(frozenset({"shop"}), frozenset({"shop.transaction"}))
+ROLES = TopicRoles(frozenset({TopicName("shop")}), frozenset({TopicName("shop.transaction")}))
 KEY_ID, VALUE_ID = 5, 6
 KEY = {"type": "record", "name": "Key", "fields": [{"name": "id", "type": "long"}]}
 SNAPSHOT = {

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tests.support import tellers
-from tests.support.altered import AlteredTable, Row, Sent
+from tests.support.altered import AlteredTable, Row, Sent, Tell
 from tests.support.records import ticdc_watermark
 from tests.support.stack import Stream
 from tidemark.model.result import CutResult
@@ -116,6 +116,7 @@ class Pair:
 
 def opened(world: World, family: str, parts: Sequence[str] = PARTS, **options: Any) -> Pair:
     """Both tables with some rows, published under their first names."""
+    tell: Tell
     if family == "ticdc":
         stream = Stream(world, 3, options=options).create()
         tell, tell_ddl = tellers.ticdc, tellers.ticdc_ddl

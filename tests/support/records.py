@@ -80,7 +80,7 @@ def ticdc_ddl(statement: str, commit_ts: int, *, table: str = "items") -> Record
     return canal_message("QUERY", tidb=tidb, table=table, isDdl=True, sql=statement)
 
 
-def canal_rows(kind: str, *rows: dict[str, str | None], old: Any = None, **types: str) -> Record:
+def canal_rows(kind: str, *rows: Mapping[str, str | None], old: Any = None, **types: str) -> Record:
     """Rows of shop.items in one record, as Canal writes them; types: of further columns."""
     return canal_message(
         kind,

@@ -81,8 +81,9 @@ def offsets_in(broker: Broker, place: TopicPartition) -> list[int]:
             message = consumer.poll(1)
             if message is None:
                 continue
-            if message.error() is not None:
-                assert message.error().code() == KafkaError._PARTITION_EOF, message.error()
+            error = message.error()
+            if error is not None:
+                assert error.code() == KafkaError._PARTITION_EOF, error
                 return found
             found.append(message.offset() or 0)
 

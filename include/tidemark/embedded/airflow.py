@@ -17,6 +17,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from tidemark.embedded.home import REPOSITORY
 from tidemark.embedded.process import Program, tethered
@@ -67,7 +68,7 @@ class RunReport:
     run_id: str
     state: str
     tasks: Mapping[str, str]
-    left: Mapping[str, Mapping[str, object]]
+    left: Mapping[str, Mapping[str, Any]]
 
 
 def prepare_airflow(state: Path, settings: Mapping[str, str]) -> Airflow:
@@ -210,7 +211,7 @@ def _report(database: sqlite3.Connection, dag_id: str, run_id: str, state: str) 
     tasks = database.execute(
         "SELECT task_id, state FROM task_instance WHERE dag_id = ? AND run_id = ?", key
     )
-    left: dict[str, dict[str, object]] = {}
+    left: dict[str, dict[str, Any]] = {}
     for task, name, value in database.execute(
         "SELECT task_id, key, value FROM xcom WHERE dag_id = ? AND run_id = ?", key
     ):

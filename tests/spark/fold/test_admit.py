@@ -62,7 +62,7 @@ def test_watermark(spark: SparkSession, landing: int, commit_ts: int, zone: str)
 
 
 def test_offsets(spark: SparkSession) -> None:
-    rows = [
+    rows: list[tuple[int, int, int, str, str | None]] = [
         (1, 0, 9, "row", "AA" + "0" * 16),
         (1, 0, 10, "row", "CC" + "0" * 16),
         (2, 0, 11, "row", "AA" + "1" * 16),

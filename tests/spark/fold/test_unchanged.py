@@ -155,6 +155,7 @@ class Target:
                 continue
             doc = docs.get(number, winner.doc)
             assert doc == winner.doc, f"history {self.source.number}: row {number} at {winner}"
+            assert doc is not None
             self.rows[number] = (winner.position, doc)
         for sent in self.waiting:
             place = sent.position[:-16]

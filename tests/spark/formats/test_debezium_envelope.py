@@ -15,10 +15,10 @@ from tidemark.formats.debezium.position import binlog_block
 from tidemark.formats.encoding import JsonEncoding
 from tidemark.formats.topic_roles import TopicRoles
 from tidemark.model.event import RECORD_COLUMNS
-from tidemark.model.names import TableName
+from tidemark.model.names import TableName, TopicName
 from tidemark.model.position import BY_POSITION, OrderedBy, Ordering
 
-ROLES = TopicRoles(frozenset({"changes"}), frozenset({"transactions"}))
+ROLES = TopicRoles(frozenset({TopicName("changes")}), frozenset({TopicName("transactions")}))
 ROW = {"id": 1, "name": 'said "source":{ and left', "place": {"wkb": "AQ==", "srid": None}}
 SOURCE = {
     "version": "3.6.3.Final",

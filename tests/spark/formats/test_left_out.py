@@ -14,10 +14,10 @@ from tests.support.records import canal_rows, ticdc_row
 from tidemark.formats.decoder import decoder_of
 from tidemark.formats.rows import typed_rows
 from tidemark.model.columns import LEFT_OUT, MISREAD, TableSchema
+from tidemark.model.modes import ConnectorModes
 from tidemark.model.names import ColumnName
 from tidemark.schema.postgres_types import postgres_column
 from tidemark.spec import SourceSpec
-from tidemark.spec.source import ConnectorModes
 
 ID = ColumnName("id")
 TEXT = "__debezium_unavailable_value"

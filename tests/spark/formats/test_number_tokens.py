@@ -66,7 +66,7 @@ def test_numbers_are_texts_where_one_of_them_would_be_rounded(spark: SparkSessio
     changed = 0
     for before, after in zip(DOCUMENTS, texts(spark, unrounded, *DOCUMENTS), strict=True):
         fractions: list[str] = []
-        json.loads(before, parse_float=lambda token, found=fractions: found.append(token))
+        json.loads(before, parse_float=fractions.append)
         if after == before:
             assert not fractions, before
             continue

@@ -69,7 +69,7 @@ class Target:
             "CAST(NULL AS STRING) AS _tidemark_left_out",
         )
         staged = stage_rows(self.folder / str(number), self.id, typed, want)
-        move, effect = stage_table(bench, want, staged, None)
+        move, effect = stage_table(bench, want, staged)
         move_mains(self.world.catalog, [move])
         return effect
 

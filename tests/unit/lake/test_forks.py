@@ -38,7 +38,8 @@ def load(catalog: SqlCatalog, table: TableId) -> Table:
 
 
 def rows(catalog: SqlCatalog, table: TableId) -> list[dict[str, object]]:
-    return load(catalog, table).scan().to_arrow().to_pylist()
+    found: list[dict[str, object]] = load(catalog, table).scan().to_arrow().to_pylist()
+    return found
 
 
 def staged(catalog: SqlCatalog, table: TableId) -> Move:

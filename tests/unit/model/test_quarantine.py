@@ -73,7 +73,7 @@ def test_what_was_set_aside_goes_with_its_table(
 ) -> None:
     """SCHEMA-31: entries stand as they were written; who reads them knows the names of now."""
     known = [
-        Rename(TableName("shop", old), TableName("shop", new), at and Position(at))
+        Rename(TableName("shop", old), TableName("shop", new), None if at is None else Position(at))
         for old, new, at in renames
     ]
     assert BAD.under(known) == replace(BAD, table=name)

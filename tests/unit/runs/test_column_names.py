@@ -100,6 +100,8 @@ def words(change: SchemaChange) -> str:
             return f"widen {column.name} {was} {column.iceberg}"
         case FillColumn(column, value, below):
             return f"fill {column.name}={value} below {below}"
+        case _:
+            raise AssertionError(change)
 
 
 @pytest.mark.parametrize(

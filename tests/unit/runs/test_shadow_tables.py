@@ -27,11 +27,9 @@ SWAP = "RENAME TABLE items TO _items_del, _items_gho TO items"
 NEW = "RENAME TABLE items TO _items_old, _items_new TO items"
 
 
-def source(written: str = "canal-json", **options: object) -> SourceSpec:
-    topics = {"data": ["items"]}
-    return SourceSpec.model_validate(
-        {"format": written, "gate": "none", "topics": topics, **options}
-    )
+def source(written: str = "canal-json", *shadows: str) -> SourceSpec:
+    content = {"format": written, "gate": "none", "topics": {"data": ["items"]}}
+    return SourceSpec.model_validate(content | ({"shadow-tables": shadows} if shadows else {}))
 
 
 def target() -> TableSchema:
@@ -248,7 +246,7 @@ def test_names_of_shadows_are_those_of_the_file() -> None:
     others = ["items", "_gho", "__new", "items_new", "_items_gho2", "_new"]
     assert {told.shadowed(TableName("shop", name)) for name in others} == {None}
     assert told.shadowed(TableName("shop", "__items_new")) == TableName("shop", "_items")
-    own = source(**{"shadow-tables": ["~*"]})
+    own = source("canal-json", "~*")
     assert own.shadowed(TableName("shop", "~items")) == ITEMS
     assert own.shadowed(TableName("shop", "_items_gho")) is None
     assert source("debezium-postgres").shadowed(TableName("shop", "_items_new")) is None

@@ -53,12 +53,13 @@ def table(columns: str, key: str = "id") -> TableSchema:
 def test_plan(have: str, want: str, changes: list[str]) -> None:
     planned = []
     for change in plan_changes(table(have), table(want)):
-        assert not isinstance(change, CreateTarget)
-        column = change.column
-        if isinstance(change, AddColumn):
-            planned.append(f"add {column.name} {column.iceberg}")
-        elif isinstance(change, WidenColumn):
-            planned.append(f"widen {column.name} {change.was} {column.iceberg}")
+        match change:
+            case AddColumn(column):
+                planned.append(f"add {column.name} {column.iceberg}")
+            case WidenColumn(column, was):
+                planned.append(f"widen {column.name} {was} {column.iceberg}")
+            case _:
+                raise AssertionError(change)
     assert planned == changes
 
 

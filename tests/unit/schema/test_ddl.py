@@ -79,6 +79,8 @@ def shown(operation: DdlOperation) -> str:
             return f"no effect: {what}"
         case Unsupported(table, _, why):
             return f"unsupported for {table}: {why}"
+        case _:
+            raise AssertionError(operation)
 
 
 @pytest.mark.parametrize("record", RECORDED, ids=lambda record: record["ddl"][:60])

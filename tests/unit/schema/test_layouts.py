@@ -22,7 +22,7 @@ def layout(partition: str = "", sort: str = "") -> Layout:
 
 
 def laid_out(partition: str = "", sort: str = "", *statements: str) -> TableSchema:
-    names = {name: name for name in TYPES}
+    names = {name: ColumnName(name) for name in TYPES}
     for shift in shifts(*statements):
         names = {name: now for name, was in names.items() if (now := shift.after(was))}
     columns = [

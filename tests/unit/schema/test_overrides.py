@@ -27,7 +27,7 @@ def listed(kind: str) -> list[dict[str, Any]]:
 
 
 def form(column: SourceColumn | None) -> tuple[str, Wire, int] | None:
-    return column and (column.iceberg, column.wire, column.digits)
+    return None if column is None else (column.iceberg, column.wire, column.digits)
 
 
 AMOUNT = field("bytes", DECIMAL, scale="2", **{"connect.decimal.precision": "10"})
