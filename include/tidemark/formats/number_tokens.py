@@ -35,7 +35,7 @@ _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 
 
 def unrounded(text: Column) -> Column:
-    """JSON whose numbers are texts if any of them has a fraction: a column's reader takes both."""
+    """JSON whose numbers are texts if one behind a name has a fraction; readers take both."""
     return F.when(text.rlike(_ROUNDED), F.regexp_replace(text, _NUMBER, '$1"$2"')).otherwise(text)
 
 
