@@ -63,7 +63,7 @@ def typed_rows(
         *(F.col(name).alias(system) for name, system in SYSTEM.items()),
         absent.alias(LEFT_OUT),
         IMAGE,
-        *([F.col("schema_id").alias(SCHEMA_ID)] if any(c.forms for c in values) else []),
+        *([F.col("schema_id").alias(SCHEMA_ID)] if any(c.forms for c in schema.columns) else []),
         *keep,
         *(F.col("row_key")[name].alias(name) for name in schema.key),
         *(_value(column, schema.spelling(column.name)).alias(column.name) for column in values),
