@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from tidemark.formats.number_tokens import pointed
@@ -22,6 +22,13 @@ class Encoding(Protocol):
 
     def text(self, part: Column) -> Column:
         """The JSON text of ``part``, a key or a value; wrapped in ``payload`` or not (MSG-15)."""
+        ...
+
+    def beside_text(self, records: DataFrame) -> tuple[DataFrame, Column]:
+        """``records``, and the column of them that has the text of their values.
+
+        It may stand in the place of the bytes; cast to bytes it is what came.
+        """
         ...
 
     def refusal(self, text: Column, read: Column) -> Column:
@@ -63,6 +70,11 @@ class JsonEncoding:
     def text(self, part: Column) -> Column:
         """The bytes are the text."""
         return part.cast("string")
+
+    def beside_text(self, records: DataFrame) -> tuple[DataFrame, Column]:
+        """The text is the value: Spark hands texts on as they are, and copies bytes on each use."""
+        value = F.col("value")
+        return records.withColumn("value", value.cast("string")), value
 
     def refusal(self, text: Column, read: Column) -> Column:
         """The value is no JSON object, or the key no text."""

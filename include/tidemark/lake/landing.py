@@ -114,7 +114,7 @@ def stage_landing(
     records: DataFrame,
     mark: LandingMark,
 ) -> Move:
-    """Append ``records`` (RECORD_COLUMNS and ENVELOPE_COLUMNS) on the attempt's own branch.
+    """Append ``records`` (COLUMNS) on the attempt's own branch.
 
     The move that makes them count is returned, not made: the caller looks at them first.
     """
@@ -122,10 +122,8 @@ def stage_landing(
     drop_dead_refs(changelog, mark.number)
     base, branch = main_head(changelog), attempt_ref(mark.number, attempt)
     create_branch(changelog, branch)
-    landing = F.lit(mark.number).cast("long").alias("landing")
     (
-        records.select(landing, *RECORD_COLUMNS, *ENVELOPE_COLUMNS)
-        .writeTo(quote(catalog.name, *tables.changelog.parts, f"branch_{branch}"))
+        records.writeTo(quote(catalog.name, *tables.changelog.parts, f"branch_{branch}"))
         .option(f"snapshot-property.{MARK}", mark.to_json())
         .append()
     )

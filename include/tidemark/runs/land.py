@@ -16,6 +16,7 @@ from tidemark.formats.decoder import decoder_of
 from tidemark.formats.topic_roles import TopicRoles
 from tidemark.gate.growth import seen_growths
 from tidemark.lake.landing import (
+    COLUMNS,
     drop_landing,
     publish_landing,
     read_mark,
@@ -206,7 +207,7 @@ def _caught_up(run: Run, unread: Unread, now_ms: int) -> Mapping[TopicPartition,
 
 
 def read_unread(run: Run, unread: Unread, reading: Reading) -> DataFrame:
-    """The unread records, decoded. Out: RECORD_COLUMNS and ENVELOPE_COLUMNS, a row per record.
+    """The unread records, decoded. Out: COLUMNS of the changelog, a row per record.
 
     `PreflightError` when the offset has to order the records, and cannot; what `refuse_unplaced`
     refuses of the first ones.
@@ -216,7 +217,8 @@ def read_unread(run: Run, unread: Unread, reading: Reading) -> DataFrame:
     records = read_records(run.world.spark, run.world.broker, unread.ranges)
     roles = TopicRoles(unread.plan.schema_changes, unread.plan.transactions)
     decoder = decoder_of(run.pipeline.source, reading.schemas, ordering=reading.ordering)
-    return decoder.envelope(records, roles)
+    landing = F.lit(unread.after.number).cast("long").alias("landing")
+    return decoder.envelope(records, roles).withColumn("landing", landing).select(*COLUMNS)
 
 
 def landing_counts(pipeline: PipelineSpec, reading: Reading) -> tuple[Column, ...]:

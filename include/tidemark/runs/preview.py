@@ -9,10 +9,9 @@ from typing import Any
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from tidemark.lake.catalog import TableId
-from tidemark.lake.landing import COLUMNS, read_changelog
+from tidemark.lake.landing import read_changelog
 from tidemark.lake.spark_errors import spark_errors
 from tidemark.model.cut import GateMode
 from tidemark.model.event import Kind
@@ -162,9 +161,7 @@ def _decoded(
     run: Run, unread: Unread, reading: Reading, stack: ExitStack
 ) -> tuple[DataFrame, dict[str, Any]]:
     """The unread records as they would be landed, on disk while ``stack`` stands; their counts."""
-    landing = F.lit(unread.after.number).cast("long").alias("landing")
-    records = read_unread(run, unread, reading).select("*", landing).select(*COLUMNS)
-    kept = records.persist(StorageLevel.DISK_ONLY)
+    kept = read_unread(run, unread, reading).persist(StorageLevel.DISK_ONLY)
     stack.callback(kept.unpersist)
     return kept, kept.agg(*landing_counts(run.pipeline, reading)).collect()[0].asDict()
 

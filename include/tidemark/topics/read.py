@@ -41,10 +41,10 @@ def read_records(session: SparkSession, broker: Broker, ranges: Ranges) -> DataF
     for name, value in {**CONSUMER, **java_properties(broker.properties)}.items():
         reader = reader.option(f"kafka.{name}", value)
     total = sum(span.count for span in wanted.values())
-    records = reader.load().selectExpr(
+    records = reader.load().coalesce(max(1, -(-total // RECORDS_PER_TASK)))
+    return records.selectExpr(
         "topic", "partition", "offset", "timestamp AS kafka_time", "headers", "key", "value"
     )
-    return records.coalesce(max(1, -(-total // RECORDS_PER_TASK)))
 
 
 def _assigned(wanted: Mapping[TopicPartition, OffsetRange]) -> dict[str, list[int]]:

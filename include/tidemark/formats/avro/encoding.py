@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro
 
@@ -51,6 +51,10 @@ class AvroEncoding:
         framed = F.concat(body_of(part), F.lit(MARK))
         texts = [(number, _json(framed, text)) for number, text in sorted(self.schemas.items())]
         return _chosen(header_of(part), texts)
+
+    def beside_text(self, records: DataFrame) -> tuple[DataFrame, Column]:
+        """A column more: the bytes say what the text cannot."""
+        return records.withColumn("_text", self.text(F.col("value"))), F.col("_text")
 
     def refusal(self, text: Column, read: Column) -> Column:
         """The value, or the key where there is one, is not what its schema says."""

@@ -50,14 +50,16 @@ def canal_envelope(records: DataFrame, _roles: TopicRoles, *, by_commit: bool) -
     have no roles.
     """
     return (
-        records.withColumn("_text", F.col("value").cast("string"))
-        .withColumn("_read", read_object(F.col("_text"), _ENVELOPE))
+        # Spark hands texts on as they are, and copies bytes on each use.
+        records.withColumn("value", F.col("value").cast("string"))
+        .withColumn("_read", read_object(F.col("value"), _ENVELOPE))
         .withColumn("_json", F.col(f"_read.{OBJECT}"))
         .withColumn("_commit_ts", number(F.col("_json._tidb.commitTs")))
         .withColumn("_is_ddl", F.coalesce(F.col("_json.isDdl"), F.lit(False)))
         .withColumn("_found", _found())
         .withColumn("reason", _reason(by_commit=by_commit))
         .withColumn("kind", _kind())
+        .withColumn("value", F.col("value").cast("binary"))
         .select(*RECORD_COLUMNS, *_envelope_columns(by_commit=by_commit))
     )
 
@@ -98,7 +100,7 @@ def _reason(*, by_commit: bool) -> Column:
     ]
     if by_commit:
         reasons.append(because(Reason.POSITION_MISSING, is_change & F.col("_commit_ts").isNull()))
-    readable = first_reason(unparsed(F.col("_text"), F.col("_read")), *reasons)
+    readable = first_reason(unparsed(F.col("value"), F.col("_read")), *reasons)
     return F.when(F.col("value").isNotNull(), readable)
 
 

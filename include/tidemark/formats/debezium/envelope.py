@@ -62,23 +62,20 @@ def debezium_envelope(
     read is kind ``unreadable`` with its reason. block: what the connector writes in ``source``.
     signals: its signal table.
     """
-    text = encoding.text(F.col("value"))
+    carried, text = encoding.beside_text(records)
     fields = FIELDS if signals is None else FIELDS | SIGNAL_IMAGE
-    read = read_object(F.col("_text"), _envelope_fields(fields, block))
-    parsed = (
-        records.withColumn("_text", text)
-        .withColumn("_read", read)
-        .withColumn("_json", F.col(f"_read.{OBJECT}"))
-    )
+    read = read_object(text, _envelope_fields(fields, block))
+    parsed = carried.withColumn("_read", read).withColumn("_json", F.col(f"_read.{OBJECT}"))
     wrapped = F.col("_json.payload").isNotNull() & F.col("_json.op").isNull()
     body = F.when(wrapped, F.col("_json.payload")).otherwise(
         F.struct(*(F.col(f"_json.{name}").alias(name) for name in FIELDS))
     )
     return (
-        parsed.withColumn("schema_id", encoding.schema_id(F.col("_text"), wrapped))
+        parsed.withColumn("schema_id", encoding.schema_id(text, wrapped))
         .withColumn("_body", body)
-        .withColumn("reason", _reason(roles, block, encoding))
-        .withColumn("kind", _kind(roles, _signal(signals, block)))
+        .withColumn("reason", _reason(text, roles, block, encoding))
+        .withColumn("kind", _kind(text, roles, _signal(signals, block)))
+        .withColumn("value", F.col("value").cast("binary"))
         .select(*RECORD_COLUMNS, *_envelope_columns(roles, block))
     )
 
@@ -101,10 +98,10 @@ def _mark(source: Column) -> Column:
     return F.nullif(F.lower(source["snapshot"]), F.lit("false"))
 
 
-def _is_tombstone() -> Column:
+def _is_tombstone(text: Column) -> Column:
     """No value, or a schema wrapper around none (MSG-15, MSG-18)."""
-    is_short = F.length("value") <= WRAPPED_NOTHING_BYTES
-    wraps_nothing = F.coalesce(F.col("_text").rlike(WRAPPED_NOTHING), F.lit(False))
+    is_short = F.octet_length("value") <= WRAPPED_NOTHING_BYTES
+    wraps_nothing = F.coalesce(text.rlike(WRAPPED_NOTHING), F.lit(False))
     return F.col("value").isNull() | (is_short & wraps_nothing)
 
 
@@ -117,7 +114,7 @@ def _is_role(topics: Collection[str]) -> Column:
     return F.col("topic").isin(sorted(topics)) if topics else F.lit(False)
 
 
-def _reason(roles: TopicRoles, block: SourceBlock, encoding: Encoding) -> Column:
+def _reason(text: Column, roles: TopicRoles, block: SourceBlock, encoding: Encoding) -> Column:
     body = F.col("_body")
     op, source = body["op"], body["source"]
     needs_after = op.isin("r", "c", "u")
@@ -142,8 +139,8 @@ def _reason(roles: TopicRoles, block: SourceBlock, encoding: Encoding) -> Column
         .when(_is_heartbeat(), because(Reason.FORMAT_MISMATCH, body["ts_ms"].isNull()))
         .otherwise(data)
     )
-    refusal = encoding.refusal(F.col("_text"), F.col("_read"))
-    return F.when(~_is_tombstone(), F.coalesce(refusal, by_role))
+    refusal = encoding.refusal(text, F.col("_read"))
+    return F.when(~_is_tombstone(text), F.coalesce(refusal, by_role))
 
 
 def _signal(table: TableName | None, block: SourceBlock) -> Column:
@@ -163,10 +160,10 @@ def _signal(table: TableName | None, block: SourceBlock) -> Column:
     return F.when(is_signal & ~_is_snapshot() & is_row, kind)
 
 
-def _kind(roles: TopicRoles, signal: Column) -> Column:
+def _kind(text: Column, roles: TopicRoles, signal: Column) -> Column:
     body = F.col("_body")
     return (
-        F.when(_is_tombstone(), F.lit(Kind.TOMBSTONE.value))
+        F.when(_is_tombstone(text), F.lit(Kind.TOMBSTONE.value))
         .when(F.col("reason").isNotNull(), F.lit(Kind.UNREADABLE.value))
         .when(_is_role(roles.schema_changes), F.lit(Kind.DDL.value))
         .when(_is_role(roles.transactions), kind_of(body["status"], BOUNDARIES))
