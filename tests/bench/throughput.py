@@ -21,7 +21,7 @@ from tidemark.lake.catalog import SystemTables, TableId, ensure_namespace
 from tidemark.model.names import AttemptId, quote
 from tidemark.model.result import CutResult, CutStatus
 from tidemark.runs.cut import run_cut
-from tidemark.runs.land import land_records
+from tidemark.runs.landing.land import land_records
 from tidemark.runs.run import CutRequest, Run
 from tidemark.spec import PipelineSpec
 

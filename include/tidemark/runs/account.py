@@ -15,7 +15,7 @@ from tidemark.model.names import TableName
 from tidemark.model.survey import Group, Survey, count
 from tidemark.model.target_mode import TargetMode
 from tidemark.model.zone import Zone
-from tidemark.runs.stage import StagedTable
+from tidemark.runs.staging.stage import StagedTable
 
 
 class Bucket(StrEnum):

@@ -29,14 +29,14 @@ from tidemark.model.renames import Rename, Renames
 from tidemark.model.survey import Survey, count
 from tidemark.model.until import Barrier, Cap
 from tidemark.model.zone import Zone
-from tidemark.runs.barriers import barrier_of, told_before
-from tidemark.runs.ddl import add_up, collect_ddl
-from tidemark.runs.ddl_effects import DdlEffects, DdlRecord, DdlStop
-from tidemark.runs.exchanges import hold_exchanges
-from tidemark.runs.land import Landed
-from tidemark.runs.look import first_waiting, look
+from tidemark.runs.ddl.barriers import barrier_of, told_before
+from tidemark.runs.ddl.effects import DdlEffects, DdlRecord, DdlStop
+from tidemark.runs.ddl.exchanges import hold_exchanges
+from tidemark.runs.ddl.records import add_up, collect_ddl
+from tidemark.runs.ddl.unread import refuse_unread_statements
+from tidemark.runs.landing.land import Landed
+from tidemark.runs.landing.look import first_waiting, look
 from tidemark.runs.run import Run
-from tidemark.runs.unread_statements import refuse_unread_statements
 from tidemark.spec import PipelineSpec
 
 SAID = (HoldCode.GATE_NO_WATERMARK, HoldCode.UNTIL)

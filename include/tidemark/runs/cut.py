@@ -28,14 +28,14 @@ from tidemark.model.verdict import Outcome
 from tidemark.quality.report import write_data_docs
 from tidemark.runs.account import account
 from tidemark.runs.choose import Chosen, choose_cut
-from tidemark.runs.land import land_records
+from tidemark.runs.landing.land import land_records
 from tidemark.runs.publish import publish_cut
-from tidemark.runs.replay import next_replays, with_replay
 from tidemark.runs.run import CutRequest, Run
-from tidemark.runs.set_aside import records_set_aside
-from tidemark.runs.stage import StagedTable, stage_one
-from tidemark.runs.table_work import TableWork
-from tidemark.runs.tables import CutTables, plan_tables
+from tidemark.runs.staging.replay import next_replays, with_replay
+from tidemark.runs.staging.set_aside import records_set_aside
+from tidemark.runs.staging.stage import StagedTable, stage_one
+from tidemark.runs.tables.plan import CutTables, plan_tables
+from tidemark.runs.tables.work import TableWork
 from tidemark.runs.unknown_kinds import codes_of, unknown_after
 from tidemark.runs.world import World, data_docs_folder, size_shuffles
 from tidemark.spec import Consistency, PipelineSpec

@@ -13,7 +13,7 @@ from tidemark.model.offsets import OffsetRange, TopicPartition
 from tidemark.model.progress import Progress
 from tidemark.model.reconcile import BELOW_ALL_OFFSETS
 from tidemark.model.until import Until
-from tidemark.runs.ordering import expected_ordering, refuse_unplaced
+from tidemark.runs.landing.ordering import expected_ordering, refuse_unplaced
 from tidemark.runs.world import World
 from tidemark.spec import PipelineSpec
 from tidemark.topics.preflight import plan_topics

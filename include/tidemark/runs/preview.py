@@ -24,7 +24,7 @@ from tidemark.model.until import Until
 from tidemark.model.zone import Zone
 from tidemark.runs.choose import Chosen, choose_cut
 from tidemark.runs.cut import NO_RECORDS, progress_after
-from tidemark.runs.land import (
+from tidemark.runs.landing.land import (
     Landed,
     Reading,
     Unread,
@@ -33,13 +33,13 @@ from tidemark.runs.land import (
     landing_refusal,
     read_unread,
 )
-from tidemark.runs.ordering import expected_ordering, marked, true_ordering
+from tidemark.runs.landing.ordering import expected_ordering, marked, true_ordering
+from tidemark.runs.landing.writer_schemas import UNKNOWN, kept_schemas, missing_schemas
 from tidemark.runs.plan import truncate_note
 from tidemark.runs.run import CutRequest, Run
-from tidemark.runs.tables import CutTables, plan_tables
+from tidemark.runs.tables.plan import CutTables, plan_tables
 from tidemark.runs.targets import is_folded
 from tidemark.runs.world import World
-from tidemark.runs.writer_schemas import UNKNOWN, kept_schemas, missing_schemas
 from tidemark.schema.changes import SchemaChange
 from tidemark.spec import Consistency, PipelineSpec
 

@@ -22,11 +22,11 @@ from tidemark.formats.record_schema import (
 from tidemark.model.columns import TableSchema
 from tidemark.model.names import ColumnName, TableName
 from tidemark.model.position import Position
-from tidemark.runs.column_changes import told_column
-from tidemark.runs.column_policy import refuse_by_policy
-from tidemark.runs.ddl import add_up
-from tidemark.runs.ddl_effects import DdlRecord
-from tidemark.runs.schemas import resolve
+from tidemark.runs.columns.changes import told_column
+from tidemark.runs.columns.policy import refuse_by_policy
+from tidemark.runs.columns.schemas import resolve
+from tidemark.runs.ddl.effects import DdlRecord
+from tidemark.runs.ddl.records import add_up
 from tidemark.schema.changes import (
     AddColumn,
     CreateTarget,

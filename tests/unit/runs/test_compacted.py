@@ -12,7 +12,7 @@ from tidemark.model.names import ColumnName, TableName, TopicName
 from tidemark.model.offsets import TopicPartition
 from tidemark.model.survey import Group
 from tidemark.model.zone import Zone
-from tidemark.runs.compacted import only_tombstones, refuse_other_record_key
+from tidemark.runs.landing.compacted import only_tombstones, refuse_other_record_key
 from tidemark.spec import SourceSpec, TableSpec
 
 SPEC = TableSpec(source=TableName("shop", "items"), expectations="none")

@@ -9,8 +9,8 @@ import pytest
 
 from tidemark.model.names import TableName
 from tidemark.model.position import Position
-from tidemark.runs.ddl import add_up
-from tidemark.runs.ddl_effects import DdlEffects, DdlRecord, DdlStop
+from tidemark.runs.ddl.effects import DdlEffects, DdlRecord, DdlStop
+from tidemark.runs.ddl.records import add_up
 from tidemark.spec import SourceSpec
 
 ITEMS = TableName("shop", "items")

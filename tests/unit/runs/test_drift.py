@@ -12,8 +12,8 @@ from tidemark.errors import TableStoppedError
 from tidemark.formats.record_schema import RecordSchema
 from tidemark.model.columns import SourceColumn, TableSchema
 from tidemark.model.position import Position
-from tidemark.runs.ddl_effects import DdlEffects
-from tidemark.runs.schemas import resolve
+from tidemark.runs.columns.schemas import resolve
+from tidemark.runs.ddl.effects import DdlEffects
 from tidemark.schema.changes import describe, plan_changes
 from tidemark.spec import SourceSpec, TableSpec
 

@@ -16,9 +16,9 @@ from tidemark.model.offsets import TopicPartition
 from tidemark.model.position import Place, Position
 from tidemark.model.rekey import Rekey, first_rekey
 from tidemark.model.until import Barrier
-from tidemark.runs.barriers import barrier_of, told_before
-from tidemark.runs.ddl_effects import DdlEffects
-from tidemark.runs.rekeys import behind_rekey, below_rekey, is_copy
+from tidemark.runs.ddl.barriers import barrier_of, told_before
+from tidemark.runs.ddl.effects import DdlEffects
+from tidemark.runs.tables.rekeys import behind_rekey, below_rekey, is_copy
 from tidemark.schema.changes import RekeyTarget, plan_changes
 from tidemark.spec import PipelineSpec, TableSpec
 

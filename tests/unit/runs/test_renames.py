@@ -13,8 +13,8 @@ from tidemark.model.names import TableName
 from tidemark.model.position import Position
 from tidemark.model.progress import Progress
 from tidemark.model.renames import Rename, Renames, exchange
-from tidemark.runs.ddl import add_up
-from tidemark.runs.ddl_effects import DdlEffects, DdlRecord, DdlStop, RenamedBy
+from tidemark.runs.ddl.effects import DdlEffects, DdlRecord, DdlStop, RenamedBy
+from tidemark.runs.ddl.records import add_up
 from tidemark.spec import SourceSpec
 
 A, B, C = (TableName("shop", name) for name in "abc")

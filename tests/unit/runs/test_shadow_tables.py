@@ -12,10 +12,10 @@ from tidemark.errors import TableStoppedError
 from tidemark.model.columns import TableSchema
 from tidemark.model.names import ColumnName, TableName
 from tidemark.model.position import CommitRank, Position, commit_bound
-from tidemark.runs.column_changes import told_column
-from tidemark.runs.ddl import add_up
-from tidemark.runs.ddl_effects import DdlEffects, DdlRecord
-from tidemark.runs.schemas import resolve
+from tidemark.runs.columns.changes import told_column
+from tidemark.runs.columns.schemas import resolve
+from tidemark.runs.ddl.effects import DdlEffects, DdlRecord
+from tidemark.runs.ddl.records import add_up
 from tidemark.schema.changes import describe, plan_changes
 from tidemark.spec import SourceSpec, TableSpec
 

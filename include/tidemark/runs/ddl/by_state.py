@@ -11,8 +11,8 @@ from tidemark.errors import NameRefusedError, TableStoppedError
 from tidemark.model.columns import TableSchema
 from tidemark.model.names import TableName
 from tidemark.model.position import Position
-from tidemark.runs.ddl_effects import DdlEffects
-from tidemark.runs.told_columns import ColumnChange, shift_of
+from tidemark.runs.ddl.effects import DdlEffects
+from tidemark.runs.ddl.told_columns import ColumnChange, shift_of
 from tidemark.schema.ddl_operations import (
     AlterColumns,
     CopyTable,

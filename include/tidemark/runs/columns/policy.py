@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tidemark.errors import WAITING, TableStoppedError
-from tidemark.runs.ddl_effects import DdlEffects
+from tidemark.runs.ddl.effects import DdlEffects
 from tidemark.schema.changes import ADDITIVE, DECLARED, SchemaChange, describe
 from tidemark.spec import ColumnPolicy, TableSpec
 

@@ -9,7 +9,7 @@ from tidemark.errors import WAITING, TableStoppedError
 from tidemark.model.columns import SourceColumn, TableSchema, Wire
 from tidemark.model.names import ColumnName, TableName
 from tidemark.model.position import Position
-from tidemark.runs.told_columns import ColumnChange
+from tidemark.runs.ddl.told_columns import ColumnChange
 from tidemark.schema.changes import is_widening
 from tidemark.schema.source_types import canal_column, debezium_column
 from tidemark.schema.type_growth import holds_every_value, is_known, is_same

@@ -8,7 +8,7 @@ from tidemark.errors import WAITING, TableStoppedError
 from tidemark.lake.catalog import TableId
 from tidemark.model.names import TableName
 from tidemark.model.renames import Rename, Renames, exchange
-from tidemark.runs.ddl_effects import DdlStop
+from tidemark.runs.ddl.effects import DdlStop
 from tidemark.spec import PipelineSpec, TableSpec
 
 

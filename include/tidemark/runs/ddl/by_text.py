@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tidemark.model.position import Position
-from tidemark.runs.ddl_effects import DdlEffects
-from tidemark.runs.told_columns import ColumnChange, shift_of, spelled
+from tidemark.runs.ddl.effects import DdlEffects
+from tidemark.runs.ddl.told_columns import ColumnChange, shift_of, spelled
 from tidemark.schema.ddl_operations import (
     AlterColumns,
     CopyTable,

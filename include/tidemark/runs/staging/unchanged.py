@@ -32,7 +32,7 @@ from tidemark.model.names import SYSTEM_PREFIX, ColumnName, quote
 from tidemark.model.reduction import SITE
 from tidemark.runs.choose import Chosen
 from tidemark.runs.run import Run
-from tidemark.runs.table_work import TableWork
+from tidemark.runs.tables.work import TableWork
 
 NEED, CHANGED = f"{SYSTEM_PREFIX}need", f"{SYSTEM_PREFIX}change"
 

@@ -25,18 +25,21 @@ from tidemark.model.survey import count
 from tidemark.model.target_mode import TargetMode
 from tidemark.model.zone import Zone
 from tidemark.runs.choose import Chosen
-from tidemark.runs.column_policy import refuse_by_policy
-from tidemark.runs.compacted import only_tombstones, refuse_other_record_key
-from tidemark.runs.dropped import begin_of, tables_of_dropped_databases
-from tidemark.runs.late import late_tables
-from tidemark.runs.reconcile import watched_snapshots
-from tidemark.runs.refused import (
+from tidemark.runs.columns.policy import refuse_by_policy
+from tidemark.runs.columns.schemas import examples, resolve
+from tidemark.runs.landing.compacted import only_tombstones, refuse_other_record_key
+from tidemark.runs.run import Run
+from tidemark.runs.tables.dropped import begin_of, tables_of_dropped_databases
+from tidemark.runs.tables.late import late_tables
+from tidemark.runs.tables.modes import refuse_other_mode, refuse_without_key
+from tidemark.runs.tables.reconcile import watched_snapshots
+from tidemark.runs.tables.refused import (
     refuse_late,
     refuse_other_target,
     refuse_shared,
     refuse_statement,
 )
-from tidemark.runs.rekeys import (
+from tidemark.runs.tables.rekeys import (
     Copies,
     behind_rekey,
     below_rekey,
@@ -44,13 +47,10 @@ from tidemark.runs.rekeys import (
     refuse_gained,
     rekey_of,
 )
-from tidemark.runs.run import Run
-from tidemark.runs.schemas import examples, resolve
-from tidemark.runs.table_work import TableWork
-from tidemark.runs.target_modes import refuse_other_mode, refuse_without_key
+from tidemark.runs.tables.truncates import truncates_of
+from tidemark.runs.tables.without_key import refuse_untold
+from tidemark.runs.tables.work import TableWork
 from tidemark.runs.targets import is_folded, targets_of
-from tidemark.runs.truncates import truncates_of
-from tidemark.runs.without_key import refuse_untold
 from tidemark.schema.changes import plan_changes
 from tidemark.spec import (
     NO_SUITE,

@@ -17,8 +17,8 @@ from tidemark.model.columns import CHANGE, ROW
 from tidemark.model.ends import End
 from tidemark.model.target_mode import TargetMode
 from tidemark.runs.choose import Chosen
-from tidemark.runs.replay import changes_of
-from tidemark.runs.table_work import TableWork
+from tidemark.runs.staging.replay import changes_of
+from tidemark.runs.tables.work import TableWork
 
 
 def typed_changes(  # noqa: PLR0913  what is read, and by which rules

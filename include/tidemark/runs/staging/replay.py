@@ -32,12 +32,12 @@ from tidemark.model.reduction import above_truncate
 from tidemark.model.survey import Survey
 from tidemark.model.zone import Zone
 from tidemark.runs.choose import Chosen, Replay
-from tidemark.runs.land import Landed
-from tidemark.runs.ordering import expected_ordering
+from tidemark.runs.landing.land import Landed
+from tidemark.runs.landing.ordering import expected_ordering
+from tidemark.runs.landing.writer_schemas import missing_schemas
 from tidemark.runs.run import Run
-from tidemark.runs.table_work import TableWork
-from tidemark.runs.tables import CutTables
-from tidemark.runs.writer_schemas import missing_schemas
+from tidemark.runs.tables.plan import CutTables
+from tidemark.runs.tables.work import TableWork
 
 log = get_logger()
 

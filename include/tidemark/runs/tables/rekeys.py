@@ -31,9 +31,9 @@ from tidemark.model.survey import Group
 from tidemark.model.target_mode import TargetMode
 from tidemark.model.zone import Zone
 from tidemark.runs.choose import Chosen
-from tidemark.runs.ddl_effects import DdlEffects
+from tidemark.runs.ddl.effects import DdlEffects
+from tidemark.runs.ddl.told_columns import spelled
 from tidemark.runs.run import Run
-from tidemark.runs.told_columns import spelled
 from tidemark.schema.alter_items import CHANGES_KEY
 from tidemark.schema.layouts import check_rules
 from tidemark.spec import PipelineSpec, SourceSpec, TableSpec

@@ -17,7 +17,7 @@ from tidemark.model.names import TableName
 from tidemark.model.progress import Progress
 from tidemark.model.renames import Rename, Renames, listed
 from tidemark.model.zone import Zone
-from tidemark.runs.ddl_effects import DdlEffects, DdlStop
+from tidemark.runs.ddl.effects import DdlEffects, DdlStop
 from tidemark.runs.run import Run
 
 ANEW = "to go on at all, fold these tables by a new pipeline from a new snapshot of the source"

@@ -9,7 +9,7 @@ from tidemark.fold.exchanged import EXAMPLE, exchanged_keys
 from tidemark.formats.decoder import Decoder
 from tidemark.model.position import Position
 from tidemark.runs.run import Run
-from tidemark.runs.table_work import TableWork
+from tidemark.runs.tables.work import TableWork
 
 
 def refuse_exchanged(run: Run, work: TableWork, decoder: Decoder, events: DataFrame) -> None:

@@ -15,11 +15,11 @@ from tidemark.model.columns import SourceColumn, TableSchema
 from tidemark.model.event import UNTOLD, Op
 from tidemark.model.names import ColumnName, TableName, column_name
 from tidemark.model.survey import Group
-from tidemark.runs.column_changes import follow_changes, told_column
-from tidemark.runs.column_names import follow_names, refuse_untold
-from tidemark.runs.ddl_effects import DdlEffects
-from tidemark.runs.overrides import refuse_unreadable, unreadable_as
-from tidemark.runs.record_forms import Told, refuse_other_types, with_forms
+from tidemark.runs.columns.changes import follow_changes, told_column
+from tidemark.runs.columns.forms import Told, refuse_other_types, with_forms
+from tidemark.runs.columns.names import follow_names, refuse_untold
+from tidemark.runs.columns.overrides import refuse_unreadable, unreadable_as
+from tidemark.runs.ddl.effects import DdlEffects
 from tidemark.schema.changes import merge_schemas
 from tidemark.schema.connect_types import connect_columns, refine
 from tidemark.schema.layouts import check_layout, check_rules

@@ -32,8 +32,8 @@ from tidemark.model.event import Kind, Reason
 from tidemark.model.offsets import Ranges, TopicPartition, limit_ranges
 from tidemark.model.position import Ordering
 from tidemark.model.progress import LandingMark
-from tidemark.runs.compacted import compaction_counts, misnamed_topic
-from tidemark.runs.ordering import (
+from tidemark.runs.landing.compacted import compaction_counts, misnamed_topic
+from tidemark.runs.landing.ordering import (
     expected_ordering,
     marked,
     ordering_counts,
@@ -41,8 +41,13 @@ from tidemark.runs.ordering import (
     refuse_unplaced,
     true_ordering,
 )
+from tidemark.runs.landing.writer_schemas import (
+    UNKNOWN,
+    kept_schemas,
+    missing_schemas,
+    schema_counts,
+)
 from tidemark.runs.run import Run
-from tidemark.runs.writer_schemas import UNKNOWN, kept_schemas, missing_schemas, schema_counts
 from tidemark.spec import PipelineSpec
 from tidemark.topics.preflight import TopicPlan, plan_topics
 from tidemark.topics.read import read_records

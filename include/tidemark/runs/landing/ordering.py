@@ -18,7 +18,7 @@ from tidemark.model.event import Kind
 from tidemark.model.position import OrderedBy, Ordering
 from tidemark.model.progress import LandingMark
 from tidemark.model.until import Until
-from tidemark.runs.compacted import refuse_other_order
+from tidemark.runs.landing.compacted import refuse_other_order
 from tidemark.spec import PipelineSpec, SourceFormat
 from tidemark.topics.preflight import TopicPlan
 

@@ -30,10 +30,10 @@ from tidemark.model.quarantine import Entry, State, most_of_run
 from tidemark.model.reduction import above_truncate
 from tidemark.model.zone import Zone
 from tidemark.runs.choose import Chosen
-from tidemark.runs.replay import changes_of
-from tidemark.runs.row_changes import StagedChanges
 from tidemark.runs.run import Run
-from tidemark.runs.table_work import TableWork
+from tidemark.runs.staging.replay import changes_of
+from tidemark.runs.staging.row_changes import StagedChanges
+from tidemark.runs.tables.work import TableWork
 
 IN_KEY = (Reason.KEY_UNDECODABLE, Reason.KEY_NULL, Reason.KEY_MISMATCH)
 RECORD = ("topic", "partition", "offset", "kafka_time", "bytes", "sha256")

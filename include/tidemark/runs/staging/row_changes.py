@@ -45,7 +45,7 @@ from tidemark.model.survey import Group
 from tidemark.model.zone import Zone
 from tidemark.runs.choose import Chosen
 from tidemark.runs.run import Run
-from tidemark.runs.table_work import TableWork
+from tidemark.runs.tables.work import TableWork
 
 FIRST = (SnapshotMark.FIRST, SnapshotMark.FIRST_IN_TABLE)
 LAST = (SnapshotMark.LAST, SnapshotMark.LAST_IN_TABLE)

@@ -9,7 +9,7 @@ from tidemark.model.names import TableName, TopicName
 from tidemark.model.position import LAST, Place, place_of
 from tidemark.model.rekey import first_rekey
 from tidemark.model.until import Barrier
-from tidemark.runs.ddl_effects import DdlEffects
+from tidemark.runs.ddl.effects import DdlEffects
 from tidemark.runs.targets import is_folded
 from tidemark.spec import PipelineSpec
 

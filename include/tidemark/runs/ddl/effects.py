@@ -11,7 +11,7 @@ from tidemark.model.names import ColumnName, TableName
 from tidemark.model.position import Position, place_of
 from tidemark.model.rekey import Rekey
 from tidemark.model.renames import Pairs, Rename, Renames, listed, unexplained
-from tidemark.runs.told_columns import ColumnChange, ColumnShift
+from tidemark.runs.ddl.told_columns import ColumnChange, ColumnShift
 from tidemark.schema.alter_items import ColumnItems
 from tidemark.schema.ddl_operations import (
     AlterColumns,

@@ -16,9 +16,9 @@ from tidemark.model.event import Kind
 from tidemark.model.names import TableName
 from tidemark.model.position import Position, place_of
 from tidemark.model.renames import Renames
-from tidemark.runs.ddl_by_state import States, add_by_state, concerned_by, named_tables
-from tidemark.runs.ddl_by_text import add_by_text
-from tidemark.runs.ddl_effects import DdlEffects, DdlRecord
+from tidemark.runs.ddl.by_state import States, add_by_state, concerned_by, named_tables
+from tidemark.runs.ddl.by_text import add_by_text
+from tidemark.runs.ddl.effects import DdlEffects, DdlRecord
 from tidemark.schema.ddl import parse_ddl
 from tidemark.schema.ddl_operations import (
     CopyTable,

@@ -27,7 +27,7 @@ from tidemark.model.summary import Summary, listed
 from tidemark.model.transaction import Boundary, boundary_of, share_of
 from tidemark.model.until import Cap
 from tidemark.model.zone import BOUNDARIES
-from tidemark.runs.land import Landed
+from tidemark.runs.landing.land import Landed
 from tidemark.spec import OtherTables, PipelineSpec, SourceFormat
 
 

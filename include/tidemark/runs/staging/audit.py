@@ -15,8 +15,8 @@ from tidemark.model.verdict import CheckResult, Severity, Verdict
 from tidemark.quality.audit import SuiteRun, run_suite
 from tidemark.quality.checks import check_ended, check_filled, check_key, check_winners
 from tidemark.quality.kept_checks import check_appended, check_truncates, check_versions
-from tidemark.runs.row_changes import StagedChanges
-from tidemark.runs.table_work import TableWork
+from tidemark.runs.staging.row_changes import StagedChanges
+from tidemark.runs.tables.work import TableWork
 from tidemark.runs.world import World
 from tidemark.spec import NO_SUITE, load_suite
 

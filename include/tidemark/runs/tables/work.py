@@ -10,7 +10,7 @@ from tidemark.model.columns import TableSchema
 from tidemark.model.position import Position
 from tidemark.model.reduction import above_truncate, not_ended_before
 from tidemark.model.target_mode import TargetMode
-from tidemark.runs.rekeys import Copies
+from tidemark.runs.tables.rekeys import Copies
 from tidemark.schema.changes import FillColumn, SchemaChange
 from tidemark.spec import TableSpec
 

@@ -14,9 +14,9 @@ from tidemark.lake.staged import read_staged, stage_rows
 from tidemark.lake.stored import read_versions
 from tidemark.model.columns import STAGED_OP
 from tidemark.model.event import Op
-from tidemark.runs.row_changes import StagedChanges
 from tidemark.runs.run import Run
-from tidemark.runs.table_work import TableWork
+from tidemark.runs.staging.row_changes import StagedChanges
+from tidemark.runs.tables.work import TableWork
 
 
 def match_versions(

@@ -27,20 +27,20 @@ from tidemark.model.target_mode import TargetMode
 from tidemark.model.verdict import Verdict
 from tidemark.model.zone import Zone
 from tidemark.quality.audit import SuiteRun
-from tidemark.runs.audit import audit
 from tidemark.runs.choose import Chosen
-from tidemark.runs.compacted import refuse_left_out
-from tidemark.runs.exchanged import refuse_exchanged
-from tidemark.runs.rekeys import refuse_set_aside
-from tidemark.runs.replay import events_set_aside, outcomes, overtaken
-from tidemark.runs.row_changes import StagedChanges, match_rows, stage_row_changes
+from tidemark.runs.landing.compacted import refuse_left_out
 from tidemark.runs.run import Run
-from tidemark.runs.set_aside import Unfit, may_miss, set_aside
-from tidemark.runs.table_work import TableWork
-from tidemark.runs.truncates import ends_of, snapshot_end
-from tidemark.runs.typed_changes import typed_changes
-from tidemark.runs.unchanged import Incomplete, fill_unchanged, unresolved_rows
-from tidemark.runs.versions import match_versions
+from tidemark.runs.staging.audit import audit
+from tidemark.runs.staging.exchanged import refuse_exchanged
+from tidemark.runs.staging.replay import events_set_aside, outcomes, overtaken
+from tidemark.runs.staging.row_changes import StagedChanges, match_rows, stage_row_changes
+from tidemark.runs.staging.set_aside import Unfit, may_miss, set_aside
+from tidemark.runs.staging.typed_changes import typed_changes
+from tidemark.runs.staging.unchanged import Incomplete, fill_unchanged, unresolved_rows
+from tidemark.runs.staging.versions import match_versions
+from tidemark.runs.tables.rekeys import refuse_set_aside
+from tidemark.runs.tables.truncates import ends_of, snapshot_end
+from tidemark.runs.tables.work import TableWork
 
 SPARED_ASIDE = "changes of it are set aside, and rows may seem to be missing for that"
 NOTHING_STAGED = StagedChanges(StagedRows("", StructType(), 0, 0, None, 0, 0), 0)

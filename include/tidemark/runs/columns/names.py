@@ -11,7 +11,7 @@ from tidemark.model.columns import SourceColumn, TableSchema
 from tidemark.model.names import ColumnName, TableName, column_name
 from tidemark.model.position import Position, place_of
 from tidemark.model.shift import Shift, name_after
-from tidemark.runs.told_columns import ColumnChange, ColumnShift, spelled
+from tidemark.runs.ddl.told_columns import ColumnChange, ColumnShift, spelled
 from tidemark.schema.alter_items import CHANGES_KEY
 from tidemark.schema.ddl_columns import Fill
 from tidemark.schema.fills import UnknownFillError, fill_text
