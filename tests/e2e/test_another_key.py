@@ -6,194 +6,28 @@ them apart. Behind the statement rows share what was the key.
 
 from __future__ import annotations
 
-import json
 import random
+import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from confluent_kafka.cimpl import NewTopic
 
-from tests.support import tellers
-from tests.support.altered import AlteredTable, Row, Sent, Tell
-from tests.support.records import Record, boundary, ticdc_watermark
-from tests.support.stack import Stream
+from tests.support.keyed import FAMILIES, opened, ordered, without_own
 from tidemark.errors import TableStoppedError
-from tidemark.lake.catalog import SystemTables, TableId
-from tidemark.lake.evolve import read_source_schema
+from tidemark.lake.catalog import SystemTables
 from tidemark.lake.ledger import read_progress
-from tidemark.model.result import CutResult, CutStatus
+from tidemark.model.quarantine import Selection
+from tidemark.model.result import CutStatus
 from tidemark.runs.cut import stage_cut
-from tidemark.runs.plan import plan_cut
+from tidemark.runs.orders import drop_entries
 from tidemark.runs.publish import publish_cut
 from tidemark.runs.run import CutRequest
 from tidemark.runs.world import World
+from tidemark.spec.until import until_of
 
-FAMILIES = ("debezium", "debezium with gate", "ticdc", "canal")
 KEYS = [("id",), ("code",), ("id", "code"), ("code", "id")]
-COLUMNS = {"id": "bigint", "code": "int", "name": "varchar(20)"}
-
-
-@dataclass
-class Keyed:
-    """The source's table, its pipeline, and what was sent; next: what was not read yet.
-
-    rows: by a number of their own, which no record tells.
-    """
-
-    stream: Stream
-    table: AlteredTable
-    rows: dict[int, Row] = field(default_factory=dict)
-    next: int = 0
-
-    @property
-    def is_debezium(self) -> bool:
-        return self.stream.format.startswith("debezium")
-
-    def put(self, number: int, **values: Any) -> None:
-        """INSERT, or UPDATE of what is there; one that changes the key is told as it is told."""
-        before = self.rows.get(number)
-        row = dict.fromkeys(self.table.columns) | (before or {}) | values
-        self.rows[number] = row
-        if before is None or not self.is_debezium or self._key(before) == self._key(row):
-            self._tell("INSERT" if before is None else "UPDATE", row, before)
-            return
-        # KEY-6: a delete, its tombstone and an insert, at one place of the log.
-        self.table.place += 1
-        self._add("DELETE", before, before, ("__debezium.newkey", self._key(row)))
-        ended = self.table.sent[-1].record
-        self.table.sent.append(Sent(Record(None, ended.key, ended.partition)))
-        self._add("INSERT", row, None, ("__debezium.oldkey", self._key(before)))
-
-    def delete(self, number: int) -> None:
-        row = self.rows.pop(number)
-        self._tell("DELETE", row, row)
-        if self.is_debezium:
-            ended = self.table.sent[-1].record
-            self.table.sent.append(Sent(Record(None, ended.key, ended.partition)))
-
-    def rekey(self, *key: str) -> None:
-        """Other columns are the key, by one statement."""
-        self.table.key = key
-        self.table.say(f"ALTER TABLE items DROP PRIMARY KEY, ADD PRIMARY KEY ({', '.join(key)})")
-
-    def _key(self, row: Row) -> list[Any]:
-        return [row[name] for name in self.table.key]
-
-    def _tell(self, kind: str, row: Row, before: Row | None) -> None:
-        self.table.place += 1
-        self._add(kind, row, before)
-
-    def _add(
-        self, kind: str, row: Row, before: Row | None, *headers: tuple[str, list[Any]]
-    ) -> None:
-        told = self.table.tell(self.table, kind, row, before)
-        own = tuple(
-            (name, json.dumps(dict(zip(self.table.key, key, strict=True))).encode())
-            for name, key in headers
-        )
-        self.table.sent.append(replace(told, record=replace(told.record, headers=own)))
-
-    def send(self, sent: Sequence[Sent] | None = None) -> None:
-        """What is new, or ``sent``; gates are told that all of it was sent."""
-        if sent is None:
-            sent, self.next = self.table.sent[self.next :], len(self.table.sent)
-        if self.stream.gate == "watermark":
-            at = tellers.commit_ts(self.table.place + 1)
-            sent = [*sent, *(Sent(ticdc_watermark(at, partition)) for partition in range(3))]
-        if self.stream.gate == "transaction":
-            sent = list(self._in_transactions(sent))
-        for one in sent:
-            apart = one.is_ddl and self.is_debezium
-            self.stream.send([one.record], f"{self.stream.name}.schemas" if apart else "")
-
-    def _in_transactions(self, sent: Sequence[Sent]) -> Iterator[Sent]:
-        """What stands at one place of the log is a transaction."""
-        rows = [one for one in sent if one.record.value and not one.is_ddl]
-        bodies = {id(one): json.loads(one.record.value or b"") for one in rows}
-        counts = Counter(body["source"]["pos"] for body in bodies.values())
-        done: Counter[int] = Counter()
-        for one in sent:
-            body = bodies.get(id(one))
-            if body is None:
-                yield one
-                continue
-            source = body["source"]
-            place, name = source["pos"], f"file={source['file']},pos={source['pos']}"
-            ends = [boundary("BEGIN", name), boundary("END", name, counts[place])]
-            done[place] += 1
-            body["transaction"] = {"id": name, "total_order": done[place]}
-            yield replace(one, record=replace(one.record, value=json.dumps(body).encode()))
-            if done[place] == counts[place]:
-                table = source["table"].encode()
-                told = (replace(b, value=(b.value or b"").replace(b"items", table)) for b in ends)
-                self.stream.send(told, self.stream.transactions)
-
-    def cut(self) -> list[CutResult]:
-        """Read what is new until nothing waits, and compare."""
-        self.send()
-        results = [self.stream.cut()]
-        while plan_cut(self.stream.pipeline, self.stream.world).has_work:
-            assert len(results) < 9
-            results.append(self.stream.cut())
-        self.compare()
-        return results
-
-    def compare(self) -> None:
-        assert self.published() == ordered(self.rows.values())
-
-    def published(self) -> list[Any]:
-        """What a reader of main sees, without Tidemark's own columns."""
-        loaded = self.stream.world.catalog.load_table((self.stream.name, "items"))
-        return ordered(without_own(loaded.scan().to_arrow().to_pylist()))
-
-    @property
-    def key(self) -> tuple[str, ...]:
-        """Of the target, as it is kept with it."""
-        kept = read_source_schema(self.stream.world.catalog, TableId(self.stream.name, "items"))
-        assert kept is not None
-        return tuple(kept.key)
-
-
-def ordered(rows: Iterable[Row]) -> list[Any]:
-    return sorted((tuple(sorted(row.items())) for row in rows), key=str)
-
-
-def without_own(rows: Iterable[Row]) -> list[Row]:
-    """Rows of a target without Tidemark's own columns."""
-    return [{k: v for k, v in row.items() if not k.startswith("_tidemark_")} for row in rows]
-
-
-def opened(world: World, family: str, **options: Any) -> Keyed:
-    """Some rows, published under the first key; codes differ as the new key will have to."""
-    tell: Tell
-    if family == "canal":
-        stream = Stream(world, format="canal-json", gate="none", options=options).create()
-        tell, tell_ddl = tellers.canal, tellers.canal_ddl
-    elif family == "ticdc":
-        stream = Stream(world, 3, options=options).create()
-        tell, tell_ddl = tellers.ticdc, tellers.ticdc_ddl
-    else:
-        gate = "transaction" if family.endswith("gate") else "none"
-        stream = Stream(world, 3, format="debezium-mysql", gate=gate, options=options)
-        schemas = f"{stream.name}.schemas"
-        topics = {"data": [stream.topic], "schema-changes": [schemas]}
-        if gate == "transaction":
-            topics["transactions"] = [stream.transactions]
-        stream.source = {"topics": topics}
-        stream.create()
-        made = stream.admin.create_topics(
-            [NewTopic(schemas, num_partitions=1, replication_factor=1)]
-        )
-        made[schemas].result(timeout=30)
-        tell, tell_ddl = tellers.debezium(has_schema=False), tellers.debezium_ddl
-    keyed = Keyed(stream, AlteredTable(tell, tell_ddl, columns=dict(COLUMNS)))
-    keyed.table.alter("COMMENT 'x'")
-    for number in range(1, 7):
-        keyed.put(number, id=number, code=100 - 7 * number, name=f"n{number}")
-    return keyed
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -292,6 +126,61 @@ def test_a_new_target_begins_below_the_statement(world: World, family: str) -> N
     assert dead.status is CutStatus.STAGED
     keyed.cut()
     assert keyed.key == ("code",)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_shadow_brings_the_key(world: World, family: str) -> None:
+    """KEY-16, SCHEMA-33: as gh-ost makes it; what the shadow is filled with is nobody's change."""
+    keyed = opened(world, family)
+    keyed.cut()
+    shadow = replace(keyed.table, name="_items_gho")
+    shadow.say("CREATE TABLE _items_gho LIKE items")
+    shadow.key = ("code",)
+    shadow.say("ALTER TABLE _items_gho DROP PRIMARY KEY, ADD PRIMARY KEY (code)")
+    for row in keyed.rows.values():
+        shadow.place += 1
+        shadow.sent.append(shadow.tell(shadow, "INSERT", row, None))
+    keyed.table.place = shadow.place
+    keyed.put(2, code=200)
+    keyed.cut()
+    keyed.put(3, name="below")
+    keyed.delete(4)
+    keyed.table.key = ("code",)
+    keyed.table.say("RENAME TABLE items TO _items_del, _items_gho TO items")
+    keyed.put(5, id=2, name="the same id")
+    keyed.put(6, code=4)
+    keyed.put(7, id=2, code=5)
+    results = keyed.cut()
+    assert "another key behind the statement" in results[0].hold
+    assert keyed.key == ("code",)
+    keyed.put(2, id=5)
+    keyed.cut()
+
+
+@pytest.mark.parametrize("cuts", [1, 2])
+@pytest.mark.parametrize("family", ["debezium", "ticdc"])
+def test_what_is_set_aside_has_to_be_settled_first(world: World, family: str, cuts: int) -> None:
+    """KEY-16, POISON-4: the new key cannot tell whose row it was; cuts: in which all of it is."""
+    keyed = opened(world, family)
+    keyed.cut()
+    standing = keyed.rows[2]
+    keyed.put(2, code="seven")
+    keyed.rows[2] = standing
+    if cuts == 2:
+        keyed.cut()
+    keyed.rekey("id", "code")
+    keyed.put(3, name="behind")
+    keyed.send()
+    with pytest.raises(TableStoppedError, match="1 of its changes are set aside, of row") as why:
+        keyed.stream.cut()
+    told = re.search(r"tidemark cut \S+ --until (\S+), which", str(why.value))
+    assert (told is not None) == (cuts == 1)
+    if told is not None:
+        keyed.stream.cut(until=until_of(keyed.stream.pipeline, told[1]))
+    assert "code" not in keyed.key
+    assert drop_entries(keyed.stream.pipeline, world, Selection(), "a test sent it") == 1
+    keyed.cut()
+    assert keyed.key == ("id", "code")
 
 
 def test_an_attempt_that_died_leaves_no_key_behind(world: World) -> None:

@@ -9,6 +9,14 @@ from datetime import UTC, datetime
 
 from tidemark.errors import UNCHANGED, OrderRefusedError
 from tidemark.model.cut import GateMode
+from tidemark.model.position import (
+    BINLOG_RANK_AT,
+    EPOCH_DIGITS,
+    FILE_DIGITS,
+    Position,
+    commit_ts_at,
+    place_of,
+)
 from tidemark.model.until import Coordinate, Until
 from tidemark.spec.pipeline import PipelineSpec
 from tidemark.spec.source import SourceFormat, SourceSpec
@@ -20,21 +28,32 @@ TIME_WORDS = "an ISO time such as 2026-01-31T12:00:00Z"
 class PositionForm:
     """How a source shows a position: the pattern of the whole text, in words, and what it says.
 
-    No text that fits stands for a number that positions have no room for.
+    No text that fits stands for a number that positions have no room for. show: the text of a
+    position of the changelog; None where no statement has one.
     """
 
     pattern: str
     words: str
     read: Callable[[str], Until]
+    show: Callable[[Position], str] | None = None
 
 
 def _commit(text: str) -> Until:
     return Until(Coordinate.COMMIT, int(text), text)
 
 
+def _shown_commit(position: Position) -> str:
+    return str(commit_ts_at(position))
+
+
 def _binlog(text: str) -> Until:
     file, pos = text.rsplit(".", 1)[1].split(":")
     return Until.at_binlog(int(file), int(pos), text)
+
+
+def _shown_binlog(position: Position) -> str:
+    file = int(position[EPOCH_DIGITS : EPOCH_DIGITS + FILE_DIGITS], 16)
+    return f"binlog.{file:06d}:{int(position[EPOCH_DIGITS + FILE_DIGITS : BINLOG_RANK_AT], 16)}"
 
 
 def _lsn(text: str) -> Until:
@@ -43,11 +62,14 @@ def _lsn(text: str) -> Until:
 
 
 # TiDB's clock counts in 18 digits from 1982 to 2090; what is shorter may be a date.
-COMMIT_TS = PositionForm("[1-9][0-9]{17,18}", "a commitTs such as 458911423758336001", _commit)
+COMMIT_TS = PositionForm(
+    "[1-9][0-9]{17,18}", "a commitTs such as 458911423758336001", _commit, _shown_commit
+)
 BINLOG = PositionForm(
     r"[A-Za-z0-9_.-]{1,200}\.[0-9]{1,9}:[0-9]{1,19}",
     "FILE:POS as SHOW BINARY LOG STATUS shows it, such as binlog.000003:1547",
     _binlog,
+    _shown_binlog,
 )
 LSN = PositionForm(
     "[0-9A-Fa-f]{1,8}/[0-9A-Fa-f]{1,8}",
@@ -68,6 +90,14 @@ def position_form(source: SourceSpec) -> PositionForm | None:
             return COMMIT_TS
         case SourceFormat.TICDC_CANAL_JSON | SourceFormat.CANAL_JSON:
             return None
+
+
+def cap_below(source: SourceSpec, position: Position) -> str:
+    """What a person is to give as until so that the statement at ``position`` waits."""
+    form = position_form(source)
+    if form is None or form.show is None or place_of(position) is None:
+        return "TIME, one between the two"
+    return form.show(position)
 
 
 def until_of(pipeline: PipelineSpec, text: str | None) -> Until | None:

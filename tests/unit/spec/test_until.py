@@ -7,9 +7,10 @@ from datetime import UTC, datetime
 import pytest
 
 from tidemark.errors import OrderRefusedError
+from tidemark.model.position import Position
 from tidemark.model.until import Coordinate, Until
 from tidemark.spec import PipelineSpec
-from tidemark.spec.until import until_of
+from tidemark.spec.until import cap_below, until_of
 
 NOON_MS = int(datetime(2026, 1, 31, 12, tzinfo=UTC).timestamp()) * 1000
 TSO = 458911423758336001
@@ -85,6 +86,23 @@ def test_what_is_handed_on_means_the_same(source: str, text: str) -> None:
     until = until_of(pipeline(source), text)
     assert until is not None
     assert until_of(pipeline(source), until.text) == until
+
+
+@pytest.mark.parametrize(
+    ("source", "position", "text"),
+    [
+        pytest.param(TIDB, f"{1:04X}{TSO:016X}1{7:020X}", str(TSO), id="TiDB"),
+        pytest.param(
+            MYSQL, f"{1:04X}{3:08X}{1547:016X}1{7:016X}", "binlog.000003:1547", id="MySQL"
+        ),
+        pytest.param(MYSQL, f"{1:04X}{7:016X}", "TIME, one between the two", id="no positions"),
+        pytest.param(CANAL, f"{1:04X}{7:016X}", "TIME, one between the two", id="Canal"),
+    ],
+)
+def test_a_statement_that_is_to_wait_is_named_as_its_source_shows_it(
+    source: str, position: str, text: str
+) -> None:
+    assert cap_below(pipeline(source).source, Position(position)) == text
 
 
 @pytest.mark.parametrize(

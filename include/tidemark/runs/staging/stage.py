@@ -90,7 +90,7 @@ def stage_one(run: Run, chosen: Chosen, work: TableWork, branch: str) -> StagedT
         apply_changes(bench.session, bench.catalog, bench.place, work.changes, work.source_schema)
     found = _matched(run, chosen, work, found, bench.place)
     if work.is_rekeyed:
-        refuse_set_aside(run.pipeline, work.spec, found.set_aside)
+        refuse_set_aside(run.pipeline, work.spec, found.set_aside, work.source_schema.rekeyed_at)
     if bench.fork is None and not work.is_folded:
         return None
     rows, spared, is_folded = found.rows, "", work.is_folded

@@ -37,6 +37,7 @@ from tidemark.runs.run import Run
 from tidemark.schema.alter_items import CHANGES_KEY
 from tidemark.schema.layouts import check_rules
 from tidemark.spec import PipelineSpec, SourceSpec, TableSpec
+from tidemark.spec.until import cap_below
 
 KEEPS_ENDED = (TargetMode.SOFT_DELETE, TargetMode.HISTORY)
 COPY = ("topic", "partition", "place", "key", "op")
@@ -104,16 +105,26 @@ def refuse_gained(
         raise _stopped(spec, why, REBUILD)
 
 
-def refuse_set_aside(pipeline: PipelineSpec, spec: TableSpec, changes: int) -> None:
-    """Raise where ``changes`` of the table wait, which are of rows that the old key tells apart."""
-    if changes:
-        raise _stopped(
-            spec,
-            f"{CHANGES_KEY}, and {changes} of its changes are set aside, of rows that the new one "
-            "cannot tell",
-            f"tidemark quarantine list {pipeline.name} --table {spec.source}, then replay or drop "
-            "them",
-        )
+def refuse_set_aside(
+    pipeline: PipelineSpec, spec: TableSpec, changes: int, rekeyed_at: Position | None = None
+) -> None:
+    """Raise where ``changes`` of the table wait, which are of rows that the old key tells apart.
+
+    rekeyed_at: of the statement, where they are in the cut that ends with it: quarantine has them
+    once a cut was published that ends below.
+    """
+    if not changes:
+        return
+    settle = f"tidemark quarantine list {pipeline.name} --table {spec.source}, then replay or drop"
+    if rekeyed_at is not None:
+        cap = cap_below(pipeline.source, rekeyed_at)
+        settle = f"tidemark cut {pipeline.name} --until {cap}, which ends before it; {settle}"
+    raise _stopped(
+        spec,
+        f"{CHANGES_KEY}, and {changes} of its changes are set aside, of rows that the new one "
+        "cannot tell",
+        f"{settle} them",
+    )
 
 
 def copies_below(
