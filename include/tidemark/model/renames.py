@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Any, Self
 
 from tidemark.model.names import TableName
-from tidemark.model.position import Position, place_of
+from tidemark.model.position import Position, place_of, site_of
 
 Pairs = Sequence[tuple[TableName, TableName]]
 """The old and the new names that one statement tells."""
@@ -39,8 +39,7 @@ class Rename:
 
     def is_at(self, position: Position) -> bool:
         """Whether the statement at ``position`` made it, or is a copy of that one (POS-14)."""
-        own, place = self.position, place_of(position)
-        return own == position or (own is not None and place is not None and place_of(own) == place)
+        return self.position is not None and site_of(self.position) == site_of(position)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +129,7 @@ def steps(
     renames: Iterable[Rename],
 ) -> Iterator[tuple[Position | None, dict[TableName, TableName]]]:
     """Old -> new names by position, those of one statement at once; renames: in their order."""
-    for _, group in groupby(renames, key=lambda one: one.position and _place(one.position)):
+    for _, group in groupby(renames, key=lambda one: one.position and site_of(one.position)):
         together = list(group)
         yield together[-1].position, {one.old: one.new for one in together}
 
@@ -160,10 +159,6 @@ def _now(
             return None
         name = names.get(name, name)
     return name
-
-
-def _place(position: Position) -> str:
-    return place_of(position) or position
 
 
 def way(pairs: Pairs, old: TableName, new: TableName, bearers: Collection[TableName]) -> Pairs:

@@ -9,7 +9,7 @@ from tidemark.errors import WAITING, TableStoppedError
 from tidemark.formats.record_schema import RecordSchema
 from tidemark.model.columns import SourceColumn, TableSchema
 from tidemark.model.names import ColumnName, TableName, column_name
-from tidemark.model.position import Position, place_of
+from tidemark.model.position import Position, place_of, site_of
 from tidemark.model.shift import Shift, name_after
 from tidemark.runs.ddl.told_columns import ColumnChange, ColumnShift, spelled
 from tidemark.schema.alter_items import CHANGES_KEY
@@ -149,11 +149,8 @@ def follow_names(
 
 def _is_followed(position: Position, shifts: Sequence[Shift]) -> bool:
     """Whether a statement at ``position`` is a copy of one that was followed (SCHEMA-25)."""
-    place = place_of(position)
-    return any(
-        position <= shift.position or (place is not None and place == place_of(shift.position))
-        for shift in shifts
-    )
+    site = site_of(position)
+    return any(position <= shift.position or site == site_of(shift.position) for shift in shifts)
 
 
 def _refuse_other(

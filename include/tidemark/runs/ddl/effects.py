@@ -8,7 +8,7 @@ from typing import Any
 
 from tidemark.model.columns import SourceColumn, TableSchema
 from tidemark.model.names import ColumnName, TableName
-from tidemark.model.position import Position, place_of
+from tidemark.model.position import Position, place_of, site_of
 from tidemark.model.rekey import Rekey
 from tidemark.model.renames import Pairs, Rename, Renames, listed, unexplained
 from tidemark.runs.ddl.told_columns import ColumnChange, ColumnShift
@@ -279,9 +279,8 @@ class DdlEffects:
 
     def park(self, table: TableName, position: Position) -> None:
         """A table goes out of its shadow's way; parts of one statement have no order (MSG-54)."""
-        place = place_of(position)
         replaced_at = self.replaced.get(table)
-        if place is None or replaced_at is None or place != place_of(replaced_at):
+        if replaced_at is None or site_of(position) != site_of(replaced_at):
             self.parked[table] = position
 
     def replace(self, table: TableName, position: Position) -> None:

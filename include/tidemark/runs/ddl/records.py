@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from tidemark.errors import NameRefusedError
 from tidemark.model.event import Kind
 from tidemark.model.names import TableName
-from tidemark.model.position import Position, place_of
+from tidemark.model.position import Position, site_of
 from tidemark.model.renames import Renames
 from tidemark.runs.ddl.by_state import States, add_by_state, concerned_by, named_tables
 from tidemark.runs.ddl.by_text import add_by_text
@@ -67,18 +67,18 @@ def add_up(
     former names of tables (SCHEMA-31).
     """
     effects, shadows, states = DdlEffects(names), Shadows(source.shadowed), _states_of(source)
-    in_cut, without_effect = set(records), set(map(_place, judged))
+    in_cut, without_effect = set(records), set(map(site_of, judged))
     unfollowed = (Unsupported, ParkTable, *([CopyTable] if source.format.is_canal else []))
     place = ""
     for record, content in _each_once([*records, *before]):
-        if _place(record.position) != place:
+        if site_of(record.position) != place:
             effects.settle()
-            place = _place(record.position)
+            place = site_of(record.position)
         told = _operations(source, record, content)
         operations = [one for operation in told for one in shadows.follow(operation)]
         if record not in in_cut:
             continue
-        if _place(record.position) in without_effect and _any_is(operations, unfollowed):
+        if site_of(record.position) in without_effect and _any_is(operations, unfollowed):
             operations = []
         if source.format.is_canal:
             add_by_text(effects, operations, record.position)
@@ -117,12 +117,8 @@ def _identity(record: DdlRecord, content: Mapping[str, Any]) -> tuple[object, ..
     """What copies of one statement share; several stand at one place (MSG-23, SCHEMA-25)."""
     body = _body(content)
     statement = body.get("ddl") or body.get("sql")
-    place = _place(record.position)
+    place = site_of(record.position)
     return (place, record.schema, str(body.get("table")), str(statement), named_tables(body))
-
-
-def _place(position: Position) -> str:
-    return place_of(position) or position
 
 
 def _body(content: Mapping[str, Any]) -> Mapping[str, Any]:

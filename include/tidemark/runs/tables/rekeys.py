@@ -23,7 +23,7 @@ from tidemark.lake.landing import read_changelog
 from tidemark.lake.quarantine import read_waiting
 from tidemark.model.columns import TableSchema
 from tidemark.model.names import TableName
-from tidemark.model.position import BINLOG_RANK_AT, Position, place_of
+from tidemark.model.position import BINLOG_RANK_AT, Position, place_of, site_of
 from tidemark.model.progress import Progress
 from tidemark.model.rekey import Rekey, first_rekey
 from tidemark.model.summary import PLACE
@@ -91,9 +91,8 @@ def rekey_of(run: Run, chosen: Chosen, spec: TableSpec, have: TableSchema | None
 
 def is_copy(rekey: Rekey, have: TableSchema) -> bool:
     """Whether the target has the key that ``rekey`` gives because of the very statement."""
-    place = place_of(rekey.position) or rekey.position
     known = have.rekeyed_at
-    return known is not None and (place_of(known) or known) == place
+    return known is not None and site_of(known) == site_of(rekey.position)
 
 
 def refuse_gained(
