@@ -15,7 +15,14 @@ from confluent_kafka.cimpl import NewTopic
 
 import tidemark.lake.catalog
 import tidemark.topics.client
-from tests.support.records import Record, debezium_row, ticdc_ddl, ticdc_row, ticdc_watermark
+from tests.support.records import (
+    Record,
+    canal_rows,
+    debezium_row,
+    ticdc_ddl,
+    ticdc_row,
+    ticdc_watermark,
+)
 from tests.support.stack import Stream, reopened
 from tidemark.errors import (
     BrokerUnreachableError,
@@ -38,6 +45,7 @@ from tidemark.model.result import CutStatus
 from tidemark.runs.cut import stage_cut
 from tidemark.runs.orders import skip_record
 from tidemark.runs.plan import plan_cut
+from tidemark.runs.preview import preview_cut
 from tidemark.runs.publish import publish_cut
 from tidemark.runs.run import CutRequest
 from tidemark.runs.world import World
@@ -154,6 +162,36 @@ def test_more_unreadable_records_than_allowed_stop_the_run_before_it_lands(world
     stream.options = {}
     assert stream.cut().status is CutStatus.PUBLISHED
     assert stream.rows() == {1: "a"}
+
+
+@pytest.mark.parametrize(
+    ("format", "row", "told"),
+    [
+        ("debezium-mysql", debezium_row("c", 1, 100), "flattens them, ExtractNewRecordState, off"),
+        ("canal-json", canal_rows("INSERT", {"id": "1", "name": "x"}), "set source.format to"),
+    ],
+)
+def test_rows_without_their_envelope_are_refused(
+    world: World, format: str, row: Record, told: str
+) -> None:
+    """POISON-1: all are so. One record that strayed into a topic stops nothing (POISON-3)."""
+    flat = Record(b'{"id": 1, "name": "a", "__deleted": "false"}', b'{"id": 1}')
+    stream = Stream(world, format=format, gate="none", table=NARROW).create()
+    stream.send([flat, Record(None, b'{"id": 1}')])
+    with pytest.raises(PreflightError, match="none of 2 records .* 1 of them are not of fo") as why:
+        stream.cut()
+    assert told in why.value.next_step
+    with pytest.raises(PreflightError, match="none of 2 records"):
+        preview_cut(stream.pipeline, world)
+    assert landed(stream) == 0
+    stream.send([row])
+    assert stream.cut().buckets["quarantined"] == 1
+    stream.send([flat])
+    assert stream.cut().buckets["quarantined"] == 1
+    stream.send([flat, flat])
+    with pytest.raises(PreflightError, match="none of 2 records .* 2 of them are not of format"):
+        stream.cut()
+    assert (landed(stream), stream.rows()) == (2, {1: "x"})
 
 
 def test_watermark_gate_without_the_extension_says_what_to_set(world: World) -> None:

@@ -238,6 +238,19 @@ def test_a_heartbeat_changes_nothing(spark: SparkSession) -> None:
     ]
 
 
+def test_what_a_connector_says_about_its_snapshots_changes_nothing(spark: SparkSession) -> None:
+    """MSG-29: a notification; a row that looks like one has other words in it."""
+    told: dict[str, Any] = {"aggregate_type": "Incremental Snapshot", "type": "IN_PROGRESS"}
+    told |= {"id": "f6c1", "additional_data": {"connector_name": "shop"}, "timestamp": 1}
+    flat = told | {"aggregate_type": "order"}
+    rows = read(spark, compact(told), compact(wrapped(told)), compact(flat))
+    assert [(row["kind"], row["reason"]) for row in rows] == [
+        ("control", None),
+        ("control", None),
+        ("unreadable", "FORMAT_MISMATCH"),
+    ]
+
+
 def test_the_role_of_a_topic_decides(spark: SparkSession) -> None:
     """MSG-1: a change of a row is no schema change, and the reverse."""
     ddl = {"source": SOURCE, "databaseName": "shop", "ddl": "DROP TABLE t", "tableChanges": []}

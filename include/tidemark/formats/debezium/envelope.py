@@ -34,6 +34,7 @@ FIELDS = {
     "ddl": "STRING",
     "databaseName": "STRING",
     "tableChanges": "ARRAY<STRUCT<>>",
+    "aggregate_type": "STRING",
 }
 
 SIGNAL_IMAGE = {"after": "STRUCT<type STRING, data STRING>"}
@@ -43,6 +44,7 @@ OPS: Mapping[str, Kind] = {
     "m": Kind.CONTROL,
 }
 BOUNDARIES: Mapping[str, Kind] = {"BEGIN": Kind.BEGIN, "END": Kind.END}
+NOTIFICATIONS = ("Initial Snapshot", "Incremental Snapshot")
 HEARTBEATS = r"(^|\.)__debezium-heartbeat\."
 WRAPPED_NOTHING = r'^\s*\{\s*"schema"\s*:\s*null\s*,\s*"payload"\s*:\s*null\s*\}\s*$'
 WRAPPED_NOTHING_BYTES = 64
@@ -110,6 +112,13 @@ def _is_heartbeat() -> Column:
     return F.col("topic").rlike(HEARTBEATS)
 
 
+def _is_notification() -> Column:
+    """What a connector says about its snapshots (MSG-29); none of it is about a row."""
+    body = F.col("_body")
+    says_nothing_else = body["op"].isNull() & body["source"].isNull()
+    return body["aggregate_type"].isin(*NOTIFICATIONS) & says_nothing_else
+
+
 def _is_role(topics: Collection[str]) -> Column:
     return F.col("topic").isin(sorted(topics)) if topics else F.lit(False)
 
@@ -137,6 +146,7 @@ def _reason(text: Column, roles: TopicRoles, block: SourceBlock, encoding: Encod
         F.when(_is_role(roles.schema_changes), schema_change)
         .when(_is_role(roles.transactions), transaction)
         .when(_is_heartbeat(), because(Reason.FORMAT_MISMATCH, body["ts_ms"].isNull()))
+        .when(_is_notification(), F.lit(None).cast("string"))
         .otherwise(data)
     )
     refusal = encoding.refusal(text, F.col("_read"))
@@ -167,7 +177,7 @@ def _kind(text: Column, roles: TopicRoles, signal: Column) -> Column:
         .when(F.col("reason").isNotNull(), F.lit(Kind.UNREADABLE.value))
         .when(_is_role(roles.schema_changes), F.lit(Kind.DDL.value))
         .when(_is_role(roles.transactions), kind_of(body["status"], BOUNDARIES))
-        .when(_is_heartbeat(), F.lit(Kind.CONTROL.value))
+        .when(_is_heartbeat() | _is_notification(), F.lit(Kind.CONTROL.value))
         .otherwise(F.coalesce(signal, kind_of(body["op"], OPS)))
     )
 

@@ -120,7 +120,7 @@ def land_records(run: Run) -> Landed:
     if needed != reading.ordering:
         drop_landing(catalog, staged.move)
         staged = _stage(run, unread, replace(reading, ordering=needed))
-    refusal = landing_refusal(run.pipeline, staged.found)
+    refusal = landing_refusal(run.pipeline, staged.found, unread.after)
     if refusal is not None:
         drop_landing(catalog, staged.move)
         raise refusal
@@ -234,6 +234,7 @@ def landing_counts(pipeline: PipelineSpec, reading: Reading) -> tuple[Column, ..
         F.count(F.lit(1)).alias("records"),
         F.count_if(unreadable).alias("unreadable"),
         F.count_if(unplaced).alias("unplaced"),
+        F.count_if(F.col("reason") == Reason.FORMAT_MISMATCH.value).alias("mismatched"),
         F.max("reason").alias("reason"),
         *ordering_counts(pipeline, reading.ordering, reading.schemas),
         *schema_counts(pipeline),
@@ -242,9 +243,9 @@ def landing_counts(pipeline: PipelineSpec, reading: Reading) -> tuple[Column, ..
 
 
 def landing_refusal(
-    pipeline: PipelineSpec, found: Mapping[str, Any]
+    pipeline: PipelineSpec, found: Mapping[str, Any], after: LandingMark
 ) -> PreflightError | UnreadableRecordsError | None:
-    """Why records that count as ``found`` must not be landed; None when they may."""
+    """Why records that count as ``found`` must not be landed up to ``after``; None if they may."""
     if pipeline.source.gate is GateMode.WATERMARK and found["unplaced"]:
         return PreflightError(
             f"{found['unplaced']} of {found['records']} records of pipeline {pipeline.name} have "
@@ -253,6 +254,9 @@ def landing_refusal(
             next_step="set enable-tidb-extension=true on the changefeed and start it again, or "
             "set gate: none for a topic with one partition",
         )
+    is_stray = after.number > 1 and found["mismatched"] == 1
+    if found["mismatched"] and not found["changes"] and not is_stray:
+        return _other_form(pipeline, found)
     if found["unreadable"] > pipeline.limits.max_unreadable:
         return UnreadableRecordsError(
             f"{found['unreadable']} of {found['records']} records of pipeline {pipeline.name} "
@@ -262,3 +266,21 @@ def landing_refusal(
             "raise limits.max-unreadable in the pipeline file",
         )
     return misnamed_topic(found)
+
+
+def _other_form(pipeline: PipelineSpec, found: Mapping[str, Any]) -> PreflightError:
+    """Why nothing of the topics can be followed, where no record is what it is declared to be."""
+    source = pipeline.source
+    next_step = "set source.format to what writes the topics, or leave them out of source.topics"
+    if not source.format.is_canal:
+        next_step = (
+            "do they hold the columns of rows alone? Then take the transform that flattens them, "
+            "ExtractNewRecordState, off the connector: it throws away what a change does and where "
+            f"it stands. Else {next_step}"
+        )
+    return PreflightError(
+        f"none of {found['records']} records of pipeline {pipeline.name} changes a row, and "
+        f"{found['mismatched']} of them are not of format {source.format} (FORMAT_MISMATCH)",
+        state=NOT_LANDED,
+        next_step=next_step,
+    )
