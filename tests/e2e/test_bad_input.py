@@ -194,6 +194,17 @@ def test_rows_without_their_envelope_are_refused(
     assert (landed(stream), stream.rows()) == (2, {1: "x"})
 
 
+def test_a_plan_names_what_records_lack(world: World) -> None:
+    """TYPE-3: before anything is folded, with the setting that spares it."""
+    table = {"key": ["id"], "columns": {"id": "bigint", "name": "decimal(20,4)"}}
+    source = {"modes": {"decimal": "double"}}
+    stream = Stream(world, format="debezium-mysql", gate="none", table=table, source=source)
+    stream.create().send([debezium_row("c", 1, 100, name="1.5")])
+    (planned,) = preview_cut(stream.pipeline, world).tables
+    assert planned.losses.keys() == {"name"}
+    assert "decimal.handling.mode=precise" in planned.losses["name"]
+
+
 def test_watermark_gate_without_the_extension_says_what_to_set(world: World) -> None:
     stream = Stream(world).create()
     stream.send([ticdc_row("INSERT", 1, None, name="a")])

@@ -69,6 +69,7 @@ def _show(console: Console, preview: CutPreview) -> None:
         ("holds at", preview.hold),
         ("truncates", preview.truncates),
         ("no key", _without_key(preview)),
+        ("lossy", _losses(preview)),
         ("not folded", ", ".join(f"{rows:,} of {name}" for name, rows in preview.ignored.items())),
         ("next", _next(preview)),
     )
@@ -103,6 +104,15 @@ def _without_key(preview: CutPreview) -> str:
     names = [row.target for row in preview.tables if not row.has_key]
     what = "a delete takes away one row that is equal in all columns, an update exchanges one"
     return f"{few(names)}: {what}" if names else ""
+
+
+def _losses(preview: CutPreview) -> str:
+    """What records lack already, and what would have the source send it."""
+    return "\n".join(
+        f"{row.target}.{column} lacks {loss}"
+        for row in preview.tables
+        for column, loss in row.losses.items()
+    )
 
 
 def _next(preview: CutPreview) -> str:

@@ -38,9 +38,11 @@ from tidemark.runs.landing.writer_schemas import UNKNOWN, kept_schemas, missing_
 from tidemark.runs.plan import truncate_note
 from tidemark.runs.run import CutRequest, Run
 from tidemark.runs.tables.plan import CutTables, plan_tables
+from tidemark.runs.tables.work import TableWork
 from tidemark.runs.targets import is_folded
 from tidemark.runs.world import World
 from tidemark.schema.changes import SchemaChange
+from tidemark.schema.losses import loss_of
 from tidemark.spec import Consistency, PipelineSpec
 
 NOBODY = AttemptId("preview")
@@ -51,7 +53,8 @@ class TablePreview:
     """What the cut would do to one table.
 
     rows: row events in the cut. held: those that wait above it. has_key: rows are not told apart by
-    all their columns. stopped: why the table cannot be folded, empty when it can.
+    all their columns. losses: column -> what records lack of its values (TYPE-3). stopped: why the
+    table cannot be folded, empty when it can.
     """
 
     table: TableName
@@ -61,6 +64,7 @@ class TablePreview:
     is_truncated: bool = False
     has_key: bool = True
     changes: tuple[SchemaChange, ...] = ()
+    losses: Mapping[str, str] = field(default_factory=dict)
     stopped: str = ""
 
 
@@ -195,8 +199,14 @@ def _tables(pipeline: PipelineSpec, chosen: Chosen, planned: CutTables) -> Itera
                 is_truncated=work[table].new_truncate is not None,
                 has_key=bool(work[table].schema.key),
                 changes=work[table].changes,
+                losses=_losses(pipeline, work[table]),
             )
         yield preview
+
+
+def _losses(pipeline: PipelineSpec, work: TableWork) -> dict[str, str]:
+    found = {column.name: loss_of(column, pipeline.source) for column in work.schema.columns}
+    return {name: loss for name, loss in found.items() if loss}
 
 
 def _waiting(pipeline: PipelineSpec, chosen: Chosen) -> set[TableName]:
