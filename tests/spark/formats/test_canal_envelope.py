@@ -11,7 +11,6 @@ from pyspark.sql import Row, SparkSession
 from tests.support.records import RECORDS
 from tidemark.formats.canal_json.envelope import canal_envelope
 from tidemark.formats.topic_roles import TopicRoles
-from tidemark.model.event import RECORD_COLUMNS
 
 ROLES = TopicRoles(frozenset(), frozenset())
 AT_OFFSET_7 = "0001" + "0000000000000007"
@@ -37,7 +36,7 @@ TRUNCATE = {**STATEMENT, "isDdl": True, "type": "TRUNCATE", "sql": "TRUNCATE TAB
 
 
 def read(spark: SparkSession, *messages: Any, by_commit: bool = False) -> list[Row]:
-    """The envelopes of ``messages``, in their order; every record stands at offset 7."""
+    """``messages`` and their envelopes, in their order; every record stands at offset 7."""
     values = [
         m if isinstance(m, bytes) else json.dumps({**MESSAGE, **m}).encode() for m in messages
     ]
@@ -45,8 +44,9 @@ def read(spark: SparkSession, *messages: Any, by_commit: bool = False) -> list[R
         [("t", n, 7, None, None, None, bytearray(value)) for n, value in enumerate(values)],
         RECORDS,
     )
-    envelopes = canal_envelope(records, ROLES, by_commit=by_commit)
-    return envelopes.orderBy("partition").drop(*RECORD_COLUMNS).collect()
+    rows = canal_envelope(records, ROLES, by_commit=by_commit).orderBy("partition").collect()
+    assert [row["value"] for row in rows] == values
+    return rows
 
 
 def test_rows_stand_at_their_offset_however_many_there_are(spark: SparkSession) -> None:

@@ -14,7 +14,6 @@ from tidemark.formats.debezium.envelope import debezium_envelope
 from tidemark.formats.debezium.position import binlog_block
 from tidemark.formats.encoding import JsonEncoding
 from tidemark.formats.topic_roles import TopicRoles
-from tidemark.model.event import RECORD_COLUMNS
 from tidemark.model.names import TableName, TopicName
 from tidemark.model.position import BY_POSITION, OrderedBy, Ordering
 
@@ -70,7 +69,7 @@ def read(
     ordering: Ordering = BY_POSITION,
     signals: TableName | None = None,
 ) -> list[Row]:
-    """The envelopes of ``values``, in their order; every record stands at offset 7."""
+    """``values`` and their envelopes, in their order; every record stands at offset 7."""
     records = spark.createDataFrame(
         [
             (topic, number, 7, None, None, key, None if value is None else bytearray(value))
@@ -81,7 +80,9 @@ def read(
     events = debezium_envelope(
         records, ROLES, block=binlog_block(ordering), encoding=JsonEncoding(), signals=signals
     )
-    return events.orderBy("partition").drop(*RECORD_COLUMNS).collect()
+    rows = events.orderBy("partition").collect()
+    assert [row["value"] for row in rows] == list(values)
+    return rows
 
 
 GOOD = [
