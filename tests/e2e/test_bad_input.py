@@ -178,7 +178,9 @@ def test_rows_without_their_envelope_are_refused(
     flat = Record(b'{"id": 1, "name": "a", "__deleted": "false"}', b'{"id": 1}')
     stream = Stream(world, format=format, gate="none", table=NARROW).create()
     stream.send([flat, Record(None, b'{"id": 1}')])
-    with pytest.raises(PreflightError, match="none of 2 records .* 1 of them are not of fo") as why:
+    with pytest.raises(
+        PreflightError, match="none of 2 records .* 1 of them are of another fo"
+    ) as why:
         stream.cut()
     assert told in why.value.next_step
     with pytest.raises(PreflightError, match="none of 2 records"):
@@ -189,9 +191,21 @@ def test_rows_without_their_envelope_are_refused(
     stream.send([flat])
     assert stream.cut().buckets["quarantined"] == 1
     stream.send([flat, flat])
-    with pytest.raises(PreflightError, match="none of 2 records .* 2 of them are not of format"):
+    with pytest.raises(
+        PreflightError, match="none of 2 records .* 2 of them are of another format"
+    ):
         stream.cut()
     assert (landed(stream), stream.rows()) == (2, {1: "x"})
+
+
+def test_a_stray_record_among_watermarks_stops_nothing(world: World) -> None:
+    """POISON-3: they show that the topic is what it is declared to be, rows or none."""
+    stream = Stream(world).create()
+    stream.send([Record(b'{"some": "json"}'), ticdc_watermark(50)])
+    assert stream.cut().buckets["quarantined"] == 1
+    stream.send(FIRST)
+    stream.cut()
+    assert stream.rows() == {1: "a"}
 
 
 def test_a_plan_names_what_records_lack(world: World) -> None:

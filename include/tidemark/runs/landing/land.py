@@ -235,6 +235,7 @@ def landing_counts(pipeline: PipelineSpec, reading: Reading) -> tuple[Column, ..
         F.count_if(unreadable).alias("unreadable"),
         F.count_if(unplaced).alias("unplaced"),
         F.count_if(F.col("reason") == Reason.FORMAT_MISMATCH.value).alias("mismatched"),
+        F.count_if(F.col("kind").isin(*_own_kinds(pipeline))).alias("understood"),
         F.max("reason").alias("reason"),
         *ordering_counts(pipeline, reading.ordering, reading.schemas),
         *schema_counts(pipeline),
@@ -255,7 +256,7 @@ def landing_refusal(
             "set gate: none for a topic with one partition",
         )
     is_stray = after.number > 1 and found["mismatched"] == 1
-    if found["mismatched"] and not found["changes"] and not is_stray:
+    if found["mismatched"] and not found["understood"] and not is_stray:
         return _other_form(pipeline, found)
     if found["unreadable"] > pipeline.limits.max_unreadable:
         return UnreadableRecordsError(
@@ -266,6 +267,13 @@ def landing_refusal(
             "raise limits.max-unreadable in the pipeline file",
         )
     return misnamed_topic(found)
+
+
+def _own_kinds(pipeline: PipelineSpec) -> tuple[str, ...]:
+    """What shows that a topic of rows is of the format of its source."""
+    kinds = (Kind.ROW, Kind.TRUNCATE)
+    beside_rows = (Kind.DDL, Kind.WATERMARK) if pipeline.source.format.is_canal else ()
+    return tuple(kind.value for kind in (*kinds, *beside_rows))
 
 
 def _other_form(pipeline: PipelineSpec, found: Mapping[str, Any]) -> PreflightError:
@@ -279,8 +287,9 @@ def _other_form(pipeline: PipelineSpec, found: Mapping[str, Any]) -> PreflightEr
             f"it stands. Else {next_step}"
         )
     return PreflightError(
-        f"none of {found['records']} records of pipeline {pipeline.name} changes a row, and "
-        f"{found['mismatched']} of them are not of format {source.format} (FORMAT_MISMATCH)",
+        f"none of {found['records']} records of pipeline {pipeline.name} is a change as "
+        f"{source.format} writes it, and {found['mismatched']} of them are of another format "
+        "(FORMAT_MISMATCH)",
         state=NOT_LANDED,
         next_step=next_step,
     )
