@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import pkgutil
 import re
 from pathlib import Path
 
@@ -73,6 +74,17 @@ def test_tables_of_formats_are_those_of_the_decoders() -> None:
     assert with_formats(page) == page, "python -m tidemark.formats.format_tables docs/formats.md"
     assert KINDS.keys() == set(Kind)
     assert REASONS.keys() == set(Reason)
+
+
+def test_what_texts_name_of_the_package_is_there() -> None:
+    package = REPOSITORY / "include" / "tidemark"
+    rooms = "|".join(sorted(file.parent.name for file in package.glob("*/__init__.py")))
+    reference = re.compile(rf"(?<!`)`((?:{rooms})\.[\w.]+)`(?!`)")
+    pages = [*package.rglob("*.py"), *(REPOSITORY / "tests").rglob("*.py"), *DOCS.rglob("*.md")]
+    named = {name for page in pages for name in reference.findall(page.read_text("utf-8"))}
+    assert named
+    for name in sorted(named):
+        pkgutil.resolve_name(f"tidemark.{name}")
 
 
 def places(page: Path) -> set[str]:

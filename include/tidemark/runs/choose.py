@@ -99,7 +99,7 @@ class Chosen:
     def row_events(self, table: TableName, above: str = "") -> DataFrame:
         """The row events of ``table`` that the cut takes, and those that it tries again.
 
-        above: those that stand lower are copies (`runs.rekeys.copies_below`).
+        above: those that stand lower are copies (`runs.tables.rekeys.copies_below`).
         """
         in_cut = (F.col("zone") == Zone.CUT.value) & (F.col("kind") == Kind.ROW.value)
         events = self.events_of(table).where(in_cut)

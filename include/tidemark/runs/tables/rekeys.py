@@ -1,7 +1,7 @@
 """Tables that get another key, and whether their targets follow (KEY-16).
 
-A cut ends at the statement (`runs.barriers`), so all its rows have the key of before. The rows of
-the target are the same on both sides; what tells them apart changes as the cut is published.
+A cut ends at the statement (`runs.ddl.barriers`), so all its rows have the key of before. The rows
+of the target are the same on both sides; what tells them apart changes as the cut is published.
 """
 
 from __future__ import annotations
