@@ -154,7 +154,7 @@ def _decoded_once(run: Run, unread: Unread) -> Iterator[tuple[DataFrame | None, 
         needed = true_ordering(run.pipeline, unread.after, ordering, found)
         if needed != ordering:
             records, found = _decoded(run, unread, Reading(needed, schemas), stack)
-        refusal = landing_refusal(run.pipeline, found, unread.after)
+        refusal = landing_refusal(run.pipeline, found)
         if refusal is not None:
             raise refusal
         mark = marked(run.pipeline, unread.after, needed, found)

@@ -120,7 +120,7 @@ def land_records(run: Run) -> Landed:
     if needed != reading.ordering:
         drop_landing(catalog, staged.move)
         staged = _stage(run, unread, replace(reading, ordering=needed))
-    refusal = landing_refusal(run.pipeline, staged.found, unread.after)
+    refusal = landing_refusal(run.pipeline, staged.found)
     if refusal is not None:
         drop_landing(catalog, staged.move)
         raise refusal
@@ -244,9 +244,9 @@ def landing_counts(pipeline: PipelineSpec, reading: Reading) -> tuple[Column, ..
 
 
 def landing_refusal(
-    pipeline: PipelineSpec, found: Mapping[str, Any], after: LandingMark
+    pipeline: PipelineSpec, found: Mapping[str, Any]
 ) -> PreflightError | UnreadableRecordsError | None:
-    """Why records that count as ``found`` must not be landed up to ``after``; None if they may."""
+    """Why records that count as ``found`` must not be landed; None when they may."""
     if pipeline.source.gate is GateMode.WATERMARK and found["unplaced"]:
         return PreflightError(
             f"{found['unplaced']} of {found['records']} records of pipeline {pipeline.name} have "
@@ -255,8 +255,9 @@ def landing_refusal(
             next_step="set enable-tidb-extension=true on the changefeed and start it again, or "
             "set gate: none for a topic with one partition",
         )
-    is_stray = after.number > 1 and found["mismatched"] == 1
-    if found["mismatched"] and not found["understood"] and not is_stray:
+    is_meant = "max_unreadable" in pipeline.limits.model_fields_set
+    # One alone has strayed into the topic.
+    if found["mismatched"] > 1 and not found["understood"] and not is_meant:
         return _other_form(pipeline, found)
     if found["unreadable"] > pipeline.limits.max_unreadable:
         return UnreadableRecordsError(
@@ -279,7 +280,10 @@ def _own_kinds(pipeline: PipelineSpec) -> tuple[str, ...]:
 def _other_form(pipeline: PipelineSpec, found: Mapping[str, Any]) -> PreflightError:
     """Why nothing of the topics can be followed, where no record is what it is declared to be."""
     source = pipeline.source
-    next_step = "set source.format to what writes the topics, or leave them out of source.topics"
+    next_step = (
+        "set source.format to what writes the topics, or leave them out of source.topics; to set "
+        "the records aside, say in limits.max-unreadable how many may be"
+    )
     if not source.format.is_canal:
         next_step = (
             "do they hold the columns of rows alone? Then take the transform that flattens them, "
