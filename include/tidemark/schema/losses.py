@@ -19,7 +19,7 @@ _POSTGRES_DIGITS = 6
 
 
 def loss_of(column: SourceColumn, source: SourceSpec) -> str | None:
-    """What records lack of the values of ``column``; None where they hold all of them."""
+    """What records lack of the values of ``column``; None where type and settings tell nothing."""
     if source.format is SourceFormat.DEBEZIUM_POSTGRES:
         return _of_postgres(column, source)
     parsed = parse_type(column.source_type)

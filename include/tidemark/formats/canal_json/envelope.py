@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from tidemark.formats.encoding import JsonEncoding
 from tidemark.formats.kinds import kind_of
 from tidemark.formats.place import commit_position, hexadecimal, millis_to_time, number, position
 from tidemark.formats.refuse import OBJECT, because, first_reason, read_object, unparsed
@@ -49,15 +50,14 @@ def canal_envelope(records: DataFrame, _roles: TopicRoles, *, by_commit: bool) -
     without commitTs is ``unreadable``. Rows, DDL and watermarks share their topics, so topics
     have no roles.
     """
+    carried, text = JsonEncoding().beside_text(records)
     return (
-        # Spark hands texts on as they are, and copies bytes on each use.
-        records.withColumn("value", F.col("value").cast("string"))
-        .withColumn("_read", read_object(F.col("value"), _ENVELOPE))
+        carried.withColumn("_read", read_object(text, _ENVELOPE))
         .withColumn("_json", F.col(f"_read.{OBJECT}"))
         .withColumn("_commit_ts", number(F.col("_json._tidb.commitTs")))
         .withColumn("_is_ddl", F.coalesce(F.col("_json.isDdl"), F.lit(False)))
         .withColumn("_found", _found())
-        .withColumn("reason", _reason(by_commit=by_commit))
+        .withColumn("reason", _reason(text, by_commit=by_commit))
         .withColumn("kind", _kind())
         .withColumn("value", F.col("value").cast("binary"))
         .select(*RECORD_COLUMNS, *_envelope_columns(by_commit=by_commit))
@@ -77,7 +77,7 @@ def _found() -> Column:
     return F.when(F.col("_is_ddl") | is_statement, Kind.DDL.value).otherwise(kind)
 
 
-def _reason(*, by_commit: bool) -> Column:
+def _reason(text: Column, *, by_commit: bool) -> Column:
     json, found, is_ddl = F.col("_json"), F.col("_found"), F.col("_is_ddl")
     is_row, is_watermark = found == Kind.ROW.value, found == Kind.WATERMARK.value
     is_change = is_row | (found == Kind.DDL.value)
@@ -100,7 +100,7 @@ def _reason(*, by_commit: bool) -> Column:
     ]
     if by_commit:
         reasons.append(because(Reason.POSITION_MISSING, is_change & F.col("_commit_ts").isNull()))
-    readable = first_reason(unparsed(F.col("value"), F.col("_read")), *reasons)
+    readable = first_reason(unparsed(text, F.col("_read")), *reasons)
     return F.when(F.col("value").isNotNull(), readable)
 
 
