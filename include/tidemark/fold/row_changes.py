@@ -94,6 +94,7 @@ def for_typing(changes: DataFrame, scans: Scans) -> DataFrame:
         "commit_time",
         "schema_id",
         "image",
+        "contradicts",
         F.col("row_id").alias(ROW),
         F.struct("op", "step", "part", "scan", "at").alias(CHANGE),
     )

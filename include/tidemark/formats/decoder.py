@@ -21,6 +21,7 @@ from tidemark.formats.canal_json.images import (
     canal_left_out,
     canal_row_changes,
 )
+from tidemark.formats.contradictions import contradicts
 from tidemark.formats.debezium.envelope import debezium_envelope
 from tidemark.formats.debezium.images import (
     debezium_begins,
@@ -35,6 +36,7 @@ from tidemark.formats.debezium.position import binlog_block, postgres_block
 from tidemark.formats.debezium.tombstones import deletes_of_tombstones
 from tidemark.formats.encoding import TEXTS, Encoding, JsonEncoding
 from tidemark.formats.record_schema import RecordSchema, canal_record_schema
+from tidemark.formats.rows import Told
 from tidemark.formats.topic_roles import TopicRoles
 from tidemark.model.columns import TableSchema
 from tidemark.model.cut import GateMode
@@ -66,8 +68,9 @@ class Decoder:
     record_schema: key and value of one row event -> what it says about its table's columns.
     key_move: a struct, whether a change ``leaves`` a key or ``comes`` to it as half of a key change
     of ``transaction``; None where no two rows ever share a key, not even inside a transaction.
-    text: the JSON text of a landed record's value. key_texts: the texts of all fields of its key, a
-    map; null where records have no keys of their own.
+    text: the JSON text of a landed record's value. contradicts: whether that says two things about
+    one name (POISON-1). key_texts: the texts of all fields of its key, a map; null where records
+    have no keys of their own.
     """
 
     envelope: Callable[[DataFrame, TopicRoles], DataFrame]
@@ -79,8 +82,13 @@ class Decoder:
     former_key: Callable[[TableSchema], Column]
     record_schema: Callable[[bytes | None, bytes], RecordSchema]
     text: Column
+    contradicts: Column
     key_texts: Column
     key_move: Column | None = None
+
+    def told(self, schema: TableSchema) -> Told:
+        """What records of changes tell of their rows, as `formats.rows.typed_rows` reads it."""
+        return Told(self.image(schema), self.left_out(schema), self.contradicts)
 
 
 def decoder_of(
@@ -106,6 +114,7 @@ def decoder_of(
         canal_former_key,
         canal_record_schema,
         text,
+        contradicts(text),
         F.lit(None).cast(TEXTS),
     )
 
@@ -119,6 +128,7 @@ def _debezium(source: SourceSpec, schemas: Schemas, ordering: Ordering) -> Decod
     is_postgres = source.format is SourceFormat.DEBEZIUM_POSTGRES
     block = postgres_block(ordering) if is_postgres else binlog_block(ordering)
     encoding = encoding_of(source, schemas)
+    text = encoding.text(F.col("value"))
     envelope = partial(
         debezium_envelope, block=block, encoding=encoding, signals=source.signal_table
     )
@@ -131,7 +141,8 @@ def _debezium(source: SourceSpec, schemas: Schemas, ordering: Ordering) -> Decod
         debezium_begins(encoding=encoding),
         debezium_former_key,
         encoding.record_schema,
-        encoding.text(F.col("value")),
+        text,
+        encoding.contradicts(text),
         encoding.key_texts(),
         postgres_key_move(encoding=encoding) if is_postgres else None,
     )

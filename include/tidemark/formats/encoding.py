@@ -7,9 +7,11 @@ from typing import Protocol
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from tidemark.formats.contradictions import contradicts, key_contradicts
 from tidemark.formats.number_tokens import pointed
 from tidemark.formats.record_schema import RecordSchema, json_record_schema
-from tidemark.formats.refuse import first_reason, half_pair, not_utf8, unparsed
+from tidemark.formats.refuse import because, first_reason, half_pair, not_utf8, unparsed
+from tidemark.model.event import Reason
 
 WRAPPED_KEY = r'^\s*\{\s*"(schema"\s*:\s*(\{|null)|payload"\s*:\s*\{)'
 SCHEMA_FIRST = '{"schema":'
@@ -36,6 +38,10 @@ class Encoding(Protocol):
 
         text: of the value. read: `refuse.read_object` of it.
         """
+        ...
+
+    def contradicts(self, text: Column) -> Column:
+        """Whether a value, read as ``text``, says two things about one name (POISON-1)."""
         ...
 
     def schema_id(self, text: Column, wrapped: Column) -> Column:
@@ -77,9 +83,14 @@ class JsonEncoding:
         return records.withColumn("value", value.cast("string")), value
 
     def refusal(self, text: Column, read: Column) -> Column:
-        """The value is no JSON object, or the key no text."""
+        """The value is no JSON object, or the key no text or two keys at once."""
         key = self.text(F.col("key"))
-        return first_reason(unparsed(text, read), not_utf8(key), half_pair(key))
+        contradiction = because(Reason.JSON_DUPLICATE_KEY, key_contradicts(key))
+        return first_reason(unparsed(text, read), not_utf8(key), half_pair(key), contradiction)
+
+    def contradicts(self, text: Column) -> Column:
+        """See `formats.contradictions`."""
+        return contradicts(text)
 
     def schema_id(self, text: Column, wrapped: Column) -> Column:
         """A hash of the schema's text, of a wrapped record.

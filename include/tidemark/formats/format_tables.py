@@ -38,6 +38,7 @@ REASONS: Mapping[Reason, str] = {
     Reason.JSON_NOT_OBJECT: "is JSON, but no object",
     Reason.JSON_NUMBER: "holds a bare `NaN` or `Infinity`, or a number of more than "
     f"{MAX_DIGITS:,} digits",
+    Reason.JSON_DUPLICATE_KEY: "has two values for one name of an object",
     Reason.JSON_DEPTH: f"is nested more than {MAX_NESTING} levels deep",
     Reason.RECORD_TOO_LARGE: f"holds a text of more than {MAX_CHARACTERS:,} characters",
     Reason.UTF8_INVALID: "has a key or value with bytes that are no UTF-8, or a key with half of a "

@@ -76,8 +76,8 @@ def change_reason(schema: TableSchema, op: Column) -> Column:
     """Why a change cannot be applied; null where it can.
 
     In: `formats.rows.typed_rows` of ``schema`` with CHANGE, whose ``image`` holds the texts of the
-    row, ``bytes`` the size of its record, and ``key_reason`` what `key_reason` says. op: of the
-    change.
+    row, ``bytes`` the size of its record, ``contradicts`` whether that says two things about one
+    name, and ``key_reason`` what `key_reason` says. op: of the change.
     """
     image, column = F.col(f"{CHANGE}.image"), F.col(MISREAD)
     misfits = (
@@ -88,7 +88,8 @@ def change_reason(schema: TableSchema, op: Column) -> Column:
     no_image = column.isNotNull() & (op == Op.UPSERT.value) & image.isNull()
     is_large = F.col(f"{CHANGE}.bytes") > MAX_CHARACTERS
     return (
-        F.when(no_image & is_large, F.lit(Reason.RECORD_TOO_LARGE.value))
+        F.when(F.col(f"{CHANGE}.contradicts"), F.lit(Reason.JSON_DUPLICATE_KEY.value))
+        .when(no_image & is_large, F.lit(Reason.RECORD_TOO_LARGE.value))
         .when(no_image, F.lit(Reason.IMAGE_MISSING.value))
         .when(column.isin(*schema.key), F.col(f"{CHANGE}.key_reason"))
         .when(column.isNotNull(), F.coalesce(*misfits, F.lit(Reason.TYPE_MISMATCH.value)))

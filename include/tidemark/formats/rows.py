@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -27,23 +28,37 @@ from tidemark.model.names import quote
 from tidemark.model.shift import Spelling
 
 SYSTEM = {"op": STAGED_OP, "position": POSITION, "commit_time": COMMIT_TIME}
-IMAGE, SCHEMA_ID = "_tidemark_image", "_tidemark_schema_id"
+IMAGE, SCHEMA_ID, CONTRADICTORY = (
+    "_tidemark_image",
+    "_tidemark_schema_id",
+    "_tidemark_contradictory",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the record of a change tells of its row.
+
+    image: a struct of every column's text, null where there is no row. left_out: names of columns
+    that it does not hold though the row has them, None where every record is whole (UNAV-4).
+    contradicts: whether the record says two things about one name (MSG-4).
+    """
+
+    image: Column
+    left_out: Column | None
+    contradicts: Column
 
 
 def typed_rows(
-    changes: DataFrame,
-    schema: TableSchema,
-    image: Column,
-    left_out: Column | None,
-    *,
-    keep: Sequence[str] = (),
+    changes: DataFrame, schema: TableSchema, told: Told, *, keep: Sequence[str] = ()
 ) -> DataFrame:
     """Decode changes of one table: the winners, or whatever is asked for.
 
     In: changes with their ``row_key``. Out: the source's columns typed; STAGED_OP, POSITION,
     COMMIT_TIME; MISREAD, the first column that has a null key, or another one than the row of the
     record, or a value that does not fit its type, or any when there is no image at all, null when
-    all is well (TYPE-2, KEY-1); and LEFT_OUT, the
+    all is well (TYPE-2, KEY-1); the first one of all where the record contradicts itself; and
+    LEFT_OUT, the
     columns whose values the record does not hold though the row has them: those of ``left_out``
     (UNAV-4; None where every record is whole) and those with a placeholder (UNAV-1), null when
     there are none. A delete has its key and no other value. keep: columns of ``changes`` that go
@@ -58,10 +73,11 @@ def typed_rows(
     holds_null = F.array(F.lit(False), *(F.col(IMAGE)[c.name].isNull() for c in values))
     none = F.array().cast("array<string>")
     may_lack = upsert & F.array_contains(holds_null, True)
-    absent = none if left_out is None else F.coalesce(F.when(may_lack, left_out), none)
-    decoded = changes.withColumn(IMAGE, F.when(upsert, image)).select(
+    absent = none if told.left_out is None else F.coalesce(F.when(may_lack, told.left_out), none)
+    decoded = changes.withColumn(IMAGE, F.when(upsert, told.image)).select(
         *(F.col(name).alias(system) for name, system in SYSTEM.items()),
         absent.alias(LEFT_OUT),
+        F.when(told.contradicts, schema.names[0]).alias(CONTRADICTORY),
         IMAGE,
         *([F.col("schema_id").alias(SCHEMA_ID)] if any(c.forms for c in schema.columns) else []),
         *keep,
@@ -80,7 +96,9 @@ def typed_rows(
     return decoded.select(
         *map(_masked, schema.columns),
         *SYSTEM.values(),
-        F.coalesce(no_image, *null_keys, *strays, *map(_wrong, values)).alias(MISREAD),
+        F.coalesce(CONTRADICTORY, no_image, *null_keys, *strays, *map(_wrong, values)).alias(
+            MISREAD
+        ),
         F.when(lacks, lacking).alias(LEFT_OUT),
         *keep,
     )

@@ -19,11 +19,11 @@ KINDLESS = frozenset(
     {
         *(Reason.EMPTY_VALUE, Reason.FORMAT_MISMATCH, Reason.ENVELOPE_INVALID, Reason.OP_UNKNOWN),
         *(Reason.JSON_INVALID, Reason.JSON_NOT_OBJECT, Reason.JSON_NUMBER, Reason.JSON_DEPTH),
-        *(Reason.UTF8_INVALID, Reason.POSITION_MISSING),
+        *(Reason.JSON_DUPLICATE_KEY, Reason.UTF8_INVALID, Reason.POSITION_MISSING),
         *(Reason.AVRO_MAGIC, Reason.AVRO_SCHEMA_UNKNOWN, Reason.AVRO_DECODE),
     }
 )
-"""Codes of records that may be no rows; any other one was found in a row."""
+"""Codes of records that may be no rows; any other one, and any of a change, was found in a row."""
 
 
 class State(StrEnum):
@@ -98,7 +98,7 @@ class Entry:
     @property
     def may_be_statement(self) -> bool:
         """Whether it waits and may be a truncate or a schema change (POISON-3)."""
-        return self.state is State.WAITING and self.code in KINDLESS
+        return self.state is State.WAITING and self.code in KINDLESS and self.row is None
 
     def under(self, renames: Iterable[Rename]) -> Entry:
         """The same with its table's name of now (SCHEMA-31); renames: in their order."""

@@ -15,8 +15,9 @@ from pyspark.sql import functions as F
 
 from tidemark.fold.latest import latest_events
 from tidemark.formats.canal_json.images import canal_changes, canal_image, canal_left_out
+from tidemark.formats.contradictions import contradicts
 from tidemark.formats.record_schema import RecordSchema, canal_record_schema
-from tidemark.formats.rows import typed_rows
+from tidemark.formats.rows import Told, typed_rows
 from tidemark.model.columns import LEFT_OUT, MISREAD, SourceColumn, TableSchema, Wire
 from tidemark.model.names import ColumnName
 from tidemark.model.position import Position
@@ -63,7 +64,10 @@ def folded(
     ).withColumn("commit_time", F.current_timestamp())
     schema = replace(SCHEMA, shifts=tuple(shifts))
     changes = canal_changes(events, schema, key_from_images=False)
-    rows = typed_rows(latest_events(changes), schema, canal_image(schema), canal_left_out(schema))
+    told = Told(
+        canal_image(schema), canal_left_out(schema), contradicts(F.col("value").cast("string"))
+    )
+    rows = typed_rows(latest_events(changes), schema, told)
     found = {
         (r["a"], r["b`b"]): (r["_tidemark_op"], r["name"], r["note"], r[MISREAD], r[LEFT_OUT])
         for r in rows.collect()

@@ -74,7 +74,7 @@ def test_placeholders_of_postgres(
         "row_key", F.struct(F.lit(1).alias("id"))
     )
     decoder = decoder_of(source("debezium-postgres"), {})
-    rows = typed_rows(changes, schema, decoder.image(schema), decoder.left_out(schema))
+    rows = typed_rows(changes, schema, decoder.told(schema))
     (row,) = rows.select("n", LEFT_OUT, MISREAD).collect()
     assert tuple(row) == (2, left_out, None)
 

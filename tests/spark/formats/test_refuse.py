@@ -86,8 +86,8 @@ def test_what_is_wrong_with_a_text_is_told(spark: SparkSession, text: bytes, rea
     assert rows.select(reason_of(F.col("value").cast("string"))).collect()[0][0] == reason
 
 
-def test_of_a_name_twice_the_last_value_counts(spark: SparkSession) -> None:
-    """MSG-4: nothing sees it while it reads on; docs/formats.md says so."""
+def test_of_a_name_twice_a_first_reading_takes_the_last_value(spark: SparkSession) -> None:
+    """MSG-4: `formats.contradictions` looks closer, where that is worth another reading."""
     rows = spark.createDataFrame([('{"a":1,"o":{"x":1,"x":2},"a":2}',)], "value STRING")
     value = F.col("value")
     read = rows.select(reason_of(value), read_object(value, FIELDS)[OBJECT]).collect()[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from tidemark.formats.rows import typed_rows
+from tidemark.formats.rows import Told, typed_rows
 from tidemark.model.columns import LEFT_OUT, MISREAD, SourceColumn, TableSchema, Wire
 from tidemark.model.names import ColumnName
 from tidemark.model.position import Position
@@ -20,14 +20,17 @@ SCHEMA = TableSchema(
 )
 
 
+def told(contradicts: bool = False) -> Told:
+    return Told(F.col("image"), F.array().cast("array<string>"), F.lit(contradicts))
+
+
 def test_an_upsert_without_an_image_is_misread_and_not_a_row_of_nulls(spark: SparkSession) -> None:
     """TYPE-2: nothing turns into null in silence; a delete needs no image."""
     winners = spark.createDataFrame(
         [("U", (1,), ("1", "a")), ("U", (2,), None), ("D", (3,), None)],
         "op STRING, row_key STRUCT<id: INT>, image STRUCT<id: STRING, name: STRING>",
     ).selectExpr("*", "'P' AS position", "current_timestamp() AS commit_time")
-    left_out = F.array().cast("array<string>")
-    rows = typed_rows(winners, SCHEMA, F.col("image"), left_out).orderBy("id").collect()
+    rows = typed_rows(winners, SCHEMA, told()).orderBy("id").collect()
     assert [(row["id"], row["name"], row[MISREAD], row[LEFT_OUT]) for row in rows] == [
         (1, "a", None, None),
         (2, None, "id", None),
@@ -46,9 +49,8 @@ def test_rows_up_to_a_change_are_read_by_the_type_that_was(spark: SparkSession) 
         [("4", (1,), ("1", "9.9")), ("5", (2,), ("2", "1e300")), ("6", (3,), ("3", "9.9"))],
         "position STRING, row_key STRUCT<id: INT>, image STRUCT<id: STRING, weight: STRING>",
     ).selectExpr("*", "'U' AS op", "current_timestamp() AS commit_time")
-    left_out = F.array().cast("array<string>")
     schema = TableSchema((key, column), (ID,))
-    rows = typed_rows(winners, schema, F.col("image"), left_out).orderBy("id").collect()
+    rows = typed_rows(winners, schema, told()).orderBy("id").collect()
     assert [(row["weight"], row[MISREAD]) for row in rows] == [
         (9.899999618530273, None),
         (None, "weight"),
@@ -70,6 +72,5 @@ def test_a_row_that_has_another_key_than_its_record_is_misread(spark: SparkSessi
         ],
         "op STRING, row_key STRUCT<id: INT>, image STRUCT<id: STRING, name: STRING>",
     ).selectExpr("*", "'P' AS position", "current_timestamp() AS commit_time")
-    left_out = F.array().cast("array<string>")
-    rows = typed_rows(winners, SCHEMA, F.col("image"), left_out).orderBy("id").collect()
+    rows = typed_rows(winners, SCHEMA, told()).orderBy("id").collect()
     assert [row["id"] for row in rows if row[MISREAD] == "id"] == [3, 5]

@@ -20,7 +20,7 @@ from tidemark.fold.row_changes import (
     identified,
     matched,
 )
-from tidemark.formats.rows import typed_rows
+from tidemark.formats.rows import Told, typed_rows
 from tidemark.lake.catalog import TableId
 from tidemark.lake.refs import move_mains
 from tidemark.lake.staged import StagedRows, read_staged, stage_rows
@@ -74,13 +74,12 @@ def staged(
     changes = world.spark.createDataFrame(rows, FIELDS)
     typed = (
         changes.withColumn("commit_time", F.current_timestamp())
-        .withColumn("schema_id", F.lit(None).cast("long"))
+        .withColumns({"schema_id": F.lit(None).cast("long"), "contradicts": F.lit(False)})
         .transform(for_typing, Scans())
         .transform(
             typed_rows,
             SCHEMA,
-            F.col("image"),
-            F.lit(None).cast("array<string>"),
+            Told(F.col("image"), None, F.col("contradicts")),
             keep=("_tidemark_row", "_tidemark_change"),
         )
         .transform(for_staging, SCHEMA)

@@ -27,7 +27,7 @@ from tests.support.kept import (
 from tidemark.fold.appended import each_once
 from tidemark.fold.flags import latest_images, with_flags
 from tidemark.fold.versions import is_newer, one_per_site, versions_of, with_stored
-from tidemark.formats.rows import typed_rows
+from tidemark.formats.rows import Told, typed_rows
 from tidemark.lake import sql
 from tidemark.lake.refs import move_mains
 from tidemark.lake.staged import StagedRows, read_staged, stage_rows
@@ -118,21 +118,21 @@ class Target:
         frame = self.world.spark.createDataFrame(rows, FIELDS)
         newest = ends[-1].position if ends else self.ended_before
         counts = not_ended_before(self.ended_before, newest, None)
-        images = F.col("image"), F.array().cast("array<string>")
+        told = Told(F.col("image"), F.array().cast("array<string>"), F.lit(False))
         folder = self.folder / str(self.cut)
         match self.mode:
             case TargetMode.SOFT_DELETE:
                 latest = latest_images(frame, counts)
-                typed = typed_rows(latest, self.schema, *images, keep=(CHANGE,))
+                typed = typed_rows(latest, self.schema, told, keep=(CHANGE,))
                 return stage_rows(folder, self.table, with_flags(typed, ends), self.schema)
             case TargetMode.HISTORY:
                 each = one_per_site(frame).where(counts)
-                typed = typed_rows(each, self.schema, *images, keep=(CHANGE,))
+                typed = typed_rows(each, self.schema, told, keep=(CHANGE,))
                 staged = stage_rows(folder, self.table, typed, self.schema)
                 matched = self._matched(staged, ends)
                 return stage_rows(folder / "versions", self.table, matched, self.schema)
             case _:
-                typed = typed_rows(each_once(frame), self.schema, *images, keep=(ROW,))
+                typed = typed_rows(each_once(frame), self.schema, told, keep=(ROW,))
                 return stage_rows(folder, self.table, typed, self.schema)
 
     def _matched(self, staged: StagedRows, ends: tuple[End, ...]) -> Any:

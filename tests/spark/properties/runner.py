@@ -143,7 +143,7 @@ def _source(form: Form) -> SourceSpec:
 
 def _typed(events: DataFrame, form: Form, decoder: Decoder, schema: TableSchema) -> DataFrame:
     changes = decoder.changes(events, schema, key_from_images=False)
-    rows = typed_rows(changes, schema, decoder.image(schema), decoder.left_out(schema))
+    rows = typed_rows(changes, schema, decoder.told(schema))
     placed = {quote(column.name): _place(column) for column in schema.columns if column.name != ID}
     others = [name for name in rows.columns if quote(name) not in placed and name != MISREAD]
     return rows.select(

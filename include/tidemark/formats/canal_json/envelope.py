@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from tidemark.formats.contradictions import contradicts
 from tidemark.formats.encoding import JsonEncoding
 from tidemark.formats.kinds import kind_of
 from tidemark.formats.place import commit_position, hexadecimal, millis_to_time, number, position
@@ -100,6 +101,8 @@ def _reason(text: Column, *, by_commit: bool) -> Column:
     ]
     if by_commit:
         reasons.append(because(Reason.POSITION_MISSING, is_change & F.col("_commit_ts").isNull()))
+    # Of rows only what is folded is read once more, and then tells (`Decoder.contradicts`).
+    reasons.append(because(Reason.JSON_DUPLICATE_KEY, ~is_row & contradicts(text)))
     readable = first_reason(unparsed(text, F.col("_read")), *reasons)
     return F.when(F.col("value").isNotNull(), readable)
 

@@ -9,6 +9,7 @@ from operator import or_
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from tidemark.formats.contradictions import contradicts
 from tidemark.formats.keys import typed_key
 from tidemark.formats.number_tokens import unrounded
 from tidemark.formats.spelled import by_name, name_in_record, written_fields
@@ -30,7 +31,8 @@ def canal_changes(
     In: changelog rows of one table of kind ``row``. Out: the same and ``row_key``, a struct of
     the typed key, and ``part``, which numbers the changes of an event in their order (MSG-41). An
     update that changes the key touches two keys (KEY-8). Where an event holds several rows,
-    ``value`` becomes a record of its own for each, so that nobody carries the others along.
+    ``value`` becomes a record of its own for each, so that nobody carries the others along; but
+    not where the record says two things, so that this can be seen of each.
     """
     keys = f"ARRAY<STRUCT<{written_fields(schema, schema.key)}>>"
     text = F.col("value").cast("string")
@@ -38,7 +40,7 @@ def canal_changes(
     return (
         events.transform(_with_exact_numbers, schema)
         .withColumn("_json", F.from_json(text, f"type STRING, data {keys}, old {keys}"))
-        .withColumn("_texts", F.when(F.size("_json.data") > 1, texts))
+        .withColumn("_texts", F.when((F.size("_json.data") > 1) & ~contradicts(text), texts))
         .select(*events.columns, "_json", F.posexplode(_images()).alias("_row", "_image"))
         .withColumn("value", F.coalesce(_record_of_row().cast("binary"), "value"))
         .select(*events.columns, "_row", F.posexplode(_touched(schema)).alias("_half", "_touched"))

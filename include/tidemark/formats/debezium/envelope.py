@@ -150,7 +150,10 @@ def _reason(text: Column, roles: TopicRoles, block: SourceBlock, encoding: Encod
         .otherwise(data)
     )
     refusal = encoding.refusal(text, F.col("_read"))
-    return F.when(~_is_tombstone(text), F.coalesce(refusal, by_role))
+    # Of rows only what is folded is read once more, and then tells (`Decoder.contradicts`).
+    is_row = F.coalesce(kind_of(op, OPS) == Kind.ROW.value, F.lit(False))
+    contradiction = because(Reason.JSON_DUPLICATE_KEY, ~is_row & encoding.contradicts(text))
+    return F.when(~_is_tombstone(text), F.coalesce(refusal, by_role, contradiction))
 
 
 def _signal(table: TableName | None, block: SourceBlock) -> Column:

@@ -29,7 +29,7 @@ from tidemark.fold.row_changes import (
     row_changes,
 )
 from tidemark.formats.decoder import decoder_of
-from tidemark.formats.rows import typed_rows
+from tidemark.formats.rows import Told, typed_rows
 from tidemark.lake.catalog import TableId
 from tidemark.lake.landing import read_changelog
 from tidemark.lake.quarantine import SCHEMA as QUARANTINE
@@ -83,9 +83,11 @@ def stage_row_changes(run: Run, chosen: Chosen, work: TableWork, folder: Path) -
     counted, doubted = Observation(), Observation()
 
     def decode(events: DataFrame) -> DataFrame:
-        return decoder.row_changes(events, work.schema)
+        told = events.withColumn("contradicts", decoder.contradicts)
+        return decoder.row_changes(told, work.schema)
 
     place = F.to_json(F.struct("topic", "partition", "offset"))
+    no_column = F.when(F.col("image").isNull(), F.array(*map(F.lit, work.schema.names)))
     has_places = any(place_of(group.highest) for group in groups if group.highest)
     events = _in_cut(chosen, work)
     if has_places:
@@ -107,8 +109,7 @@ def stage_row_changes(run: Run, chosen: Chosen, work: TableWork, folder: Path) -
         .transform(
             typed_rows,
             work.schema,
-            F.col("image"),
-            F.when(F.col("image").isNull(), F.array(*map(F.lit, work.schema.names))),
+            Told(F.col("image"), no_column, F.col("contradicts")),
             keep=(ROW, CHANGE),
         )
         .transform(for_staging, work.schema)

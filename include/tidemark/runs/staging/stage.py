@@ -222,9 +222,9 @@ def _misread(rows: StagedRows, work: TableWork, changes: int, room: int) -> Tabl
     """Values are unfit for their column, in more changes than may be set aside."""
     column = rows.misread or ""
     return TableStoppedError(
-        f"{changes} rows of {work.spec.source} hold a value that does not fit its column, among "
-        f"them column {column} of type {work.schema[column].source_type}; {room} of them may be "
-        "set aside",
+        f"{changes} rows of {work.spec.source} hold a value that does not fit its column, or two "
+        f"values of one name, among them column {column} of type "
+        f"{work.schema[column].source_type}; {room} of them may be set aside",
         state=WAITING,
         next_step=f"declare the true type in columns: of {work.spec.source}",
     )

@@ -43,19 +43,20 @@ def typed_changes(  # noqa: PLR0913  what is read, and by which rules
     changes = changes.observe(
         counted, F.count(F.lit(1)).alias("changes"), left_keys.alias("left_keys")
     ).drop("headers")
-    images = decoder.image(work.schema), decoder.left_out(work.schema)
+    schema = work.schema
+    told = decoder.told(schema)
     match work.spec.mode:
         case TargetMode.MIRROR:
             latest = changes.transform(latest_events).where(work.counts)
-            return typed_rows(latest, work.schema, *images)
+            return typed_rows(latest, schema, told)
         case TargetMode.SOFT_DELETE:
             latest = changes.transform(latest_images, work.counts)
-            typed = typed_rows(latest, work.schema, *images, keep=(CHANGE,))
+            typed = typed_rows(latest, schema, told, keep=(CHANGE,))
             return typed.transform(with_flags, ends)
         case TargetMode.HISTORY:
             one_each = changes.transform(one_per_site).where(work.counts)
-            return typed_rows(one_each, work.schema, *images, keep=(CHANGE,))
+            return typed_rows(one_each, schema, told, keep=(CHANGE,))
         case TargetMode.APPEND:
             once = changes.transform(each_once)
-            typed = typed_rows(once, work.schema, *images, keep=(ROW,))
-            return typed.transform(without_unsent, work.schema)
+            typed = typed_rows(once, schema, told, keep=(ROW,))
+            return typed.transform(without_unsent, schema)

@@ -113,14 +113,9 @@ class _Past:
         bundled = changes.withColumn(NEED, F.struct(*NEEDS)).withColumn(
             CHANGED, F.struct(*(change[name].alias(name) for name in CHANGE))
         )
-        typed = typed_rows(
-            bundled,
-            self.wanted,
-            self.decoder.image(self.wanted),
-            self.decoder.left_out(self.wanted),
-            keep=(NEED, CHANGED),
-        )
-        image = F.struct(*(F.col(quote(name)) for name in self.wanted.names))
+        wanted = self.wanted
+        typed = typed_rows(bundled, wanted, self.decoder.told(wanted), keep=(NEED, CHANGED))
+        image = F.struct(*(F.col(quote(name)) for name in wanted.names))
         told = typed.select(f"{NEED}.*", f"{CHANGED}.*", image.alias("image"), LEFT_OUT, MISREAD)
         if self.stored is not None:
             told = told.unionByName(self._rows(self.stored, needs))
