@@ -70,6 +70,7 @@ def _show(console: Console, preview: CutPreview) -> None:
         ("truncates", preview.truncates),
         ("no key", _without_key(preview)),
         ("lossy", _losses(preview)),
+        ("inferred", _inferred(preview)),
         ("not folded", ", ".join(f"{rows:,} of {name}" for name, rows in preview.ignored.items())),
         ("next", _next(preview)),
     )
@@ -113,6 +114,16 @@ def _losses(preview: CutPreview) -> str:
         for row in preview.tables
         for column, loss in row.losses.items()
     )
+
+
+def _inferred(preview: CutPreview) -> str:
+    """Types that stand once they are published, and the last moment to say otherwise."""
+    told = [
+        f"{row.target}: " + ", ".join(f"{name} {of}" for name, of in row.inferred.items())
+        for row in preview.tables
+        if row.inferred
+    ]
+    return "\n".join([*told, "declare in columns: what is meant otherwise"] if told else ())
 
 
 def _next(preview: CutPreview) -> str:

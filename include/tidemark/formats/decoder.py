@@ -34,7 +34,7 @@ from tidemark.formats.debezium.images import (
 )
 from tidemark.formats.debezium.position import binlog_block, postgres_block
 from tidemark.formats.debezium.tombstones import deletes_of_tombstones
-from tidemark.formats.encoding import TEXTS, Encoding, JsonEncoding
+from tidemark.formats.encoding import TEXTS, VARIANTS, Encoding, JsonEncoding
 from tidemark.formats.record_schema import RecordSchema, canal_record_schema
 from tidemark.formats.rows import Told
 from tidemark.formats.topic_roles import TopicRoles
@@ -69,8 +69,9 @@ class Decoder:
     key_move: a struct, whether a change ``leaves`` a key or ``comes`` to it as half of a key change
     of ``transaction``; None where no two rows ever share a key, not even inside a transaction.
     text: the JSON text of a landed record's value. contradicts: whether that says two things about
-    one name (POISON-1). key_texts: the texts of all fields of its key, a map; null where records
-    have no keys of their own.
+    one name (POISON-1). variants: all fields of the row that it leaves, a map of variants; null
+    where records tell types. key_texts: the texts of all fields of its key, a map; null where
+    records have no keys of their own.
     """
 
     envelope: Callable[[DataFrame, TopicRoles], DataFrame]
@@ -83,6 +84,7 @@ class Decoder:
     record_schema: Callable[[bytes | None, bytes], RecordSchema]
     text: Column
     contradicts: Column
+    variants: Column
     key_texts: Column
     key_move: Column | None = None
 
@@ -115,6 +117,7 @@ def decoder_of(
         canal_record_schema,
         text,
         contradicts(text),
+        F.lit(None).cast(VARIANTS),
         F.lit(None).cast(TEXTS),
     )
 
@@ -143,6 +146,7 @@ def _debezium(source: SourceSpec, schemas: Schemas, ordering: Ordering) -> Decod
         encoding.record_schema,
         text,
         encoding.contradicts(text),
+        encoding.value(f"after {VARIANTS}")["after"],
         encoding.key_texts(),
         postgres_key_move(encoding=encoding) if is_postgres else None,
     )

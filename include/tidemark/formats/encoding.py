@@ -16,7 +16,7 @@ from tidemark.model.event import Reason
 WRAPPED_KEY = r'^\s*\{\s*"(schema"\s*:\s*(\{|null)|payload"\s*:\s*\{)'
 SCHEMA_FIRST = '{"schema":'
 PAYLOAD_NEXT = ',"payload":'
-TEXTS = "MAP<STRING, STRING>"
+TEXTS, VARIANTS = "MAP<STRING, STRING>", "MAP<STRING, VARIANT>"
 
 
 class Encoding(Protocol):

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tidemark.model.json_kind import JsonKind
 from tidemark.model.position import Position
 
 
@@ -19,16 +20,17 @@ class RecordSchema:
 
     fields: Connect's field list of a row image. types: column -> ``mysqlType``. key: names of the
     key columns. Each is empty where the record does not tell. position: of the record; None stands
-    above all statements. names: of the columns in its row image, where it tells nothing else of
-    them. has_rows: it reads rows of the cut, and not only keys of deletes. flaw: why nobody can say
-    what it tells; empty when all is well. schema_id: of the events that it tells of.
+    above all statements. kinds: of the values in its row image, by their columns, where it tells
+    nothing else of them. has_rows: it reads rows of the cut, and not only keys of deletes. flaw:
+    why nobody can say what it tells; empty when all is well. schema_id: of the events that it tells
+    of.
     """
 
     fields: Sequence[Mapping[str, Any]] = ()
     types: Mapping[str, str] = field(default_factory=dict)
     key: tuple[str, ...] = ()
     position: Position | None = None
-    names: tuple[str, ...] = ()
+    kinds: Mapping[str, JsonKind] = field(default_factory=dict)
     has_rows: bool = True
     flaw: str = ""
     schema_id: int | None = None
@@ -52,7 +54,7 @@ def _json_record_schema(key: bytes | None, value: bytes) -> RecordSchema:
     image = _object(change.get("after") or {}, "after")
     fields = _image_fields(content.get("schema") or {})
     return RecordSchema(
-        names=() if fields else tuple(image),
+        kinds={} if fields else {name: JsonKind.of(value) for name, value in image.items()},
         fields=fields,
         key=_key_names(key),
     )

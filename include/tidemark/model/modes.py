@@ -1,10 +1,18 @@
-"""Settings of a Debezium connector that change how its values are written (semantics 9.3)."""
+"""How a Debezium connector was told to write values, and what is done where nothing tells it."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 from enum import StrEnum
+
+
+class Untyped(StrEnum):
+    """What becomes of columns that nothing tells the types of (SCHEMA-1)."""
+
+    REFUSE = "refuse"
+    INFER = "infer"
+    STRING = "string"
 
 
 class DecimalMode(StrEnum):

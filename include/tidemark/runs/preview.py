@@ -15,7 +15,7 @@ from tidemark.lake.landing import read_changelog
 from tidemark.lake.spark_errors import spark_errors
 from tidemark.model.cut import GateMode
 from tidemark.model.event import Kind
-from tidemark.model.names import AttemptId, PipelineName, TableName
+from tidemark.model.names import AttemptId, ColumnName, PipelineName, TableName
 from tidemark.model.offsets import OffsetRange, TopicPartition
 from tidemark.model.position import OrderedBy
 from tidemark.model.progress import Progress
@@ -53,8 +53,9 @@ class TablePreview:
     """What the cut would do to one table.
 
     rows: row events in the cut. held: those that wait above it. has_key: rows are not told apart by
-    all their columns. losses: column -> what records lack of its values (TYPE-3). stopped: why the
-    table cannot be folded, empty when it can.
+    all their columns. losses: column -> what records lack of its values (TYPE-3). inferred: column
+    -> type, of those that their values alone tell (SCHEMA-1). stopped: why the table cannot be
+    folded, empty when it can.
     """
 
     table: TableName
@@ -65,6 +66,7 @@ class TablePreview:
     has_key: bool = True
     changes: tuple[SchemaChange, ...] = ()
     losses: Mapping[str, str] = field(default_factory=dict)
+    inferred: Mapping[ColumnName, str] = field(default_factory=dict)
     stopped: str = ""
 
 
@@ -200,6 +202,7 @@ def _tables(pipeline: PipelineSpec, chosen: Chosen, planned: CutTables) -> Itera
                 has_key=bool(work[table].schema.key),
                 changes=work[table].changes,
                 losses=_losses(pipeline, work[table]),
+                inferred=work[table].inferred,
             )
         yield preview
 

@@ -21,6 +21,7 @@ from tidemark.model.modes import (
     HstoreMode,
     IntervalMode,
     TimeMode,
+    Untyped,
 )
 from tidemark.model.names import TableName
 from tidemark.spec.base import BrokenRule, SourceTableName, SpecModel
@@ -217,6 +218,12 @@ class SourceSpec(SpecModel):
     modes: ModesSpec = Field(
         default=ModesSpec(), description="value modes of the Debezium connector"
     )
+    untyped: Untyped = Field(
+        default=Untyped.REFUSE,
+        description="what becomes of columns of a Debezium source in JSON that neither a record's "
+        "schema nor columns: tells: refuse the table; infer their types from all values of the "
+        "first cut that has any; or take all of them as text (string)",
+    )
     zone: Annotated[str, AfterValidator(_zone)] | None = Field(
         default=None,
         description="TiCDC and Canal: zone in which TIMESTAMP values are written; null makes "
@@ -258,6 +265,8 @@ class SourceSpec(SpecModel):
         yield from self._unfit_gate()
         if self.is_compacted and not self.format.is_canal:
             yield from self._newest_state_only()
+        if self.untyped is not Untyped.REFUSE:
+            yield from self._nothing_else_tells()
         if self.format is SourceFormat.DEBEZIUM_POSTGRES:
             yield from self._statements_only()
 
@@ -276,6 +285,16 @@ class SourceSpec(SpecModel):
             )
         if self.avro is not None:
             yield BrokenRule(("avro",), "avro", "no avro beside compacted: JSON alone is read so")
+
+    def _nothing_else_tells(self) -> Iterator[BrokenRule]:
+        """A guess must not come before what is sure, and only late (SCHEMA-1)."""
+        tellers = {
+            "Canal's and TiCDC's records tell types": self.format.is_canal,
+            "schemas of Avro tell types": self.avro is not None,
+            "schema changes tell types": bool(self.topics.schema_changes),
+        }
+        for why in (why for why, is_so in tellers.items() if is_so):
+            yield BrokenRule(("untyped",), repr(self.untyped.value), f"refuse: {why}")
 
     def _statements_only(self) -> Iterator[BrokenRule]:
         if self.topics.schema_changes:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tidemark.formats.record_schema import canal_record_schema, json_record_schema
+from tidemark.model.json_kind import JsonKind
 
 ID = {"field": "id", "type": "int32"}
 IMAGE = {"field": "after", "type": "struct", "fields": [ID]}
@@ -25,9 +26,12 @@ def test_columns_and_key_of_a_record_with_its_schema() -> None:
     told = of_json(
         {"fields": [{"field": "before"}, IMAGE]}, key={"schema": {}, "payload": {"id": 1}}
     )
-    assert (told.fields, told.key, told.names, told.flaw) == ([ID], ("id",), (), "")
+    assert (told.fields, told.key, told.kinds, told.flaw) == ([ID], ("id",), {}, "")
     plain = json_record_schema(b'{"id": 1}', b'{"op": "d", "after": null, "before": {"id": 1}}')
-    assert (plain.fields, plain.key, plain.names, plain.flaw) == ((), ("id",), (), "")
+    assert (plain.fields, plain.key, plain.kinds, plain.flaw) == ((), ("id",), {}, "")
+    value = b'{"op": "c", "after": {"id": 1, "at": null}}'
+    shown = json_record_schema(None, value).kinds
+    assert shown == {"id": JsonKind.INTEGER, "at": JsonKind.NULL}
 
 
 @pytest.mark.parametrize(

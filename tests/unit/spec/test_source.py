@@ -115,6 +115,20 @@ from tidemark.spec import load_pipeline
             id="connector modes with TiCDC",
         ),
         pytest.param(
+            swapped("  topics:", "  untyped: infer\n  topics:"),
+            "shop.yaml:8 -> source.untyped: got 'infer'; expected refuse: Canal's and TiCDC's "
+            "records tell types",
+            id="types of TiCDC guessed",
+        ),
+        pytest.param(
+            swapped("data: [shop]", "data: [shop]\n    schema-changes: [ddl]", DEBEZIUM).replace(
+                "  topics:", "  untyped: string\n  topics:"
+            ),
+            "shop.yaml:8 -> source.untyped: got 'string'; expected refuse: schema changes tell "
+            "types",
+            id="types guessed beside schema changes",
+        ),
+        pytest.param(
             swapped("  topics:", "  zone: UTC\n  topics:", DEBEZIUM),
             "shop.yaml:8 -> source.zone: got 'UTC'; expected no zone: Debezium writes TIMESTAMP "
             "values in UTC",

@@ -58,7 +58,7 @@ class Names:
             fields=tuple({**field, "field": name} for field, name in fields if name),
             types={name: text for name, text in types if name},
             key=tuple(name for name in map(now, record.key) if name),
-            names=tuple(name for name in map(now, record.names) if name),
+            kinds={name: kind for n, kind in record.kinds.items() if (name := now(n))},
         )
 
     def changed(self, changes: Sequence[ColumnChange]) -> list[ColumnChange]:
@@ -94,10 +94,10 @@ def refuse_untold(
     """
     for record in records:
         names = {column_name(name) for name in _names_of(record)} or {
-            *map(column_name, record.names)
+            *map(column_name, record.kinds)
         }
         unknown, lacking = sorted(names - set(told)), sorted(set(told) - names)
-        if unknown and (lacking or record.names):
+        if unknown and (lacking or record.kinds):
             raise TableStoppedError(
                 f"records of {spec.source} have a column {unknown[0]} (at position "
                 f"{record.position}), and the schema change that made it was not read yet",

@@ -19,6 +19,7 @@ from tidemark.runs.columns.changes import follow_changes, told_column
 from tidemark.runs.columns.forms import Told, refuse_other_types, with_forms
 from tidemark.runs.columns.names import follow_names, refuse_untold
 from tidemark.runs.columns.overrides import refuse_unreadable, unreadable_as
+from tidemark.runs.columns.untyped import untold
 from tidemark.runs.ddl.effects import DdlEffects
 from tidemark.schema.changes import merge_schemas
 from tidemark.schema.connect_types import connect_columns, refine
@@ -96,14 +97,8 @@ def resolve(
     changes = names.changed(effects.changed.get(spec.source, ()))
     followed = follow_changes(source, spec, kept, versions, changes)
     known = [*([kept] if kept else []), *versions]
-    if not known and not declared:
-        raise SchemaUnknownError(
-            f"nothing tells the columns of {spec.source}: its records carry no schema and no "
-            "schema change of it was landed (SCHEMA_UNKNOWN)",
-            state=NOT_FOLDED,
-            next_step="add the schema-change topic to source.topics.schema-changes, or declare "
-            f"columns: and key: of {spec.source} in the pipeline file",
-        )
+    if not declared and not any(version.columns for version in known):
+        raise untold(source, spec.source, records)
     merged = merge_schemas(known) if known else TableSchema(())
     described = {field["field"] for record in records for field in record.fields}
     fixed = {name: column for name, column in declared.items() if name not in described}

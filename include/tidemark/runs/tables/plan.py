@@ -27,6 +27,7 @@ from tidemark.model.zone import Zone
 from tidemark.runs.choose import Chosen
 from tidemark.runs.columns.policy import refuse_by_policy
 from tidemark.runs.columns.schemas import examples, resolve
+from tidemark.runs.columns.untyped import untyped_columns
 from tidemark.runs.landing.compacted import only_tombstones, refuse_other_record_key
 from tidemark.runs.run import Run
 from tidemark.runs.tables.dropped import begin_of, tables_of_dropped_databases
@@ -131,8 +132,11 @@ def plan_tables(run: Run, chosen: Chosen, progress: Progress) -> CutTables:
             else:
                 may_get_key = have is not None and not have.key
                 is_empty = may_get_key and not holds_rows(run.world.catalog, target)
-                known = _Told(spec, have, is_empty, told.get(spec.source, ()))
-                one = _work(run, chosen, progress, known)
+                records = told.get(spec.source, ())
+                inferred = untyped_columns(run, chosen, spec, have, records)
+                columns = {"columns": {**inferred, **spec.columns}}
+                known = _Told(spec.model_copy(update=columns), have, is_empty, records)
+                one = replace(_work(run, chosen, progress, known), inferred=inferred)
                 removal = _removal(run.pipeline, snapshots, spec.source)
                 work.append(replace(one, removal=removal, guard=guards.get(spec.source)))
         except (TableStoppedError, NameRefusedError) as error:

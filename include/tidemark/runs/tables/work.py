@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from tidemark.lake.catalog import TableId
 from tidemark.lake.staging import Removal
 from tidemark.model.columns import TableSchema
+from tidemark.model.names import ColumnName
 from tidemark.model.position import Position
 from tidemark.model.reduction import above_truncate, not_ended_before
 from tidemark.model.target_mode import TargetMode
@@ -26,7 +28,8 @@ class TableWork:
     above the truncate (SNAP-7). removal: what a new snapshot did not contain. ended_before: the
     newest truncate of earlier cuts, or where another table of that name ended. is_rekeyed: the cut
     ends where other columns become the key, and its rows have those of before. copies: rows of the
-    cut that have the key of before and are left out.
+    cut that have the key of before and are left out. inferred: columns that only their values tell
+    the types of, and those.
     """
 
     spec: TableSpec
@@ -44,6 +47,7 @@ class TableWork:
     replayed: int = 0
     is_rekeyed: bool = False
     copies: Copies = Copies()
+    inferred: Mapping[ColumnName, str] = field(default_factory=dict)
 
     @property
     def counts(self) -> str:

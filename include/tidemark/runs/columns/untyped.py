@@ -1,0 +1,126 @@
+"""Columns that nothing tells the types of: proposed, or taken as `source.untyped` says (SCHEMA-1).
+
+Only a pipeline that asks for it pays: with another look at all rows of such a table in each cut, as
+a column may hold its first value anywhere.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+
+from pyspark.sql import functions as F
+
+from tidemark.errors import NOT_FOLDED, SchemaUnknownError
+from tidemark.formats.decoder import decoder_of
+from tidemark.formats.record_schema import RecordSchema
+from tidemark.formats.special import PLACEHOLDER
+from tidemark.log import get_logger
+from tidemark.model.columns import TableSchema
+from tidemark.model.event import Op
+from tidemark.model.json_kind import JsonKind
+from tidemark.model.modes import Untyped
+from tidemark.model.names import ColumnName, TableName, column_name
+from tidemark.runs.choose import Chosen
+from tidemark.runs.run import Run
+from tidemark.schema.untyped import text_type, type_of_kinds
+from tidemark.spec import SourceFormat, SourceSpec, TableSpec
+
+log = get_logger()
+_KINDS: Sequence[tuple[str, JsonKind]] = (
+    (r"VOID", JsonKind.NULL),
+    (r"BOOLEAN", JsonKind.BOOLEAN),
+    (r"BIGINT", JsonKind.INTEGER),
+    (r"DECIMAL\(\d+,0\)", JsonKind.LARGE),
+    (r"DECIMAL.*|DOUBLE|FLOAT", JsonKind.NUMBER),
+)
+"""Spark's names of the types of variants; all others are texts."""
+
+
+def untyped_columns(
+    run: Run,
+    chosen: Chosen,
+    spec: TableSpec,
+    have: TableSchema | None,
+    records: Collection[RecordSchema],
+) -> dict[ColumnName, str]:
+    """Column -> type, of those that neither the file nor the target has, where it may be guessed.
+
+    A column that was never seen with a value waits. `SchemaUnknownError` where values of one column
+    are of two kinds.
+    """
+    source = run.pipeline.source
+    tells_nothing = any(record.kinds for record in records)
+    if source.untyped is Untyped.REFUSE or not tells_nothing:
+        return {}
+    known = {*spec.columns, *(have.names if have is not None else ())}
+    found = _kinds(run, chosen, spec.source)
+    new = {name: kinds for name, kinds in sorted(found.items()) if name not in known}
+    if source.untyped is Untyped.STRING:
+        return dict.fromkeys(new, text_type(source.format))
+    types = {}
+    for name, kinds in new.items():
+        if kinds == {JsonKind.NULL}:
+            continue
+        told = type_of_kinds(kinds, source.format)
+        if told is None:
+            raise _of_no_type(spec.source, name, kinds)
+        types[name] = told
+    if types:
+        log.info("columns_inferred", table=str(spec.source), columns=types)
+    return types
+
+
+def _kinds(run: Run, chosen: Chosen, table: TableName) -> dict[ColumnName, set[JsonKind]]:
+    """Of each column, the kinds of its values in the rows that the cut leaves."""
+    decoder = decoder_of(run.pipeline.source, chosen.schemas_of(table))
+    upserts = chosen.row_events(table).where(F.col("op") == Op.UPSERT.value)
+    kind = F.lit(JsonKind.TEXT.value)
+    name = F.schema_of_variant("value")
+    for pattern, one in reversed(_KINDS):
+        kind = F.when(name.rlike(f"^({pattern})$"), one.value).otherwise(kind)
+    is_unsent = F.try_variant_get("value", "$", "string") == PLACEHOLDER
+    told = F.when(is_unsent | F.col("value").isNull(), JsonKind.NULL.value).otherwise(kind)
+    rows = (
+        upserts.select(F.explode(decoder.variants).alias("name", "value"))
+        .groupBy("name")
+        .agg(F.collect_set(told).alias("kinds"))
+        .collect()
+    )
+    return {column_name(row["name"]): set(map(JsonKind, row["kinds"])) for row in rows}
+
+
+def _of_no_type(
+    table: TableName, column: ColumnName, kinds: Collection[JsonKind]
+) -> SchemaUnknownError:
+    found = " and ".join(sorted(kind.value for kind in kinds if kind is not JsonKind.NULL))
+    return SchemaUnknownError(
+        f"nothing tells the type of column {column} of {table}, and its values are {found} "
+        "(SCHEMA_UNKNOWN)",
+        state=NOT_FOLDED,
+        next_step=f"declare {column} in columns: of {table} in the pipeline file",
+    )
+
+
+def untold(
+    source: SourceSpec, table: TableName, records: Sequence[RecordSchema]
+) -> SchemaUnknownError:
+    """Nothing tells the columns of ``table``; with what its newest record looks like."""
+    where = f"columns: and key: of {table} in the pipeline file"
+    step = f"declare {where}"
+    if source.format in (SourceFormat.DEBEZIUM_MYSQL, SourceFormat.DEBEZIUM_MARIADB):
+        step = f"add the schema-change topic to source.topics.schema-changes, or {step}"
+    shown: Mapping[str, JsonKind] = next((r.kinds for r in reversed(records) if r.kinds), {})
+    if shown:
+        types = {name: type_of_kinds({kind}, source.format) for name, kind in shown.items()}
+        looks = ", ".join(f"{json.dumps(name)}: {told or '?'}" for name, told in types.items())
+        step += (
+            f", which would be {{{looks}}} by the looks of its newest record: but a number may be "
+            "a date there, and a text may be bytes; source.untyped takes them as they look"
+        )
+    return SchemaUnknownError(
+        f"nothing tells the columns of {table}: its records carry no schema and no schema change "
+        "of it was landed (SCHEMA_UNKNOWN)",
+        state=NOT_FOLDED,
+        next_step=step,
+    )
