@@ -116,7 +116,7 @@ def decoder_of(
         canal_former_key,
         canal_record_schema,
         text,
-        contradicts(text),
+        contradicts("value"),
         F.lit(None).cast(VARIANTS),
         F.lit(None).cast(TEXTS),
     )
@@ -145,7 +145,7 @@ def _debezium(source: SourceSpec, schemas: Schemas, ordering: Ordering) -> Decod
         debezium_former_key,
         encoding.record_schema,
         text,
-        encoding.contradicts(text),
+        encoding.contradicts(),
         encoding.value(f"after {VARIANTS}")["after"],
         encoding.key_texts(),
         postgres_key_move(encoding=encoding) if is_postgres else None,

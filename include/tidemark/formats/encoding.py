@@ -40,8 +40,8 @@ class Encoding(Protocol):
         """
         ...
 
-    def contradicts(self, text: Column) -> Column:
-        """Whether a value, read as ``text``, says two things about one name (POISON-1)."""
+    def contradicts(self) -> Column:
+        """Whether the value says two things about one name (POISON-1)."""
         ...
 
     def schema_id(self, text: Column, wrapped: Column) -> Column:
@@ -85,12 +85,12 @@ class JsonEncoding:
     def refusal(self, text: Column, read: Column) -> Column:
         """The value is no JSON object, or the key no text or two keys at once."""
         key = self.text(F.col("key"))
-        contradiction = because(Reason.JSON_DUPLICATE_KEY, key_contradicts(key))
+        contradiction = because(Reason.JSON_DUPLICATE_KEY, key_contradicts("key"))
         return first_reason(unparsed(text, read), not_utf8(key), half_pair(key), contradiction)
 
-    def contradicts(self, text: Column) -> Column:
+    def contradicts(self) -> Column:
         """See `formats.contradictions`."""
-        return contradicts(text)
+        return contradicts("value")
 
     def schema_id(self, text: Column, wrapped: Column) -> Column:
         """A hash of the schema's text, of a wrapped record.

@@ -64,9 +64,7 @@ def folded(
     ).withColumn("commit_time", F.current_timestamp())
     schema = replace(SCHEMA, shifts=tuple(shifts))
     changes = canal_changes(events, schema, key_from_images=False)
-    told = Told(
-        canal_image(schema), canal_left_out(schema), contradicts(F.col("value").cast("string"))
-    )
+    told = Told(canal_image(schema), canal_left_out(schema), contradicts("value"))
     rows = typed_rows(latest_events(changes), schema, told)
     found = {
         (r["a"], r["b`b"]): (r["_tidemark_op"], r["name"], r["note"], r[MISREAD], r[LEFT_OUT])

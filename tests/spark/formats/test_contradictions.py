@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
 from tidemark.formats.contradictions import LEVELS, contradicts, key_contradicts
 
@@ -54,7 +53,7 @@ def test_a_name_with_two_values_is_found_at_every_level(spark: SparkSession) -> 
     rng = random.Random(4)  # noqa: S311  repeatable, not secret
     texts = [an_object(rng, LEVELS - 2) for _ in range(TEXTS)]
     frame = spark.createDataFrame([(text,) for text in texts], "value STRING")
-    found = {row[0]: row[1] for row in frame.select("value", contradicts(F.col("value"))).collect()}
+    found = {row[0]: row[1] for row in frame.select("value", contradicts("value")).collect()}
     expected = {text: has_two_values(text) for text in texts}
     assert found == expected
     assert len(set(expected.values())) == 2
@@ -81,8 +80,7 @@ def test_a_text_contradicts_itself(
 ) -> None:
     """MSG-4, POISON-1."""
     frame = spark.createDataFrame([(text,)], "value STRING")
-    value = F.col("value")
-    assert tuple(frame.select(contradicts(value), key_contradicts(value)).first() or ()) == (
+    assert tuple(frame.select(contradicts("value"), key_contradicts("value")).first() or ()) == (
         expected,
         expected,
     )

@@ -76,7 +76,7 @@ class AvroEncoding:
             because(Reason.AVRO_DECODE, ~fits),
         )
 
-    def contradicts(self, text: Column) -> Column:  # noqa: ARG002  see Encoding
+    def contradicts(self) -> Column:
         """Never: a field has its place."""
         return F.lit(False)
 

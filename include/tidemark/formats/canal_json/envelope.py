@@ -102,7 +102,7 @@ def _reason(text: Column, *, by_commit: bool) -> Column:
     if by_commit:
         reasons.append(because(Reason.POSITION_MISSING, is_change & F.col("_commit_ts").isNull()))
     # Of rows only what is folded is read once more, and then tells (`Decoder.contradicts`).
-    reasons.append(because(Reason.JSON_DUPLICATE_KEY, ~is_row & contradicts(text)))
+    reasons.append(because(Reason.JSON_DUPLICATE_KEY, ~is_row & contradicts("value")))
     readable = first_reason(unparsed(text, F.col("_read")), *reasons)
     return F.when(F.col("value").isNotNull(), readable)
 

@@ -40,7 +40,7 @@ def canal_changes(
     return (
         events.transform(_with_exact_numbers, schema)
         .withColumn("_json", F.from_json(text, f"type STRING, data {keys}, old {keys}"))
-        .withColumn("_texts", F.when((F.size("_json.data") > 1) & ~contradicts(text), texts))
+        .withColumn("_texts", F.when((F.size("_json.data") > 1) & ~contradicts("value"), texts))
         .select(*events.columns, "_json", F.posexplode(_images()).alias("_row", "_image"))
         .withColumn("value", F.coalesce(_record_of_row().cast("binary"), "value"))
         .select(*events.columns, "_row", F.posexplode(_touched(schema)).alias("_half", "_touched"))

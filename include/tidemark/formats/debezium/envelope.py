@@ -152,7 +152,7 @@ def _reason(text: Column, roles: TopicRoles, block: SourceBlock, encoding: Encod
     refusal = encoding.refusal(text, F.col("_read"))
     # Of rows only what is folded is read once more, and then tells (`Decoder.contradicts`).
     is_row = F.coalesce(kind_of(op, OPS) == Kind.ROW.value, F.lit(False))
-    contradiction = because(Reason.JSON_DUPLICATE_KEY, ~is_row & encoding.contradicts(text))
+    contradiction = because(Reason.JSON_DUPLICATE_KEY, ~is_row & encoding.contradicts())
     return F.when(~_is_tombstone(text), F.coalesce(refusal, by_role, contradiction))
 
 
