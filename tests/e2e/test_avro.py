@@ -191,7 +191,7 @@ def test_records_are_read_once_their_schema_is_known(world: World, registry: Reg
     replay_entries(stream.pipeline, world, Selection(code=Reason.AVRO_SCHEMA_UNKNOWN))
     result = stream.cut()
     assert (result.buckets["applied"], result.buckets["duplicate"]) == (1, 1)
-    rows = world.catalog.load_table((stream.name, "items")).scan().to_arrow().to_pylist()
+    rows = stream.published()
     found = {row["id"]: (row["name"], str(row["price"])) for row in rows}
     assert found == {1: ("newer", "None"), 2: ("new", "12.34")}
     kept = read_entries(world.catalog, SystemTables.of(stream.pipeline.name))

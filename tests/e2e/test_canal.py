@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.support.records import Record, canal_rows, canal_statement
-from tests.support.stack import Stream
+from tests.support.stack import Stream, counted
 from tidemark.errors import PreflightError, TableStoppedError
-from tidemark.model.result import CutResult
 from tidemark.runs.world import World
 
 
@@ -19,10 +18,6 @@ def opened(world: World, *records: Record, **options: object) -> Stream:
     stream = Stream(world, format="canal-json", gate="none", options=options).create()
     stream.send(records)
     return stream
-
-
-def counted(result: CutResult) -> dict[str, int]:
-    return {name: number for name, number in result.buckets.items() if number}
 
 
 def test_every_row_of_a_record_is_folded_and_counted(world: World) -> None:
@@ -118,7 +113,7 @@ def test_what_an_update_leaves_out_is_found_under_its_other_name(world: World) -
         [titled(canal_rows("UPDATE", {"id": "1", "n": "8"}, {"id": "2"}, old=[{}, {}], **joined))]
     )
     stream.cut()
-    rows = world.catalog.load_table((stream.name, "items")).scan().to_arrow().to_pylist()
+    rows = stream.published()
     assert {row["id"]: (row["title"], row["n"]) for row in rows} == {1: ("a", 8), 2: ("c", 7)}
     assert "name" not in rows[0]
 
@@ -132,7 +127,7 @@ def test_a_column_that_joins_is_null_in_the_updates_before_it(world: World) -> N
         canal_rows("UPDATE", {**item(2, "b"), "note": "n"}, old=[{}]),
     )
     stream.cut()
-    rows = world.catalog.load_table((stream.name, "items")).scan().to_arrow().to_pylist()
+    rows = stream.published()
     assert {row["id"]: row["note"] for row in rows} == {1: None, 2: "n"}
 
 
@@ -141,7 +136,7 @@ def weighed(number: int, weight: str, kind: str) -> Record:
 
 
 def weights(stream: Stream) -> dict[int, float]:
-    rows = stream.world.catalog.load_table((stream.name, "items")).scan().to_arrow().to_pylist()
+    rows = stream.published()
     return {row["id"]: row["weight"] for row in rows}
 
 

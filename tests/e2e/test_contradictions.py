@@ -17,9 +17,8 @@ from tests.support.records import (
     ticdc_row,
     ticdc_watermark,
 )
-from tests.support.stack import Stream
+from tests.support.stack import Stream, counted
 from tidemark.errors import TableStoppedError
-from tidemark.model.result import CutResult
 from tidemark.runs.world import World
 
 KEY = {"key": ["id"], "columns": {"id": "bigint", "name": "text"}}
@@ -39,10 +38,6 @@ def opened(
     stream = Stream(world, 1, "debezium-mysql", gate, table).create()
     stream.send(records)
     return stream
-
-
-def counted(result: CutResult) -> dict[str, int]:
-    return {name: number for name, number in result.buckets.items() if number}
 
 
 def test_a_row_with_two_values_is_set_aside_and_its_key_stays_as_it_was(world: World) -> None:

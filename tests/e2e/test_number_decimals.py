@@ -41,7 +41,7 @@ def row(number: int, lsn: int, amount: str, price: str) -> Record:
 
 
 def values(stream: Stream, *names: str) -> dict[Any, tuple[Any, ...]]:
-    rows = stream.world.catalog.load_table((stream.name, "items")).scan().to_arrow().to_pylist()
+    rows = stream.published()
     return {row["id"]: tuple(row[name] for name in names) for row in rows}
 
 

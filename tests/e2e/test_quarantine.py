@@ -3,81 +3,35 @@
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
-import structlog
-import yaml
-from typer.testing import CliRunner
 
-from tests.support.records import Record, boundary, canal_rows, debezium_row, postgres_row
-from tests.support.stack import Stream
-from tidemark.cli.app import app
-from tidemark.embedded.home import embedded_environment
+from tests.support.records import canal_rows, postgres_row
+from tests.support.set_aside import (
+    ITEMS,
+    LEFT_OUT,
+    NARROW,
+    POSTGRES,
+    TOO_MUCH,
+    WIDE,
+    entries,
+    item,
+    opened,
+    published,
+    replay,
+    row,
+    states,
+)
+from tests.support.stack import Stream, counted
 from tidemark.errors import OrderRefusedError, TableStoppedError
-from tidemark.lake.catalog import SystemTables
-from tidemark.lake.quarantine import read_entries
 from tidemark.model.event import Reason
-from tidemark.model.names import TableName
-from tidemark.model.quarantine import Entry, Selection, State
-from tidemark.model.result import CutResult, CutStatus
-from tidemark.runs.cut import stage_cut
-from tidemark.runs.orders import drop_entries, end_resync, replay_entries, skip_transaction
+from tidemark.model.quarantine import Selection, State
+from tidemark.model.result import CutStatus
+from tidemark.runs.orders import drop_entries, end_resync, replay_entries
 from tidemark.runs.plan import plan_cut
-from tidemark.runs.publish import publish_cut
-from tidemark.runs.run import CutRequest
 from tidemark.runs.status import pipeline_status
 from tidemark.runs.world import World
-
-ITEMS = TableName("shop", "items")
-NARROW = {"key": ["id"], "columns": {"id": "bigint", "name": "text", "n": "int"}}
-WIDE = {"key": ["id"], "columns": {"id": "bigint", "name": "text", "n": "bigint"}}
-POSTGRES = {"columns": {"id": "integer", "name": "text", "n": "integer"}}
-LEFT_OUT = "__debezium_unavailable_value"
-TOO_MUCH = 3_000_000_000
-
-
-def row(op: str, number: int | None, pos: int, n: Any = 0, **told: Any) -> Record:
-    """A row of shop.items with a column more."""
-    record = debezium_row(op, number or 0, pos, **told)
-    value = json.loads(record.value or b"")
-    for image in filter(None, (value["before"], value["after"])):
-        image |= {"n": n, "id": number}
-    key = json.dumps({"id": number}).encode()
-    return Record(json.dumps(value).encode(), key)
-
-
-def opened(world: World, *records: Record, **options: Any) -> Stream:
-    stream = Stream(world, 1, "debezium-mysql", "none", NARROW, options).create()
-    stream.send(records)
-    return stream
-
-
-def published(stream: Stream) -> dict[int, int]:
-    rows = stream.world.catalog.load_table((stream.name, "items")).scan().to_arrow().to_pylist()
-    return {row["id"]: row["n"] for row in rows}
-
-
-def entries(stream: Stream) -> list[Entry]:
-    return list(read_entries(stream.world.catalog, SystemTables.of(stream.pipeline.name)))
-
-
-def states(stream: Stream) -> dict[tuple[int, int | None], str]:
-    return {(entry.offset, entry.row): entry.state.value for entry in entries(stream)}
-
-
-def counted(result: CutResult) -> dict[str, int]:
-    return {name: number for name, number in result.buckets.items() if number}
-
-
-def replay(stream: Stream, selection: Selection = Selection()) -> CutResult:  # noqa: B008  frozen
-    replay_entries(stream.pipeline, stream.world, selection)
-    assert plan_cut(stream.pipeline, stream.world).has_work
-    return stream.cut()
 
 
 def test_a_bad_row_is_set_aside_mended_and_tried_again(world: World) -> None:
@@ -225,10 +179,6 @@ def test_rows_of_one_record_go_their_own_ways(world: World) -> None:
     assert states(stream) == {(1, 2): "applied"}
 
 
-def item(number: int, n: str) -> dict[str, str | None]:
-    return {"id": str(number), "name": "x", "n": n}
-
-
 def test_what_an_update_leaves_out_may_stand_in_a_change_that_was_set_aside(world: World) -> None:
     """UNAV-3, POISON-4: the target's row is not the row as it was before."""
     stream = Stream(world, 1, "debezium-postgres", "none", POSTGRES).create()
@@ -266,95 +216,6 @@ def test_what_nothing_tells_is_set_aside_until_a_whole_row_comes(world: World) -
     assert stream.rows() == {1: "a", 2: "b"}
 
 
-def test_a_change_that_is_set_aside_has_been_seen(world: World) -> None:
-    """POISON-5: its transaction is whole, and so are those behind it."""
-    stream = Stream(world, 1, "debezium-mysql", "transaction", NARROW).create()
-    first = "3e11fa47-71ca-11e1-9e33-c80aa9429562:1"
-    stream.send([boundary("BEGIN", first), boundary("END", first, 2)], stream.transactions)
-    stream.send(
-        [
-            row("c", 1, 10, TOO_MUCH, transaction=(first, 1)),
-            row("c", 2, 20, 2, transaction=(first, 2)),
-        ]
-    )
-    result = stream.cut()
-    assert (result.hold, counted(result)["quarantined"]) == ("", 1)
-    assert published(stream) == {2: 2}
-
-
-def test_what_cannot_be_read_of_a_transaction_has_been_seen(world: World) -> None:
-    """POISON-5: whenever it came; it settles with its transaction, and the cut says so."""
-    stream = Stream(world, 1, "debezium-mysql", "transaction", NARROW).create()
-    first, second, third = (f"3e11fa47-71ca-11e1-9e33-c80aa9429562:{n}" for n in (1, 2, 3))
-    stream.send([without_row(1, 10, (first, 1))])
-    assert stream.cut().buckets["quarantined"] == 0
-    ends = [boundary("BEGIN", first), boundary("END", first, 1)]
-    ends += [boundary("BEGIN", second), boundary("END", second, 3)]
-    stream.send(ends, stream.transactions)
-    stream.send([row("c", 2, 20, 2, transaction=(second, 1)), without_row(3, 21, (second, 2))])
-    result = stream.cut()
-    assert "its END counts 3 of shop.items, 2 came" in result.hold
-    assert (result.set_aside, result.buckets["held"]) == ({"IMAGE_MISSING": 1}, 4)
-    stream.send([row("c", 4, 22, 4, transaction=(second, 3))])
-    result = stream.cut()
-    assert (result.hold, result.set_aside) == ("", {"IMAGE_MISSING": 1})
-    assert published(stream) == {2: 2, 4: 4}
-    assert [(one.offset, one.code, bool(one.position)) for one in entries(stream)] == [
-        (0, Reason.IMAGE_MISSING, True),
-        (2, Reason.IMAGE_MISSING, True),
-    ]
-    stream.send([boundary("BEGIN", third), boundary("END", third, 1)], stream.transactions)
-    stream.send([without_row(5, 30, None)])
-    result = stream.cut()
-    assert "its END counts 1 of shop.items, 0 came" in result.hold, "nobody knows whose it is"
-    skip_transaction(stream.pipeline, world, third)
-    assert stream.cut().hold == ""
-
-
-def without_row(number: int, pos: int, transaction: tuple[str, int] | None) -> Record:
-    """An insert whose row is not in it."""
-    record = row("c", number, pos, transaction=transaction)
-    return replace(
-        record, value=json.dumps(json.loads(record.value or b"") | {"after": None}).encode()
-    )
-
-
-def test_a_record_of_unknown_kind_may_have_been_a_statement(world: World) -> None:
-    """POISON-3: the cut and the status say so, until it is replayed or dropped."""
-    stream = Stream(world, format="canal-json", gate="none", table={"columns": {"n": "int"}})
-    stream.create().send([canal_rows("INSERT", item(1, "1")), Record(b"cut off {")])
-    result = stream.cut()
-    assert (result.set_aside, result.unknown) == ({"JSON_INVALID": 1}, {stream.topic: 1})
-    stream.send([canal_rows("INSERT", item(2, "2"))])
-    result = stream.cut()
-    assert (result.set_aside, result.unknown) == ({}, {stream.topic: 1})
-    (doubt,) = pipeline_status(stream.pipeline, world).doubts
-    assert f"tables of topic {stream.topic} may lack a truncate or a schema change" in doubt
-    drop_entries(stream.pipeline, world, Selection(), "a test sent it")
-    assert pipeline_status(stream.pipeline, world).doubts == ()
-    stream.send([canal_rows("INSERT", item(3, "3"))])
-    assert stream.cut().unknown == {}
-    assert published(stream) == {1: 1, 2: 2, 3: 3}
-
-
-def test_what_a_person_gives_up_of_a_transaction_is_listed(world: World) -> None:
-    """GATE-T8, POISON-1."""
-    stream = Stream(world, 1, "debezium-mysql", "transaction", NARROW).create()
-    first, second = (f"3e11fa47-71ca-11e1-9e33-c80aa9429562:{number}" for number in (1, 2))
-    ends = [boundary("BEGIN", first), boundary("END", first, 2)]
-    ends += [boundary("BEGIN", second), boundary("END", second, 1)]
-    stream.send(ends, stream.transactions)
-    stream.send([row("c", 1, 10, 1, transaction=(first, 1))])
-    stream.send([row("c", 3, 20, 3, transaction=(second, 1))])
-    stream.cut()
-    skip_transaction(stream.pipeline, world, first)
-    stream.cut()
-    assert [(entry.offset, entry.code) for entry in entries(stream)] == [(0, Reason.TX_SKIPPED)]
-    with pytest.raises(OrderRefusedError, match="TX_SKIPPED"):
-        replay_entries(stream.pipeline, world, Selection())
-    assert published(stream) == {3: 3}
-
-
 def test_a_snapshot_removes_nothing_while_its_rows_are_set_aside(world: World) -> None:
     """SNAP-6, POISON-4: a row that could not be read is not missing at the source."""
     marks = ["true"] * 9 + ["last"]
@@ -377,68 +238,3 @@ def test_a_snapshot_removes_nothing_while_its_rows_are_set_aside(world: World) -
     stream.cut()
     assert set(published(stream)) == {0, 1, 2, 4, 5, 6, 7, 8, 9}
     assert published(stream)[5] == TOO_MUCH
-
-
-def test_an_attempt_that_is_not_published_sets_nothing_aside(world: World) -> None:
-    """POISON-1, PUB-8: whatever is staged beside it or after it, each change is there once."""
-    stream = opened(world, row("c", 1, 10, 1), row("c", 2, 20, TOO_MUCH), Record(b"not json"))
-    for _ in range(2):
-        assert stage_cut(stream.pipeline, world, CutRequest(stream.attempt())).status is (
-            CutStatus.STAGED
-        )
-        assert entries(stream) == []
-    attempt = stream.attempt()
-    stage_cut(stream.pipeline, world, CutRequest(attempt))
-    for _ in range(2):
-        publish_cut(stream.pipeline, world, attempt)
-        assert [(entry.offset, entry.code) for entry in entries(stream)] == [
-            (1, Reason.VALUE_OUT_OF_RANGE),
-            (2, Reason.JSON_INVALID),
-        ]
-    stream.send([row("c", 3, 30, 3)])
-    stream.cut()
-    assert len(entries(stream)) == 2
-
-
-@pytest.fixture
-def log_of_commands() -> Iterator[None]:
-    """Commands log to a terminal of their own, which is closed behind them."""
-    yield
-    structlog.reset_defaults()
-
-
-@pytest.mark.usefixtures("log_of_commands")
-def test_the_quarantine_is_worked_on_from_a_terminal(
-    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """POISON-1: no value is shown unless it is asked for."""
-    secret = row("c", 2, 20, "secret\x1b[2J")
-    stream = opened(world, row("c", 1, 10, 1), secret, Record(b"not json"))
-    stream.cut()
-    pipeline = stream.pipeline.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-    (tmp_path / f"{stream.name}.yaml").write_text(yaml.safe_dump(pipeline))
-    for name, value in embedded_environment(world.installation.state, world.broker.servers).items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setenv("TIDEMARK_PIPELINES", str(tmp_path))
-    monkeypatch.setenv("COLUMNS", "200")
-
-    def said(*words: str) -> str:
-        ended = CliRunner().invoke(app, ["quarantine", words[0], stream.name, *words[1:]])
-        assert ended.exit_code == 0, ended.output
-        return " ".join(ended.stdout.split())
-
-    told = CliRunner().invoke(app, ["status", stream.name]).stdout
-    assert f"in doubt tables of topic {stream.topic} may lack a truncate" in " ".join(told.split())
-    listed = said("list")
-    assert "2 changes in quarantine" in listed
-    assert "shop.items TYPE_MISMATCH 1" in listed
-    assert f"{stream.topic} 0 1 0 shop.items n TYPE_MISMATCH" in listed
-    place = (stream.topic, "0", "1")
-    assert "secret" not in listed + said("show", *place)
-    assert '"n": "secret\\u001b[2J"' in said("show", *place, "--payload")
-    assert "1 change will be tried again" in said("replay", "--code", "TYPE_MISMATCH")
-    record = f"{stream.topic}:0:2"
-    assert "1 change given up" in said("drop", "--record", record, "--reason", "a test")
-    shown = said("show", stream.topic, "0", "2")
-    assert "JSON_INVALID dropped" in shown
-    assert "because a test" in shown

@@ -48,10 +48,9 @@ def expected(table: AlteredTable) -> dict[int, Row]:
 
 
 def published(stream: Stream) -> dict[int, Row]:
-    rows = stream.world.catalog.load_table((stream.name, "items")).scan().to_arrow().to_pylist()
     return {
         row["item_id"]: {n: v for n, v in row.items() if not n.startswith("_tidemark_")}
-        for row in rows
+        for row in stream.published()
     }
 
 

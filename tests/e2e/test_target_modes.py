@@ -29,9 +29,8 @@ from tests.support.records import (
     ticdc_row,
     ticdc_watermark,
 )
-from tests.support.stack import Stream
+from tests.support.stack import Stream, counted
 from tidemark.errors import TableStoppedError
-from tidemark.model.result import CutResult
 from tidemark.model.target_mode import TargetMode
 from tidemark.runs.world import World
 
@@ -58,18 +57,8 @@ def follow(world: World, mode: str, kind: str = "debezium-mysql", **table: Any) 
     return Stream(world, 1, kind, gate, {**columns, "mode": mode, **table})
 
 
-def counted(result: CutResult) -> dict[str, int]:
-    return {name: number for name, number in result.buckets.items() if number}
-
-
-def published(stream: Stream) -> list[dict[str, Any]]:
-    """Rows as pyiceberg reads them."""
-    table = stream.world.catalog.load_table((stream.name, "items")).scan().to_arrow()
-    return list(table.to_pylist())
-
-
 def flags(stream: Stream) -> dict[int, tuple[Any, Any]]:
-    rows = published(stream)
+    rows = stream.published()
     found = {row["id"]: (row["name"], row["_tidemark_deleted_at"]) for row in rows}
     assert len(found) == len(rows)
     assert all(r["_tidemark_deleted"] == (r["_tidemark_deleted_at"] is not None) for r in rows)
@@ -78,13 +67,13 @@ def flags(stream: Stream) -> dict[int, tuple[Any, Any]]:
 
 def history(stream: Stream) -> list[tuple[Any, ...]]:
     columns = ("id", "name", "_tidemark_valid_from", "_tidemark_valid_to")
-    rows = (tuple(row[name] for name in columns) for row in published(stream))
+    rows = (tuple(row[name] for name in columns) for row in stream.published())
     return sorted(rows, key=str)
 
 
 def changelog(stream: Stream) -> list[tuple[Any, ...]]:
     columns = ("_tidemark_op", "id", "name", "_tidemark_commit_time")
-    rows = (tuple(row[name] for name in columns) for row in published(stream))
+    rows = (tuple(row[name] for name in columns) for row in stream.published())
     return sorted(rows, key=str)
 
 
@@ -135,15 +124,15 @@ def test_the_mode_of_a_target_stays(world: World, mode: TargetMode) -> None:
     stream = follow(world, mode).create()
     stream.send(map(told, logged("u1@10=a")))
     stream.cut()
-    before = published(stream)
+    before = stream.published()
     stream.table = {**COLUMNS, "mode": "mirror"}
     stream.send(map(told, logged("u1@20=b")))
     with pytest.raises(TableStoppedError, match=f"mode mirror, but .* made with mode {mode}"):
         stream.cut()
-    assert published(stream) == before
+    assert stream.published() == before
     stream.table = {**COLUMNS, "mode": mode}
     stream.cut()
-    assert published(stream) != before
+    assert stream.published() != before
 
 
 @pytest.mark.parametrize("mode", [TargetMode.SOFT_DELETE, TargetMode.HISTORY])
@@ -164,7 +153,7 @@ def test_nothing_is_set_aside_of_what_is_kept(world: World, mode: TargetMode) ->
         stream.cut()
     stream.table = {**COLUMNS, "mode": mode}
     stream.cut()
-    assert len(published(stream)) == {TargetMode.SOFT_DELETE: 2}.get(mode, 3)
+    assert len(stream.published()) == {TargetMode.SOFT_DELETE: 2}.get(mode, 3)
 
 
 def test_changes_of_a_table_without_a_key_are_appended(world: World) -> None:
@@ -207,7 +196,7 @@ def test_values_that_updates_leave_out_are_found_for_each_version(world: World) 
     stream.send([unsent("u", 1, 40), unsent("u", 1, 50, "b"), unsent("u", 1, 60)])
     stream.send([unsent("u", 2, 70), unsent("d", 2, 80)])
     stream.cut()
-    rows = sorted(published(stream), key=lambda row: row["_tidemark_position"])
+    rows = sorted(stream.published(), key=lambda row: row["_tidemark_position"])
     assert [(row["id"], row["name"]) for row in rows] == [
         *((1, "a"), (1, "a"), (2, "x"), (1, "a"), (1, "b"), (1, "b"), (2, "x")),
     ]
@@ -223,7 +212,7 @@ def test_the_last_values_of_a_row_that_ended_are_found(world: World) -> None:
     stream.cut()
     stream.send([unsent("u", 1, 30), unsent("d", 1, 40), unsent("u", 2, 50)])
     stream.cut()
-    rows = {row["id"]: (row["name"], row["_tidemark_deleted"]) for row in published(stream)}
+    rows = {row["id"]: (row["name"], row["_tidemark_deleted"]) for row in stream.published()}
     assert rows == {1: ("a", True), 2: ("x", False)}
     stream.send([unsent("u", 1, 60)])
     with pytest.raises(TableStoppedError, match="UNAVAILABLE_UNRESOLVED"):
@@ -236,7 +225,7 @@ def test_a_change_says_what_it_leaves_out(world: World) -> None:
     stream = follow(world, TargetMode.APPEND, "debezium-postgres", **toasted).create()
     stream.send([unsent("c", 1, 10, "a"), unsent("u", 1, 20), unsent("d", 1, 30)])
     stream.cut()
-    rows = sorted(published(stream), key=lambda row: row["_tidemark_position"])
+    rows = sorted(stream.published(), key=lambda row: row["_tidemark_position"])
     told_of = [(r["_tidemark_op"], r["name"], r["_tidemark_left_out"]) for r in rows]
     assert told_of == [("upsert", "a", None), ("upsert", None, ["name"]), ("delete", None, None)]
 
@@ -271,7 +260,7 @@ def test_columns_change_in_all_modes(world: World, mode: TargetMode, in_one_cut:
         ]
     )
     stream.cut()
-    rows = sorted(published(stream), key=lambda row: (row["_tidemark_position"], row["id"]))
+    rows = sorted(stream.published(), key=lambda row: (row["_tidemark_position"], row["id"]))
     assert [(row["id"], row["title"], row["n"]) for row in rows] == {
         TargetMode.SOFT_DELETE: [(1, "c", 7), (2, "b", 7), (3, "d", 8)],
         TargetMode.HISTORY: [(1, "a", 7), (2, "b", 7), (1, "c", 7), (3, "d", 8)],
@@ -302,7 +291,7 @@ def test_a_truncate_by_statement_has_its_time(world: World, mode: TargetMode) ->
         TargetMode.HISTORY: "_tidemark_valid_to",
         TargetMode.APPEND: "_tidemark_commit_time",
     }[mode]
-    rows = sorted(published(stream), key=lambda row: row["_tidemark_position"])
+    rows = sorted(stream.published(), key=lambda row: row["_tidemark_position"])
     times = [(row["id"], row[column] and int(row[column].timestamp())) for row in rows]
     if mode is TargetMode.APPEND:
         assert times == [(1, 1), (None, 2), (2, 3), (None, 4), (3, 5)]
@@ -321,11 +310,11 @@ def test_what_a_new_snapshot_lacks_ended(world: World, mode: TargetMode) -> None
     stream = follow(world, mode).create()
     stream.send(snapshot(100, *range(1, 7)))
     stream.cut()
-    first = max(row["_tidemark_position"] for row in published(stream))
+    first = max(row["_tidemark_position"] for row in stream.published())
     stream.send(snapshot(200, *range(1, 6)))
     stream.cut()
     stream.cut()
-    rows = published(stream)
+    rows = stream.published()
     ended = {
         TargetMode.SOFT_DELETE: "_tidemark_deleted_at",
         TargetMode.HISTORY: "_tidemark_valid_to",

@@ -26,8 +26,7 @@ def opened(world: World, partitions: int = 1, **options: Any) -> Stream:
 
 
 def published(stream: Stream) -> dict[int, tuple[str, int]]:
-    rows = stream.world.catalog.load_table((stream.name, "items")).scan().to_arrow().to_pylist()
-    return {row["id"]: (row["name"], row["n"]) for row in rows}
+    return {row["id"]: (row["name"], row["n"]) for row in stream.published()}
 
 
 def test_what_an_update_leaves_out_stays_as_it_was(world: World) -> None:

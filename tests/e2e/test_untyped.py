@@ -24,9 +24,10 @@ def opened(world: World, untyped: str, **options: Any) -> Stream:
 
 
 def published(stream: Stream) -> list[dict[str, Any]]:
-    table = stream.world.catalog.load_table((stream.name, "items"))
-    names = [f.name for f in table.schema().fields if not f.name.startswith("_")]
-    rows = table.scan(selected_fields=tuple(names)).to_arrow().to_pylist()
+    rows = [
+        {name: value for name, value in row.items() if not name.startswith("_")}
+        for row in stream.published()
+    ]
     return sorted(rows, key=lambda row: int(row["id"]))
 
 
@@ -61,7 +62,8 @@ def test_types_are_inferred_from_all_values_of_a_cut_and_stand(world: World) -> 
     (shown,) = preview_cut(stream.pipeline, world).tables
     expected = {"id": "bigint", "name": "text", "n": "bigint", "w": "double precision"}
     assert shown.inferred == expected | {"doc": "text", "flag": "boolean"}
-    stream.send([postgres_row("u", 1, (5, 13), n=None, w=1, later=None, doc="[1]", flag=False)])
+    last = postgres_row("u", 1, (5, 13), n=None, w=1, later=None, doc="[1]", flag=False)
+    stream.send([last, postgres_row("d", 9, (5, 14))])
     stream.cut()
     assert published(stream) == [
         {"id": 1, "name": "x", "n": None, "w": 1.0, "doc": "[1]", "flag": False},

@@ -19,11 +19,10 @@ from tests.support.records import (
     ticdc_row,
     ticdc_watermark,
 )
-from tests.support.stack import Stream
+from tests.support.stack import Stream, counted
 from tests.unit.model.test_repeats import BINLOG, log_of, rows_after
 from tidemark.errors import TableStoppedError
 from tidemark.model.names import TableName
-from tidemark.model.result import CutResult
 from tidemark.runs.orders import end_resync
 from tidemark.runs.preview import preview_cut
 from tidemark.runs.status import pipeline_status
@@ -115,14 +114,9 @@ def opened(world: World, kind: str, *records: Record, **options: Any) -> Stream:
     return stream
 
 
-def counted(result: CutResult) -> dict[str, int]:
-    return {name: number for name, number in result.buckets.items() if number}
-
-
 def published(stream: Stream) -> Counter[tuple[int | None, str | None]]:
     """Rows as pyiceberg reads them, each as often as it is there."""
-    table = stream.world.catalog.load_table((stream.name, "items")).scan().to_arrow()
-    return Counter((row["id"], row["name"]) for row in table.to_pylist())
+    return Counter((row["id"], row["name"]) for row in stream.published())
 
 
 def test_equal_rows_are_kept_and_one_goes_at_a_time(world: World) -> None:
@@ -344,7 +338,7 @@ def test_rows_that_are_older_than_a_column_are_found(world: World) -> None:
         ]
     )
     stream.cut()
-    table = world.catalog.load_table((stream.name, "items")).scan().to_arrow().to_pylist()
+    table = stream.published()
     assert [(r["id"], r["title"], r["n"]) for r in table] == [(1, "x", 7)]
 
 

@@ -143,12 +143,21 @@ class Stream:
         """Run one cut to its end."""
         return run_cut(self.pipeline, self.world, CutRequest(self.attempt(), **request))
 
-    def rows(self) -> dict[int, str]:
-        """id -> name as pyiceberg reads main; empty when there is no table."""
+    def published(self) -> list[dict[str, Any]]:
+        """Rows of main, all columns, as pyiceberg reads them; none when there is no table."""
         if not self.world.catalog.table_exists((self.name, "items")):
-            return {}
-        rows = self.world.catalog.load_table((self.name, "items")).scan().to_arrow()
-        return {row["id"]: row["name"] for row in rows.to_pylist()}
+            return []
+        table = self.world.catalog.load_table((self.name, "items"))
+        return list(table.scan().to_arrow().to_pylist())
+
+    def rows(self) -> dict[int, str]:
+        """id -> name of `published`."""
+        return {row["id"]: row["name"] for row in self.published()}
+
+
+def counted(result: CutResult) -> dict[str, int]:
+    """The buckets that are not empty (ACC-1)."""
+    return {name: number for name, number in result.buckets.items() if number}
 
 
 def reopened(world: World, **changed: Any) -> World:

@@ -50,8 +50,8 @@ def untyped_columns(
     are of two kinds.
     """
     source = run.pipeline.source
-    tells_nothing = any(record.kinds for record in records)
-    if source.untyped is Untyped.REFUSE or not tells_nothing:
+    is_told = any(record.fields for record in records)
+    if source.untyped is Untyped.REFUSE or is_told or not records:
         return {}
     known = {*spec.columns, *(have.names if have is not None else ())}
     found = _kinds(run, chosen, spec.source)

@@ -1,0 +1,92 @@
+"""The quarantine holds what was published, and is worked on from a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import structlog
+import yaml
+from typer.testing import CliRunner
+
+from tests.support.records import Record
+from tests.support.set_aside import (
+    TOO_MUCH,
+    entries,
+    opened,
+    row,
+)
+from tidemark.cli.app import app
+from tidemark.embedded.home import embedded_environment
+from tidemark.model.event import Reason
+from tidemark.model.result import CutStatus
+from tidemark.runs.cut import stage_cut
+from tidemark.runs.publish import publish_cut
+from tidemark.runs.run import CutRequest
+from tidemark.runs.world import World
+
+
+def test_an_attempt_that_is_not_published_sets_nothing_aside(world: World) -> None:
+    """POISON-1, PUB-8: whatever is staged beside it or after it, each change is there once."""
+    stream = opened(world, row("c", 1, 10, 1), row("c", 2, 20, TOO_MUCH), Record(b"not json"))
+    for _ in range(2):
+        assert stage_cut(stream.pipeline, world, CutRequest(stream.attempt())).status is (
+            CutStatus.STAGED
+        )
+        assert entries(stream) == []
+    attempt = stream.attempt()
+    stage_cut(stream.pipeline, world, CutRequest(attempt))
+    for _ in range(2):
+        publish_cut(stream.pipeline, world, attempt)
+        assert [(entry.offset, entry.code) for entry in entries(stream)] == [
+            (1, Reason.VALUE_OUT_OF_RANGE),
+            (2, Reason.JSON_INVALID),
+        ]
+    stream.send([row("c", 3, 30, 3)])
+    stream.cut()
+    assert len(entries(stream)) == 2
+
+
+@pytest.fixture
+def log_of_commands() -> Iterator[None]:
+    """Commands log to a terminal of their own, which is closed behind them."""
+    yield
+    structlog.reset_defaults()
+
+
+@pytest.mark.usefixtures("log_of_commands")
+def test_the_quarantine_is_worked_on_from_a_terminal(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """POISON-1: no value is shown unless it is asked for."""
+    secret = row("c", 2, 20, "secret\x1b[2J")
+    stream = opened(world, row("c", 1, 10, 1), secret, Record(b"not json"))
+    stream.cut()
+    pipeline = stream.pipeline.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    (tmp_path / f"{stream.name}.yaml").write_text(yaml.safe_dump(pipeline))
+    for name, value in embedded_environment(world.installation.state, world.broker.servers).items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("TIDEMARK_PIPELINES", str(tmp_path))
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def said(*words: str) -> str:
+        ended = CliRunner().invoke(app, ["quarantine", words[0], stream.name, *words[1:]])
+        assert ended.exit_code == 0, ended.output
+        return " ".join(ended.stdout.split())
+
+    told = CliRunner().invoke(app, ["status", stream.name]).stdout
+    assert f"in doubt tables of topic {stream.topic} may lack a truncate" in " ".join(told.split())
+    listed = said("list")
+    assert "2 changes in quarantine" in listed
+    assert "shop.items TYPE_MISMATCH 1" in listed
+    assert f"{stream.topic} 0 1 0 shop.items n TYPE_MISMATCH" in listed
+    place = (stream.topic, "0", "1")
+    assert "secret" not in listed + said("show", *place)
+    assert '"n": "secret\\u001b[2J"' in said("show", *place, "--payload")
+    assert "1 change will be tried again" in said("replay", "--code", "TYPE_MISMATCH")
+    record = f"{stream.topic}:0:2"
+    assert "1 change given up" in said("drop", "--record", record, "--reason", "a test")
+    shown = said("show", stream.topic, "0", "2")
+    assert "JSON_INVALID dropped" in shown
+    assert "because a test" in shown
