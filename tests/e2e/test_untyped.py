@@ -65,6 +65,7 @@ def test_types_are_inferred_from_all_values_of_a_cut_and_stand(world: World) -> 
     last = postgres_row("u", 1, (5, 13), n=None, w=1, later=None, doc="[1]", flag=False)
     stream.send([last, postgres_row("d", 9, (5, 14))])
     stream.cut()
+    assert list(types(stream)) == list(expected) + ["doc", "flag"], "in the order of the records"
     assert published(stream) == [
         {"id": 1, "name": "x", "n": None, "w": 1.0, "doc": "[1]", "flag": False},
         {"id": 2, "name": "x", "n": 7, "w": 0.25, "doc": '{"b":[1.5,"x"]}', "flag": None},

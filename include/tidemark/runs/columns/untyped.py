@@ -55,7 +55,7 @@ def untyped_columns(
         return {}
     known = {*spec.columns, *(have.names if have is not None else ())}
     found = _kinds(run, chosen, spec.source)
-    new = {name: kinds for name, kinds in sorted(found.items()) if name not in known}
+    new = {name: kinds for name, kinds in found.items() if name not in known}
     if source.untyped is Untyped.STRING:
         return dict.fromkeys(new, text_type(source.format))
     types = {}
@@ -72,7 +72,7 @@ def untyped_columns(
 
 
 def _kinds(run: Run, chosen: Chosen, table: TableName) -> dict[ColumnName, set[JsonKind]]:
-    """Of each column, the kinds of its values in the rows that the cut leaves."""
+    """Of each column, the kinds of its values in all upserts of the cut; as records order them."""
     decoder = decoder_of(run.pipeline.source, chosen.schemas_of(table))
     upserts = chosen.row_events(table).where(F.col("op") == Op.UPSERT.value)
     kind = F.lit(JsonKind.TEXT.value)
@@ -82,12 +82,13 @@ def _kinds(run: Run, chosen: Chosen, table: TableName) -> dict[ColumnName, set[J
     is_unsent = F.try_variant_get("value", "$", "string") == PLACEHOLDER
     told = F.when(is_unsent | F.col("value").isNull(), JsonKind.NULL.value).otherwise(kind)
     rows = (
-        upserts.select(F.explode(decoder.variants).alias("name", "value"))
+        upserts.select(F.posexplode(decoder.variants).alias("at", "name", "value"))
         .groupBy("name")
-        .agg(F.collect_set(told).alias("kinds"))
+        .agg(F.min("at").alias("at"), F.collect_set(told).alias("kinds"))
         .collect()
     )
-    return {column_name(row["name"]): set(map(JsonKind, row["kinds"])) for row in rows}
+    ordered = sorted(rows, key=lambda row: (row["at"], row["name"]))
+    return {column_name(row["name"]): set(map(JsonKind, row["kinds"])) for row in ordered}
 
 
 def _of_no_type(
