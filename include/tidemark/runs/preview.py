@@ -24,16 +24,10 @@ from tidemark.model.until import Until
 from tidemark.model.zone import Zone
 from tidemark.runs.choose import Chosen, choose_cut
 from tidemark.runs.cut import NO_RECORDS, progress_after
-from tidemark.runs.landing.land import (
-    Landed,
-    Reading,
-    Unread,
-    find_unread,
-    landing_counts,
-    landing_refusal,
-    read_unread,
-)
+from tidemark.runs.landing.judge import landing_counts, landing_refusal
+from tidemark.runs.landing.land import Landed
 from tidemark.runs.landing.ordering import expected_ordering, marked, true_ordering
+from tidemark.runs.landing.unread import Reading, Unread, find_unread, read_unread
 from tidemark.runs.landing.writer_schemas import UNKNOWN, kept_schemas, missing_schemas
 from tidemark.runs.plan import truncate_note
 from tidemark.runs.run import CutRequest, Run

@@ -1,0 +1,95 @@
+"""What the records of a landing count as, and why they must not be landed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from tidemark.errors import NOT_LANDED, PreflightError, UnreadableRecordsError
+from tidemark.model.cut import GateMode
+from tidemark.model.event import Kind, Reason
+from tidemark.runs.landing.compacted import compaction_counts, misnamed_topic
+from tidemark.runs.landing.ordering import (
+    ordering_counts,
+)
+from tidemark.runs.landing.unread import Reading
+from tidemark.runs.landing.writer_schemas import (
+    schema_counts,
+)
+from tidemark.spec import PipelineSpec
+
+
+def landing_counts(pipeline: PipelineSpec, reading: Reading) -> tuple[Column, ...]:
+    """Aggregates over the records of a landing, by which it is refused or decoded once more."""
+    unreadable = F.col("kind") == Kind.UNREADABLE.value
+    unplaced = F.col("reason") == Reason.POSITION_MISSING.value
+    return (
+        F.count(F.lit(1)).alias("records"),
+        F.count_if(unreadable).alias("unreadable"),
+        F.count_if(unplaced).alias("unplaced"),
+        F.count_if(F.col("reason") == Reason.FORMAT_MISMATCH.value).alias("mismatched"),
+        F.count_if(F.col("kind").isin(*_own_kinds(pipeline))).alias("understood"),
+        F.max("reason").alias("reason"),
+        *ordering_counts(pipeline, reading.ordering, reading.schemas),
+        *schema_counts(pipeline),
+        *compaction_counts(pipeline),
+    )
+
+
+def landing_refusal(
+    pipeline: PipelineSpec, found: Mapping[str, Any]
+) -> PreflightError | UnreadableRecordsError | None:
+    """Why records that count as ``found`` must not be landed; None when they may."""
+    if pipeline.source.gate is GateMode.WATERMARK and found["unplaced"]:
+        return PreflightError(
+            f"{found['unplaced']} of {found['records']} records of pipeline {pipeline.name} have "
+            "no _tidb.commitTs, so no watermark can gate them (MSG-50)",
+            state=NOT_LANDED,
+            next_step="set enable-tidb-extension=true on the changefeed and start it again, or "
+            "set gate: none for a topic with one partition",
+        )
+    is_meant = "max_unreadable" in pipeline.limits.model_fields_set
+    # One alone has strayed into the topic.
+    if found["mismatched"] > 1 and not found["understood"] and not is_meant:
+        return _other_form(pipeline, found)
+    if found["unreadable"] > pipeline.limits.max_unreadable:
+        return UnreadableRecordsError(
+            f"{found['unreadable']} of {found['records']} records of pipeline {pipeline.name} "
+            f"cannot be read ({found['reason']}); the limit is {pipeline.limits.max_unreadable}",
+            state=NOT_LANDED,
+            next_step="look whether source.format fits the topics; to set the records aside, "
+            "raise limits.max-unreadable in the pipeline file",
+        )
+    return misnamed_topic(found)
+
+
+def _own_kinds(pipeline: PipelineSpec) -> tuple[str, ...]:
+    """What shows that a topic of rows is of the format of its source."""
+    kinds = (Kind.ROW, Kind.TRUNCATE)
+    beside_rows = (Kind.DDL, Kind.WATERMARK) if pipeline.source.format.is_canal else ()
+    return tuple(kind.value for kind in (*kinds, *beside_rows))
+
+
+def _other_form(pipeline: PipelineSpec, found: Mapping[str, Any]) -> PreflightError:
+    """Why nothing of the topics can be followed, where no record is what it is declared to be."""
+    source = pipeline.source
+    next_step = (
+        "set source.format to what writes the topics, or leave them out of source.topics; to set "
+        "the records aside, say in limits.max-unreadable how many may be"
+    )
+    if not source.format.is_canal:
+        next_step = (
+            "do they hold the columns of rows alone? Then take the transform that flattens them, "
+            "ExtractNewRecordState, off the connector: it throws away what a change does and where "
+            f"it stands. Else {next_step}"
+        )
+    return PreflightError(
+        f"none of {found['records']} records of pipeline {pipeline.name} is a change as "
+        f"{source.format} writes it, and {found['mismatched']} of them are of another format "
+        "(FORMAT_MISMATCH)",
+        state=NOT_LANDED,
+        next_step=next_step,
+    )

@@ -1,0 +1,114 @@
+"""What a landing would take: which offsets are unread, and the records in them, decoded."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from tidemark.formats.avro.wire import Schemas
+from tidemark.formats.decoder import decoder_of
+from tidemark.formats.topic_roles import TopicRoles
+from tidemark.gate.growth import seen_growths
+from tidemark.lake.landing import (
+    COLUMNS,
+    read_mark,
+)
+from tidemark.model.cut import GateMode
+from tidemark.model.offsets import Ranges, TopicPartition, limit_ranges
+from tidemark.model.position import Ordering
+from tidemark.model.progress import LandingMark
+from tidemark.runs.landing.ordering import (
+    expected_ordering,
+    refuse_unordered,
+    refuse_unplaced,
+)
+from tidemark.runs.run import Run
+from tidemark.topics.preflight import TopicPlan, plan_topics
+from tidemark.topics.read import read_records
+from tidemark.topics.tails import next_tails
+from tidemark.topics.tombstones import refuse_lost_tombstones
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How unread records are decoded: what orders them, and which Avro schemas are known."""
+
+    ordering: Ordering
+    schemas: Schemas
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """What a landing takes; after: how far the topics are landed once it is done."""
+
+    plan: TopicPlan
+    ranges: Ranges
+    after: LandingMark
+
+    @property
+    def is_empty(self) -> bool:
+        """There is nothing to land."""
+        return not any(span.count for span in self.ranges.values())
+
+
+def find_unread(run: Run) -> Unread:
+    """What a landing would take now.
+
+    Raises what `refuse_unplaced`, `plan_topics`, `refuse_lost_tombstones` and `next_tails` refuse.
+    """
+    now_ms = time.time_ns() // 1_000_000
+    mark = read_mark(run.world.catalog, run.system)
+    refuse_unplaced(run.pipeline, run.request.until, expected_ordering(run.pipeline, mark))
+    plan = plan_topics(run.pipeline, run.world.broker, mark)
+    unread = Unread(plan, limit_ranges(plan.ranges, run.pipeline.limits.max_records), mark)
+    if unread.is_empty:
+        return unread
+    caught_up = _caught_up(run, unread, now_ms)
+    offsets = {place: span.end for place, span in unread.ranges.items()}
+    ends = {place: span.end for place, span in plan.ranges.items()}
+    ungated = run.pipeline.source.gate is GateMode.NONE
+    compacted = {topic.name for topic in plan.facts if topic.compacted}
+    after = replace(
+        mark,
+        number=mark.number + 1,
+        offsets={**mark.offsets, **offsets},
+        topic_ids={**mark.topic_ids, **plan.topic_ids},
+        growths=seen_growths(mark.growths, mark.offsets, ends, offsets) if ungated else {},
+        tails=next_tails(run.world.broker, mark.tails, unread.ranges, compacted),
+        caught_up=caught_up,
+    )
+    return replace(unread, after=after)
+
+
+def _caught_up(run: Run, unread: Unread, now_ms: int) -> Mapping[TopicPartition, int]:
+    """When each partition was last read to its end once ``unread`` is landed (KEY-12).
+
+    Nothing where topics may not be compacted. Raises what `refuse_lost_tombstones` refuses.
+    """
+    if not run.pipeline.source.is_compacted:
+        return {}
+    plan, before = unread.plan, unread.after.caught_up
+    refuse_lost_tombstones(run.world.broker, plan.facts, before, unread.ranges, now_ms)
+    return {
+        place: now_ms if span.end == plan.ranges[place].end else before.get(place, now_ms)
+        for place, span in unread.ranges.items()
+    }
+
+
+def read_unread(run: Run, unread: Unread, reading: Reading) -> DataFrame:
+    """The unread records, decoded. Out: COLUMNS of the changelog, a row per record.
+
+    `PreflightError` when the offset has to order the records, and cannot; what `refuse_unplaced`
+    refuses of the first ones.
+    """
+    refuse_unordered(run.pipeline, unread.plan, reading.ordering)
+    refuse_unplaced(run.pipeline, run.request.until, reading.ordering)
+    records = read_records(run.world.spark, run.world.broker, unread.ranges)
+    roles = TopicRoles(unread.plan.schema_changes, unread.plan.transactions)
+    decoder = decoder_of(run.pipeline.source, reading.schemas, ordering=reading.ordering)
+    landing = F.lit(unread.after.number).cast("long").alias("landing")
+    return decoder.envelope(records, roles).withColumn("landing", landing).select(*COLUMNS)
