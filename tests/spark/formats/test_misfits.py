@@ -43,9 +43,9 @@ def test_a_misfit_has_a_reason(
 def test_a_record_without_an_image_may_be_too_large(spark: SparkSession) -> None:
     """POISON-6: what the reader of JSON does not take is no row, however whole it is."""
     rows = spark.createDataFrame(
-        [("c", ((None,), MAX_CHARACTERS + size, None), None) for size in (0, 1)],
+        [("c", ((None,), MAX_CHARACTERS + size, False, None), None) for size in (0, 1)],
         f"{MISREAD} STRING, {CHANGE} STRUCT<image: STRUCT<c: STRING>, bytes: LONG, "
-        f"key_reason: STRING>, {LEFT_OUT} ARRAY<STRING>",
+        f"contradicts: BOOLEAN, key_reason: STRING>, {LEFT_OUT} ARRAY<STRING>",
     ).withColumn(CHANGE, F.col(CHANGE).withField("image", F.lit(None)))
     column = SourceColumn(ColumnName("c"), "string", Wire.TEXT, "text")
     why = change_reason(TableSchema((column,)), F.lit("U"))
