@@ -22,6 +22,7 @@ WIDE = {"key": ["id"], "columns": {"id": "bigint", "name": "text", "n": "bigint"
 POSTGRES = {"columns": {"id": "integer", "name": "text", "n": "integer"}}
 LEFT_OUT = "__debezium_unavailable_value"
 TOO_MUCH = 3_000_000_000
+EVERYTHING = Selection()
 
 
 def row(op: str, number: int | None, pos: int, n: Any = 0, **told: Any) -> Record:
@@ -52,7 +53,7 @@ def states(stream: Stream) -> dict[tuple[int, int | None], str]:
     return {(entry.offset, entry.row): entry.state.value for entry in entries(stream)}
 
 
-def replay(stream: Stream, selection: Selection = Selection()) -> CutResult:  # noqa: B008  frozen
+def replay(stream: Stream, selection: Selection = EVERYTHING) -> CutResult:
     replay_entries(stream.pipeline, stream.world, selection)
     assert plan_cut(stream.pipeline, stream.world).has_work
     return stream.cut()

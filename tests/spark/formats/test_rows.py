@@ -20,8 +20,8 @@ SCHEMA = TableSchema(
 )
 
 
-def told(contradicts: bool = False) -> Told:
-    return Told(F.col("image"), F.array().cast("array<string>"), F.lit(contradicts))
+def told() -> Told:
+    return Told(F.col("image"), F.array().cast("array<string>"), F.lit(False))
 
 
 def test_an_upsert_without_an_image_is_misread_and_not_a_row_of_nulls(spark: SparkSession) -> None:

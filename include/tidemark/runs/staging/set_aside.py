@@ -116,21 +116,21 @@ def _decided(run: Run, chosen: Chosen, work: TableWork, marked: DataFrame) -> Da
     events = rows.withColumn(CHANGE, record)
     keys = marked.select(*(F.col(quote(n)).alias(f"_{i}") for i, n in enumerate(schema.key)))
     same = (F.col("row_key")[n].eqNullSafe(F.col(f"_{i}")) for i, n in enumerate(schema.key))
-    image = decoder.image(schema)
-    why = key_reason(schema, decoder.key_texts, image, from_images=work.key_from_images)
+    told = decoder.told(schema)
+    why = key_reason(schema, decoder.key_texts, told.image, from_images=work.key_from_images)
     reasons = (
-        F.when(F.col("op") == Op.UPSERT.value, image).alias("image"),
+        F.when(F.col("op") == Op.UPSERT.value, told.image).alias("image"),
         why.alias("key_reason"),
-        decoder.contradicts.alias("contradicts"),
+        told.contradicts.alias("contradicts"),
     )
-    told = replace(decoder.told(schema), contradicts=F.col(f"{CHANGE}.contradicts"))
+    kept = replace(told, contradicts=F.col(f"{CHANGE}.contradicts"))
     coded = F.col(CHANGE).withField("code", change_reason(schema, F.col(STAGED_OP)))
     return (
         changes_of(chosen, work, decoder, events)
         .where(above_truncate(work.truncated_at, work.guard))
         .join(F.broadcast(keys), reduce(and_, same), "left_semi")
         .withColumn(CHANGE, F.struct(f"{CHANGE}.*", "part", *reasons))
-        .transform(typed_rows, schema, told, keep=(CHANGE,))
+        .transform(typed_rows, schema, kept, keep=(CHANGE,))
         .withColumn(CHANGE, coded.dropFields("image", "key_reason", "contradicts"))
         .transform(decided, schema.key)
     )
