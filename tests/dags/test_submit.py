@@ -20,6 +20,7 @@ from tidemark.scheduling.submit import (
 )
 from tidemark.spec import InstallationSpec, PipelineSpec
 from tidemark.spec.jvm import AVRO_LIMITS
+from tidemark.spec.launch import LOCAL_FILES
 
 PIPELINE = PipelineSpec.model_validate(
     {
@@ -91,6 +92,7 @@ def test_settings_that_a_jvm_needs_to_start_are_given_and_no_others() -> None:
     assert submit().conf == {
         "spark.driver.memory": "3g",
         "spark.driver.extraJavaOptions": f"{AVRO_LIMITS} -Xss4m",
+        **LOCAL_FILES,
     }
 
 

@@ -27,6 +27,7 @@ from tidemark.spec.launch import (
     ARCHIVE_OPTION,
     CLASS_PATH,
     JAVA_OPTIONS,
+    LOCAL_FILES,
     SILENT,
     archive_of,
     archived_class_path,
@@ -102,6 +103,7 @@ def _command(archive: Path) -> list[str]:
     spark = load_installation().spark
     write = shlex.quote(f"-XX:ArchiveClassesAtExit={archive}")
     conf = {
+        **LOCAL_FILES,
         **spark.conf,
         CLASS_PATH: archived_class_path(spark.jars),
         JAVA_OPTIONS: f"{spark.conf.get(JAVA_OPTIONS, '')} {write}".lstrip(),

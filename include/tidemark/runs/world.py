@@ -21,6 +21,12 @@ from tidemark.topics.client import Broker
 SPARK_CONF = Path(__file__).parents[2] / "deploy" / "spark"  # quiet logs without cell values
 RECORDS_PER_SHUFFLE = 50_000
 SHUFFLES_PER_CORE = 8
+CLASSES_OF_FUNCTIONS = (
+    "functions",
+    "org.apache.spark.sql.functions",
+    "PythonSQLUtils",
+    "PythonUtils",
+)
 BLOOM = "spark.sql.optimizer.runtime.bloomFilter"
 SESSION_CONF: Mapping[str, str] = {
     "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
@@ -119,4 +125,15 @@ def open_spark_world(
     os.environ.setdefault("SPARK_CONF_DIR", str(SPARK_CONF))
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
+    _keep_classes(session)
     return World(world.installation, world.catalog, world.broker, session)
+
+
+def _keep_classes(session: SparkSession) -> None:
+    """Have PySpark find the classes of its functions once, and not in each call of one.
+
+    It asks for them by names that the JVM seeks in every jar before it looks where they are.
+    """
+    jvm = session.sparkContext._jvm  # noqa: SLF001  PySpark keeps them nowhere else
+    for name in CLASSES_OF_FUNCTIONS:
+        setattr(jvm, name, getattr(jvm, name))

@@ -17,7 +17,7 @@ from tidemark.model.until import Until
 from tidemark.scheduling.handover import result_file
 from tidemark.spec import InstallationSpec, PipelineSpec
 from tidemark.spec.jvm import with_limits
-from tidemark.spec.launch import CLASS_PATH, launch_settings
+from tidemark.spec.launch import CLASS_PATH, LOCAL_FILES, launch_settings
 from tidemark.spec.references import is_secret
 from tidemark.spec.until import until_of
 
@@ -68,7 +68,7 @@ def submission(
         conf={
             name: value
             for name, value in settings.items()
-            if name.startswith(LAUNCH_SETTINGS) and not is_secret(name)
+            if name.startswith((LAUNCH_SETTINGS, *LOCAL_FILES)) and not is_secret(name)
         },
     )
 

@@ -1,4 +1,4 @@
-"""How the driver's JVM of a Spark application starts: its class path and its archive of classes.
+"""How the driver's JVM of a Spark application starts: class path, archive of classes, local files.
 
 A JVM maps the archive into memory instead of reading, checking and linking some twenty thousand
 classes one by one. It judges by itself whether an archive fits its version and its class path, and
@@ -16,6 +16,12 @@ from pathlib import Path
 CLASS_PATH = "spark.driver.extraClassPath"
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 ARCHIVE_OPTION = "-XX:SharedArchiveFile="
+LOCAL_FILES: Mapping[str, str] = {
+    "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem"
+}
+"""By itself Hadoop starts a ``chmod`` for each file and folder that it makes, some seventy in a cut
+of ten rows, unless it finds a library that pyspark does not ship. This one sets modes by Java. A
+JVM keeps the first file system that it makes, so it has to know before it starts."""
 # What the JVM would say of an archive that does not fit.
 SILENT = "-Xlog:cds=off -Xlog:cds+dynamic=off"
 
@@ -37,7 +43,7 @@ def archived_class_path(jars: Path) -> str:
 def launch_settings(jars: Path, conf: Mapping[str, str]) -> Mapping[str, str]:
     """Class path and Java options of a driver that runs with ``conf``, its archive among them.
 
-    Options that name an archive already are left as they are.
+    Options that name an archive already are left as they are, and so is a choice of file systems.
     """
     archive, options = archive_of(jars), conf.get(JAVA_OPTIONS, "")
     class_path = f"{jars}/*"
@@ -46,7 +52,9 @@ def launch_settings(jars: Path, conf: Mapping[str, str]) -> Mapping[str, str]:
         use = shlex.quote(f"{ARCHIVE_OPTION}{archive}")
         options = f"{options} {use} {SILENT}".lstrip()
     entries = [class_path, *filter(None, [conf.get(CLASS_PATH)])]
+    files = {name: conf.get(name, value) for name, value in LOCAL_FILES.items()}
     return {
+        **files,
         CLASS_PATH: os.pathsep.join(entries),
         **({JAVA_OPTIONS: options} if options else {}),
     }

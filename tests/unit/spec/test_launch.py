@@ -10,6 +10,7 @@ import pytest
 from tidemark.spec.launch import (
     CLASS_PATH,
     JAVA_OPTIONS,
+    LOCAL_FILES,
     archive_of,
     archived_class_path,
     launch_settings,
@@ -27,8 +28,9 @@ def jars(tmp_path: Path) -> Path:
 
 
 def test_without_an_archive_jars_are_all_that_is_added(jars: Path) -> None:
-    assert launch_settings(jars, {}) == {CLASS_PATH: f"{jars}/*"}
+    assert launch_settings(jars, {}) == {**LOCAL_FILES, CLASS_PATH: f"{jars}/*"}
     assert launch_settings(jars, {JAVA_OPTIONS: "-Xss4m"}) == {
+        **LOCAL_FILES,
         CLASS_PATH: f"{jars}/*",
         JAVA_OPTIONS: "-Xss4m",
     }
@@ -47,7 +49,12 @@ def test_an_archive_is_used_with_the_class_path_it_is_made_for(jars: Path) -> No
 def test_an_archive_that_the_settings_name_stays(jars: Path) -> None:
     archive_of(jars).touch()
     launched = launch_settings(jars, {JAVA_OPTIONS: MINE})
-    assert launched == {CLASS_PATH: f"{jars}/*", JAVA_OPTIONS: MINE}
+    assert launched == {**LOCAL_FILES, CLASS_PATH: f"{jars}/*", JAVA_OPTIONS: MINE}
+
+
+def test_a_file_system_that_the_settings_name_stays(jars: Path) -> None:
+    chosen = dict.fromkeys(LOCAL_FILES, "org.apache.hadoop.fs.LocalFileSystem")
+    assert launch_settings(jars, chosen) == {**chosen, CLASS_PATH: f"{jars}/*"}
 
 
 @pytest.mark.parametrize("is_archived", [False, True], ids=["no archive", "archive"])
