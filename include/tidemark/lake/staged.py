@@ -1,14 +1,15 @@
 """Winners on their way to the merge: Parquet files of one attempt, written once, scanned plainly.
 
-The merge must read a plain scan: a view, a window or a cached frame as its source costs the
-runtime Bloom filter (docs/adr/0002-one-guarded-merge.md).
+The merge must read a plain scan, be it under a name of its own: a window or a cached frame as its
+source costs the runtime Bloom filter (docs/adr/0002-one-guarded-merge.md).
 """
 
 from __future__ import annotations
 
 import hashlib
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,7 @@ from tidemark.model.columns import (
     TableSchema,
 )
 from tidemark.model.event import Op
-from tidemark.model.names import PipelineName, quote
+from tidemark.model.names import SYSTEM_PREFIX, PipelineName, quote
 from tidemark.model.target_mode import TargetMode
 
 WRITTEN: Mapping[str, Any] = {"compression": "lz4_raw", "parquet.enable.dictionary": False}
@@ -102,6 +103,20 @@ def _hashed(rows: DataFrame, schema: TableSchema) -> DataFrame:
 def read_staged(session: SparkSession, rows: StagedRows) -> DataFrame:
     """What `stage_rows` wrote."""
     return session.read.schema(rows.columns).parquet(rows.folder)
+
+
+@contextmanager
+def named_staged(session: SparkSession, rows: StagedRows) -> Iterator[str]:
+    """A name of the session, for a statement, for what `stage_rows` wrote; for the length of it.
+
+    Where a statement names a folder, Spark reads the columns from its files, by a job of its own.
+    """
+    name = f"{SYSTEM_PREFIX}staged_{Path(rows.folder).name}"
+    read_staged(session, rows).createOrReplaceTempView(name)
+    try:
+        yield name
+    finally:
+        session.catalog.dropTempView(name)
 
 
 def read_partial(session: SparkSession, rows: StagedRows) -> DataFrame:

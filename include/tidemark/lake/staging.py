@@ -24,7 +24,7 @@ from tidemark.lake.refs import (
     main_head,
     summary_value,
 )
-from tidemark.lake.staged import StagedRows, read_staged
+from tidemark.lake.staged import StagedRows, named_staged, read_staged
 from tidemark.log import get_logger
 from tidemark.model.columns import POSITION, STAGED_OP, TableSchema
 from tidemark.model.cut import Cut
@@ -154,8 +154,8 @@ def stage_table(
     if rows.rows > 0 and base is None:
         _append(bench, schema, rows)
     elif rows.rows > 0:
-        merge = sql.merge_staged(bench.branch_table, rows.folder, schema)
-        bench.session.sql(merge)
+        with named_staged(bench.session, rows) as staged:
+            bench.session.sql(sql.merge_staged(bench.branch_table, staged, schema))
     merged = None
     if schema.mode is not TargetMode.MIRROR and (ends or removal):
         merged = _head(bench)

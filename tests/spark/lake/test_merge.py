@@ -13,7 +13,7 @@ from tidemark.lake import sql
 from tidemark.lake.catalog import TableId
 from tidemark.lake.evolve import apply_changes, read_source_schema
 from tidemark.lake.refs import move_mains
-from tidemark.lake.staged import StagedRows, stage_rows
+from tidemark.lake.staged import StagedRows, named_staged, stage_rows
 from tidemark.lake.staging import Bench, Effect, stage_table
 from tidemark.model.columns import LEFT_OUT, SourceColumn, TableSchema, Wire
 from tidemark.model.ends import End
@@ -141,7 +141,8 @@ def test_the_plan_filters_the_target_by_the_batch(world: World, tmp_path: Path, 
     rows = stage(world, tmp_path, target, schema, ["U1@A1=a", "U2@A2=b"])
     move_mains(world.catalog, [stage_table(bench(world, target, 1), schema, rows, ())[0]])
     name = (world.catalog.name, *target.parts)
-    merge = sql.merge_staged(name, rows.folder, schema)
-    plan = world.spark.sql(f"EXPLAIN {merge}").collect()[0][0]
+    with named_staged(world.spark, rows) as staged:
+        merge = sql.merge_staged(name, staged, schema)
+        plan = world.spark.sql(f"EXPLAIN {merge}").collect()[0][0]
     filters = plan.count("might_contain")
     assert filters >= len(schema.key) + (len(schema.key) > 1), plan

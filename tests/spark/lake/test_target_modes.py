@@ -30,7 +30,7 @@ from tidemark.fold.versions import is_newer, one_per_site, versions_of, with_sto
 from tidemark.formats.rows import Told, typed_rows
 from tidemark.lake import sql
 from tidemark.lake.refs import move_mains
-from tidemark.lake.staged import StagedRows, read_staged, stage_rows
+from tidemark.lake.staged import StagedRows, named_staged, read_staged, stage_rows
 from tidemark.lake.staging import stage_table
 from tidemark.lake.stored import read_versions
 from tidemark.model.columns import CHANGE, ROW, STAGED_OP, SourceColumn, TableSchema, Wire
@@ -228,8 +228,10 @@ def test_the_merge_costs_its_batch(world: World, tmp_path: Path, mode: TargetMod
     target = Target(world, tmp_path, mode)
     target.fold(logged("u1@10=a u2@20=b"))
     rows = target.staged_next("u1@30=c d2@40")
-    merge = sql.merge_staged((world.catalog.name, *target.table.parts), rows.folder, target.schema)
-    plan = world.spark.sql(f"EXPLAIN {merge}").collect()[0][0]
+    name = (world.catalog.name, *target.table.parts)
+    with named_staged(world.spark, rows) as staged:
+        merge = sql.merge_staged(name, staged, target.schema)
+        plan = world.spark.sql(f"EXPLAIN {merge}").collect()[0][0]
     assert "might_contain" in plan, plan
 
 
