@@ -12,6 +12,7 @@ from tidemark.spec.load import (
     pipeline_named,
     sound_pipelines,
 )
+from tidemark.spec.modes import ModesSpec
 from tidemark.spec.pipeline import (
     Consistency,
     LimitsSpec,
@@ -24,15 +25,9 @@ from tidemark.spec.pipeline import (
     WhenStalled,
 )
 from tidemark.spec.registry import AvroSpec, RegistrySpec
-from tidemark.spec.source import (
-    ModesSpec,
-    SourceFormat,
-    SourceSpec,
-    TopicsSpec,
-    is_pattern,
-    selects,
-)
+from tidemark.spec.source import SourceFormat, SourceSpec
 from tidemark.spec.table import ColumnPolicy, TableSpec, TruncatePolicy
+from tidemark.spec.topics import TopicsSpec, is_pattern, selects
 
 __all__ = [
     "NO_SUITE",

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from dataclasses import replace
 from enum import StrEnum
 from typing import Annotated
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -12,23 +10,13 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from pydantic import AfterValidator, Field
 
 from tidemark.model.cut import GateMode
-from tidemark.model.modes import (
-    BigintUnsignedMode,
-    BinaryMode,
-    ConnectorModes,
-    DecimalMode,
-    FieldNameMode,
-    HstoreMode,
-    IntervalMode,
-    TimeMode,
-    Untyped,
-)
+from tidemark.model.modes import FieldNameMode, Untyped
 from tidemark.model.names import TableName
 from tidemark.spec.base import BrokenRule, SourceTableName, SpecModel
+from tidemark.spec.modes import ModesSpec
 from tidemark.spec.registry import AvroSpec
 from tidemark.spec.shadows import OF_KNOWN_TOOLS, ShadowPattern, shadowed_by
-
-_TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
+from tidemark.spec.topics import TopicsSpec, selects
 
 
 class SourceFormat(StrEnum):
@@ -53,135 +41,12 @@ class Compacted(StrEnum):
     ALLOW = "allow"
 
 
-def is_pattern(selector: str) -> bool:
-    """Whether ``selector`` is a regular expression and not the exact name of a topic."""
-    return selector.startswith("^")
-
-
-def selects(selector: str, topic: str) -> bool:
-    """Whether ``selector`` means ``topic``; a regular expression must match the whole name.
-
-    >>> selects("^dbserver1[.]inventory[.].*", "dbserver1.inventory.orders")
-    True
-    """
-    if is_pattern(selector):
-        return re.fullmatch(selector, topic) is not None
-    return selector == topic
-
-
-def _topic_selector(text: str) -> str:
-    if is_pattern(text):
-        try:
-            re.compile(text)
-        except re.error as error:
-            raise ValueError(f"a regular expression: {error}") from error
-    elif _TOPIC.fullmatch(text) is None or text in {".", ".."}:
-        raise ValueError(
-            "the name of a topic (letters, digits, '.', '_', '-'), "
-            "or a regular expression that starts with ^"
-        )
-    return text
-
-
 def _zone(name: str) -> str:
     try:
         ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
         raise ValueError("a time zone such as UTC or Europe/Berlin, or null") from error
     return name
-
-
-TopicSelector = Annotated[str, AfterValidator(_topic_selector)]
-
-
-class TopicsSpec(SpecModel):
-    """Topics by role: exact names, or regular expressions that start with ^ and match whole names.
-
-    A topic that a regular expression finds later joins at its beginning.
-    """
-
-    data: tuple[TopicSelector, ...] = Field(
-        min_length=1,
-        description="topics that carry rows; with Canal and TiCDC also DDL and watermarks",
-    )
-    schema_changes: tuple[TopicSelector, ...] = Field(
-        default=(), description="Debezium's schema-change topic, named like its topic prefix"
-    )
-    transactions: tuple[TopicSelector, ...] = Field(
-        default=(), description="Debezium's transaction topic, for gate transaction"
-    )
-
-    def broken_rules(self) -> Iterator[BrokenRule]:
-        """Each topic has one role."""
-        roles = {
-            "data": self.data,
-            "schema-changes": self.schema_changes,
-            "transactions": self.transactions,
-        }
-        patterns = [name for name in self.data if is_pattern(name)]
-        seen: set[str] = set()
-        for role, names in roles.items():
-            for index, name in enumerate(names):
-                claims = [pattern for pattern in patterns if selects(pattern, name)]
-                if name in seen:
-                    yield BrokenRule((role, index), repr(name), "each topic once, in one role")
-                elif claims and role != "data":
-                    yield BrokenRule(
-                        (role, index),
-                        repr(name),
-                        f"a topic with one role: the data pattern {claims[0]!r} matches it too",
-                    )
-                seen.add(name)
-
-
-class ModesSpec(SpecModel):
-    """How the Debezium connector was told to write values; the defaults are Debezium's own."""
-
-    decimal: DecimalMode = Field(
-        default=DecimalMode.PRECISE, description="the connector's decimal.handling.mode"
-    )
-    time: TimeMode | None = Field(
-        default=None,
-        description="the connector's time.precision.mode; null is the connector's own default: "
-        "adaptive for PostgreSQL, else adaptive-microseconds",
-    )
-    bigint_unsigned: BigintUnsignedMode = Field(
-        default=BigintUnsignedMode.LONG,
-        description="the connector's bigint.unsigned.handling.mode",
-    )
-    binary: BinaryMode = Field(
-        default=BinaryMode.BYTES, description="the connector's binary.handling.mode"
-    )
-
-    interval: IntervalMode = Field(
-        default=IntervalMode.NUMERIC,
-        description="PostgreSQL: the connector's interval.handling.mode",
-    )
-    hstore: HstoreMode = Field(
-        default=HstoreMode.JSON, description="PostgreSQL: the connector's hstore.handling.mode"
-    )
-    field_names: FieldNameMode | None = Field(
-        default=None,
-        description="the connector's field.name.adjustment.mode; null is avro for an Avro source, "
-        "else none",
-    )
-
-    @property
-    def connector(self) -> ConnectorModes:
-        """The modes as a value, of a MySQL or MariaDB connector where they are not declared."""
-        return ConnectorModes(
-            self.decimal,
-            self.time or TimeMode.ADAPTIVE_MICROSECONDS,
-            self.bigint_unsigned,
-            self.binary,
-            self.interval,
-            self.hstore,
-        )
-
-    @property
-    def postgres(self) -> ConnectorModes:
-        """The modes as a value, of a PostgreSQL connector where they are not declared."""
-        return replace(self.connector, time=self.time or TimeMode.ADAPTIVE)
 
 
 class SourceSpec(SpecModel):

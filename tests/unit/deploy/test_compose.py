@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from tidemark.spec import load_installation, load_pipeline
-from tidemark.spec.source import selects
+from tidemark.spec.topics import selects
 
 REPOSITORY = Path(__file__).parents[3]
 DEPLOY = REPOSITORY / "include" / "deploy"
