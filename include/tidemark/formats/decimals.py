@@ -53,14 +53,16 @@ def decimal_from_text(raw: Column, column: SourceColumn) -> Column:
 
 def _without_exponent(raw: Column) -> Column:
     """The same number written out; Java gives an exponent to small decimals and large doubles."""
-    sign, whole, fraction, exponent = (
-        F.regexp_extract(raw, _WITH_EXPONENT, n) for n in range(1, 5)
-    )
-    digits = F.ltrim(F.concat(whole, fraction), F.lit("0"))
-    size = F.when(digits == "", F.lit("0")).otherwise(digits)
-    unscaled = F.concat(F.when(sign == "-", sign).otherwise(F.lit("")), size)
-    scale = F.length(fraction) - exponent.try_cast("int")
-    return F.when(raw.rlike(_WITH_EXPONENT), _scaled(unscaled, scale))
+    names = ("sign", "whole", "fraction", "exponent")
+    parts = (F.regexp_extract(raw, _WITH_EXPONENT, n).alias(p) for n, p in enumerate(names, 1))
+
+    def written_out(number: Column) -> Column:
+        digits = F.ltrim(F.concat(number["whole"], number["fraction"]), F.lit("0"))
+        size = F.when(digits == "", F.lit("0")).otherwise(digits)
+        scale = F.length(number["fraction"]) - number["exponent"].try_cast("int")
+        return _scaled(F.concat(F.ltrim(number["sign"], F.lit("+")), size), scale)
+
+    return F.when(raw.rlike(_WITH_EXPONENT), once(F.struct(*parts), written_out))
 
 
 def decimal_from_base64(raw: Column, column: SourceColumn) -> Column:
@@ -68,7 +70,7 @@ def decimal_from_base64(raw: Column, column: SourceColumn) -> Column:
 
     Or the number that ``raw`` is, if it has a point (`formats.number_tokens`).
     """
-    number = decimal_from_text(F.rtrim(raw, F.lit(".")), column)
+    number = once(F.rtrim(raw, F.lit(".")), lambda text: decimal_from_text(text, column))
     return F.coalesce(_unscaled(raw, column), F.when(raw.contains("."), number))
 
 
@@ -102,18 +104,20 @@ def decimal_from_scaled(raw: Column, column: SourceColumn) -> Column:
 def _scaled(unscaled: Column, scale: Column) -> Column:
     """The text of an integer with its point moved ``scale`` digits to the left."""
 
-    def moved(integer: Column) -> Column:
+    def moved(number: Column) -> Column:
+        integer, places = number["unscaled"], number["scale"]
         size = F.ltrim(integer, F.lit("-"))
-        padded = F.lpad(size, F.greatest(F.length(size), scale + 1), F.lit("0"))
-        whole = F.left(padded, F.length(padded) - scale)
-        number = (
-            F.when(scale > 0, F.concat(whole, F.lit("."), F.right(padded, scale)))
+        padded = F.lpad(size, F.greatest(F.length(size), places + 1), F.lit("0"))
+        whole = F.left(padded, F.length(padded) - places)
+        text = (
+            F.when(places > 0, F.concat(whole, F.lit("."), F.right(padded, places)))
             .when(size == "0", size)
-            .otherwise(F.concat(size, F.repeat(F.lit("0"), -scale)))
+            .otherwise(F.concat(size, F.repeat(F.lit("0"), -places)))
         )
-        return F.when(integer.startswith("-"), F.concat(F.lit("-"), number)).otherwise(number)
+        sign = F.when(integer.startswith("-"), F.lit("-")).otherwise(F.lit(""))
+        return F.concat(sign, text)
 
-    return once(unscaled, moved)
+    return once(F.struct(unscaled.alias("unscaled"), scale.alias("scale")), moved)
 
 
 def _sizes(column: SourceColumn) -> tuple[int, int]:
