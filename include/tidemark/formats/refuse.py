@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from tidemark.formats.once import once
 from tidemark.model.event import Reason
 
 CORRUPT = "_corrupt_record"
@@ -81,7 +82,7 @@ def _flaw(text: Column) -> Column:
     """What is wrong with a text that could not be read as an object."""
 
     def fails(limit: Mapping[str, str]) -> Column:
-        return _fails(_framed(text, "", _LENIENT | dict(limit)))
+        return once(_framed(text, "", _LENIENT | dict(limit)), _fails)
 
     return first_reason(
         because(Reason.JSON_INVALID, fails({})),
