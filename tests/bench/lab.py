@@ -28,7 +28,7 @@ from tidemark.spec import PipelineSpec, load_installation, load_pipeline
 ROUNDS = 5
 SPARK_CONF: Mapping[str, str] = {
     # The embedded installation stops at the first compiler, which suits runs of seconds only.
-    "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -Diceberg.scan.plan-in-worker-pool=false",
+    "spark.driver.extraJavaOptions": "-XX:+UseParallelGC",
     "spark.master": "local[*]",
     "spark.sql.shuffle.partitions": "8",
 }

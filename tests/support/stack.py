@@ -30,7 +30,7 @@ SPARK_CONF: Mapping[str, str] = {
     "spark.driver.host": "127.0.0.1",
     # Over a few rows the optimising compiler costs a third of the time and never pays for it.
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m "
-    "-XX:+UseSerialGC -Diceberg.scan.plan-in-worker-pool=false",
+    "-XX:+UseSerialGC",
 }
 """Of every session that tests start."""
 
