@@ -70,7 +70,7 @@ def staged_folder(state: Path, pipeline: PipelineName) -> Path:
 
 def stage_rows(folder: Path, target: TableId, rows: DataFrame, schema: TableSchema) -> StagedRows:
     """Write typed winners (`formats.rows.typed_rows`) for the merge, and count them on the way."""
-    path = folder / hashlib.sha256(str(target).encode()).hexdigest()[:32]
+    path = folder / _digest(str(target))
     counted = Observation()
     op = F.col(STAGED_OP)
     is_partial = F.col(LEFT_OUT).isNotNull()
@@ -93,6 +93,10 @@ def stage_rows(folder: Path, target: TableId, rows: DataFrame, schema: TableSche
     return StagedRows(str(path), staged.schema, **counted.get)
 
 
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
 def _hashed(rows: DataFrame, schema: TableSchema) -> DataFrame:
     if len(schema.key) <= 1:
         return rows
@@ -111,7 +115,7 @@ def named_staged(session: SparkSession, rows: StagedRows) -> Iterator[str]:
 
     Where a statement names a folder, Spark reads the columns from its files, by a job of its own.
     """
-    name = f"{SYSTEM_PREFIX}staged_{Path(rows.folder).name}"
+    name = f"{SYSTEM_PREFIX}staged_{_digest(rows.folder)}"  # no other attempt's, nor target's
     read_staged(session, rows).createOrReplaceTempView(name)
     try:
         yield name

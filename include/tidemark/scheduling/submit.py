@@ -23,7 +23,7 @@ from tidemark.spec.until import until_of
 
 CUT_JOB = Path(__file__).parents[3] / "jobs" / "cut.py"
 # What a JVM has to know before it starts; every other setting is made by the job on its session.
-LAUNCH_SETTINGS = "spark.driver."
+LAUNCH_SETTINGS = ("spark.driver.", *LOCAL_FILES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ def submission(
         conf={
             name: value
             for name, value in settings.items()
-            if name.startswith((LAUNCH_SETTINGS, *LOCAL_FILES)) and not is_secret(name)
+            if name.startswith(LAUNCH_SETTINGS) and not is_secret(name)
         },
     )
 

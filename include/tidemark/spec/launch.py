@@ -41,7 +41,7 @@ def archived_class_path(jars: Path) -> str:
 
 
 def launch_settings(jars: Path, conf: Mapping[str, str]) -> Mapping[str, str]:
-    """Class path and Java options of a driver that runs with ``conf``, its archive among them.
+    """Class path, Java options (the archive among them) and local files of a driver with ``conf``.
 
     Options that name an archive already are left as they are, and so is a choice of file systems.
     """
