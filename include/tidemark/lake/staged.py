@@ -82,11 +82,11 @@ def stage_rows(folder: Path, target: TableId, rows: DataFrame, schema: TableSche
     marked = F.when(is_misread, STAGED_MISREAD).when(is_partial, STAGED_PARTIAL).otherwise(op)
     observed = rows.withColumn(STAGED_OP, marked).observe(
         counted,
-        F.count_if(op == Op.UPSERT.value).alias("upserts"),
-        F.count_if(op == Op.DELETE.value).alias("deletes"),
+        F.count(F.when(op == Op.UPSERT.value, 1)).alias("upserts"),
+        F.count(F.when(op == Op.DELETE.value, 1)).alias("deletes"),
         F.max(MISREAD).alias("misread"),
         F.count(MISREAD).alias("misread_rows"),
-        F.count_if(op == STAGED_PARTIAL).alias("partial"),
+        F.count(F.when(op == STAGED_PARTIAL, 1)).alias("partial"),
     )
     staged = _hashed(observed.drop(MISREAD), schema)
     staged.write.options(**WRITTEN).parquet(str(path))
@@ -144,7 +144,7 @@ def add_filled(rows: StagedRows, filled: DataFrame) -> tuple[StagedRows, str | N
     marked = F.when(is_filled, Op.UPSERT.value).otherwise(STAGED_UNFILLED)
     observed = filled.withColumn(STAGED_OP, marked).observe(
         counted,
-        F.count_if(is_filled).alias("upserts"),
+        F.count(F.when(is_filled, 1)).alias("upserts"),
         F.count(LEFT_OUT).alias("partial"),
         F.max(UNRESOLVED).alias("unresolved"),
         F.max(MISREAD).alias("misread"),
@@ -159,7 +159,7 @@ def add_filled(rows: StagedRows, filled: DataFrame) -> tuple[StagedRows, str | N
 def add_kept(rows: StagedRows, kept: DataFrame, schema: TableSchema) -> StagedRows:
     """Write changes that stand in for what was set aside (`fold.set_aside`) beside the others."""
     counted = Observation()
-    counts = (F.count_if(F.col(STAGED_OP) == op.value).alias(op.value) for op in Op)
+    counts = (F.count(F.when(F.col(STAGED_OP) == op.value, 1)).alias(op.value) for op in Op)
     _append(rows, _hashed(kept, schema).observe(counted, *counts))
     upserts = rows.upserts + counted.get[Op.UPSERT.value]
     return replace(rows, upserts=upserts, deletes=rows.deletes + counted.get[Op.DELETE.value])

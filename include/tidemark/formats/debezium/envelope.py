@@ -97,7 +97,8 @@ def _is_snapshot() -> Column:
 
 def _mark(source: Column) -> Column:
     """``source.snapshot`` of a row that was read, null of one that was streamed (MSG-5, MSG-11)."""
-    return F.nullif(F.lower(source["snapshot"]), F.lit("false"))
+    mark = F.lower(source["snapshot"])
+    return F.when(mark != "false", mark)
 
 
 def _is_tombstone(text: Column) -> Column:

@@ -28,10 +28,10 @@ def landing_counts(pipeline: PipelineSpec, reading: Reading) -> tuple[Column, ..
     unplaced = F.col("reason") == Reason.POSITION_MISSING.value
     return (
         F.count(F.lit(1)).alias("records"),
-        F.count_if(unreadable).alias("unreadable"),
-        F.count_if(unplaced).alias("unplaced"),
-        F.count_if(F.col("reason") == Reason.FORMAT_MISMATCH.value).alias("mismatched"),
-        F.count_if(F.col("kind").isin(*_own_kinds(pipeline))).alias("understood"),
+        F.count(F.when(unreadable, 1)).alias("unreadable"),
+        F.count(F.when(unplaced, 1)).alias("unplaced"),
+        F.count(F.when(F.col("reason") == Reason.FORMAT_MISMATCH.value, 1)).alias("mismatched"),
+        F.count(F.when(F.col("kind").isin(*_own_kinds(pipeline)), 1)).alias("understood"),
         F.max("reason").alias("reason"),
         *ordering_counts(pipeline, reading.ordering, reading.schemas),
         *schema_counts(pipeline),

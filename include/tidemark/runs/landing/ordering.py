@@ -40,7 +40,7 @@ def ordering_counts(
     schemas: that they were decoded with, if they are Avro.
     """
     is_change = F.col("kind").isin(Kind.ROW.value, Kind.TRUNCATE.value)
-    counts = (F.count_if(is_change).alias("changes"),)
+    counts = (F.count(F.when(is_change, 1)).alias("changes"),)
     is_postgres = pipeline.source.format is SourceFormat.DEBEZIUM_POSTGRES
     if not is_postgres or ordering.by is OrderedBy.OFFSET:
         return counts

@@ -31,7 +31,7 @@ def schema_counts(pipeline: PipelineSpec) -> tuple[Column, ...]:
     """Aggregates over decoded records: how many have a schema that is not known, as UNKNOWN."""
     if pipeline.source.avro is None:
         return ()
-    return (F.count_if(F.col("reason") == Reason.AVRO_SCHEMA_UNKNOWN.value).alias(UNKNOWN),)
+    return (F.count(F.when(F.col("reason") == Reason.AVRO_SCHEMA_UNKNOWN.value, 1)).alias(UNKNOWN),)
 
 
 def missing_schemas(run: Run, records: DataFrame, known: Schemas) -> Schemas:

@@ -100,7 +100,7 @@ def stage_row_changes(run: Run, chosen: Chosen, work: TableWork, folder: Path) -
         changes.observe(
             counted,
             F.count(F.lit(1)).alias("changes"),
-            F.count_if("is_repeat").alias("repeats"),
+            F.count(F.when(F.col("is_repeat"), 1)).alias("repeats"),
         )
         .where(work.counts)
         .observe(doubted, F.min(F.when(F.col("in_doubt"), place)).alias("example"))

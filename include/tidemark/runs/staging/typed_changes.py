@@ -38,7 +38,7 @@ def typed_changes(  # noqa: PLR0913  what is read, and by which rules
     move = decoder.key_move
     unread = {"kafka_time", *(() if move is not None else ("headers",))}
     unread |= set() if work.replayed else {"zone"}
-    left_keys = F.lit(0) if move is None else F.count_if(move["leaves"])
+    left_keys = F.lit(0) if move is None else F.count(F.when(move["leaves"], 1))
     changes = changes_of(chosen, work, decoder, events.drop(*unread))
     changes = changes.observe(
         counted, F.count(F.lit(1)).alias("changes"), left_keys.alias("left_keys")
