@@ -13,8 +13,8 @@ CASES ?= tests/corpus/cases
 # Before there is an environment, checks run on the Python that will make it.
 ANY_PYTHON = $(firstword $(wildcard $(BIN)/python) $(PYTHON))
 
-# Each process has a Spark session and a broker of its own; the tests of one file stay together.
-SIDE_BY_SIDE := --numprocesses 2 --dist loadfile
+# Each process has a Spark session and a broker of its own; the one that is done takes over tests.
+SIDE_BY_SIDE := --numprocesses 2 --dist worksteal
 # A kind of test that nobody wrote yet says so; one that exists must hold tests, or pytest fails.
 pytest = if [ -d tests/$(1) ]; then $(BIN)/python -m pytest tests/$(1) $(2) $(ARGS); \
 	else echo "there are no tests in tests/$(1) yet"; fi
@@ -41,11 +41,11 @@ lint: $(INSTALLED) ## style, format, types, and who may import whom
 	@$(BIN)/lint-imports --no-logo
 
 .PHONY: test
-test: lint test-unit test-spark test-dags test-e2e ## lint and all tests
+test: lint test-unit test-spark test-dags test-e2e ## lint, and tests of every part and the stack
 
 .PHONY: test-unit
 test-unit: $(INSTALLED) ## tests without a JVM, in seconds
-	@$(call pytest,unit,--numprocesses 2 --doctest-modules $(DOCTESTED))
+	@$(call pytest,unit,$(SIDE_BY_SIDE) --doctest-modules $(DOCTESTED))
 
 .PHONY: test-spark
 test-spark: setup ## tests on a Spark session and real Iceberg tables
@@ -56,8 +56,12 @@ test-dags: $(INSTALLED) ## tests of what Airflow parses
 	@$(call pytest,dags)
 
 .PHONY: test-e2e
-test-e2e: setup ## tests on the embedded stack
-	@$(call pytest,e2e,$(SIDE_BY_SIDE))
+test-e2e: setup ## the stack: Airflow, broker, commands, runs that die, bad input
+	@$(call pytest,e2e/stack,$(SIDE_BY_SIDE))
+
+.PHONY: scenarios
+scenarios: setup ## tests of all that a source may do, by whole cuts, beside `make test`
+	@$(call pytest,e2e/scenarios,$(SIDE_BY_SIDE))
 
 N ?= 20000
 .PHONY: simulate

@@ -26,7 +26,7 @@ from tidemark.runs.orders import replay_entries
 from tidemark.runs.preview import preview_cut
 from tidemark.runs.world import World
 
-CASES = Path(__file__).parents[1] / "corpus" / "cases"
+CASES = Path(__file__).parents[2] / "corpus" / "cases"
 KEY_ID, OLD_ID, NEW_ID = 1, 2, 3
 KEY = {"type": "record", "name": "Key", "fields": [{"name": "id", "type": "int"}]}
 SOURCE = {

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.test_schema_changes import FAMILIES, begin, opened, send
+from tests.e2e.scenarios.test_schema_changes import FAMILIES, begin, opened, send
 from tests.support.altered import AlteredTable, Row
 from tests.support.stack import Stream
 from tidemark.errors import TableStoppedError

@@ -35,7 +35,7 @@ from tidemark.embedded.home import embedded_environment
 from tidemark.runs.world import World, open_world
 from tidemark.spec import CatalogSpec, InstallationSpec, KafkaSpec, SparkSpec
 
-REPOSITORY = Path(__file__).parents[2]
+REPOSITORY = Path(__file__).parents[3]
 CASES = REPOSITORY / "tests" / "corpus" / "cases"
 SHOP = read_case(CASES / "ticdc-made" / "shop", "3p")
 INVENTORY = read_case(CASES / "recorded-debezium-mysql" / "my-inventory", "json-schema")

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-REPOSITORY = Path(__file__).parents[2]
+REPOSITORY = Path(__file__).parents[3]
 KEPT = REPOSITORY / "tests" / "corpus" / "cases" / "ticdc-canal-json" / "tiflow-employee"
 
 
