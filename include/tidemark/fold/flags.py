@@ -25,8 +25,8 @@ _STEPS = {
     "newest": "first_value(named_struct('op', op, 'position', position, 'commit_time', "
     f"commit_time)) OVER ({_WINDOW} {_ALL})",
     "rank": f"row_number() OVER ({_WINDOW})",
-    "upserts": f"count(CASE WHEN {_UPSERT} THEN 1 END) OVER ({_WINDOW} {_ALL})",
-    "newer_upserts": f"count(CASE WHEN {_UPSERT} THEN 1 END) OVER ({_WINDOW} {_NEWER})",
+    "upserts": f"count_if({_UPSERT}) OVER ({_WINDOW} {_ALL})",
+    "newer_upserts": f"count_if({_UPSERT}) OVER ({_WINDOW} {_NEWER})",
 }
 _IS_KEPT = (
     f"is_fresh AND CASE WHEN op = '{Op.UPSERT}' THEN newer_upserts = 0 "

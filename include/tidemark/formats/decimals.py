@@ -171,7 +171,7 @@ def _in_limbs(digits: Column) -> Column:
     texts = F.transform(limbs, lambda limb: F.lpad(limb.cast("string"), _LIMB_DIGITS, "0"))
     number = F.ltrim(F.array_join(F.reverse(texts), ""), F.lit("0"))
     sign = F.when(negative, F.lit("-")).otherwise(F.lit(""))
-    return F.concat(sign, F.coalesce(F.when(number != "", number), F.lit("0")))
+    return F.concat(sign, F.coalesce(F.nullif(number, F.lit("")), F.lit("0")))
 
 
 def _carried(limbs: Column, factor: Decimal, carry: Column) -> Column:

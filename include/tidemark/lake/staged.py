@@ -80,6 +80,7 @@ def stage_rows(folder: Path, target: TableId, rows: DataFrame, schema: TableSche
     if not schema.key:
         is_misread = is_misread & ~is_partial  # Where a row is not whole, its image may be missing.
     marked = F.when(is_misread, STAGED_MISREAD).when(is_partial, STAGED_PARTIAL).otherwise(op)
+    # With `count_if` Spark would write each row once more, to drop the column of its condition.
     observed = rows.withColumn(STAGED_OP, marked).observe(
         counted,
         F.count(F.when(op == Op.UPSERT.value, 1)).alias("upserts"),

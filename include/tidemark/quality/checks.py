@@ -70,7 +70,7 @@ def check_winners(
     }
     counts = matched.agg(
         F.count(F.lit(1)).alias("keys"),
-        *(F.count(F.when(violated, 1)).alias(name) for name, violated in rules.items()),
+        *(F.count_if(violated).alias(name) for name, violated in rules.items()),
     ).collect()[0]
     return tuple(
         CheckResult(
@@ -88,8 +88,8 @@ def check_key(table: DataFrame, key: Sequence[ColumnName]) -> tuple[CheckResult,
     counts = (
         by_key.agg(F.count(F.lit(1)).alias(ROWS))
         .agg(
-            F.count(F.when(F.col(FOUND), 1)).alias("nulls"),
-            F.count(F.when(~F.col(FOUND) & (F.col(ROWS) > 1), 1)).alias("twice"),
+            F.count_if(FOUND).alias("nulls"),
+            F.count_if(~F.col(FOUND) & (F.col(ROWS) > 1)).alias("twice"),
         )
         .collect()[0]
     )

@@ -43,7 +43,7 @@ def check_versions(
     points = wanted.unionByName(found).groupBy(*key, WHAT, AT)
     told = points.agg(
         F.max(IS_WANTED).alias(IS_WANTED),
-        F.count(F.when(F.col(IS_WANTED) == 0, 1)).alias(ROWS),
+        F.count_if(F.col(IS_WANTED) == 0).alias(ROWS),
     )
     is_missing = (F.col(IS_WANTED) == 1) & (F.col(ROWS) == 0)
     begins = F.col(WHAT) == "begin"
@@ -124,7 +124,7 @@ def _counted(frame: DataFrame, rules: Mapping[str, Column], of: str) -> tuple[Ch
     """How many rows of ``frame`` break each of ``rules``."""
     counts = frame.agg(
         F.count(F.lit(1)).alias("all"),
-        *(F.count(F.when(broken, 1)).alias(name) for name, broken in rules.items()),
+        *(F.count_if(broken).alias(name) for name, broken in rules.items()),
     ).collect()[0]
     return tuple(
         CheckResult(
