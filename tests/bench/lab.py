@@ -89,8 +89,11 @@ class Lab:
 
 
 @contextmanager
-def running_lab(scale: float) -> Iterator[Lab]:
-    """A lab that is taken down at the end; tables to measure on stay for the next one."""
+def running_lab(scale: float, heap: str) -> Iterator[Lab]:
+    """A lab that is taken down at the end; tables to measure on stay for the next one.
+
+    heap: of the JVM, if none runs yet in this program.
+    """
     state = STATE / "bench"
     state.mkdir(parents=True, exist_ok=True)
     timeline = keep_timeline()
@@ -100,7 +103,9 @@ def running_lab(scale: float) -> Iterator[Lab]:
         running_broker(Path(folder), JARS) as servers,
     ):
         os.environ.update(embedded_environment(state, servers), TIDEMARK_STATE=folder)
-        world = open_spark_world(load_installation(), conf=SPARK_CONF)
+        world = open_spark_world(
+            load_installation(), conf={**SPARK_CONF, "spark.driver.memory": heap}
+        )
         try:
             discard_all_but_bases(world)
             meter = Meter((psutil.Process(), process_of(world.spark)))

@@ -10,7 +10,7 @@ from confluent_kafka import Message as Delivered
 from tests.bench.messages import Message
 from tidemark.errors import ServiceError
 
-QUEUED = 100_000
+QUEUED = 10_000
 TIMEOUT_SECONDS = 60
 
 

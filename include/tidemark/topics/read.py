@@ -16,7 +16,8 @@ CONSUMER = {
     "isolation.level": "read_committed",
     # A task decodes what it has while the broker fills the socket with what comes next.
     "receive.buffer.bytes": str(4 * MIB),
-    "max.partition.fetch.bytes": str(8 * MIB),
+    # All that a fetch brings, which is 1 MiB at most. What a larger one brings outlives the young
+    # collections that come while it is decoded, and is copied by each.
     "max.poll.records": "4000",
     # At the end of a partition there is nothing to wait for: what is read is known to be there.
     "fetch.max.wait.ms": "10",
