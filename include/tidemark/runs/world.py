@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
 from pyiceberg.catalog.sql import SqlCatalog
 from pyspark.sql import SparkSession
 
@@ -123,10 +124,27 @@ def open_spark_world(
         builder = builder.config(name, value)
     world = open_world(installation)
     os.environ.setdefault("SPARK_CONF_DIR", str(SPARK_CONF))
-    session = builder.getOrCreate()
+    session = _start_session(builder)
     session.sparkContext.setLogLevel("ERROR")
     _keep_classes(session)
     return World(world.installation, world.catalog, world.broker, session)
+
+
+def _start_session(builder: SparkSession.Builder) -> SparkSession:
+    """Start a session, and have no JVM left running where an interrupt ends that.
+
+    A JVM ends with us once it has told PySpark where it listens. PySpark ignores interrupts on its
+    behalf, and when it is interrupted before that, removes the folder in which it would be told:
+    the JVM then waits for a caller forever.
+    """
+    others = psutil.Process().children()
+    try:
+        return builder.getOrCreate()
+    except KeyboardInterrupt:
+        for child in psutil.Process().children():
+            if child not in others:
+                child.kill()
+        raise
 
 
 def _keep_classes(session: SparkSession) -> None:
