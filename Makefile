@@ -15,6 +15,8 @@ ANY_PYTHON = $(firstword $(wildcard $(BIN)/python) $(PYTHON))
 
 # Each process has a Spark session and a broker of its own; the one that is done takes over tests.
 SIDE_BY_SIDE := --numprocesses 2 --dist worksteal
+# As above, but tests of one file stay together: they are one story, and Airflow is made once.
+BY_FILE := --numprocesses 2 --dist loadfile
 # A kind of test that nobody wrote yet says so; one that exists must hold tests, or pytest fails.
 pytest = if [ -d tests/$(1) ]; then $(BIN)/python -m pytest tests/$(1) $(2) $(ARGS); \
 	else echo "there are no tests in tests/$(1) yet"; fi
@@ -57,7 +59,7 @@ test-dags: $(INSTALLED) ## tests of what Airflow parses
 
 .PHONY: test-e2e
 test-e2e: setup ## the stack: Airflow, broker, commands, runs that die, bad input
-	@$(call pytest,e2e/stack,$(SIDE_BY_SIDE))
+	@$(call pytest,e2e/stack,$(BY_FILE))
 
 .PHONY: scenarios
 scenarios: setup ## tests of all that a source may do, by whole cuts, beside `make test`
