@@ -32,7 +32,7 @@ def main(arguments: Sequence[str]) -> int:
         sys.stderr.write(failure)
     elif given.json is not None:
         command = shlex.join(["python", "-m", "tests.bench", *arguments])
-        write_json(given.json, figures, settings[0], HEAPS, command)
+        write_json(given.json, figures, settings[0], command)
     return 1 if failure else 0
 
 

@@ -18,21 +18,23 @@ from tests.bench.small import measure_small
 from tests.bench.throughput import measure_throughput
 
 Measure = Callable[[Lab, Collection[str]], Sequence[Figure]]
-MEASURES: Mapping[tuple[str, ...], Measure] = {
-    ("raw", "land", "cut"): measure_throughput,
-    ("fold",): lambda lab, _: measure_fold(lab),
-    ("scan",): lambda lab, _: measure_scan(lab),
-    ("small",): lambda lab, _: measure_small(lab),
-    ("airflow", "idle"): measure_scheduled,
+Measures = Mapping[tuple[str, ...], Measure]  # by the names under which they may be asked for
+APPLICATIONS: Mapping[str, Measures] = {
+    "600m": {("raw", "land", "cut"): measure_throughput},
+    "1g": {
+        ("fold",): lambda lab, _: measure_fold(lab),
+        ("scan",): lambda lab, _: measure_scan(lab),
+        ("small",): lambda lab, _: measure_small(lab),
+        ("airflow", "idle"): measure_scheduled,
+    },
 }
-"""What is measured together, with the names under which it may be asked for."""
-NAMES = tuple(name for names in MEASURES for name in names)
-HEAPS: Mapping[str, Collection[str]] = {
-    "600m": ("raw", "land", "cut"),
-    "1g": ("fold", "scan", "small", "airflow", "idle"),
+"""What is measured together, by the heap of the application that does. A cut does not need more
+than the first; the plain MERGE into the large table, with which `fold` is compared, does not end
+in it."""
+HEAPS: Mapping[str, Sequence[str]] = {
+    heap: [name for names in measures for name in names] for heap, measures in APPLICATIONS.items()
 }
-"""The applications that run, by their heap. A cut does not need more than the first; the plain
-MERGE into the large table, with which `fold` is compared, does not end in it."""
+NAMES = tuple(name for names in HEAPS.values() for name in names)
 
 
 def measure_in_application(
@@ -51,9 +53,9 @@ def _measure(
 ) -> tuple[Setting, Sequence[Figure], str]:
     figures: list[Figure] = []
     with running_lab(scale, heap) as lab:
-        setting = setting_of(lab)
+        setting = setting_of(lab, HEAPS)
         try:
-            for names, measure in MEASURES.items():
+            for names, measure in APPLICATIONS[heap].items():
                 if not set(names).isdisjoint(wanted):
                     sys.stderr.write(f"measuring {', '.join(names)}\n")
                     figures.extend(measure(lab, wanted))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -44,19 +44,12 @@ def show(figures: Sequence[Figure], setting: Setting) -> None:
         console.print(f"Targets are set for scale 1; nothing is judged at {setting.scale:g}.")
 
 
-def write_json(
-    file: Path,
-    figures: Sequence[Figure],
-    setting: Setting,
-    heaps: Mapping[str, Collection[str]],
-    command: str,
-) -> None:
-    """One object: how it was made, where, with which heaps, and every figure with its samples."""
+def write_json(file: Path, figures: Sequence[Figure], setting: Setting, command: str) -> None:
+    """One object: how it was made, where, and every figure with its samples."""
     content = {
         "command": command,
         "finished_at": datetime.now(UTC).isoformat(timespec="seconds"),
         **asdict(setting),
-        "heaps": heaps,
         "figures": [_entry(figure, setting.scale) for figure in figures],
     }
     file.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

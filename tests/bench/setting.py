@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -20,7 +20,10 @@ PACKAGES = ("pyspark", "pyiceberg", "pyarrow", "confluent-kafka", "apache-airflo
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """load: runnable processes over the last 1, 5 and 15 minutes, before anything was measured."""
+    """load: runnable processes over the last 1, 5 and 15 minutes, before anything was measured.
+
+    heaps: what is measured in each application, by its heap.
+    """
 
     commit: str
     scale: float
@@ -33,9 +36,10 @@ class Setting:
     versions: Mapping[str, str]
     jars: tuple[str, ...]
     spark_conf: Mapping[str, str]
+    heaps: Mapping[str, Sequence[str]]
 
 
-def setting_of(lab: Lab) -> Setting:
+def setting_of(lab: Lab, heaps: Mapping[str, Sequence[str]]) -> Setting:
     """As it is now."""
     return Setting(
         commit=_commit(),
@@ -53,6 +57,7 @@ def setting_of(lab: Lab) -> Setting:
         },
         jars=tuple(sorted(jar.stem for jar in (JARS / "spark").glob("*.jar"))),
         spark_conf=SPARK_CONF,
+        heaps=heaps,
     )
 
 

@@ -96,7 +96,7 @@ def cap_below(source: SourceSpec, position: Position) -> str:
     """What a person is to give as until so that the statement at ``position`` waits."""
     form = position_form(source)
     if form is None or form.show is None or place_of(position) is None:
-        return "TIME, one between the two"
+        return "TIME, later than those changes and earlier than the statement"
     return form.show(position)
 
 

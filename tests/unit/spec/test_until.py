@@ -95,8 +95,18 @@ def test_what_is_handed_on_means_the_same(source: str, text: str) -> None:
         pytest.param(
             MYSQL, f"{1:04X}{3:08X}{1547:016X}1{7:016X}", "binlog.000003:1547", id="MySQL"
         ),
-        pytest.param(MYSQL, f"{1:04X}{7:016X}", "TIME, one between the two", id="no positions"),
-        pytest.param(CANAL, f"{1:04X}{7:016X}", "TIME, one between the two", id="Canal"),
+        pytest.param(
+            MYSQL,
+            f"{1:04X}{7:016X}",
+            "TIME, later than those changes and earlier than the statement",
+            id="no positions",
+        ),
+        pytest.param(
+            CANAL,
+            f"{1:04X}{7:016X}",
+            "TIME, later than those changes and earlier than the statement",
+            id="Canal",
+        ),
     ],
 )
 def test_a_statement_that_is_to_wait_is_named_as_its_source_shows_it(
