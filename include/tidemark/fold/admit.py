@@ -92,26 +92,24 @@ def with_zone(events: DataFrame, cut: Cut, old: Frontier, *, gated_landing: int)
 
 
 def _with_offsets(events: DataFrame, old: Frontier, new: Frontier) -> DataFrame:
-    """Each event beside the bounds of its partition; a partition without one holds everything.
-
-    They are looked up in a constant: a join with them would be a job of its own for each frame.
-    """
-    bounds: dict[str, list[dict[str, int | str]]] = {}
-    for place in sorted({*old.offsets, *new.offsets, *old.reached}):
-        by_partition = bounds.setdefault(place.topic, [])
-        by_partition += [{}] * (place.partition - len(by_partition))
-        by_partition.append(
-            {
-                OLD_NEXT: old.offsets.get(place, 0),
-                NEW_NEXT: new.offsets.get(place, 0),
-                REACHED: old.reached.get(place, ""),
-            }
-        )
-    fields = f"{OLD_NEXT} LONG, {NEW_NEXT} LONG, {REACHED} STRING"
-    listed = F.from_json(F.lit(json.dumps(bounds)), f"MAP<STRING, ARRAY<STRUCT<{fields}>>>")
-    own = F.get(F.element_at(listed, F.col("topic")), F.col("partition"))
+    """Each event beside the bounds of its partition; a partition without one holds everything."""
+    # By a join, though it is a job of its own: bounds that an expression looks up are put into the
+    # plan wherever one is read, and the plans of replays then outgrow a heap of 1 GB.
+    rows = [
+        {
+            "topic": place.topic,
+            "partition": place.partition,
+            OLD_NEXT: old.offsets.get(place, 0),
+            NEW_NEXT: new.offsets.get(place, 0),
+            REACHED: old.reached.get(place, ""),
+        }
+        for place in sorted({*old.offsets, *new.offsets, *old.reached})
+    ]
+    fields = f"topic STRING, partition INT, {OLD_NEXT} LONG, {NEW_NEXT} LONG, {REACHED} STRING"
+    listed = F.inline(F.from_json(F.lit(json.dumps(rows)), f"ARRAY<STRUCT<{fields}>>"))
+    bounds = events.sparkSession.range(1).select(listed)
     return (
-        events.withColumn("_bounds", own)
-        .select(*events.columns, "_bounds.*")
+        events.join(F.broadcast(bounds), on=["topic", "partition"], how="left")
         .fillna({OLD_NEXT: 0, NEW_NEXT: 0, REACHED: ""})
+        .select(*events.columns, OLD_NEXT, NEW_NEXT, REACHED)
     )
