@@ -15,7 +15,7 @@ ANY_PYTHON = $(firstword $(wildcard $(BIN)/python) $(PYTHON))
 
 # Each process has a Spark session and a broker of its own; the one that is done takes over tests.
 SIDE_BY_SIDE := --numprocesses 2 --dist worksteal
-# As above, but tests of one file stay together: they are one story, and Airflow is made once.
+# As above, but tests of one file stay together, so that Airflow and its topics are made once.
 BY_FILE := --numprocesses 2 --dist loadfile
 # A kind of test that nobody wrote yet says so; one that exists must hold tests, or pytest fails.
 pytest = if [ -d tests/$(1) ]; then $(BIN)/python -m pytest tests/$(1) $(2) $(ARGS); \

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -143,7 +144,8 @@ def _start_session(builder: SparkSession.Builder) -> SparkSession:
     except KeyboardInterrupt:
         for child in psutil.Process().children():
             if child not in others:
-                child.kill()
+                with suppress(psutil.NoSuchProcess):
+                    child.kill()
         raise
 
 

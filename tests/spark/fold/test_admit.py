@@ -84,6 +84,12 @@ def test_offsets(spark: SparkSession) -> None:
     ]
 
 
+def test_a_topic_that_the_cut_does_not_reach(spark: SparkSession) -> None:
+    rows: list[tuple[int, int, int, str, str | None]] = [(2, 1, 0, "row", "AA" + "0" * 16)]
+    new = Frontier(offsets={TopicPartition(TopicName("db.other"), 3): 9})
+    assert zones(spark, rows, GateMode.NONE, (Frontier(), new)) == ["held"]
+
+
 def binlog(pos: int, rank: int, offset: int = 0) -> str:
     return f"000100000009{pos:016X}{rank}{offset:016X}"
 
