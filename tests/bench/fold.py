@@ -28,6 +28,7 @@ from tidemark.model.columns import COMMIT_TIME, LEFT_OUT, MISREAD, POSITION, STA
 from tidemark.model.event import Op
 from tidemark.model.names import AttemptId
 from tidemark.model.position import SnapshotRank
+from tidemark.runs.world import size_for
 
 CHANGES = 100_000
 SMALL, LARGE = 2_000_000, 20_000_000
@@ -79,6 +80,7 @@ def measure_fold(lab: Lab) -> Sequence[Figure]:
 def _prepare(lab: Lab, rows: int, plain: SparkSession) -> Ground:
     base = base_table(lab.world, rows)
     table, batch = TableId(NAMESPACE, f"orders_{rows}"), Batch(rows, lab.scaled(CHANGES))
+    size_for(lab.world.spark, batch.changes)
     clone(lab.world, base, table)
     staged = stage_rows(lab.folder, table, _typed_changes(lab.world.spark, batch), source_schema())
     plain.read.parquet(staged.folder).createOrReplaceTempView(VIEW)

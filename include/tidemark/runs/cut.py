@@ -37,7 +37,7 @@ from tidemark.runs.staging.stage import StagedTable, stage_one
 from tidemark.runs.tables.plan import CutTables, plan_tables
 from tidemark.runs.tables.work import TableWork
 from tidemark.runs.unknown_kinds import codes_of, unknown_after
-from tidemark.runs.world import World, data_docs_folder, size_shuffles
+from tidemark.runs.world import World, data_docs_folder, size_for
 from tidemark.spec import Consistency, PipelineSpec
 
 log = get_logger()
@@ -66,7 +66,7 @@ def stage_cut(pipeline: PipelineSpec, world: World, request: CutRequest) -> CutR
     landed = land_records(run)
     if landed.mark.number == 0:
         return CutResult(CutStatus.IDLE, request.attempt, hold=NO_RECORDS)
-    size_shuffles(world.spark, landed.records)
+    size_for(world.spark, landed.records)
     with spark_errors("the choice of the cut"):
         events = read_changelog(world.spark, world.catalog, run.system, progress.oldest_held)
         chosen = choose_cut(run, events, landed, progress)
@@ -77,7 +77,7 @@ def stage_cut(pipeline: PipelineSpec, world: World, request: CutRequest) -> CutR
     if not planned.work and replace(after, cut=progress.cut) == progress:
         unknown = unknown_after(run)
         return replace(_result(run, chosen, CutStatus.IDLE), cut=progress.cut, unknown=unknown)
-    size_shuffles(world.spark, sum(work.rows + work.replayed for work in planned.work))
+    size_for(world.spark, sum(work.rows + work.replayed for work in planned.work))
     mark_session(world.spark, pipeline.name, request.attempt, chosen.cut, after)
     with spark_errors("the fold"):
         outcome = _stage_all(run, chosen, planned)

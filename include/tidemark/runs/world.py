@@ -23,6 +23,7 @@ from tidemark.topics.client import Broker
 SPARK_CONF = Path(__file__).parents[2] / "deploy" / "spark"  # quiet logs without cell values
 RECORDS_PER_SHUFFLE = 50_000
 SHUFFLES_PER_CORE = 8
+KEYS_PER_RECORD, BITS_PER_KEY, LEAST_KEYS = 2, 8, 1_000
 CLASSES_OF_FUNCTIONS = (
     "functions",
     "org.apache.spark.sql.functions",
@@ -34,7 +35,7 @@ SESSION_CONF: Mapping[str, str] = {
     "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "true",
-    # Shuffles are sized by the batch (`size_shuffles`). Adaptive execution re-plans a MERGE on the
+    # Shuffles are sized by the batch (`size_for`). Adaptive execution re-plans a MERGE on the
     # way, and Spark 4.1 then may run MergeRowsExec with metrics that were never made: its tasks
     # end in a NullPointerException when several merges run side by side.
     "spark.sql.adaptive.enabled": "false",
@@ -78,11 +79,18 @@ class World:
         return self.session
 
 
-def size_shuffles(session: SparkSession, records: int) -> None:
-    """Have shuffles of this session as many partitions as ``records`` are worth."""
+def size_for(session: SparkSession, records: int) -> None:
+    """Have shuffles and runtime filters of this session be as large as ``records`` are worth.
+
+    A filter is written, sent and read once per task: of the size that Spark gives all of them, that
+    was a tenth of what a cut of ten rows costs. Spark has its own bounds for large ones.
+    """
     most = SHUFFLES_PER_CORE * session.sparkContext.defaultParallelism
     partitions = min(most, max(1, -(-records // RECORDS_PER_SHUFFLE)))
     session.conf.set("spark.sql.shuffle.partitions", str(partitions))
+    keys = max(LEAST_KEYS, KEYS_PER_RECORD * records)
+    session.conf.set(f"{BLOOM}.expectedNumItems", str(keys))
+    session.conf.set(f"{BLOOM}.numBits", str(BITS_PER_KEY * keys))
 
 
 def data_docs_folder(installation: InstallationSpec, pipeline: PipelineName) -> Path:

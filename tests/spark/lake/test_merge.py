@@ -19,7 +19,7 @@ from tidemark.model.columns import LEFT_OUT, SourceColumn, TableSchema, Wire
 from tidemark.model.ends import End
 from tidemark.model.names import ColumnName
 from tidemark.model.position import Position
-from tidemark.runs.world import World
+from tidemark.runs.world import World, size_for
 from tidemark.schema.changes import plan_changes
 
 KEYS: dict[str, tuple[str, ...]] = {
@@ -140,9 +140,29 @@ def test_the_plan_filters_the_target_by_the_batch(world: World, tmp_path: Path, 
     target = make(world, f"plan_{kind.replace(' ', '_')}", schema)
     rows = stage(world, tmp_path, target, schema, ["U1@A1=a", "U2@A2=b"])
     move_mains(world.catalog, [stage_table(bench(world, target, 1), schema, rows, ())[0]])
+    plan = plan_of_merge(world, target, schema, rows)
+    filters = plan.count("might_contain")
+    assert filters >= len(schema.key) + (len(schema.key) > 1), plan
+
+
+@pytest.mark.parametrize(("records", "keys"), [(0, 1_000), (2, 1_000), (3_000_000, 6_000_000)])
+def test_the_filter_is_as_large_as_the_batch_is_worth(
+    world: World, tmp_path: Path, records: int, keys: int
+) -> None:
+    """A small cut would else pay for a filter of a million keys in each of its merges."""
+    schema = schema_of(KEYS["long"])
+    target = make(world, f"sized_{records}", schema)
+    rows = stage(world, tmp_path, target, schema, ["U1@A1=a"])
+    move_mains(world.catalog, [stage_table(bench(world, target, 1), schema, rows, ())[0]])
+    size_for(world.spark, records)
+    plan = plan_of_merge(world, target, schema, rows)
+    size_for(world.spark, 0)
+    assert re.search(rf"bloom_filter_agg\(.*, {keys}, {8 * keys}, ", plan), plan
+
+
+def plan_of_merge(world: World, target: TableId, schema: TableSchema, rows: StagedRows) -> str:
+    """How Spark would merge them."""
     name = (world.catalog.name, *target.parts)
     with named_staged(world.spark, rows) as staged:
         merge = sql.merge_staged(name, staged, schema)
-        plan = world.spark.sql(f"EXPLAIN {merge}").collect()[0][0]
-    filters = plan.count("might_contain")
-    assert filters >= len(schema.key) + (len(schema.key) > 1), plan
+        return str(world.spark.sql(f"EXPLAIN {merge}").collect()[0][0])
