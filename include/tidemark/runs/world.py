@@ -23,7 +23,9 @@ from tidemark.topics.client import Broker
 SPARK_CONF = Path(__file__).parents[2] / "deploy" / "spark"  # quiet logs without cell values
 RECORDS_PER_SHUFFLE = 50_000
 SHUFFLES_PER_CORE = 8
-KEYS_PER_RECORD, BITS_PER_KEY, LEAST_KEYS = 2, 8, 1_000
+KEYS_PER_RECORD = 2  # a change of a key ends one row and makes another
+BITS_PER_KEY = 8
+LEAST_KEYS = 1_000
 CLASSES_OF_FUNCTIONS = (
     "functions",
     "org.apache.spark.sql.functions",

@@ -137,10 +137,7 @@ def test_truncate_ends_what_is_below_it_and_the_refill_stays(world: World, tmp_p
 def test_the_plan_filters_the_target_by_the_batch(world: World, tmp_path: Path, kind: str) -> None:
     """Without the runtime Bloom filter a merge reads and shuffles the whole table."""
     schema = schema_of(KEYS[kind])
-    target = make(world, f"plan_{kind.replace(' ', '_')}", schema)
-    rows = stage(world, tmp_path, target, schema, ["U1@A1=a", "U2@A2=b"])
-    move_mains(world.catalog, [stage_table(bench(world, target, 1), schema, rows, ())[0]])
-    plan = plan_of_merge(world, target, schema, rows)
+    plan = plan_of_merge(world, tmp_path, f"plan_{kind.replace(' ', '_')}", schema)
     filters = plan.count("might_contain")
     assert filters >= len(schema.key) + (len(schema.key) > 1), plan
 
@@ -150,18 +147,19 @@ def test_the_filter_is_as_large_as_the_batch_is_worth(
     world: World, tmp_path: Path, records: int, keys: int
 ) -> None:
     """A small cut would else pay for a filter of a million keys in each of its merges."""
-    schema = schema_of(KEYS["long"])
-    target = make(world, f"sized_{records}", schema)
-    rows = stage(world, tmp_path, target, schema, ["U1@A1=a"])
-    move_mains(world.catalog, [stage_table(bench(world, target, 1), schema, rows, ())[0]])
     size_for(world.spark, records)
-    plan = plan_of_merge(world, target, schema, rows)
-    size_for(world.spark, 0)
+    try:
+        plan = plan_of_merge(world, tmp_path, f"sized_{records}", schema_of(KEYS["long"]))
+    finally:
+        size_for(world.spark, 0)
     assert re.search(rf"bloom_filter_agg\(.*, {keys}, {8 * keys}, ", plan), plan
 
 
-def plan_of_merge(world: World, target: TableId, schema: TableSchema, rows: StagedRows) -> str:
-    """How Spark would merge them."""
+def plan_of_merge(world: World, tmp_path: Path, table: str, schema: TableSchema) -> str:
+    """How Spark would merge two changes into a new table that holds them already."""
+    target = make(world, table, schema)
+    rows = stage(world, tmp_path, target, schema, ["U1@A1=a", "U2@A2=b"])
+    move_mains(world.catalog, [stage_table(bench(world, target, 1), schema, rows, ())[0]])
     name = (world.catalog.name, *target.parts)
     with named_staged(world.spark, rows) as staged:
         merge = sql.merge_staged(name, staged, schema)
