@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import replace
-from typing import Any
-
 import pytest
 
 from tests.support import tellers
-from tests.support.altered import AlteredTable, Sent
+from tests.support.altered import AlteredTable
 from tests.support.records import debezium_row
 from tests.support.set_aside import LEFT_OUT, TOO_MUCH
 from tests.support.stack import Stream, counted
@@ -80,13 +76,6 @@ def test_only_a_binlog_is_handed_over(world: World) -> None:
         hand_over(stream.pipeline, world, is_continuous=True)
 
 
-def with_values(sent: Sent, **values: Any) -> Sent:
-    """A row's record that has ``values`` in place of those that its table has."""
-    body = json.loads(sent.record.value or b"")
-    body["after"] |= values
-    return replace(sent, record=replace(sent.record, value=json.dumps(body).encode()))
-
-
 def test_a_renamed_table_keeps_what_was_set_aside_of_it_in_the_new_log(world: World) -> None:
     """POS-17, SCHEMA-31, UNAV-3: a later update leaves out what stands in that change alone.
 
@@ -115,10 +104,10 @@ def test_a_renamed_table_keeps_what_was_set_aside_of_it_in_the_new_log(world: Wo
     table.rename("articles")
     stream.table = {"source": "shop.articles", "was": "shop.items", "target": "items"}
     table.put(1, name="in quarantine")
-    table.sent[-1] = with_values(table.sent[-1], n=TOO_MUCH)
+    table.sent[-1] = tellers.with_values(table.sent[-1], n=TOO_MUCH)
     assert cut()["quarantined"] == 1
     table.put(1, n=3)
-    table.sent[-1] = with_values(table.sent[-1], name=LEFT_OUT)
+    table.sent[-1] = tellers.with_values(table.sent[-1], name=LEFT_OUT)
     assert cut() == {"applied": 1}
     read = {row["id"]: (row["name"], row["n"]) for row in stream.published()}
     assert read == {number: (row["name"], row["n"]) for number, row in table.expected.items()}
