@@ -15,7 +15,7 @@ from tidemark.gate.next_cut import Effects, advance
 from tidemark.gate.reconcile import after_reconciles
 from tidemark.lake.landing import records_since
 from tidemark.lake.ledger import StagedCut, stage_entry
-from tidemark.lake.quarantine import rows_of, stage_entries
+from tidemark.lake.quarantine import as_kept, rows_of, stage_entries
 from tidemark.lake.refs import Move, attempt_ref
 from tidemark.lake.spark_errors import spark_errors
 from tidemark.lake.staged import drop_staged, staged_folder
@@ -203,10 +203,11 @@ def _finish(run: Run, progress: Progress, after: Progress, outcome: _Outcome) ->
 
 def _quarantined(outcome: _Outcome) -> pa.Table:
     """What the cut sets aside, and what became of what it tried again: rows of the quarantine."""
-    records = records_set_aside(outcome.chosen)
+    chosen = outcome.chosen
     ended = [entry for table in outcome.staged for entry in table.outcomes]
     rows = [*(table.aside for table in outcome.staged if table.set_aside), rows_of(ended)]
-    return pa.concat_tables(rows if records is None else [*rows, records])
+    named, records = as_kept(pa.concat_tables(rows), chosen.renames), records_set_aside(chosen)
+    return named if records is None else pa.concat_tables([named, records])
 
 
 def _write_docs(run: Run, cut: int, staged: Sequence[StagedTable]) -> None:
