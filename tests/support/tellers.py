@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from tests.support.altered import AlteredTable, Row, Sent, Tell
@@ -148,3 +149,10 @@ def debezium_ddl(table: AlteredTable, statement: str) -> Sent:
     }
     key = json.dumps({"databaseName": "shop"}).encode()
     return Sent(Record(json.dumps(value).encode(), key), is_ddl=True)
+
+
+def with_values(sent: Sent, **values: Any) -> Sent:
+    """The MySQL connector's record of a row, with ``values`` in place of those of the table."""
+    body = json.loads(sent.record.value or b"")
+    body["after"] |= values
+    return replace(sent, record=replace(sent.record, value=json.dumps(body).encode()))

@@ -1,4 +1,4 @@
-"""DAG files know nothing of Spark, and Spark jobs nothing of Airflow."""
+"""What stays apart: DAG files and Spark, Spark jobs and Airflow, the changelog and its readers."""
 
 from __future__ import annotations
 
@@ -13,6 +13,14 @@ FORBIDDEN = {
     "dags": ("jobs", "pyspark", "tidemark.runs", "tidemark.lake", "tidemark.topics"),
     "jobs": ("airflow", "dags", "tidemark.scheduling"),
 }
+PACKAGE = REPOSITORY / "include" / "tidemark"
+READER = PACKAGE / "runs" / "changelog.py"
+COMPOSERS = {
+    "tidemark.fold.admit": {"in_epochs", "only_at", "with_zone"},
+    "tidemark.fold.renamed": {"under_new_names"},
+    "tidemark.lake.landing": {"read_changelog"},
+}
+"""What reads rows of the changelog, or gives them positions, names or zones."""
 
 
 def imports(file: Path) -> Iterator[str]:
@@ -43,3 +51,25 @@ def test_a_crossing_is_seen(tmp_path: Path) -> None:
     file = tmp_path / "any.py"
     file.write_text("def f():\n    from tidemark.runs import cut\n    import pyspark.sql as s\n")
     assert list(imports(file)) == ["tidemark.runs.cut", "pyspark.sql"]
+
+
+def composers(file: Path) -> list[str]:
+    """What ``file`` imports of COMPOSERS: a function, or a module that has one."""
+    forbidden = {f"{module}.{name}" for module, names in COMPOSERS.items() for name in names}
+    return [name for name in imports(file) if name in forbidden | COMPOSERS.keys()]
+
+
+def test_one_reader_composes_the_changelog() -> None:
+    """POS-17, SCHEMA-31: names and zones go by positions, so epochs come first everywhere."""
+    found = {file for file in PACKAGE.rglob("*.py") if composers(file)}
+    assert found == {READER}
+    assert {name.rpartition(".")[2] for name in composers(READER)} == set.union(*COMPOSERS.values())
+
+
+def test_a_second_composer_is_seen(tmp_path: Path) -> None:
+    file = tmp_path / "any.py"
+    file.write_text(
+        "from tidemark.fold import admit\n"
+        "from tidemark.fold.renamed import is_table, under_new_names as now\n"
+    )
+    assert composers(file) == ["tidemark.fold.admit", "tidemark.fold.renamed.under_new_names"]

@@ -11,6 +11,9 @@ from tidemark.model.event import Kind
 from tidemark.model.names import TableName
 from tidemark.model.renames import Rename, names_now
 
+RENAMED = (Kind.ROW.value, Kind.TRUNCATE.value)
+"""Kinds of rows that get the name of now; others have that of their record."""
+
 
 def under_new_names(events: DataFrame, renames: Sequence[Rename]) -> DataFrame:
     """Rows and truncates of renamed tables under their new names (SCHEMA-31, SCHEMA-34).
@@ -22,7 +25,7 @@ def under_new_names(events: DataFrame, renames: Sequence[Rename]) -> DataFrame:
     known = list(names_now(renames))
     if not known:
         return events
-    moves = F.col("kind").isin(Kind.ROW.value, Kind.TRUNCATE.value)
+    moves = F.col("kind").isin(*RENAMED)
     schema, table = F.when(~moves, F.col("source_schema")), F.when(~moves, F.col("source_table"))
     for then, until, now in known:
         holds = is_table(then)

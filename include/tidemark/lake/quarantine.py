@@ -19,7 +19,7 @@ from tidemark.lake.ledger import PROPERTIES, ensure_table
 from tidemark.lake.refs import Move, attempt_ref, create_branch, drop_dead_refs, main_head
 from tidemark.model.event import Reason
 from tidemark.model.names import AttemptId
-from tidemark.model.quarantine import Entry, State, newest_states
+from tidemark.model.quarantine import Entry, State, name_in_record, newest_states
 from tidemark.model.renames import Rename
 
 SCHEMA = pa.schema(
@@ -55,6 +55,20 @@ def entries_of(rows: pa.Table) -> list[Entry]:
         Entry(**row | {"code": Reason(row["code"]), "state": State(row["state"])})
         for row in rows.to_pylist()
     ]
+
+
+def as_kept(rows: pa.Table, renames: Sequence[Rename]) -> pa.Table:
+    """``rows``, which have the names of now, with those that their records have.
+
+    `read_entries` follows ``renames`` from there; names that tables exchanged would be followed
+    twice (SCHEMA-34).
+    """
+    if not renames:
+        return rows
+    told = rows.select(["table", "position"]).to_pylist()
+    names = [name_in_record(row["table"], row["position"], renames) for row in told]
+    at = rows.schema.get_field_index("table")
+    return rows.set_column(at, rows.schema.field(at), pa.array(names, pa.string()))
 
 
 def stage_entries(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -109,6 +109,10 @@ class Entry:
                 table = known.get(table, table)
         return replace(self, table=table)
 
+    def as_kept(self, renames: Sequence[Rename]) -> Entry:
+        """The reverse of `under`, with the name that the record has."""
+        return replace(self, table=name_in_record(self.table, self.position, renames))
+
     def is_below(self, position: Position) -> bool:
         """Whether it stands below ``position`` for certain."""
         return bool(self.position) and self.position < position
@@ -158,6 +162,15 @@ class Selection:
             f"--record {self.record}" if self.record else "",
         ]
         return " ".join(filter(None, parts))
+
+
+def name_in_record(table: str, position: str, renames: Sequence[Rename]) -> str:
+    """What the record of a change at ``position`` calls the table that is called ``table`` now."""
+    for until, names in reversed(list(steps(renames))):
+        if until is None or position <= until:
+            known = {str(new): str(old) for old, new in names.items()}
+            table = known.get(table, table)
+    return table
 
 
 def newest_states(kept: Iterable[Entry]) -> tuple[Entry, ...]:

@@ -10,15 +10,13 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from tidemark.errors import EpochSuspectError
-from tidemark.fold.admit import in_epochs, with_zone
-from tidemark.fold.renamed import is_table, under_new_names
+from tidemark.fold.renamed import is_table
 from tidemark.fold.survey import survey
 from tidemark.formats.avro.wire import Schemas, named_in
 from tidemark.formats.decoder import decoder_of
 from tidemark.gate.epoch import suspects
 from tidemark.gate.next_cut import Decision, ended_at, next_cut, with_reached
 from tidemark.gate.sight import Sight
-from tidemark.lake.landing import read_changelog
 from tidemark.model.cut import Cut, Frontier, GateMode, Hold, HoldCode
 from tidemark.model.event import Kind
 from tidemark.model.names import TableName
@@ -29,6 +27,7 @@ from tidemark.model.renames import Rename, Renames
 from tidemark.model.survey import Survey, count
 from tidemark.model.until import Barrier, Cap
 from tidemark.model.zone import Zone
+from tidemark.runs.changelog import Changelog
 from tidemark.runs.ddl.barriers import barrier_of, told_before
 from tidemark.runs.ddl.effects import DdlEffects, DdlRecord, DdlStop
 from tidemark.runs.ddl.exchanges import hold_exchanges
@@ -61,16 +60,16 @@ class Chosen:
 
     zoned: the changelog's events with their zone, one frame for the tables that stand at the
     frontier and one for each that stands lower. schemas: that its records were written with.
-    renames: under which its tables have the names of now. set_aside: tables of which earlier cuts
-    set changes aside. ends: tables that go less far than the cut, and how far. replay: what of the
-    set aside is tried again.
+    changelog: under the names of now. set_aside: tables of which earlier cuts set changes aside.
+    ends: tables that go less far than the cut, and how far. replay: what of the set aside is tried
+    again.
     """
 
     decision: Decision
     zoned: Mapping[TableName | None, DataFrame]
     effects: DdlEffects
     schemas: Schemas
-    renames: Sequence[Rename]
+    changelog: Changelog
     set_aside: frozenset[TableName] = frozenset()
     ends: Mapping[TableName, Frontier] = field(default_factory=dict)
     replay: Replay | None = None
@@ -79,6 +78,11 @@ class Chosen:
     def cut(self) -> Cut:
         """How far it goes."""
         return self.decision.cut
+
+    @property
+    def renames(self) -> Sequence[Rename]:
+        """Under which its tables have the names of now."""
+        return self.changelog.renames
 
     @property
     def survey(self) -> Survey:
@@ -120,31 +124,28 @@ class Chosen:
         return named_in(self.schemas, (group.schema_id for group in groups))
 
 
-def choose_cut(run: Run, events: DataFrame, landed: Landed, progress: Progress) -> Chosen:
-    """The next cut of ``events`` (changelog rows since the oldest that may be held).
+def choose_cut(run: Run, changelog: Changelog, landed: Landed) -> Chosen:
+    """The next cut of what waits in ``changelog``, which has the names of the records.
 
     It ends at the first statement that gives a table another key (SCHEMA-11).
     """
-    placed = in_epochs(events, progress.epochs)
-    return _choose(run, placed, landed, progress, run.request.until)
+    return _choose(run, changelog, landed, run.request.until)
 
 
-def _choose(
-    run: Run, events: DataFrame, landed: Landed, progress: Progress, until: Cap | None
-) -> Chosen:
-    pipeline = run.pipeline
+def _choose(run: Run, changelog: Changelog, landed: Landed, until: Cap | None) -> Chosen:
+    pipeline, progress, events = run.pipeline, changelog.progress, changelog.waiting()
     sight = look(pipeline, events, landed, progress, until)
     if isinstance(until, Barrier) and _lags(pipeline, sight, until):
         until = replace(until, excluded=True)
         sight = look(pipeline, events, landed, progress, until)
     cut = next_cut(pipeline.source.gate, progress, sight, until)
-    reading = _Reading(run, events, progress, cut, landed)
+    reading = _Reading(run, changelog, cut, landed)
     others = frozenset(table.source for table in pipeline.tables if table.was is None)
     names = Renames(pipeline.renames, progress.renames, others)
     effects = reading.effects(names) if names.due else None
     renames = names.with_found(effects.renames if effects else ())
-    named = under_new_names(events, renames)
-    zoned = _zoned(named, cut, progress, reading.cuts)
+    named = changelog.under(renames)
+    zoned = _zoned(named, cut, reading.cuts)
     found = survey(list(zoned.values()), progress.landing)
     _refuse_new_epoch(pipeline, progress, found)
     refuse_unread_statements(pipeline, progress, landed.plan.schema_changes, found, zoned[None])
@@ -153,7 +154,7 @@ def _choose(
     if effects is None and any(g.kind is Kind.DDL and g.zone in zones for g in found.groups):
         effects = reading.effects(names)
         if reading.cuts:
-            zoned = _zoned(named, cut, progress, reading.cuts)
+            zoned = _zoned(named, cut, reading.cuts)
             found = survey(list(zoned.values()), progress.landing)
     effects = effects or DdlEffects()
     before = told_before(progress.frontier, landed.plan.schema_changes)
@@ -161,10 +162,10 @@ def _choose(
     barriers = (barrier_of(pipeline, table, effects, before) for table in rekeyed)
     barrier = min(filter(None, barriers), key=lambda b: (b.position, b.table), default=None)
     if barrier is not None and barrier != until:
-        return _choose(run, events, landed, progress, barrier)
+        return _choose(run, changelog, landed, barrier)
     ends = {table: _end(own, progress, found, table) for table, own in reading.cuts.items()}
     decision = Decision(cut, sight, found)
-    return Chosen(decision, zoned, effects, landed.schemas, renames, progress.set_aside, ends)
+    return Chosen(decision, zoned, effects, landed.schemas, named, progress.set_aside, ends)
 
 
 def _lags(pipeline: PipelineSpec, sight: Sight, barrier: Barrier) -> bool:
@@ -188,16 +189,19 @@ def _end(own: Cut, progress: Progress, found: Survey, table: TableName) -> Front
 class _Reading:
     """Where the statements of a cut are read.
 
-    events: with the names that records have. cuts: tables that stand lower and end at a statement
-    -> their part of the cut; known with the effects.
+    changelog: with the names that records have. cuts: tables that stand lower and end at a
+    statement -> their part of the cut; known with the effects.
     """
 
     run: Run
-    events: DataFrame
-    progress: Progress
+    changelog: Changelog
     cut: Cut
     landed: Landed
     cuts: dict[TableName, Cut] = field(default_factory=dict)
+
+    @property
+    def progress(self) -> Progress:
+        return self.changelog.progress
 
     def effects(self, names: Renames) -> DdlEffects:
         """What statements do to tables, whichever a record names beside them (MSG-46).
@@ -210,11 +214,11 @@ class _Reading:
             before = told_before(frontier, self.landed.plan.schema_changes)
             barrier = barrier_of(self.run.pipeline, table, told, before)
             if barrier is not None:
-                first = first_waiting(self.events, self.progress, barrier)
+                first = first_waiting(self.changelog.waiting(), self.progress, barrier)
                 self.cuts[table] = ended_at(self.cut, barrier, frontier, first)
                 told = self._above(frontier, names, self.cuts[table])
             effects.take(table, told)
-        hold_exchanges(self.run, self.progress, self.cut, names, effects)
+        hold_exchanges(self.changelog, self.cut, names, effects)
         due = Renames(names.declared, (*names.done, *effects.renames)).due
         borne = {rename.old for rename in due}
         for rename in due:
@@ -230,11 +234,11 @@ class _Reading:
         if not effects.unknown_shadows or not self.progress.landing:
             return effects
         shadowed = map(self.run.pipeline.source.shadowed, effects.unknown_shadows)
-        earlier = _statements_about(self.run, self.progress, set(filter(None, shadowed)), text)
+        earlier = _statements_about(self.changelog, set(filter(None, shadowed)), text)
         return add(before=earlier, judged=self.progress.judged)
 
     def _in_cut(self, frontier: Frontier, cut: Cut) -> DataFrame:
-        zoned = with_zone(self.events, cut, frontier, gated_landing=self.progress.landing)
+        zoned = self.changelog.towards(cut, frontier).waiting()
         return zoned.where(F.col("zone") == Zone.CUT.value)
 
     def _refuse_early(self, rename: Rename, effects: DdlEffects) -> None:
@@ -251,12 +255,11 @@ class _Reading:
 
 
 def _statements_about(
-    run: Run, progress: Progress, tables: Collection[TableName], text: Column
+    changelog: Changelog, tables: Collection[TableName], text: Column
 ) -> tuple[DdlRecord, ...]:
     """The schema changes that name one of ``tables`` or its shadows, of all that was landed."""
-    landed = read_changelog(run.world.spark, run.world.catalog, run.system, 1)
     told = reduce(lambda a, b: a | b, (text.contains(table.table) for table in tables))
-    return collect_ddl(in_epochs(landed, progress.epochs).where(told), text)
+    return collect_ddl(changelog.landed().where(told), text)
 
 
 def _refuse_new_epoch(pipeline: PipelineSpec, progress: Progress, found: Survey) -> None:
@@ -274,23 +277,20 @@ def _refuse_new_epoch(pipeline: PipelineSpec, progress: Progress, found: Survey)
 
 
 def _zoned(
-    events: DataFrame, cut: Cut, progress: Progress, cuts: Mapping[TableName, Cut]
+    changelog: Changelog, cut: Cut, cuts: Mapping[TableName, Cut]
 ) -> dict[TableName | None, DataFrame]:
-    """Events with zones: a table that stands lower has bounds of its own.
+    """What waits, with zones: a table that stands lower has bounds of its own.
 
     But not for what cannot be read, which is set aside once, whatever its table does.
     """
-
-    def zone(frame: DataFrame, old: Frontier, new: Cut) -> DataFrame:
-        return with_zone(frame, new, old, gated_landing=progress.landing)
-
+    progress = changelog.progress
     stands_lower = reduce(lambda a, b: a | b, map(is_table, progress.behind), F.lit(False))
     is_unread = F.col("kind") == Kind.UNREADABLE.value
     apart = F.coalesce(stands_lower & ~is_unread, F.lit(False))
     frames: dict[TableName | None, DataFrame] = {
-        None: zone(events.where(~apart), progress.frontier, cut)
+        None: changelog.towards(cut, progress.frontier).waiting().where(~apart)
     }
     for table, frontier in progress.behind.items():
-        own = events.where(apart & is_table(table))
-        frames[table] = zone(own, frontier, cuts.get(table, cut))
+        zoned = changelog.towards(cuts.get(table, cut), frontier).waiting()
+        frames[table] = zoned.where(apart & is_table(table))
     return frames

@@ -13,9 +13,9 @@ from pyspark import inheritable_thread_target
 from tidemark.errors import TableStoppedError
 from tidemark.gate.next_cut import Effects, advance
 from tidemark.gate.reconcile import after_reconciles
-from tidemark.lake.landing import read_changelog, records_since
+from tidemark.lake.landing import records_since
 from tidemark.lake.ledger import StagedCut, stage_entry
-from tidemark.lake.quarantine import rows_of, stage_entries
+from tidemark.lake.quarantine import as_kept, rows_of, stage_entries
 from tidemark.lake.refs import Move, attempt_ref
 from tidemark.lake.spark_errors import spark_errors
 from tidemark.lake.staged import drop_staged, dropping_staged
@@ -27,6 +27,7 @@ from tidemark.model.result import CutResult, CutStatus, TableResult
 from tidemark.model.verdict import Outcome
 from tidemark.quality.report import write_data_docs
 from tidemark.runs.account import account
+from tidemark.runs.changelog import Changelog
 from tidemark.runs.choose import Chosen, choose_cut
 from tidemark.runs.landing.land import land_records
 from tidemark.runs.publish import publish_cut
@@ -68,8 +69,7 @@ def stage_cut(pipeline: PipelineSpec, world: World, request: CutRequest) -> CutR
         return CutResult(CutStatus.IDLE, request.attempt, hold=NO_RECORDS)
     size_for(world.spark, landed.records)
     with spark_errors("the choice of the cut"):
-        events = read_changelog(world.spark, world.catalog, run.system, progress.oldest_held)
-        chosen = choose_cut(run, events, landed, progress)
+        chosen = choose_cut(run, Changelog(run, progress), landed)
         chosen = with_replay(run, chosen, landed, progress)
         planned = plan_tables(run, chosen, progress)
     after = progress_after(progress, landed.mark, chosen, planned)
@@ -204,10 +204,11 @@ def _finish(run: Run, progress: Progress, after: Progress, outcome: _Outcome) ->
 
 def _quarantined(outcome: _Outcome) -> pa.Table:
     """What the cut sets aside, and what became of what it tried again: rows of the quarantine."""
-    records = records_set_aside(outcome.chosen)
+    chosen = outcome.chosen
     ended = [entry for table in outcome.staged for entry in table.outcomes]
     rows = [*(table.aside for table in outcome.staged if table.set_aside), rows_of(ended)]
-    return pa.concat_tables(rows if records is None else [*rows, records])
+    named, records = as_kept(pa.concat_tables(rows), chosen.renames), records_set_aside(chosen)
+    return named if records is None else pa.concat_tables([named, records])
 
 
 def _write_docs(run: Run, cut: int, staged: Sequence[StagedTable]) -> None:

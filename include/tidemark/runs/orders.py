@@ -112,9 +112,10 @@ def replay_entries(pipeline: PipelineSpec, world: World, selection: Selection) -
 
 def drop_entries(pipeline: PipelineSpec, world: World, selection: Selection, reason: str) -> int:
     """Give up what waits in quarantine: its keys stay as they are; returns how much it was."""
-    cut = read_progress(world.catalog, SystemTables.of(pipeline.name)).cut
+    progress = read_progress(world.catalog, SystemTables.of(pipeline.name))
+    renames = progress.known_renames(pipeline.renames)
     dropped = [
-        replace(entry, state=State.DROPPED, cut=cut, reason=reason)
+        replace(entry, state=State.DROPPED, cut=progress.cut, reason=reason).as_kept(renames)
         for entry in _waiting(pipeline, world, selection)
     ]
     add_entries(world.catalog, SystemTables.of(pipeline.name), dropped)

@@ -11,17 +11,16 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 
 from tidemark.lake.catalog import TableId
-from tidemark.lake.landing import read_changelog
 from tidemark.lake.spark_errors import spark_errors
 from tidemark.model.cut import GateMode
 from tidemark.model.event import Kind
 from tidemark.model.names import AttemptId, ColumnName, PipelineName, TableName
 from tidemark.model.offsets import OffsetRange, TopicPartition
 from tidemark.model.position import OrderedBy
-from tidemark.model.progress import Progress
 from tidemark.model.survey import count
 from tidemark.model.until import Until
 from tidemark.model.zone import Zone
+from tidemark.runs.changelog import Changelog
 from tidemark.runs.choose import Chosen, choose_cut
 from tidemark.runs.cut import NO_RECORDS, progress_after
 from tidemark.runs.landing.judge import landing_counts, landing_refusal
@@ -105,8 +104,9 @@ def preview_cut(pipeline: PipelineSpec, world: World, *, until: Until | None = N
     if unread.after.number == 0:
         return CutPreview(pipeline.name, progress.cut, gate, is_idle=True, hold=NO_RECORDS)
     with spark_errors("the preview"), _decoded_once(run, unread) as (records, landed):
-        events = _changelog_after(run, unread, progress, records)
-        chosen = choose_cut(run, events, landed, progress)
+        is_empty = unread.after.number == 1 and records is not None
+        changelog = Changelog(run, progress, unlanded=records, is_empty=is_empty)
+        chosen = choose_cut(run, changelog, landed)
         planned = plan_tables(run, chosen, progress)
     after = progress_after(progress, landed.mark, chosen, planned)
     old, new = progress.frontier.offsets, chosen.cut.frontier.offsets
@@ -164,17 +164,6 @@ def _decoded(
     kept = read_unread(run, unread, reading).persist(StorageLevel.DISK_ONLY)
     stack.callback(kept.unpersist)
     return kept, kept.agg(*landing_counts(run.pipeline, reading)).collect()[0].asDict()
-
-
-def _changelog_after(
-    run: Run, unread: Unread, progress: Progress, records: DataFrame | None
-) -> DataFrame:
-    """The changelog as it would be once ``records`` are landed."""
-    world = run.world
-    if records is not None and unread.after.number == 1:
-        return records
-    landed = read_changelog(world.spark, world.catalog, run.system, progress.oldest_held)
-    return landed if records is None else landed.unionByName(records)
 
 
 def _tables(pipeline: PipelineSpec, chosen: Chosen, planned: CutTables) -> Iterator[TablePreview]:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support import tellers
+from tests.support.altered import AlteredTable
 from tests.support.records import debezium_row
-from tests.support.stack import Stream
+from tests.support.set_aside import LEFT_OUT, TOO_MUCH
+from tests.support.stack import Stream, counted
 from tidemark.errors import EpochSuspectError, OrderRefusedError
 from tidemark.model.names import TableName
 from tidemark.runs.orders import hand_over
@@ -71,3 +74,40 @@ def test_only_a_binlog_is_handed_over(world: World) -> None:
     stream = Stream(world).create()
     with pytest.raises(OrderRefusedError, match="only a binlog"):
         hand_over(stream.pipeline, world, is_continuous=True)
+
+
+def test_a_renamed_table_keeps_what_was_set_aside_of_it_in_the_new_log(world: World) -> None:
+    """POS-17, SCHEMA-31, UNAV-3: a later update leaves out what stands in that change alone.
+
+    The rows of the new log are above the statement, and the position at which each was landed is
+    below it: the name that they have was another table's there.
+    """
+    stream = Stream(world, 3, "debezium-mysql", "none", has_statements=True).create()
+    columns = {"id": "bigint", "name": "varchar(20)", "n": "int"}
+    table = AlteredTable(
+        tellers.debezium(has_schema=False), tellers.debezium_ddl, columns=columns, place=90
+    )
+
+    def cut() -> dict[str, int]:
+        for one in table.sent:
+            stream.send([one.record], stream.statements if one.is_ddl else "")
+        table.sent.clear()
+        return counted(stream.cut())
+
+    table.alter("COMMENT 'x'")
+    for number in (1, 2):
+        table.put(number, name=f"n{number}", n=number)
+    cut()
+    hand_over(stream.pipeline, world, is_continuous=True)
+    table.place = 10
+    table.put(2, name="new log")
+    table.rename("articles")
+    stream.table = {"source": "shop.articles", "was": "shop.items", "target": "items"}
+    table.put(1, name="in quarantine")
+    table.sent[-1] = tellers.with_values(table.sent[-1], n=TOO_MUCH)
+    assert cut()["quarantined"] == 1
+    table.put(1, n=3)
+    table.sent[-1] = tellers.with_values(table.sent[-1], name=LEFT_OUT)
+    assert cut() == {"applied": 1}
+    read = {row["id"]: (row["name"], row["n"]) for row in stream.published()}
+    assert read == {number: (row["name"], row["n"]) for number, row in table.expected.items()}

@@ -14,8 +14,10 @@ from datetime import UTC, datetime
 
 import pytest
 
+from tests.support import tellers
 from tests.support.altered import Sent
 from tests.support.exchanged import PARTS, Pair, early, go_on, opened
+from tests.support.set_aside import LEFT_OUT, TOO_MUCH
 from tidemark.errors import TableStoppedError
 from tidemark.model.until import Until
 from tidemark.runs.orders import all_waiting
@@ -171,6 +173,32 @@ def test_tables_that_stand_lower_go_on_together(world: World) -> None:
     pair.cut()
     assert [entry.table for entry in all_waiting(pair.stream.pipeline, world)] == ["shop.items"]
     pair.send(pair.one.sent)
+    pair.cut()
+
+
+@pytest.mark.parametrize("is_early", [False, True])
+def test_what_the_cut_of_an_exchange_sets_aside_stays_with_its_table(
+    world: World, is_early: bool
+) -> None:
+    """SCHEMA-34, POISON-4, UNAV-3: a later update leaves out what stands in that change alone."""
+    pair = opened(world, "debezium")
+    pair.on(pair.one).alter("ADD n int", added={"n": ("int", None)})
+    pair.cut()
+    if is_early:
+        early(pair)
+    pair.on(pair.one).put(1, name="in quarantine", n=1)
+    pair.one.sent[-1] = tellers.with_values(pair.one.sent[-1], n=TOO_MUCH)
+    if is_early:
+        pair.send()
+        pair.stream.cut()
+    pair.exchange()
+    pair.declare(items="items", others="others")
+    pair.send()
+    pair.stream.cut()
+    waiting = all_waiting(pair.stream.pipeline, world)
+    assert [entry.table for entry in waiting] == [f"shop.{pair.one.name}"]
+    pair.on(pair.one).put(1, n=3)
+    pair.one.sent[-1] = tellers.with_values(pair.one.sent[-1], name=LEFT_OUT)
     pair.cut()
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from tidemark.lake.quarantine import as_kept, entries_of, rows_of
 from tidemark.model.event import Reason
 from tidemark.model.names import TableName
 from tidemark.model.position import Position
@@ -13,6 +14,7 @@ from tidemark.model.progress import Progress
 from tidemark.model.quarantine import Entry, RecordPlace, Selection, State, newest_states
 from tidemark.model.renames import Rename
 
+SWAP = ("items", "goods")
 NINTH = RecordPlace("shop.items", 0, 9)
 BAD = Entry(
     *("shop.items", 0, 7, 2, Reason.VALUE_OUT_OF_RANGE, "shop.items", "n", "0001FF", None),
@@ -66,17 +68,28 @@ def test_an_order_reads_like_its_command() -> None:
         pytest.param(
             [("items", "goods", "0002"), ("goods", "wares", "0003")], "shop.wares", id="chain"
         ),
+        pytest.param(
+            [("items", "goods", "0002"), ("goods", "items", "0002")], "shop.goods", id="exchange"
+        ),
+        pytest.param(
+            [(*pair, at) for at in ("0002", "0003") for pair in (SWAP, SWAP[::-1])],
+            "shop.items",
+            id="there and back",
+        ),
     ],
 )
 def test_what_was_set_aside_goes_with_its_table(
     renames: list[tuple[str, str, str | None]], name: str
 ) -> None:
-    """SCHEMA-31: entries stand as they were written; who reads them knows the names of now."""
+    """SCHEMA-31, SCHEMA-34: entries are kept with the names that their records have."""
     known = [
         Rename(TableName("shop", old), TableName("shop", new), None if at is None else Position(at))
         for old, new, at in renames
     ]
     assert BAD.under(known) == replace(BAD, table=name)
+    assert BAD.under(known).as_kept(known) == BAD
+    kept = as_kept(rows_of([replace(BAD, table=name), WHOLE]), known)
+    assert entries_of(kept) == [BAD, WHOLE]
     assert WHOLE.under(known) == WHOLE
 
 

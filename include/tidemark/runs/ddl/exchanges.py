@@ -6,31 +6,27 @@ from collections.abc import Sequence
 
 from pyspark.sql import functions as F
 
-from tidemark.fold.admit import in_epochs, with_zone
-from tidemark.fold.renamed import is_table
 from tidemark.lake.catalog import TableId
 from tidemark.lake.history import History, read_history
-from tidemark.lake.landing import read_changelog
 from tidemark.model.cut import Cut, GateMode
 from tidemark.model.event import Kind
 from tidemark.model.names import TableName
-from tidemark.model.progress import Progress
 from tidemark.model.renames import Rename, Renames, listed
 from tidemark.model.zone import Zone
+from tidemark.runs.changelog import Changelog
 from tidemark.runs.ddl.effects import DdlEffects, DdlStop
 from tidemark.runs.run import Run
 
 ANEW = "to go on at all, fold these tables by a new pipeline from a new snapshot of the source"
 
 
-def hold_exchanges(
-    run: Run, progress: Progress, cut: Cut, names: Renames, effects: DdlEffects
-) -> None:
+def hold_exchanges(changelog: Changelog, cut: Cut, names: Renames, effects: DdlEffects) -> None:
     """Stop the tables of a ring, and leave their names, where it cannot be followed as a whole.
 
-    names: what the file says, and what earlier cuts followed. effects: of the cut's statements.
+    changelog: with the names that records have. names: what the file says, and what earlier cuts
+    followed. effects: of the cut's statements.
     """
-    rings = names.rings
+    run, rings = changelog.run, names.rings
     history = read_history(run.world.catalog, run.system) if rings else History()
     for ring in rings:
         pairs = {(one.old, one.new) for one in ring}
@@ -38,7 +34,7 @@ def hold_exchanges(
         stop = (
             _of_another(run, names, history, ring)
             or _half(ring, found)
-            or _overtaken(run, progress, cut, found)
+            or _overtaken(changelog, cut, found)
         )
         if stop is not None:
             effects.renames = [one for one in effects.renames if one not in found]
@@ -73,20 +69,16 @@ def _half(ring: Sequence[Rename], found: Sequence[Rename]) -> DdlStop | None:
     return DdlStop(f"{why} (at position {found[0].position})", None, mend=ANEW)
 
 
-def _overtaken(run: Run, progress: Progress, cut: Cut, found: Sequence[Rename]) -> DdlStop | None:
+def _overtaken(changelog: Changelog, cut: Cut, found: Sequence[Rename]) -> DdlStop | None:
     """Rows above the statement came in an earlier cut, and went where the names led (GATE-N2)."""
+    progress = changelog.progress
     if not found or cut.mode is GateMode.WATERMARK or not progress.landing:
         return None
-    landed = read_changelog(run.world.spark, run.world.catalog, run.system, 1)
     is_change = F.col("kind").isin(Kind.ROW.value, Kind.TRUNCATE.value)
-    known = in_epochs(landed.where(F.col("landing") <= progress.landing), progress.epochs)
     for one in found:
-        above = known.where(
-            is_change & is_table(one.old) & (F.col("position") > F.lit(one.position))
-        )
-        frontier = progress.frontier_of(one.new)
-        zoned = with_zone(above, cut, frontier, gated_landing=progress.landing)
-        first = zoned.where(F.col("zone") == Zone.SETTLED.value).select("position").first()
+        known = changelog.towards(cut, progress.frontier_of(one.new)).published(one.old)
+        above = known.where(is_change & (F.col("position") > F.lit(one.position)))
+        first = above.where(F.col("zone") == Zone.SETTLED.value).select("position").first()
         if first is not None:
             why = (
                 f"{listed(found)} exchanged their names at position {one.position}, and a change "

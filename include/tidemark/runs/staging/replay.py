@@ -13,14 +13,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from tidemark.fold import replayed
-from tidemark.fold.admit import in_epochs, only_at, with_zone
 from tidemark.fold.latest import latest_events
-from tidemark.fold.renamed import is_table, under_new_names
+from tidemark.fold.renamed import is_table
 from tidemark.fold.survey import survey
 from tidemark.formats.avro.wire import Schemas
 from tidemark.formats.decoder import Decoder, decoder_of
 from tidemark.formats.topic_roles import TopicRoles
-from tidemark.lake.landing import COLUMNS, read_changelog
+from tidemark.lake.landing import COLUMNS
 from tidemark.lake.quarantine import read_entries
 from tidemark.lake.writer_schemas import keep_schemas
 from tidemark.log import get_logger
@@ -56,32 +55,20 @@ def with_replay(run: Run, chosen: Chosen, landed: Landed, progress: Progress) ->
     )
     if not entries:
         return chosen
-    before = _landed_before(run, progress)
-    records = only_at(before, (entry.place for entry in entries))
-    is_row = F.col("kind") == Kind.ROW.value
-    unreadable = records.where(F.col("kind") == Kind.UNREADABLE.value)
+    places = [entry.place for entry in entries]
+    unreadable = chosen.changelog.unreadable_at(places)
     schemas = {**chosen.schemas, **_learned(run, unreadable, chosen.schemas)}
     anew = _read_anew(run, landed, unreadable, schemas)
-    rows = records.where(is_row).unionByName(anew)
-
-    def zoned(events: DataFrame) -> DataFrame:
-        placed = under_new_names(in_epochs(events, progress.epochs), chosen.renames)
-        landing = progress.landing
-        return with_zone(placed, chosen.cut, progress.frontier, gated_landing=landing)
-
-    is_below = F.col("zone") != Zone.HELD.value
-    again = zoned(rows).where(is_below).withColumn("zone", F.lit(Zone.REPLAYED.value))
-    settled = zoned(before.where(is_row)).where(is_below)
+    zoned = chosen.changelog.towards(chosen.cut, progress.frontier)
+    is_row_below = (F.col("kind") == Kind.ROW.value) & (F.col("zone") != Zone.HELD.value)
+    again = zoned.published_at(places, anew).where(is_row_below)
+    again = again.withColumn("zone", F.lit(Zone.REPLAYED.value))
+    settled = zoned.published().where(is_row_below)
     found = Survey((*chosen.survey.groups, *survey([again], progress.landing).groups))
     log.info("quarantine_replayed", entries=len(entries))
     decision = replace(chosen.decision, survey=found)
     tried = Replay(entries, again, settled)
     return replace(chosen, decision=decision, schemas=schemas, replay=tried)
-
-
-def _landed_before(run: Run, progress: Progress) -> DataFrame:
-    landed = read_changelog(run.world.spark, run.world.catalog, run.system, 1)
-    return landed.where(F.col("landing") <= progress.landing)
 
 
 def _learned(run: Run, unreadable: DataFrame, known: Schemas) -> Schemas:
@@ -171,11 +158,9 @@ def events_set_aside(run: Run, chosen: Chosen, table: TableName) -> DataFrame | 
         return None
     entries = read_entries(run.world.catalog, run.system, chosen.renames)
     places = [entry.place for entry in entries if entry.table == str(table)]
-    progress = run.read_progress()
     own = is_table(table) & (F.col("kind") == Kind.ROW.value)
-    before = under_new_names(_landed_before(run, progress), chosen.renames)
-    found = only_at(before.where(own), places)
-    return in_epochs(found, progress.epochs).withColumn("zone", F.lit(Zone.SETTLED.value))
+    found = chosen.changelog.published_at(places).where(own)
+    return found.withColumn("zone", F.lit(Zone.SETTLED.value))
 
 
 def next_replays(progress: Progress, chosen: Chosen, planned: CutTables) -> tuple[Selection, ...]:

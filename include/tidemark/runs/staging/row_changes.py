@@ -16,8 +16,6 @@ from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
 from tidemark.errors import WAITING, TableStoppedError
-from tidemark.fold.admit import in_epochs
-from tidemark.fold.renamed import is_table, under_new_names
 from tidemark.fold.row_changes import (
     UNMATCHED,
     Scans,
@@ -30,7 +28,6 @@ from tidemark.fold.row_changes import (
 from tidemark.formats.decoder import decoder_of
 from tidemark.formats.rows import Told, typed_rows
 from tidemark.lake.catalog import TableId
-from tidemark.lake.landing import read_changelog
 from tidemark.lake.quarantine import SCHEMA as QUARANTINE
 from tidemark.lake.staged import StagedPlace, StagedRows, read_partial, read_staged, stage_rows
 from tidemark.lake.stored import read_stored
@@ -80,7 +77,7 @@ class StagedChanges:
 def stage_row_changes(run: Run, chosen: Chosen, work: TableWork, to: StagedPlace) -> StagedChanges:
     """Write the changes of a table without a key; raise where one is not told as a whole."""
     groups = chosen.survey.of(work.spec.source, Zone.CUT)
-    scans = _scans(run, chosen, work) if any(group.read_at for group in groups) else None
+    scans = _scans(chosen, work) if any(group.read_at for group in groups) else None
     decoder = decoder_of(run.pipeline.source, chosen.schemas_of(work.spec.source))
     counted, doubted = Observation(), Observation()
     taken = F.coalesce(F.expr(work.counts), F.lit(False))
@@ -174,27 +171,21 @@ def _witnesses(run: Run, chosen: Chosen, work: TableWork, groups: Collection[Gro
         late = (F.col("kind") == Kind.ROW.value) & (F.col("zone") == Zone.LATE.value)
         found = events.where(late)
     found = found.drop("zone")
-    settled = _settled(run, chosen, work, groups)
+    settled = _settled(chosen, work, groups)
     if settled is not None:
         found = found.unionByName(settled)
     return found.drop("headers", "kafka_time").withColumn("in_cut", F.lit(False))
 
 
-def _settled(
-    run: Run, chosen: Chosen, work: TableWork, groups: Collection[Group]
-) -> DataFrame | None:
+def _settled(chosen: Chosen, work: TableWork, groups: Collection[Group]) -> DataFrame | None:
     """Published events of the table at the places where its partitions stood; None without any."""
-    progress = run.read_progress()
-    frontier = progress.behind.get(work.spec.source, progress.frontier)
+    frontier = chosen.changelog.progress.frontier_of(work.spec.source)
     lowest = [(group.at, group.lowest_place or "") for group in groups]
     reached = {at: frontier.reached.get(at, "") for at, place in lowest}
     at_reached = {at: reached[at] for at, place in lowest if place <= reached[at]}
     if not at_reached:
         return None
-    landed = read_changelog(run.world.spark, run.world.catalog, run.system, 1)
-    before = landed.where(F.col("landing") <= progress.landing)
-    named = under_new_names(in_epochs(before, progress.epochs), chosen.renames)
-    rows = named.where(is_table(work.spec.source))
+    rows = chosen.changelog.published(work.spec.source)
     there = reduce(
         lambda one, other: one | other,
         (
@@ -209,11 +200,9 @@ def _settled(
     return settled.join(_in_cut(chosen, work).select(*own), own, "left_anti").select(*rows.columns)
 
 
-def _scans(run: Run, chosen: Chosen, work: TableWork) -> Scans:
+def _scans(chosen: Chosen, work: TableWork) -> Scans:
     """The marks of snapshots among all rows of the table that were ever landed (SNAP-4)."""
-    landed = read_changelog(run.world.spark, run.world.catalog, run.system, 1)
-    named = under_new_names(in_epochs(landed, run.read_progress().epochs), chosen.renames)
-    rows = named.where(is_table(work.spec.source))
+    rows = chosen.changelog.landed(work.spec.source)
     marks = rows.where(F.col("snapshot").isin(*(mark.value for mark in (*FIRST, *LAST))))
     found = [(Position(row[0]), row[1]) for row in marks.select("position", "snapshot").collect()]
     scans = Scans(*(tuple(sorted(at for at, m in found if m in ends)) for ends in (FIRST, LAST)))

@@ -11,16 +11,18 @@ from functools import reduce
 from operator import and_
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from tidemark.errors import TableStoppedError
+from tidemark.fold.renamed import RENAMED
 from tidemark.fold.set_aside import ASIDE, KEPT, decided
 from tidemark.formats.decoder import decoder_of
 from tidemark.formats.misfits import change_reason, key_reason
 from tidemark.formats.rows import typed_rows
-from tidemark.lake.quarantine import SCHEMA, read_waiting
+from tidemark.lake.quarantine import SCHEMA, as_kept, read_waiting
 from tidemark.lake.staged import add_kept, read_marked
 from tidemark.model.columns import CHANGE, LEFT_OUT, MISREAD, POSITION, STAGED_OP
 from tidemark.model.event import Kind, Op, Reason
@@ -184,7 +186,7 @@ def _columns(chosen: Chosen, told: Mapping[str, Column]) -> tuple[Column, ...]:
 def records_set_aside(chosen: Chosen) -> pa.Table | None:
     """Records of the cut that cannot be read, and what it gives up of transactions (GATE-T8).
 
-    None where there are none, without a look at them.
+    None where there are none, without a look at them. Out: rows of the quarantine, as kept.
     """
     if not any(group.is_set_aside for group in chosen.survey.groups):
         return None
@@ -203,4 +205,8 @@ def records_set_aside(chosen: Chosen) -> pa.Table | None:
         "position": F.coalesce("position", F.lit("")),
     }
     is_aside = is_skipped | (is_unreadable & (F.col("zone") == Zone.CUT.value))
-    return events.where(is_aside).select(*_columns(chosen, columns)).toArrow().cast(SCHEMA)
+    told = events.where(is_aside).select(*_columns(chosen, columns), "kind").toArrow()
+    is_named = pc.is_in(told["kind"], pa.array(RENAMED))
+    rows = told.drop_columns("kind").cast(SCHEMA)
+    named, others = rows.filter(is_named), rows.filter(pc.invert(is_named))
+    return pa.concat_tables([as_kept(named, chosen.renames), others])

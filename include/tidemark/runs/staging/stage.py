@@ -95,7 +95,7 @@ def stage_one(run: Run, chosen: Chosen, work: TableWork, branch: str) -> StagedT
     rows, spared, is_folded = found.rows, "", work.is_folded
     if work.removal is not None and may_miss(run, chosen, work, found, work.removal.end.position):
         work, spared = replace(work, removal=None), SPARED_ASIDE
-    move, effect = stage_table(bench, work.schema, rows, ends, _removal(run, work))
+    move, effect = stage_table(bench, work.schema, rows, ends, _removal(chosen, work))
     if not is_folded:
         return move
     if effect.spared:
@@ -120,14 +120,14 @@ def _ends(chosen: Chosen, work: TableWork) -> tuple[End, ...]:
     return ends_of(chosen, work.spec, work.ended_before)
 
 
-def _removal(run: Run, work: TableWork) -> Removal | None:
+def _removal(chosen: Chosen, work: TableWork) -> Removal | None:
     """What a new snapshot did not contain; where it is kept, with the time of the snapshot."""
     mode, removal = work.spec.mode, work.removal
     if removal is None or mode is TargetMode.MIRROR:
         return removal
     if mode is TargetMode.APPEND:
         return None
-    return replace(removal, end=snapshot_end(run, removal.end.position))
+    return replace(removal, end=snapshot_end(chosen, removal.end.position))
 
 
 def _stage_changes(

@@ -15,13 +15,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from tidemark.errors import WAITING, TableStoppedError
-from tidemark.fold.admit import in_epochs
-from tidemark.fold.renamed import is_table, under_new_names
 from tidemark.fold.unchanged import CHANGE, NEEDS, filled
 from tidemark.formats.decoder import Decoder, decoder_of
 from tidemark.formats.rows import typed_rows
 from tidemark.lake.catalog import TableId
-from tidemark.lake.landing import read_changelog
 from tidemark.lake.staged import StagedRows, add_filled, read_partial
 from tidemark.lake.stored import read_stored, stored_beside
 from tidemark.model.columns import LEFT_OUT, MISREAD, TableSchema
@@ -140,11 +137,8 @@ class _Past:
         source, table = self.run.pipeline.source, self.work.spec.source
         if source.format.is_canal:
             return self
-        world = self.run.world
-        landed = read_changelog(world.spark, world.catalog, self.run.system, 1)
-        placed = in_epochs(landed, self.run.read_progress().epochs)
-        named = under_new_names(placed, self.chosen.renames)
-        events = named.where(is_table(table) & (F.col("kind") == Kind.ROW.value))
+        rows = self.chosen.changelog.landed(table)
+        events = rows.where(F.col("kind") == Kind.ROW.value)
         return replace(self, events=events, decoder=decoder_of(source, self.chosen.schemas))
 
     def _changes(self, events: DataFrame) -> DataFrame:

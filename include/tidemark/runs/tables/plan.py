@@ -234,7 +234,7 @@ def _work(run: Run, chosen: Chosen, progress: Progress, told: _Told) -> TableWor
     if rekey is not None:
         below, effects = below_rekey(spec.source, rekey, have, effects)
     if below is have:
-        copies = copies_below(run, chosen, progress, spec, have)
+        copies = copies_below(chosen, spec, have)
         records = [r for r in records if (r.position or "") >= copies.below]
     schema = read = resolve(pipeline.source, spec, below, effects, records)
     refuse_other_record_key(pipeline.source, spec, schema, records)

@@ -15,16 +15,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from tidemark.errors import WAITING, TableStoppedError
-from tidemark.fold.admit import in_epochs
-from tidemark.fold.renamed import is_table, under_new_names
 from tidemark.lake.catalog import TableId
 from tidemark.lake.history import is_published
-from tidemark.lake.landing import read_changelog
 from tidemark.lake.quarantine import read_waiting
 from tidemark.model.columns import TableSchema
 from tidemark.model.names import TableName
 from tidemark.model.position import BINLOG_RANK_AT, Position, place_of, site_of
-from tidemark.model.progress import Progress
 from tidemark.model.rekey import Rekey, first_rekey
 from tidemark.model.summary import PLACE
 from tidemark.model.survey import Group
@@ -126,9 +122,7 @@ def refuse_set_aside(
     )
 
 
-def copies_below(
-    run: Run, chosen: Chosen, progress: Progress, spec: TableSpec, have: TableSchema | None
-) -> Copies:
+def copies_below(chosen: Chosen, spec: TableSpec, have: TableSchema | None) -> Copies:
     """The rows of the cut that the key of a published target cannot tell, as they are older.
 
     Copies of what is published, known by partition, place, key and what they do, change nothing.
@@ -143,9 +137,7 @@ def copies_below(
     if not any(_reaches(group, below) for group in chosen.survey.of(spec.source, Zone.CUT)):
         return Copies()
     came = chosen.row_events(spec.source).where(F.col("position") < below)
-    landed = read_changelog(run.world.spark, run.world.catalog, run.system, 1)
-    placed = in_epochs(landed.where(F.col("landing") <= progress.landing), progress.epochs)
-    known = under_new_names(placed, chosen.renames).where(is_table(spec.source))
+    known = chosen.changelog.published(spec.source)
     is_first = F.col("came.offset") > F.col("known.offset")
     same = (F.col(f"came.{name}").eqNullSafe(F.col(f"known.{name}")) for name in COPY)
     own = _with_place(came).alias("came"), _with_place(known).alias("known")

@@ -8,16 +8,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from tidemark.errors import WAITING, TableStoppedError
-from tidemark.fold.admit import in_epochs
 from tidemark.fold.renamed import is_table
-from tidemark.lake.landing import read_changelog
 from tidemark.model.ends import End
 from tidemark.model.event import Kind
 from tidemark.model.position import Position
 from tidemark.model.reduction import new_truncate
 from tidemark.model.zone import Zone
 from tidemark.runs.choose import Chosen
-from tidemark.runs.run import Run
 from tidemark.spec import TableSpec, TruncatePolicy
 
 
@@ -54,13 +51,12 @@ def ends_of(chosen: Chosen, spec: TableSpec, ended_before: Position | None) -> t
     return tuple(sorted(e for e in found if new_truncate([e.position], ended_before)))
 
 
-def snapshot_end(run: Run, below: Position) -> End:
+def snapshot_end(chosen: Chosen, below: Position) -> End:
     """The end of rows that a new snapshot at ``below`` does not contain (SNAP-6).
 
     Nothing tells when they ended; its time is that at which the source was read.
     """
-    landed = read_changelog(run.world.spark, run.world.catalog, run.system, 1)
-    placed = in_epochs(landed, run.read_progress().epochs)
-    behind = placed.where((F.col("position") >= below) & F.col("commit_time").isNotNull())
+    is_behind = (F.col("position") >= below) & F.col("commit_time").isNotNull()
+    behind = chosen.changelog.landed().where(is_behind)
     read_at = behind.agg(F.unix_micros(F.min_by("commit_time", "position")))
     return End(below, read_at.collect()[0][0])

@@ -1,0 +1,106 @@
+"""The changelog as a run reads it: positions in their epochs, names of now, zones towards a cut.
+
+Each of the three reads what the one before it wrote: where a table got its name, and where a cut
+ends, are positions in the epochs that were stated since the rows were landed (POS-17, SCHEMA-31).
+So they are composed here, in this order, and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from tidemark.fold.admit import in_epochs, only_at, with_zone
+from tidemark.fold.renamed import is_table, under_new_names
+from tidemark.lake.landing import read_changelog
+from tidemark.model.cut import Cut, Frontier
+from tidemark.model.event import RECORD_COLUMNS, Kind
+from tidemark.model.names import TableName
+from tidemark.model.progress import Progress
+from tidemark.model.renames import Rename
+from tidemark.runs.run import Run
+
+Places = Collection[tuple[str, int, int]]
+"""Topic, partition and offset of records."""
+
+
+@dataclass(frozen=True, slots=True)
+class Changelog:
+    """The rows of the changelog, by what they are for one run.
+
+    Each method returns a frame that was not computed yet, one row per record, with the columns
+    `lake.landing.COLUMNS`; after `towards` with ``zone`` beside them.
+
+    progress: what was published as the run began. renames: in their order; without any, rows have
+    the names that their records have. bounds: the cut that zones are said of, and the frontier
+    below it. unlanded: rows that a preview has read and that a run would land first. is_empty:
+    nothing is landed yet, so that there is no table to read.
+    """
+
+    run: Run
+    progress: Progress
+    renames: Sequence[Rename] = ()
+    bounds: tuple[Cut, Frontier] | None = None
+    unlanded: DataFrame | None = None
+    is_empty: bool = False
+
+    def under(self, renames: Sequence[Rename]) -> Changelog:
+        """The same under the names that ``renames`` tell."""
+        return replace(self, renames=renames)
+
+    def towards(self, cut: Cut, old: Frontier) -> Changelog:
+        """The same with zones, as the frontier moves from ``old`` to that of ``cut``."""
+        return replace(self, bounds=(cut, old))
+
+    def waiting(self) -> DataFrame:
+        """Rows since the oldest landing that may hold one above the frontier."""
+        if self.unlanded is not None and self.is_empty:
+            return self._composed(self.unlanded)
+        rows = self._since(self.progress.oldest_held)
+        return self._composed(rows if self.unlanded is None else rows.unionByName(self.unlanded))
+
+    def landed(self, table: TableName | None = None) -> DataFrame:
+        """Rows of all landings, of ``table`` or of all tables."""
+        return self._of(table, self._since(1))
+
+    def published(self, table: TableName | None = None) -> DataFrame:
+        """Rows of the landings that earlier cuts have gated, of ``table`` or of all tables."""
+        return self._of(table, self._gated())
+
+    def published_at(self, places: Places, decoded: DataFrame | None = None) -> DataFrame:
+        """Rows of `published` whose records stand at ``places``, and those of ``decoded``.
+
+        decoded: rows that a decoder has just made of such records, as it made them.
+        """
+        rows = only_at(self._gated(), places)
+        return self._composed(rows if decoded is None else rows.unionByName(decoded))
+
+    def unreadable_at(self, places: Places) -> DataFrame:
+        """The records at ``places`` that could not be read. Out: RECORD_COLUMNS and ``reason``."""
+        records = only_at(self._gated(), places)
+        return records.where(F.col("kind") == Kind.UNREADABLE.value).select(
+            *RECORD_COLUMNS, "reason"
+        )
+
+    def _since(self, landing: int) -> DataFrame:
+        world = self.run.world
+        return read_changelog(world.spark, world.catalog, self.run.system, landing)
+
+    def _gated(self) -> DataFrame:
+        return self._since(1).where(F.col("landing") <= self.progress.landing)
+
+    def _of(self, table: TableName | None, rows: DataFrame) -> DataFrame:
+        composed = self._composed(rows)
+        return composed if table is None else composed.where(is_table(table))
+
+    def _composed(self, rows: DataFrame) -> DataFrame:
+        """Changelog rows as they were landed -> as this reader gives them."""
+        placed = in_epochs(rows, self.progress.epochs)
+        named = under_new_names(placed, self.renames)
+        if self.bounds is None:
+            return named
+        cut, old = self.bounds
+        return with_zone(named, cut, old, gated_landing=self.progress.landing)
