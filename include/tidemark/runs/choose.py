@@ -18,7 +18,6 @@ from tidemark.formats.decoder import decoder_of
 from tidemark.gate.epoch import suspects
 from tidemark.gate.next_cut import Decision, ended_at, next_cut, with_reached
 from tidemark.gate.sight import Sight
-from tidemark.lake.landing import read_changelog
 from tidemark.model.cut import Cut, Frontier, GateMode, Hold, HoldCode
 from tidemark.model.event import Kind
 from tidemark.model.names import TableName
@@ -254,7 +253,7 @@ def _statements_about(
     run: Run, progress: Progress, tables: Collection[TableName], text: Column
 ) -> tuple[DdlRecord, ...]:
     """The schema changes that name one of ``tables`` or its shadows, of all that was landed."""
-    landed = read_changelog(run.world.spark, run.world.catalog, run.system, 1)
+    landed = run.changelog()
     told = reduce(lambda a, b: a | b, (text.contains(table.table) for table in tables))
     return collect_ddl(in_epochs(landed, progress.epochs).where(told), text)
 

@@ -11,7 +11,6 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 
 from tidemark.lake.catalog import TableId
-from tidemark.lake.landing import read_changelog
 from tidemark.lake.spark_errors import spark_errors
 from tidemark.model.cut import GateMode
 from tidemark.model.event import Kind
@@ -30,7 +29,7 @@ from tidemark.runs.landing.ordering import expected_ordering, marked, true_order
 from tidemark.runs.landing.unread import Reading, Unread, find_unread, read_unread
 from tidemark.runs.landing.writer_schemas import UNKNOWN, kept_schemas, missing_schemas
 from tidemark.runs.plan import truncate_note
-from tidemark.runs.run import CutRequest, Run
+from tidemark.runs.run import CutRequest, Run, begin_run
 from tidemark.runs.tables.plan import CutTables, plan_tables
 from tidemark.runs.tables.work import TableWork
 from tidemark.runs.targets import is_folded
@@ -98,9 +97,9 @@ def preview_cut(pipeline: PipelineSpec, world: World, *, until: Until | None = N
 
     until: where the cut is capped, if it is.
     """
-    run = Run(pipeline, world, CutRequest(NOBODY, until))
+    run = begin_run(pipeline, world, CutRequest(NOBODY, until))
     gate = pipeline.source.gate
-    progress = run.read_progress()
+    progress = run.progress
     unread = find_unread(run)
     if unread.after.number == 0:
         return CutPreview(pipeline.name, progress.cut, gate, is_idle=True, hold=NO_RECORDS)
@@ -139,7 +138,7 @@ def _decoded_once(run: Run, unread: Unread) -> Iterator[tuple[DataFrame | None, 
     ordering = expected_ordering(run.pipeline, unread.after)
     schemas = kept_schemas(run)
     if unread.is_empty:
-        yield None, Landed(unread.plan, unread.after, 0, schemas)
+        yield None, Landed(unread.plan, run.heads.changelog, 0, schemas)
         return
     with ExitStack() as stack:
         records, found = _decoded(run, unread, Reading(ordering, schemas), stack)
@@ -154,7 +153,8 @@ def _decoded_once(run: Run, unread: Unread) -> Iterator[tuple[DataFrame | None, 
         if refusal is not None:
             raise refusal
         mark = marked(run.pipeline, unread.after, needed, found)
-        yield records, Landed(unread.plan, mark, int(found["records"]), schemas)
+        head = replace(run.heads.changelog, mark=mark)
+        yield records, Landed(unread.plan, head, int(found["records"]), schemas)
 
 
 def _decoded(
@@ -170,10 +170,9 @@ def _changelog_after(
     run: Run, unread: Unread, progress: Progress, records: DataFrame | None
 ) -> DataFrame:
     """The changelog as it would be once ``records`` are landed."""
-    world = run.world
     if records is not None and unread.after.number == 1:
         return records
-    landed = read_changelog(world.spark, world.catalog, run.system, progress.oldest_held)
+    landed = run.changelog(progress.oldest_held)
     return landed if records is None else landed.unionByName(records)
 
 

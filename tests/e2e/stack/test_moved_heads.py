@@ -1,4 +1,4 @@
-"""What happens to the lake while a run works: its order stands, or the run is superseded (PUB-8)."""
+"""What happens while a run works: it stands, and the run is superseded where it clashes (PUB-8)."""
 
 from __future__ import annotations
 

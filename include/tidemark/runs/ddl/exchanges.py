@@ -10,7 +10,6 @@ from tidemark.fold.admit import in_epochs, with_zone
 from tidemark.fold.renamed import is_table
 from tidemark.lake.catalog import TableId
 from tidemark.lake.history import History, read_history
-from tidemark.lake.landing import read_changelog
 from tidemark.model.cut import Cut, GateMode
 from tidemark.model.event import Kind
 from tidemark.model.names import TableName
@@ -77,7 +76,7 @@ def _overtaken(run: Run, progress: Progress, cut: Cut, found: Sequence[Rename]) 
     """Rows above the statement came in an earlier cut, and went where the names led (GATE-N2)."""
     if not found or cut.mode is GateMode.WATERMARK or not progress.landing:
         return None
-    landed = read_changelog(run.world.spark, run.world.catalog, run.system, 1)
+    landed = run.changelog()
     is_change = F.col("kind").isin(Kind.ROW.value, Kind.TRUNCATE.value)
     known = in_epochs(landed.where(F.col("landing") <= progress.landing), progress.epochs)
     for one in found:

@@ -20,7 +20,7 @@ from tidemark.fold.survey import survey
 from tidemark.formats.avro.wire import Schemas
 from tidemark.formats.decoder import Decoder, decoder_of
 from tidemark.formats.topic_roles import TopicRoles
-from tidemark.lake.landing import COLUMNS, read_changelog
+from tidemark.lake.landing import COLUMNS
 from tidemark.lake.quarantine import read_entries
 from tidemark.lake.writer_schemas import keep_schemas
 from tidemark.log import get_logger
@@ -80,7 +80,7 @@ def with_replay(run: Run, chosen: Chosen, landed: Landed, progress: Progress) ->
 
 
 def _landed_before(run: Run, progress: Progress) -> DataFrame:
-    landed = read_changelog(run.world.spark, run.world.catalog, run.system, 1)
+    landed = run.changelog()
     return landed.where(F.col("landing") <= progress.landing)
 
 
@@ -174,7 +174,7 @@ def events_set_aside(run: Run, chosen: Chosen, table: TableName) -> DataFrame | 
         return None
     entries = read_entries(run.world.catalog, run.system, chosen.renames)
     places = [entry.place for entry in entries if entry.table == str(table)]
-    progress = run.read_progress()
+    progress = run.progress
     own = is_table(table) & (F.col("kind") == Kind.ROW.value)
     before = under_new_names(_landed_before(run, progress), chosen.renames)
     found = only_at(before.where(own), places)

@@ -31,7 +31,6 @@ from tidemark.fold.row_changes import (
 from tidemark.formats.decoder import decoder_of
 from tidemark.formats.rows import Told, typed_rows
 from tidemark.lake.catalog import TableId
-from tidemark.lake.landing import read_changelog
 from tidemark.lake.quarantine import SCHEMA as QUARANTINE
 from tidemark.lake.staged import StagedRows, read_partial, read_staged, stage_rows
 from tidemark.lake.stored import read_stored
@@ -180,14 +179,14 @@ def _settled(
     run: Run, chosen: Chosen, work: TableWork, groups: Collection[Group]
 ) -> DataFrame | None:
     """Published events of the table at the places where its partitions stood; None without any."""
-    progress = run.read_progress()
+    progress = run.progress
     frontier = progress.behind.get(work.spec.source, progress.frontier)
     lowest = [(group.at, group.lowest_place or "") for group in groups]
     reached = {at: frontier.reached.get(at, "") for at, place in lowest}
     at_reached = {at: reached[at] for at, place in lowest if place <= reached[at]}
     if not at_reached:
         return None
-    landed = read_changelog(run.world.spark, run.world.catalog, run.system, 1)
+    landed = run.changelog()
     before = landed.where(F.col("landing") <= progress.landing)
     named = under_new_names(in_epochs(before, progress.epochs), chosen.renames)
     rows = named.where(is_table(work.spec.source))
@@ -207,8 +206,8 @@ def _settled(
 
 def _scans(run: Run, chosen: Chosen, work: TableWork) -> Scans:
     """The marks of snapshots among all rows of the table that were ever landed (SNAP-4)."""
-    landed = read_changelog(run.world.spark, run.world.catalog, run.system, 1)
-    named = under_new_names(in_epochs(landed, run.read_progress().epochs), chosen.renames)
+    landed = run.changelog()
+    named = under_new_names(in_epochs(landed, run.progress.epochs), chosen.renames)
     rows = named.where(is_table(work.spec.source))
     marks = rows.where(F.col("snapshot").isin(*(mark.value for mark in (*FIRST, *LAST))))
     found = [(Position(row[0]), row[1]) for row in marks.select("position", "snapshot").collect()]

@@ -21,7 +21,6 @@ from tidemark.fold.unchanged import CHANGE, NEEDS, filled
 from tidemark.formats.decoder import Decoder, decoder_of
 from tidemark.formats.rows import typed_rows
 from tidemark.lake.catalog import TableId
-from tidemark.lake.landing import read_changelog
 from tidemark.lake.staged import StagedRows, add_filled, read_partial
 from tidemark.lake.stored import read_stored, stored_beside
 from tidemark.model.columns import LEFT_OUT, MISREAD, TableSchema
@@ -140,9 +139,8 @@ class _Past:
         source, table = self.run.pipeline.source, self.work.spec.source
         if source.format.is_canal:
             return self
-        world = self.run.world
-        landed = read_changelog(world.spark, world.catalog, self.run.system, 1)
-        placed = in_epochs(landed, self.run.read_progress().epochs)
+        landed = self.run.changelog()
+        placed = in_epochs(landed, self.run.progress.epochs)
         named = under_new_names(placed, self.chosen.renames)
         events = named.where(is_table(table) & (F.col("kind") == Kind.ROW.value))
         return replace(self, events=events, decoder=decoder_of(source, self.chosen.schemas))

@@ -13,7 +13,6 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from tidemark.fold.renamed import under_new_names
-from tidemark.lake.landing import read_changelog
 from tidemark.model.cut import GateMode
 from tidemark.model.names import TableName
 from tidemark.model.position import COMMIT_DIGITS, commit_ts_at
@@ -38,7 +37,7 @@ def late_tables(run: Run, chosen: Chosen, progress: Progress) -> dict[TableName,
     if run.pipeline.source.gate is not GateMode.WATERMARK or not groups:
         return {}
     newest = max(group.highest or "" for group in groups)
-    landed = read_changelog(run.world.spark, run.world.catalog, run.system, 1)
+    landed = run.changelog()
     known = (F.col("landing") <= progress.landing) & (F.col("position") <= newest)
     before = under_new_names(landed.where(known), chosen.renames)
     zoned = reduce(DataFrame.unionByName, chosen.zoned.values())

@@ -19,7 +19,6 @@ from tidemark.fold.admit import in_epochs
 from tidemark.fold.renamed import is_table, under_new_names
 from tidemark.lake.catalog import TableId
 from tidemark.lake.history import is_published
-from tidemark.lake.landing import read_changelog
 from tidemark.lake.quarantine import read_waiting
 from tidemark.model.columns import TableSchema
 from tidemark.model.names import TableName
@@ -143,7 +142,7 @@ def copies_below(
     if not any(_reaches(group, below) for group in chosen.survey.of(spec.source, Zone.CUT)):
         return Copies()
     came = chosen.row_events(spec.source).where(F.col("position") < below)
-    landed = read_changelog(run.world.spark, run.world.catalog, run.system, 1)
+    landed = run.changelog()
     placed = in_epochs(landed.where(F.col("landing") <= progress.landing), progress.epochs)
     known = under_new_names(placed, chosen.renames).where(is_table(spec.source))
     is_first = F.col("came.offset") > F.col("known.offset")

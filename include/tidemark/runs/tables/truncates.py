@@ -10,7 +10,6 @@ from pyspark.sql import functions as F
 from tidemark.errors import WAITING, TableStoppedError
 from tidemark.fold.admit import in_epochs
 from tidemark.fold.renamed import is_table
-from tidemark.lake.landing import read_changelog
 from tidemark.model.ends import End
 from tidemark.model.event import Kind
 from tidemark.model.position import Position
@@ -59,8 +58,8 @@ def snapshot_end(run: Run, below: Position) -> End:
 
     Nothing tells when they ended; its time is that at which the source was read.
     """
-    landed = read_changelog(run.world.spark, run.world.catalog, run.system, 1)
-    placed = in_epochs(landed, run.read_progress().epochs)
+    landed = run.changelog()
+    placed = in_epochs(landed, run.progress.epochs)
     behind = placed.where((F.col("position") >= below) & F.col("commit_time").isNotNull())
     read_at = behind.agg(F.unix_micros(F.min_by("commit_time", "position")))
     return End(below, read_at.collect()[0][0])
