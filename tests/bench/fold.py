@@ -21,7 +21,7 @@ from tests.bench.plain import VIEW, merge_changes, plain_session
 from tests.bench.tables import STREAM_FILE, base_table, clone, discard, file_position
 from tidemark.lake.catalog import TableId
 from tidemark.lake.effect import Effect
-from tidemark.lake.refs import attempt_ref, create_branch, drop_refs
+from tidemark.lake.refs import attempt_ref, create_branch, drop_refs, main_head
 from tidemark.lake.sql import SYSTEM_COLUMNS
 from tidemark.lake.staged import StagedPlace, StagedRows, read_staged, stage_rows
 from tidemark.lake.staging import Bench, stage_table
@@ -118,7 +118,8 @@ def _typed_changes(session: SparkSession, batch: Batch) -> DataFrame:
 def _fold(ground: Ground, number: int) -> float:
     world = ground.lab.world
     branch = attempt_ref(CUT, AttemptId(f"fold_{number}"))
-    bench = Bench(world.spark, world.catalog, ground.table, branch, CUT)
+    base = main_head(world.catalog.load_table(ground.table.parts))
+    bench = Bench(world.spark, world.catalog, ground.table, branch, CUT, base)
     cost, (move, effect) = ground.lab.meter.measure(
         lambda: stage_table(bench, source_schema(), ground.staged, ())
     )
@@ -132,7 +133,8 @@ def _fold(ground: Ground, number: int) -> float:
 
 def _merge_plainly(ground: Ground, number: int) -> float:
     catalog, branch = ground.lab.world.catalog, f"plain_{number}"
-    create_branch(catalog.load_table(ground.table.parts), branch)
+    table = catalog.load_table(ground.table.parts)
+    create_branch(table, branch, table.refs()["main"].snapshot_id)
     target = (catalog.name, *ground.table.parts, f"branch_{branch}")
     columns = (*source_schema().names, *SYSTEM_COLUMNS)
     cost, _ = ground.lab.meter.measure(

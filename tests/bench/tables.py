@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from tests.bench.columns import KEY, source_schema, with_columns
 from tidemark.formats.place import hexadecimal, position
 from tidemark.lake.catalog import TableId, ensure_namespace
-from tidemark.lake.evolve import apply_changes, read_source_schema
+from tidemark.lake.evolve import apply_changes, read_target
 from tidemark.lake.refs import main_head, summary_value
 from tidemark.lake.sql import SYSTEM_COLUMNS, TARGET_PROPERTIES
 from tidemark.model.columns import COMMIT_TIME, POSITION
@@ -113,7 +113,8 @@ def _is_whole(world: World, table: TableId, rows: int) -> bool:
         head is not None
         and summary_value(head, "total-records") == str(rows)
         and TARGET_PROPERTIES.items() <= found.properties.items()
-        and read_source_schema(world.catalog, table) == source_schema()
+        and (read := read_target(world.catalog, table)) is not None
+        and read.source_schema == source_schema()
     )
 
 

@@ -22,7 +22,7 @@ from tidemark.model.names import AttemptId, quote
 from tidemark.model.result import CutResult, CutStatus
 from tidemark.runs.cut import run_cut
 from tidemark.runs.landing.land import land_records
-from tidemark.runs.run import CutRequest, Run
+from tidemark.runs.run import CutRequest, begin_run
 from tidemark.spec import PipelineSpec
 
 TABLE = "orders"
@@ -118,7 +118,7 @@ def append_raw(lab: Lab, topic: Topic, number: int) -> Sample:
 def land(lab: Lab, topic: Topic, number: int) -> Sample:
     """The product's landing, up to where it counts."""
     pipeline = lab.pipeline(f"land_{number}", topic.prefix, [TABLE])
-    run = Run(pipeline, lab.world, CutRequest(AttemptId("bench")))
+    run = begin_run(pipeline, lab.world, CutRequest(AttemptId("bench")))
     cost, landed = lab.meter.measure(lambda: land_records(run))
     discard(lab.world, _own_namespace(pipeline))
     if landed.records != topic.batch.changes + 1:

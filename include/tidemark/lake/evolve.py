@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import NoSuchTableError
@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 from tidemark.errors import WAITING, TableStoppedError
 from tidemark.lake import sql
 from tidemark.lake.catalog import TableId, catalog_errors, ensure_namespace
+from tidemark.lake.refs import main_head
 from tidemark.log import get_logger
 from tidemark.model.columns import TableSchema
 from tidemark.model.names import SYSTEM_PREFIX
@@ -37,8 +38,20 @@ log = get_logger()
 SOURCE_SCHEMA = "tidemark.source-schema"
 
 
-def read_source_schema(catalog: SqlCatalog, target: TableId) -> TableSchema | None:
-    """The source schema that ``target`` was made from; None when there is no such table."""
+@dataclass(frozen=True, slots=True)
+class TargetHead:
+    """A target as it was read: ``main``, the file of its metadata, and what it was made from.
+
+    snapshot: None where nothing was ever published in it.
+    """
+
+    snapshot: int | None
+    metadata: str
+    source_schema: TableSchema
+
+
+def read_target(catalog: SqlCatalog, target: TableId) -> TargetHead | None:
+    """``target`` as it stands; None when there is no such table."""
     with catalog_errors(f"the reading of {target}"):
         try:
             table = catalog.load_table(target.parts)
@@ -52,7 +65,8 @@ def read_source_schema(catalog: SqlCatalog, target: TableId) -> TableSchema | No
             next_step="give the source table another target in the pipeline file, "
             "or move the table away",
         )
-    return TableSchema.from_json(json.loads(text))
+    schema = TableSchema.from_json(json.loads(text))
+    return TargetHead(main_head(table), table.metadata_location, schema)
 
 
 def apply_changes(

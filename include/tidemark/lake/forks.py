@@ -22,12 +22,16 @@ log = get_logger()
 _FORK = re.compile(rf"{REF_PREFIX}(?P<number>\d+)_.+")
 
 
-def make_fork(catalog: SqlCatalog, target: TableId, namespace: str, branch: str) -> Fork:
-    """A fork of ``target`` as it is now, in ``namespace``; ``branch``: of the attempt."""
+def make_fork(
+    catalog: SqlCatalog, target: TableId, origin: str, namespace: str, branch: str
+) -> Fork:
+    """A fork of ``target`` in ``namespace``; ``branch``: of the attempt.
+
+    origin: the file of metadata with which the target was read.
+    """
     name = f"{branch}_{hashlib.sha256(str(target).encode()).hexdigest()[:16]}"
     fork = TableId(namespace, name)
     with catalog_errors(f"the forking of {target}"):
-        origin = catalog.load_table(target.parts).metadata_location
         catalog.register_table(fork.parts, origin)
     log.info("table_forked", table=str(target), fork=str(fork))
     return Fork(fork, origin)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,13 +17,12 @@ from pyspark.sql import functions as F
 
 from tidemark.errors import AccountingError
 from tidemark.lake.catalog import SystemTables, catalog_errors
+from tidemark.lake.commits import Branch, begin_branch
 from tidemark.lake.ledger import ensure_table
 from tidemark.lake.refs import (
     Move,
     ancestors,
     attempt_ref,
-    create_branch,
-    drop_dead_refs,
     drop_refs,
     main_head,
     move_mains,
@@ -80,24 +79,41 @@ PROPERTIES = {
 }
 
 
-def read_mark(catalog: SqlCatalog, tables: SystemTables) -> LandingMark:
-    """How far the topics are landed; a fresh mark when nothing is."""
+@dataclass(frozen=True, slots=True)
+class ChangelogHead:
+    """Where ``main`` stood, and how far the topics were landed there; at first not at all."""
+
+    snapshot: int | None = None
+    mark: LandingMark = field(default_factory=LandingMark)
+
+
+def read_landed(catalog: SqlCatalog, tables: SystemTables) -> ChangelogHead:
+    """How far the topics are landed, and where that stands."""
     with catalog_errors("the reading of the changelog"):
         try:
             changelog = catalog.load_table(tables.changelog.parts)
         except NoSuchTableError:
-            return LandingMark()
+            return ChangelogHead()
     marks = (summary_value(s, MARK) for s in ancestors(changelog, main_head(changelog)))
     text = next(filter(None, marks), None)
-    return LandingMark.from_json(text) if text else LandingMark()
+    mark = LandingMark.from_json(text) if text else LandingMark()
+    return ChangelogHead(main_head(changelog), mark)
 
 
-def records_since(catalog: SqlCatalog, tables: SystemTables, landing: int) -> int:
-    """How many records the landings after ``landing`` hold, by their snapshots' summaries."""
+def read_mark(catalog: SqlCatalog, tables: SystemTables) -> LandingMark:
+    """How far the topics are landed; a fresh mark when nothing is."""
+    return read_landed(catalog, tables).mark
+
+
+def records_since(catalog: SqlCatalog, tables: SystemTables, head: int | None, landing: int) -> int:
+    """How many records the landings after ``landing`` hold, by their snapshots' summaries.
+
+    head: the newest snapshot that counts.
+    """
     with catalog_errors("the reading of the changelog"):
         changelog = catalog.load_table(tables.changelog.parts)
     total = 0
-    for snapshot in ancestors(changelog, main_head(changelog)):
+    for snapshot in ancestors(changelog, head):
         text = summary_value(snapshot, MARK)
         if text is None:
             continue
@@ -107,28 +123,28 @@ def records_since(catalog: SqlCatalog, tables: SystemTables, landing: int) -> in
     return total
 
 
-def stage_landing(
-    catalog: SqlCatalog,
-    tables: SystemTables,
-    attempt: AttemptId,
-    records: DataFrame,
-    mark: LandingMark,
+def branch_landing(
+    catalog: SqlCatalog, tables: SystemTables, head: ChangelogHead, attempt: AttemptId
+) -> Branch:
+    """The attempt's own branch for the landing behind ``head``, the changelog as it was read."""
+    changelog = ensure_table(catalog, tables.changelog, SCHEMA, PROPERTIES)
+    return begin_branch(changelog, head.snapshot, attempt_ref(head.mark.number + 1, attempt))
+
+
+def write_landing(
+    catalog: SqlCatalog, branch: Branch, records: DataFrame, mark: LandingMark
 ) -> Move:
-    """Append ``records`` (COLUMNS) on the attempt's own branch.
+    """Append ``records`` (COLUMNS) on ``branch``.
 
     The move that makes them count is returned, not made: the caller looks at them first.
     """
-    changelog = ensure_table(catalog, tables.changelog, SCHEMA, PROPERTIES)
-    drop_dead_refs(changelog, mark.number)
-    base, branch = main_head(changelog), attempt_ref(mark.number, attempt)
-    create_branch(changelog, branch)
     (
-        records.writeTo(quote(catalog.name, *tables.changelog.parts, f"branch_{branch}"))
+        records.writeTo(quote(catalog.name, *branch.table.parts, f"branch_{branch.name}"))
         .option(f"snapshot-property.{MARK}", mark.to_json())
         .append()
     )
-    staged = catalog.load_table(tables.changelog.parts).refs()[branch].snapshot_id
-    return Move(tables.changelog, base, staged, (branch,))
+    with catalog_errors("the staging of a landing"):
+        return branch.move(catalog.load_table(branch.table.parts))
 
 
 def staged_records(
@@ -140,8 +156,12 @@ def staged_records(
     return staged.where(F.col("landing") == landing).select(*COLUMNS)
 
 
-def publish_landing(catalog: SqlCatalog, move: Move, landed: int, mark: LandingMark) -> None:
+def publish_landing(
+    catalog: SqlCatalog, move: Move, landed: int, mark: LandingMark
+) -> ChangelogHead:
     """Make a staged landing count; of two landings of one range only the first can.
+
+    Returns the changelog as it is for the run that landed, whatever others land behind it.
 
     landed: records that were read; what was written must be as many. mark: as it is now that the
     records are known; what it says beyond the staged one goes into a snapshot without records.
@@ -159,6 +179,7 @@ def publish_landing(catalog: SqlCatalog, move: Move, landed: int, mark: LandingM
     if snapshot and summary_value(snapshot, MARK) != mark.to_json():
         move = _marked(changelog, move, mark)
     move_mains(catalog, [move])
+    return ChangelogHead(move.snapshot, mark)
 
 
 def _marked(changelog: Table, move: Move, mark: LandingMark) -> Move:
@@ -226,8 +247,12 @@ def _holds(
 
 
 def read_changelog(
-    session: SparkSession, catalog: SqlCatalog, tables: SystemTables, since_landing: int
+    session: SparkSession, catalog: SqlCatalog, tables: SystemTables, head: int, since_landing: int
 ) -> DataFrame:
-    """Records of the landings from ``since_landing`` on. Out: COLUMNS, one row per record."""
+    """Records of the landings from ``since_landing`` on, up to those that are known at ``head``.
+
+    Out: COLUMNS, one row per record.
+    """
     name = quote(catalog.name, *tables.changelog.parts)
-    return session.table(name).where(F.col("landing") >= since_landing).select(*COLUMNS)
+    known = session.read.option("versionAsOf", head).table(name)
+    return known.where(F.col("landing") >= since_landing).select(*COLUMNS)

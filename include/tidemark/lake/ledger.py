@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 import pyarrow as pa
@@ -18,13 +18,12 @@ from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
 from tidemark.lake.catalog import SystemTables, TableId, catalog_errors, ensure_namespace
+from tidemark.lake.commits import append_behind, begin_branch, commit_order, order_branch
 from tidemark.lake.refs import (
     Fork,
     Move,
     ancestors,
     attempt_ref,
-    create_branch,
-    drop_dead_refs,
     is_ref_of,
     main_head,
     summary_value,
@@ -60,6 +59,14 @@ PROPERTIES = {
 
 
 @dataclass(frozen=True, slots=True)
+class LedgerHead:
+    """Where ``main`` stood, and the progress as of there; of no ledger at all a fresh one."""
+
+    snapshot: int | None = None
+    progress: Progress = field(default_factory=Progress)
+
+
+@dataclass(frozen=True, slots=True)
 class StagedCut:
     """A cut that waits on its branches: the result it will have, and the moves that publish it."""
 
@@ -74,34 +81,44 @@ def ensure_table(
     """The table, made with an empty first snapshot when it is not there."""
     with catalog_errors(f"the making of {table}"):
         try:
-            return catalog.load_table(table.parts)
+            made = catalog.load_table(table.parts)
         except NoSuchTableError:
             ensure_namespace(catalog, table.namespace)
-        made = catalog.create_table_if_not_exists(table.parts, schema, properties=dict(properties))
-        if main_head(made) is None:
+            made = catalog.create_table_if_not_exists(
+                table.parts, schema, properties=dict(properties)
+            )
+        if main_head(made) is None:  # Another process may be between its two steps as well.
             made.append(schema.empty_table())
         return made
 
 
+def read_ledger(catalog: SqlCatalog, tables: SystemTables) -> LedgerHead:
+    """What is published of the pipeline, and where that stands."""
+    ledger = _load(catalog, tables)
+    if ledger is None:
+        return LedgerHead()
+    text = _newest_text(ledger, PROGRESS)
+    return LedgerHead(main_head(ledger), Progress.from_json(text) if text else Progress())
+
+
 def read_progress(catalog: SqlCatalog, tables: SystemTables) -> Progress:
     """What is published of the pipeline; a fresh one when nothing is."""
-    text = _newest_of(catalog, tables, PROGRESS)
-    return Progress.from_json(text) if text else Progress()
+    return read_ledger(catalog, tables).progress
 
 
 def newest_result(catalog: SqlCatalog, tables: SystemTables) -> CutResult | None:
     """The result of the newest published cut; None when nothing is published."""
-    text = _newest_of(catalog, tables, RESULT)
+    ledger = _load(catalog, tables)
+    text = _newest_text(ledger, RESULT) if ledger else None
     return CutResult.from_json(text) if text else None
 
 
-def _newest_of(catalog: SqlCatalog, tables: SystemTables, key: str) -> str | None:
+def _load(catalog: SqlCatalog, tables: SystemTables) -> Table | None:
     with catalog_errors("the reading of the ledger"):
         try:
-            ledger = catalog.load_table(tables.ledger.parts)
+            return catalog.load_table(tables.ledger.parts)
         except NoSuchTableError:
             return None
-    return _newest_text(ledger, key)
 
 
 def _newest_text(ledger: Table, key: str) -> str | None:
@@ -118,32 +135,37 @@ def record_order(
 ) -> Progress:
     """Change progress as a person ordered between two cuts; attempts staged before are superseded.
 
-    order: the command, as `status` shows it. A cut that is published meanwhile makes the commit
-    fail, so that neither is lost. Returns what progress is now.
+    order: the command, as `status` shows it. Where a cut is published or another order is recorded
+    meanwhile, ``change`` is asked again about the progress of then. `SupersededError` when that
+    happens time and again. Returns what progress is now.
     """
-    ledger = ensure_table(catalog, tables.ledger, SCHEMA, PROPERTIES)
-    text = _newest_text(ledger, PROGRESS)
-    changed = change(Progress.from_json(text) if text else Progress())
-    with catalog_errors("the writing of the ledger"):
-        ledger.append(
-            SCHEMA.empty_table(),
-            snapshot_properties={PROGRESS: changed.to_json(), ORDER: order},
-        )
-    return changed
+
+    def ordered() -> Progress:
+        head = read_ledger(catalog, tables)
+        changed = change(head.progress)
+        ledger = ensure_table(catalog, tables.ledger, SCHEMA, PROPERTIES)
+        branch = order_branch(ledger, head.snapshot, head.progress.cut)
+        told = {PROGRESS: changed.to_json(), ORDER: order}
+        append_behind(catalog, ledger, branch, SCHEMA.empty_table(), told)
+        return changed
+
+    return commit_order(ordered)
 
 
 def stage_entry(
     catalog: SqlCatalog,
     tables: SystemTables,
+    head: int | None,
     staged: StagedCut,
     reason: str,
 ) -> None:
-    """Write the cut's row, progress and moves on the attempt's branch of the ledger."""
+    """Write the cut's row, progress and moves on the attempt's branch of the ledger.
+
+    head: of the ledger, as the run read it; what was recorded since is not built upon.
+    """
     ledger = ensure_table(catalog, tables.ledger, SCHEMA, PROPERTIES)
-    base = main_head(ledger)
-    drop_dead_refs(ledger, staged.progress.cut)
-    branch = attempt_ref(staged.progress.cut, staged.result.attempt)
-    create_branch(ledger, branch)
+    name = attempt_ref(staged.progress.cut, staged.result.attempt)
+    branch = begin_branch(ledger, head, name)
     with catalog_errors("the staging of the ledger"):
         ledger.append(
             pa.Table.from_pylist([_row(staged.result, reason)], schema=SCHEMA),
@@ -151,9 +173,9 @@ def stage_entry(
                 PROGRESS: staged.progress.to_json(),
                 ATTEMPT: staged.result.attempt,
                 RESULT: staged.result.to_json(),
-                MOVES: _moves_to_json(staged.moves, base),
+                MOVES: _moves_to_json(staged.moves, branch.base),
             },
-            branch=branch,
+            branch=name,
         )
 
 
@@ -176,11 +198,9 @@ def find_staged(
     catalog: SqlCatalog, tables: SystemTables, attempt: AttemptId
 ) -> tuple[StagedCut, bool] | None:
     """The staged cut of ``attempt`` and whether it is published; None when there is none."""
-    with catalog_errors("the reading of the ledger"):
-        try:
-            ledger = catalog.load_table(tables.ledger.parts)
-        except NoSuchTableError:
-            return None
+    ledger = _load(catalog, tables)
+    if ledger is None:
+        return None
     for snapshot in ancestors(ledger, main_head(ledger)):
         if summary_value(snapshot, ATTEMPT) == attempt:
             return _read_staged(tables, snapshot), True

@@ -15,10 +15,10 @@ from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.expressions import And, EqualTo
 
 from tidemark.lake.catalog import SystemTables, catalog_errors
+from tidemark.lake.commits import append_behind, begin_branch, order_branch
 from tidemark.lake.ledger import PROPERTIES, ensure_table
-from tidemark.lake.refs import Move, attempt_ref, create_branch, drop_dead_refs, main_head
+from tidemark.lake.refs import Move, main_head
 from tidemark.model.event import Reason
-from tidemark.model.names import AttemptId
 from tidemark.model.quarantine import Entry, State, name_in_record, newest_states
 from tidemark.model.renames import Rename
 
@@ -71,30 +71,39 @@ def as_kept(rows: pa.Table, renames: Sequence[Rename]) -> pa.Table:
     return rows.set_column(at, rows.schema.field(at), pa.array(names, pa.string()))
 
 
+def read_quarantine(catalog: SqlCatalog, tables: SystemTables) -> int | None:
+    """Where ``main`` stands; None when nothing was ever set aside."""
+    with catalog_errors("the reading of the quarantine"):
+        try:
+            return main_head(catalog.load_table(tables.quarantine.parts))
+        except NoSuchTableError:
+            return None
+
+
 def stage_entries(
-    catalog: SqlCatalog,
-    tables: SystemTables,
-    attempt: AttemptId,
-    cut: int,
-    rows: pa.Table,
+    catalog: SqlCatalog, tables: SystemTables, head: int | None, branch: str, rows: pa.Table
 ) -> Move:
-    """Add ``rows``, of SCHEMA, on the attempt's own branch; the move that publishes them."""
+    """Add ``rows``, of SCHEMA, on the attempt's ``branch``; the move that publishes them.
+
+    head: of the quarantine, as the run read it.
+    """
     quarantine = ensure_table(catalog, tables.quarantine, SCHEMA, PROPERTIES)
-    drop_dead_refs(quarantine, cut)
-    base, branch = main_head(quarantine), attempt_ref(cut, attempt)
-    create_branch(quarantine, branch)
+    begun = begin_branch(quarantine, head, branch)
     with catalog_errors("the staging of the quarantine"):
         quarantine.append(rows, branch=branch)
-    return Move(tables.quarantine, base, quarantine.refs()[branch].snapshot_id, (branch,))
+    return begun.move(quarantine)
 
 
-def add_entries(catalog: SqlCatalog, tables: SystemTables, entries: Sequence[Entry]) -> None:
-    """Add ``entries`` at once; `SupersededError` when a cut that has some is published meanwhile.
+def add_entries(
+    catalog: SqlCatalog, tables: SystemTables, head: int | None, cut: int, entries: Sequence[Entry]
+) -> None:
+    """Add ``entries`` at once; attempts that are staged and have some are superseded.
 
-    Attempts that are staged and have some are superseded.
+    head: where the quarantine was read before ``entries`` were decided upon. cut: the newest that
+    is published. `SupersededError` when a cut that has some is published meanwhile.
     """
-    with catalog_errors("the writing of the quarantine"):
-        catalog.load_table(tables.quarantine.parts).append(rows_of(entries))
+    quarantine = ensure_table(catalog, tables.quarantine, SCHEMA, PROPERTIES)
+    append_behind(catalog, quarantine, order_branch(quarantine, head, cut), rows_of(entries))
 
 
 def read_entries(

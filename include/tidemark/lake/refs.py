@@ -67,6 +67,14 @@ def attempt_ref(number: int, attempt: AttemptId) -> str:
     return f"{REF_PREFIX}{number}_{attempt}"
 
 
+def number_of(name: str) -> int:
+    """The number in a name that `attempt_ref` made."""
+    match = ATTEMPT_REF.fullmatch(name)
+    if match is None:
+        raise ValueError(f"{name} is no branch of an attempt")
+    return int(match["number"])
+
+
 def is_ref_of(name: str, attempt: AttemptId) -> bool:
     """Whether a branch or tag belongs to ``attempt``."""
     match = ATTEMPT_REF.fullmatch(name)
@@ -105,9 +113,8 @@ def summary_value(snapshot: Snapshot, key: str) -> str | None:
     return snapshot.summary.additional_properties.get(key) if snapshot.summary else None
 
 
-def create_branch(table: Table, branch: str) -> None:
-    """A branch at the head of ``main``, which must have a snapshot."""
-    head = table.refs()[MAIN_BRANCH].snapshot_id
+def create_branch(table: Table, branch: str, head: int) -> None:
+    """A branch at snapshot ``head``: where ``main`` stood as it was read, not where it is now."""
     with catalog_errors(f"the making of branch {branch}"):
         table.manage_snapshots().create_branch(head, branch).commit()
 

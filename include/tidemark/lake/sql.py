@@ -179,9 +179,10 @@ def set_property(table: Sequence[str], name: str, value: str) -> str:
     return f"ALTER TABLE {quote(*table)} SET TBLPROPERTIES ({literal(name)} = {literal(value)})"
 
 
-def create_branch(table: Sequence[str], branch: str) -> str:
-    """ALTER TABLE that makes a branch at the head of main; of an empty table, an empty branch."""
-    return f"ALTER TABLE {quote(*table)} CREATE BRANCH {quote(branch)}"
+def create_branch(table: Sequence[str], branch: str, base: int | None) -> str:
+    """ALTER TABLE that makes a branch at the snapshot ``base``; None: an empty one, as is main."""
+    at = "" if base is None else f" AS OF VERSION {base:d}"
+    return f"ALTER TABLE {quote(*table)} CREATE BRANCH {quote(branch)}{at}"
 
 
 def delete_below(branch: Sequence[str], position: str) -> str:

@@ -18,7 +18,6 @@ from tidemark.lake.refs import (
     Move,
     create_tag,
     drop_dead_refs,
-    main_head,
 )
 from tidemark.lake.staged import StagedRows, read_staged
 from tidemark.log import get_logger
@@ -59,8 +58,9 @@ def mark_session(
 class Bench:
     """Where one table is staged: session, catalog, target, and the branch of the attempt.
 
-    cut: number of the cut; what attempts at earlier ones left on the target is removed. fork: of
-    the target, where its schema changes with the cut. fills: what older rows hold in new columns.
+    cut: number of the cut; what attempts at earlier ones left on the target is removed. base: the
+    snapshot of ``main`` by which the cut was planned, None where there was none. fork: of the
+    target, where its schema changes with the cut. fills: what older rows hold in new columns.
     """
 
     session: SparkSession
@@ -68,6 +68,7 @@ class Bench:
     target: TableId
     branch: str
     cut: int
+    base: int | None
     fork: Fork | None = None
     fills: tuple[FillColumn, ...] = ()
 
@@ -110,9 +111,9 @@ def stage_table(
     the rows it changed as the snapshots' own summaries count them.
     """
     table = bench.catalog.load_table(bench.place.parts)
-    base = main_head(table)
+    base = bench.base
     drop_dead_refs(table, bench.cut)
-    bench.session.sql(sql.create_branch(bench.table, bench.branch))
+    bench.session.sql(sql.create_branch(bench.table, bench.branch, base))
     effect = Effect()
     before = base
     if ends and base is not None and schema.mode is TargetMode.MIRROR:

@@ -15,7 +15,6 @@ from pyspark.sql import functions as F
 
 from tidemark.fold.admit import in_epochs, only_at, with_zone
 from tidemark.fold.renamed import is_table, under_new_names
-from tidemark.lake.landing import read_changelog
 from tidemark.model.cut import Cut, Frontier
 from tidemark.model.event import RECORD_COLUMNS, Kind
 from tidemark.model.names import TableName
@@ -34,18 +33,22 @@ class Changelog:
     Each method returns a frame that was not computed yet, one row per record, with the columns
     `lake.landing.COLUMNS`; after `towards` with ``zone`` beside them.
 
-    progress: what was published as the run began. renames: in their order; without any, rows have
+    renames: in their order; without any, rows have
     the names that their records have. bounds: the cut that zones are said of, and the frontier
     below it. unlanded: rows that a preview has read and that a run would land first. is_empty:
     nothing is landed yet, so that there is no table to read.
     """
 
     run: Run
-    progress: Progress
     renames: Sequence[Rename] = ()
     bounds: tuple[Cut, Frontier] | None = None
     unlanded: DataFrame | None = None
     is_empty: bool = False
+
+    @property
+    def progress(self) -> Progress:
+        """What was published as the run began."""
+        return self.run.progress
 
     def under(self, renames: Sequence[Rename]) -> Changelog:
         """The same under the names that ``renames`` tell."""
@@ -86,8 +89,7 @@ class Changelog:
         )
 
     def _since(self, landing: int) -> DataFrame:
-        world = self.run.world
-        return read_changelog(world.spark, world.catalog, self.run.system, landing)
+        return self.run.changelog(landing)
 
     def _gated(self) -> DataFrame:
         return self._since(1).where(F.col("landing") <= self.progress.landing)

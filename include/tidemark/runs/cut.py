@@ -31,7 +31,7 @@ from tidemark.runs.changelog import Changelog
 from tidemark.runs.choose import Chosen, choose_cut
 from tidemark.runs.landing.land import land_records
 from tidemark.runs.publish import publish_cut
-from tidemark.runs.run import CutRequest, Run
+from tidemark.runs.run import CutRequest, Run, begin_run
 from tidemark.runs.staging.replay import next_replays, with_replay
 from tidemark.runs.staging.set_aside import records_set_aside
 from tidemark.runs.staging.stage import StagedTable, stage_one
@@ -59,17 +59,19 @@ def stage_cut(pipeline: PipelineSpec, world: World, request: CutRequest) -> CutR
     """Land what is unread, then fold and audit everything up to the gate on branches.
 
     ``main`` of every target stays as it is. All that publishing needs is left in the lake: the
-    audited snapshots by tag, the verdicts, and the moves on the ledger's branch.
+    audited snapshots by tag, the verdicts, and the moves on the ledger's branch. All of it builds
+    on what was read first; what is ordered, written or published since supersedes it (PUB-8).
     """
-    run = Run(pipeline, world, request)
-    progress = run.read_progress()
+    run = begin_run(pipeline, world, request)
+    progress = run.progress
     drop_staged(world.catalog, run.system.ledger.namespace, progress.cut + 1)
     landed = land_records(run)
     if landed.mark.number == 0:
         return CutResult(CutStatus.IDLE, request.attempt, hold=NO_RECORDS)
+    run = run.behind(landed.head)
     size_for(world.spark, landed.records)
     with spark_errors("the choice of the cut"):
-        chosen = choose_cut(run, Changelog(run, progress), landed)
+        chosen = choose_cut(run, Changelog(run), landed)
         chosen = with_replay(run, chosen, landed, progress)
         planned = plan_tables(run, chosen, progress)
     after = progress_after(progress, landed.mark, chosen, planned)
@@ -176,7 +178,8 @@ def _finish(run: Run, progress: Progress, after: Progress, outcome: _Outcome) ->
     """Account for every record, then leave verdicts and the ledger's entry on its branch."""
     catalog, attempt = run.world.catalog, run.request.attempt
     chosen, planned, staged = outcome.chosen, outcome.planned, outcome.staged
-    landed = records_since(catalog, run.system, progress.landing)
+    heads = run.heads
+    landed = records_since(catalog, run.system, heads.changelog.snapshot, progress.landing)
     folded = [*(work.spec.source for work in planned.work), *planned.ended]
     buckets = account(chosen.survey, staged, folded, planned.standing, landed)
     verdicts = [table.verdict for table in staged]
@@ -195,9 +198,10 @@ def _finish(run: Run, progress: Progress, after: Progress, outcome: _Outcome) ->
     )
     moves = outcome.moves
     if quarantined.num_rows:
-        moves += (stage_entries(catalog, run.system, attempt, chosen.cut.number, quarantined),)
+        branch = attempt_ref(chosen.cut.number, attempt)
+        moves += (stage_entries(catalog, run.system, heads.quarantine, branch, quarantined),)
     entry = StagedCut(result, after.as_kept(run.pipeline.renames), moves)
-    stage_entry(catalog, run.system, entry, run.request.reason)
+    stage_entry(catalog, run.system, heads.ledger.snapshot, entry, run.request.reason)
     log.info("cut_staged", cut=result.cut, status=result.status.value, **buckets)
     return result
 

@@ -8,6 +8,8 @@ from dataclasses import replace
 from tidemark.errors import UNCHANGED, OrderRefusedError
 from tidemark.gate.reconcile import complete_resync, order_resync
 from tidemark.lake.catalog import SystemTables
+from tidemark.lake.commits import commit_order
+from tidemark.lake.heads import read_heads
 from tidemark.lake.history import read_history
 from tidemark.lake.landing import first_newer, holds_statement, holds_unreadable, read_mark
 from tidemark.lake.ledger import read_progress, record_order
@@ -71,7 +73,8 @@ def _refuse_incomplete(
     below = progress.snapshots.tables[table].below
     if table not in progress.set_aside or not below:
         return
-    known = [entry for entry in all_waiting(pipeline, world) if entry.table == str(table)]
+    renames = progress.known_renames(pipeline.renames)
+    known = read_waiting(world.catalog, SystemTables.of(pipeline.name), renames, str(table))
     waiting = [entry for entry in known if not entry.is_below(below)]
     if waiting:
         raise OrderRefusedError(
@@ -112,15 +115,22 @@ def replay_entries(pipeline: PipelineSpec, world: World, selection: Selection) -
 
 def drop_entries(pipeline: PipelineSpec, world: World, selection: Selection, reason: str) -> int:
     """Give up what waits in quarantine: its keys stay as they are; returns how much it was."""
-    progress = read_progress(world.catalog, SystemTables.of(pipeline.name))
-    renames = progress.known_renames(pipeline.renames)
-    dropped = [
-        replace(entry, state=State.DROPPED, cut=progress.cut, reason=reason).as_kept(renames)
-        for entry in _waiting(pipeline, world, selection)
-    ]
-    add_entries(world.catalog, SystemTables.of(pipeline.name), dropped)
-    log.info("quarantine_dropped", pipeline=pipeline.name, entries=len(dropped), reason=reason)
-    return len(dropped)
+    system = SystemTables.of(pipeline.name)
+
+    def dropped() -> int:
+        heads = read_heads(world.catalog, system)
+        cut = heads.ledger.progress.cut
+        renames = heads.ledger.progress.known_renames(pipeline.renames)
+        ended = [
+            replace(entry, state=State.DROPPED, cut=cut, reason=reason).as_kept(renames)
+            for entry in _waiting(pipeline, world, selection)
+        ]
+        add_entries(world.catalog, system, heads.quarantine, cut, ended)
+        return len(ended)
+
+    number = commit_order(dropped)
+    log.info("quarantine_dropped", pipeline=pipeline.name, entries=number, reason=reason)
+    return number
 
 
 def _waiting(pipeline: PipelineSpec, world: World, selection: Selection) -> list[Entry]:
@@ -210,16 +220,16 @@ def hand_over(pipeline: PipelineSpec, world: World, *, is_continuous: bool) -> O
     is landed, in no cut, and newer than all that is published; else what is not landed yet.
     """
     tables = SystemTables.of(pipeline.name)
-    mark = read_mark(world.catalog, tables)
-    if pipeline.source.format not in HANDED_OVER or mark.number == 0:
-        raise OrderRefusedError(
-            f"pipeline {pipeline.name} reads {pipeline.source.format} and has landed "
-            f"{mark.number} times; only a binlog that was read can begin anew",
-            state=UNCHANGED,
-            next_step="fold the tables by a new pipeline from a new snapshot of the source",
-        )
 
     def handed_over(now: Progress) -> Progress:
+        mark = read_mark(world.catalog, tables)
+        if pipeline.source.format not in HANDED_OVER or mark.number == 0:
+            raise OrderRefusedError(
+                f"pipeline {pipeline.name} reads {pipeline.source.format} and has landed "
+                f"{mark.number} times; only a binlog that was read can begin anew",
+                state=UNCHANGED,
+                next_step="fold the tables by a new pipeline from a new snapshot of the source",
+            )
         found = first_newer(world.catalog, tables, now.landing, now.newest_ms)
         starts = {place: found.get(place, end) for place, end in mark.offsets.items()}
         frontier = replace(now.frontier, numbers={})

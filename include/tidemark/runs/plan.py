@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tidemark.lake.catalog import SystemTables
-from tidemark.lake.landing import read_mark
-from tidemark.lake.ledger import newest_result, read_progress
+from tidemark.lake.heads import read_heads
+from tidemark.lake.ledger import newest_result
 from tidemark.model.cut import GateMode, HoldCode
 from tidemark.model.offsets import OffsetRange, TopicPartition
 from tidemark.model.progress import Progress
@@ -48,9 +48,9 @@ def plan_cut(pipeline: PipelineSpec, world: World, until: Until | None = None) -
     refuse.
     """
     tables = SystemTables.of(pipeline.name)
-    mark = read_mark(world.catalog, tables)
+    heads = read_heads(world.catalog, tables)
+    progress, mark = heads.ledger.progress, heads.changelog.mark
     refuse_unplaced(pipeline, until, expected_ordering(pipeline, mark))
-    progress = read_progress(world.catalog, tables)
     unread = plan_topics(pipeline, world.broker, mark).ranges
     records = sum(span.count for span in unread.values())
     ungated = mark.number > progress.landing

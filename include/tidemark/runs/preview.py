@@ -29,7 +29,7 @@ from tidemark.runs.landing.ordering import expected_ordering, marked, true_order
 from tidemark.runs.landing.unread import Reading, Unread, find_unread, read_unread
 from tidemark.runs.landing.writer_schemas import UNKNOWN, kept_schemas, missing_schemas
 from tidemark.runs.plan import truncate_note
-from tidemark.runs.run import CutRequest, Run
+from tidemark.runs.run import CutRequest, Run, begin_run
 from tidemark.runs.tables.plan import CutTables, plan_tables
 from tidemark.runs.tables.work import TableWork
 from tidemark.runs.targets import is_folded
@@ -97,15 +97,15 @@ def preview_cut(pipeline: PipelineSpec, world: World, *, until: Until | None = N
 
     until: where the cut is capped, if it is.
     """
-    run = Run(pipeline, world, CutRequest(NOBODY, until))
+    run = begin_run(pipeline, world, CutRequest(NOBODY, until))
     gate = pipeline.source.gate
-    progress = run.read_progress()
+    progress = run.progress
     unread = find_unread(run)
     if unread.after.number == 0:
         return CutPreview(pipeline.name, progress.cut, gate, is_idle=True, hold=NO_RECORDS)
     with spark_errors("the preview"), _decoded_once(run, unread) as (records, landed):
         is_empty = unread.after.number == 1 and records is not None
-        changelog = Changelog(run, progress, unlanded=records, is_empty=is_empty)
+        changelog = Changelog(run, unlanded=records, is_empty=is_empty)
         chosen = choose_cut(run, changelog, landed)
         planned = plan_tables(run, chosen, progress)
     after = progress_after(progress, landed.mark, chosen, planned)
@@ -139,7 +139,7 @@ def _decoded_once(run: Run, unread: Unread) -> Iterator[tuple[DataFrame | None, 
     ordering = expected_ordering(run.pipeline, unread.after)
     schemas = kept_schemas(run)
     if unread.is_empty:
-        yield None, Landed(unread.plan, unread.after, 0, schemas)
+        yield None, Landed(unread.plan, run.heads.changelog, 0, schemas)
         return
     with ExitStack() as stack:
         records, found = _decoded(run, unread, Reading(ordering, schemas), stack)
@@ -154,7 +154,8 @@ def _decoded_once(run: Run, unread: Unread) -> Iterator[tuple[DataFrame | None, 
         if refusal is not None:
             raise refusal
         mark = marked(run.pipeline, unread.after, needed, found)
-        yield records, Landed(unread.plan, mark, int(found["records"]), schemas)
+        head = replace(run.heads.changelog, mark=mark)
+        yield records, Landed(unread.plan, head, int(found["records"]), schemas)
 
 
 def _decoded(

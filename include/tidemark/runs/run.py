@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from pyspark.sql import DataFrame
 
 from tidemark.lake.catalog import SystemTables
-from tidemark.lake.ledger import read_progress
+from tidemark.lake.heads import Heads, read_heads
+from tidemark.lake.landing import ChangelogHead, read_changelog
 from tidemark.model.names import AttemptId, TableName
 from tidemark.model.progress import Progress
 from tidemark.model.until import Until
@@ -29,17 +32,40 @@ class CutRequest:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A pipeline, the world it runs in, and the request."""
+    """A pipeline, the world it runs in, the request, and the heads that all of it builds on."""
 
     pipeline: PipelineSpec
     world: World
     request: CutRequest
+    heads: Heads
 
     @property
     def system(self) -> SystemTables:
         """The pipeline's own tables."""
         return SystemTables.of(self.pipeline.name)
 
-    def read_progress(self) -> Progress:
+    @property
+    def progress(self) -> Progress:
         """What is published, of tables under the names that they have in the file."""
-        return read_progress(self.world.catalog, self.system).under(self.pipeline.renames)
+        return self.heads.ledger.progress.under(self.pipeline.renames)
+
+    def behind(self, landed: ChangelogHead) -> Run:
+        """The same run once it has landed: of the changelog it knows its own landing as well."""
+        return replace(self, heads=replace(self.heads, changelog=landed))
+
+    def changelog(self, since_landing: int = 1) -> DataFrame:
+        """What the run knows of the changelog, from a landing on. Out: COLUMNS of `lake.landing`.
+
+        What others land meanwhile is not in it: the cut would take what its mark leaves out.
+        """
+        head = self.heads.changelog.snapshot
+        if head is None:
+            raise RuntimeError("nothing is landed yet")
+        world = self.world
+        return read_changelog(world.spark, world.catalog, self.system, head, since_landing)
+
+
+def begin_run(pipeline: PipelineSpec, world: World, request: CutRequest) -> Run:
+    """A run from what is published and landed now; it looks no second time."""
+    heads = read_heads(world.catalog, SystemTables.of(pipeline.name))
+    return Run(pipeline, world, request, heads)

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from tidemark.errors import TidemarkError
 from tidemark.lake.catalog import SystemTables
+from tidemark.lake.heads import read_heads
 from tidemark.lake.history import (
     Entry,
     History,
@@ -17,7 +18,6 @@ from tidemark.lake.history import (
     read_history,
 )
 from tidemark.lake.landing import records_since
-from tidemark.lake.ledger import read_progress
 from tidemark.lake.quarantine import read_waiting
 from tidemark.model.cut import GateMode
 from tidemark.model.names import PipelineName, TableName
@@ -108,7 +108,8 @@ def pipeline_status(pipeline: PipelineSpec, world: World) -> PipelineStatus:
     """How far ``pipeline`` is; what is wrong with its topics is told, not raised."""
     system = SystemTables.of(pipeline.name)
     history = read_history(world.catalog, system)
-    progress = read_progress(world.catalog, system).under(pipeline.renames)
+    heads = read_heads(world.catalog, system)
+    progress, landings = heads.ledger.progress.under(pipeline.renames), heads.changelog.snapshot
     plan, trouble = _plan(pipeline, world)
     newest = history.published[0] if history.published else None
     attempt = history.attempts[0] if history.attempts else None
@@ -117,7 +118,9 @@ def pipeline_status(pipeline: PipelineSpec, world: World) -> PipelineStatus:
     stall = stall_of(pipeline, history, int(datetime.now(UTC).timestamp() * 1000))
     lag = None
     if plan is not None:
-        landed = records_since(world.catalog, system, progress.landing) if plan.waiting else 0
+        landed = 0
+        if plan.waiting:
+            landed = records_since(world.catalog, system, landings, progress.landing)
         lag = Lag(plan.unread_records, landed, held)
     return PipelineStatus(
         pipeline=pipeline.name,

@@ -38,7 +38,7 @@ from tidemark.errors import (
     UnreadableRecordsError,
 )
 from tidemark.lake.catalog import SystemTables, TableId
-from tidemark.lake.evolve import read_source_schema
+from tidemark.lake.evolve import read_target
 from tidemark.lake.landing import read_mark
 from tidemark.model.quarantine import RecordPlace
 from tidemark.model.result import CutStatus
@@ -278,9 +278,9 @@ def test_what_changes_columns_of_a_table_without_rows_makes_none(world: World) -
     stream.send([ticdc_ddl("ALTER TABLE items MODIFY name VARCHAR(40)", 240), *SECOND])
     stream.cut()
     assert stream.rows() == {1: "a", 2: "b"}
-    kept = read_source_schema(world.catalog, TableId(stream.name, "items"))
-    assert kept is not None
-    assert kept["name"].source_type == "varchar(40)"
+    target = read_target(world.catalog, TableId(stream.name, "items"))
+    assert target is not None
+    assert target.source_schema["name"].source_type == "varchar(40)"
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from tests.support.staged import staged_place
 from tidemark.errors import TableStoppedError
 from tidemark.lake.catalog import TableId, ensure_namespace
 from tidemark.lake.effect import Effect
-from tidemark.lake.evolve import apply_changes, read_source_schema
+from tidemark.lake.evolve import apply_changes, read_target
 from tidemark.lake.forks import make_fork
 from tidemark.lake.refs import attempt_ref, move_mains
 from tidemark.lake.staged import stage_rows
@@ -54,10 +54,11 @@ class Target:
         """rows: id, day and place; a row without a day is deleted."""
         number = next(self.cuts)
         branch = attempt_ref(number, AttemptId("t"))
-        have = read_source_schema(self.world.catalog, self.id)
-        fork = make_fork(self.world.catalog, self.id, OWN, branch) if have else None
-        bench = Bench(self.world.spark, self.world.catalog, self.id, branch, number, fork)
-        changes = plan_changes(have, want)
+        catalog, head = self.world.catalog, read_target(self.world.catalog, self.id)
+        fork = make_fork(catalog, self.id, head.metadata, OWN, branch) if head else None
+        base = head.snapshot if head else None
+        bench = Bench(self.world.spark, catalog, self.id, branch, number, base, fork)
+        changes = plan_changes(head.source_schema if head else None, want)
         apply_changes(bench.session, bench.catalog, bench.place, changes, want)
         frame = self.world.spark.createDataFrame(list(rows), "id int, day string, place string")
         typed = frame.selectExpr(

@@ -13,8 +13,8 @@ from tests.support.staged import staged_place
 from tidemark.lake import sql
 from tidemark.lake.catalog import TableId
 from tidemark.lake.effect import Effect
-from tidemark.lake.evolve import apply_changes, read_source_schema
-from tidemark.lake.refs import move_mains
+from tidemark.lake.evolve import apply_changes, read_target
+from tidemark.lake.refs import main_head, move_mains
 from tidemark.lake.staged import StagedRows, stage_rows
 from tidemark.lake.staging import Bench, stage_table
 from tidemark.model.columns import LEFT_OUT, SourceColumn, TableSchema, Wire
@@ -49,7 +49,8 @@ def schema_of(types: Sequence[str]) -> TableSchema:
 
 def make(world: World, name: str, schema: TableSchema) -> TableId:
     target = TableId("db", name)
-    changes = plan_changes(read_source_schema(world.catalog, target), schema)
+    head = read_target(world.catalog, target)
+    changes = plan_changes(head.source_schema if head else None, schema)
     apply_changes(world.spark, world.catalog, target, changes, schema)
     return target
 
@@ -96,7 +97,8 @@ def _from_number(iceberg: str) -> str:
 
 
 def bench(world: World, target: TableId, cut: int) -> Bench:
-    return Bench(world.spark, world.catalog, target, f"tidemark_{cut}_try", cut)
+    base = main_head(world.catalog.load_table(target.parts))
+    return Bench(world.spark, world.catalog, target, f"tidemark_{cut}_try", cut, base)
 
 
 def published(world: World, target: TableId) -> dict[object, str]:

@@ -12,7 +12,7 @@ from tests.unit.model.test_shift import shifts
 from tidemark.errors import SupersededError
 from tidemark.lake.catalog import TableId, ensure_namespace
 from tidemark.lake.effect import Effect
-from tidemark.lake.evolve import apply_changes, read_source_schema
+from tidemark.lake.evolve import apply_changes, read_target
 from tidemark.lake.forks import make_fork
 from tidemark.lake.refs import Move, attempt_ref, move_mains
 from tidemark.lake.staged import StagedRows, stage_rows
@@ -50,11 +50,13 @@ def attempt(
 ) -> tuple[Move, Effect]:
     """Stage row 2 on a fork with the schema ``want``."""
     branch = attempt_ref(2, AttemptId(name))
-    changes = plan_changes(read_source_schema(world.catalog, target), want)
+    head = read_target(world.catalog, target)
+    assert head is not None
+    changes = plan_changes(head.source_schema, want)
     fills = tuple(change for change in changes if isinstance(change, FillColumn))
-    fork = make_fork(world.catalog, target, OWN, branch)
+    fork = make_fork(world.catalog, target, head.metadata, OWN, branch)
     apply_changes(world.spark, world.catalog, fork.table, changes, want)
-    bench = Bench(world.spark, world.catalog, target, branch, 2, fork, fills)
+    bench = Bench(world.spark, world.catalog, target, branch, 2, head.snapshot, fork, fills)
     return stage_table(bench, want, staged_rows(world, folder / name, want, 2), ())
 
 
@@ -98,9 +100,9 @@ def test_columns_move_with_their_rows(  # noqa: PLR0913  a case is a row
     target = TableId("db", request.node.callspec.id.replace(" ", "_"))
     ensure_namespace(world.catalog, OWN)
     have = schema("a b c")
-    create = plan_changes(read_source_schema(world.catalog, target), have)
+    create = plan_changes(None, have)
     apply_changes(world.spark, world.catalog, target, create, have)
-    first = Bench(world.spark, world.catalog, target, attempt_ref(1, AttemptId("t")), 1)
+    first = Bench(world.spark, world.catalog, target, attempt_ref(1, AttemptId("t")), 1, None)
     rows = staged_rows(world, tmp_path / "first", have, 1)
     move_mains(world.catalog, [stage_table(first, have, rows, ())[0]])
     before = world.catalog.load_table(target.parts)
@@ -131,7 +133,9 @@ def test_columns_move_with_their_rows(  # noqa: PLR0913  a case is a row
     assert [{name: row[name] for name in have.names} for row in old] == [
         {"id": 1, "a": "a", "b": "b", "c": "c"}
     ]
-    assert read_source_schema(world.catalog, target) == want
+    head = read_target(world.catalog, target)
+    assert head is not None
+    assert head.source_schema == want
     main = world.spark.table(quote(world.catalog.name, *target.parts))
     by_spark = [{name: row[name] for name in want.names} for row in main.orderBy("id").collect()]
     assert by_spark == shown(table)

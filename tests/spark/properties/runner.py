@@ -176,7 +176,7 @@ def _written_and_read(
     frames = (read.frame for read in reads)
     union = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
     rows = stage_rows(staged_place(world, folder, target), union, schema)
-    bench = Bench(world.spark, world.catalog, target, "tidemark_1_values", 1)
+    bench = Bench(world.spark, world.catalog, target, "tidemark_1_values", 1, None)
     move, _ = stage_table(bench, schema, rows, ())
     move_mains(world.catalog, [move])
     table = world.catalog.load_table(target.parts).scan().to_arrow()

@@ -12,13 +12,15 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from tidemark.lake.catalog import SystemTables
-from tidemark.lake.landing import SCHEMA
-from tidemark.lake.ledger import ensure_table
+from tidemark.lake.heads import Heads
+from tidemark.lake.landing import SCHEMA, ChangelogHead
+from tidemark.lake.ledger import LedgerHead, ensure_table
+from tidemark.lake.refs import main_head
 from tidemark.model.cut import Cut, Frontier, GateMode
 from tidemark.model.names import AttemptId, TableName, TopicName
 from tidemark.model.offsets import TopicPartition
 from tidemark.model.position import EPOCH_DIGITS, OFFSET_DIGITS, Position
-from tidemark.model.progress import Progress
+from tidemark.model.progress import LandingMark, Progress
 from tidemark.model.renames import Rename
 from tidemark.runs.changelog import Changelog
 from tidemark.runs.run import CutRequest, Run
@@ -82,7 +84,9 @@ def changelog(world: World) -> Changelog:
     table.append(pa.Table.from_pylist(rows, schema=SCHEMA))
     starts = {TopicPartition(TOPIC, 0): HANDED_OVER_AT}
     progress = Progress(landing=GATED, oldest_held=2, epochs=(starts,))
-    return Changelog(Run(pipeline, world, CutRequest(AttemptId("one"))), progress)
+    head = main_head(table)
+    heads = Heads(LedgerHead(None, progress), ChangelogHead(head, LandingMark()), None)
+    return Changelog(Run(pipeline, world, CutRequest(AttemptId("one")), heads))
 
 
 def test_names_go_by_the_positions_of_their_epoch(changelog: Changelog) -> None:

@@ -44,11 +44,12 @@ def rows(catalog: SqlCatalog, table: TableId) -> list[dict[str, object]]:
 
 def staged(catalog: SqlCatalog, table: TableId) -> Move:
     """On a fork: ``name`` is called ``title``, and a row joins on the attempt's branch."""
-    fork = make_fork(catalog, table, OWN, BRANCH)
+    fork = make_fork(catalog, table, load(catalog, table).metadata_location, OWN, BRANCH)
     with load(catalog, fork.table).update_schema() as update:
         update.rename_column("name", "title")
     base = main_head(load(catalog, fork.table))
-    create_branch(load(catalog, fork.table), BRANCH)
+    assert base is not None
+    create_branch(load(catalog, fork.table), BRANCH, base)
     loaded = load(catalog, fork.table)
     loaded.append(pa.table({"id": [2], "title": ["y"]}), branch=BRANCH)
     return Move(table, base, loaded.refs()[BRANCH].snapshot_id, (BRANCH,), fork)

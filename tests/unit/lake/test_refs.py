@@ -43,7 +43,7 @@ def catalog(tmp_path: Path) -> SqlCatalog:
 def stage(catalog: SqlCatalog, table: TableId, *ids: int) -> Move:
     """Append ``ids`` on a branch of the attempt."""
     branch = attempt_ref(1, ATTEMPT)
-    create_branch(catalog.load_table(table.parts), branch)
+    create_branch(load(catalog, table), branch, head(catalog, table))
     loaded = catalog.load_table(table.parts)
     loaded.append(pa.table({"id": list(ids)}, schema=ROWS), branch=branch)
     snapshot = loaded.refs()[branch].snapshot_id
@@ -57,6 +57,10 @@ def ids(catalog: SqlCatalog, table: TableId) -> list[int]:
 
 def load(catalog: SqlCatalog, table: TableId) -> Table:
     return catalog.load_table(table.parts)
+
+
+def head(catalog: SqlCatalog, table: TableId) -> int:
+    return load(catalog, table).refs()["main"].snapshot_id
 
 
 def test_all_tables_move_and_their_refs_go(catalog: SqlCatalog) -> None:
@@ -95,7 +99,7 @@ def test_a_snapshot_that_does_not_descend_from_main_is_refused(catalog: SqlCatal
 
 def stage_on(catalog: SqlCatalog, table: TableId, number: int) -> Move:
     branch = attempt_ref(2, ATTEMPT)
-    create_branch(load(catalog, table), branch)
+    create_branch(load(catalog, table), branch, head(catalog, table))
     loaded = load(catalog, table)
     loaded.append(pa.table({"id": [number]}, schema=ROWS), branch=branch)
     return Move(table, main_head(loaded), loaded.refs()[branch].snapshot_id, (branch,))

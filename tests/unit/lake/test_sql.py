@@ -33,7 +33,7 @@ ENDS = (End(Position("0A"), 1), End(Position("0B")))
         sql.add_column(TABLE, COLUMN),
         sql.widen_column(TABLE, COLUMN),
         sql.set_property(TABLE, "p", "'; DROP TABLE x; --"),
-        sql.create_branch(TABLE, "tidemark_1_a"),
+        sql.create_branch(TABLE, "tidemark_1_a", 7),
         sql.delete_below(TABLE, "'; DROP TABLE x; --"),
         sql.merge_staged(TABLE, "o'dd`name", SCHEMA),
         sql.create_target(TABLE, WITHOUT_KEY, {}),

@@ -11,10 +11,12 @@ from pyspark.sql import Observation
 from tidemark.errors import TidemarkError
 from tidemark.formats.avro.wire import Schemas
 from tidemark.lake.landing import (
+    ChangelogHead,
+    branch_landing,
     drop_landing,
     publish_landing,
-    stage_landing,
     staged_records,
+    write_landing,
 )
 from tidemark.lake.refs import Move
 from tidemark.lake.spark_errors import spark_errors
@@ -43,13 +45,18 @@ log = get_logger()
 class Landed:
     """The topics as they were planned, how far they are landed now, and what came in by this.
 
-    schemas: of everything that is landed, if it is Avro.
+    head: the changelog behind it. schemas: of everything that is landed, if it is Avro.
     """
 
     plan: TopicPlan
-    mark: LandingMark
+    head: ChangelogHead
     records: int
     schemas: Schemas
+
+    @property
+    def mark(self) -> LandingMark:
+        """How far the topics are landed."""
+        return self.head.mark
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +77,7 @@ def land_records(run: Run) -> Landed:
     """
     unread, schemas = find_unread(run), kept_schemas(run)
     if unread.is_empty:
-        return Landed(unread.plan, unread.after, 0, schemas)
+        return Landed(unread.plan, run.heads.changelog, 0, schemas)
     catalog = run.world.catalog
     staged = _stage_known(
         run, unread, Reading(expected_ordering(run.pipeline, unread.after), schemas)
@@ -85,9 +92,9 @@ def land_records(run: Run) -> Landed:
         drop_landing(catalog, staged.move)
         raise refusal
     mark = marked(run.pipeline, unread.after, staged.reading.ordering, staged.found)
-    publish_landing(catalog, staged.move, staged.found["records"], mark)
+    head = publish_landing(catalog, staged.move, staged.found["records"], mark)
     log.info("landed", landing=mark.number, **staged.found)
-    return Landed(unread.plan, mark, staged.found["records"], reading.schemas)
+    return Landed(unread.plan, head, staged.found["records"], reading.schemas)
 
 
 def _stage_known(run: Run, unread: Unread, reading: Reading) -> _Staged:
@@ -106,10 +113,10 @@ def _stage(run: Run, unread: Unread, reading: Reading) -> _Staged:
     events = read_unread(run, unread, reading).observe(
         counted, *landing_counts(run.pipeline, reading)
     )
+    catalog, head = run.world.catalog, run.heads.changelog
     with spark_errors("the landing"):
-        move = stage_landing(
-            run.world.catalog, run.system, run.request.attempt, events, unread.after
-        )
+        branch = branch_landing(catalog, run.system, head, run.request.attempt)
+        move = write_landing(catalog, branch, events, unread.after)
     return _Staged(move, reading, counted.get)
 
 

@@ -229,12 +229,13 @@ def _filled(
 
 def _bench(run: Run, work: TableWork, branch: str, cut: int) -> Bench:
     """Where the table is staged: on itself, or on a fork where its schema changes."""
-    catalog, fork = run.world.catalog, None
-    if work.moves_schema:
+    catalog, head, fork = run.world.catalog, work.head, None
+    if head is not None and work.moves_schema:
         namespace = run.system.ledger.namespace
         drop_dead_forks(catalog, namespace, cut)
-        fork = make_fork(catalog, work.target, namespace, branch)
-    return Bench(run.world.spark, catalog, work.target, branch, cut, fork, work.fills)
+        fork = make_fork(catalog, work.target, head.metadata, namespace, branch)
+    base = head.snapshot if head else None
+    return Bench(run.world.spark, catalog, work.target, branch, cut, base, fork, work.fills)
 
 
 def _misread(rows: StagedRows, work: TableWork, changes: int, room: int) -> TableStoppedError:

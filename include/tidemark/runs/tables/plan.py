@@ -9,11 +9,10 @@ from tidemark.errors import NameRefusedError, TableStoppedError
 from tidemark.formats.decoder import decoder_of
 from tidemark.formats.record_schema import RecordSchema
 from tidemark.lake.catalog import TableId
-from tidemark.lake.evolve import read_source_schema
+from tidemark.lake.evolve import TargetHead, read_target
 from tidemark.lake.history import holds_rows, read_history
 from tidemark.lake.staging import Removal
 from tidemark.log import get_logger
-from tidemark.model.columns import TableSchema
 from tidemark.model.ends import End
 from tidemark.model.event import Kind
 from tidemark.model.names import TableName
@@ -96,7 +95,7 @@ class _Told:
     """
 
     spec: TableSpec
-    have: TableSchema | None
+    head: TargetHead | None
     is_empty: bool
     records: Sequence[RecordSchema]
 
@@ -121,7 +120,8 @@ def plan_tables(run: Run, chosen: Chosen, progress: Progress) -> CutTables:
             refuse_statement(run.pipeline, spec, chosen.effects.stops, renamed)
             refuse_shared(spec, owners.setdefault(spec.target.lower(), spec.source))
             target = _target(run.pipeline, spec)
-            have = read_source_schema(run.world.catalog, target)
+            head = read_target(run.world.catalog, target)
+            have = head.source_schema if head else None
             refuse_other_mode(spec, have)
             if have is None and progress.cut > 0:
                 refuse_other_target(spec, chosen.effects.renames)
@@ -135,7 +135,7 @@ def plan_tables(run: Run, chosen: Chosen, progress: Progress) -> CutTables:
                 records = told.get(spec.source, ())
                 inferred = untyped_columns(run, chosen, spec, have, records)
                 columns = {"columns": {**inferred, **spec.columns}}
-                known = _Told(spec.model_copy(update=columns), have, is_empty, records)
+                known = _Told(spec.model_copy(update=columns), head, is_empty, records)
                 one = replace(_work(run, chosen, progress, known), inferred=inferred)
                 removal = _removal(run.pipeline, snapshots, spec.source)
                 work.append(replace(one, removal=removal, guard=guards.get(spec.source)))
@@ -224,7 +224,8 @@ def _target(pipeline: PipelineSpec, spec: TableSpec) -> TableId:
 
 
 def _work(run: Run, chosen: Chosen, progress: Progress, told: _Told) -> TableWork:
-    pipeline, spec, have = run.pipeline, told.spec, told.have
+    pipeline, spec, head = run.pipeline, told.spec, told.head
+    have = head.source_schema if head else None
     again = chosen.survey.of(spec.source, Zone.REPLAYED)
     groups = chosen.survey.of(spec.source, CUT)
     begins = begin_of(chosen, spec.source, have)
@@ -253,7 +254,7 @@ def _work(run: Run, chosen: Chosen, progress: Progress, told: _Told) -> TableWor
     return TableWork(
         spec=spec,
         target=_target(pipeline, spec),
-        have=have,
+        head=head,
         source_schema=schema,
         changes=changes,
         rows=count(groups),

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from tidemark.lake.catalog import TableId
+from tidemark.lake.evolve import TargetHead
 from tidemark.lake.staging import Removal
 from tidemark.model.columns import TableSchema
 from tidemark.model.names import ColumnName
@@ -21,9 +22,9 @@ from tidemark.spec import TableSpec
 class TableWork:
     """What a cut does to one table.
 
-    source_schema: columns of its source. have: those that its target was made from, None where
-    there is none. changes: to the target's. rows: row events in the cut; replayed: those that are
-    tried again. truncated_at: newest truncate ever, which events must be above; new_truncate: the
+    head: of its target as it was read, None where there is none. source_schema: columns of its
+    source. changes: to the target's. rows: row events in the cut; replayed: those that are tried
+    again. truncated_at: newest truncate ever, which events must be above; new_truncate: the
     truncate of this cut, if any. guard: below it rows of an incremental snapshot fall that are
     above the truncate (SNAP-7). removal: what a new snapshot did not contain. ended_before: the
     newest truncate of earlier cuts, or where another table of that name ended. is_rekeyed: the cut
@@ -34,7 +35,7 @@ class TableWork:
 
     spec: TableSpec
     target: TableId
-    have: TableSchema | None
+    head: TargetHead | None
     source_schema: TableSchema
     changes: tuple[SchemaChange, ...]
     rows: int
@@ -48,6 +49,11 @@ class TableWork:
     is_rekeyed: bool = False
     copies: Copies = Copies()
     inferred: Mapping[ColumnName, str] = field(default_factory=dict)
+
+    @property
+    def have(self) -> TableSchema | None:
+        """The columns that the target was made from, None where there is none."""
+        return self.head.source_schema if self.head else None
 
     @property
     def counts(self) -> str:

@@ -1,0 +1,104 @@
+"""What is written to a pipeline's own tables builds on what was read of them, or does not count."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TypeVar
+
+import pyarrow as pa
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.table import Table
+
+from tidemark.errors import UNCHANGED, SupersededError
+from tidemark.lake.catalog import TableId, catalog_errors
+from tidemark.lake.refs import (
+    Move,
+    ancestors,
+    attempt_ref,
+    create_branch,
+    drop_dead_refs,
+    main_head,
+    move_mains,
+    number_of,
+)
+from tidemark.model.names import AttemptId
+
+TRIES = 10
+NO_PROPERTIES: Mapping[str, str] = MappingProxyType({})
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A branch of an attempt: it begins at ``base``, where ``main`` stood as its run read it."""
+
+    table: TableId
+    base: int
+    name: str
+
+    def move(self, table: Table) -> Move:
+        """What makes the branch count as it stands in ``table``, just loaded or written to."""
+        return Move(self.table, self.base, table.refs()[self.name].snapshot_id, (self.name,))
+
+
+def begin_branch(table: Table, head: int | None, name: str) -> Branch:
+    """Make the branch ``name`` (`attempt_ref`) at ``head``; branches of dead attempts go.
+
+    head: where ``main`` was read; None: the table was not there. Then it begins at the empty
+    snapshot that the table was made with, whoever made it. `SupersededError` when that is gone.
+    """
+    drop_dead_refs(table, number_of(name))
+    base = _first(table) if head is None else head
+    create_branch(table, name, base)
+    return Branch(TableId(*table.name()), base, name)
+
+
+def _first(table: Table) -> int:
+    *_, first = ancestors(table, main_head(table))
+    if first.parent_snapshot_id is not None:
+        raise SupersededError(
+            f"table {'.'.join(table.name())} was made, and written to, after this run began",
+            state=UNCHANGED,
+            next_step="nothing to do: the next run starts from main as it is now",
+        )
+    return first.snapshot_id
+
+
+def order_branch(table: Table, head: int | None, cut: int) -> Branch:
+    """A branch for an order that was decided by ``head``; cut: the newest that is published."""
+    return begin_branch(table, head, attempt_ref(cut + 1, AttemptId(f"order_{uuid.uuid4().hex}")))
+
+
+def append_behind(
+    catalog: SqlCatalog,
+    table: Table,
+    branch: Branch,
+    rows: pa.Table,
+    properties: Mapping[str, str] = NO_PROPERTIES,
+) -> None:
+    """Append ``rows`` to ``main`` by way of ``branch``, whose base is what they were decided by.
+
+    `SupersededError` when another commit came first. pyiceberg's append to ``main`` itself would be
+    made again on top of that, and a cut's progress be lost.
+    """
+    with catalog_errors("the writing of an order"):
+        table.append(rows, snapshot_properties=dict(properties), branch=branch.name)
+    move_mains(catalog, [branch.move(table)])
+
+
+def commit_order(order: Callable[[], T]) -> T:
+    """Have ``order`` read, decide and write; all of it anew where another commit came between."""
+    for _ in range(TRIES):
+        try:
+            return order()
+        except SupersededError as error:
+            last = error
+    raise SupersededError(
+        f"{TRIES} times another commit came between what was read and what was to be written: "
+        f"{last.what}",
+        state="the order is not recorded",
+        next_step="give it again",
+    ) from last

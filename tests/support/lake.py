@@ -1,0 +1,71 @@
+"""Landings and cuts as runs make them of the heads that they read, with no Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+from pyiceberg.catalog.sql import SqlCatalog
+
+from tidemark.lake.catalog import SystemTables
+from tidemark.lake.heads import Heads
+from tidemark.lake.landing import MARK, SCHEMA, ChangelogHead, branch_landing, publish_landing
+from tidemark.lake.ledger import StagedCut, find_staged, stage_entry
+from tidemark.lake.quarantine import rows_of, stage_entries
+from tidemark.lake.refs import Move, attempt_ref, move_mains
+from tidemark.model.names import AttemptId, TopicName
+from tidemark.model.offsets import TopicPartition
+from tidemark.model.quarantine import Entry
+from tidemark.model.result import CutResult, CutStatus
+
+PLACE = TopicPartition(TopicName("shop.items"), 0)
+RECORDS = 3
+
+
+def land(catalog: SqlCatalog, tables: SystemTables, heads: Heads, attempt: str) -> ChangelogHead:
+    """Land the RECORDS offsets behind those that ``heads`` show."""
+    before = heads.changelog.mark
+    start = before.offsets.get(PLACE, 0)
+    mark = replace(before, number=before.number + 1, offsets={PLACE: start + RECORDS})
+    branch = branch_landing(catalog, tables, heads.changelog, AttemptId(attempt))
+    rows = [
+        {"landing": mark.number, "topic": PLACE.topic, "partition": 0, "offset": offset}
+        for offset in range(start, start + RECORDS)
+    ]
+    changelog = catalog.load_table(tables.changelog.parts)
+    changelog.append(
+        pa.Table.from_pylist(rows, schema=SCHEMA),
+        snapshot_properties={MARK: mark.to_json()},
+        branch=branch.name,
+    )
+    return publish_landing(catalog, branch.move(changelog), RECORDS, mark)
+
+
+def stage(  # noqa: PLR0913  all that a cut of no tables has
+    catalog: SqlCatalog,
+    tables: SystemTables,
+    heads: Heads,
+    attempt: str,
+    moves: Sequence[Move] = (),
+    entries: Sequence[Entry] = (),
+) -> None:
+    """Stage the cut behind ``heads``; moves: of targets. entries: for the quarantine."""
+    cut = heads.ledger.progress.cut + 1
+    after = replace(heads.ledger.progress, cut=cut, landing=heads.changelog.mark.number)
+    if entries:
+        branch, rows = attempt_ref(cut, AttemptId(attempt)), rows_of(entries)
+        moves = (*moves, stage_entries(catalog, tables, heads.quarantine, branch, rows))
+    result = CutResult(CutStatus.STAGED, AttemptId(attempt), cut=cut)
+    entry = StagedCut(result, after, tuple(moves))
+    stage_entry(catalog, tables, heads.ledger.snapshot, entry, "")
+
+
+def publish(catalog: SqlCatalog, tables: SystemTables, attempt: str) -> int:
+    """Publish what ``attempt`` staged; the number of the cut."""
+    found = find_staged(catalog, tables, AttemptId(attempt))
+    assert found is not None
+    staged, is_published = found
+    if not is_published:
+        move_mains(catalog, staged.moves)
+    return staged.result.cut
