@@ -18,7 +18,7 @@ from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
 from tidemark.lake.catalog import SystemTables, TableId, catalog_errors, ensure_namespace
-from tidemark.lake.commits import append_behind, begin_branch, commit_order, order_branch
+from tidemark.lake.commits import append_behind, append_on, begin_branch, commit_order, order_branch
 from tidemark.lake.refs import (
     Fork,
     Move,
@@ -167,15 +167,14 @@ def stage_entry(
     name = attempt_ref(staged.progress.cut, staged.result.attempt)
     branch = begin_branch(ledger, head, name)
     with catalog_errors("the staging of the ledger"):
-        ledger.append(
-            pa.Table.from_pylist([_row(staged.result, reason)], schema=SCHEMA),
-            snapshot_properties={
+        append_on(
+            *(ledger, name, pa.Table.from_pylist([_row(staged.result, reason)], schema=SCHEMA)),
+            {
                 PROGRESS: staged.progress.to_json(),
                 ATTEMPT: staged.result.attempt,
                 RESULT: staged.result.to_json(),
                 MOVES: _moves_to_json(staged.moves, branch.base),
             },
-            branch=name,
         )
 
 
