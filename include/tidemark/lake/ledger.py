@@ -18,7 +18,14 @@ from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
 from tidemark.lake.catalog import SystemTables, TableId, catalog_errors, ensure_namespace
-from tidemark.lake.commits import append_behind, append_on, begin_branch, commit_order, order_branch
+from tidemark.lake.commits import (
+    append_behind,
+    append_on,
+    begin_branch,
+    begin_main,
+    commit_order,
+    order_branch,
+)
 from tidemark.lake.refs import (
     Fork,
     Move,
@@ -87,9 +94,7 @@ def ensure_table(
             made = catalog.create_table_if_not_exists(
                 table.parts, schema, properties=dict(properties)
             )
-        if main_head(made) is None:  # Another process may be between its two steps as well.
-            made.append(schema.empty_table())
-        return made
+        return made if main_head(made) is not None else begin_main(catalog, made, schema)
 
 
 def read_ledger(catalog: SqlCatalog, tables: SystemTables) -> LedgerHead:
