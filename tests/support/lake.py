@@ -9,6 +9,7 @@ import pyarrow as pa
 from pyiceberg.catalog.sql import SqlCatalog
 
 from tidemark.lake.catalog import SystemTables
+from tidemark.lake.commits import append_on
 from tidemark.lake.heads import Heads
 from tidemark.lake.landing import MARK, SCHEMA, ChangelogHead, branch_landing, publish_landing
 from tidemark.lake.ledger import StagedCut, find_staged, stage_entry
@@ -34,11 +35,8 @@ def land(catalog: SqlCatalog, tables: SystemTables, heads: Heads, attempt: str) 
         for offset in range(start, start + RECORDS)
     ]
     changelog = catalog.load_table(tables.changelog.parts)
-    changelog.append(
-        pa.Table.from_pylist(rows, schema=SCHEMA),
-        snapshot_properties={MARK: mark.to_json()},
-        branch=branch.name,
-    )
+    written = pa.Table.from_pylist(rows, schema=SCHEMA)
+    append_on(changelog, branch.name, written, {MARK: mark.to_json()})
     return publish_landing(catalog, branch.move(changelog), RECORDS, mark)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TypeVar
@@ -44,6 +45,19 @@ class Branch:
         return Move(self.table, self.base, table.refs()[self.name].snapshot_id, (self.name,))
 
 
+def begin_main(catalog: SqlCatalog, table: Table, schema: pa.Schema) -> Table:
+    """``table``, just made, with an empty first snapshot: one, however many processes are at it.
+
+    The others leave a branch with nothing on it, which goes as those of dead attempts do.
+    """
+    name = attempt_ref(0, AttemptId(f"begin_{uuid.uuid4().hex}"))
+    own = TableId(*table.name())
+    append_on(table, name, schema.empty_table())
+    with suppress(SupersededError):  # Another process gave it one.
+        move_mains(catalog, [Move(own, None, table.refs()[name].snapshot_id, (name,))])
+    return table.refresh()
+
+
 def begin_branch(table: Table, head: int | None, name: str) -> Branch:
     """Make the branch ``name`` (`attempt_ref`) at ``head``; branches of dead attempts go.
 
@@ -67,6 +81,25 @@ def _first(table: Table) -> int:
     return first.snapshot_id
 
 
+def append_on(
+    table: Table, branch: str, rows: pa.Table, properties: Mapping[str, str] = NO_PROPERTIES
+) -> None:
+    """Append ``rows`` to the attempt's own ``branch``, whatever others do to the table meanwhile.
+
+    A snapshot of another branch takes the sequence number that this one was to have. pyiceberg then
+    raises a ValueError, and appends again by itself only where it is the branch that has moved.
+    """
+    while True:
+        known = table.metadata_location
+        try:
+            table.append(rows, snapshot_properties=dict(properties), branch=branch)
+        except ValueError:
+            if table.refresh().metadata_location == known:
+                raise
+        else:
+            return
+
+
 def order_branch(table: Table, head: int | None, cut: int) -> Branch:
     """A branch for an order that was decided by ``head``; cut: the newest that is published."""
     return begin_branch(table, head, attempt_ref(cut + 1, AttemptId(f"order_{uuid.uuid4().hex}")))
@@ -85,7 +118,7 @@ def append_behind(
     made again on top of that, and a cut's progress be lost.
     """
     with catalog_errors("the writing of an order"):
-        table.append(rows, snapshot_properties=dict(properties), branch=branch.name)
+        append_on(table, branch.name, rows, properties)
     move_mains(catalog, [branch.move(table)])
 
 

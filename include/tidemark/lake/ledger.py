@@ -18,7 +18,14 @@ from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
 from tidemark.lake.catalog import SystemTables, TableId, catalog_errors, ensure_namespace
-from tidemark.lake.commits import append_behind, begin_branch, commit_order, order_branch
+from tidemark.lake.commits import (
+    append_behind,
+    append_on,
+    begin_branch,
+    begin_main,
+    commit_order,
+    order_branch,
+)
 from tidemark.lake.refs import (
     Fork,
     Move,
@@ -87,9 +94,7 @@ def ensure_table(
             made = catalog.create_table_if_not_exists(
                 table.parts, schema, properties=dict(properties)
             )
-        if main_head(made) is None:  # Another process may be between its two steps as well.
-            made.append(schema.empty_table())
-        return made
+        return made if main_head(made) is not None else begin_main(catalog, made, schema)
 
 
 def read_ledger(catalog: SqlCatalog, tables: SystemTables) -> LedgerHead:
@@ -167,15 +172,14 @@ def stage_entry(
     name = attempt_ref(staged.progress.cut, staged.result.attempt)
     branch = begin_branch(ledger, head, name)
     with catalog_errors("the staging of the ledger"):
-        ledger.append(
-            pa.Table.from_pylist([_row(staged.result, reason)], schema=SCHEMA),
-            snapshot_properties={
+        append_on(
+            *(ledger, name, pa.Table.from_pylist([_row(staged.result, reason)], schema=SCHEMA)),
+            {
                 PROGRESS: staged.progress.to_json(),
                 ATTEMPT: staged.result.attempt,
                 RESULT: staged.result.to_json(),
                 MOVES: _moves_to_json(staged.moves, branch.base),
             },
-            branch=name,
         )
 
 
