@@ -13,6 +13,7 @@ from pyspark import inheritable_thread_target
 from tidemark.errors import TableStoppedError
 from tidemark.gate.next_cut import Effects, advance
 from tidemark.gate.reconcile import after_reconciles
+from tidemark.lake.forks import drop_dead_forks, drop_forks, forks_dropped_on_error
 from tidemark.lake.landing import read_changelog, records_since
 from tidemark.lake.ledger import StagedCut, stage_entry
 from tidemark.lake.quarantine import rows_of, stage_entries
@@ -66,6 +67,7 @@ def stage_cut(pipeline: PipelineSpec, world: World, request: CutRequest) -> CutR
     landed = land_records(run)
     if landed.mark.number == 0:
         return CutResult(CutStatus.IDLE, request.attempt, hold=NO_RECORDS)
+    drop_dead_forks(world.catalog, run.system.ledger.namespace, progress.cut + 1)
     size_for(world.spark, landed.records)
     with spark_errors("the choice of the cut"):
         events = read_changelog(world.spark, world.catalog, run.system, progress.oldest_held)
@@ -79,11 +81,13 @@ def stage_cut(pipeline: PipelineSpec, world: World, request: CutRequest) -> CutR
         return replace(_result(run, chosen, CutStatus.IDLE), cut=progress.cut, unknown=unknown)
     size_for(world.spark, sum(work.rows + work.replayed for work in planned.work))
     mark_session(world.spark, pipeline.name, request.attempt, chosen.cut, after)
-    with spark_errors("the fold"):
-        outcome = _stage_all(run, chosen, planned)
-    _refuse_stopped(pipeline, outcome.planned)
-    after = progress_after(progress, landed.mark, chosen, outcome.planned, outcome.staged)
-    return _finish(run, progress, after, outcome)
+    branch = attempt_ref(chosen.cut.number, request.attempt)
+    with forks_dropped_on_error(world.catalog, run.system.ledger.namespace, branch):
+        with spark_errors("the fold"):
+            outcome = _stage_all(run, chosen, planned, branch)
+        _refuse_stopped(pipeline, outcome.planned)
+        after = progress_after(progress, landed.mark, chosen, outcome.planned, outcome.staged)
+        return _finish(run, progress, after, outcome)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,9 +146,8 @@ def _refuse_stopped(pipeline: PipelineSpec, planned: CutTables) -> None:
     )
 
 
-def _stage_all(run: Run, chosen: Chosen, planned: CutTables) -> _Outcome:
+def _stage_all(run: Run, chosen: Chosen, planned: CutTables, branch: str) -> _Outcome:
     """Fold and audit the tables side by side; what turns out to be stopped is left out."""
-    branch = attempt_ref(chosen.cut.number, run.request.attempt)
     staged: list[StagedTable] = []
     schemas: list[Move] = []
     stopped = dict(planned.stopped)
@@ -155,6 +158,7 @@ def _stage_all(run: Run, chosen: Chosen, planned: CutTables) -> _Outcome:
         try:
             return stage_one(run, chosen, work, branch)
         except TableStoppedError as error:
+            drop_forks(run.world.catalog, run.system.ledger.namespace, branch, work.target)
             return error
 
     with ThreadPoolExecutor(TABLES_AT_ONCE) as pool:

@@ -16,7 +16,7 @@ from tidemark.errors import WAITING, TableStoppedError
 from tidemark.formats.decoder import decoder_of
 from tidemark.lake.catalog import TableId
 from tidemark.lake.evolve import apply_changes
-from tidemark.lake.forks import drop_dead_forks, make_fork
+from tidemark.lake.forks import make_fork
 from tidemark.lake.refs import Move
 from tidemark.lake.staged import StagedRows, stage_rows, staged_folder
 from tidemark.lake.staging import Bench, Effect, Removal, stage_table
@@ -212,9 +212,7 @@ def _bench(run: Run, work: TableWork, branch: str, cut: int) -> Bench:
     """Where the table is staged: on itself, or on a fork where its schema changes."""
     catalog, fork = run.world.catalog, None
     if work.moves_schema:
-        namespace = run.system.ledger.namespace
-        drop_dead_forks(catalog, namespace, cut)
-        fork = make_fork(catalog, work.target, namespace, branch)
+        fork = make_fork(catalog, work.target, run.system.ledger.namespace, branch)
     return Bench(run.world.spark, catalog, work.target, branch, cut, fork, work.fills)
 
 
