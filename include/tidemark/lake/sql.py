@@ -135,8 +135,13 @@ def add_columns(table: Sequence[str], columns: Iterable[SourceColumn]) -> str:
 
 
 def widen_columns(table: Sequence[str], columns: Iterable[SourceColumn]) -> str:
-    """ALTER TABLE that promotes the types of columns, in one commit."""
-    listed = ", ".join(f"{quote(column.name)} TYPE {column.stored}" for column in columns)
+    """ALTER TABLE that promotes the types of columns, or of their elements, in one commit."""
+    listed = ", ".join(
+        f"{quote(column.name, 'element')} TYPE {column.element.stored}"
+        if column.element
+        else f"{quote(column.name)} TYPE {column.stored}"
+        for column in columns
+    )
     return f"ALTER TABLE {quote(*table)} ALTER COLUMN {listed}"
 
 
