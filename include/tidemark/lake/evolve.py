@@ -118,9 +118,16 @@ def _kept(schema: TableSchema) -> str:
 def _made(name: Sequence[str], changes: Sequence[SchemaChange], want: TableSchema) -> Iterator[str]:
     """Statements that make what is declared or joined, and keep what the table is now.
 
-    A table that is made and not sorted yet says so, should it come no further.
+    A table that is made and not sorted yet says so, should it come no further. Columns join in one
+    commit, however many: each commit writes all metadata of the table anew.
     """
     is_kept = False
+    added = [change.column for change in changes if isinstance(change, AddColumn)]
+    widened = [change.column for change in changes if isinstance(change, WidenColumn)]
+    if added:
+        yield sql.add_columns(name, added)
+    if widened:
+        yield sql.widen_columns(name, widened)
     for change in changes:
         match change:
             case CreateTarget(schema):
@@ -130,10 +137,6 @@ def _made(name: Sequence[str], changes: Sequence[SchemaChange], want: TableSchem
                 is_kept = unsorted == want
                 if schema.layout.sort:
                     yield sql.sort_files(name, schema.layout.sort)
-            case AddColumn(column):
-                yield sql.add_column(name, column)
-            case WidenColumn(column):
-                yield sql.widen_column(name, column)
             case RekeyTarget(free=free):
                 yield from (sql.free_column(name, column) for column in free)
             case ChangeLayout(layout, joined=joined):
@@ -163,7 +166,8 @@ def _moved(name: Sequence[str], changes: Sequence[SchemaChange]) -> Iterator[str
         for number, change in enumerate(renamed)
         if change.name.lower() in taken
     }
-    yield from (sql.drop_column(name, column) for column in gone)
+    if gone:
+        yield sql.drop_columns(name, gone)
     yield from (sql.rename_column(name, was, over) for was, over in passing.items())
     for change in sorted(renamed, key=lambda change: change.was in passing):
         yield sql.rename_column(name, passing.get(change.was, change.was), change.name)

@@ -28,6 +28,7 @@ from sqlalchemy.orm import Session
 
 from tidemark.errors import UNCHANGED, OutcomeUnknownError, SupersededError
 from tidemark.lake.catalog import TableId, catalog_errors
+from tidemark.lake.fork_metadata import next_of, remove_own_files
 from tidemark.model.names import AttemptId
 
 REF_PREFIX = "tidemark_"
@@ -153,8 +154,9 @@ def move_mains(catalog: SqlCatalog, moves: Sequence[Move]) -> None:
     except (DBAPIError, CommitFailedException) as error:
         _settle(catalog, staged, error)
     for one, after in staged:
-        before = (one.source or one.table).metadata
-        catalog._delete_old_metadata(after.io, before, after.metadata)
+        catalog._delete_old_metadata(after.io, one.table.metadata, after.metadata)
+        if one.source is not None and one.move.fork is not None:
+            remove_own_files(one.source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +216,9 @@ def _descends(table: Table, move: Move) -> bool:
 
 
 def _stage(catalog: SqlCatalog, due: _Due) -> StagedTable:
-    move, table = due.move, due.source or due.table
+    move, table = due.move, due.table
+    if due.source is not None and move.fork is not None:
+        table = next_of(table, due.source)
     updates: list[TableUpdate] = [
         SetSnapshotRefUpdate(
             ref_name=MAIN_BRANCH,

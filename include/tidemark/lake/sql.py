@@ -128,14 +128,21 @@ def sort_files(table: Sequence[str], columns: Sequence[ColumnName]) -> str:
     return f"ALTER TABLE {quote(*table)} WRITE LOCALLY ORDERED BY {', '.join(map(quote, columns))}"
 
 
-def add_column(table: Sequence[str], column: SourceColumn) -> str:
-    """ALTER TABLE that adds one optional column before Tidemark's own."""
-    return f"ALTER TABLE {quote(*table)} ADD COLUMN {quote(column.name)} {column.stored}"
+def add_columns(table: Sequence[str], columns: Iterable[SourceColumn]) -> str:
+    """ALTER TABLE that adds optional columns, in one commit."""
+    listed = ", ".join(f"{quote(column.name)} {column.stored}" for column in columns)
+    return f"ALTER TABLE {quote(*table)} ADD COLUMNS ({listed})"
 
 
-def widen_column(table: Sequence[str], column: SourceColumn) -> str:
-    """ALTER TABLE that promotes the type of one column."""
-    return f"ALTER TABLE {quote(*table)} ALTER COLUMN {quote(column.name)} TYPE {column.stored}"
+def widen_columns(table: Sequence[str], columns: Iterable[SourceColumn]) -> str:
+    """ALTER TABLE that promotes the types of columns, or of their elements, in one commit."""
+    listed = ", ".join(
+        f"{quote(column.name, 'element')} TYPE {column.element.stored}"
+        if column.element
+        else f"{quote(column.name)} TYPE {column.stored}"
+        for column in columns
+    )
+    return f"ALTER TABLE {quote(*table)} ALTER COLUMN {listed}"
 
 
 def free_column(table: Sequence[str], name: ColumnName) -> str:
@@ -148,9 +155,9 @@ def rename_column(table: Sequence[str], was: str, name: str) -> str:
     return f"ALTER TABLE {quote(*table)} RENAME COLUMN {quote(was)} TO {quote(name)}"
 
 
-def drop_column(table: Sequence[str], name: ColumnName) -> str:
-    """ALTER TABLE that takes one column away."""
-    return f"ALTER TABLE {quote(*table)} DROP COLUMN {quote(name)}"
+def drop_columns(table: Sequence[str], names: Iterable[ColumnName]) -> str:
+    """ALTER TABLE that takes columns away, in one commit."""
+    return f"ALTER TABLE {quote(*table)} DROP COLUMNS ({', '.join(map(quote, names))})"
 
 
 def fill_column(branch: Sequence[str], schema: TableSchema, fill: FillColumn) -> str:

@@ -13,6 +13,7 @@ from pyspark import inheritable_thread_target
 from tidemark.errors import TableStoppedError
 from tidemark.gate.next_cut import Effects, advance
 from tidemark.gate.reconcile import after_reconciles
+from tidemark.lake.forks import drop_dead_forks, drop_forks, forks_dropped_on_error
 from tidemark.lake.landing import records_since
 from tidemark.lake.ledger import StagedCut, stage_entry
 from tidemark.lake.quarantine import as_kept, rows_of, stage_entries
@@ -69,6 +70,7 @@ def stage_cut(pipeline: PipelineSpec, world: World, request: CutRequest) -> CutR
     if landed.mark.number == 0:
         return CutResult(CutStatus.IDLE, request.attempt, hold=NO_RECORDS)
     run = run.behind(landed.head)
+    drop_dead_forks(world.catalog, run.system.ledger.namespace, progress.cut + 1)
     size_for(world.spark, landed.records)
     with spark_errors("the choice of the cut"):
         chosen = choose_cut(run, Changelog(run), landed)
@@ -82,12 +84,13 @@ def stage_cut(pipeline: PipelineSpec, world: World, request: CutRequest) -> CutR
     size_for(world.spark, sum(work.rows + work.replayed for work in planned.work))
     mark_session(world.spark, pipeline.name, request.attempt, chosen.cut, after)
     branch = attempt_ref(chosen.cut.number, request.attempt)
-    staging = dropping_staged(world.catalog, run.system.ledger.namespace, branch)
-    with staging, spark_errors("the fold"):
-        outcome = _stage_all(run, chosen, planned, branch)
-    _refuse_stopped(pipeline, outcome.planned)
-    after = progress_after(progress, landed.mark, chosen, outcome.planned, outcome.staged)
-    return _finish(run, progress, after, outcome)
+    namespace = run.system.ledger.namespace
+    with forks_dropped_on_error(world.catalog, namespace, branch):
+        with dropping_staged(world.catalog, namespace, branch), spark_errors("the fold"):
+            outcome = _stage_all(run, chosen, planned, branch)
+        _refuse_stopped(pipeline, outcome.planned)
+        after = progress_after(progress, landed.mark, chosen, outcome.planned, outcome.staged)
+        return _finish(run, progress, after, outcome)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +161,7 @@ def _stage_all(run: Run, chosen: Chosen, planned: CutTables, branch: str) -> _Ou
         try:
             return stage_one(run, chosen, work, branch)
         except TableStoppedError as error:
+            drop_forks(run.world.catalog, run.system.ledger.namespace, branch, work.target)
             return error
 
     with ThreadPoolExecutor(TABLES_AT_ONCE) as pool:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 
 from tidemark.errors import TableStoppedError
-from tidemark.model.columns import ROW, SourceColumn, TableSchema
+from tidemark.model.columns import ARRAY, ROW, SourceColumn, TableSchema
 from tidemark.model.layout import Layout, PartitionField
 from tidemark.model.names import ColumnName
 from tidemark.model.position import Position
@@ -111,9 +111,11 @@ ADDITIVE = (*DECLARED, AddColumn, WidenColumn, FillColumn)
 def is_widening(narrow: str, wide: str) -> bool:
     """Whether Iceberg promotes the type ``narrow`` to the other type ``wide``.
 
-    >>> is_widening("decimal(10,2)", "decimal(12,2)"), is_widening("bigint", "int")
-    (True, False)
+    >>> is_widening("decimal(10,2)", "decimal(12,2)"), is_widening("array<int>", "array<bigint>")
+    (True, True)
     """
+    if narrow.startswith(ARRAY) and wide.startswith(ARRAY):
+        return is_widening(*(kind.removeprefix(ARRAY).removesuffix(">") for kind in (narrow, wide)))
     if (narrow, wide) in _PROMOTIONS:
         return True
     before, after = _DECIMAL.fullmatch(narrow), _DECIMAL.fullmatch(wide)

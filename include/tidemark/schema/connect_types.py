@@ -67,9 +67,16 @@ SEMANTIC_FORMS: Mapping[str, Form] = {
     ),
 }
 
+_DECIMAL = f"{_CONNECT}Decimal"
+_PRECISION = "connect.decimal.precision"
+_NO_PRECISION = "64"
+"""What Avro's converter writes into the schema of a decimal that has none."""
+_UNSIZED = (*PLAIN_FORMS, _DECIMAL)
+"""What a column is called where its record does not tell how large its values may be."""
+
 _NUMBER = re.compile(r"[0-9]{1,10}")
 _SIZES: Mapping[str, Sequence[tuple[str, str]]] = {
-    f"{_CONNECT}Decimal": (("scale", ""), ("connect.decimal.precision", "0")),
+    _DECIMAL: (("scale", ""), (_PRECISION, "0")),
     f"{_DATA}Bits": (("length", ""),),
 }
 """Parameters that have to be numbers, and what stands for one that may be missing."""
@@ -128,6 +135,8 @@ def refine(
     together the record's own schema is right, as the other may be older or newer (SCHEMA-4).
     tells_singles: single floats never come as double, so that a double has become one.
     """
+    if (record.element is None) != (declared.element is None):
+        return record
     if tells_singles and (record.wire, declared.wire) == (Wire.DOUBLE, Wire.FLOAT):
         return record
     if record.wire in _WRITTEN_DECIMALS and declared.wire in _DECIMALS:
@@ -142,6 +151,26 @@ def refine(
         digits = record.digits if record.wire in SIZED_WIRES else declared.digits
         return replace(declared, wire=record.wire, digits=digits)
     return record
+
+
+def refine_known(
+    record: SourceColumn, known: SourceColumn, *, tells_singles: bool = False
+) -> SourceColumn:
+    """`refine` by what is ``known`` of a column that may have grown since (SCHEMA-13).
+
+    Where the record tells its own size, what holds more is right.
+    """
+    refined = refine(record, known, tells_singles=tells_singles)
+    is_told = record.source_type not in _UNSIZED
+    return record if is_told and _holds_more(record, refined) else refined
+
+
+def _holds_more(one: SourceColumn, other: SourceColumn) -> bool:
+    inner, of_other = one.element or one, other.element or other
+    is_text = inner.iceberg == "string" and inner.wire in _WRITTEN_DECIMALS
+    if is_text and of_other.iceberg.startswith("decimal"):
+        return True
+    return is_widening(other.iceberg, one.iceberg)
 
 
 def _refined(
@@ -164,12 +193,8 @@ def _as_written(field: Mapping[str, Any]) -> SourceColumn:
         return SourceColumn(
             column_name(name), "map<string,string>", Wire.MAP, kind, may_be_left_out=True
         )
-    if semantic == f"{_CONNECT}Decimal":
-        precision = int(parameters.get("connect.decimal.precision", MAX_PRECISION))
-        scale = int(parameters["scale"])
-        return SourceColumn(
-            column_name(name), decimal_type(precision, scale), Wire.DECIMAL_BASE64, semantic, scale
-        )
+    if semantic == _DECIMAL:
+        return _decimal(name, parameters)
     if semantic == f"{_DATA}Bits":
         bits = int(parameters["length"])
         return SourceColumn(column_name(name), "binary", Wire.BITS, semantic, bits)
@@ -178,6 +203,15 @@ def _as_written(field: Mapping[str, Any]) -> SourceColumn:
         raise unreadable(name, f"{semantic or kind}")
     told = semantic or kind
     return SourceColumn(column_name(name), *form, told, may_be_left_out=told in _OPEN_TYPES)
+
+
+def _decimal(name: str, parameters: Mapping[str, str]) -> SourceColumn:
+    precision = int(parameters.get(_PRECISION, MAX_PRECISION))
+    scale = int(parameters["scale"])
+    is_told = parameters.get(_PRECISION, _NO_PRECISION) != _NO_PRECISION
+    told = f"{_DECIMAL}({precision},{scale})" if is_told else _DECIMAL
+    iceberg = decimal_type(precision, scale)
+    return SourceColumn(column_name(name), iceberg, Wire.DECIMAL_BASE64, told, scale)
 
 
 def _is_type(told: Any) -> bool:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -11,10 +13,14 @@ import pytest
 from tests.support.records import Record, postgres_row
 from tests.support.stack import Stream
 from tidemark.errors import TableStoppedError
+from tidemark.model.names import quote
 from tidemark.runs.world import World
 
 MOMENT = datetime(2026, 4, 1, 12, 30, 15, 250_000)  # noqa: DTZ001  a wall-clock time
 MILLIS = 1_775_046_615_250
+FEW, MANY = 5, 12
+SMALL, LARGE = Decimal("-999.99"), Decimal("9999999999.99")
+NEW = [(2, LARGE), (3, Decimal("-0.01"))]
 FORMS: dict[str, Any] = {
     "MicroTimestamp": MILLIS * 1000,
     "Timestamp": MILLIS,
@@ -23,17 +29,15 @@ FORMS: dict[str, Any] = {
 }
 
 
-def stamped(op: str, number: int, lsn: int, form: str) -> Record:
-    """A row with its schema, and a time in the column ``at``, written as ``form`` is."""
-    plain = postgres_row(op, number, (lsn, lsn + 1), at=FORMS[form])
-    kind = "string" if isinstance(FORMS[form], str) else "int64"
-    fields = [
+def with_schema(plain: Record, *fields: dict[str, Any]) -> Record:
+    """``plain`` with the schema that tells its columns; fields: of those beside id and name."""
+    every = [
         {"type": "int32", "optional": False, "field": "id"},
         {"type": "string", "optional": True, "field": "name"},
-        {"type": kind, "optional": True, "name": f"io.debezium.time.{form}", "field": "at"},
+        *fields,
     ]
     images = [
-        {"type": "struct", "fields": fields, "optional": True, "field": image}
+        {"type": "struct", "fields": every, "optional": True, "field": image}
         for image in ("before", "after")
     ]
     value = {
@@ -41,6 +45,38 @@ def stamped(op: str, number: int, lsn: int, form: str) -> Record:
         "payload": json.loads(plain.value or b""),
     }
     return Record(json.dumps(value).encode(), plain.key)
+
+
+def priced(op: str, number: int, lsn: int, precision: int, price: Decimal) -> Record:
+    """A row with a ``numeric(precision,2)``, and an array of such beside an array of integers.
+
+    The integers are an ``integer[]`` as long as the numbers have five digits.
+    """
+    unscaled = int(price.scaleb(2))
+    raw = unscaled.to_bytes(unscaled.bit_length() // 8 + 1, "big", signed=True)
+    cents = base64.b64encode(raw).decode()
+    values: dict[str, Any] = {"price": cents, "prices": [cents, None], "counts": [unscaled]}
+    numeric = {
+        "type": "bytes",
+        "optional": True,
+        "name": "org.apache.kafka.connect.data.Decimal",
+        "parameters": {"scale": "2", "connect.decimal.precision": str(precision)},
+    }
+    whole = {"type": "int32" if precision == FEW else "int64", "optional": True}
+    return with_schema(
+        postgres_row(op, number, (lsn, lsn + 1), **values),
+        numeric | {"field": "price"},
+        {"type": "array", "items": numeric, "optional": True, "field": "prices"},
+        {"type": "array", "items": whole, "optional": True, "field": "counts"},
+    )
+
+
+def stamped(op: str, number: int, lsn: int, form: str) -> Record:
+    """A row with its schema, and a time in the column ``at``, written as ``form`` is."""
+    plain = postgres_row(op, number, (lsn, lsn + 1), at=FORMS[form])
+    kind = "string" if isinstance(FORMS[form], str) else "int64"
+    at = {"type": kind, "optional": True, "name": f"io.debezium.time.{form}", "field": "at"}
+    return with_schema(plain, at)
 
 
 def times(stream: Stream, target: str = "items") -> dict[int, Any]:
@@ -112,3 +148,47 @@ def test_a_declared_type_that_records_do_not_hold_stops_the_table(world: World) 
     assert times(stream) == {1: MOMENT}
     found = world.catalog.load_table((stream.name, "items")).schema()
     assert str(found.find_type("id")) == "long"
+
+
+@pytest.mark.parametrize("cuts", [1, 2])
+@pytest.mark.parametrize("key", [["id"], ["id", "price"]])
+def test_numbers_get_more_digits(world: World, cuts: int, key: list[str]) -> None:
+    """SCHEMA-13, SCHEMA-5: of one cut and of a later one, also where older ones come again."""
+    stream = Stream(world, format="debezium-postgres", gate="none", table={"key": key}).create()
+    older = [priced("c", 1, 100, FEW, SMALL), priced("c", 4, 150, FEW, SMALL)]
+    newer = [priced("c", number, 100 * number, MANY, price) for number, price in NEW]
+    last = [priced("d", 4, 500, FEW, SMALL), priced("c", 5, 600, FEW, SMALL)]
+    for records in [[*older, *newer, *last]] if cuts == 1 else [older, newer, last]:
+        stream.send(records)
+        result = stream.cut()
+        assert result.buckets["quarantined"] == 0
+    wanted = dict([(1, SMALL), *NEW, (5, SMALL)])
+    table = world.catalog.load_table((stream.name, "items"))
+    rows = {row["id"]: row for row in table.scan().to_arrow().to_pylist()}
+    assert {number: row["price"] for number, row in rows.items()} == wanted
+    assert {number: row["prices"] for number, row in rows.items()} == {
+        number: [price, None] for number, price in wanted.items()
+    }
+    assert {number: row["counts"] for number, row in rows.items()} == {
+        number: [int(price.scaleb(2))] for number, price in wanted.items()
+    }
+    types = {name: str(table.schema().find_type(name)) for name in ("price", "prices", "counts")}
+    assert types == {"price": "decimal(12, 2)", "prices": "list<decimal(12, 2)>"} | {
+        "counts": "list<long>"
+    }
+    by_spark = world.spark.table(quote(world.catalog.name, stream.name, "items")).collect()
+    assert {row["id"]: row["price"] for row in by_spark} == wanted
+    assert {row["id"]: row["prices"] for row in by_spark} == {
+        number: [price, None] for number, price in wanted.items()
+    }
+
+
+def test_more_digits_than_a_number_of_the_target_can_have_stop_the_table(world: World) -> None:
+    """SCHEMA-16: nothing is set aside, and rows wait."""
+    stream = Stream(world, format="debezium-postgres", gate="none").create()
+    stream.send([priced("c", 1, 100, FEW, SMALL)])
+    stream.cut()
+    stream.send([priced("c", 2, 200, 50, LARGE)])
+    with pytest.raises(TableStoppedError, match="price changed from .* cannot promote"):
+        stream.cut()
+    assert stream.rows() == {1: "x"}

@@ -20,6 +20,7 @@ from tests.support.stack import Stream
 from tidemark.errors import OrderRefusedError, SupersededError, TableStoppedError
 from tidemark.lake.catalog import SystemTables
 from tidemark.lake.history import read_history
+from tidemark.lake.refs import REF_PREFIX
 from tidemark.model.position import Position
 from tidemark.model.result import CutStatus
 from tidemark.runs.cut import stage_cut
@@ -69,6 +70,13 @@ def rows_of(stream: Stream, snapshot: int | None = None) -> dict[int, dict[str, 
         row["id"]: {name: v for name, v in row.items() if not name.startswith("_tidemark_")}
         for row in rows
     }
+
+
+def forks_of(stream: Stream) -> list[str]:
+    """Names of the forks that are in the pipeline's own namespace."""
+    own = SystemTables.of(stream.pipeline.name).ledger.namespace
+    names = (parts[-1] for parts in stream.world.catalog.list_tables(own))
+    return [name for name in names if name.startswith(REF_PREFIX)]
 
 
 def field_ids(stream: Stream) -> dict[str, int]:
@@ -321,6 +329,31 @@ def test_an_attempt_that_dies_shows_nothing_and_is_repeated(world: World) -> Non
         publish_cut(stream.pipeline, world, dead.attempt)
     assert rows_of(stream) == table.expected
     assert rows_of(stream, snapshot) == before
+    assert len(forks_of(stream)) == 1
+    assert stream.cut().status is CutStatus.IDLE
+    assert forks_of(stream) == []
+
+
+def test_an_attempt_that_fails_takes_its_fork_along(world: World) -> None:
+    """SCHEMA-10: where the whole cut fails, and where the table alone is left out of it."""
+    stream, table = opened(world, "canal")
+    stream.table = {"sort-by": ["a"]}
+    table.alter("ADD COLUMN a int", added={"a": ("int", None)})
+    table.put(1, name="x", a=1)
+    send(stream, table.sent, table)
+    stream.cut()
+    before = rows_of(stream)
+    stream.table = {}
+    start = len(table.sent)
+    table.alter("DROP a", dropped=["a"])
+    table.put(1, name="y")
+    send(stream, table.sent[start:], table)
+    with pytest.raises(TableStoppedError, match="files were laid out by it"):
+        stream.cut()
+    assert forks_of(stream) == []
+    stream.options = {"publish": {"consistency": "table"}}
+    assert list(stream.cut().stopped) == ["shop.items"]
+    assert (forks_of(stream), rows_of(stream)) == ([], before)
 
 
 def test_a_schema_that_changes_alone_is_published(world: World) -> None:

@@ -11,13 +11,17 @@ from pyiceberg.table import Table
 
 from tidemark.errors import SupersededError
 from tidemark.lake.catalog import TableId
-from tidemark.lake.forks import drop_dead_forks, make_fork
+from tidemark.lake.forks import drop_dead_forks, drop_forks, make_fork
 from tidemark.lake.refs import Move, attempt_ref, create_branch, main_head, move_mains
 from tidemark.model.names import AttemptId
 
 A, B = TableId("db", "a"), TableId("db", "b")
 OWN = "tidemark_shop"
 BRANCH = attempt_ref(3, AttemptId("try_1"))
+HOUSEKEEPING = {
+    "write.metadata.delete-after-commit.enabled": "true",
+    "write.metadata.previous-versions-max": "3",
+}
 
 
 @pytest.fixture
@@ -40,6 +44,10 @@ def load(catalog: SqlCatalog, table: TableId) -> Table:
 def rows(catalog: SqlCatalog, table: TableId) -> list[dict[str, object]]:
     found: list[dict[str, object]] = load(catalog, table).scan().to_arrow().to_pylist()
     return found
+
+
+def is_there(location: str) -> bool:
+    return Path(location.removeprefix("file://")).exists()
 
 
 def staged(catalog: SqlCatalog, table: TableId) -> Move:
@@ -103,3 +111,76 @@ def test_dead_forks_go_and_the_tables_of_the_pipeline_stay(catalog: SqlCatalog) 
     drop_dead_forks(catalog, OWN, 4)
     assert catalog.list_tables(OWN) == [(OWN, "ledger")]
     assert rows(catalog, A) == [{"id": 1, "name": "x"}]
+
+
+def changed(catalog: SqlCatalog, table: TableId, times: int) -> None:
+    for number in range(times):
+        with load(catalog, table).transaction() as changes:
+            changes.set_properties({"changed": str(number)})
+
+
+@pytest.mark.parametrize("fate", ["published", "dropped"])
+def test_a_fork_owns_no_file_of_its_table(catalog: SqlCatalog, fate: str) -> None:
+    """SCHEMA-10: however often it is changed, and whatever becomes of it."""
+    with load(catalog, A).transaction() as changes:
+        changes.set_properties(HOUSEKEEPING)
+    changed(catalog, A, 2)
+    live = load(catalog, A)
+    before = {live.metadata_location, *(log.metadata_file for log in live.metadata.metadata_log)}
+    other = make_fork(
+        catalog, A, load(catalog, A).metadata_location, OWN, attempt_ref(3, AttemptId("try_2"))
+    )
+    move = staged(catalog, A)
+    changed(catalog, move.place, 4)
+    changed(catalog, other.table, 4)
+    fork = load(catalog, move.place)
+    assert fork.properties.items() >= {"gc.enabled": "false", "tidemark.fork-of": "db.a"}.items()
+    own = {fork.metadata_location, *(log.metadata_file for log in fork.metadata.metadata_log)}
+    assert len(own) == 8
+    assert not own & before
+    assert all(map(is_there, own | before))
+
+    if fate == "published":
+        move_mains(catalog, [move])
+    drop_dead_forks(catalog, OWN, 4)
+    assert not any(map(is_there, own))
+    table = load(catalog, A)
+    log = [entry.metadata_file for entry in table.metadata.metadata_log]
+    assert all(map(is_there, [table.metadata_location, *log]))
+    if fate == "published":
+        kept = table.properties.items() - {("changed", "3")}
+        assert kept == live.properties.items() - {("changed", "1")}
+        assert log == [log.metadata_file for log in live.metadata.metadata_log][1:] + [
+            live.metadata_location
+        ]
+        assert {log for log in before if is_there(log)} == set(log)
+    else:
+        assert table.metadata_location == live.metadata_location
+    changed(catalog, A, 9)
+    assert len(rows(catalog, A)) == (2 if fate == "published" else 1)
+
+
+def test_a_fork_whose_metadata_is_lost_goes(catalog: SqlCatalog) -> None:
+    """As where a stranger removed the orphans of the table while the fork was new."""
+    move = staged(catalog, A)
+    Path(load(catalog, move.place).metadata_location.removeprefix("file://")).unlink()
+    drop_dead_forks(catalog, OWN, 4)
+    assert not catalog.table_exists(move.place.parts)
+    assert rows(catalog, A) == [{"id": 1, "name": "x"}]
+
+
+def test_the_forks_of_one_attempt_go(catalog: SqlCatalog) -> None:
+    """Those of another attempt at the same cut stay, and so does what is asked for by name."""
+    first, second = (
+        make_fork(catalog, table, load(catalog, table).metadata_location, OWN, BRANCH)
+        for table in (A, B)
+    )
+    other = make_fork(
+        catalog, A, load(catalog, A).metadata_location, OWN, attempt_ref(3, AttemptId("try_1_2"))
+    )
+    drop_forks(catalog, OWN, BRANCH, A)
+    assert set(catalog.list_tables(OWN)) == {second.table.parts, other.table.parts}
+    make_fork(catalog, A, load(catalog, A).metadata_location, OWN, BRANCH)
+    drop_forks(catalog, OWN, BRANCH)
+    assert catalog.list_tables(OWN) == [other.table.parts]
+    assert first.origin == other.origin

@@ -30,8 +30,8 @@ ENDS = (End(Position("0A"), 1), End(Position("0B")))
     "statement",
     [
         sql.create_target(TABLE, SCHEMA, {"p'": "v\\'"}),
-        sql.add_column(TABLE, COLUMN),
-        sql.widen_column(TABLE, COLUMN),
+        sql.add_columns(TABLE, [COLUMN]),
+        sql.widen_columns(TABLE, [COLUMN]),
         sql.set_property(TABLE, "p", "'; DROP TABLE x; --"),
         sql.create_branch(TABLE, "tidemark_1_a", 7),
         sql.delete_below(TABLE, "'; DROP TABLE x; --"),

@@ -22,7 +22,21 @@ POSTGRES = SourceSpec.model_validate(
 )
 SPEC = TableSpec.model_validate({"source": "shop.items", "expectations": "none"})
 TIME, DECIMAL = "io.debezium.time.", "org.apache.kafka.connect.data.Decimal"
-SCALE_2 = {"scale": "2", "connect.decimal.precision": "50"}
+
+
+def numeric(precision: int | None, scale: int = 2) -> dict[str, Any]:
+    """precision: None where the record does not tell it."""
+    told = {} if precision is None else {"connect.decimal.precision": str(precision)}
+    return {"type": "bytes", "name": DECIMAL, "parameters": {"scale": str(scale), **told}}
+
+
+def source(kind: str, base: str, *sizes: int) -> dict[str, Any]:
+    """With the source's own type, which the connector was told to propagate."""
+    own = {"type": base, **dict(zip(("length", "scale"), map(str, sizes), strict=False))}
+    told = {f"__debezium.source.column.{part}": text for part, text in own.items()}
+    return {"type": kind, "parameters": told}
+
+
 TYPES: dict[str, dict[str, Any]] = {
     "int": {"type": "int32"},
     "bigint": {"type": "int64"},
@@ -36,8 +50,27 @@ TYPES: dict[str, dict[str, Any]] = {
     "iso time": {"type": "string", "name": f"{TIME}IsoTime"},
     "interval": {"type": "int64", "name": f"{TIME}MicroDuration"},
     "iso interval": {"type": "string", "name": f"{TIME}Interval"},
-    "numeric(50,2)": {"type": "bytes", "name": DECIMAL, "parameters": SCALE_2},
-    "numeric(50,4)": {"type": "bytes", "name": DECIMAL, "parameters": {**SCALE_2, "scale": "4"}},
+    "numeric(5,2)": numeric(5),
+    "numeric(12,2)": numeric(12),
+    "numeric(38,2)": numeric(38),
+    "numeric(64,2)": numeric(64),
+    "numeric(?,2)": numeric(None),
+    "numeric(12,4)": numeric(12, 4),
+    "numeric(50,2)": numeric(50),
+    "numeric(50,4)": numeric(50, 4),
+    "text of numeric(5,2)": source("string", "NUMERIC", 5, 2),
+    "text of numeric(12,2)": source("string", "NUMERIC", 12, 2),
+    **{
+        f"{kind}[]": {"type": "array", "items": told}
+        for kind, told in {
+            "numeric(5,2)": numeric(5),
+            "numeric(12,2)": numeric(12),
+            "int": {"type": "int32"},
+            "bigint": {"type": "int64"},
+            "real": {"type": "float"},
+            "double": {"type": "double"},
+        }.items()
+    },
 }
 
 
@@ -70,6 +103,30 @@ def forms(column: SourceColumn) -> dict[int, str]:
         pytest.param({"a": "int"}, {"a": "bigint"}, ["widen a int to bigint"], id="wider"),
         pytest.param({"a": "real"}, {"a": "double"}, ["widen a float to double"], id="a float"),
         pytest.param({"a": "bigint"}, {"a": "int"}, [], id="narrower: the column stays"),
+        *(
+            pytest.param({"a": f"{form}numeric(5,2){array}"}, {"a": f"{form}{more}{array}"}, told)
+            for form, more, array, told in (
+                ("", "numeric(12,2)", "", ["widen a decimal(5,2) to decimal(12,2)"]),
+                ("", "numeric(38,2)", "", ["widen a decimal(5,2) to decimal(38,2)"]),
+                ("", "numeric(?,2)", "", []),
+                ("", "numeric(5,2)", "", []),
+                ("text of ", "numeric(12,2)", "", ["widen a decimal(5,2) to decimal(12,2)"]),
+                (
+                    *("", "numeric(12,2)", "[]"),
+                    ["widen a array<decimal(5,2)> to array<decimal(12,2)>"],
+                ),
+            )
+        ),
+        pytest.param({"a": "numeric(12,2)"}, {"a": "numeric(5,2)"}, [], id="fewer digits"),
+        pytest.param({"a": "numeric(50,2)"}, {"a": "numeric(12,2)"}, [], id="text takes fewer"),
+        pytest.param({"a": "numeric(12,2)[]"}, {"a": "numeric(5,2)[]"}, [], id="fewer in arrays"),
+        pytest.param(
+            {"a": "int[]"}, {"a": "bigint[]"}, ["widen a array<int> to array<bigint>"], id="ints"
+        ),
+        pytest.param(
+            *({"a": "real[]"}, {"a": "double[]"}, ["widen a array<float> to array<double>"]),
+            id="floats",
+        ),
     ],
 )
 def test_what_records_tell(
@@ -137,8 +194,32 @@ def test_a_form_of_another_type_stops_the_table_with_a_way_out() -> None:
     assert schema(None, *both, spec=declared)["a"].iceberg == "string"
 
 
-def test_another_type_stops_the_table() -> None:
-    """SCHEMA-16."""
-    have = schema(None, told("1", a="int"))
-    with pytest.raises(TableStoppedError, match=r"a changed from int32 .* which Iceberg cannot"):
-        schema(have, told("2", a="text"))
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("int", "text"),
+        ("numeric(5,2)", "numeric(12,4)"),
+        ("numeric(5,2)", "numeric(50,2)"),
+        ("numeric(5,2)[]", "numeric(12,2)"),
+    ],
+)
+def test_another_type_stops_the_table(before: str, after: str) -> None:
+    """SCHEMA-16: no row of it is set aside for a type that its column no longer has."""
+    have = schema(None, told("1", a=before))
+    with pytest.raises(TableStoppedError, match=r"a changed from .* which Iceberg cannot"):
+        schema(have, told("2", a=after))
+    with pytest.raises(TableStoppedError, match=r"a changed from .* which Iceberg cannot"):
+        schema(None, told("1", a=before), told("2", a=after))
+
+
+def test_what_no_record_tells_stays() -> None:
+    """SCHEMA-13: Avro's converters write 64 digits where a record's schema tells none."""
+    have = schema(None, told("1", a="numeric(5,2)"))
+    assert schema(have, told("2", a="numeric(64,2)"))["a"].iceberg == "decimal(5,2)"
+
+
+def test_a_person_declares_fewer_digits_than_records_tell() -> None:
+    """SCHEMA-1: what does not fit is told as misread."""
+    declared = SPEC.model_copy(update={"columns": {"a": "numeric(5,2)"}})
+    have = schema(None, told("1", a="numeric(5,2)"), spec=declared)
+    assert schema(have, told("2", a="numeric(12,2)"), spec=declared)["a"].iceberg == "decimal(5,2)"

@@ -22,7 +22,7 @@ from tidemark.runs.columns.overrides import refuse_unreadable, unreadable_as
 from tidemark.runs.columns.untyped import untold
 from tidemark.runs.ddl.effects import DdlEffects
 from tidemark.schema.changes import merge_schemas
-from tidemark.schema.connect_types import connect_columns, refine
+from tidemark.schema.connect_types import connect_columns, refine_known
 from tidemark.schema.layouts import check_layout, check_rules
 from tidemark.schema.overrides import overridden
 from tidemark.schema.postgres_types import postgres_column, postgres_record_columns
@@ -216,7 +216,7 @@ def _record_columns(
             if told is None and record.has_rows:
                 raise unreadable_as(spec.source, column, declared[column.name])
         elif column.name in known:
-            told = refine(column, known[column.name], tells_singles=is_postgres)
+            told = refine_known(column, known[column.name], tells_singles=is_postgres)
         else:
             told = column
         columns.append(told or column)

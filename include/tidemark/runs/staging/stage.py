@@ -15,7 +15,7 @@ from tidemark.formats.decoder import decoder_of
 from tidemark.lake.catalog import TableId
 from tidemark.lake.effect import Effect
 from tidemark.lake.evolve import apply_changes
-from tidemark.lake.forks import drop_dead_forks, make_fork
+from tidemark.lake.forks import make_fork
 from tidemark.lake.refs import Move
 from tidemark.lake.staged import StagedPlace, StagedRows, stage_rows
 from tidemark.lake.staging import Bench, Removal, stage_table
@@ -232,7 +232,6 @@ def _bench(run: Run, work: TableWork, branch: str, cut: int) -> Bench:
     catalog, head, fork = run.world.catalog, work.head, None
     if head is not None and work.moves_schema:
         namespace = run.system.ledger.namespace
-        drop_dead_forks(catalog, namespace, cut)
         fork = make_fork(catalog, work.target, head.metadata, namespace, branch)
     base = head.snapshot if head else None
     return Bench(run.world.spark, catalog, work.target, branch, cut, base, fork, work.fills)

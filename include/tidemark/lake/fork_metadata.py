@@ -1,0 +1,58 @@
+"""What a fork has of its own, and what it gives to its table when it is published.
+
+Both files of metadata name the same snapshots and data. So a fork has files of metadata of its own
+and its own log of them, which starts empty, and nothing may clean up after it: not a commit, which
+removes what falls out of the log, nor a person, as `gc.enabled` is what Spark's procedures and
+DROP TABLE ... PURGE ask first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyiceberg.catalog import delete_files
+from pyiceberg.serializers import ToOutputFile
+from pyiceberg.table import Table
+from pyiceberg.table.locations import load_location_provider
+
+FORK_OF = "tidemark.fork-of"
+"""The table that this one is a fork of."""
+KEEPING: Mapping[str, str] = {
+    "gc.enabled": "false",
+    "write.metadata.delete-after-commit.enabled": "false",
+    # Its log names every file of its own, so that all of them can be removed.
+    "write.metadata.previous-versions-max": "1000000",
+}
+
+
+def write_fork_metadata(table: Table) -> str:
+    """Write what a fork of ``table`` begins with; returns where."""
+    properties = {**table.properties, **KEEPING, FORK_OF: ".".join(table.name())}
+    update = {"properties": properties, "metadata_log": []}
+    metadata = table.metadata.model_copy(update=update)
+    provider = load_location_provider(metadata.location, properties)
+    location = provider.new_table_metadata_file_location()
+    ToOutputFile.table_metadata(metadata, table.io.new_output(location))
+    return location
+
+
+def next_of(table: Table, fork: Table) -> Table:
+    """``fork`` as what comes after ``table``: with its log, and with its rules for cleaning up."""
+    own = (*KEEPING, FORK_OF)
+    properties = {name: text for name, text in fork.properties.items() if name not in own}
+    properties |= {name: table.properties[name] for name in own if name in table.properties}
+    update = {
+        "properties": properties,
+        "metadata_log": table.metadata.metadata_log,
+        "last_updated_ms": table.metadata.last_updated_ms,
+    }
+    metadata = fork.metadata.model_copy(update=update)
+    return Table(table.name(), metadata, table.metadata_location, table.io, table.catalog)
+
+
+def remove_own_files(fork: Table) -> None:
+    """Remove the files of metadata of a fork that is no more; its data may be its table's."""
+    if FORK_OF not in fork.properties:
+        return  # Its log is not its own.
+    own = {fork.metadata_location, *(log.metadata_file for log in fork.metadata.metadata_log)}
+    delete_files(fork.io, own, "metadata of a fork")
