@@ -13,7 +13,7 @@ import re
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import NoSuchTableError
 
-from tidemark.lake.catalog import TableId, catalog_errors
+from tidemark.lake.catalog import TableId, commit_errors
 from tidemark.lake.refs import REF_PREFIX, Fork
 from tidemark.log import get_logger
 
@@ -26,7 +26,7 @@ def make_fork(catalog: SqlCatalog, target: TableId, namespace: str, branch: str)
     """A fork of ``target`` as it is now, in ``namespace``; ``branch``: of the attempt."""
     name = f"{branch}_{hashlib.sha256(str(target).encode()).hexdigest()[:16]}"
     fork = TableId(namespace, name)
-    with catalog_errors(f"the forking of {target}"):
+    with commit_errors(f"the forking of {target}"):
         origin = catalog.load_table(target.parts).metadata_location
         catalog.register_table(fork.parts, origin)
     log.info("table_forked", table=str(target), fork=str(fork))
@@ -35,7 +35,7 @@ def make_fork(catalog: SqlCatalog, target: TableId, namespace: str, branch: str)
 
 def drop_dead_forks(catalog: SqlCatalog, namespace: str, next_number: int) -> None:
     """Remove what attempts below ``next_number`` left; their files are those of the tables."""
-    with catalog_errors(f"the removal of old forks in {namespace}"):
+    with commit_errors(f"the removal of old forks in {namespace}"):
         for parts in catalog.list_tables(namespace):
             match = _FORK.fullmatch(parts[-1])
             if match and int(match["number"]) < next_number:

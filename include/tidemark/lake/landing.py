@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from tidemark.errors import AccountingError
-from tidemark.lake.catalog import SystemTables, catalog_errors
+from tidemark.lake.catalog import SystemTables, catalog_errors, commit_errors
 from tidemark.lake.ledger import ensure_table
 from tidemark.lake.refs import (
     Move,
@@ -164,7 +164,7 @@ def publish_landing(catalog: SqlCatalog, move: Move, landed: int, mark: LandingM
 def _marked(changelog: Table, move: Move, mark: LandingMark) -> Move:
     """The move to a snapshot behind the staged one, which holds ``mark`` and no records."""
     (branch,) = move.drops
-    with catalog_errors("the marking of a landing"):
+    with commit_errors("the marking of a landing"):
         changelog.append(
             SCHEMA.empty_table(), snapshot_properties={MARK: mark.to_json()}, branch=branch
         )
