@@ -17,7 +17,14 @@ from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
-from tidemark.lake.catalog import SystemTables, TableId, catalog_errors, ensure_namespace
+from tidemark.lake.catalog import (
+    SystemTables,
+    TableId,
+    catalog_errors,
+    commit_errors,
+    ensure_namespace,
+)
+from tidemark.lake.ordered import append_ordered
 from tidemark.lake.refs import (
     Fork,
     Move,
@@ -72,7 +79,7 @@ def ensure_table(
     catalog: SqlCatalog, table: TableId, schema: pa.Schema, properties: Mapping[str, str]
 ) -> Table:
     """The table, made with an empty first snapshot when it is not there."""
-    with catalog_errors(f"the making of {table}"):
+    with commit_errors(f"the making of {table}"):
         try:
             return catalog.load_table(table.parts)
         except NoSuchTableError:
@@ -118,17 +125,14 @@ def record_order(
 ) -> Progress:
     """Change progress as a person ordered between two cuts; attempts staged before are superseded.
 
-    order: the command, as `status` shows it. A cut that is published meanwhile makes the commit
-    fail, so that neither is lost. Returns what progress is now.
+    order: the command, as `status` shows it. Returns what progress is now. Raises what
+    `append_ordered` raises: with a cut that is published meanwhile it fails, so neither is lost.
     """
     ledger = ensure_table(catalog, tables.ledger, SCHEMA, PROPERTIES)
     text = _newest_text(ledger, PROGRESS)
     changed = change(Progress.from_json(text) if text else Progress())
-    with catalog_errors("the writing of the ledger"):
-        ledger.append(
-            SCHEMA.empty_table(),
-            snapshot_properties={PROGRESS: changed.to_json(), ORDER: order},
-        )
+    summary = {PROGRESS: changed.to_json(), ORDER: order}
+    append_ordered(catalog, ledger, SCHEMA.empty_table(), changed.cut, summary)
     return changed
 
 
@@ -144,7 +148,7 @@ def stage_entry(
     drop_dead_refs(ledger, staged.progress.cut)
     branch = attempt_ref(staged.progress.cut, staged.result.attempt)
     create_branch(ledger, branch)
-    with catalog_errors("the staging of the ledger"):
+    with commit_errors("the staging of the ledger"):
         ledger.append(
             pa.Table.from_pylist([_row(staged.result, reason)], schema=SCHEMA),
             snapshot_properties={

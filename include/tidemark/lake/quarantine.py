@@ -14,8 +14,9 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.expressions import And, EqualTo
 
-from tidemark.lake.catalog import SystemTables, catalog_errors
+from tidemark.lake.catalog import SystemTables, catalog_errors, commit_errors
 from tidemark.lake.ledger import PROPERTIES, ensure_table
+from tidemark.lake.ordered import append_ordered
 from tidemark.lake.refs import Move, attempt_ref, create_branch, drop_dead_refs, main_head
 from tidemark.model.event import Reason
 from tidemark.model.names import AttemptId
@@ -69,18 +70,21 @@ def stage_entries(
     drop_dead_refs(quarantine, cut)
     base, branch = main_head(quarantine), attempt_ref(cut, attempt)
     create_branch(quarantine, branch)
-    with catalog_errors("the staging of the quarantine"):
+    with commit_errors("the staging of the quarantine"):
         quarantine.append(rows, branch=branch)
     return Move(tables.quarantine, base, quarantine.refs()[branch].snapshot_id, (branch,))
 
 
 def add_entries(catalog: SqlCatalog, tables: SystemTables, entries: Sequence[Entry]) -> None:
-    """Add ``entries`` at once; `SupersededError` when a cut that has some is published meanwhile.
+    """Add ``entries``, one at least, at once.
 
-    Attempts that are staged and have some are superseded.
+    Attempts that are staged and have some are superseded. Raises what `append_ordered` raises:
+    `SupersededError` when a cut that has some is published meanwhile.
     """
-    with catalog_errors("the writing of the quarantine"):
-        catalog.load_table(tables.quarantine.parts).append(rows_of(entries))
+    with catalog_errors("the reading of the quarantine"):
+        quarantine = catalog.load_table(tables.quarantine.parts)
+    cut = max(entry.cut for entry in entries)
+    append_ordered(catalog, quarantine, rows_of(entries), cut, {})
 
 
 def read_entries(
