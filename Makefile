@@ -1,4 +1,5 @@
 # Every verb below needs nothing but Python >= 3.11, Java 17 or 21, and make: it brings the rest.
+# Tests of the catalog and of DAGs start a PostgreSQL besides: on Debian, package postgresql-15.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
@@ -43,11 +44,15 @@ lint: $(INSTALLED) ## style, format, types, and who may import whom
 	@$(BIN)/lint-imports --no-logo
 
 .PHONY: test
-test: lint test-unit test-spark test-dags test-e2e ## lint, and tests of every part and the stack
+test: lint test-unit test-catalog test-spark test-dags test-e2e ## lint, and tests of every part and the stack
 
 .PHONY: test-unit
 test-unit: $(INSTALLED) ## tests without a JVM, in seconds
 	@$(call pytest,unit,$(SIDE_BY_SIDE) --doctest-modules $(DOCTESTED))
+
+.PHONY: test-catalog
+test-catalog: $(INSTALLED) ## connections to a catalog on PostgreSQL that break; needs its server
+	@$(call pytest,catalog,$(SIDE_BY_SIDE))
 
 .PHONY: test-spark
 test-spark: setup ## tests on a Spark session and real Iceberg tables

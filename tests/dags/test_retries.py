@@ -9,6 +9,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from tidemark.errors import (
     BrokerUnreachableError,
+    OutcomeUnknownError,
     RetryableError,
     SupersededError,
     TerminalError,
@@ -26,7 +27,12 @@ WORDS = {"state": "as it was", "next_step": "look"}
 
 @pytest.mark.parametrize(
     ("error", "is_final"),
-    [(TopicMissingError, True), (BrokerUnreachableError, False), (SupersededError, False)],
+    [
+        (TopicMissingError, True),
+        (BrokerUnreachableError, False),
+        (SupersededError, False),
+        (OutcomeUnknownError, False),
+    ],
 )
 def test_result_of_the_job_decides(error: type[TidemarkError], is_final: bool) -> None:
     result = CutResult.failed(AttemptId("a"), error("it is so", **WORDS))

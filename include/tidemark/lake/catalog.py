@@ -11,11 +11,20 @@ from pyiceberg.exceptions import CommitFailedException, NamespaceAlreadyExistsEr
 from sqlalchemy import make_url
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
-from tidemark.errors import UNCHANGED, CatalogUnreachableError, SupersededError
+from tidemark.errors import (
+    UNCHANGED,
+    CatalogUnreachableError,
+    OutcomeUnknownError,
+    SupersededError,
+)
 from tidemark.model.names import PipelineName
 from tidemark.spec import CatalogSpec
 
 SQLITE_TIMEOUT_SECONDS = 30
+POSTGRES_LOCK_SECONDS = 30
+"""How long a commit waits for one that is not finished."""
+POSTGRES_IDLE_SECONDS = 60
+"""How long a transaction waits for its client; then it is undone, and its locks go."""
 
 
 @dataclass(frozen=True, order=True, slots=True)
@@ -81,6 +90,25 @@ def catalog_errors(doing: str) -> Iterator[None]:
         ) from error
 
 
+@contextmanager
+def commit_errors(doing: str) -> Iterator[None]:
+    """As `catalog_errors`, for a commit of pyiceberg, which keeps its files unless it was refused.
+
+    `OutcomeUnknownError` when the connection broke: the database may finish what it was asked.
+    """
+    with catalog_errors(doing):
+        try:
+            yield
+        except DBAPIError as error:
+            if not error.connection_invalidated:
+                raise
+            raise OutcomeUnknownError(
+                f"the catalog did not answer during {doing}: {error.orig}",
+                state="it is done or not, now or soon; nothing was deleted",
+                next_step="when the catalog is back, run again: what is not published is made anew",
+            ) from error
+
+
 def open_catalog(spec: CatalogSpec) -> SqlCatalog:
     """The catalog for use without a JVM."""
     url = make_url(spec.uri)
@@ -89,6 +117,7 @@ def open_catalog(spec: CatalogSpec) -> SqlCatalog:
     else:
         password = spec.password.get_secret_value() if spec.password else None
         url = url.set(drivername="postgresql+psycopg2", username=spec.user, password=password)
+        url = url.update_query_dict({"options": _postgres_options()})
     with catalog_errors("the opening of the catalog"):
         return SqlCatalog(
             spec.name,
@@ -97,6 +126,14 @@ def open_catalog(spec: CatalogSpec) -> SqlCatalog:
             pool_pre_ping="true",
             **spec.properties,
         )
+
+
+def _postgres_options() -> str:
+    seconds = {
+        "lock_timeout": POSTGRES_LOCK_SECONDS,
+        "idle_in_transaction_session_timeout": POSTGRES_IDLE_SECONDS,
+    }
+    return " ".join(f"-c {name}={value}s" for name, value in seconds.items())
 
 
 def ensure_namespace(catalog: SqlCatalog, namespace: str) -> None:

@@ -13,8 +13,8 @@ import pyarrow as pa
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 
-from tidemark.errors import UNCHANGED, SupersededError
-from tidemark.lake.catalog import TableId, catalog_errors
+from tidemark.errors import UNCHANGED, OutcomeUnknownError, SupersededError
+from tidemark.lake.catalog import TableId, commit_errors
 from tidemark.lake.refs import (
     Move,
     ancestors,
@@ -114,12 +114,20 @@ def append_behind(
 ) -> None:
     """Append ``rows`` to ``main`` by way of ``branch``, whose base is what they were decided by.
 
-    `SupersededError` when another commit came first. pyiceberg's append to ``main`` itself would be
+    `OutcomeUnknownError` when the catalog may record them yet (PUB-5), `SupersededError` when
+    another commit came first. pyiceberg's append to ``main`` itself would be
     made again on top of that, and a cut's progress be lost.
     """
-    with catalog_errors("the writing of an order"):
+    with commit_errors("the writing of an order"):
         append_on(table, branch.name, rows, properties)
-    move_mains(catalog, [branch.move(table)])
+    try:
+        move_mains(catalog, [branch.move(table)])
+    except OutcomeUnknownError as error:
+        raise OutcomeUnknownError(
+            f"the catalog did not say whether the order was recorded: {error.what}",
+            state="the order is recorded or not, now or within a minute; nothing was deleted",
+            next_step="look whether it is, tidemark status, before you order it again",
+        ) from error
 
 
 def commit_order(order: Callable[[], T]) -> T:

@@ -17,7 +17,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import NoSuchTableError
 
 from tidemark.errors import CatalogUnreachableError
-from tidemark.lake.catalog import TableId, catalog_errors
+from tidemark.lake.catalog import TableId, catalog_errors, commit_errors
 from tidemark.lake.fork_metadata import remove_own_files, write_fork_metadata
 from tidemark.lake.refs import REF_PREFIX, Fork
 from tidemark.log import get_logger
@@ -37,7 +37,7 @@ def make_fork(
     the fork can never be published.
     """
     fork = TableId(namespace, _name(target, branch))
-    with catalog_errors(f"the forking of {target}"):
+    with commit_errors(f"the forking of {target}"):
         table = catalog.load_table(target.parts)
         catalog.register_table(fork.parts, write_fork_metadata(table))
     log.info("table_forked", table=str(target), fork=str(fork))
@@ -87,7 +87,7 @@ def _forks(catalog: SqlCatalog, namespace: str) -> list[str]:
 def _drop(catalog: SqlCatalog, fork: TableId) -> None:
     """Remove the entry first: what stays behind of the files is an orphan and no table."""
     table = None
-    with catalog_errors(f"the removal of fork {fork}"):
+    with commit_errors(f"the removal of fork {fork}"):
         try:
             table = catalog.load_table(fork.parts)
         except OSError as error:

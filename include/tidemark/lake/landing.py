@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from tidemark.errors import AccountingError
-from tidemark.lake.catalog import SystemTables, catalog_errors
+from tidemark.lake.catalog import SystemTables, catalog_errors, commit_errors
 from tidemark.lake.commits import Branch, append_on, begin_branch
 from tidemark.lake.ledger import ensure_table
 from tidemark.lake.refs import (
@@ -185,7 +185,7 @@ def publish_landing(
 def _marked(changelog: Table, move: Move, mark: LandingMark) -> Move:
     """The move to a snapshot behind the staged one, which holds ``mark`` and no records."""
     (branch,) = move.drops
-    with catalog_errors("the marking of a landing"):
+    with commit_errors("the marking of a landing"):
         append_on(changelog, branch, SCHEMA.empty_table(), {MARK: mark.to_json()})
     return replace(move, snapshot=changelog.refs()[branch].snapshot_id)
 

@@ -17,7 +17,13 @@ from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
-from tidemark.lake.catalog import SystemTables, TableId, catalog_errors, ensure_namespace
+from tidemark.lake.catalog import (
+    SystemTables,
+    TableId,
+    catalog_errors,
+    commit_errors,
+    ensure_namespace,
+)
 from tidemark.lake.commits import (
     append_behind,
     append_on,
@@ -86,7 +92,7 @@ def ensure_table(
     catalog: SqlCatalog, table: TableId, schema: pa.Schema, properties: Mapping[str, str]
 ) -> Table:
     """The table, made with an empty first snapshot when it is not there."""
-    with catalog_errors(f"the making of {table}"):
+    with commit_errors(f"the making of {table}"):
         try:
             made = catalog.load_table(table.parts)
         except NoSuchTableError:
@@ -171,7 +177,7 @@ def stage_entry(
     ledger = ensure_table(catalog, tables.ledger, SCHEMA, PROPERTIES)
     name = attempt_ref(staged.progress.cut, staged.result.attempt)
     branch = begin_branch(ledger, head, name)
-    with catalog_errors("the staging of the ledger"):
+    with commit_errors("the staging of the ledger"):
         append_on(
             *(ledger, name, pa.Table.from_pylist([_row(staged.result, reason)], schema=SCHEMA)),
             {

@@ -14,7 +14,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.expressions import And, EqualTo
 
-from tidemark.lake.catalog import SystemTables, catalog_errors
+from tidemark.lake.catalog import SystemTables, catalog_errors, commit_errors
 from tidemark.lake.commits import append_behind, append_on, begin_branch, order_branch
 from tidemark.lake.ledger import PROPERTIES, ensure_table
 from tidemark.lake.refs import Move, main_head
@@ -89,7 +89,7 @@ def stage_entries(
     """
     quarantine = ensure_table(catalog, tables.quarantine, SCHEMA, PROPERTIES)
     begun = begin_branch(quarantine, head, branch)
-    with catalog_errors("the staging of the quarantine"):
+    with commit_errors("the staging of the quarantine"):
         append_on(quarantine, branch, rows)
     return begun.move(quarantine)
 

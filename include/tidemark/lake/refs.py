@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
-from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
-from pyiceberg.exceptions import CommitFailedException, NoSuchTableError
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.table import StagedTable, Table
 from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRefType
 from pyiceberg.table.snapshots import Snapshot
@@ -22,13 +23,11 @@ from pyiceberg.table.update import (
     SetSnapshotRefUpdate,
     TableUpdate,
 )
-from sqlalchemy import ColumnElement, delete, update
-from sqlalchemy.exc import DBAPIError
-from sqlalchemy.orm import Session
 
-from tidemark.errors import UNCHANGED, OutcomeUnknownError, SupersededError
-from tidemark.lake.catalog import TableId, catalog_errors
+from tidemark.errors import CatalogUnreachableError, OutcomeUnknownError, SupersededError
+from tidemark.lake.catalog import TableId, catalog_errors, commit_errors
 from tidemark.lake.fork_metadata import next_of, remove_own_files
+from tidemark.lake.swap import Entry, Swap, swap_all
 from tidemark.model.names import AttemptId
 
 REF_PREFIX = "tidemark_"
@@ -116,13 +115,13 @@ def summary_value(snapshot: Snapshot, key: str) -> str | None:
 
 def create_branch(table: Table, branch: str, head: int) -> None:
     """A branch at snapshot ``head``: where ``main`` stood as it was read, not where it is now."""
-    with catalog_errors(f"the making of branch {branch}"):
+    with commit_errors(f"the making of branch {branch}"):
         table.manage_snapshots().create_branch(head, branch).commit()
 
 
 def create_tag(table: Table, snapshot_id: int, tag: str) -> None:
     """A tag that pins ``snapshot_id``."""
-    with catalog_errors(f"the making of tag {tag}"):
+    with commit_errors(f"the making of tag {tag}"):
         table.manage_snapshots().create_tag(snapshot_id, tag).commit()
 
 
@@ -132,7 +131,7 @@ def drop_refs(table: Table, names: Sequence[str]) -> None:
     for name in names:
         is_branch = table.refs()[name].snapshot_ref_type is SnapshotRefType.BRANCH
         manage = manage.remove_branch(name) if is_branch else manage.remove_tag(name)
-    with catalog_errors(f"the removal of old refs of {table.name()}"):
+    with commit_errors(f"the removal of old refs of {table.name()}"):
         manage.commit()
 
 
@@ -140,8 +139,8 @@ def move_mains(catalog: SqlCatalog, moves: Sequence[Move]) -> None:
     """Make every move, or none: one database transaction over all tables.
 
     A move that was made before is not made again. `SupersededError`: some main stands elsewhere,
-    or a snapshot does not descend from it. `OutcomeUnknownError`: the database did not answer and
-    the tables tell no outcome.
+    or a snapshot does not descend from it. `CatalogUnreachableError`: the database refused.
+    `OutcomeUnknownError`: it did not answer, and may make the moves yet (PUB-5).
     """
     pairs = [(move, _load(catalog, move.table)) for move in sorted(moves, key=_by_table)]
     due = [_Due(move, table, _source(catalog, move, table)) for move, table in pairs]
@@ -149,10 +148,7 @@ def move_mains(catalog: SqlCatalog, moves: Sequence[Move]) -> None:
     for one in due:
         _refuse_stale(one)
     staged = [(one, _stage(catalog, one)) for one in due]
-    try:
-        _swap(catalog, staged)
-    except (DBAPIError, CommitFailedException) as error:
-        _settle(catalog, staged, error)
+    _swap(catalog, staged)
     for one, after in staged:
         catalog._delete_old_metadata(after.io, one.table.metadata, after.metadata)
         if one.source is not None and one.move.fork is not None:
@@ -246,55 +242,30 @@ def _stage(catalog: SqlCatalog, due: _Due) -> StagedTable:
 
 
 def _swap(catalog: SqlCatalog, staged: Sequence[tuple[_Due, StagedTable]]) -> None:
-    with Session(catalog.engine) as session, session.begin():
-        for due, after in staged:
-            before = due.table
-            result = session.execute(
-                update(IcebergTables)
-                .where(*_row_of(catalog, due.move.table, before.metadata_location))
-                .values(
-                    metadata_location=after.metadata_location,
-                    previous_metadata_location=before.metadata_location,
-                )
-            )
-            if getattr(result, "rowcount", 0) != 1:
-                raise CommitFailedException(f"{due.move.table} was changed by another writer")
-            if due.move.fork is not None and due.source is not None:
-                location = due.source.metadata_location
-                session.execute(
-                    delete(IcebergTables).where(*_row_of(catalog, due.move.place, location))
-                )
-
-
-def _row_of(catalog: SqlCatalog, table: TableId, location: str) -> tuple[ColumnElement[bool], ...]:
-    return (
-        IcebergTables.catalog_name == catalog.name,
-        IcebergTables.table_namespace == table.namespace,
-        IcebergTables.table_name == table.table,
-        IcebergTables.metadata_location == location,
-    )
-
-
-def _settle(
-    catalog: SqlCatalog, staged: Sequence[tuple[_Due, StagedTable]], error: Exception
-) -> None:
-    """After a failed swap: look what the tables say, and only then decide (PUB-5)."""
-    state = "the tables are either all moved or all as they were"
+    """Swap the metadata of all tables; what was staged goes only if it is refused for good."""
     moves = [due.move for due, _ in staged]
     try:
-        heads = [main_head(catalog.load_table(move.table.parts)) for move in moves]
-    except DBAPIError as again:
-        raise OutcomeUnknownError(
-            f"the catalog did not answer while main of {len(moves)} tables was moved: {error}",
-            state=state,
-            next_step="when the catalog is back, publish again: it finds out by itself",
-        ) from again
-    if heads == [move.snapshot for move in moves]:
-        return
-    for _, after in staged:
-        after.io.delete(after.metadata_location)
-    raise SupersededError(
-        f"main of {len(moves)} tables was not moved: {error}",
-        state=UNCHANGED,
-        next_step="run again; if this repeats, find the other writer: tidemark status",
-    ) from error
+        swap_all(catalog, [_swap_of(due, after) for due, after in staged])
+    except OutcomeUnknownError:
+        with suppress(CatalogUnreachableError):
+            if _are_made(catalog, moves):
+                return
+        raise
+    except (SupersededError, CatalogUnreachableError):
+        for _, after in staged:
+            after.io.delete(after.metadata_location)
+        # An earlier try may have asked for the same, and was carried out while this one waited.
+        if not _are_made(catalog, moves):
+            raise
+
+
+def _swap_of(due: _Due, after: StagedTable) -> Swap:
+    before, gone = Entry(due.move.table, due.table.metadata_location), None
+    if due.move.fork is not None and due.source is not None:
+        gone = Entry(due.move.place, due.source.metadata_location)
+    return Swap(before, after.metadata_location, gone)
+
+
+def _are_made(catalog: SqlCatalog, moves: Sequence[Move]) -> bool:
+    """What the tables say; `CatalogUnreachableError` when they cannot be read."""
+    return all(main_head(_load(catalog, move.table)) == move.snapshot for move in moves)

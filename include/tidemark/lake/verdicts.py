@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 
 import pyarrow as pa
 from pyiceberg.catalog.sql import SqlCatalog
-from pyiceberg.exceptions import CommitFailedException, NoSuchTableError
+from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.expressions import EqualTo
 
 from tidemark.errors import UNCHANGED, SupersededError
-from tidemark.lake.catalog import SystemTables, catalog_errors
+from tidemark.lake.catalog import SystemTables, catalog_errors, commit_errors
 from tidemark.lake.ledger import PROPERTIES, ensure_table
 from tidemark.model.names import AttemptId
 from tidemark.model.verdict import CheckResult, Severity, Verdict
@@ -47,8 +47,9 @@ def write_verdicts(
     for _ in range(APPEND_TRIES):
         table = ensure_table(catalog, tables.verdicts, SCHEMA, PROPERTIES)
         try:
-            table.append(pa.Table.from_pylist(rows, schema=SCHEMA))
-        except CommitFailedException:
+            with commit_errors("the writing of verdicts"):
+                table.append(pa.Table.from_pylist(rows, schema=SCHEMA))
+        except SupersededError:
             continue
         return
     raise SupersededError(

@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import NoSuchTableError
 
-from tidemark.lake.catalog import SystemTables, catalog_errors
+from tidemark.lake.catalog import SystemTables, catalog_errors, commit_errors
 from tidemark.lake.ledger import PROPERTIES, ensure_table
 
 SCHEMA = pa.schema(
@@ -41,5 +41,5 @@ def keep_schemas(catalog: SqlCatalog, tables: SystemTables, found: Mapping[int, 
     now = datetime.now(UTC)
     rows = [{"id": number, "schema": text, "kept_at": now} for number, text in found.items()]
     table = ensure_table(catalog, tables.schemas, SCHEMA, PROPERTIES)
-    with catalog_errors("the keeping of Avro schemas"):
+    with commit_errors("the keeping of Avro schemas"):
         table.append(pa.Table.from_pylist(rows, schema=SCHEMA))

@@ -28,7 +28,8 @@ def publish_cut(pipeline: PipelineSpec, world: World, attempt: AttemptId) -> Cut
     """Publish the cut that ``attempt`` staged: all tables and the ledger, or nothing. No JVM.
 
     Safe to repeat. `NoAttemptError` when nothing is staged under that name, `AuditBlockedError`
-    when a verdict blocks or is missing, `SupersededError` when another attempt came first.
+    when a verdict blocks or is missing, `SupersededError` when another attempt came first,
+    `OutcomeUnknownError` when the catalog may publish it yet: the next try finds out (PUB-5).
     """
     tables = SystemTables.of(pipeline.name)
     found = find_staged(world.catalog, tables, attempt)
@@ -44,10 +45,20 @@ def publish_cut(pipeline: PipelineSpec, world: World, attempt: AttemptId) -> Cut
         log.info("cut_already_published", pipeline=pipeline.name, cut=result.cut)
         return result
     _refuse_unaudited(staged, read_verdicts(pipeline, world, attempt))
-    _refuse_stale(pipeline, staged, read_progress(world.catalog, tables).cut)
-    move_mains(world.catalog, staged.moves)
+    try:
+        _refuse_stale(pipeline, staged, read_progress(world.catalog, tables).cut)
+        move_mains(world.catalog, staged.moves)
+    except SupersededError:
+        # By itself, if the database has finished meanwhile what an earlier try had asked of it.
+        if not _is_published(world, tables, attempt):
+            raise
     log.info("cut_published", pipeline=pipeline.name, cut=result.cut, tables=len(result.tables))
     return result
+
+
+def _is_published(world: World, tables: SystemTables, attempt: AttemptId) -> bool:
+    found = find_staged(world.catalog, tables, attempt)
+    return found is not None and found[1]
 
 
 def _refuse_unaudited(staged: StagedCut, verdicts: tuple[Verdict, ...]) -> None:

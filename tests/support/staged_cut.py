@@ -1,0 +1,135 @@
+"""Cuts of two small tables, staged by pyiceberg alone, in a catalog on PostgreSQL."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow as pa
+from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from tests.support.postgres import USER
+from tidemark.lake.catalog import SystemTables, TableId
+from tidemark.lake.forks import make_fork
+from tidemark.lake.ledger import StagedCut, ensure_table, stage_entry
+from tidemark.lake.refs import Move, attempt_ref, create_branch, main_head
+from tidemark.lake.verdicts import write_verdicts
+from tidemark.model.names import AttemptId
+from tidemark.model.progress import Progress
+from tidemark.model.result import CutResult, CutStatus, TableResult
+from tidemark.model.verdict import CheckResult, Severity, Verdict
+from tidemark.runs.world import World, open_world
+from tidemark.spec import InstallationSpec, PipelineSpec
+
+COUNTER = itertools.count(1)
+ROWS = pa.schema([pa.field("id", pa.int64())])
+TARGETS = tuple(TableId("db", name) for name in ("a", "b"))
+PIPELINE = PipelineSpec.model_validate(
+    {
+        "name": "p",
+        "description": "a test",
+        "owner": "tests",
+        "schedule": None,
+        "source": {
+            "format": "ticdc-canal-json",
+            "gate": "watermark",
+            "topics": {"data": ["p.a", "p.b"]},
+        },
+        "tables": [{"source": str(table), "expectations": "none"} for table in TARGETS],
+    }
+)
+SYSTEM = SystemTables.of(PIPELINE.name)
+FORKED = TARGETS[-1]
+
+
+def installation_at(uri: str, state: Path, name: str) -> InstallationSpec:
+    """An installation whose catalog ``name`` is in the PostgreSQL of ``uri``; it has no broker."""
+    return InstallationSpec.model_validate(
+        {
+            "kafka": {"bootstrap-servers": "127.0.0.1:1"},
+            "catalog": {
+                "name": name,
+                "uri": uri,
+                "user": USER,
+                "warehouse": str(state / "warehouse"),
+            },
+            "spark": {"jars": str(state)},
+            "state": str(state),
+        }
+    )
+
+
+def new_world(uri: str, state: Path) -> World:
+    """A world without a session; its catalog is new and has `TARGETS`, which are empty."""
+    world = open_world(installation_at(uri, state, f"lake{next(COUNTER)}"))
+    for table in TARGETS:
+        ensure_table(world.catalog, table, ROWS, {"format-version": "2"})
+    return world
+
+
+def world_through(uri: str, world: World) -> World:
+    """The same world by another address, as another process has it."""
+    spec = world.installation
+    return open_world(installation_at(uri, spec.state, spec.catalog.name))
+
+
+def stage(
+    world: World, attempt: AttemptId, cut: int, ids: Sequence[int], *, has_fork: bool = False
+) -> None:
+    """Stage ``cut``, which appends ``ids`` to each table; has_fork: `FORKED` by a fork.
+
+    cut: the one after what the run found published when it began.
+    """
+    catalog = world.catalog
+    branch = attempt_ref(cut, attempt)
+    forked = FORKED if has_fork else None
+    moves = [_append(catalog, table, branch, ids, is_fork=table == forked) for table in TARGETS]
+    passed = (CheckResult("counts", True, Severity.CRITICAL, "as expected"),)
+    verdicts = [Verdict(str(move.table), move.snapshot, "none", passed) for move in moves]
+    write_verdicts(catalog, SYSTEM, attempt, cut, verdicts)
+    tables = [TableResult(str(m.table), str(m.table), m.snapshot, outcome="pass") for m in moves]
+    result = CutResult(CutStatus.STAGED, attempt, cut, tables=tuple(tables))
+    stage_entry(catalog, SYSTEM, StagedCut(result, Progress(cut=cut), tuple(moves)), "")
+
+
+def _append(
+    catalog: SqlCatalog, target: TableId, branch: str, ids: Sequence[int], *, is_fork: bool
+) -> Move:
+    fork = make_fork(catalog, target, SYSTEM.ledger.namespace, branch) if is_fork else None
+    place = target if fork is None else fork.table
+    create_branch(catalog.load_table(place.parts), branch)
+    staged = catalog.load_table(place.parts)
+    base = main_head(staged)
+    staged.append(pa.table({"id": list(ids)}, schema=ROWS), branch=branch)
+    return Move(target, base, staged.refs()[branch].snapshot_id, (branch,), fork)
+
+
+def rows(world: World, table: TableId) -> list[int]:
+    """Ids in ``table`` as a reader of main finds them, sorted."""
+    return sorted(world.catalog.load_table(table.parts).scan().to_arrow()["id"].to_pylist())
+
+
+def metadata_files(world: World, table: TableId) -> set[Path]:
+    """The files of metadata that there are of ``table``."""
+    place = world.catalog.load_table(table.parts).metadata_location
+    return set(_path(place).parent.glob("*.metadata.json"))
+
+
+def missing_files(world: World) -> list[str]:
+    """What the catalog points at, and tables point at in turn, and is not there."""
+    with Session(world.catalog.engine) as session:
+        named = select(IcebergTables).where(IcebergTables.catalog_name == world.catalog.name)
+        entries = list(session.scalars(named))
+    missing = [e.metadata_location for e in entries if not _path(e.metadata_location).exists()]
+    if missing:
+        return [str(place) for place in missing]
+    loaded = [world.catalog.load_table((e.table_namespace, e.table_name)) for e in entries]
+    lists = {snapshot.manifest_list for table in loaded for snapshot in table.snapshots()}
+    return [place for place in lists if not _path(place).exists()]
+
+
+def _path(place: str | None) -> Path:
+    return Path((place or "").removeprefix("file://"))
