@@ -31,9 +31,7 @@ def typed_changes(  # noqa: PLR0913  what is read, and by which rules
 ) -> DataFrame:
     """The changes that the target takes: of a mirror the newest of each key (TRUNC-4).
 
-    ``counted`` gets how many there were, and how many left their key for another one. Truncates
-    come last: Spark leaves out of a plan what it finds to be empty, and with it what was to be
-    counted there.
+    ``counted`` gets how many there were, and how many left their key for another one.
     """
     move = decoder.key_move
     unread = {"kafka_time", *(() if move is not None else ("headers",))}
@@ -47,14 +45,14 @@ def typed_changes(  # noqa: PLR0913  what is read, and by which rules
     told = decoder.told(schema)
     match work.spec.mode:
         case TargetMode.MIRROR:
-            latest = changes.transform(latest_events).where(work.counts)
+            latest = changes.transform(latest_events, work.counts)
             return typed_rows(latest, schema, told)
         case TargetMode.SOFT_DELETE:
             latest = changes.transform(latest_images, work.counts)
             typed = typed_rows(latest, schema, told, keep=(CHANGE,))
             return typed.transform(with_flags, ends)
         case TargetMode.HISTORY:
-            one_each = changes.transform(one_per_site).where(work.counts)
+            one_each = changes.transform(one_per_site, work.counts)
             return typed_rows(one_each, schema, told, keep=(CHANGE,))
         case TargetMode.APPEND:
             once = changes.transform(each_once)
