@@ -19,4 +19,6 @@ def latest_events(changes: DataFrame, counts: str) -> DataFrame:
     # The filter comes last: Spark leaves out of a plan what it finds to be empty, and with it what
     # was to be observed there.
     rank = f"row_number() OVER ({_KEY} ORDER BY {newest_first(counts)})"
-    return changes.withColumn("_rank", F.expr(rank)).where(f"_rank = 1 AND ({counts})").drop("_rank")
+    return (
+        changes.withColumn("_rank", F.expr(rank)).where(f"_rank = 1 AND ({counts})").drop("_rank")
+    )

@@ -4,10 +4,10 @@ A connector leaves out of a window what changed inside it, row by row; a truncat
 rows of a window that was open at the truncate fall. Nothing is lost with them: what the table holds
 after a truncate was written after it, and is in the stream.
 
-Windows follow each other: the first one that opened behind a truncate, and all that come later, read
-what was there behind it. Without the signal table nothing tells when they opened; then the rows of
-the table's first chunk behind the truncate fall, which stand at one place, as its window was open
-there at the latest.
+Windows follow each other: the first one that opened behind a truncate, and all that come later,
+read what was there behind it. Without the signal table nothing tells when they opened. Then the
+rows of the table's first chunk behind the truncate fall, which stand at one place: the windows of
+all later ones opened behind that.
 """
 
 from __future__ import annotations

@@ -28,6 +28,7 @@ from tidemark.model.reconcile import (
 from tidemark.model.survey import Group, highest_places
 from tidemark.model.zone import Zone
 
+
 def watch_snapshots(
     progress: Progress,
     decision: Decision,
