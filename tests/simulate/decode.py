@@ -81,7 +81,7 @@ def _debezium(content: Mapping[str, Any], offset: int, flavour: Flavour, lsn: in
 
 def is_streamed(content: Mapping[str, Any]) -> bool:
     """Whether the op says so, or the mark; a connector may mark what it streams (MSG-10)."""
-    return content["op"] != "r" or content["source"]["snapshot"] == "false"
+    return bool(content["op"] != "r" or content["source"]["snapshot"] == "false")
 
 
 def _kind(content: Mapping[str, Any]) -> str:
