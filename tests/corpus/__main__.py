@@ -21,7 +21,14 @@ def main(arguments: Sequence[str]) -> int:
     cases = find_cases(given.folders, None if given.variants == "all" else given.variants)
     if not cases:
         parser.error("no such case in these folders")
-    options = Options(given.cuts, given.partitions, given.redeliver, given.leave_out, given.seed)
+    options = Options(
+        more_cuts=given.cuts,
+        partitions=given.partitions,
+        redeliver=given.redeliver,
+        leave_out=given.leave_out,
+        seed=given.seed,
+        stands_for=given.stands_for,
+    )
     configure(level=logging.CRITICAL)
     failed = 0
     with (
@@ -47,6 +54,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--redeliver", action="store_true", help="send random stretches again")
     parser.add_argument(
         "--leave-out", action="store_true", help="have updates leave out what they do not change"
+    )
+    parser.add_argument(
+        "--stands-for", metavar="CODE", help="do not compare tables while they stand still for it"
     )
     parser.add_argument("--seed", default=0, type=int, help="what all chances follow from")
     return parser

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import random
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +40,8 @@ _ENDED_WELL = {CutStatus.PUBLISHED, CutStatus.IDLE}
 class Options:
     """How cases are sent; more_cuts: micro-batches at random places, beside one a stage.
 
-    leave_out: updates leave out what they do not change.
+    leave_out: updates leave out what they do not change. stands_for: a table that stands still for
+    this reason is not compared while it does, and named; None: it is a fault, as any other reason.
     """
 
     more_cuts: int = 0
@@ -48,21 +49,39 @@ class Options:
     redeliver: bool = False
     leave_out: bool = False
     seed: int = 0
+    stands_for: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a case; faults: the first few, empty when it passed."""
+    """What became of a case; faults: the first few, empty when it passed.
+
+    not_compared: table -> the first stage at which it stood still for a reason that is known.
+    """
 
     case: Case
     cuts: int
     seconds: float
     faults: tuple[str, ...]
+    not_compared: Mapping[str, str] = field(default_factory=dict)
 
     def __str__(self) -> str:
         verdict = "FAIL" if self.faults else "ok  "
         first = f"{verdict} {self.case.title}  {self.cuts} cuts  {self.seconds:.1f} s"
-        return "\n".join((first, *(f"       {fault}" for fault in self.faults)))
+        lines = [f"{table} is not compared from {at} on" for table, at in self.not_compared.items()]
+        return "\n".join((first, *(f"       {line}" for line in (*lines, *self.faults))))
+
+
+@dataclass(slots=True)
+class _Said:
+    """What a case has come to: its cuts, and which tables were not compared from which stage on.
+
+    standing: those that stand still by the newest cut for a reason that is known.
+    """
+
+    cuts: int = 0
+    standing: set[str] = field(default_factory=set)
+    not_compared: dict[str, str] = field(default_factory=dict)
 
 
 @contextmanager
@@ -80,20 +99,18 @@ def running_world(state: Path) -> Iterator[World]:
 def run_case(case: Case, name: str, world: World, options: Options) -> Outcome:
     """Send the case and compare it; ``name`` is that of its pipeline, topics and namespace."""
     began = time.monotonic()
-    batches: list[str] = []
+    said = _Said()
     try:
-        faults = tuple(_run(case, name, world, options, batches))
+        faults = tuple(_run(case, name, world, options, said))
     except SpecError as error:
         faults = (f"not supported by the product: {error.what}",)
     except Exception as error:  # one bad case must not hide what the others show
-        faults = (f"cut {len(batches)}: {_first_line(error)}",)
-    return Outcome(case, len(batches), time.monotonic() - began, faults)
+        faults = (f"cut {said.cuts}: {_first_line(error)}",)
+    return Outcome(case, said.cuts, time.monotonic() - began, faults, said.not_compared)
 
 
-def _run(
-    case: Case, name: str, world: World, options: Options, batches: list[str]
-) -> Iterator[str]:
-    """Faults of the first stage that has any; ``batches`` gets the attempt of every cut."""
+def _run(case: Case, name: str, world: World, options: Options, said: _Said) -> Iterator[str]:
+    """Faults of the first stage that has any."""
     case = without_unchanged(case) if options.leave_out else case
     source = source_of(case)
     rng = random.Random(f"{options.seed} {case.title}")  # noqa: S311  repeatable, not secret
@@ -108,14 +125,14 @@ def _run(
     for end, stage in batches_of(case, options.more_cuts, rng):
         send(producer, name, (record for line in lines[start:end] for record in line))
         start = end
-        batches.append(f"cut_{len(batches) + 1}")
-        faults = tuple(_cut(pipeline, world, AttemptId(batches[-1])))
+        faults = tuple(_cut(pipeline, world, options, said))
         if stage is not None and pipeline.source.gate is GateMode.TRANSACTION:
             # What stands outside transactions settles once a run finds nothing new (GATE-T6).
-            batches.append(f"cut_{len(batches) + 1}")
-            faults += tuple(_cut(pipeline, world, AttemptId(batches[-1])))
+            faults += tuple(_cut(pipeline, world, options, said))
         if stage is not None:
-            faults += tuple(_compare(stage, pipeline, world, source))
+            for table in sorted(said.standing & stage.tables.keys()):
+                said.not_compared.setdefault(table, f"stage {stage.name}")
+            faults += tuple(_compare(stage, pipeline, world, source, said.standing))
         if faults:
             at = f"stage {stage.name}" if stage else "between stages"
             yield from (f"{at}: {fault}" for fault in faults[:SHOWN])
@@ -129,19 +146,29 @@ def _knows_repeats(case: Case, source: Source) -> bool:
     return source.has_positions or all(table.key for table in case.tables.values())
 
 
-def _cut(pipeline: PipelineSpec, world: World, attempt: AttemptId) -> Iterator[str]:
+def _cut(pipeline: PipelineSpec, world: World, options: Options, said: _Said) -> Iterator[str]:
     """Run one micro-batch; what it says when it did not end as it should."""
-    result = run_cut(pipeline, world, CutRequest(attempt))
+    said.cuts += 1
+    result = run_cut(pipeline, world, CutRequest(AttemptId(f"cut_{said.cuts}")))
+    said.standing.clear()
     if result.status not in _ENDED_WELL:
         yield f"the cut ended as {result.status}: {result.error or result.hold}".split("\n", 1)[0]
     for table, why in result.stopped.items():
+        if options.stands_for is not None and why.startswith(options.stands_for):
+            said.standing.add(str(table))
+            continue
         yield f"{table} stands still: {why}".split("\n", 1)[0]
 
 
-def _compare(stage: Stage, pipeline: PipelineSpec, world: World, source: Source) -> Iterator[str]:
+def _compare(
+    stage: Stage, pipeline: PipelineSpec, world: World, source: Source, standing: Collection[str]
+) -> Iterator[str]:
+    """Every difference but those of the tables that are ``standing``."""
     is_postgres = source.format is Format.DEBEZIUM_POSTGRES
     targets = {name.partition(".")[2]: name for name in stage.tables}
     for target, name in targets.items():
+        if name in standing:
+            continue
         rows = read_rows(world, pipeline.target_namespace, target)
         expected = _in_utc(stage.tables[name]) if source.has_instants else stage.tables[name]
         found = differences(expected, rows, is_postgres=is_postgres)

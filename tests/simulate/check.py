@@ -18,6 +18,7 @@ from tests.simulate.connector import Connector
 from tests.simulate.consumer import Consumer, Published
 from tests.simulate.decode import POSTGRES
 from tests.simulate.history import (
+    Break,
     Chunk,
     Commit,
     Deliver,
@@ -90,7 +91,8 @@ class _Running:
         self.history = history
         self.database = Database(history.flavour)
         partitions = 1 if history.flavour is Flavour.BY_OFFSET else history.partitions
-        self.connector = Connector(self.database, partitions)
+        has_signals = history.signals and history.flavour not in (Flavour.TICDC, Flavour.BY_OFFSET)
+        self.connector = Connector(self.database, partitions, has_signals)
         self.broker = Broker()
         self.consumer = runs_of(self.connector, self.broker)
         self.frontier = Frontier()
@@ -126,7 +128,7 @@ class _Running:
         match step:
             case Commit() | Truncate() | Rotate():
                 self._at_source(step)
-            case Watermark() | Chunk() | Snapshot() | Lose() | Restart():
+            case Watermark() | Chunk() | Break() | Snapshot() | Lose() | Restart():
                 self._at_connector(step)
             case Repeat() | Grow() | Expire():
                 self._at_broker(step)
@@ -151,12 +153,15 @@ class _Running:
             case Rotate(far):
                 self.database.rotate(far=far)
 
-    def _at_connector(self, step: Watermark | Chunk | Snapshot | Lose | Restart) -> None:
+    def _at_connector(self, step: Watermark | Chunk | Break | Snapshot | Lose | Restart) -> None:
         match step:
             case Watermark() if self.history.flavour is Flavour.TICDC:
                 self.connector.watermark()
-            case Chunk(table, truncated) if self.connector.has_snapshots:
-                self.connector.chunk(table, truncated=truncated)
+            case Break(back) if self.connector.has_snapshots:
+                self.connector.die_in_window()
+                self._restart(back)
+            case Chunk(table, truncated, inside) if self.connector.has_snapshots:
+                self.connector.chunk(table, inside, truncated=truncated)
                 if truncated and self.consumer.mode is GateMode.NONE:
                     # Nothing knows these rows again once a run has published them (SNAP-7).
                     self._settle()

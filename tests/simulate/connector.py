@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import zlib
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.simulate.history import TABLES, Flavour
+from tests.simulate.history import SIGNALS, TABLES, Flavour, Write
 from tests.simulate.source import COMMIT_STEP, Change, Database, Entry
 from tidemark.model.names import TopicName
 from tidemark.model.offsets import TopicPartition
@@ -68,10 +68,15 @@ INITIAL, BLOCKING = _Cursor(-2), _Cursor(-1)
 
 @dataclass(slots=True)
 class Connector:
-    """Sends what the log holds; what is in a queue is lost when it dies."""
+    """Sends what the log holds; what is in a queue is lost when it dies.
+
+    has_signals: it writes when windows open. marks: it takes what it streams for rows it reads.
+    """
 
     database: Database
     partitions: int
+    has_signals: bool = False
+    marks: bool = False
     queues: dict[TopicPartition, deque[Record]] = field(default_factory=dict)
     cursor: _Cursor = _Cursor(0)
     begins: list[_Cursor] = field(default_factory=list)
@@ -94,7 +99,8 @@ class Connector:
         """Topics of rows."""
         if self.flavour in (Flavour.TICDC, Flavour.BY_OFFSET):
             return ("shop",)
-        return tuple(f"s.{SCHEMA}.{table}" for table in TABLES)
+        signals = (SIGNALS,) if self.has_signals else ()
+        return tuple(f"s.{SCHEMA}.{table}" for table in (*TABLES, *signals))
 
     def places(self) -> tuple[TopicPartition, ...]:
         """Every partition of every data topic."""
@@ -133,21 +139,43 @@ class Connector:
         self.begins.append(INITIAL if initial else BLOCKING)
         for index, (table, key, value) in enumerate(rows):
             mark = "last" if index == len(rows) - 1 else "first" if index == 0 else "true"
-            self._send_read(table, key, value, mark, initial=initial, read_as=index)
+            at = self.database.here
+            self._send_read(table, key, value, mark, at, initial=initial, read_as=index)
 
-    def chunk(self, number: int, *, truncated: bool) -> None:
-        """An incremental snapshot of a table, read where the log ends.
+    def chunk(self, number: int, inside: Sequence[Write], *, truncated: bool) -> None:
+        """An incremental snapshot of a table; ``inside`` is written while its window is open.
 
-        truncated: the table is, while the window is open; so what was read is gone when it is sent.
+        truncated: the table is, too; so what was read is gone when it is sent. Rows stand where the
+        window closes; keys that changed in it are left out.
         """
-        table = TABLES[number]
+        table, log = TABLES[number], self.database.log
+        opened, half = len(log), len(inside) // 2
+        self._signal(opens=True)
+        self.database.commit(inside[:half])
         rows = sorted(self.database.state[table].items())
         if truncated:
             self.database.truncate(number, ())
+        self.database.commit(inside[half:])
+        self._signal(opens=False)
         self.stream()
+        changed = {c.key for entry in log[opened:] for c in entry.changes if c.table == table}
+        # It may tell the place of the change that was streamed before it.
+        beside_last = log and (self.has_signals or not truncated)
+        at = log[-1].changes[-1].at if beside_last else self.database.here
         self.begins.append(self.cursor)
         for key, value in rows:
-            self._send_read(table, key, value, "incremental", initial=False, behind=truncated)
+            if key not in changed:
+                self._send_read(table, key, value, "incremental", at, initial=False)
+
+    def die_in_window(self) -> None:
+        """A window opens that nobody closes."""
+        self._signal(opens=True)
+        self.stream()
+        self.marks = self.marks or self.flavour is Flavour.MARIADB
+
+    def _signal(self, *, opens: bool) -> None:
+        if self.has_signals:
+            self.database.signal(opens=opens)
 
     def watermark(self) -> None:
         """TiCDC: every commit up to now is in the queues; the next may equal the watermark."""
@@ -269,7 +297,8 @@ class Connector:
         transaction = None
         if number is not None:
             transaction = {"id": self._id(entry, change.at), "total_order": number}
-        source = self._source(change.at, None, known=entry.number != self.first_entry)
+        mark = "true" if self.marks else None
+        source = self._source(change.at, mark, known=entry.number != self.first_entry)
         body = {
             "before": None,
             "after": None,
@@ -280,6 +309,11 @@ class Connector:
         outside = not entry.in_transaction
         if change.key is None:
             self._send(place, None, {**body, "op": "t"}, outside=outside)
+            return
+        if change.table == SIGNALS:
+            kind = "snapshot-window-open" if change.value else "snapshot-window-close"
+            image = {"id": str(change.key), "type": kind, "data": ""}
+            self._send(place, {"id": image["id"]}, {**body, "after": image, "op": "c"})
             return
         key = {"id": change.key}
         if change.value is None:
@@ -294,14 +328,11 @@ class Connector:
         key: int,
         value: int,
         mark: str,
+        at: tuple[int, int],
         *,
         initial: bool,
         read_as: int = 1,
-        behind: bool = False,
     ) -> None:
-        # An incremental snapshot may tell the place of the change that was streamed before it.
-        log = self.database.log if mark == "incremental" and not behind else ()
-        at = log[-1].changes[-1].at if log else self.database.here
         source = self._source(at, mark, known=not initial)
         body = {
             "before": None,

@@ -81,7 +81,13 @@ class Consumer:
         cut = next_cut.with_reached(cut, before, found_groups)
         truncates = dict(self._truncates())
         decision = next_cut.Decision(cut, seen, found_groups)
-        guards = guard.next_guards(before, decision, NAMES, sees_windows=False)
+        guards = guard.next_guards(
+            before,
+            decision,
+            NAMES,
+            lambda question: self._ask(question, "zoned"),
+            sees_windows=self.connector.has_signals,
+        )
         snapshots = reconcile.watch_snapshots(before, decision, NAMES, guards)
         holding = {TableName("shop", table) for table, rows in self.targets.items() if rows}
         holding -= reconcile.emptied(found_groups.groups, NAMES)
@@ -282,12 +288,12 @@ class Consumer:
             "SELECT *, 0 AS part, row_key(value) AS row_key FROM zoned WHERE zone = 'cut' "
             f"AND kind = '{Kind.ROW}' AND source_table = '{table}'"
         )
+        counts = reduction.above_truncate(truncated, guarded)
         ranked = (
             "SELECT *, row_number() OVER (PARTITION BY row_key ORDER BY "
-            f"{reduction.NEWEST_FIRST}) AS _rank FROM ({events}) "
-            f"WHERE {reduction.above_truncate(truncated, guarded)}"
+            f"{reduction.newest_first(counts)}) AS _rank FROM ({events})"
         )
-        return self._rows(f"SELECT * FROM ({ranked}) WHERE _rank = 1")
+        return self._rows(f"SELECT * FROM ({ranked}) WHERE _rank = 1 AND ({counts})")
 
     def _ask(self, question: Summary, source: str) -> Sequence[Mapping[str, Any]]:
         named = {**question.keys, **question.figures}

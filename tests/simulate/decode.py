@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tests.simulate.connector import Record
-from tests.simulate.history import Flavour
+from tests.simulate.history import SIGNALS, Flavour
 from tidemark.model.event import ENVELOPE_COLUMNS
 
 EPOCH = "0001"
@@ -57,7 +57,7 @@ def lsn_place(commit: int, rank: str, lsn: int) -> str:
 
 def _debezium(content: Mapping[str, Any], offset: int, flavour: Flavour, lsn: int) -> Row:
     source, transaction = content["source"], content["transaction"] or {}
-    mark = None if source["snapshot"] == "false" else source["snapshot"]
+    mark = None if is_streamed(content) else source["snapshot"]
     rank = "0" if mark else "1"
     if flavour in POSTGRES:
         first, second = json.loads(source["sequence"])
@@ -67,7 +67,7 @@ def _debezium(content: Mapping[str, Any], offset: int, flavour: Flavour, lsn: in
     else:
         place = binlog_place(source["file"].rpartition(".")[2], source["pos"], rank)
     return {
-        "kind": "truncate" if content["op"] == "t" else "row",
+        "kind": _kind(content),
         "source_schema": source.get("schema") or source["db"],
         "source_table": source["table"],
         "op": {"d": "D", "t": None}.get(content["op"], "U"),
@@ -77,6 +77,18 @@ def _debezium(content: Mapping[str, Any], offset: int, flavour: Flavour, lsn: in
         "event_order": transaction.get("total_order"),
         "snapshot": mark,
     }
+
+
+def is_streamed(content: Mapping[str, Any]) -> bool:
+    """Whether the op says so, or the mark; a connector may mark what it streams (MSG-10)."""
+    return bool(content["op"] != "r" or content["source"]["snapshot"] == "false")
+
+
+def _kind(content: Mapping[str, Any]) -> str:
+    if content["source"]["table"] == SIGNALS:
+        opens = content["after"]["type"] == "snapshot-window-open"
+        return "window" if opens else "signal"
+    return "truncate" if content["op"] == "t" else "row"
 
 
 def _canal(content: Mapping[str, Any], record: Record, offset: int, flavour: Flavour) -> Row:

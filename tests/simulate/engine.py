@@ -16,7 +16,7 @@ from tests.simulate.broker import Broker
 from tests.simulate.connector import SCHEMA, TRANSACTIONS, Connector
 from tests.simulate.consumer import GATES, Published
 from tests.simulate.decode import POSTGRES
-from tests.simulate.history import TABLES, Flavour
+from tests.simulate.history import SIGNALS, TABLES, Flavour
 from tests.support.topics import add_partitions, delete_records
 from tidemark.lake.catalog import SystemTables
 from tidemark.lake.landing import read_mark
@@ -147,6 +147,7 @@ class Engine:
         topics = {"data": [f"{self.name}.{topic}" for topic in self.connector.data_topics]}
         if self.mode is GateMode.TRANSACTION:
             topics["transactions"] = [f"{self.name}.{TRANSACTIONS.topic}"]
+        signals = {"signal-table": f"{SCHEMA}.{SIGNALS}"} if self.connector.has_signals else {}
         table: dict[str, Any] = {"expectations": "none"}
         if FORMATS[self.connector.flavour].startswith("debezium"):
             number = "integer" if self.connector.flavour in POSTGRES else "int"
@@ -161,6 +162,7 @@ class Engine:
                 "format": FORMATS[self.connector.flavour],
                 "gate": self.mode.value,
                 "topics": topics,
+                **signals,
             },
             "tables": [{"source": f"{SCHEMA}.{name}", **table} for name in TABLES],
         }

@@ -126,6 +126,10 @@ def _overwrites(original: Callable[..., Any], progress: Any, *rest: Any) -> Any:
     return replace(original(progress, *rest), truncated=truncated)
 
 
+def _behind_nothing(original: Callable[..., Any], truncates: Any, *rest: Any) -> Any:
+    return original(dict.fromkeys(truncates, ""), *rest)
+
+
 def _to_added(grown: Any, reach: Any) -> Any:
     topics = {place.topic for place in grown.before}
     return [(p, end) for p, end in reach.items() if p.topic in topics and p not in grown.before]
@@ -269,6 +273,26 @@ FAULTS = (
         "rows that an incremental snapshot read before a truncate come back",
         _wrapped(guard, "next_guards", _always({})),
         (*TRANSACTIONS, *UNGATED),
+    ),
+    Fault(
+        "a row of an incremental snapshot is chosen, and falls afterwards",
+        _attribute(reduction, "newest_first", lambda _counts: reduction.NEWEST_FIRST),
+        (*TRANSACTIONS, *UNGATED),
+    ),
+    Fault(
+        "a window is sound that opened before the truncate",
+        _wrapped(guard, "_first_windows", _behind_nothing),
+        (*TRANSACTIONS, *UNGATED),
+    ),
+    Fault(
+        "the first chunk of a cut is the first one behind the truncate",
+        _wrapped(guard, "_behind_first_chunks", _behind_nothing),
+        (*TRANSACTIONS, *UNGATED),
+    ),
+    Fault(
+        "the mark of a record tells whether it was streamed",
+        _attribute(decode, "is_streamed", lambda told: told["source"]["snapshot"] == "false"),
+        (Flavour.MARIADB,),
     ),
     Fault(
         "the oldest event of a key wins",

@@ -10,6 +10,7 @@ from itertools import chain
 from hypothesis import strategies as st
 
 TABLES = ("a", "b")
+SIGNALS = "signals"
 KEYS = 4
 
 
@@ -65,10 +66,24 @@ class Watermark:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """An incremental snapshot reads a table; truncated: which is emptied before it is sent."""
+    """An incremental snapshot reads a table; truncated: which is emptied before it is sent.
+
+    inside: row changes while its window is open, half of them before the table is read.
+    """
 
     table: int
     truncated: bool = False
+    inside: tuple[Write, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """The connector dies while a window is open, and goes on from ``back`` events before.
+
+    MariaDB's then marks all that it streams like rows that it reads.
+    """
+
+    back: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +163,7 @@ Step = (
     | Rotate
     | Watermark
     | Chunk
+    | Break
     | Snapshot
     | Lose
     | Deliver
@@ -163,15 +179,21 @@ Step = (
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """A source with rows that its connector finds when it starts, and what happens then."""
+    """A source with rows that its connector finds when it starts, and what happens then.
+
+    signals: the connector's signal table tells when windows open.
+    """
 
     flavour: Flavour
     partitions: int
     before: tuple[Commit, ...]
     steps: tuple[Step, ...]
+    signals: bool = False
 
     def __str__(self) -> str:
-        head = f"{self.flavour}, {self.partitions} partitions, {len(self.before)} commits before:"
+        told = ", with signals" if self.signals else ""
+        head = f"{self.flavour}, {self.partitions} partitions{told}, "
+        head += f"{len(self.before)} commits before:"
         return "\n".join((head, *(f"  {c}" for c in self.before), *(f"  {s}" for s in self.steps)))
 
 
@@ -196,10 +218,12 @@ _always: tuple[st.SearchStrategy[Step], ...] = (
     st.builds(Grow),
     st.builds(Expire, _small, st.sampled_from((*[0] * 15, 1))),
 )
+_chunks = st.builds(Chunk, _tables, st.booleans(), st.lists(_writes, max_size=3).map(tuple))
 _debezium: tuple[st.SearchStrategy[Step], ...] = (
     *_always,
     st.builds(Rotate, st.booleans()),
-    st.builds(Chunk, _tables, st.booleans()),
+    _chunks,
+    st.builds(Break, st.integers(0, 9)),
     st.builds(Snapshot),
     st.builds(Lose),
 )
@@ -285,13 +309,30 @@ def _begun(steps: st.SearchStrategy[Step]) -> st.SearchStrategy[tuple[Step, ...]
     return st.tuples(*parts).map(lambda found: tuple(chain.from_iterable(found)))
 
 
+def _read_anew(steps: st.SearchStrategy[Step]) -> st.SearchStrategy[tuple[Step, ...]]:
+    """Tables are read chunk by chunk under load, truncated, and by a connector that dies."""
+    truncates = st.builds(Truncate, _tables, st.lists(_writes, max_size=2).map(tuple))
+    breaks = st.builds(Break, st.integers(0, 9)) | st.builds(Restart, st.integers(0, 9))
+    parts = (
+        st.lists(steps, max_size=8),
+        st.lists(_commits | _chunks, max_size=3),
+        st.lists(truncates, max_size=1),
+        st.lists(_commits | _chunks, min_size=1, max_size=4),
+        st.lists(breaks | st.builds(DeliverBut, _small), max_size=2),
+        st.lists(_commits | _chunks | st.just(DeliverAll()), min_size=1, max_size=4),
+        st.just([Run()]),
+        st.lists(steps, max_size=8),
+    )
+    return st.tuples(*parts).map(lambda found: tuple(chain.from_iterable(found)))
+
+
 def _steps_of(flavour: Flavour) -> st.SearchStrategy[tuple[Step, ...]]:
     steps = _STEPS.get(flavour, _OTHERS)
     any_steps = st.lists(steps, min_size=10, max_size=40).map(tuple)
     if flavour in _UNGATED:
-        return any_steps | _moving(steps)
+        return any_steps | _moving(steps) | _read_anew(steps)
     if flavour in _BY_TRANSACTION:
-        return st.one_of(any_steps, _torn(steps), _torn(steps), _begun(steps))
+        return st.one_of(any_steps, _torn(steps), _torn(steps), _begun(steps), _read_anew(steps))
     return any_steps
 
 
@@ -308,4 +349,5 @@ def _history(
         st.integers(1, 3),
         st.lists(_commits | _wide_commits, max_size=3).map(tuple),
         steps,
+        st.booleans(),
     )

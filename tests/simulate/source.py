@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tests.simulate.history import TABLES, Flavour, Write
+from tests.simulate.history import SIGNALS, TABLES, Flavour, Write
 
 COMMIT_STEP = 10
 
@@ -17,6 +17,7 @@ State = dict[str, Rows]
 class Change:
     """One event of the log. value None: the row is deleted; key None: the table is truncated.
 
+    In SIGNALS a value tells whether a window opens, and the key which one.
     at: where it stands: (file, pos) of a binlog, (C, L) of PostgreSQL, (commitTs, rank) of TiDB.
     """
 
@@ -45,6 +46,8 @@ def applied(state: State, changes: Sequence[Change]) -> State:
     """``state`` after ``changes``."""
     after = {table: dict(rows) for table, rows in state.items()}
     for change in changes:
+        if change.table == SIGNALS:
+            continue
         rows = after[change.table]
         if change.key is None:
             rows.clear()
@@ -88,6 +91,11 @@ class Database:
             return
         self._append(first, early=False, in_transaction=self.flavour is Flavour.TICDC)
         self.commit(then)
+
+    def signal(self, *, opens: bool) -> None:
+        """The connector writes that a window opens or closes."""
+        row = (SIGNALS, len(self.log), int(opens))
+        self._append([row], early=False, in_transaction=True)
 
     def rotate(self, *, far: bool) -> None:
         """Positions start again in the next file."""

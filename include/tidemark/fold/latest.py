@@ -8,16 +8,20 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
-from tidemark.model.reduction import NEWEST_FIRST
+from tidemark.model.reduction import newest_first
 
 IS_KEPT = "is_kept"
 # A sort compares numbers first where it can; keys are structs, and their texts are long.
-RANK = f"row_number() OVER (PARTITION BY xxhash64(row_key), row_key ORDER BY {NEWEST_FIRST})"
+_KEY = "PARTITION BY xxhash64(row_key), row_key"
 
 
-def mark_latest(changes: DataFrame) -> DataFrame:
-    """Mark the newest event of each ``row_key``. In: one row per change. Out: same, IS_KEPT."""
-    return changes.withColumn(IS_KEPT, F.expr(f"{RANK} = 1"))
+def mark_latest(changes: DataFrame, counts: str) -> DataFrame:
+    """Mark the newest event of each ``row_key`` that counts; counts: SQL that is never null.
+
+    In: one row per change. Out: same, IS_KEPT.
+    """
+    rank = f"row_number() OVER ({_KEY} ORDER BY {newest_first(counts)})"
+    return changes.withColumn(IS_KEPT, F.expr(f"{rank} = 1 AND ({counts})"))
 
 
 def only_kept(marked: DataFrame, dropped: Observation | None = None) -> DataFrame:
@@ -28,6 +32,6 @@ def only_kept(marked: DataFrame, dropped: Observation | None = None) -> DataFram
     return marked.where(IS_KEPT).drop(IS_KEPT)
 
 
-def latest_events(changes: DataFrame) -> DataFrame:
-    """The newest event of each ``row_key``. In: one row per change. Out: same, one per key."""
-    return changes.transform(mark_latest).transform(only_kept)
+def latest_events(changes: DataFrame, counts: str) -> DataFrame:
+    """The events that `mark_latest` marks: at most one per ``row_key``."""
+    return changes.transform(mark_latest, counts).transform(only_kept)

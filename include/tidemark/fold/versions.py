@@ -26,23 +26,25 @@ from tidemark.model.columns import (
 from tidemark.model.ends import End, first_end
 from tidemark.model.event import Op
 from tidemark.model.names import SYSTEM_PREFIX, quote
-from tidemark.model.reduction import NEWEST_FIRST, SITE
+from tidemark.model.reduction import SITE, newest_first
 
-_COPIES = f"PARTITION BY xxhash64(row_key), row_key, site ORDER BY {NEWEST_FIRST}"
+_SITES = "PARTITION BY xxhash64(row_key), row_key, site"
 _OWN = ("open_at", "newest", "newest_site", "here", "next", "nth", "done")
 OPEN_AT, NEWEST, NEWEST_SITE, _HERE, _NEXT, _NTH, _DONE = (f"{SYSTEM_PREFIX}{n}" for n in _OWN)
 STORED = (OPEN_AT, NEWEST, NEWEST_SITE)
 
 
-def mark_sites(changes: DataFrame) -> DataFrame:
+def mark_sites(changes: DataFrame, counts: str) -> DataFrame:
     """Mark one change per ``row_key`` and place of the log, with CHANGE: where it stands.
 
     Copies of a change are one, and so is what a log writes of a key at one place: the last of it.
+    counts: which changes do, as SQL that is never null.
     """
     placed = F.struct("position", "part", "partition", "site")
+    rank = f"row_number() OVER ({_SITES} ORDER BY {newest_first(counts)})"
     return (
         changes.withColumn("site", F.expr(SITE))
-        .withColumn(IS_KEPT, F.expr(f"row_number() OVER ({_COPIES}) = 1"))
+        .withColumn(IS_KEPT, F.expr(f"{rank} = 1 AND ({counts})"))
         .withColumn(CHANGE, placed)
         .drop("site")
     )

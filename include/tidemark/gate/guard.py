@@ -3,58 +3,117 @@
 A connector leaves out of a window what changed inside it, row by row; a truncate names no row. So
 rows of a window that was open at the truncate fall. Nothing is lost with them: what the table holds
 after a truncate was written after it, and is in the stream.
+
+Windows follow each other: the first one that opened behind a truncate, and all that come later,
+read what was there behind it. Without the signal table nothing tells when they opened. Then the
+rows of the table's first chunk behind the truncate fall, which stand at one place: the windows of
+all later ones opened behind that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import Any
 
 from tidemark.gate.next_cut import Decision
 from tidemark.model.event import Kind
 from tidemark.model.names import TableName
-from tidemark.model.position import EPOCH_DIGITS, OFFSET_DIGITS, Place, Position
+from tidemark.model.position import EPOCH_DIGITS, OFFSET_DIGITS, Position
 from tidemark.model.progress import Progress
 from tidemark.model.reduction import new_truncate
+from tidemark.model.summary import PLACE, Summary
 from tidemark.model.survey import Group
-from tidemark.model.zone import Zone
+from tidemark.model.zone import INCREMENTAL_ROW, Zone
 
 ALL = Position("~")
 """Above every position, as these are hexadecimal digits."""
+
+Ask = Callable[[Summary], Iterable[Mapping[str, Any]]]
+"""What answers a question over the changelog rows of a cut beside their zone."""
 
 
 def next_guards(
     progress: Progress,
     decision: Decision,
     tables: Mapping[tuple[str, str], TableName],
+    ask: Ask,
     *,
     sees_windows: bool,
 ) -> dict[TableName, Position]:
     """Per truncated table the position below which incremental rows above the truncate fall.
 
-    tables: those that are folded, by their names in records. sees_windows: the connector's signal
-    table is read. It tells when windows open; without it the first chunks that come after a
-    truncate fall, unless a person has ordered them to mend the table. Where the offset is all the
-    order there is, nothing can be told.
+    tables: those that are folded, by their names in records. ask: costs a small job, and is called
+    only where windows or chunks stand behind a truncate for which none was known. sees_windows: the
+    connector's signal table is read. Without it chunks that come after a truncate count whole where
+    a person has ordered them to mend the table. Where the offset is all the order there is, nothing
+    can be told.
     """
     in_cut = [group for group in decision.survey.groups if group.zone is Zone.CUT]
-    opened = max((g.highest for g in in_cut if g.kind is Kind.WINDOW and g.highest), default=None)
     guards = dict(progress.guards)
-    for table, at in newest_truncates(progress, in_cut, tables).items():
+    newest = newest_truncates(progress, in_cut, tables)
+    for table, at in newest.items():
         is_new = new_truncate([at], progress.truncated.get(table)) is not None
         if is_new and len(at) > EPOCH_DIGITS + OFFSET_DIGITS:
             guards[table] = ALL
-        if guards.get(table) != ALL:
-            continue
-        ordered = progress.snapshots.tables.get(table)
-        if sees_windows:
-            guards[table] = opened if opened is not None and opened > at else ALL
-        elif ordered is not None and ordered.is_ordered:
-            del guards[table]
-        else:
-            chunks = [g.chunk_to for g in in_cut if g.chunk_to and tables.get(_name(g)) == table]
-            newest = max(chunks, default=Place(""))
-            guards[table] = Position(newest + ALL) if newest > at else ALL
-    return guards
+    if not sees_windows:
+        ordered = (table for table, one in progress.snapshots.tables.items() if one.is_ordered)
+        for table in ordered:
+            if guards.get(table) == ALL:
+                del guards[table]
+    open_ones = {table: at for table, at in newest.items() if guards.get(table) == ALL}
+    if sees_windows:
+        return guards | _first_windows(open_ones, in_cut, ask)
+    return guards | _behind_first_chunks(open_ones, in_cut, tables, ask)
+
+
+def _first_windows(
+    truncates: Mapping[TableName, Position], in_cut: Collection[Group], ask: Ask
+) -> dict[TableName, Position]:
+    """Per table where the first window opened behind its truncate, whichever table it reads."""
+    opened = max((g.highest for g in in_cut if g.kind is Kind.WINDOW and g.highest), default="")
+    behind = {table: at for table, at in truncates.items() if opened > at}
+    first: dict[TableName, Position] = {}
+    for table, _, position in _first_behind(behind, "position", f"kind = '{Kind.WINDOW}'", ask):
+        first[table] = min(first.get(table, ALL), Position(position))
+    return first
+
+
+def _behind_first_chunks(
+    truncates: Mapping[TableName, Position],
+    in_cut: Collection[Group],
+    tables: Mapping[tuple[str, str], TableName],
+    ask: Ask,
+) -> dict[TableName, Position]:
+    """Per table the position behind its first chunk above its truncate."""
+    chunks = [(tables.get(_name(g)), g.chunk_to) for g in in_cut if g.chunk_to]
+    behind = {
+        table: at
+        for table, at in truncates.items()
+        if any(own == table and chunk > at for own, chunk in chunks)
+    }
+    rows = f"kind = '{Kind.ROW}' AND {INCREMENTAL_ROW}"
+    first: dict[TableName, Position] = {}
+    for table, name, place in _first_behind(behind, PLACE, rows, ask):
+        if tables.get(name) == table:
+            first[table] = min(first.get(table, ALL), Position(place + ALL))
+    return first
+
+
+def _first_behind(
+    truncates: Mapping[TableName, Position], what: str, where: str, ask: Ask
+) -> Iterator[tuple[TableName, tuple[str, str], str]]:
+    """Per truncated table, and table with such records in the cut, the least ``what`` behind it."""
+    if not truncates:
+        return
+    figures = {
+        f"first_{number}": f"min(CASE WHEN position > '{at}' THEN {what} END)"
+        for number, at in enumerate(truncates.values())
+    }
+    keys = {name: name for name in ("source_schema", "source_table")}
+    for row in ask(Summary(keys, figures, f"zone = '{Zone.CUT}' AND {where}")):
+        for table, figure in zip(truncates, figures, strict=True):
+            if row[figure] is not None:
+                yield table, (row["source_schema"], row["source_table"]), row[figure]
 
 
 def newest_truncates(

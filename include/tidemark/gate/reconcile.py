@@ -18,11 +18,15 @@ from tidemark.model.event import Kind
 from tidemark.model.names import TableName
 from tidemark.model.position import Place, Position
 from tidemark.model.progress import Progress
-from tidemark.model.reconcile import Reconcile, ReconcileStage, Snapshots, below_snapshot
-from tidemark.model.survey import Group
+from tidemark.model.reconcile import (
+    Reconcile,
+    ReconcileStage,
+    Snapshots,
+    below_snapshot,
+    ordered_resync,
+)
+from tidemark.model.survey import Group, highest_places
 from tidemark.model.zone import Zone
-
-_ORDERED = Reconcile(ReconcileStage.READING, is_ordered=True)
 
 
 def watch_snapshots(
@@ -56,7 +60,8 @@ def watch_snapshots(
             is_read = one.below and not decision.sight.unread and table not in waiting
             found[table] = replace(one, stage=ReconcileStage.DUE) if is_read else one
     lost = {name for names in decision.cut.skipped.values() for name in names}
-    found |= {table: _ORDERED for table in tables.values() if str(table) in lost}
+    anew = ordered_resync((*progress.frontier.reached.values(), *highest_places(in_cut).values()))
+    found |= {table: anew for table in tables.values() if str(table) in lost}
     is_signalled = before.is_signalled or any(group.kind is Kind.ORDER for group in in_cut)
     return Snapshots(newest, found, is_signalled)
 
@@ -91,7 +96,7 @@ def _with_rows(
             found[table] = Reconcile(ReconcileStage.READING, below)
         elif group.chunk_from is not None and known.is_ordered:
             chunk = below_snapshot(group.chunk_from)
-            found[table] = replace(known, below=min(known.below or chunk, chunk))
+            found[table] = replace(known, below=min(known.below or chunk, known.since or chunk))
     return found
 
 
@@ -170,9 +175,12 @@ def _asked(one: Reconcile, why: str) -> Reconcile:
     return replace(one, stage=ReconcileStage.ASKED, why=why)
 
 
-def order_resync(before: Snapshots, table: TableName) -> Snapshots:
-    """A person has a snapshot of ``table`` made: its rows are waited for (SNAP-8)."""
-    return replace(before, tables={**before.tables, table: _ORDERED})
+def order_resync(before: Snapshots, table: TableName, reached: Iterable[Place]) -> Snapshots:
+    """A person has a snapshot of ``table`` made: its rows are waited for (SNAP-8).
+
+    reached: the places that partitions have settled by now.
+    """
+    return replace(before, tables={**before.tables, table: ordered_resync(reached)})
 
 
 def complete_resync(before: Snapshots, table: TableName) -> Snapshots:

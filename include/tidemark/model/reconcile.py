@@ -6,13 +6,13 @@ what stands below it and was not in it is known to be one of these.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 from tidemark.model.names import TableName
-from tidemark.model.position import EPOCH_DIGITS, OFFSET_DIGITS, Place, Position
+from tidemark.model.position import EPOCH_DIGITS, LAST, OFFSET_DIGITS, Place, Position
 
 BELOW_ALL_OFFSETS = "-" * OFFSET_DIGITS
 """Sorts before every hexadecimal digit, and is as long as an offset."""
@@ -37,13 +37,16 @@ class Reconcile:
 
     below: the position under which rows go that were not read again; empty until the first row of
     a snapshot that was ordered has come. why: what a person has to judge. is_ordered: a person has
-    asked for it (SNAP-8), so any share of the rows may go.
+    asked for it (SNAP-8), so any share of the rows may go. since: above all that was published by
+    then. What stands higher changed while the snapshot was under way: the connector leaves such a
+    row out of the chunk (SNAP-9), so that it is not read again though it is there.
     """
 
     stage: ReconcileStage
     below: Position = Position("")
     why: str = ""
     is_ordered: bool = False
+    since: Position = Position("")
 
     def to_json(self) -> dict[str, Any]:
         """As kept in progress."""
@@ -52,6 +55,7 @@ class Reconcile:
             "below": self.below,
             "why": self.why,
             "is_ordered": self.is_ordered,
+            "since": self.since,
         }
 
     @classmethod
@@ -102,3 +106,13 @@ def below_snapshot(place: Place) -> Position:
     Empty when only the offset orders the source: nothing tells what stands below a snapshot then.
     """
     return Position(place + BELOW_ALL_OFFSETS if len(place) > EPOCH_DIGITS else "")
+
+
+def ordered_resync(reached: Iterable[Place]) -> Reconcile:
+    """A table that a person has read anew; reached: the places that partitions have settled."""
+    newest = max(reached, default=Place(""))
+    return Reconcile(ReconcileStage.READING, is_ordered=True, since=_behind(newest))
+
+
+def _behind(place: Place) -> Position:
+    return Position(place + LAST if len(place) > EPOCH_DIGITS else "")

@@ -24,6 +24,15 @@ half (``part``), so arrival and redelivery cannot change a result.
 """
 
 
+def newest_first(counts: str) -> str:
+    """The order of a key's events, those that count before all others.
+
+    counts: which do, as SQL that is never null. A row of an incremental snapshot that falls may be
+    the newest of its key (SNAP-7); chosen first, it would take the streamed change below it along.
+    """
+    return f"({counts}) DESC, {NEWEST_FIRST}"
+
+
 SITE = (
     f"CASE length(position) WHEN {EPOCH_DIGITS + OFFSET_DIGITS} THEN position "
     f"WHEN {POSTGRES_DIGITS} THEN substr(position, 1, {EPOCH_DIGITS}) "
@@ -45,10 +54,14 @@ def above_truncate(truncated_at: Position | None, guard: Position | None = None)
     """
     if truncated_at is None:
         return "TRUE"
+    return f"position > '{truncated_at}' AND {was_read_behind(guard)}"
+
+
+def was_read_behind(guard: Position | None) -> str:
+    """Which events are no rows of an incremental snapshot that fall; null is none of them."""
     if guard is None:
-        return f"position > '{truncated_at}'"
-    was_read_before = f"{INCREMENTAL_ROW} AND position < '{guard}'"
-    return f"position > '{truncated_at}' AND NOT coalesce({was_read_before}, FALSE)"
+        return "TRUE"
+    return f"NOT coalesce({INCREMENTAL_ROW} AND position < '{guard}', FALSE)"
 
 
 def not_ended_before(

@@ -44,7 +44,8 @@ def begin_resync(pipeline: PipelineSpec, world: World, table: TableName) -> None
         )
 
     def ordered(progress: Progress) -> Progress:
-        return replace(progress, snapshots=order_resync(progress.snapshots, table))
+        reached = progress.frontier.reached.values()
+        return replace(progress, snapshots=order_resync(progress.snapshots, table, reached))
 
     _record(pipeline, world, ordered, f"resync {table}")
 
@@ -237,7 +238,7 @@ def hand_over(pipeline: PipelineSpec, world: World, *, is_continuous: bool) -> O
         if not is_continuous:
             history = read_history(world.catalog, tables)
             for table in targets_of(pipeline, history, now):
-                snapshots = order_resync(snapshots, table)
+                snapshots = order_resync(snapshots, table, now.frontier.reached.values())
         return replace(now, epochs=(*now.epochs, starts), frontier=frontier, snapshots=snapshots)
 
     words = "continuous" if is_continuous else "gap"

@@ -13,6 +13,7 @@ from tests.support.stack import Stream
 from tidemark.errors import OrderRefusedError
 from tidemark.model.names import TableName
 from tidemark.model.result import CutStatus
+from tidemark.model.target_mode import TargetMode
 from tidemark.runs.orders import begin_resync, end_resync
 from tidemark.runs.plan import plan_cut
 from tidemark.runs.status import pipeline_status
@@ -146,6 +147,17 @@ def test_resync_of_a_table_while_it_is_published(world: World) -> None:
     assert said(stream) == ""
 
 
+def test_a_row_that_changed_while_its_chunk_was_read_outlives_the_resync(world: World) -> None:
+    """SNAP-8, SNAP-9: the connector leaves it out of the chunk, which stands behind the change."""
+    stream = published(world, {})
+    begin_resync(stream.pipeline, world, ITEMS)
+    stream.send([debezium_row("u", 5, 290, name="new"), *chunk(300, (0, 1))])
+    stream.cut()
+    end_resync(stream.pipeline, world, ITEMS)
+    stream.cut()
+    assert stream.rows() == {0: "x", 1: "x", 5: "new"}
+
+
 @pytest.mark.parametrize("source", [SIGNALS, {}], ids=["windows", "no windows"])
 def test_rows_that_were_read_before_a_truncate_do_not_come_back(
     world: World, source: Mapping[str, Any]
@@ -165,6 +177,33 @@ def test_rows_that_were_read_before_a_truncate_do_not_come_back(
     stream.send([signal("snapshot-window-open", 160), *chunk(170, (20, 21))])
     assert stream.cut().buckets["control"] == (1 if source else 0)
     assert set(stream.rows()) == {20, 21}
+
+
+@pytest.mark.parametrize("mode", [TargetMode.MIRROR, TargetMode.SOFT_DELETE, TargetMode.HISTORY])
+@pytest.mark.parametrize("source", [SIGNALS, {}], ids=["windows", "no windows"])
+def test_a_row_that_falls_takes_no_streamed_change_with_it(
+    world: World, source: Mapping[str, Any], mode: TargetMode
+) -> None:
+    """SNAP-7: of a key with both, the newest one that counts is chosen, not the newest one."""
+    table = {**MYSQL, "mode": mode.value}
+    stream = Stream(world, 1, "debezium-mysql", "none", table, {}, source).create()
+    stream.send([*snapshot(100, 1, 2)])
+    stream.cut()
+    stream.send(
+        [
+            signal("snapshot-window-open", 120),
+            debezium_row("t", 0, 130, with_key=False),
+            debezium_row("c", 20, 140, name="new"),
+            *chunk(150, (2, 20)),
+        ]
+    )
+    stream.cut()
+    assert [row["name"] for row in stream.published() if _is_live(row)] == ["new"]
+
+
+def _is_live(row: Mapping[str, Any]) -> bool:
+    ended = row.get("_tidemark_valid_to") or row.get("_tidemark_deleted_at")
+    return ended is None
 
 
 def test_a_window_that_stays_open_over_cuts_is_known_when_it_closes(world: World) -> None:

@@ -1,7 +1,7 @@
 """The fold's rules on a real session, in the words of the domain, against a plain-Python oracle.
 
-An event is written ``<op><key>@<position>``: ``u1@20=b`` makes row 1 hold b, ``d1@20`` ends it.
-Rules POS-13, TRUNC-2, TRUNC-4 and DUP-2.
+An event is written ``<op><key>@<position>``: ``u1@20=b`` makes row 1 hold b, ``d1@20`` ends it,
+``r1@20=b`` is what an incremental snapshot read. Rules POS-13, TRUNC-2, TRUNC-4, SNAP-7 and DUP-2.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tidemark.fold.latest import latest_events
 from tidemark.model.position import Position
 from tidemark.model.reduction import above_truncate
 
-EVENT = re.compile(r"([udt])(\d*)@(\d+)(?:=(\w+))?")
+EVENT = re.compile(r"([udtr])(\d*)@(\d+)(?:=(\w+))?")
 
 
 def parse(events: str) -> list[tuple[str, str, str, str | None, int, int]]:
@@ -33,17 +33,22 @@ def parse(events: str) -> list[tuple[str, str, str, str | None, int, int]]:
     return rows
 
 
-def fold(spark: SparkSession, events: str) -> dict[str, str]:
-    """Rows that are left, by the code under test."""
+def fold(spark: SparkSession, events: str, guard: int = 0) -> dict[str, str]:
+    """Rows that are left, by the code under test; guard: below it rows that were read fall."""
     rows = parse(events)
     truncates = [Position(position) for op, _, position, *_ in rows if op == "t"]
     frame = spark.createDataFrame(
         [row for row in rows if row[0] != "t"],
         "op STRING, k STRING, position STRING, v STRING, partition INT, part INT",
     )
-    changes = frame.withColumn("row_key", F.struct("k"))
-    newest = changes.where(above_truncate(max(truncates, default=None))).transform(latest_events)
-    return {row["k"]: row["v"] for row in newest.where("op = 'u'").collect()}
+    is_read = F.col("op") == "r"
+    changes = frame.withColumn("row_key", F.struct("k")).withColumn(
+        "snapshot", F.when(is_read, "incremental")
+    )
+    below = Position(f"{guard:08X}") if guard else None
+    counts = above_truncate(max(truncates, default=None), below)
+    newest = changes.transform(latest_events, counts)
+    return {row["k"]: row["v"] for row in newest.where("op <> 'd'").collect()}
 
 
 def replay(events: str) -> dict[str, str]:
@@ -77,6 +82,21 @@ def replay(events: str) -> dict[str, str]:
 )
 def test_fold(spark: SparkSession, events: str, rows: dict[str, str]) -> None:
     assert fold(spark, events) == rows
+
+
+@pytest.mark.parametrize(
+    ("events", "rows"),
+    [
+        pytest.param("t@20 r1@40=a", {}, id="what was read before the truncate falls"),
+        pytest.param("t@20 u1@30=b r1@40=a", {"1": "b"}, id="and not the change below it"),
+        pytest.param("t@20 u1@30=b d1@35 r1@40=a", {}, id="nor the delete below it"),
+        pytest.param("t@20 u1@30=b r1@60=a", {"1": "a"}, id="what was read behind it is newer"),
+    ],
+)
+def test_rows_of_an_incremental_snapshot(
+    spark: SparkSession, events: str, rows: dict[str, str]
+) -> None:
+    assert fold(spark, events, guard=50) == rows
 
 
 HISTORIES = st.lists(

@@ -65,7 +65,7 @@ def folded(
     schema = replace(SCHEMA, shifts=tuple(shifts))
     changes = canal_changes(events, schema, key_from_images=False)
     told = Told(canal_image(schema), canal_left_out(schema), contradicts("value"))
-    rows = typed_rows(latest_events(changes), schema, told)
+    rows = typed_rows(latest_events(changes, "TRUE"), schema, told)
     found = {
         (r["a"], r["b`b"]): (r["_tidemark_op"], r["name"], r["note"], r[MISREAD], r[LEFT_OUT])
         for r in rows.collect()

@@ -111,6 +111,44 @@ def test_changes_of_rows(spark: SparkSession, text: Any, form: Any) -> None:
     assert {row["schema_id"] is None for row in rows} == {form is dict}
 
 
+def test_a_connector_that_died_in_a_snapshot_marks_what_it_streams(spark: SparkSession) -> None:
+    """MSG-10: MariaDB's connector; the op and the server's id tell what was streamed."""
+    block = {"id": "0-1-7", "total_order": 1, "data_collection_order": 1}
+    streamed = [
+        change("u", source_snapshot="true"),
+        change("d", after=None, source_snapshot="true"),
+        change("t", before=None, after=None, source_snapshot="true"),
+        change("c", before=None, source_snapshot="true", transaction=block),
+        change("c", before=None, source_snapshot="true", source_server_id=223344),
+    ]
+    read_rows = [
+        change("c", before=None, source_snapshot="true", source_server_id=0),
+        change("r", before=None, source_snapshot="true", source_server_id=223344),
+        change("r", before=None, source_snapshot="incremental", source_server_id=223344),
+        change("c", before=None, source_snapshot="incremental", source_server_id=223344),
+    ]
+    rows = read(spark, *(compact(form(v)) for form in (dict, wrapped) for v in streamed))
+    assert [(row["snapshot"], row["position"]) for row in rows] == [
+        (None, f"{PLACE}1{OFFSET}")
+    ] * 10
+    rows = read(spark, *map(compact, read_rows))
+    marks = ["true", "true", "incremental", "incremental"]
+    assert [(row["snapshot"], row["position"]) for row in rows] == [
+        (mark, f"{PLACE}0{OFFSET}") for mark in marks
+    ]
+
+
+def test_a_statement_of_a_snapshot_stands_where_that_was_read(spark: SparkSession) -> None:
+    """MSG-24: one that was streamed by a connector that died in a snapshot does not."""
+    ddl = {"databaseName": "shop", "ddl": "DROP TABLE t", "tableChanges": []}
+    values = [
+        compact(ddl | {"source": SOURCE | {"snapshot": "true", "server_id": server}})
+        for server in (0, 223344)
+    ]
+    rows = read(spark, *values, topic="changes")
+    assert [row["position"] for row in rows] == [f"{PLACE}{rank}{OFFSET}" for rank in (0, 1)]
+
+
 def test_the_schema_id_follows_the_schema(spark: SparkSession) -> None:
     """MSG-15: equal schemas have one id, whatever their records hold."""
     other = {"schema": {"type": "struct", "fields": []}, "payload": change()}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from dataclasses import replace
+from typing import Any
 
 from tidemark.gate.guard import ALL, next_guards
 from tidemark.gate.next_cut import Decision
@@ -15,11 +17,13 @@ from tidemark.model.offsets import TopicPartition
 from tidemark.model.position import Place, Position
 from tidemark.model.progress import Progress
 from tidemark.model.reconcile import BELOW_ALL_OFFSETS, Reconcile, ReconcileStage, Snapshots
+from tidemark.model.summary import Summary
 from tidemark.model.survey import Group, Survey
 from tidemark.model.zone import Zone
 
 A = TableName("shop", "a")
-NAMES = {("shop", "a"): A}
+B = TableName("shop", "b")
+NAMES = {("shop", "a"): A, ("shop", "b"): B}
 UNTOUCHED = Progress(cut=1)
 
 
@@ -61,7 +65,26 @@ def decided(*groups: Group) -> Decision:
 
 
 def guards(before: Progress, *groups: Group, sees_windows: bool) -> dict[TableName, Position]:
-    return next_guards(before, decided(*groups), NAMES, sees_windows=sees_windows)
+    """The answers are those that an engine gives over the groups' records."""
+    database = sqlite3.connect(":memory:")
+    database.row_factory = sqlite3.Row
+    columns = "zone, kind, source_schema, source_table, snapshot, position"
+    database.execute(f"CREATE TABLE zoned ({columns})")
+    for one in groups:
+        chunk = {one.chunk_from, one.chunk_to} - {None}
+        mark = "incremental" if chunk else None
+        for at in chunk or {one.highest_place}:
+            row = ("cut", one.kind, *(one.table or ("", "")), mark, f"{at}{'0' * 16}")
+            database.execute("INSERT INTO zoned VALUES (?, ?, ?, ?, ?, ?)", row)
+
+    def ask(question: Summary) -> list[dict[str, Any]]:
+        named = {**question.keys, **question.figures}
+        found = ", ".join(f"{text} AS {name}" for name, text in named.items())
+        keys = ", ".join(question.keys.values())
+        query = f"SELECT {found} FROM zoned WHERE {question.where} GROUP BY {keys}"  # noqa: S608
+        return [dict(row) for row in database.execute(query)]
+
+    return next_guards(before, decided(*groups), NAMES, ask, sees_windows=sees_windows)
 
 
 def test_a_table_that_was_never_truncated_needs_no_guard() -> None:
@@ -79,7 +102,30 @@ def test_a_window_that_opened_after_the_truncate_is_sound() -> None:
     assert guards(later, open_after, rows(7, 7), sees_windows=True) == {A: position(6)}
 
 
-def test_without_windows_the_first_chunks_fall() -> None:
+def test_of_several_windows_the_first_one_behind_the_truncate_is_sound() -> None:
+    """SNAP-7: and so is all that comes later, in the cut of the truncate already."""
+    windows = (group(Kind.WINDOW, at) for at in (2, 6, 9))
+    found = guards(UNTOUCHED, *windows, group(Kind.TRUNCATE, 3), rows(5, 10), sees_windows=True)
+    assert found == {A: position(6)}
+
+
+def test_each_table_has_the_first_window_behind_its_own_truncate() -> None:
+    truncate_b = replace(group(Kind.TRUNCATE, 7), table=("shop", "b"))
+    windows = (group(Kind.WINDOW, at) for at in (2, 6, 9))
+    found = guards(UNTOUCHED, *windows, group(Kind.TRUNCATE, 3), truncate_b, sees_windows=True)
+    assert found == {A: position(6), B: position(9)}
+
+
+def test_of_several_chunks_the_first_one_behind_the_truncate_falls() -> None:
+    """SNAP-7: the windows of later ones opened behind that; chunks of other tables tell nothing."""
+    other = replace(rows(4, 4), table=("shop", "b"))
+    found = guards(
+        UNTOUCHED, group(Kind.TRUNCATE, 3), rows(2, 9), rows(5, 7), other, sees_windows=False
+    )
+    assert position(5) < found[A] < position(6)
+
+
+def test_without_windows_the_first_chunk_falls() -> None:
     found = guards(UNTOUCHED, group(Kind.TRUNCATE, 3), rows(1, 2), sees_windows=False)
     assert found == {A: ALL}, "rows below the truncate fall in any case"
     later = Progress(cut=2, truncated={A: position(3)}, guards=found)

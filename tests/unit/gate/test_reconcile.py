@@ -167,7 +167,7 @@ def test_a_table_that_was_truncated_is_not_missing() -> None:
 
 def test_an_ordered_snapshot_counts_from_its_first_chunk() -> None:
     """SNAP-8: chunks stand where they were read; the least of them begins the snapshot."""
-    ordered = order_resync(Snapshots(OLD), A)
+    ordered = order_resync(Snapshots(OLD), A, ())
     assert watched(ordered) == ordered
     assert watched(Snapshots(OLD), rows(chunk=NEW)).tables == {}, "nobody ordered this one"
     later = Place("0001" + "3" * 25)
@@ -181,8 +181,17 @@ def test_an_ordered_snapshot_counts_from_its_first_chunk() -> None:
     }
 
 
+def test_what_changed_since_a_snapshot_was_ordered_outlives_it() -> None:
+    """SNAP-9: its first chunk stands behind what changed in its window, and leaves that out."""
+    published = Place("0001" + "1" * 25)
+    ordered = order_resync(Snapshots(OLD), A, (Place("0001" + "0" * 25), published))
+    below = watched(ordered, rows(chunk=NEW)).tables[A].below
+    assert f"{published}{'F' * 16}" < below < NEW
+    assert Snapshots.from_json(ordered.to_json()) == ordered
+
+
 def test_an_ordered_snapshot_of_which_no_row_came_removes_nothing() -> None:
-    whole = complete_resync(order_resync(Snapshots(), A), A)
+    whole = complete_resync(order_resync(Snapshots(), A, ()), A)
     assert stages(watched(whole)) == {A: ReconcileStage.ENDED}
     assert not whole.wait_for_a_cut
 

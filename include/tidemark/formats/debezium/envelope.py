@@ -43,6 +43,8 @@ OPS: Mapping[str, Kind] = {
     "t": Kind.TRUNCATE,
     "m": Kind.CONTROL,
 }
+STREAMED = ("u", "d", "t")
+"""Ops of which no snapshot has any."""
 BOUNDARIES: Mapping[str, Kind] = {"BEGIN": Kind.BEGIN, "END": Kind.END}
 NOTIFICATIONS = ("Initial Snapshot", "Incremental Snapshot")
 HEARTBEATS = r"(^|\.)__debezium-heartbeat\."
@@ -88,11 +90,22 @@ def _envelope_fields(forms: Mapping[str, str], block: SourceBlock) -> str:
 
 
 def _coordinates(block: SourceBlock) -> Coordinates:
-    return block.coordinates(F.col("_body.source"), _is_snapshot())
+    return block.coordinates(F.col("_body.source"), _is_snapshot(block))
 
 
-def _is_snapshot() -> Column:
-    return (F.col("_body.op") == "r") | _mark(F.col("_body.source")).isNotNull()
+def _is_snapshot(block: SourceBlock) -> Column:
+    """Whether a row was read and not streamed (MSG-10).
+
+    The mark alone does not tell: a connector that died in a snapshot may mark all that it streams
+    from then on, and old ones read rows with op ``c``.
+    """
+    body = F.col("_body")
+    is_streamed = (
+        F.coalesce(body["op"].isin(*STREAMED), F.lit(False))
+        | body["transaction"]["id"].isNotNull()
+        | block.is_logged(body["source"])
+    )
+    return (body["op"] == "r") | (_mark(body["source"]).isNotNull() & ~is_streamed)
 
 
 def _mark(source: Column) -> Column:
@@ -171,7 +184,7 @@ def _signal(table: TableName | None, block: SourceBlock) -> Column:
         .otherwise(Kind.SIGNAL.value)
     )
     is_row = kind_of(body["op"], OPS) == Kind.ROW.value
-    return F.when(is_signal & ~_is_snapshot() & is_row, kind)
+    return F.when(is_signal & ~_is_snapshot(block) & is_row, kind)
 
 
 def _kind(text: Column, roles: TopicRoles, signal: Column) -> Column:
@@ -188,7 +201,7 @@ def _kind(text: Column, roles: TopicRoles, signal: Column) -> Column:
 
 def _envelope_columns(roles: TopicRoles, block: SourceBlock) -> tuple[Column, ...]:
     body, kind = F.col("_body"), F.col("kind")
-    source, is_snapshot = body["source"], _is_snapshot()
+    source, is_snapshot = body["source"], _is_snapshot(block)
     placed = position(*(hexadecimal(part, digits) for part, digits in _coordinates(block)))
     schema, table = source[block.schema], source["table"]
     transaction = body["transaction"]["id"]

@@ -35,12 +35,14 @@ class SourceBlock:
 
     fields: its own ones, as a `from_json` schema. schema: the field that holds a table's schema.
     coordinates: (the block, whether the row was read and not streamed) -> the numbers of the
-    position between epoch and offset, each with its digits; null: it has none (POS-12).
+    position between epoch and offset, each with its digits; null: it has none (POS-12). is_logged:
+    the block -> whether it tells that its change stands in a log, never null.
     """
 
     fields: str
     schema: str
     coordinates: Callable[[Column, Column], Coordinates]
+    is_logged: Callable[[Column], Column]
 
 
 def binlog_block(ordering: Ordering) -> SourceBlock:
@@ -53,7 +55,14 @@ def binlog_block(ordering: Ordering) -> SourceBlock:
             (_rank(is_snapshot), RANK_DIGITS),
         )
 
-    return SourceBlock("`file` STRING, pos STRING", "db", _ordered(ordering, coordinates))
+    # A snapshot of the source knows no server (MSG-12); an incremental one has that of the log.
+    def is_logged(source: Column) -> Column:
+        is_incremental = F.lower(source["snapshot"]) == SnapshotMark.INCREMENTAL.value
+        has_server = number(source["server_id"]) != 0
+        return F.coalesce(has_server, F.lit(False)) & ~F.coalesce(is_incremental, F.lit(False))
+
+    fields = "`file` STRING, pos STRING, server_id STRING"
+    return SourceBlock(fields, "db", _ordered(ordering, coordinates), is_logged)
 
 
 def postgres_block(ordering: Ordering) -> SourceBlock:
@@ -80,7 +89,8 @@ def postgres_block(ordering: Ordering) -> SourceBlock:
         )
 
     fields = "schema STRING, sequence STRING, lsn STRING"
-    return SourceBlock(fields, "schema", _ordered(ordering, coordinates))
+    ordered = _ordered(ordering, coordinates)
+    return SourceBlock(fields, "schema", ordered, lambda _: F.lit(False))
 
 
 def _ordered(

@@ -27,7 +27,7 @@ from tidemark.model.event import RECORD_COLUMNS, Kind
 from tidemark.model.names import TableName
 from tidemark.model.progress import Progress
 from tidemark.model.quarantine import Entry, Selection, State
-from tidemark.model.reduction import above_truncate
+from tidemark.model.reduction import above_truncate, was_read_behind
 from tidemark.model.survey import Survey
 from tidemark.model.zone import Zone
 from tidemark.runs.choose import Chosen, Replay
@@ -108,7 +108,9 @@ def _newer(chosen: Chosen, replay: Replay, work: TableWork, decoder: Decoder) ->
     table = work.spec.source
     lowest = [group.lowest_place or "" for group in chosen.survey.of(table, Zone.REPLAYED)]
     is_later = F.col("position") >= min(lowest, default="")
+    # A row that fell has overtaken nothing (SNAP-7).
     settled = replay.settled.where(is_table(table) & is_later)
+    settled = settled.where(was_read_behind(work.guard))
     return decoder.changes(settled, work.schema, key_from_images=True)
 
 
@@ -132,11 +134,8 @@ def outcomes(run: Run, chosen: Chosen, work: TableWork, aside: pa.Table) -> tupl
     events = chosen.replay.again.where(is_table(table))
     tried = {tuple(row) for row in events.select(*record).collect()}
     decoder = decoder_of(run.pipeline.source, chosen.schemas)
-    newest = (
-        changes_of(chosen, work, decoder, chosen.row_events(table, work.copies.below))
-        .where(above_truncate(work.truncated_at, work.guard))
-        .transform(latest_events)
-    )
+    changes = changes_of(chosen, work, decoder, chosen.row_events(table, work.copies.below))
+    newest = changes.transform(latest_events, above_truncate(work.truncated_at, work.guard))
     won = newest.where(F.col("zone") == Zone.REPLAYED.value).select(*record, "part").collect()
     applied = {tuple(row) for row in won} | {(*tuple(row)[:3], None) for row in won}
     again = {tuple(row.values()) for row in aside.select([*record, "row"]).to_pylist()}

@@ -153,9 +153,9 @@ def _stage_changes(
     repeats = overtaken(chosen, work, decoder) + work.copies.count
     found = StagedChanges(rows, entered["changes"] + repeats, repeats)
     if mode in (TargetMode.MIRROR, TargetMode.SOFT_DELETE):
-        found = replace(found, superseded=entered["ended"] + dropped)
+        found = replace(found, superseded=dropped)
     else:
-        found = replace(found, repeats=repeats + entered["ended"] + dropped)
+        found = replace(found, repeats=repeats + dropped)
     if rows.misread_rows:
         unfit = Unfit(STAGED_MISREAD, rows.misread_rows, partial(_misread, rows, work))
         return _without(run, chosen, work, found, unfit)

@@ -26,9 +26,9 @@ from tidemark.runs.tables.work import TableWork
 class ChangeCounts:
     """What is counted while the changes of a table are reduced; known once they are written.
 
-    read: ``records`` that hold them. entered: ``changes`` in all, ``left_keys``, those that left
-    their key for another one, and ``ended`` by a truncate or a snapshot. reduced: ``dropped``, of
-    the others, as they lost to a newer change or a copy.
+    read: ``records`` that hold them. entered: ``changes`` in all, and ``left_keys``, those that
+    left their key for another one. reduced: ``dropped``, as they lost to a newer change, a copy, a
+    truncate or a snapshot.
     """
 
     read: Observation = field(default_factory=Observation)
@@ -46,21 +46,19 @@ def typed_changes(  # noqa: PLR0913  what is read, and by which rules
 ) -> DataFrame:
     """The changes that the target takes: of a mirror the newest of each key (TRUNC-4).
 
-    What a truncate or a snapshot ends goes before the newest is chosen: it has not superseded what
-    stands below it (SNAP-4).
+    What a truncate or a snapshot ends is dropped with what is superseded: it is never chosen as the
+    newest of its key, which would take the change below it along (SNAP-7).
     """
     move = decoder.key_move
     unread = {"kafka_time", *(() if move is not None else ("headers",))}
     unread |= set() if work.replayed else {"zone"}
     left_keys = F.lit(0) if move is None else F.count(F.when(move["leaves"], 1))
     read = events.drop(*unread).observe(counts.read, F.count(F.lit(1)).alias("records"))
-    taken = F.coalesce(F.expr(work.counts), F.lit(False))
     changes = (
         changes_of(chosen, work, decoder, read)
         .observe(
             counts.entered,
             F.count(F.lit(1)).alias("changes"),
-            F.count(F.when(~taken, 1)).alias("ended"),
             left_keys.alias("left_keys"),
         )
         .drop("headers")
@@ -68,15 +66,15 @@ def typed_changes(  # noqa: PLR0913  what is read, and by which rules
     schema, told = work.schema, decoder.told(work.schema)
     match work.spec.mode:
         case TargetMode.MIRROR:
-            latest = changes.where(work.counts).transform(mark_latest)
+            latest = changes.transform(mark_latest, work.counts)
             return typed_rows(only_kept(latest, counts.reduced), schema, told)
         case TargetMode.SOFT_DELETE:
-            images = changes.where(work.counts).transform(mark_images)
+            images = changes.transform(mark_images, work.counts)
             kept = only_kept(images, counts.reduced)
             typed = typed_rows(kept, schema, told, keep=(CHANGE,))
             return typed.transform(with_flags, ends)
         case TargetMode.HISTORY:
-            sites = changes.where(work.counts).transform(mark_sites)
+            sites = changes.transform(mark_sites, work.counts)
             kept = only_kept(sites, counts.reduced)
             return typed_rows(kept, schema, told, keep=(CHANGE,))
         case TargetMode.APPEND:

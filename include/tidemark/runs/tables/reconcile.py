@@ -5,6 +5,12 @@ And which rows of an incremental one fall, as they may have been read before a t
 
 from __future__ import annotations
 
+from functools import reduce
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from tidemark.fold.admit import answer
 from tidemark.gate.guard import next_guards
 from tidemark.gate.reconcile import ask_unless_whole, emptied, watch_snapshots
 from tidemark.lake.history import existing_tables, holds_rows, read_history
@@ -12,6 +18,7 @@ from tidemark.model.names import TableName
 from tidemark.model.position import Position
 from tidemark.model.progress import Progress
 from tidemark.model.reconcile import Snapshots
+from tidemark.model.summary import Summary
 from tidemark.runs.choose import Chosen
 from tidemark.runs.run import Run
 from tidemark.runs.targets import is_folded, possible_names, targets_of
@@ -28,8 +35,13 @@ def watched_snapshots(
     parts = (name.partition(".") for name in possible_names(pipeline, lost))
     names |= {(schema, table) for schema, _, table in parts}
     tables = {name: TableName(*name) for name in names if is_folded(pipeline, name)}
+
+    def ask(question: Summary) -> list[dict[str, Any]]:
+        answers = (answer(events, question) for events in chosen.zoned.values())
+        return [row.asDict() for row in reduce(DataFrame.unionByName, answers).collect()]
+
     sees_windows = pipeline.source.signal_table is not None
-    guards = next_guards(progress, chosen.decision, tables, sees_windows=sees_windows)
+    guards = next_guards(progress, chosen.decision, tables, ask, sees_windows=sees_windows)
     found = watch_snapshots(progress, chosen.decision, tables, guards)
     if not found.due:
         return found, guards
