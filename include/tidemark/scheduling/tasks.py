@@ -54,8 +54,8 @@ def plan(
         unread=found.unread_records,
         stem=attempt_stem(dag_run.run_id, secrets.token_hex(3)),
         until=until.text if until else "",
-        tables=params["tables"],
-        reason=params["reason"],
+        tables=params["tables"] or [],
+        reason=params["reason"] or "",
     )
     ti.xcom_push(PLAN, planned)
     log.info("cut_planned", pipeline=pipeline, has_work=found.has_work, **planned)
