@@ -52,6 +52,7 @@ expectations:
 LATE = """\
 name: late
 description: Came when everything ran already.
+schedule: null
 owner: data-platform
 source: {format: ticdc-canal-json, gate: watermark, topics: {data: [shop]}, zone: UTC}
 tables:
