@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import takewhile
 
+from pyiceberg.catalog.sql import SqlCatalog
+
 from tidemark.errors import UNCHANGED, AuditBlockedError, NoAttemptError, SupersededError
 from tidemark.lake.catalog import SystemTables, TableId, catalog_errors
 from tidemark.lake.ledger import ATTEMPT, StagedCut, find_staged, read_progress
@@ -55,7 +57,7 @@ def publish_cut(pipeline: PipelineSpec, world: World, attempt: AttemptId) -> Cut
 
 
 def changed_tables(
-    pipeline: PipelineSpec, world: World, result: CutResult
+    pipeline: PipelineSpec, catalog: SqlCatalog, result: CutResult
 ) -> tuple[TableResult, ...]:
     """Tables of the pipeline file of which a published cut wrote or removed rows. No JVM.
 
@@ -67,14 +69,16 @@ def changed_tables(
         table
         for table in result.tables
         if table.target in places
-        and _has_new_files(world, places[table.target], table.snapshot_id, result.attempt)
+        and _has_new_files(catalog, places[table.target], table.snapshot_id, result.attempt)
     )
 
 
-def _has_new_files(world: World, place: TableId, snapshot_id: int, attempt: AttemptId) -> bool:
+def _has_new_files(
+    catalog: SqlCatalog, place: TableId, snapshot_id: int, attempt: AttemptId
+) -> bool:
     """Whether the attempt changed files: a merge of what came before leaves an empty snapshot."""
     with catalog_errors(f"the reading of {place}"):
-        table = world.catalog.load_table(place.parts)
+        table = catalog.load_table(place.parts)
     own = takewhile(
         lambda snapshot: summary_value(snapshot, ATTEMPT) == attempt, ancestors(table, snapshot_id)
     )

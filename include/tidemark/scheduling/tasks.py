@@ -113,7 +113,7 @@ def publish(
             result = publish_cut(spec, world, AttemptId(folded["attempt"]))
         except SupersededError as error:
             raise AirflowSkipException(f"superseded: {error}") from error
-        events = events_of(spec, result, changed_tables(spec, world, result))
+        events = events_of(spec, result, changed_tables(spec, world.catalog, result))
     # Airflow makes an event of every outlet that the task has when it ends.
     ti.task.outlets = [asset for asset, _ in events]
     for asset, extra in events:
