@@ -4,25 +4,37 @@ from __future__ import annotations
 
 from tidemark.model.names import AttemptId
 from tidemark.model.result import CutResult, CutStatus, TableResult
-from tidemark.scheduling.assets import event_extra
-from tidemark.spec import TableSpec
+from tidemark.scheduling.assets import events_of
+from tidemark.spec import PipelineSpec
 
+PIPELINE = PipelineSpec.model_validate(
+    {
+        "name": "shop",
+        "description": "What the web shop sold.",
+        "owner": "sales-data",
+        "schedule": None,
+        "source": {
+            "format": "ticdc-canal-json",
+            "gate": "watermark",
+            "topics": {"data": ["shop"]},
+        },
+        "target-namespace": "web",
+        "tables": [
+            {"source": "s.a", "expectations": "none"},
+            {"source": "s.b", "target": "odd names", "expectations": "none"},
+        ],
+    }
+)
+CHANGED = TableResult("s.b", "web.odd names", 2**60, inserted=3, updated=2, deleted=1, truncated=4)
 RESULT = CutResult(
-    CutStatus.PUBLISHED,
-    AttemptId("a_1"),
-    cut=7,
-    complete_until_ms=1_767_225_600_500,
-    tables=(TableResult("s.a", "s.a", 2**60, inserted=3, updated=2, deleted=1, truncated=4),),
-    stopped={"s.c": "its DDL is not known"},
+    CutStatus.PUBLISHED, AttemptId("a_1"), cut=7, complete_until_ms=1_767_225_600_500
 )
 
 
-def extra(source: str, result: CutResult = RESULT) -> dict[str, str | int]:
-    return dict(event_extra(result, TableSpec(source=source, expectations="none")))
-
-
 def test_changed_table_tells_snapshot_and_rows() -> None:
-    assert extra("s.a") == {
+    ((asset, extra),) = events_of(PIPELINE, RESULT, [CHANGED])
+    assert (asset.name, asset.uri) == ("web.odd names", "iceberg://web/odd%20names")
+    assert extra == {
         "cut": 7,
         "attempt": "a_1",
         "complete_until": "2026-01-01T00:00:00.500000+00:00",
@@ -34,16 +46,16 @@ def test_changed_table_tells_snapshot_and_rows() -> None:
     }
 
 
-def test_unchanged_table_is_complete_up_to_the_cut_as_well() -> None:
-    told = extra("s.b")
-    assert told["complete_until"] == "2026-01-01T00:00:00.500000+00:00"
-    assert (told["snapshot_id"], told["inserted_rows"]) == ("", 0)
-    assert "stopped" not in told
+def test_cut_that_changed_no_table_has_no_event() -> None:
+    assert events_of(PIPELINE, RESULT, []) == []
 
 
-def test_table_that_stands_still_says_why() -> None:
-    assert extra("s.c")["stopped"] == "its DDL is not known"
+def test_table_that_the_source_renamed_is_known_by_its_target() -> None:
+    renamed = TableResult("s.z", "web.a", 1)
+    assert [asset.name for asset, _ in events_of(PIPELINE, RESULT, [renamed])] == ["web.a"]
 
 
 def test_gate_that_knows_no_time_tells_none() -> None:
-    assert extra("s.a", CutResult(CutStatus.PUBLISHED, AttemptId("a")))["complete_until"] == ""
+    result = CutResult(CutStatus.PUBLISHED, AttemptId("a"))
+    ((_, extra),) = events_of(PIPELINE, result, [CHANGED])
+    assert extra["complete_until"] == ""

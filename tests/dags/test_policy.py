@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from airflow.sdk import DAG
 from airflow.sdk.bases.operator import BaseOperator
 
+from tests.support.trigger_form import emptied, red_fields, starred_fields, untouched
 from tidemark.spec import load_pipelines
 
 DAGS = Path(__file__).parents[2] / "dags"
@@ -50,8 +52,18 @@ def test_it_says_what_it_is_for(dag: DAG) -> None:
 
 
 @each_dag
-def test_its_form_accepts_its_own_defaults(dag: DAG) -> None:
-    assert dag.params.validate() == {"until": None, "tables": [], "reason": ""}
+def test_its_form_can_be_sent_as_it_is(dag: DAG) -> None:
+    params = {name: dag.params.get_param(name).dump() for name in dag.params}
+    assert red_fields(params) == [], f"{dag.dag_id}: the button of the form is locked"
+    assert starred_fields(params) == [], f"{dag.dag_id}: no field has to be filled in"
+    for sent in (untouched(params), emptied(params)):
+        taken = deepcopy(dag.params)
+        taken.update(sent)
+        assert taken.validate() == sent
+
+
+@each_dag
+def test_its_form_explains_itself(dag: DAG) -> None:
     for name in dag.params:
         param = dag.params.get_param(name)
         assert param.description, f"{dag.dag_id}: parameter {name} explains nothing in the form"
@@ -59,9 +71,9 @@ def test_its_form_accepts_its_own_defaults(dag: DAG) -> None:
 
 
 @each_task
-def test_it_waits_in_the_pool_of_its_pipeline(task: BaseOperator) -> None:
-    assert task.pool == f"pipeline__{task.dag_id.partition('__')[2]}"
-    assert task.pool_slots == 1
+def test_it_waits_for_nothing_that_somebody_has_to_make(task: BaseOperator) -> None:
+    assert task.pool == "default_pool", f"{task.task_id}: where pool {task.pool} lacks, it hangs"
+    assert task.max_active_tis_per_dag == 1
 
 
 @each_task

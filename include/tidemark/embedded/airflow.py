@@ -1,4 +1,4 @@
-"""Airflow's home on this machine: SQLite, the project's DAGs, the pipelines' pools, nothing else.
+"""Airflow's home on this machine: SQLite, the project's DAGs, nothing else.
 
 `run_dag` needs no server; those are in `airflow_servers`.
 """
@@ -22,8 +22,6 @@ from typing import Any
 from tidemark.embedded.home import REPOSITORY
 from tidemark.embedded.process import Program, tethered
 from tidemark.errors import ServiceError
-from tidemark.scheduling.pools import pools_json
-from tidemark.spec import load_pipelines
 
 DAGS = REPOSITORY / "dags"
 LOCAL_SETTINGS = Path(__file__).parents[2] / "deploy" / "airflow" / "airflow_local_settings.py"
@@ -72,7 +70,7 @@ class RunReport:
 
 
 def prepare_airflow(state: Path, settings: Mapping[str, str]) -> Airflow:
-    """Airflow's home below ``state`` with its database and the pipelines' pools.
+    """Airflow's home below ``state`` with its database.
 
     settings: the environment of the installation, as `embedded_environment` makes it.
     """
@@ -85,12 +83,6 @@ def prepare_airflow(state: Path, settings: Mapping[str, str]) -> Airflow:
     config.mkdir(exist_ok=True)
     shutil.copy(LOCAL_SETTINGS, config)
     _once(airflow, "migrated", version("apache-airflow"), "db", "migrate")
-    pools = home / "pools.json"
-    pipelines = load_pipelines(
-        _folder(settings, "TIDEMARK_PIPELINES"), suites=_folder(settings, "TIDEMARK_EXPECTATIONS")
-    )
-    pools.write_text(pools_json(pipelines))
-    _once(airflow, "pooled", pools.read_text(), "pools", "import", str(pools))
     return airflow
 
 
@@ -168,10 +160,6 @@ def _own(home: Path) -> dict[str, str]:
         "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home / 'airflow.db'}",
         "AIRFLOW__API__WORKERS": "1",
     }
-
-
-def _folder(settings: Mapping[str, str], name: str) -> Path | None:
-    return Path(settings[name]) if settings.get(name) else None
 
 
 def _once(airflow: Airflow, what: str, state: str, *words: str) -> None:

@@ -17,8 +17,9 @@ from tidemark.model.ends import End, first_end
 from tidemark.model.event import Op
 from tidemark.model.reduction import NEWEST_FIRST
 
-_WINDOW = f"PARTITION BY xxhash64(row_key), row_key ORDER BY {NEWEST_FIRST}"
-_UPSERT = f"op = '{Op.UPSERT}'"
+_KEY = "PARTITION BY xxhash64(row_key), row_key ORDER BY is_fresh DESC"
+_WINDOW = f"{_KEY}, {NEWEST_FIRST}"
+_UPSERT = f"is_fresh AND op = '{Op.UPSERT}'"
 _ALL = "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
 _NEWER = "ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING"
 _STEPS = {
@@ -28,21 +29,26 @@ _STEPS = {
     "upserts": f"count_if({_UPSERT}) OVER ({_WINDOW} {_ALL})",
     "newer_upserts": f"count_if({_UPSERT}) OVER ({_WINDOW} {_NEWER})",
 }
-_IS_KEPT = f"CASE WHEN op = '{Op.UPSERT}' THEN newer_upserts = 0 ELSE rank = 1 AND upserts = 0 END"
+_IS_KEPT = (
+    f"is_fresh AND CASE WHEN op = '{Op.UPSERT}' THEN newer_upserts = 0 "
+    "ELSE rank = 1 AND upserts = 0 END"
+)
 
 
-def mark_images(changes: DataFrame) -> DataFrame:
+def mark_images(changes: DataFrame, counts: str) -> DataFrame:
     """Mark the newest upsert of each ``row_key``, or its newest delete where it has no upsert.
 
-    In: one row per change. Out: same, IS_KEPT and CHANGE: where it stands in the order of changes,
-    and ``newest``, the newest change of the key.
+    In: one row per change; counts: which of them do, as SQL that is never null. Out: same, IS_KEPT
+    and CHANGE: where it stands in the order of changes, and ``newest``, the newest change of the
+    key.
     """
     placed = F.struct("position", "part", "partition", "newest")
     return (
-        changes.withColumns({name: F.expr(text) for name, text in _STEPS.items()})
+        changes.withColumn("is_fresh", F.expr(counts))
+        .withColumns({name: F.expr(text) for name, text in _STEPS.items()})
         .withColumn(IS_KEPT, F.expr(_IS_KEPT))
         .withColumn(CHANGE, placed)
-        .drop(*_STEPS)
+        .drop("is_fresh", *_STEPS)
     )
 
 

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import takewhile
+
+from pyiceberg.catalog.sql import SqlCatalog
 
 from tidemark.errors import UNCHANGED, AuditBlockedError, NoAttemptError, SupersededError
-from tidemark.lake.catalog import SystemTables
-from tidemark.lake.ledger import StagedCut, find_staged, read_progress
-from tidemark.lake.refs import move_mains
+from tidemark.lake.catalog import SystemTables, TableId, catalog_errors
+from tidemark.lake.ledger import ATTEMPT, StagedCut, find_staged, read_progress
+from tidemark.lake.refs import ancestors, move_mains, summary_value
 from tidemark.lake.verdicts import read_verdicts as read_rows
 from tidemark.log import get_logger
 from tidemark.model.names import AttemptId
-from tidemark.model.result import CutResult, CutStatus
+from tidemark.model.result import CutResult, CutStatus, TableResult
 from tidemark.model.verdict import Outcome, Verdict
 from tidemark.runs.world import World
 from tidemark.spec import PipelineSpec
 
 log = get_logger()
+
+# What a snapshot says of the files that it brings and leaves out, where there are any.
+FILES = ("added-data-files", "deleted-data-files", "added-delete-files", "removed-delete-files")
 
 
 def read_verdicts(pipeline: PipelineSpec, world: World, attempt: AttemptId) -> tuple[Verdict, ...]:
@@ -59,6 +65,35 @@ def publish_cut(pipeline: PipelineSpec, world: World, attempt: AttemptId) -> Cut
 def _is_published(world: World, tables: SystemTables, attempt: AttemptId) -> bool:
     found = find_staged(world.catalog, tables, attempt)
     return found is not None and found[1]
+
+
+def changed_tables(
+    pipeline: PipelineSpec, catalog: SqlCatalog, result: CutResult
+) -> tuple[TableResult, ...]:
+    """Tables of the pipeline file of which a published cut wrote or removed rows. No JVM.
+
+    Counts do not tell: to mark what a truncate ended, or to fill a new column, is counted nowhere.
+    """
+    named = (TableId(pipeline.target_namespace, table.target) for table in pipeline.tables)
+    places = {str(target): target for target in named}
+    return tuple(
+        table
+        for table in result.tables
+        if table.target in places
+        and _has_new_files(catalog, places[table.target], table.snapshot_id, result.attempt)
+    )
+
+
+def _has_new_files(
+    catalog: SqlCatalog, place: TableId, snapshot_id: int, attempt: AttemptId
+) -> bool:
+    """Whether the attempt changed files: a merge of what came before leaves an empty snapshot."""
+    with catalog_errors(f"the reading of {place}"):
+        table = catalog.load_table(place.parts)
+    own = takewhile(
+        lambda snapshot: summary_value(snapshot, ATTEMPT) == attempt, ancestors(table, snapshot_id)
+    )
+    return any(summary_value(snapshot, count) for snapshot in own for count in FILES)
 
 
 def _refuse_unaudited(staged: StagedCut, verdicts: tuple[Verdict, ...]) -> None:

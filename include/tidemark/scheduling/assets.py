@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from urllib.parse import quote
 
@@ -23,30 +23,31 @@ def asset_of(pipeline: PipelineSpec, table: TableSpec) -> Asset:
     )
 
 
-def event_extra(result: CutResult, table: TableSpec) -> Mapping[str, str | int]:
+def events_of(
+    pipeline: PipelineSpec, result: CutResult, changed: Iterable[TableResult]
+) -> list[tuple[Asset, Mapping[str, str | int]]]:
+    """One event with its extra for each of the ``changed`` tables, which the pipeline file names.
+
+    By target: a source may have renamed the table since.
+    """
+    assets = {asset.name: asset for asset in (asset_of(pipeline, t) for t in pipeline.tables)}
+    return [(assets[table.target], event_extra(result, table)) for table in changed]
+
+
+def event_extra(result: CutResult, table: TableResult) -> Mapping[str, str | int]:
     """Cut, snapshot and rows of ``table`` in a published cut; ids and counts only.
 
-    A table without changes is complete up to the new cut as well: its event has no snapshot and
-    zero rows. Snapshot ids are text, as browsers round integers above 2**53.
+    Snapshot ids are text, as browsers round integers above 2**53.
     """
-    source = str(table.source)
-    done = {each.table: each for each in result.tables}
     return {
         "cut": result.cut,
         "attempt": result.attempt,
         "complete_until": _iso(result.complete_until_ms),
-        **_rows(done.get(source)),
-        **({"stopped": result.stopped[source]} if source in result.stopped else {}),
-    }
-
-
-def _rows(table: TableResult | None) -> Mapping[str, str | int]:
-    return {
-        "snapshot_id": str(table.snapshot_id) if table else "",
-        "inserted_rows": table.inserted if table else 0,
-        "updated_rows": table.updated if table else 0,
-        "deleted_rows": table.deleted if table else 0,
-        "truncated_rows": table.truncated if table else 0,
+        "snapshot_id": str(table.snapshot_id),
+        "inserted_rows": table.inserted,
+        "updated_rows": table.updated,
+        "deleted_rows": table.deleted,
+        "truncated_rows": table.truncated,
     }
 
 

@@ -10,7 +10,6 @@ from airflow.sdk import DAG, CronDataIntervalTimetable, Label, Param
 
 from tidemark.scheduling.assets import asset_of
 from tidemark.scheduling.handover import AUDIT, FOLD, PLAN, PUBLISH
-from tidemark.scheduling.pools import pool_of
 from tidemark.scheduling.submit_operator import FoldOperator
 from tidemark.scheduling.tasks import audit, plan, publish
 from tidemark.spec import OtherTables, PipelineSpec
@@ -28,7 +27,9 @@ def build_cut_dag(pipeline: PipelineSpec) -> DAG:
     """The DAG that publishes one cut a run: plan, fold, audit, publish.
 
     A scheduled or backfill run takes what happened before the end of its data interval. Runs never
-    overlap; should they do so all the same, the lake lets one of them win.
+    overlap, and beside a backfill no two folds do; should they do so all the same, the lake lets
+    one of them win. Tasks wait in Airflow's default pool: a pool that somebody has to make keeps a
+    new pipeline waiting for ever (docs/adr/0017).
     """
     with DAG(
         dag_id=f"cut__{pipeline.name}",
@@ -42,7 +43,7 @@ def build_cut_dag(pipeline: PipelineSpec) -> DAG:
         tags={"tidemark", "cut", pipeline.source.format.value},
         default_args={
             "owner": pipeline.owner,
-            "pool": pool_of(pipeline.name),
+            "max_active_tis_per_dag": 1,
             "retries": RETRIES,
             "retry_delay": RETRY_DELAY,
         },
@@ -76,6 +77,11 @@ def _start(pipeline: PipelineSpec) -> datetime | None:
 
 
 def _params(pipeline: PipelineSpec) -> dict[str, Param]:
+    """The fields of the form.
+
+    Each takes null: the form stars what does not, and is locked while such a field is empty. What
+    was emptied again it sends as null, too.
+    """
     sources = [str(table.source) for table in pipeline.tables]
     # A pipeline that follows every table of its stream has more than its file names.
     closed = {"enum": sources} if pipeline.other_tables is OtherTables.IGNORE else {}
@@ -95,8 +101,8 @@ def _params(pipeline: PipelineSpec) -> dict[str, Param]:
             "run, else as far as the gate allows.",
         ),
         "tables": Param(
-            [],
-            type="array",
+            None,
+            type=["null", "array"],
             items={"type": "string", **closed},
             examples=sources,
             uniqueItems=True,
@@ -104,8 +110,8 @@ def _params(pipeline: PipelineSpec) -> dict[str, Param]:
             description="Fold these source tables only. Empty: all.",
         ),
         "reason": Param(
-            "",
-            type="string",
+            None,
+            type=["null", "string"],
             maxLength=500,
             title="Reason",
             description="Why this run was started by hand; kept with the cut in the ledger.",

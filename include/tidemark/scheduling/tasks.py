@@ -15,7 +15,7 @@ from tidemark.log import get_logger
 from tidemark.model.names import AttemptId, PipelineName
 from tidemark.model.result import CutStatus
 from tidemark.model.verdict import Outcome
-from tidemark.scheduling.assets import asset_of, event_extra
+from tidemark.scheduling.assets import events_of
 from tidemark.scheduling.handover import FOLD, PLAN, Folded, Planned
 from tidemark.scheduling.retries import stop_on_terminal_errors
 from tidemark.scheduling.submit import attempt_stem, cap_of
@@ -54,8 +54,8 @@ def plan(
         unread=found.unread_records,
         stem=attempt_stem(dag_run.run_id, secrets.token_hex(3)),
         until=until.text if until else "",
-        tables=params["tables"],
-        reason=params["reason"],
+        tables=params["tables"] or [],
+        reason=params["reason"] or "",
     )
     ti.xcom_push(PLAN, planned)
     log.info("cut_planned", pipeline=pipeline, has_work=found.has_work, **planned)
@@ -101,7 +101,7 @@ def publish(
 
     An attempt that another one overtook changes nothing and ends as skipped.
     """
-    from tidemark.runs.publish import publish_cut
+    from tidemark.runs.publish import changed_tables, publish_cut
     from tidemark.runs.stall import tell_stall
     from tidemark.runs.world import open_world
 
@@ -113,8 +113,11 @@ def publish(
             result = publish_cut(spec, world, AttemptId(folded["attempt"]))
         except SupersededError as error:
             raise AirflowSkipException(f"superseded: {error}") from error
-    for table in spec.tables:
-        outlet_events[asset_of(spec, table)].extra = dict(event_extra(result, table))
+        events = events_of(spec, result, changed_tables(spec, world.catalog, result))
+    # Airflow makes an event of every outlet that the task has when it ends.
+    ti.task.outlets = [asset for asset, _ in events]
+    for asset, extra in events:
+        outlet_events[asset].extra = dict(extra)
     with stop_on_terminal_errors():
         tell_stall(spec, world)
     return {"cut": result.cut, "tables": len(result.tables)}

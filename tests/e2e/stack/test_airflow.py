@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
-import time
-import urllib.request
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +18,9 @@ from confluent_kafka.cimpl import NewTopic
 from tests.corpus.cases import Case, Table, read_case
 from tests.corpus.compare import differences
 from tests.corpus.run import read_rows
+from tests.support.airflow_api import Api
 from tests.support.network import LOOPBACK, listening_addresses
 from tidemark.embedded.airflow import (
-    USER,
     Airflow,
     RunReport,
     airflow_command,
@@ -51,7 +49,18 @@ expectations:
     severity: critical
     scope: table
 """
-WAIT_SECONDS = 300
+LATE = """\
+name: late
+description: Came when everything ran already.
+schedule: null
+owner: data-platform
+source: {format: ticdc-canal-json, gate: watermark, topics: {data: [shop]}, zone: UTC}
+tables:
+  - {source: shop.customers, expectations: none}
+  - {source: shop.orders, expectations: none}
+  - {source: shop.order_lines, expectations: none}
+  - {source: shop.vouchers, expectations: none}  # the source has no such table
+"""
 
 
 @dataclass(frozen=True)
@@ -61,6 +70,7 @@ class Site:
     airflow: Airflow
     world: World
     servers: str
+    pipelines: Path
 
     def send(self, case: Case, start: int, end: int | None = None) -> None:
         """Put lines of a case into its topics, under the names that the pipeline files have."""
@@ -112,7 +122,7 @@ def site(broker: str, jars: Path, tmp_path_factory: pytest.TempPathFactory) -> S
     admin = AdminClient({"bootstrap.servers": broker})
     for made in admin.create_topics(topics).values():
         made.result(timeout=30)
-    return Site(prepare_airflow(state, settings), world, broker)
+    return Site(prepare_airflow(state, settings), world, broker, pipelines)
 
 
 @pytest.fixture(scope="module")
@@ -164,41 +174,6 @@ def served(site: Site, repeated: Mapping[str, RunReport]) -> Iterator[Api]:
         yield Api(url, site.airflow.password)
 
 
-class Api:
-    """The REST API as the UI uses it."""
-
-    def __init__(self, url: str, password: str) -> None:
-        self.url, self.headers = url, {"Content-Type": "application/json"}
-        token = self.ask("/auth/token", {"username": USER, "password": password})["access_token"]
-        self.headers["Authorization"] = f"Bearer {token}"
-
-    def ask(self, path: str, content: object | None = None) -> dict[str, Any]:
-        request = urllib.request.Request(  # noqa: S310  our own server
-            self.url + path,
-            None if content is None else json.dumps(content).encode(),
-            self.headers,
-        )
-        with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310
-            found: dict[str, Any] = json.load(answer)
-        return found
-
-    def trigger(self, dag_id: str, **conf: object) -> dict[str, Any]:
-        """Start a run as the form does, and wait for its end."""
-        content = {"logical_date": None, "conf": conf}
-        run = self.ask(f"/api/v2/dags/{dag_id}/dagRuns", content)["dag_run_id"]
-        return self.ended(dag_id, run)
-
-    def ended(self, dag_id: str, run_id: str) -> dict[str, Any]:
-        path = f"/api/v2/dags/{dag_id}/dagRuns/{urllib.parse.quote(run_id)}"
-        until = time.monotonic() + WAIT_SECONDS
-        while time.monotonic() < until:
-            run = self.ask(path)
-            if run["state"] in {"success", "failed"}:
-                return run
-            time.sleep(0.5)
-        raise AssertionError(f"{run_id} of {dag_id} is still {run['state']}")
-
-
 def test_run_that_its_audit_blocks_is_red_and_says_why(blocked: RunReport, site: Site) -> None:
     assert blocked.tasks == RED
     log = site.airflow.log_file("test-cut__shop-blocked").read_text()
@@ -233,20 +208,61 @@ def test_run_with_nothing_to_do_says_so_and_starts_no_jvm(
     assert "nothing is unread" in repeated[name].left["plan"]["plan"]["sentence"]
 
 
+def report_of(site: Site, run: Mapping[str, Any]) -> RunReport:
+    """Tasks, and what they left, of a run as the API tells of it."""
+    return next(r for r in read_runs(site.airflow, run["dag_id"]) if r.run_id == run["dag_run_id"])
+
+
 def test_run_by_the_form_publishes(site: Site, served: Api) -> None:
     site.send(INVENTORY, INVENTORY.stages[1].end)
     run = served.trigger("cut__inventory", reason="a person wanted it")
     assert run["state"] == "success"
-    report = next(
-        r for r in read_runs(site.airflow, "cut__inventory") if r.run_id == run["dag_run_id"]
-    )
+    report = report_of(site, run)
     assert report.tasks == GREEN
+    assert report.left["plan"]["plan"]["reason"] == "a person wanted it"
     assert site.differences("inventory", INVENTORY.stages[-1].tables) == []
-    events = served.ask("/api/v2/assets/events?source_dag_id=cut__inventory&limit=100")
-    told = {event["name"]: event["extra"] for event in events["asset_events"]}
-    cut = report.left["publish"]["return_value"]["cut"]
-    assert told["inventory.products"]["cut"] == cut
-    assert told["inventory.products"]["inserted_rows"] == 1
+    before, after = INVENTORY.stages[1].tables, INVENTORY.stages[-1].tables
+    events = served.events(run)
+    assert [name for name, _ in events] == sorted(
+        name for name in after if after[name].rows != before[name].rows
+    )
+    told = dict(events)["inventory.products"]
+    assert told["cut"] == report.left["publish"]["return_value"]["cut"]
+    assert told["inserted_rows"] == 1
+    head = site.world.catalog.load_table(("inventory", "products")).current_snapshot()
+    assert head is not None
+    assert told["snapshot_id"] == str(head.snapshot_id)
+
+
+def test_untouched_form_starts_a_run(site: Site, served: Api) -> None:
+    run = served.trigger("cut__shop")
+    assert run["conf"] == {"until": None, "tables": None, "reason": None}
+    assert run["state"] == "success"
+    assert report_of(site, run).tasks == IDLE
+    assert served.events(run) == [], "nothing was published"
+
+
+def test_pipeline_that_comes_to_a_running_stack_publishes(site: Site, served: Api) -> None:
+    (site.pipelines / "late.yaml").write_text(LATE)
+    served.found("cut__late")
+    run = served.trigger("cut__late")
+    assert run["state"] == "success"
+    report = report_of(site, run)
+    assert report.tasks == GREEN
+    left = report.left["plan"]["plan"]
+    assert (left["until"], left["tables"], left["reason"]) == ("", [], "")
+    tables = SHOP.stages[-1].tables
+    assert site.differences("late", tables) == []
+    events = served.events(run)
+    names = sorted(f"late.{name.partition('.')[2]}" for name in tables)
+    assert [name for name, _ in events] == names, "one of each table, none of what is not there"
+    for name, told in events:
+        namespace, _, table = name.partition(".")
+        head = site.world.catalog.load_table((namespace, table)).current_snapshot()
+        assert head is not None
+        assert (told["cut"], told["snapshot_id"]) == (1, str(head.snapshot_id))
+        assert told["inserted_rows"] == len(tables[f"shop.{table}"].rows)
+        assert datetime.fromisoformat(told["complete_until"]).tzinfo == UTC
 
 
 def test_published_interval_is_backfilled_without_a_change(site: Site, served: Api) -> None:
@@ -270,6 +286,27 @@ def test_published_interval_is_backfilled_without_a_change(site: Site, served: A
     assert first.tasks == IDLE
     assert "everything before 2026-04-01T09:00:00+00:00" in first.left["plan"]["plan"]["sentence"]
     assert site.differences("shop", SHOP.stages[-1].tables) == []
+
+
+def test_untouched_form_backfills(site: Site, served: Api) -> None:
+    order = {
+        "dag_id": "cut__shop",
+        "from_date": "2026-04-01T08:20:00Z",
+        "to_date": "2026-04-01T08:20:00Z",
+        "run_backwards": False,
+        "dag_run_conf": served.form("cut__shop"),
+        "reprocess_behavior": "none",
+        "max_active_runs": 1,
+    }
+    made = served.ask("/api/v2/backfills", order)
+    assert made["dag_run_conf"] == {"until": None, "tables": None, "reason": None}
+    runs = [r for r in read_runs(site.airflow, "cut__shop") if r.run_id.startswith("backfill")]
+    (run,) = (run for run in runs if "T08:" in run.run_id and "T08:5" not in run.run_id)
+    ended = served.ended("cut__shop", run.run_id)
+    assert ended["state"] == "success"
+    left = report_of(site, ended).left["plan"]["plan"]
+    assert left["until"] == "2026-04-01T08:30:00+00:00", "the end of its interval"
+    assert (left["tables"], left["reason"]) == ([], "")
 
 
 @pytest.mark.usefixtures("served")

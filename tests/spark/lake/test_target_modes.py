@@ -124,11 +124,11 @@ class Target:
         place = staged_place(self.world, self.folder / str(self.cut), self.table)
         match self.mode:
             case TargetMode.SOFT_DELETE:
-                latest = only_kept(mark_images(frame.where(counts)))
+                latest = only_kept(mark_images(frame, counts))
                 typed = typed_rows(latest, self.schema, told, keep=(CHANGE,))
                 return stage_rows(place, with_flags(typed, ends), self.schema)
             case TargetMode.HISTORY:
-                each = only_kept(mark_sites(frame.where(counts)))
+                each = only_kept(mark_sites(frame, counts))
                 typed = typed_rows(each, self.schema, told, keep=(CHANGE,))
                 staged = stage_rows(place, typed, self.schema)
                 matched = self._matched(staged, ends)

@@ -1,0 +1,84 @@
+"""The REST API of a running Airflow, asked as its UI asks it."""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from tests.support.trigger_form import red_fields, untouched
+from tidemark.embedded.airflow import USER
+
+WAIT_SECONDS = 300
+
+
+class Api:
+    """The REST API as the UI uses it."""
+
+    def __init__(self, url: str, password: str) -> None:
+        self.url, self.headers = url, {"Content-Type": "application/json"}
+        token = self.ask("/auth/token", {"username": USER, "password": password})["access_token"]
+        self.headers["Authorization"] = f"Bearer {token}"
+
+    def ask(self, path: str, content: object | None = None) -> dict[str, Any]:
+        request = urllib.request.Request(  # noqa: S310  our own server
+            self.url + path,
+            None if content is None else json.dumps(content).encode(),
+            self.headers,
+        )
+        with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310
+            found: dict[str, Any] = json.load(answer)
+        return found
+
+    def form(self, dag_id: str) -> dict[str, Any]:
+        """What the untouched form of a DAG sends; its button has to be open."""
+        params = self.ask(f"/api/v2/dags/{dag_id}/details")["params"]
+        assert red_fields(params) == [], f"the form of {dag_id} cannot be sent"
+        return untouched(params)
+
+    def trigger(self, dag_id: str, **answers: object) -> dict[str, Any]:
+        """Start a run as the form does with some fields filled in, and wait for its end."""
+        content = {
+            "logical_date": datetime.now(UTC).isoformat(),
+            "data_interval_start": None,
+            "data_interval_end": None,
+            "conf": {**self.form(dag_id), **answers},
+        }
+        run = self.ask(f"/api/v2/dags/{dag_id}/dagRuns", content)["dag_run_id"]
+        return self.ended(dag_id, run)
+
+    def found(self, dag_id: str) -> None:
+        """Wait until a DAG is there."""
+        until = time.monotonic() + WAIT_SECONDS
+        while time.monotonic() < until:
+            try:
+                self.ask(f"/api/v2/dags/{dag_id}")
+            except urllib.error.HTTPError as error:
+                assert error.code == 404  # noqa: PT017  any other one ends the wait
+                time.sleep(0.5)
+            else:
+                return
+        raise AssertionError(f"{dag_id} is not there")
+
+    def events(self, run: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+        """Name of the asset and extra of each event that a run emitted."""
+        query = urllib.parse.urlencode(
+            {"source_dag_id": run["dag_id"], "source_run_id": run["dag_run_id"], "limit": 100}
+        )
+        told = self.ask(f"/api/v2/assets/events?{query}")["asset_events"]
+        return sorted((event["name"], event["extra"]) for event in told)
+
+    def ended(self, dag_id: str, run_id: str) -> dict[str, Any]:
+        path = f"/api/v2/dags/{dag_id}/dagRuns/{urllib.parse.quote(run_id)}"
+        until = time.monotonic() + WAIT_SECONDS
+        while time.monotonic() < until:
+            run = self.ask(path)
+            if run["state"] in {"success", "failed"}:
+                return run
+            time.sleep(0.5)
+        raise AssertionError(f"{run_id} of {dag_id} is still {run['state']}")
