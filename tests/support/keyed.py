@@ -16,7 +16,7 @@ from tests.support.altered import AlteredTable, Row, Sent, Tell
 from tests.support.records import Record, boundary, ticdc_watermark
 from tests.support.stack import Stream
 from tidemark.lake.catalog import TableId
-from tidemark.lake.evolve import read_source_schema
+from tidemark.lake.evolve import read_target
 from tidemark.model.result import CutResult
 from tidemark.runs.plan import plan_cut
 from tidemark.runs.world import World
@@ -141,9 +141,9 @@ class Keyed:
     @property
     def key(self) -> tuple[str, ...]:
         """Of the target, as it is kept with it."""
-        kept = read_source_schema(self.stream.world.catalog, TableId(self.stream.name, "items"))
+        kept = read_target(self.stream.world.catalog, TableId(self.stream.name, "items"))
         assert kept is not None
-        return tuple(kept.key)
+        return tuple(kept.schema.key)
 
 
 def ordered(rows: Iterable[Row]) -> list[Any]:

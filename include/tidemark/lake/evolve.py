@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import NoSuchTableError
@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 from tidemark.errors import WAITING, TableStoppedError
 from tidemark.lake import sql
 from tidemark.lake.catalog import TableId, catalog_errors, ensure_namespace
+from tidemark.lake.marks import Published, foreign_change, read_published, unmarked, way_back
 from tidemark.log import get_logger
 from tidemark.model.columns import TableSchema
 from tidemark.model.names import SYSTEM_PREFIX
@@ -37,8 +38,22 @@ log = get_logger()
 SOURCE_SCHEMA = "tidemark.source-schema"
 
 
-def read_source_schema(catalog: SqlCatalog, target: TableId) -> TableSchema | None:
-    """The source schema that ``target`` was made from; None when there is no such table."""
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A target that is there: the source schema that it was made from, and what is published of it.
+
+    change: what somebody else did to its rows, empty when nothing; back: how to undo that, empty
+    when nothing does.
+    """
+
+    schema: TableSchema
+    published: Published | None = None
+    change: str = ""
+    back: str = ""
+
+
+def read_target(catalog: SqlCatalog, target: TableId) -> Target | None:
+    """What is known of ``target``; None when there is no such table."""
     with catalog_errors(f"the reading of {target}"):
         try:
             table = catalog.load_table(target.parts)
@@ -52,7 +67,10 @@ def read_source_schema(catalog: SqlCatalog, target: TableId) -> TableSchema | No
             next_step="give the source table another target in the pipeline file, "
             "or move the table away",
         )
-    return TableSchema.from_json(json.loads(text))
+    published = read_published(table)
+    change = unmarked(table, published) or foreign_change(table, published)
+    back = way_back(table, target, published) if change else ""
+    return Target(TableSchema.from_json(json.loads(text)), published, change, back)
 
 
 def apply_changes(

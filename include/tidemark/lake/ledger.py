@@ -1,4 +1,4 @@
-"""The pipeline's ledger: one row per published cut, and the progress in its snapshot's summary.
+"""The pipeline's ledger: one row per published cut, and the progress in a property of its head.
 
 A cut is staged on a branch of the ledger as on every target, and published in the same step.
 Airflow's database may be lost: what is published and what comes next stands here (PUB-1).
@@ -18,6 +18,7 @@ from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
 from tidemark.lake.catalog import SystemTables, TableId, catalog_errors, ensure_namespace
+from tidemark.lake.marks import append_marked, read_checked
 from tidemark.lake.refs import (
     Fork,
     Move,
@@ -84,7 +85,10 @@ def ensure_table(
 
 
 def read_progress(catalog: SqlCatalog, tables: SystemTables) -> Progress:
-    """What is published of the pipeline; a fresh one when nothing is."""
+    """What is published of the pipeline; a fresh one when nothing ever was.
+
+    `ForeignChangeError`: as `read_checked`.
+    """
     text = _newest_of(catalog, tables, PROGRESS)
     return Progress.from_json(text) if text else Progress()
 
@@ -101,13 +105,12 @@ def _newest_of(catalog: SqlCatalog, tables: SystemTables, key: str) -> str | Non
             ledger = catalog.load_table(tables.ledger.parts)
         except NoSuchTableError:
             return None
-    return _newest_text(ledger, key)
+        return _newest_text(ledger, tables, key)
 
 
-def _newest_text(ledger: Table, key: str) -> str | None:
-    """What the newest snapshot that carries ``key`` says; maintenance snapshots carry none."""
-    texts = (summary_value(snapshot, key) for snapshot in ancestors(ledger, main_head(ledger)))
-    return next(filter(None, texts), None)
+def _newest_text(ledger: Table, tables: SystemTables, key: str) -> str | None:
+    published = read_checked(ledger, tables.ledger)
+    return published.marks.get(key) if published else None
 
 
 def record_order(
@@ -122,13 +125,10 @@ def record_order(
     fail, so that neither is lost. Returns what progress is now.
     """
     ledger = ensure_table(catalog, tables.ledger, SCHEMA, PROPERTIES)
-    text = _newest_text(ledger, PROGRESS)
+    text = _newest_text(ledger, tables, PROGRESS)
     changed = change(Progress.from_json(text) if text else Progress())
     with catalog_errors("the writing of the ledger"):
-        ledger.append(
-            SCHEMA.empty_table(),
-            snapshot_properties={PROGRESS: changed.to_json(), ORDER: order},
-        )
+        append_marked(ledger, SCHEMA.empty_table(), {PROGRESS: changed.to_json(), ORDER: order})
     return changed
 
 
@@ -181,22 +181,29 @@ def find_staged(
             ledger = catalog.load_table(tables.ledger.parts)
         except NoSuchTableError:
             return None
+    published = read_checked(ledger, tables.ledger)
+    if published is not None and published.marks.get(ATTEMPT) == attempt:
+        return _read_staged(tables, published.snapshot, published.marks), True
     for snapshot in ancestors(ledger, main_head(ledger)):
         if summary_value(snapshot, ATTEMPT) == attempt:
-            return _read_staged(tables, snapshot), True
+            return _of_snapshot(tables, snapshot), True
     for name, ref in ledger.refs().items():
         staged = ledger.snapshot_by_id(ref.snapshot_id) if is_ref_of(name, attempt) else None
         if staged is not None and summary_value(staged, ATTEMPT) == attempt:
-            return _read_staged(tables, staged), False
+            return _of_snapshot(tables, staged), False
     return None
 
 
-def _read_staged(tables: SystemTables, snapshot: Snapshot) -> StagedCut:
+def _of_snapshot(tables: SystemTables, snapshot: Snapshot) -> StagedCut:
     kept = {key: summary_value(snapshot, key) or "" for key in (RESULT, PROGRESS, MOVES)}
+    return _read_staged(tables, snapshot.snapshot_id, kept)
+
+
+def _read_staged(tables: SystemTables, snapshot_id: int, kept: Mapping[str, str]) -> StagedCut:
     result = CutResult.from_json(kept[RESULT])
     moves, base = _moves_from_json(kept[MOVES])
     branch = attempt_ref(result.cut, result.attempt)
-    own = Move(tables.ledger, base, snapshot.snapshot_id, (branch,))
+    own = Move(tables.ledger, base, snapshot_id, (branch,))
     return StagedCut(result, Progress.from_json(kept[PROGRESS]), (*moves, own))
 
 

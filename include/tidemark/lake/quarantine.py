@@ -16,6 +16,7 @@ from pyiceberg.expressions import And, EqualTo
 
 from tidemark.lake.catalog import SystemTables, catalog_errors
 from tidemark.lake.ledger import PROPERTIES, ensure_table
+from tidemark.lake.marks import append_marked, read_published, refuse_foreign
 from tidemark.lake.refs import Move, attempt_ref, create_branch, drop_dead_refs, main_head
 from tidemark.model.event import Reason
 from tidemark.model.names import AttemptId
@@ -66,6 +67,7 @@ def stage_entries(
 ) -> Move:
     """Add ``rows``, of SCHEMA, on the attempt's own branch; the move that publishes them."""
     quarantine = ensure_table(catalog, tables.quarantine, SCHEMA, PROPERTIES)
+    refuse_foreign(quarantine, tables.quarantine, read_published(quarantine))
     drop_dead_refs(quarantine, cut)
     base, branch = main_head(quarantine), attempt_ref(cut, attempt)
     create_branch(quarantine, branch)
@@ -80,7 +82,9 @@ def add_entries(catalog: SqlCatalog, tables: SystemTables, entries: Sequence[Ent
     Attempts that are staged and have some are superseded.
     """
     with catalog_errors("the writing of the quarantine"):
-        catalog.load_table(tables.quarantine.parts).append(rows_of(entries))
+        quarantine = catalog.load_table(tables.quarantine.parts)
+        refuse_foreign(quarantine, tables.quarantine, read_published(quarantine))
+        append_marked(quarantine, rows_of(entries), {})
 
 
 def read_entries(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 
 from tidemark.errors import UNCHANGED, AuditBlockedError, NoAttemptError, SupersededError
 from tidemark.lake.catalog import SystemTables
+from tidemark.lake.history import read_history
 from tidemark.lake.ledger import StagedCut, find_staged, read_progress
-from tidemark.lake.refs import move_mains
+from tidemark.lake.refs import Move, move_mains
 from tidemark.lake.verdicts import read_verdicts as read_rows
 from tidemark.log import get_logger
 from tidemark.model.names import AttemptId
@@ -45,9 +47,17 @@ def publish_cut(pipeline: PipelineSpec, world: World, attempt: AttemptId) -> Cut
         return result
     _refuse_unaudited(staged, read_verdicts(pipeline, world, attempt))
     _refuse_stale(pipeline, staged, read_progress(world.catalog, tables).cut)
-    move_mains(world.catalog, staged.moves)
+    move_mains(world.catalog, _remembering(staged, world, tables))
     log.info("cut_published", pipeline=pipeline.name, cut=result.cut, tables=len(result.tables))
     return result
+
+
+def _remembering(staged: StagedCut, world: World, tables: SystemTables) -> tuple[Move, ...]:
+    """The moves, the ledger's with what it is to go on saying of this cut and those before."""
+    *moves, own = staged.moves
+    now_ms = int(datetime.now(UTC).timestamp() * 1000)
+    marks = read_history(world.catalog, tables).remembered(staged.result, now_ms)
+    return (*moves, replace(own, marks=marks))
 
 
 def _refuse_unaudited(staged: StagedCut, verdicts: tuple[Verdict, ...]) -> None:

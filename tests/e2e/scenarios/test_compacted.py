@@ -26,6 +26,7 @@ from tests.support.topics import (
 from tidemark.errors import DataLossError, PreflightError, TableStoppedError
 from tidemark.lake.catalog import SystemTables
 from tidemark.lake.landing import MARK, SCHEMA, read_mark
+from tidemark.lake.marks import append_marked
 from tidemark.model.names import TopicName
 from tidemark.model.offsets import TopicPartition
 from tidemark.model.position import OrderedBy
@@ -102,7 +103,7 @@ def remember(stream: Stream, changed: LandingMark) -> None:
     """Put ``changed`` into the summary of the changelog, as if it had been landed so."""
     tables = SystemTables.of(stream.pipeline.name)
     changelog = stream.world.catalog.load_table(tables.changelog.parts)
-    changelog.append(SCHEMA.empty_table(), snapshot_properties={MARK: changed.to_json()})
+    append_marked(changelog, SCHEMA.empty_table(), {MARK: changed.to_json()})
 
 
 def lone_tombstones(sent: Sequence[Record], left: Sequence[int], since: int) -> int:

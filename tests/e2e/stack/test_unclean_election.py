@@ -19,6 +19,7 @@ from tests.support.topics import delete_records
 from tidemark.errors import DataLossError
 from tidemark.lake.catalog import SystemTables
 from tidemark.lake.landing import MARK, SCHEMA, read_mark
+from tidemark.lake.marks import append_marked
 from tidemark.model.names import TopicName
 from tidemark.model.offsets import OffsetRange, TopicPartition
 from tidemark.model.progress import LandingMark
@@ -41,7 +42,7 @@ def remember(stream: Stream, tail: Tail) -> None:
     tables = SystemTables.of(stream.pipeline.name)
     changed = replace(mark(stream), tails={place(stream): tail})
     changelog = stream.world.catalog.load_table(tables.changelog.parts)
-    changelog.append(SCHEMA.empty_table(), snapshot_properties={MARK: changed.to_json()})
+    append_marked(changelog, SCHEMA.empty_table(), {MARK: changed.to_json()})
 
 
 def transactional(stream: Stream) -> Producer:

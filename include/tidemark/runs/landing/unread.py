@@ -16,6 +16,7 @@ from tidemark.gate.growth import seen_growths
 from tidemark.lake.landing import (
     COLUMNS,
     read_mark,
+    refuse_lost,
 )
 from tidemark.model.cut import GateMode
 from tidemark.model.offsets import Ranges, TopicPartition, limit_ranges
@@ -58,10 +59,11 @@ class Unread:
 def find_unread(run: Run) -> Unread:
     """What a landing would take now.
 
-    Raises what `refuse_unplaced`, `plan_topics`, `refuse_lost_tombstones` and `next_tails` refuse.
+    Raises what `refuse_lost`, `refuse_unplaced`, `plan_topics`, `refuse_lost_tombstones` and `next_tails` refuse.
     """
     now_ms = time.time_ns() // 1_000_000
     mark = read_mark(run.world.catalog, run.system)
+    refuse_lost(run.system, mark, run.read_progress().landing)
     refuse_unplaced(run.pipeline, run.request.until, expected_ordering(run.pipeline, mark))
     plan = plan_topics(run.pipeline, run.world.broker, mark)
     unread = Unread(plan, limit_ranges(plan.ranges, run.pipeline.limits.max_records), mark)

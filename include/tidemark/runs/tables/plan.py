@@ -9,7 +9,7 @@ from tidemark.errors import NameRefusedError, TableStoppedError
 from tidemark.formats.decoder import decoder_of
 from tidemark.formats.record_schema import RecordSchema
 from tidemark.lake.catalog import TableId
-from tidemark.lake.evolve import read_source_schema
+from tidemark.lake.evolve import read_target
 from tidemark.lake.history import holds_rows, read_history
 from tidemark.lake.staging import Removal
 from tidemark.log import get_logger
@@ -35,6 +35,7 @@ from tidemark.runs.tables.late import late_tables
 from tidemark.runs.tables.modes import refuse_other_mode, refuse_without_key
 from tidemark.runs.tables.reconcile import watched_snapshots
 from tidemark.runs.tables.refused import (
+    refuse_foreign,
     refuse_late,
     refuse_other_target,
     refuse_shared,
@@ -121,7 +122,9 @@ def plan_tables(run: Run, chosen: Chosen, progress: Progress) -> CutTables:
             refuse_statement(run.pipeline, spec, chosen.effects.stops, renamed)
             refuse_shared(spec, owners.setdefault(spec.target.lower(), spec.source))
             target = _target(run.pipeline, spec)
-            have = read_source_schema(run.world.catalog, target)
+            found = read_target(run.world.catalog, target)
+            refuse_foreign(run.pipeline, spec, found, progress.cut)
+            have = found.schema if found is not None else None
             refuse_other_mode(spec, have)
             if have is None and progress.cut > 0:
                 refuse_other_target(spec, chosen.effects.renames)
