@@ -76,6 +76,23 @@ def pyiceberg_expiry(stream: Stream) -> None:
         load(stream, table).maintenance.expire_snapshots().older_than(later).commit()
 
 
-def named(stream: Stream, table: TableId) -> str:
-    """The name of ``table`` in Spark."""
+def insertion(stream: Stream, table: TableId) -> str:
+    """Puts a row 9 into a target."""
+    return f"INSERT INTO {_named(stream, table)} (id, name) VALUES (9, 'x')"  # noqa: S608  names of our own
+
+
+def deletion(stream: Stream, table: TableId, condition: str) -> str:
+    """Deletes the rows that ``condition`` holds for."""
+    return f"DELETE FROM {_named(stream, table)} WHERE {condition}"  # noqa: S608  names of our own
+
+
+def merge(stream: Stream, table: TableId) -> str:
+    """Changes row 1 of a target."""
+    return (
+        f"MERGE INTO {_named(stream, table)} t USING (SELECT 1 AS id) s ON t.id = s.id "
+        "WHEN MATCHED THEN UPDATE SET name = 'x'"
+    )
+
+
+def _named(stream: Stream, table: TableId) -> str:
     return quote(stream.world.catalog.name, *table.parts)
