@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from tidemark.errors import UNCHANGED, AccountingError, ForeignChangeError
 from tidemark.lake.catalog import SystemTables, catalog_errors
 from tidemark.lake.ledger import ensure_table
-from tidemark.lake.marks import ANEW, read_checked
+from tidemark.lake.marks import ANEW, FIRST_SEQUENCE, read_checked
 from tidemark.lake.refs import (
     Move,
     ancestors,
@@ -117,16 +117,16 @@ def records_since(catalog: SqlCatalog, tables: SystemTables, landing: int) -> in
     """
     with catalog_errors("the reading of the changelog"):
         changelog = catalog.load_table(tables.changelog.parts)
-    total, parent = 0, None
+    total, oldest = 0, None
     for snapshot in ancestors(changelog, main_head(changelog)):
-        parent = snapshot.parent_snapshot_id
+        oldest = snapshot.sequence_number
         text = summary_value(snapshot, MARK)
         if text is None:
             continue
         if LandingMark.from_json(text).number <= landing:
             return total
         total += int(summary_value(snapshot, "added-records") or 0)
-    if parent is None:
+    if oldest == FIRST_SEQUENCE:
         return total
     return changelog.scan(row_filter=GreaterThan(term="landing", value=landing)).count()
 

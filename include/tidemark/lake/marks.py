@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from functools import partial
 
 import pyarrow as pa
 from pyiceberg.catalog.sql import SqlCatalog
@@ -23,11 +24,12 @@ from tidemark.lake.catalog import TableId, catalog_errors
 
 PREFIX = "tidemark."
 PUBLISHED = f"{PREFIX}published"
+FIRST_SEQUENCE = 1
 WRITERS = ("spark.app.id", "app-id", "trino_query_id", "flink.job-id")
 PUT_BACK = f"put the property {PUBLISHED} back from an older file of its metadata"
 ANEW = "fold a new snapshot of the source by a pipeline of another name, into new targets"
 
-Lookup = Callable[[int], Snapshot | None]
+Parent = Callable[[Snapshot], Snapshot | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +70,8 @@ def read_published(table: Table) -> Published | None:
     text = table.properties.get(PUBLISHED)
     if text is not None:
         return Published.from_json(text)
-    for lookup in (table.snapshot_by_id, _lookup(table)):
-        marked = [one for one in _lineage(table, lookup) if _marks(one)]
+    for parent in (partial(_kept_parent, table), _Past(table).parent):
+        marked = [one for one in _lineage(table, parent) if _marks(one)]
         if marked:
             told = (item for one in reversed(marked) for item in _marks(one).items())
             return _published(marked[0], dict(told))
@@ -139,7 +141,7 @@ def foreign_change(table: Table, published: Published | None) -> str:
     if head is None:
         return f"main has no snapshot, and {published.snapshot} was published"
     last = head
-    for snapshot in _lineage(table, _lookup(table)):
+    for snapshot in _lineage(table, _Past(table).parent):
         if snapshot.snapshot_id == published.snapshot:
             return ""
         if (snapshot.sequence_number or 0) < published.sequence:
@@ -218,33 +220,54 @@ def _marks(snapshot: Snapshot) -> dict[str, str]:
     return {k: value for k, value in _summary(snapshot).items() if k.startswith(PREFIX)}
 
 
-def _lineage(table: Table, lookup: Lookup) -> Iterator[Snapshot]:
-    """The head of main and its ancestors, newest first, as far as ``lookup`` finds them."""
+def _lineage(table: Table, parent: Parent) -> Iterator[Snapshot]:
+    """The head of main and its ancestors, newest first, as far as ``parent`` finds them."""
     snapshot = table.current_snapshot()
     while snapshot is not None:
         yield snapshot
-        parent = snapshot.parent_snapshot_id
-        snapshot = None if parent is None else lookup(parent)
+        snapshot = parent(snapshot)
 
 
-def _lookup(table: Table) -> Lookup:
-    """Finds a snapshot in the table or, when it is expired, in older files of its metadata."""
-    older = reversed(table.metadata.metadata_log)
-    known: dict[int, Snapshot] = {one.snapshot_id: one for one in table.snapshots()}
+def _kept_parent(table: Table, snapshot: Snapshot) -> Snapshot | None:
+    parent = snapshot.parent_snapshot_id
+    return None if parent is None else table.snapshot_by_id(parent)
 
-    def find(snapshot_id: int) -> Snapshot | None:
-        while snapshot_id not in known:
-            entry = next(older, None)
-            if entry is None:
-                return None
-            try:
-                metadata = FromInputFile.table_metadata(table.io.new_input(entry.metadata_file))
-            except FileNotFoundError:
-                continue  # Somebody committed meanwhile, and the oldest file went.
-            known.update((one.snapshot_id, one) for one in metadata.snapshots)
-        return known[snapshot_id]
 
-    return find
+class _Past:
+    """Snapshots of a table, of which those that are expired stand in older files of its metadata.
+
+    A file is read when what the newer ones tell does not do. pyiceberg's expiry also takes from a
+    snapshot which one was its parent.
+    """
+
+    def __init__(self, table: Table) -> None:
+        self._io = table.io
+        self._older = reversed(table.metadata.metadata_log)
+        self._known = {one.snapshot_id: one for one in table.snapshots()}
+
+    def parent(self, snapshot: Snapshot) -> Snapshot | None:
+        """The parent of a snapshot; None when there is none, or nothing tells."""
+        while True:
+            own = self._known[snapshot.snapshot_id]
+            parent = own.parent_snapshot_id
+            is_first = parent is None and own.sequence_number == FIRST_SEQUENCE
+            if is_first or parent in self._known or not self._read_older():
+                return None if parent is None else self._known.get(parent)
+
+    def _read_older(self) -> bool:
+        """Learn what the next older file tells; False when there is none."""
+        entry = next(self._older, None)
+        if entry is None:
+            return False
+        try:
+            metadata = FromInputFile.table_metadata(self._io.new_input(entry.metadata_file))
+        except FileNotFoundError:
+            return True  # Somebody committed meanwhile, and the oldest files went.
+        for one in metadata.snapshots:
+            known = self._known.get(one.snapshot_id)
+            if known is None or known.parent_snapshot_id is None:
+                self._known[one.snapshot_id] = one
+        return True
 
 
 def _told(snapshot: Snapshot) -> str:

@@ -59,7 +59,8 @@ class Unread:
 def find_unread(run: Run) -> Unread:
     """What a landing would take now.
 
-    Raises what `refuse_lost`, `refuse_unplaced`, `plan_topics`, `refuse_lost_tombstones` and `next_tails` refuse.
+    Raises what `refuse_lost`, `refuse_unplaced`, `plan_topics`, `refuse_lost_tombstones` and
+    `next_tails` refuse.
     """
     now_ms = time.time_ns() // 1_000_000
     mark = read_mark(run.world.catalog, run.system)
