@@ -109,6 +109,10 @@ class SupersededError(RetryableError):
     """Another run advanced the same state first; this one changed nothing (rule PUB-8)."""
 
 
+class ForeignChangeError(TerminalError):
+    """Somebody else changed the pipeline's own tables, or erased what they say (PUB-10, PUB-11)."""
+
+
 class OutcomeUnknownError(RetryableError):
     """The catalog was asked to commit and never answered (rule PUB-5)."""
 

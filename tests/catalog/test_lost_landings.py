@@ -22,7 +22,8 @@ def stage_landing(world: World, attempt: AttemptId, mark: LandingMark) -> Move:
     """Three records on a branch, as Spark appends them."""
     changelog = ensure_table(world.catalog, SYSTEM.changelog, SCHEMA, PROPERTIES)
     base, branch = main_head(changelog), attempt_ref(mark.number, attempt)
-    create_branch(changelog, branch)
+    assert base is not None
+    create_branch(changelog, branch, base)
     records = pa.Table.from_pylist(
         [{"landing": mark.number, "topic": "p.a", "partition": 0, "offset": at} for at in OFFSETS],
         schema=SCHEMA,

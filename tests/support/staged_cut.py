@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from tests.support.postgres import USER
 from tidemark.lake.catalog import SystemTables, TableId
 from tidemark.lake.forks import make_fork
-from tidemark.lake.ledger import StagedCut, ensure_table, stage_entry
+from tidemark.lake.ledger import StagedCut, ensure_table, read_ledger, stage_entry
 from tidemark.lake.refs import Move, attempt_ref, create_branch, main_head
 from tidemark.lake.verdicts import write_verdicts
 from tidemark.model.names import AttemptId
@@ -92,17 +92,21 @@ def stage(
     write_verdicts(catalog, SYSTEM, attempt, cut, verdicts)
     tables = [TableResult(str(m.table), str(m.table), m.snapshot, outcome="pass") for m in moves]
     result = CutResult(CutStatus.STAGED, attempt, cut, tables=tuple(tables))
-    stage_entry(catalog, SYSTEM, StagedCut(result, Progress(cut=cut), tuple(moves)), "")
+    head = read_ledger(catalog, SYSTEM).snapshot
+    stage_entry(catalog, SYSTEM, head, StagedCut(result, Progress(cut=cut), tuple(moves)), "")
 
 
 def _append(
     catalog: SqlCatalog, target: TableId, branch: str, ids: Sequence[int], *, is_fork: bool
 ) -> Move:
-    fork = make_fork(catalog, target, SYSTEM.ledger.namespace, branch) if is_fork else None
-    place = target if fork is None else fork.table
-    create_branch(catalog.load_table(place.parts), branch)
+    live, fork = catalog.load_table(target.parts), None
+    if is_fork:
+        origin = live.metadata_location
+        fork = make_fork(catalog, target, origin, SYSTEM.ledger.namespace, branch)
+    place, base = target if fork is None else fork.table, main_head(live)
+    assert base is not None
+    create_branch(catalog.load_table(place.parts), branch, base)
     staged = catalog.load_table(place.parts)
-    base = main_head(staged)
     staged.append(pa.table({"id": list(ids)}, schema=ROWS), branch=branch)
     return Move(target, base, staged.refs()[branch].snapshot_id, (branch,), fork)
 

@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 from tidemark.errors import WAITING, TableStoppedError
 from tidemark.lake import sql
 from tidemark.lake.catalog import TableId, catalog_errors, ensure_namespace
+from tidemark.lake.marks import Published, foreign_change, read_published, unmarked, way_back
 from tidemark.lake.refs import main_head
 from tidemark.log import get_logger
 from tidemark.model.columns import TableSchema
@@ -42,12 +43,17 @@ SOURCE_SCHEMA = "tidemark.source-schema"
 class TargetHead:
     """A target as it was read: ``main``, the file of its metadata, and what it was made from.
 
-    snapshot: None where nothing was ever published in it.
+    snapshot: None where nothing was ever published in it; published: what was. change: what
+    somebody else did to its rows since, empty when nothing; back: how to undo that, empty when
+    nothing does.
     """
 
     snapshot: int | None
     metadata: str
     source_schema: TableSchema
+    published: Published | None = None
+    change: str = ""
+    back: str = ""
 
 
 def read_target(catalog: SqlCatalog, target: TableId) -> TargetHead | None:
@@ -66,7 +72,10 @@ def read_target(catalog: SqlCatalog, target: TableId) -> TargetHead | None:
             "or move the table away",
         )
     schema = TableSchema.from_json(json.loads(text))
-    return TargetHead(main_head(table), table.metadata_location, schema)
+    published = read_published(table)
+    change = unmarked(table, published) or foreign_change(table, published)
+    back = way_back(table, target, published) if change else ""
+    return TargetHead(main_head(table), table.metadata_location, schema, published, change, back)
 
 
 def apply_changes(

@@ -1,7 +1,12 @@
-"""What the ledger remembers: published cuts and attempts that were not, from one catalog call."""
+"""What the ledger remembers: published cuts and attempts that were not, from one catalog call.
+
+Of cuts whose snapshots somebody expired it remembers which tables they folded, and since when the
+newest ones are held; and the newest is always there (PUB-9).
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from itertools import takewhile
@@ -15,9 +20,12 @@ from pyiceberg.table.snapshots import Snapshot
 
 from tidemark.lake.catalog import SystemTables, TableId, catalog_errors
 from tidemark.lake.ledger import ORDER, RESULT
+from tidemark.lake.marks import Published, live_rows, read_checked
 from tidemark.lake.refs import ATTEMPT_REF, ancestors, main_head, summary_value
 from tidemark.model.result import CutResult
 from tidemark.model.verdict import CheckResult, Severity, Verdict
+
+REMEMBERED = "tidemark.remembered"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +48,16 @@ class Order:
 class History:
     """Published cuts as far as their snapshots are kept, and attempts at the next; newest first.
 
-    orders: those since the newest cut.
+    orders: those since the newest cut. folded: every source table that was published, by its name
+    of then, and its target. held_ms: since when the newest cuts are held as they are, as far as
+    that is remembered.
     """
 
     published: tuple[Entry, ...] = ()
     attempts: tuple[Entry, ...] = ()
     orders: tuple[Order, ...] = ()
+    folded: frozenset[tuple[str, str]] = frozenset()
+    held_ms: int | None = None
 
     @property
     def cut(self) -> int:
@@ -57,15 +69,41 @@ class History:
         entries = (e for e in self.published if any(t.target == target for t in e.result.tables))
         return next(entries, None)
 
-    @property
-    def folded(self) -> frozenset[tuple[str, str]]:
-        """Every source table that was published, by its name of then, and its target."""
-        results = (table for entry in self.published for table in entry.result.tables)
-        return frozenset((result.table, result.target) for result in results)
+    def held_since(self, now: Entry) -> int:
+        """When the hold of ``now`` was first published, of those that lead up to it.
+
+        A hold is the same as long as its code and the source time of the frontier are.
+        """
+        since = now.at_ms
+        for entry in self.published:
+            if _held(entry) != _held(now):
+                return since
+            since = min(since, entry.at_ms)
+        return since if self.held_ms is None else min(since, self.held_ms)
+
+    def remembered(self, result: CutResult, now_ms: int) -> tuple[tuple[str, str], ...]:
+        """What the ledger is to go on saying once ``result`` is published, too."""
+        told = {
+            "at_ms": now_ms,
+            "held_ms": self.held_since(Entry(result, now_ms)),
+            "folded": sorted(self.folded | _folded(result)),
+        }
+        return ((REMEMBERED, json.dumps(told)),)
+
+
+def _held(entry: Entry) -> tuple[str, int]:
+    return entry.result.hold_code, entry.result.complete_until_ms
+
+
+def _folded(result: CutResult) -> frozenset[tuple[str, str]]:
+    return frozenset((table.table, table.target) for table in result.tables)
 
 
 def read_history(catalog: SqlCatalog, tables: SystemTables) -> History:
-    """The cuts of a pipeline; an empty history when it has no ledger yet."""
+    """The cuts of a pipeline; an empty history when it has no ledger yet.
+
+    `ForeignChangeError`: as `read_checked`.
+    """
     with catalog_errors("the reading of the ledger"):
         try:
             ledger = catalog.load_table(tables.ledger.parts)
@@ -83,6 +121,9 @@ def read_history(catalog: SqlCatalog, tables: SystemTables) -> History:
         for snapshot in takewhile(lambda snapshot: not summary_value(snapshot, RESULT), kept)
         if (command := summary_value(snapshot, ORDER)) is not None
     ]
+    head = read_checked(ledger, tables.ledger)
+    told = json.loads(head.marks.get(REMEMBERED, "{}")) if head else {}
+    published = published or _newest(head, told.get("at_ms", 0))
     above = published[0].result.cut if published else 0
     attempts = [
         Entry(result, snapshot.timestamp_ms)
@@ -90,7 +131,18 @@ def read_history(catalog: SqlCatalog, tables: SystemTables) -> History:
         if (result := _result(snapshot)) is not None and result.cut > above
     ]
     attempts.sort(key=lambda entry: entry.at_ms, reverse=True)
-    return History(tuple(published), tuple(attempts), tuple(orders))
+    folded = frozenset((table, target) for table, target in told.get("folded", ()))
+    return History(
+        *(tuple(published), tuple(attempts), tuple(orders)),
+        folded=folded.union(*(_folded(entry.result) for entry in published)),
+        held_ms=told.get("held_ms"),
+    )
+
+
+def _newest(head: Published | None, at_ms: int) -> list[Entry]:
+    """The newest published cut where the snapshots of all are expired."""
+    text = head.marks.get(RESULT) if head else None
+    return [Entry(CutResult.from_json(text), at_ms)] if text else []
 
 
 def _attempted(ledger: Table) -> list[Snapshot]:
@@ -139,9 +191,7 @@ def holds_rows(catalog: SqlCatalog, target: TableId) -> bool:
     """Whether ``main`` of ``target`` has rows, as its summary counts them."""
     with catalog_errors(f"the reading of {target}"):
         head = catalog.load_table(target.parts).current_snapshot()
-    totals = ("total-records", "total-position-deletes")
-    rows, deleted = (int(summary_value(head, key) or 0) if head else 0 for key in totals)
-    return rows > deleted
+    return live_rows(head) > 0
 
 
 def is_published(catalog: SqlCatalog, target: TableId) -> bool:

@@ -15,10 +15,11 @@ from pyiceberg.table import Table
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from tidemark.errors import AccountingError
+from tidemark.errors import UNCHANGED, AccountingError, ForeignChangeError
 from tidemark.lake.catalog import SystemTables, catalog_errors, commit_errors
 from tidemark.lake.commits import Branch, append_on, begin_branch
 from tidemark.lake.ledger import ensure_table
+from tidemark.lake.marks import ANEW, FIRST_SEQUENCE, read_checked
 from tidemark.lake.refs import (
     Move,
     ancestors,
@@ -88,39 +89,61 @@ class ChangelogHead:
 
 
 def read_landed(catalog: SqlCatalog, tables: SystemTables) -> ChangelogHead:
-    """How far the topics are landed, and where that stands."""
+    """How far the topics are landed, and where that stands.
+
+    `ForeignChangeError`: as `read_checked`.
+    """
     with catalog_errors("the reading of the changelog"):
         try:
             changelog = catalog.load_table(tables.changelog.parts)
         except NoSuchTableError:
             return ChangelogHead()
-    marks = (summary_value(s, MARK) for s in ancestors(changelog, main_head(changelog)))
-    text = next(filter(None, marks), None)
+    published = read_checked(changelog, tables.changelog)
+    text = published.marks.get(MARK) if published else None
     mark = LandingMark.from_json(text) if text else LandingMark()
     return ChangelogHead(main_head(changelog), mark)
 
 
 def read_mark(catalog: SqlCatalog, tables: SystemTables) -> LandingMark:
-    """How far the topics are landed; a fresh mark when nothing is."""
+    """How far the topics are landed; a fresh mark when nothing ever was."""
     return read_landed(catalog, tables).mark
+
+
+def refuse_lost(tables: SystemTables, mark: LandingMark, landing: int) -> None:
+    """Raise `ForeignChangeError` when ``landing``, which a cut has published, is in no changelog.
+
+    Landings would begin anew below it, and none of their records would ever count (PUB-10).
+    """
+    if mark.number < landing:
+        raise ForeignChangeError(
+            f"{tables.changelog} has {mark.number} landings, and the ledger says that landing "
+            f"{landing} is published: somebody dropped the changelog or put it back",
+            state=UNCHANGED,
+            next_step=f"put the changelog back; else {ANEW}",
+        )
 
 
 def records_since(catalog: SqlCatalog, tables: SystemTables, head: int | None, landing: int) -> int:
     """How many records the landings after ``landing`` hold, by their snapshots' summaries.
 
-    head: the newest snapshot that counts.
+    head: the newest snapshot that counts. Where some of those are expired, the records are counted.
     """
     with catalog_errors("the reading of the changelog"):
         changelog = catalog.load_table(tables.changelog.parts)
-    total = 0
+    total, oldest = 0, None
     for snapshot in ancestors(changelog, head):
+        oldest = snapshot.sequence_number
         text = summary_value(snapshot, MARK)
         if text is None:
             continue
         if LandingMark.from_json(text).number <= landing:
-            break
+            return total
         total += int(summary_value(snapshot, "added-records") or 0)
-    return total
+    if oldest == FIRST_SEQUENCE:
+        return total
+    return changelog.scan(
+        row_filter=GreaterThan(term="landing", value=landing), snapshot_id=head
+    ).count()
 
 
 def branch_landing(

@@ -1,4 +1,4 @@
-"""The pipeline's ledger: one row per published cut, and the progress in its snapshot's summary.
+"""The pipeline's ledger: one row per published cut, and the progress in a property of its head.
 
 A cut is staged on a branch of the ledger as on every target, and published in the same step.
 Airflow's database may be lost: what is published and what comes next stands here (PUB-1).
@@ -32,6 +32,7 @@ from tidemark.lake.commits import (
     commit_order,
     order_branch,
 )
+from tidemark.lake.marks import read_checked
 from tidemark.lake.refs import (
     Fork,
     Move,
@@ -108,19 +109,19 @@ def read_ledger(catalog: SqlCatalog, tables: SystemTables) -> LedgerHead:
     ledger = _load(catalog, tables)
     if ledger is None:
         return LedgerHead()
-    text = _newest_text(ledger, PROGRESS)
+    text = _newest_text(ledger, tables, PROGRESS)
     return LedgerHead(main_head(ledger), Progress.from_json(text) if text else Progress())
 
 
 def read_progress(catalog: SqlCatalog, tables: SystemTables) -> Progress:
-    """What is published of the pipeline; a fresh one when nothing is."""
+    """What is published of the pipeline; a fresh one when nothing ever was."""
     return read_ledger(catalog, tables).progress
 
 
 def newest_result(catalog: SqlCatalog, tables: SystemTables) -> CutResult | None:
     """The result of the newest published cut; None when nothing is published."""
     ledger = _load(catalog, tables)
-    text = _newest_text(ledger, RESULT) if ledger else None
+    text = _newest_text(ledger, tables, RESULT) if ledger else None
     return CutResult.from_json(text) if text else None
 
 
@@ -132,10 +133,9 @@ def _load(catalog: SqlCatalog, tables: SystemTables) -> Table | None:
             return None
 
 
-def _newest_text(ledger: Table, key: str) -> str | None:
-    """What the newest snapshot that carries ``key`` says; maintenance snapshots carry none."""
-    texts = (summary_value(snapshot, key) for snapshot in ancestors(ledger, main_head(ledger)))
-    return next(filter(None, texts), None)
+def _newest_text(ledger: Table, tables: SystemTables, key: str) -> str | None:
+    published = read_checked(ledger, tables.ledger)
+    return published.marks.get(key) if published else None
 
 
 def record_order(
@@ -211,22 +211,29 @@ def find_staged(
     ledger = _load(catalog, tables)
     if ledger is None:
         return None
+    published = read_checked(ledger, tables.ledger)
+    if published is not None and published.marks.get(ATTEMPT) == attempt:
+        return _read_staged(tables, published.snapshot, published.marks), True
     for snapshot in ancestors(ledger, main_head(ledger)):
         if summary_value(snapshot, ATTEMPT) == attempt:
-            return _read_staged(tables, snapshot), True
+            return _of_snapshot(tables, snapshot), True
     for name, ref in ledger.refs().items():
         staged = ledger.snapshot_by_id(ref.snapshot_id) if is_ref_of(name, attempt) else None
         if staged is not None and summary_value(staged, ATTEMPT) == attempt:
-            return _read_staged(tables, staged), False
+            return _of_snapshot(tables, staged), False
     return None
 
 
-def _read_staged(tables: SystemTables, snapshot: Snapshot) -> StagedCut:
+def _of_snapshot(tables: SystemTables, snapshot: Snapshot) -> StagedCut:
     kept = {key: summary_value(snapshot, key) or "" for key in (RESULT, PROGRESS, MOVES)}
+    return _read_staged(tables, snapshot.snapshot_id, kept)
+
+
+def _read_staged(tables: SystemTables, snapshot_id: int, kept: Mapping[str, str]) -> StagedCut:
     result = CutResult.from_json(kept[RESULT])
     moves, base = _moves_from_json(kept[MOVES])
     branch = attempt_ref(result.cut, result.attempt)
-    own = Move(tables.ledger, base, snapshot.snapshot_id, (branch,))
+    own = Move(tables.ledger, base, snapshot_id, (branch,))
     return StagedCut(result, Progress.from_json(kept[PROGRESS]), (*moves, own))
 
 

@@ -17,6 +17,7 @@ from pyiceberg.expressions import And, EqualTo
 from tidemark.lake.catalog import SystemTables, catalog_errors, commit_errors
 from tidemark.lake.commits import append_behind, append_on, begin_branch, order_branch
 from tidemark.lake.ledger import PROPERTIES, ensure_table
+from tidemark.lake.marks import read_published, refuse_foreign
 from tidemark.lake.refs import Move, main_head
 from tidemark.model.event import Reason
 from tidemark.model.quarantine import Entry, State, name_in_record, newest_states
@@ -72,12 +73,17 @@ def as_kept(rows: pa.Table, renames: Sequence[Rename]) -> pa.Table:
 
 
 def read_quarantine(catalog: SqlCatalog, tables: SystemTables) -> int | None:
-    """Where ``main`` stands; None when nothing was ever set aside."""
+    """Where ``main`` stands; None when nothing was ever set aside.
+
+    `ForeignChangeError`: somebody else changed or moved its rows (PUB-11).
+    """
     with catalog_errors("the reading of the quarantine"):
         try:
-            return main_head(catalog.load_table(tables.quarantine.parts))
+            quarantine = catalog.load_table(tables.quarantine.parts)
         except NoSuchTableError:
             return None
+        refuse_foreign(quarantine, tables.quarantine, read_published(quarantine))
+        return main_head(quarantine)
 
 
 def stage_entries(

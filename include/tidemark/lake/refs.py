@@ -20,6 +20,7 @@ from pyiceberg.table.update import (
     AssertRefSnapshotId,
     AssertTableUUID,
     RemoveSnapshotRefUpdate,
+    SetPropertiesUpdate,
     SetSnapshotRefUpdate,
     TableUpdate,
 )
@@ -27,6 +28,7 @@ from pyiceberg.table.update import (
 from tidemark.errors import CatalogUnreachableError, OutcomeUnknownError, SupersededError
 from tidemark.lake.catalog import TableId, catalog_errors, commit_errors
 from tidemark.lake.fork_metadata import next_of, remove_own_files
+from tidemark.lake.marks import foreign_change, marked, read_published
 from tidemark.lake.swap import Entry, Swap, swap_all
 from tidemark.model.names import AttemptId
 
@@ -47,7 +49,8 @@ class Move:
     """Move ``main`` of a table from ``base`` (None: it has no snapshot yet) to ``snapshot``.
 
     drops: branches and tags that are not needed once main stands there. fork: what takes the
-    table's place, with another schema; None where the table keeps its own.
+    table's place, with another schema; None where the table keeps its own. marks: what the table is
+    to say of it beside the summary of the snapshot (PUB-9).
     """
 
     table: TableId
@@ -55,6 +58,7 @@ class Move:
     snapshot: int
     drops: tuple[str, ...] = ()
     fork: Fork | None = None
+    marks: tuple[tuple[str, str], ...] = ()
 
     @property
     def place(self) -> TableId:
@@ -196,6 +200,8 @@ def _refuse_stale(due: _Due) -> None:
         stale = f"it was changed after its fork {move.place} was made"
     elif head != move.base or not _descends(due.source, move):
         stale = f"snapshot {move.snapshot} was made from {move.base}"
+    elif what := foreign_change(due.table, read_published(due.table)):
+        stale = f"it is not as it was published: {what}"
     else:
         return
     raise SupersededError(
@@ -228,6 +234,7 @@ def _stage(catalog: SqlCatalog, due: _Due) -> StagedTable:
     updates += [
         RemoveSnapshotRefUpdate(ref_name=name) for name in move.drops if name in table.refs()
     ]
+    updates.append(SetPropertiesUpdate(updates=marked(table, move.snapshot, dict(move.marks))))
     staged = catalog._update_and_stage_table(
         table,
         due.table.name(),

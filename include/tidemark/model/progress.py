@@ -1,4 +1,4 @@
-"""How far a pipeline is: the state of its gate, kept in the ledger's snapshot summary (PUB-1)."""
+"""How far a pipeline is: the state of its gate, kept in the ledger with its head (PUB-1, PUB-9)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class LandingMark:
     caught_up: Mapping[TopicPartition, int] = field(default_factory=dict)
 
     def to_json(self) -> str:
-        """As kept in the summary of a changelog snapshot."""
+        """As kept in the changelog."""
         return json.dumps(
             {
                 "version": FORMAT_VERSION,

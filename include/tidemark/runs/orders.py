@@ -7,12 +7,13 @@ from dataclasses import replace
 
 from tidemark.errors import UNCHANGED, OrderRefusedError
 from tidemark.gate.reconcile import complete_resync, order_resync
-from tidemark.lake.catalog import SystemTables
+from tidemark.lake.catalog import SystemTables, TableId
 from tidemark.lake.commits import commit_order
 from tidemark.lake.heads import read_heads
 from tidemark.lake.history import read_history
 from tidemark.lake.landing import first_newer, holds_statement, holds_unreadable, read_mark
 from tidemark.lake.ledger import read_progress, record_order
+from tidemark.lake.marks import adopt_head
 from tidemark.lake.quarantine import add_entries, read_waiting
 from tidemark.log import get_logger
 from tidemark.model.cut import GateMode
@@ -21,6 +22,7 @@ from tidemark.model.offsets import Offsets
 from tidemark.model.position import Position
 from tidemark.model.progress import Progress
 from tidemark.model.quarantine import Entry, RecordPlace, Selection, State
+from tidemark.model.target_mode import TargetMode
 from tidemark.model.transaction import is_plain, key_of
 from tidemark.runs.targets import targets_of
 from tidemark.runs.world import World
@@ -48,6 +50,14 @@ def begin_resync(pipeline: PipelineSpec, world: World, table: TableName) -> None
         return replace(progress, snapshots=order_resync(progress.snapshots, table, reached))
 
     _record(pipeline, world, ordered, f"resync {table}")
+    _take_as_it_is(pipeline, world, table)
+
+
+def _take_as_it_is(pipeline: PipelineSpec, world: World, table: TableName) -> None:
+    """Let a mirror go on from what somebody else made of it: the snapshot mends that (PUB-11)."""
+    for spec in pipeline.tables:
+        if spec.source == table and spec.mode is TargetMode.MIRROR:
+            adopt_head(world.catalog, TableId(pipeline.target_namespace, spec.target))
 
 
 def end_resync(pipeline: PipelineSpec, world: World, table: TableName) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tidemark.lake.catalog import SystemTables
 from tidemark.lake.heads import read_heads
+from tidemark.lake.landing import refuse_lost
 from tidemark.lake.ledger import newest_result
 from tidemark.model.cut import GateMode, HoldCode
 from tidemark.model.offsets import OffsetRange, TopicPartition
@@ -44,13 +45,14 @@ class CutPlan:
 def plan_cut(pipeline: PipelineSpec, world: World, until: Until | None = None) -> CutPlan:
     """Look what is unread and what waits; reads metadata only and changes nothing.
 
-    until: where the cut is capped, if it is. Raises what `refuse_unplaced` and `plan_topics`
-    refuse.
+    until: where the cut is capped, if it is. Raises what `refuse_lost`, `refuse_unplaced` and
+    `plan_topics` refuse.
     """
     tables = SystemTables.of(pipeline.name)
     heads = read_heads(world.catalog, tables)
     progress, mark = heads.ledger.progress, heads.changelog.mark
     refuse_unplaced(pipeline, until, expected_ordering(pipeline, mark))
+    refuse_lost(tables, mark, progress.landing)
     unread = plan_topics(pipeline, world.broker, mark).ranges
     records = sum(span.count for span in unread.values())
     ungated = mark.number > progress.landing

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from itertools import takewhile
 
 from pyiceberg.catalog.sql import SqlCatalog
 
 from tidemark.errors import UNCHANGED, AuditBlockedError, NoAttemptError, SupersededError
 from tidemark.lake.catalog import SystemTables, TableId, catalog_errors
+from tidemark.lake.history import read_history
 from tidemark.lake.ledger import ATTEMPT, StagedCut, find_staged, read_progress
-from tidemark.lake.refs import ancestors, move_mains, summary_value
+from tidemark.lake.refs import Move, ancestors, move_mains, summary_value
 from tidemark.lake.verdicts import read_verdicts as read_rows
 from tidemark.log import get_logger
 from tidemark.model.names import AttemptId
@@ -53,7 +55,7 @@ def publish_cut(pipeline: PipelineSpec, world: World, attempt: AttemptId) -> Cut
     _refuse_unaudited(staged, read_verdicts(pipeline, world, attempt))
     try:
         _refuse_stale(pipeline, staged, read_progress(world.catalog, tables).cut)
-        move_mains(world.catalog, staged.moves)
+        move_mains(world.catalog, _remembering(staged, world, tables))
     except SupersededError:
         # By itself, if the database has finished meanwhile what an earlier try had asked of it.
         if not _is_published(world, tables, attempt):
@@ -94,6 +96,14 @@ def _has_new_files(
         lambda snapshot: summary_value(snapshot, ATTEMPT) == attempt, ancestors(table, snapshot_id)
     )
     return any(summary_value(snapshot, count) for snapshot in own for count in FILES)
+
+
+def _remembering(staged: StagedCut, world: World, tables: SystemTables) -> tuple[Move, ...]:
+    """The moves, the ledger's with what it is to go on saying of this cut and those before."""
+    *moves, own = staged.moves
+    now_ms = int(datetime.now(UTC).timestamp() * 1000)
+    marks = read_history(world.catalog, tables).remembered(staged.result, now_ms)
+    return (*moves, replace(own, marks=marks))
 
 
 def _refuse_unaudited(staged: StagedCut, verdicts: tuple[Verdict, ...]) -> None:

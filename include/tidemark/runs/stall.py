@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from tidemark.errors import GateStalledError
 from tidemark.lake.catalog import SystemTables
-from tidemark.lake.history import Entry, History, read_history
+from tidemark.lake.history import History, read_history
 from tidemark.log import get_logger
 from tidemark.model.cut import HoldCode
 from tidemark.runs.world import World
@@ -28,27 +28,15 @@ class Stall:
 
 
 def stall_of(pipeline: PipelineSpec, history: History, now_ms: int) -> Stall | None:
-    """The hold that keeps the newest cuts at one place for too long; None when none does.
-
-    A hold is the same as long as its code and the source time of the frontier are.
-    """
+    """The hold that keeps the newest cuts at one place for too long; None when none does."""
     if not history.published:
         return None
     newest = history.published[0]
     if newest.result.hold_code in WAITS_FOR_NOTHING:
         return None
-    since = newest.at_ms
-    for entry in history.published:
-        if _held(entry) != _held(newest):
-            break
-        since = entry.at_ms
-    age_ms = now_ms - since
+    age_ms = now_ms - history.held_since(newest)
     is_long = age_ms > pipeline.limits.stalled_after * MINUTE_MS
     return Stall(newest.result.hold, age_ms) if is_long else None
-
-
-def _held(entry: Entry) -> tuple[str, int]:
-    return entry.result.hold_code, entry.result.complete_until_ms
 
 
 def tell_stall(pipeline: PipelineSpec, world: World) -> None:

@@ -16,8 +16,7 @@ def targets_of(
 ) -> Mapping[TableName, TableId]:
     """The declared tables, and those that were followed without being declared."""
     declared = {spec.source: spec.target for spec in pipeline.tables}
-    results = (table for entry in history.published for table in entry.result.tables)
-    seen = {TableName.parse(result.table) for result in results} | progress.behind.keys()
+    seen = {TableName.parse(table) for table, _ in history.folded} | progress.behind.keys()
     former = {rename.old for rename in pipeline.renames}
     followed = {table: table.table for table in seen - declared.keys() - former}
     return {

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.marks import append_published
 from tests.support.records import Record, debezium_row, postgres_row
 from tests.support.stack import Stream
 from tests.support.topics import (
@@ -102,7 +103,9 @@ def remember(stream: Stream, changed: LandingMark) -> None:
     """Put ``changed`` into the summary of the changelog, as if it had been landed so."""
     tables = SystemTables.of(stream.pipeline.name)
     changelog = stream.world.catalog.load_table(tables.changelog.parts)
-    changelog.append(SCHEMA.empty_table(), snapshot_properties={MARK: changed.to_json()})
+    append_published(
+        stream.world.catalog, changelog, SCHEMA.empty_table(), {MARK: changed.to_json()}
+    )
 
 
 def lone_tombstones(sent: Sequence[Record], left: Sequence[int], since: int) -> int:

@@ -13,6 +13,7 @@ from functools import partial
 import pytest
 from confluent_kafka import Producer
 
+from tests.support.marks import append_published
 from tests.support.records import ticdc_row, ticdc_watermark
 from tests.support.stack import Stream
 from tests.support.topics import delete_records
@@ -41,7 +42,9 @@ def remember(stream: Stream, tail: Tail) -> None:
     tables = SystemTables.of(stream.pipeline.name)
     changed = replace(mark(stream), tails={place(stream): tail})
     changelog = stream.world.catalog.load_table(tables.changelog.parts)
-    changelog.append(SCHEMA.empty_table(), snapshot_properties={MARK: changed.to_json()})
+    append_published(
+        stream.world.catalog, changelog, SCHEMA.empty_table(), {MARK: changed.to_json()}
+    )
 
 
 def transactional(stream: Stream) -> Producer:

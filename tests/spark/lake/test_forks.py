@@ -16,9 +16,9 @@ from pyspark.errors import PySparkException
 
 from tests.spark.lake.test_schema_moves import OWN, attempt, schema, shown, staged_rows
 from tidemark.lake.catalog import TableId, ensure_namespace
-from tidemark.lake.evolve import apply_changes, read_source_schema
+from tidemark.lake.evolve import apply_changes, read_target
 from tidemark.lake.forks import drop_dead_forks
-from tidemark.lake.refs import Fork, attempt_ref, move_mains
+from tidemark.lake.refs import Fork, attempt_ref, main_head, move_mains
 from tidemark.lake.staging import Bench, stage_table
 from tidemark.model.columns import TableSchema
 from tidemark.model.names import AttemptId, quote
@@ -31,16 +31,12 @@ MANY = 200
 
 def publish(world: World, folder: Path, target: TableId, want: TableSchema, number: int) -> None:
     """One row more in a table whose schema stays."""
-    apply_changes(
-        world.spark,
-        world.catalog,
-        target,
-        plan_changes(read_source_schema(world.catalog, target), want),
-        want,
-    )
-    bench = Bench(
-        world.spark, world.catalog, target, attempt_ref(number, AttemptId("live")), number
-    )
+    head = read_target(world.catalog, target)
+    changes = plan_changes(head.source_schema if head else None, want)
+    apply_changes(world.spark, world.catalog, target, changes, want)
+    branch = attempt_ref(number, AttemptId("live"))
+    base = main_head(world.catalog.load_table(target.parts))
+    bench = Bench(world.spark, world.catalog, target, branch, number, base)
     rows = staged_rows(world, folder / f"live_{number}", want, number)
     move_mains(world.catalog, [stage_table(bench, want, rows)[0]])
 

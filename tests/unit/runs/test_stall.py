@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+
 import pytest
 
 from tidemark.lake.history import Entry, History
 from tidemark.model.cut import HoldCode
 from tidemark.model.names import AttemptId
-from tidemark.model.result import CutResult, CutStatus
+from tidemark.model.result import CutResult, CutStatus, TableResult
 from tidemark.runs.stall import MINUTE_MS, Stall, stall_of
 from tidemark.spec import PipelineSpec
 
@@ -54,3 +57,35 @@ STALLED, INCOMPLETE = HoldCode.GATE_STALLED, HoldCode.TX_INCOMPLETE
 def test_a_hold_is_told_after_half_an_hour(newest_first: list[Entry], age: int | None) -> None:
     found = stall_of(PIPELINE, History(tuple(newest_first)), 60 * MINUTE_MS)
     assert found == (None if age is None else Stall("it waits", age * MINUTE_MS))
+
+
+@pytest.mark.parametrize(
+    ("newest_first", "age"),
+    [
+        pytest.param([entry(50, STALLED, 5)], 45, id="the cuts before are expired"),
+        pytest.param([entry(50, STALLED, 5), entry(10, STALLED, 4)], None, id="one is not"),
+    ],
+)
+def test_a_hold_is_as_old_as_the_ledger_remembers(
+    newest_first: list[Entry], age: int | None
+) -> None:
+    """GATE-O1, PUB-9: expiry takes the cuts that told its age."""
+    history = History(tuple(newest_first), held_ms=15 * MINUTE_MS)
+    found = stall_of(PIPELINE, history, 60 * MINUTE_MS)
+    assert found == (None if age is None else Stall("it waits", age * MINUTE_MS))
+
+
+def test_what_is_remembered_grows_with_tables_alone() -> None:
+    """PUB-9: of each table where it went, and of the newest hold since when it lasts."""
+    known = frozenset({("shop.a", "db.a")})
+    tables = (TableResult("shop.b", "db.b", 1), TableResult("shop.a", "db.a", 2))
+    newest = entry(50, STALLED, 5)
+    history = History((newest,), folded=known, held_ms=15 * MINUTE_MS)
+    ((_, text),) = history.remembered(replace(newest.result, tables=tables), 60 * MINUTE_MS)
+    assert json.loads(text) == {
+        "at_ms": 60 * MINUTE_MS,
+        "held_ms": 15 * MINUTE_MS,
+        "folded": [["shop.a", "db.a"], ["shop.b", "db.b"]],
+    }
+    ((_, text),) = history.remembered(replace(newest.result, hold_code=""), 60 * MINUTE_MS)
+    assert json.loads(text)["held_ms"] == 60 * MINUTE_MS

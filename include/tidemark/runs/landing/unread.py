@@ -13,7 +13,7 @@ from tidemark.formats.avro.wire import Schemas
 from tidemark.formats.decoder import decoder_of
 from tidemark.formats.topic_roles import TopicRoles
 from tidemark.gate.growth import seen_growths
-from tidemark.lake.landing import COLUMNS
+from tidemark.lake.landing import COLUMNS, refuse_lost
 from tidemark.model.cut import GateMode
 from tidemark.model.offsets import Ranges, TopicPartition, limit_ranges
 from tidemark.model.position import Ordering
@@ -55,10 +55,12 @@ class Unread:
 def find_unread(run: Run) -> Unread:
     """What a landing would take now.
 
-    Raises what `refuse_unplaced`, `plan_topics`, `refuse_lost_tombstones` and `next_tails` refuse.
+    Raises what `refuse_lost`, `refuse_unplaced`, `plan_topics`, `refuse_lost_tombstones` and
+    `next_tails` refuse.
     """
     now_ms = time.time_ns() // 1_000_000
     mark = run.heads.changelog.mark
+    refuse_lost(run.system, mark, run.progress.landing)
     refuse_unplaced(run.pipeline, run.request.until, expected_ordering(run.pipeline, mark))
     plan = plan_topics(run.pipeline, run.world.broker, mark)
     unread = Unread(plan, limit_ranges(plan.ranges, run.pipeline.limits.max_records), mark)

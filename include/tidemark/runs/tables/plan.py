@@ -34,6 +34,7 @@ from tidemark.runs.tables.late import late_tables
 from tidemark.runs.tables.modes import refuse_other_mode, refuse_without_key
 from tidemark.runs.tables.reconcile import watched_snapshots
 from tidemark.runs.tables.refused import (
+    refuse_foreign,
     refuse_late,
     refuse_other_target,
     refuse_shared,
@@ -121,6 +122,7 @@ def plan_tables(run: Run, chosen: Chosen, progress: Progress) -> CutTables:
             refuse_shared(spec, owners.setdefault(spec.target.lower(), spec.source))
             target = _target(run.pipeline, spec)
             head = read_target(run.world.catalog, target)
+            refuse_foreign(run.pipeline, spec, head, progress.cut)
             have = head.source_schema if head else None
             refuse_other_mode(spec, have)
             if have is None and progress.cut > 0:

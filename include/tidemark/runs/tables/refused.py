@@ -6,10 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from tidemark.errors import WAITING, TableStoppedError
 from tidemark.lake.catalog import TableId
+from tidemark.lake.evolve import TargetHead
 from tidemark.model.names import TableName
 from tidemark.model.renames import Rename, Renames, exchange
+from tidemark.model.target_mode import TargetMode
 from tidemark.runs.ddl.effects import DdlStop
 from tidemark.spec import PipelineSpec, TableSpec
+
+NEW_TARGET = "fold the table into a new target from a new snapshot of the source"
 
 
 def refuse_late(table: TableName, late: Mapping[TableName, str]) -> None:
@@ -75,6 +79,35 @@ def refuse_shared(spec: TableSpec, owner: TableName) -> None:
             state=f"{owner} is folded into it, {spec.source} is not folded",
             next_step=f"give {spec.source} a target: of its own in the pipeline file",
         )
+
+
+def refuse_foreign(
+    pipeline: PipelineSpec, spec: TableSpec, found: TargetHead | None, cut: int
+) -> None:
+    """Raise when the rows of a target are not those that were published last (PUB-10, PUB-11).
+
+    cut: the newest one that the ledger knows; a target that a later one changed is not ours to
+    change, as the ledger was lost or put back.
+    """
+    if found is None:
+        return
+    target = f"{pipeline.target_namespace}.{spec.target}"
+    marks = found.published.marks if found.published else {}
+    later = int(marks.get("tidemark.cut", 0))
+    if found.change:
+        what = f"{target} is not as it was published: {found.change}"
+        ways = [found.back] if found.back else []
+        if spec.mode is TargetMode.MIRROR and not pipeline.source.format.is_canal:
+            ways += [
+                f"have it read anew as it is now: tidemark resync {pipeline.name} {spec.source}"
+            ]
+        next_step = "; or ".join(ways) or NEW_TARGET
+    elif marks.get("tidemark.pipeline") == pipeline.name and later > cut:
+        what = f"{target} was published by cut {later}, and the ledger knows {cut} cuts"
+        next_step = f"put the ledger of the pipeline back; else {NEW_TARGET}"
+    else:
+        return
+    raise TableStoppedError(what, state=WAITING, next_step=next_step)
 
 
 def refuse_other_target(spec: TableSpec, renames: Iterable[Rename]) -> None:

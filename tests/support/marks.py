@@ -1,0 +1,19 @@
+"""Rows and marks that a test publishes itself, behind main as it loaded it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.table import Table
+
+from tidemark.lake.commits import append_behind, order_branch
+from tidemark.lake.refs import main_head
+
+
+def append_published(
+    catalog: SqlCatalog, table: Table, rows: pa.Table, summary: Mapping[str, str]
+) -> None:
+    """Append to main of ``table``, and have that count as published."""
+    append_behind(catalog, table, order_branch(table, main_head(table), 0), rows, summary)
