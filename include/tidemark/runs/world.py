@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from tidemark.errors import ServiceError
 from tidemark.lake.catalog import open_catalog, spark_catalog_conf
 from tidemark.model.names import PipelineName
+from tidemark.runs.jvm import forget_derby, send_jars, start_jvm
 from tidemark.spec import InstallationSpec
 from tidemark.spec.jvm import with_limits
 from tidemark.spec.launch import launch_settings
@@ -111,7 +112,7 @@ def open_spark_world(
     """The edges with a Spark session; conf: settings of a pipeline, over the installation's.
 
     Under spark-submit the jars are on the driver's class path already; else they are put there
-    before the JVM starts.
+    before the JVM starts. Executors of a cluster fetch them from the driver.
     """
     jars = sorted(installation.spark.jars.glob("*.jar"))
     if not jars:
@@ -124,7 +125,6 @@ def open_spark_world(
     settings = with_limits(
         {
             **SESSION_CONF,
-            "spark.executor.extraClassPath": ":".join(map(str, jars)),
             **spark_catalog_conf(installation.catalog),
             **installation.spark.conf,
             **(conf or {}),
@@ -135,13 +135,15 @@ def open_spark_world(
         builder = builder.config(name, value)
     world = open_world(installation)
     os.environ.setdefault("SPARK_CONF_DIR", str(SPARK_CONF))
-    session = _start_session(builder)
+    session = _start_session(builder, settings)
     session.sparkContext.setLogLevel("ERROR")
+    send_jars(session, jars)
+    forget_derby(session)
     _keep_classes(session)
     return World(world.installation, world.catalog, world.broker, session)
 
 
-def _start_session(builder: SparkSession.Builder) -> SparkSession:
+def _start_session(builder: SparkSession.Builder, settings: Mapping[str, str]) -> SparkSession:
     """Start a session, and have no JVM left running where an interrupt ends that.
 
     A JVM ends with us once it has told PySpark where it listens. PySpark ignores interrupts on its
@@ -150,6 +152,7 @@ def _start_session(builder: SparkSession.Builder) -> SparkSession:
     """
     others = psutil.Process().children()
     try:
+        start_jvm(settings)
         return builder.getOrCreate()
     except KeyboardInterrupt:
         for child in psutil.Process().children():

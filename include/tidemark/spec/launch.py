@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
+from tidemark.spec.references import is_secret
+
 CLASS_PATH = "spark.driver.extraClassPath"
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 ARCHIVE_OPTION = "-XX:SharedArchiveFile="
@@ -22,6 +24,8 @@ LOCAL_FILES: Mapping[str, str] = {
 """By itself Hadoop starts a ``chmod`` for each file and folder that it makes, some seventy in a cut
 of ten rows, unless it finds a library that pyspark does not ship. This one sets modes by Java. A
 JVM keeps the first file system that it makes, so it has to know before it starts."""
+# What a JVM has to know before it starts, or spark-submit to start it.
+_BEFORE = ("spark.driver.", *LOCAL_FILES)
 # What the JVM would say of an archive that does not fit.
 SILENT = "-Xlog:cds=off -Xlog:cds+dynamic=off"
 
@@ -57,6 +61,19 @@ def launch_settings(jars: Path, conf: Mapping[str, str]) -> Mapping[str, str]:
         **files,
         CLASS_PATH: os.pathsep.join(entries),
         **({JAVA_OPTIONS: options} if options else {}),
+    }
+
+
+def launch_arguments(settings: Mapping[str, str]) -> dict[str, str]:
+    """Those of ``settings`` that a JVM is started with; none of them is a secret.
+
+    Arguments are seen by everybody who may list processes. All other settings are made on the
+    session, by the process that has read the installation.
+    """
+    return {
+        name: value
+        for name, value in settings.items()
+        if name.startswith(_BEFORE) and not is_secret(name)
     }
 
 
