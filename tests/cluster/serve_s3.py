@@ -2,9 +2,9 @@
 
     python serve_s3.py PORT ACCESS_KEY HOLD
 
-It serves those who sign with ACCESS_KEY. While there is a file HOLD, the first upload to a path that
-matches its text, a regular expression, waits until the file has gone; the port that the upload came
-from then stands in HOLD.port.
+It serves those who sign with ACCESS_KEY. While there is a file HOLD, the first upload to a path
+that matches its text, a regular expression, waits until the file has gone; the port that the upload
+came from then stands in HOLD.port.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
@@ -55,18 +55,41 @@ class Worker:
             process.kill()
         self.tether.wait(30)
 
-    def sees(self, folder: Path) -> list[str]:
-        """Names of the files in ``folder`` as the worker has it."""
+    def sees(self, path: Path) -> bool:
+        """Whether there is such a file or folder for its executors."""
         root = Path(f"/proc/{self.processes[0].pid}/root")
-        return sorted(path.name for path in root.joinpath(*folder.parts[1:]).iterdir())
+        return root.joinpath(*path.parts[1:]).exists()
 
 
-@dataclass(frozen=True)
+@dataclass
 class Cluster:
-    """url: of the master, as Spark takes it."""
+    """A master at ``url``, and workers of one core each to which the ``hidden`` folders are empty.
+
+    ``folder`` gets their logs.
+    """
 
     url: str
-    workers: tuple[Worker, ...]
+    folder: Path
+    hidden: Sequence[Path]
+    running: ExitStack
+    workers: list[Worker] = field(default_factory=list)
+
+    def add_worker(self) -> None:
+        """Start one more. RuntimeError when it does not come, as without root."""
+        name = f"worker{len(list(self.folder.glob('worker*.log'))) + 1}"
+        temporary = tempfile.TemporaryDirectory(prefix=f"tidemark-{name}-", dir="/var/tmp")  # noqa: S108
+        home = Path(self.running.enter_context(temporary))
+        (home / "spark").mkdir()
+        java = [*_java(home / "spark"), WORKER, "--host", HOST, "--webui-port", "0"]
+        java += ["--cores", "1", "--memory", "1g", "--work-dir", str(home / "work"), self.url]
+        shell = ["unshare", "--mount", "sh", "-c", IN_ITS_OWN_MOUNTS, "sh", str(home)]
+        command = [*shell, str(spark_home()), *map(str, self.hidden), "--", *java]
+        environment = _environment() | {"SPARK_HOME": str(home / "spark")}
+        log = self.folder / f"{name}.log"
+        program = Program(command, log, log.with_suffix(".pid"), environment)
+        tether = self.running.enter_context(tethered(program))
+        _await_line("Successfully registered", tether, log)
+        self.workers.append(Worker(home, tether))
 
     def worker_of(self, port: int) -> Worker:
         """The worker of the executor that has a connection from ``port``."""
@@ -76,44 +99,26 @@ class Cluster:
                     return worker
         raise AssertionError(f"no executor calls from port {port}")
 
+    def replace(self, worker: Worker) -> None:
+        """Kill ``worker`` as a machine dies, and start another one."""
+        self.workers.remove(worker)
+        worker.kill()
+        self.add_worker()
+
 
 @contextmanager
 def running_cluster(folder: Path, hidden: Sequence[Path], workers: int = 2) -> Iterator[Cluster]:
-    """A master, and workers of one core each to which the ``hidden`` folders are empty.
-
-    ``folder`` gets their logs. RuntimeError when a worker does not come, as without root.
-    """
+    """A master and ``workers``; see `Cluster`."""
     (port,) = free_ports(1)
-    with ExitStack() as stack:
-        url = f"spark://{HOST}:{port}"
-        command = [*_java(spark_home()), MASTER, "--host", HOST, "--port", str(port)]
-        command += ["--webui-port", "0"]
-        master = Program(command, folder / "master.log", folder / "master.pid", _environment())
-        _await_port(port, stack.enter_context(tethered(master)), master.log)
-        started = tuple(
-            stack.enter_context(_running_worker(folder, number, url, hidden))
-            for number in range(1, workers + 1)
-        )
-        for number, worker in enumerate(started, start=1):
-            _await_line("Successfully registered", worker.tether, folder / f"worker{number}.log")
-        yield Cluster(url, started)
-
-
-@contextmanager
-def _running_worker(
-    folder: Path, number: int, url: str, hidden: Sequence[Path]
-) -> Iterator[Worker]:
-    with tempfile.TemporaryDirectory(prefix="tidemark-worker-", dir="/var/tmp") as name:  # noqa: S108
-        home = Path(name)
-        (home / "spark").mkdir()
-        java = [*_java(home / "spark"), WORKER, "--host", HOST, "--webui-port", "0"]
-        java += ["--cores", "1", "--memory", "1g", "--work-dir", str(home / "work"), url]
-        shell = ["unshare", "--mount", "sh", "-c", IN_ITS_OWN_MOUNTS, "sh", str(home)]
-        command = [*shell, str(spark_home()), *map(str, hidden), "--", *java]
-        environment = _environment() | {"SPARK_HOME": str(home / "spark")}
-        log = folder / f"worker{number}.log"
-        with tethered(Program(command, log, folder / f"worker{number}.pid", environment)) as tether:
-            yield Worker(home, tether)
+    command = [*_java(spark_home()), MASTER, "--host", HOST, "--port", str(port)]
+    command += ["--webui-port", "0"]
+    master = Program(command, folder / "master.log", folder / "master.pid", _environment())
+    with ExitStack() as running:
+        _await_port(port, running.enter_context(tethered(master)), master.log)
+        cluster = Cluster(f"spark://{HOST}:{port}", folder, hidden, running)
+        for _ in range(workers):
+            cluster.add_worker()
+        yield cluster
 
 
 def _java(spark: Path) -> list[str]:

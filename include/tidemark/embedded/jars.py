@@ -34,6 +34,7 @@ class JarSet(StrEnum):
     """A configuration of jars.xml."""
 
     SPARK = "spark"
+    S3 = "s3"
     BROKER = "broker"
 
 

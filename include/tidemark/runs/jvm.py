@@ -1,12 +1,13 @@
-"""The driver's JVM: what it is told when it starts, which drivers of databases it has, what it hands out.
+"""The driver's JVM: its arguments, the databases it can ask, and the jars that it hands out.
 
-PySpark has no public way to any of it.
+PySpark has no public way to any of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
@@ -45,8 +46,7 @@ def forget_derby(session: SparkSession) -> None:
     From an archive of classes it ends in a SecurityException ("sealing violation"), and that is all
     that anybody would read of a database that is down.
     """
-    jvm = session.sparkContext._jvm  # noqa: SLF001
-    assert jvm is not None  # noqa: S101  of a running session
+    jvm: Any = session.sparkContext._jvm  # noqa: SLF001
     manager = jvm.java.sql.DriverManager
     drivers = manager.getDrivers()
     found = []

@@ -18,7 +18,7 @@ from tidemark.model.names import PipelineName
 from tidemark.runs.jvm import forget_derby, send_jars, start_jvm
 from tidemark.spec import InstallationSpec
 from tidemark.spec.jvm import with_limits
-from tidemark.spec.launch import launch_settings
+from tidemark.spec.launch import launch_settings, s3_jars_of
 from tidemark.topics.client import Broker
 
 SPARK_CONF = Path(__file__).parents[2] / "deploy" / "spark"  # quiet logs without cell values
@@ -114,13 +114,9 @@ def open_spark_world(
     Under spark-submit the jars are on the driver's class path already; else they are put there
     before the JVM starts. Executors of a cluster fetch them from the driver.
     """
-    jars = sorted(installation.spark.jars.glob("*.jar"))
-    if not jars:
-        raise ServiceError(
-            f"no jars are in {installation.spark.jars}",
-            state="Spark was not started",
-            next_step="fetch them: make setup",
-        )
+    folder, on_s3 = installation.spark.jars, installation.catalog.is_on_s3
+    folders = [folder, s3_jars_of(folder)] if on_s3 else [folder]
+    jars = [jar for each in folders for jar in _jars_in(each)]
     builder = SparkSession.builder.appName("tidemark")
     settings = with_limits(
         {
@@ -130,7 +126,7 @@ def open_spark_world(
             **(conf or {}),
         }
     )
-    settings |= launch_settings(installation.spark.jars, settings)
+    settings |= launch_settings(folder, settings, on_s3=on_s3)
     for name, value in settings.items():
         builder = builder.config(name, value)
     world = open_world(installation)
@@ -141,6 +137,17 @@ def open_spark_world(
     forget_derby(session)
     _keep_classes(session)
     return World(world.installation, world.catalog, world.broker, session)
+
+
+def _jars_in(folder: Path) -> list[Path]:
+    jars = sorted(folder.glob("*.jar"))
+    if not jars:
+        raise ServiceError(
+            f"no jars are in {folder}",
+            state="Spark was not started",
+            next_step="fetch them: make setup",
+        )
+    return jars
 
 
 def _start_session(builder: SparkSession.Builder, settings: Mapping[str, str]) -> SparkSession:

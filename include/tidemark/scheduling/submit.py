@@ -49,7 +49,8 @@ def submission(
 ) -> Submission:
     """How the fold of ``order`` is submitted."""
     settings = with_limits({**installation.spark.conf, **pipeline.spark.conf})
-    settings |= launch_settings(installation.spark.jars, settings)
+    on_s3 = installation.catalog.is_on_s3
+    settings |= launch_settings(installation.spark.jars, settings, on_s3=on_s3)
     return Submission(
         application=str(CUT_JOB),
         application_args=(

@@ -35,6 +35,11 @@ def archive_of(jars: Path) -> Path:
     return jars.with_name(f"{jars.name}.jsa")
 
 
+def s3_jars_of(jars: Path) -> Path:
+    """The folder of jars that belongs to a folder of jars where the warehouse is on S3."""
+    return jars.with_name("s3")
+
+
 def archived_class_path(jars: Path) -> str:
     """The class path that an archive is made with, and serves.
 
@@ -44,18 +49,22 @@ def archived_class_path(jars: Path) -> str:
     return os.pathsep.join(f"{folder}/*" for folder in (jars, spark_home() / "jars"))
 
 
-def launch_settings(jars: Path, conf: Mapping[str, str]) -> Mapping[str, str]:
+def launch_settings(
+    jars: Path, conf: Mapping[str, str], *, on_s3: bool = False
+) -> Mapping[str, str]:
     """Class path, Java options (the archive among them) and local files of a driver with ``conf``.
 
     Options that name an archive already are left as they are, and so is a choice of file systems.
+    on_s3: with the jars of S3, which come behind Spark's own, as they hold older classes of theirs.
     """
     archive, options = archive_of(jars), conf.get(JAVA_OPTIONS, "")
-    class_path = f"{jars}/*"
+    class_path = archived_class_path(jars) if on_s3 else f"{jars}/*"
     if archive.exists() and ARCHIVE_OPTION not in options:
         class_path = archived_class_path(jars)
         use = shlex.quote(f"{ARCHIVE_OPTION}{archive}")
         options = f"{options} {use} {SILENT}".lstrip()
-    entries = [class_path, *filter(None, [conf.get(CLASS_PATH)])]
+    behind = f"{s3_jars_of(jars)}/*" if on_s3 else None
+    entries = [class_path, *filter(None, [conf.get(CLASS_PATH), behind])]
     files = {name: conf.get(name, value) for name, value in LOCAL_FILES.items()}
     return {
         **files,
