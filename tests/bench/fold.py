@@ -20,10 +20,11 @@ from tests.bench.messages import OPS, Batch
 from tests.bench.plain import VIEW, merge_changes, plain_session
 from tests.bench.tables import STREAM_FILE, base_table, clone, discard, file_position
 from tidemark.lake.catalog import TableId
+from tidemark.lake.effect import Effect
 from tidemark.lake.refs import attempt_ref, create_branch, drop_refs
 from tidemark.lake.sql import SYSTEM_COLUMNS
-from tidemark.lake.staged import StagedRows, stage_rows
-from tidemark.lake.staging import Bench, Effect, stage_table
+from tidemark.lake.staged import StagedPlace, StagedRows, read_staged, stage_rows
+from tidemark.lake.staging import Bench, stage_table
 from tidemark.model.columns import COMMIT_TIME, LEFT_OUT, MISREAD, POSITION, STAGED_OP
 from tidemark.model.event import Op
 from tidemark.model.names import AttemptId
@@ -82,8 +83,9 @@ def _prepare(lab: Lab, rows: int, plain: SparkSession) -> Ground:
     table, batch = TableId(NAMESPACE, f"orders_{rows}"), Batch(rows, lab.scaled(CHANGES))
     size_for(lab.world.spark, batch.changes)
     clone(lab.world, base, table)
-    staged = stage_rows(lab.folder, table, _typed_changes(lab.world.spark, batch), source_schema())
-    plain.read.parquet(staged.folder).createOrReplaceTempView(VIEW)
+    place = StagedPlace.of(lab.world.catalog, NAMESPACE, attempt_ref(CUT, AttemptId("all")), table)
+    staged = stage_rows(place, _typed_changes(lab.world.spark, batch), source_schema())
+    read_staged(plain, staged).createOrReplaceTempView(VIEW)
     return Ground(lab, table, staged, batch, plain)
 
 

@@ -22,6 +22,11 @@ from tidemark.errors import (
 AGAIN = "run again; nothing is lost"
 KNOWN: Mapping[str, tuple[type[TidemarkError], str, str]] = {
     "No space left on device": (StorageError, "the disk is full", "make room, then run again"),
+    "iceberg.exceptions.NotFoundException": (
+        StorageError,
+        "a file that a table names is not there, or not where every executor reaches it",
+        "look who deletes files of the warehouse, then run again",
+    ),
     "CommitStateUnknownException": (
         OutcomeUnknownError,
         "the catalog did not say whether a commit happened",

@@ -230,15 +230,14 @@ def append_truncates(branch: Sequence[str], schema: TableSchema, ends: Sequence[
     )
 
 
-def merge_staged(branch: Sequence[str], staged: str, schema: TableSchema) -> str:
+def merge_staged(branch: Sequence[str], staged: Sequence[str], schema: TableSchema) -> str:
     """MERGE of staged winners, one row per key, guarded by position (POS-13).
 
     What is to end of a target that keeps it is marked there; of a history target the open version
     of the key is meant (KEY-11), and what begins matches none. A copy of a change that an append
     target has takes its place, as nothing filters the scan for a merge that inserts alone.
-    staged: the name of a plain scan (`lake.staged.named_staged`). That and the predicate on the
-    staged op make Spark build its runtime Bloom filter; so does the hash for a key of several
-    columns.
+    staged: parts of a table's name. A plain scan of it and the predicate on the staged op make
+    Spark build its runtime Bloom filter; so does the hash for a key of several columns.
     """
     is_delete = f"s.{quote(STAGED_OP)} = {literal(Op.DELETE)}"
     newer = f"s.{quote(POSITION)} > coalesce(t.{quote(POSITION)}, '')"
@@ -261,7 +260,7 @@ def merge_staged(branch: Sequence[str], staged: str, schema: TableSchema) -> str
     ops = ", ".join(literal(op) for op in Op)
     return (
         f"MERGE INTO {quote(*branch)} t USING "
-        f"(SELECT * FROM {quote(staged)} WHERE {quote(STAGED_OP)} IN ({ops})) s "
+        f"(SELECT * FROM {quote(*staged)} WHERE {quote(STAGED_OP)} IN ({ops})) s "
         f"ON {' AND '.join(on)} {clauses}"
     )
 

@@ -1,26 +1,29 @@
-"""Winners on their way to the merge: Parquet files of one attempt, written once, scanned plainly.
+"""Winners on their way to the merge: one Iceberg table for each target of an attempt.
 
-The merge must read a plain scan, be it under a name of its own: a window or a cached frame as its
-source costs the runtime Bloom filter (docs/adr/0002-one-guarded-merge.md).
+Executors write and read them, so they stand in the warehouse, where the catalog's FileIO reaches
+them from every machine. The merge must read a plain scan: a window or a cached frame as its source
+costs the runtime Bloom filter (docs/adr/0002-one-guarded-merge.md).
 """
 
 from __future__ import annotations
 
 import hashlib
-import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
 
+from pyarrow.fs import FileSelector, FileSystem
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
+from pyiceberg.io.pyarrow import PyArrowFileIO
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
 
-from tidemark.errors import StorageError
-from tidemark.lake.catalog import TableId
+from tidemark.errors import StorageError, TidemarkError
+from tidemark.lake.catalog import TableId, catalog_errors
 from tidemark.lake.refs import ATTEMPT_REF
+from tidemark.log import get_logger
 from tidemark.model.columns import (
     LEFT_OUT,
     MISREAD,
@@ -33,24 +36,68 @@ from tidemark.model.columns import (
     TableSchema,
 )
 from tidemark.model.event import Op
-from tidemark.model.names import SYSTEM_PREFIX, PipelineName, quote
+from tidemark.model.names import quote
 from tidemark.model.target_mode import TargetMode
 
-WRITTEN: Mapping[str, Any] = {"compression": "lz4_raw", "parquet.enable.dictionary": False}
+log = get_logger()
+
+PROPERTIES: Mapping[str, str] = {
+    "format-version": "2",
+    "write.distribution-mode": "none",
+    "write.metadata.metrics.default": "none",
+    "write.parquet.compression-codec": "lz4_raw",
+}
 """The files are read by the merge and the audit, then removed: what they cost is the writing."""
+
+_STAGED = re.compile(r"staged_(?P<branch>tidemark_(?P<number>\d+)_.+)_[0-9a-f]{32}(_[a-z]+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class StagedPlace:
+    """The table that holds the staged rows of one target in one attempt.
+
+    catalog: its name in Spark. namespace: of the pipeline's own tables. folder: of the warehouse,
+    in which all attempts of the pipeline stage, each in a folder named like its ``branch``. name:
+    of the table among those of the attempt.
+    """
+
+    catalog: str
+    namespace: str
+    folder: str
+    branch: str
+    name: str
+
+    @classmethod
+    def of(cls, catalog: SqlCatalog, namespace: str, branch: str, target: TableId) -> StagedPlace:
+        """Where the attempt with ``branch`` stages rows for ``target``."""
+        digest = hashlib.sha256(str(target).encode()).hexdigest()[:32]
+        return cls(catalog.name, namespace, staged_folder(catalog, namespace), branch, digest)
+
+    def beside(self, step: str) -> StagedPlace:
+        """The place of a later ``step``, made from what stands here."""
+        return replace(self, name=f"{self.name}_{step}")
+
+    @property
+    def table(self) -> tuple[str, str, str]:
+        """Parts of the table's name in Spark."""
+        return self.catalog, self.namespace, f"staged_{self.branch}_{self.name}"
+
+    @property
+    def location(self) -> str:
+        """Where its files are."""
+        return f"{self.folder}/{self.branch}/{self.name}"
 
 
 @dataclass(frozen=True, slots=True)
 class StagedRows:
-    """Staged winners of one table: the folder, and what is in it.
+    """Staged winners of one table: where they are, None when none are, and what is in it.
 
     misread: a column whose value did not fit its type, None when all did; misread_rows: in how
     many rows. partial: rows of which values are still to be found. Neither are upserts, nor
-    deletes. columns: of the files, so that nobody has to ask them.
+    deletes.
     """
 
-    folder: str
-    columns: StructType
+    place: StagedPlace | None
     upserts: int
     deletes: int
     misread: str | None
@@ -62,15 +109,21 @@ class StagedRows:
         """How many keys change."""
         return self.upserts + self.deletes
 
+    @property
+    def written(self) -> StagedPlace:
+        """The place of rows that are there."""
+        if self.place is None:
+            raise RuntimeError("no rows are staged")
+        return self.place
 
-def staged_folder(state: Path, pipeline: PipelineName) -> Path:
-    """Where attempts of a pipeline stage their rows, each in a folder named like its branch."""
-    return state / "staged" / pipeline
+
+def staged_folder(catalog: SqlCatalog, namespace: str) -> str:
+    """Where attempts of the pipeline with ``namespace`` stage their rows."""
+    return f"{catalog.properties['warehouse'].rstrip('/')}/{namespace}/staged"
 
 
-def stage_rows(folder: Path, target: TableId, rows: DataFrame, schema: TableSchema) -> StagedRows:
+def stage_rows(place: StagedPlace, rows: DataFrame, schema: TableSchema) -> StagedRows:
     """Write typed winners (`formats.rows.typed_rows`) for the merge, and count them on the way."""
-    path = folder / _digest(str(target))
     counted = Observation()
     op = F.col(STAGED_OP)
     is_partial = F.col(LEFT_OUT).isNotNull()
@@ -89,13 +142,11 @@ def stage_rows(folder: Path, target: TableId, rows: DataFrame, schema: TableSche
         F.count(MISREAD).alias("misread_rows"),
         F.count(F.when(op == STAGED_PARTIAL, 1)).alias("partial"),
     )
-    staged = _hashed(observed.drop(MISREAD), schema)
-    staged.write.options(**WRITTEN).parquet(str(path))
-    return StagedRows(str(path), staged.schema, **counted.get)
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
+    writer = _hashed(observed.drop(MISREAD), schema).writeTo(quote(*place.table)).using("iceberg")
+    for name, value in {**PROPERTIES, "location": place.location}.items():
+        writer = writer.tableProperty(name, value)
+    writer.create()
+    return StagedRows(place, **counted.get)
 
 
 def _hashed(rows: DataFrame, schema: TableSchema) -> DataFrame:
@@ -107,21 +158,7 @@ def _hashed(rows: DataFrame, schema: TableSchema) -> DataFrame:
 
 def read_staged(session: SparkSession, rows: StagedRows) -> DataFrame:
     """What `stage_rows` wrote."""
-    return session.read.schema(rows.columns).parquet(rows.folder)
-
-
-@contextmanager
-def named_staged(session: SparkSession, rows: StagedRows) -> Iterator[str]:
-    """A name of the session, for a statement, for what `stage_rows` wrote; for the length of it.
-
-    Where a statement names a folder, Spark reads the columns from its files, by a job of its own.
-    """
-    name = f"{SYSTEM_PREFIX}staged_{_digest(rows.folder)}"  # no other attempt's, nor target's
-    read_staged(session, rows).createOrReplaceTempView(name)
-    try:
-        yield name
-    finally:
-        session.catalog.dropTempView(name)
+    return session.table(quote(*rows.written.table))
 
 
 def read_partial(session: SparkSession, rows: StagedRows) -> DataFrame:
@@ -167,26 +204,62 @@ def add_kept(rows: StagedRows, kept: DataFrame, schema: TableSchema) -> StagedRo
 
 
 def _append(rows: StagedRows, more: DataFrame) -> None:
-    written = more.select(*map(quote, rows.columns.names))
-    written.write.mode("append").options(**WRITTEN).parquet(rows.folder)
+    name = quote(*rows.written.table)
+    more.select(*map(quote, more.sparkSession.table(name).columns)).writeTo(name).append()
 
 
-def drop_staged(folder: Path, next_number: int) -> None:
+def drop_staged(catalog: SqlCatalog, namespace: str, next_number: int) -> None:
     """Remove what attempts at cuts below ``next_number`` staged; they are over."""
-    for path in folder.glob("*"):
-        match = ATTEMPT_REF.fullmatch(path.name)
-        if match and int(match["number"]) < next_number:
-            _remove(path)
+    _drop(catalog, namespace, lambda number, _: number < next_number)
 
 
-def _remove(path: Path) -> None:
+@contextmanager
+def dropping_staged(catalog: SqlCatalog, namespace: str, branch: str) -> Iterator[None]:
+    """Remove what the attempt with ``branch`` staged at the end of the block, however it ends.
+
+    What cannot be removed now is left to `drop_staged` of a later cut.
+    """
     try:
-        shutil.rmtree(path)
-    except FileNotFoundError:
-        return
+        yield
+    finally:
+        try:
+            _drop(catalog, namespace, lambda _, name: name == branch)
+        except TidemarkError as error:
+            log.warning("staged_rows_left", branch=branch, error=str(error))
+
+
+def _drop(catalog: SqlCatalog, namespace: str, is_over: Callable[[int, str], bool]) -> None:
+    """Remove tables, then folders: a killed attempt leaves files that no table names."""
+    with catalog_errors(f"the removal of staged rows in {namespace}"):
+        for parts in _tables(catalog, namespace):
+            match = _STAGED.fullmatch(parts[-1])
+            if match and is_over(int(match["number"]), match["branch"]):
+                with suppress(NoSuchTableError):  # Another run removed it.
+                    catalog.drop_table(parts)
+    folder = staged_folder(catalog, namespace)
+    try:
+        files, path = _files(catalog, folder)
+        for found in files.get_file_info(FileSelector(path, allow_not_found=True)):
+            match = ATTEMPT_REF.fullmatch(found.base_name)
+            if match and is_over(int(match["number"]), found.base_name):
+                with suppress(FileNotFoundError):
+                    files.delete_dir(found.path)
     except OSError as error:
         raise StorageError(
             f"staged files could not be removed: {error}",
             state="the tables are not concerned",
-            next_step=f"look after the disk, then remove {path}",
+            next_step=f"let this user list and delete below {folder}, then run again",
         ) from error
+
+
+def _tables(catalog: SqlCatalog, namespace: str) -> Sequence[tuple[str, ...]]:
+    try:
+        return catalog.list_tables(namespace)
+    except NoSuchNamespaceError:
+        return ()
+
+
+def _files(catalog: SqlCatalog, folder: str) -> tuple[FileSystem, str]:
+    """The file system of ``folder``, and its path there; pyiceberg's own lists nothing."""
+    scheme, host, path = PyArrowFileIO.parse_location(folder)
+    return PyArrowFileIO(catalog.properties).fs_by_scheme(scheme, host), path

@@ -18,7 +18,7 @@ from tidemark.lake.ledger import StagedCut, stage_entry
 from tidemark.lake.quarantine import rows_of, stage_entries
 from tidemark.lake.refs import Move, attempt_ref
 from tidemark.lake.spark_errors import spark_errors
-from tidemark.lake.staged import drop_staged, staged_folder
+from tidemark.lake.staged import drop_staged, dropping_staged
 from tidemark.lake.staging import mark_session
 from tidemark.lake.verdicts import write_verdicts
 from tidemark.log import get_logger
@@ -62,7 +62,7 @@ def stage_cut(pipeline: PipelineSpec, world: World, request: CutRequest) -> CutR
     """
     run = Run(pipeline, world, request)
     progress = run.read_progress()
-    drop_staged(staged_folder(world.installation.state, pipeline.name), progress.cut + 1)
+    drop_staged(world.catalog, run.system.ledger.namespace, progress.cut + 1)
     landed = land_records(run)
     if landed.mark.number == 0:
         return CutResult(CutStatus.IDLE, request.attempt, hold=NO_RECORDS)
@@ -79,8 +79,10 @@ def stage_cut(pipeline: PipelineSpec, world: World, request: CutRequest) -> CutR
         return replace(_result(run, chosen, CutStatus.IDLE), cut=progress.cut, unknown=unknown)
     size_for(world.spark, sum(work.rows + work.replayed for work in planned.work))
     mark_session(world.spark, pipeline.name, request.attempt, chosen.cut, after)
-    with spark_errors("the fold"):
-        outcome = _stage_all(run, chosen, planned)
+    branch = attempt_ref(chosen.cut.number, request.attempt)
+    staging = dropping_staged(world.catalog, run.system.ledger.namespace, branch)
+    with staging, spark_errors("the fold"):
+        outcome = _stage_all(run, chosen, planned, branch)
     _refuse_stopped(pipeline, outcome.planned)
     after = progress_after(progress, landed.mark, chosen, outcome.planned, outcome.staged)
     return _finish(run, progress, after, outcome)
@@ -142,9 +144,8 @@ def _refuse_stopped(pipeline: PipelineSpec, planned: CutTables) -> None:
     )
 
 
-def _stage_all(run: Run, chosen: Chosen, planned: CutTables) -> _Outcome:
+def _stage_all(run: Run, chosen: Chosen, planned: CutTables, branch: str) -> _Outcome:
     """Fold and audit the tables side by side; what turns out to be stopped is left out."""
-    branch = attempt_ref(chosen.cut.number, run.request.attempt)
     staged: list[StagedTable] = []
     schemas: list[Move] = []
     stopped = dict(planned.stopped)
@@ -236,7 +237,7 @@ def _table_result(table: StagedTable) -> TableResult:
         snapshot_id=table.move.snapshot,
         inserted=table.effect.inserted,
         updated=table.effect.updated,
-        deleted=table.effect.deleted,
+        deleted=table.effect.deleted + table.effect.removed,
         truncated=table.effect.truncated,
         outcome=table.verdict.outcome,
     )

@@ -127,4 +127,6 @@ class InstallationSpec(SpecModel):
     kafka: KafkaSpec = Field(description="the broker")
     catalog: CatalogSpec = Field(description="the Iceberg catalog")
     spark: SparkSpec = Field(description="Spark")
-    state: Folder = Field(description="folder for staged files, Data Docs and result files")
+    state: Folder = Field(
+        description="folder for Data Docs and result files, for driver and Airflow"
+    )

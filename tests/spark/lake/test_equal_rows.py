@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from tests.spark.lake.test_merge import bench, make
+from tests.support.staged import staged_place
 from tests.unit.model.test_equal_rows import Given, history, walked
 from tidemark.fold.row_changes import (
     UNMATCHED,
@@ -22,9 +23,10 @@ from tidemark.fold.row_changes import (
 )
 from tidemark.formats.rows import Told, typed_rows
 from tidemark.lake.catalog import TableId
+from tidemark.lake.effect import Effect
 from tidemark.lake.refs import move_mains
 from tidemark.lake.staged import StagedRows, read_staged, stage_rows
-from tidemark.lake.staging import Effect, stage_table
+from tidemark.lake.staging import stage_table
 from tidemark.lake.stored import read_stored
 from tidemark.model.columns import STAGED_OP, SourceColumn, TableSchema, Wire
 from tidemark.model.equal_rows import Step
@@ -84,7 +86,7 @@ def staged(
         )
         .transform(for_staging, SCHEMA)
     )
-    return stage_rows(folder, target, typed, SCHEMA)
+    return stage_rows(staged_place(world, folder, target), typed, SCHEMA)
 
 
 def given(
@@ -129,7 +131,9 @@ def test_each_group_ends_as_a_list_does(world: World, tmp_path: Path) -> None:
     merge(world, target, staged(world, tmp_path / "1", target, stored), 1)
     found = decided(world, target, staged(world, tmp_path / "2", target, changes))
     rows = found.where(F.col(STAGED_OP).isNotNull()).drop(UNMATCHED)
-    effect = merge(world, target, stage_rows(tmp_path / "3", target, rows, SCHEMA), 2)
+    effect = merge(
+        world, target, stage_rows(staged_place(world, tmp_path / "3", target), rows, SCHEMA), 2
+    )
     want = {
         (number, places(steps)[_at(steps, position)]): f"{number}/{row}"
         for number, steps in groups.items()

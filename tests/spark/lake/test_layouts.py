@@ -9,13 +9,15 @@ from pathlib import Path
 import pytest
 from pyiceberg.table import Table
 
+from tests.support.staged import staged_place
 from tidemark.errors import TableStoppedError
 from tidemark.lake.catalog import TableId, ensure_namespace
+from tidemark.lake.effect import Effect
 from tidemark.lake.evolve import apply_changes, read_source_schema
 from tidemark.lake.forks import make_fork
 from tidemark.lake.refs import attempt_ref, move_mains
 from tidemark.lake.staged import stage_rows
-from tidemark.lake.staging import Bench, Effect, stage_table
+from tidemark.lake.staging import Bench, stage_table
 from tidemark.model.columns import SourceColumn, TableSchema, Wire
 from tidemark.model.layout import Layout, PartitionField
 from tidemark.model.names import AttemptId, ColumnName
@@ -68,7 +70,8 @@ class Target:
             "CAST(NULL AS STRING) AS _tidemark_misread",
             "CAST(NULL AS STRING) AS _tidemark_left_out",
         )
-        staged = stage_rows(self.folder / str(number), self.id, typed, want)
+        place = staged_place(self.world, self.folder / str(number), self.id)
+        staged = stage_rows(place, typed, want)
         move, effect = stage_table(bench, want, staged)
         move_mains(self.world.catalog, [move])
         return effect

@@ -9,12 +9,14 @@ from pathlib import Path
 import pytest
 from pyspark.sql import functions as F
 
+from tests.support.staged import staged_place
 from tidemark.lake import sql
 from tidemark.lake.catalog import TableId
+from tidemark.lake.effect import Effect
 from tidemark.lake.evolve import apply_changes, read_source_schema
 from tidemark.lake.refs import move_mains
-from tidemark.lake.staged import StagedRows, named_staged, stage_rows
-from tidemark.lake.staging import Bench, Effect, stage_table
+from tidemark.lake.staged import StagedRows, stage_rows
+from tidemark.lake.staging import Bench, stage_table
 from tidemark.model.columns import LEFT_OUT, SourceColumn, TableSchema, Wire
 from tidemark.model.ends import End
 from tidemark.model.names import ColumnName
@@ -82,7 +84,7 @@ def stage(
     )
     names = F.array(*map(F.lit, left_out)) if left_out else F.lit(None).cast("array<string>")
     typed = typed.withColumn(LEFT_OUT, names)
-    return stage_rows(folder, target, typed, schema)
+    return stage_rows(staged_place(world, folder, target), typed, schema)
 
 
 def _from_number(iceberg: str) -> str:
@@ -108,7 +110,7 @@ def test_merge_guards_by_position_and_counts_what_it_did(world: World, tmp_path:
     target = make(world, "guarded", schema)
     first = stage(world, tmp_path / "1", target, schema, ["U1@A1=a", "U2@A2=b", "D9@A3"])
     move, effect = stage_table(bench(world, target, 1), schema, first, ())
-    assert effect == Effect(inserted=2)
+    assert effect == Effect(inserted=2, missing=1)
     assert published(world, target) == {}, "staging does not touch main"
     move_mains(world.catalog, [move])
     assert published(world, target) == {1: "a", 2: "b"}
@@ -116,7 +118,9 @@ def test_merge_guards_by_position_and_counts_what_it_did(world: World, tmp_path:
         world, tmp_path / "2", target, schema, ["U1@A0=old", "D2@B1", "U3@B2=c", "D4@B3"]
     )
     move, effect = stage_table(bench(world, target, 2), schema, second, ())
-    assert effect == Effect(inserted=1, deleted=1), "an older change and a missing row do nothing"
+    assert effect == Effect(inserted=1, deleted=1, known=1, missing=1), (
+        "an older change and a missing row do nothing"
+    )
     move_mains(world.catalog, [move])
     assert published(world, target) == {1: "a", 3: "c"}
 
@@ -161,6 +165,5 @@ def plan_of_merge(world: World, tmp_path: Path, table: str, schema: TableSchema)
     rows = stage(world, tmp_path, target, schema, ["U1@A1=a", "U2@A2=b"])
     move_mains(world.catalog, [stage_table(bench(world, target, 1), schema, rows, ())[0]])
     name = (world.catalog.name, *target.parts)
-    with named_staged(world.spark, rows) as staged:
-        merge = sql.merge_staged(name, staged, schema)
-        return str(world.spark.sql(f"EXPLAIN {merge}").collect()[0][0])
+    merge = sql.merge_staged(name, rows.written.table, schema)
+    return str(world.spark.sql(f"EXPLAIN {merge}").collect()[0][0])

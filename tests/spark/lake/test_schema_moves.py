@@ -7,14 +7,16 @@ from pathlib import Path
 import pytest
 from pyiceberg.table import Table
 
+from tests.support.staged import staged_place
 from tests.unit.model.test_shift import shifts
 from tidemark.errors import SupersededError
 from tidemark.lake.catalog import TableId, ensure_namespace
+from tidemark.lake.effect import Effect
 from tidemark.lake.evolve import apply_changes, read_source_schema
 from tidemark.lake.forks import make_fork
 from tidemark.lake.refs import Move, attempt_ref, move_mains
 from tidemark.lake.staged import StagedRows, stage_rows
-from tidemark.lake.staging import Bench, Effect, stage_table
+from tidemark.lake.staging import Bench, stage_table
 from tidemark.model.columns import SourceColumn, TableSchema, Wire
 from tidemark.model.names import AttemptId, ColumnName, quote
 from tidemark.runs.world import World
@@ -40,7 +42,7 @@ def staged_rows(world: World, folder: Path, want: TableSchema, number: int) -> S
         "timestamp'2026-01-01' AS _tidemark_commit_time, CAST(NULL AS STRING) AS _tidemark_misread,"
         " CAST(NULL AS STRING) AS _tidemark_left_out"
     )
-    return stage_rows(folder, TableId("db", "t"), rows, want)
+    return stage_rows(staged_place(world, folder, TableId("db", "t")), rows, want)
 
 
 def attempt(

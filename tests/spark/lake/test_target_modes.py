@@ -24,13 +24,14 @@ from tests.support.kept import (
     soft_deleted,
     versions,
 )
+from tests.support.staged import staged_place
 from tidemark.fold.appended import each_once
 from tidemark.fold.flags import latest_images, with_flags
 from tidemark.fold.versions import is_newer, one_per_site, versions_of, with_stored
 from tidemark.formats.rows import Told, typed_rows
 from tidemark.lake import sql
 from tidemark.lake.refs import move_mains
-from tidemark.lake.staged import StagedRows, named_staged, read_staged, stage_rows
+from tidemark.lake.staged import StagedRows, read_staged, stage_rows
 from tidemark.lake.staging import stage_table
 from tidemark.lake.stored import read_versions
 from tidemark.model.columns import CHANGE, ROW, STAGED_OP, SourceColumn, TableSchema, Wire
@@ -119,21 +120,21 @@ class Target:
         newest = ends[-1].position if ends else self.ended_before
         counts = not_ended_before(self.ended_before, newest, None)
         told = Told(F.col("image"), F.array().cast("array<string>"), F.lit(False))
-        folder = self.folder / str(self.cut)
+        place = staged_place(self.world, self.folder / str(self.cut), self.table)
         match self.mode:
             case TargetMode.SOFT_DELETE:
                 latest = latest_images(frame, counts)
                 typed = typed_rows(latest, self.schema, told, keep=(CHANGE,))
-                return stage_rows(folder, self.table, with_flags(typed, ends), self.schema)
+                return stage_rows(place, with_flags(typed, ends), self.schema)
             case TargetMode.HISTORY:
                 each = one_per_site(frame).where(counts)
                 typed = typed_rows(each, self.schema, told, keep=(CHANGE,))
-                staged = stage_rows(folder, self.table, typed, self.schema)
+                staged = stage_rows(place, typed, self.schema)
                 matched = self._matched(staged, ends)
-                return stage_rows(folder / "versions", self.table, matched, self.schema)
+                return stage_rows(place.beside("versions"), matched, self.schema)
             case _:
                 typed = typed_rows(each_once(frame), self.schema, told, keep=(ROW,))
-                return stage_rows(folder, self.table, typed, self.schema)
+                return stage_rows(place, typed, self.schema)
 
     def _matched(self, staged: StagedRows, ends: tuple[End, ...]) -> Any:
         spark, catalog = self.world.spark, self.world.catalog
@@ -229,9 +230,8 @@ def test_the_merge_costs_its_batch(world: World, tmp_path: Path, mode: TargetMod
     target.fold(logged("u1@10=a u2@20=b"))
     rows = target.staged_next("u1@30=c d2@40")
     name = (world.catalog.name, *target.table.parts)
-    with named_staged(world.spark, rows) as staged:
-        merge = sql.merge_staged(name, staged, target.schema)
-        plan = world.spark.sql(f"EXPLAIN {merge}").collect()[0][0]
+    merge = sql.merge_staged(name, rows.written.table, target.schema)
+    plan = world.spark.sql(f"EXPLAIN {merge}").collect()[0][0]
     assert "might_contain" in plan, plan
 
 

@@ -20,6 +20,7 @@ from pyspark.sql import functions as F
 from tests.spark.properties.cases import ALL, SEED, Case, Cell, Form
 from tests.spark.properties.records import Sending
 from tests.spark.properties.shown import REFUSED
+from tests.support.staged import staged_place
 from tidemark.formats.decoder import Decoder, decoder_of
 from tidemark.formats.rows import typed_rows
 from tidemark.lake.catalog import TableId
@@ -174,7 +175,7 @@ def _written_and_read(
     apply_changes(world.spark, world.catalog, target, plan_changes(None, schema), schema)
     frames = (read.frame for read in reads)
     union = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
-    rows = stage_rows(folder, target, union, schema)
+    rows = stage_rows(staged_place(world, folder, target), union, schema)
     bench = Bench(world.spark, world.catalog, target, "tidemark_1_values", 1)
     move, _ = stage_table(bench, schema, rows, ())
     move_mains(world.catalog, [move])

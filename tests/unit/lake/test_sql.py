@@ -37,9 +37,9 @@ ENDS = (End(Position("0A"), 1), End(Position("0B")))
         sql.delete_below(TABLE, "'; DROP TABLE x; --"),
         sql.merge_staged(TABLE, "o'dd`name", SCHEMA),
         sql.create_target(TABLE, WITHOUT_KEY, {}),
-        sql.merge_staged(TABLE, "staged", WITHOUT_KEY),
+        sql.merge_staged(TABLE, ["staged"], WITHOUT_KEY),
         *(sql.create_target(TABLE, schema, {}) for schema in KEPT),
-        *(sql.merge_staged(TABLE, "staged", schema) for schema in KEPT),
+        *(sql.merge_staged(TABLE, ["staged"], schema) for schema in KEPT),
         *(sql.mark_below(TABLE, schema, ENDS) for schema in KEPT),
     ],
 )
@@ -59,15 +59,15 @@ def test_a_literal_is_read_back_as_it_was() -> None:
 
 def test_a_key_of_several_columns_is_merged_with_its_hash() -> None:
     one = TableSchema(SCHEMA.columns, SCHEMA.key[:1])
-    assert "xxhash64" not in sql.merge_staged(TABLE, "staged", one)
-    assert "xxhash64" in sql.merge_staged(TABLE, "staged", SCHEMA)
+    assert "xxhash64" not in sql.merge_staged(TABLE, ["staged"], one)
+    assert "xxhash64" in sql.merge_staged(TABLE, ["staged"], SCHEMA)
 
 
 def test_a_table_without_key_is_merged_by_a_column_of_its_own() -> None:
     """KEY-14."""
     assert "`_tidemark_row` string NOT NULL" in sql.create_target(TABLE, WITHOUT_KEY, {})
     assert "_tidemark_row" not in sql.create_target(TABLE, SCHEMA, {})
-    merge = sql.merge_staged(TABLE, "staged", WITHOUT_KEY)
+    merge = sql.merge_staged(TABLE, ["staged"], WITHOUT_KEY)
     assert "ON t.`_tidemark_row` = s.`_tidemark_row` WHEN" in merge
 
 

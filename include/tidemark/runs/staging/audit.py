@@ -60,7 +60,7 @@ def _check_merged(
     mode = work.spec.mode
     has_truncates = mode is TargetMode.APPEND and bool(found.ends)
     checks = (check_truncates(table, found.ends),) if has_truncates else ()
-    if not found.rows.folder:
+    if found.rows.place is None:
         return checks
     is_change = F.col(STAGED_OP).isin(Op.UPSERT.value, Op.DELETE.value)
     staged = read_staged(world.spark, found.rows).where(is_change)

@@ -10,7 +10,6 @@ import json
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import reduce
-from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, Observation
@@ -33,7 +32,7 @@ from tidemark.formats.rows import Told, typed_rows
 from tidemark.lake.catalog import TableId
 from tidemark.lake.landing import read_changelog
 from tidemark.lake.quarantine import SCHEMA as QUARANTINE
-from tidemark.lake.staged import StagedRows, read_partial, read_staged, stage_rows
+from tidemark.lake.staged import StagedPlace, StagedRows, read_partial, read_staged, stage_rows
 from tidemark.lake.stored import read_stored
 from tidemark.model.columns import CHANGE, ROW, STAGED_OP
 from tidemark.model.cut import GateMode
@@ -75,7 +74,7 @@ class StagedChanges:
         return int(self.aside.num_rows)
 
 
-def stage_row_changes(run: Run, chosen: Chosen, work: TableWork, folder: Path) -> StagedChanges:
+def stage_row_changes(run: Run, chosen: Chosen, work: TableWork, to: StagedPlace) -> StagedChanges:
     """Write the changes of a table without a key; raise where one is not told as a whole."""
     groups = chosen.survey.of(work.spec.source, Zone.CUT)
     scans = _scans(run, chosen, work) if any(group.read_at for group in groups) else None
@@ -114,7 +113,7 @@ def stage_row_changes(run: Run, chosen: Chosen, work: TableWork, folder: Path) -
         )
         .transform(for_staging, work.schema)
     )
-    rows = stage_rows(folder, work.target, typed, work.schema)
+    rows = stage_rows(to, typed, work.schema)
     if doubted.get["example"] is not None:
         raise _in_doubt(work, doubted.get["example"])
     if rows.partial:
@@ -144,8 +143,7 @@ def match_rows(run: Run, work: TableWork, found: StagedChanges, place: TableId) 
         .where(F.col(STAGED_OP).isNotNull())
         .drop(UNMATCHED)
     )
-    folder = Path(found.rows.folder).parent / "matched"
-    merged = stage_rows(folder, work.target, rows, work.schema)
+    merged = stage_rows(found.rows.written.beside("matched"), rows, work.schema)
     if unmatched.get["deletes"]:
         raise _unmatched(work, **unmatched.get)
     return merged

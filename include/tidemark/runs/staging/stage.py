@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
 
 from tidemark.errors import WAITING, TableStoppedError
 from tidemark.formats.decoder import decoder_of
 from tidemark.lake.catalog import TableId
+from tidemark.lake.effect import Effect
 from tidemark.lake.evolve import apply_changes
 from tidemark.lake.forks import drop_dead_forks, make_fork
 from tidemark.lake.refs import Move
-from tidemark.lake.staged import StagedRows, stage_rows, staged_folder
-from tidemark.lake.staging import Bench, Effect, Removal, stage_table
+from tidemark.lake.staged import StagedPlace, StagedRows, stage_rows
+from tidemark.lake.staging import Bench, Removal, stage_table
 from tidemark.model.columns import STAGED_MISREAD, STAGED_UNFILLED
 from tidemark.model.ends import End
 from tidemark.model.quarantine import Entry
@@ -43,7 +42,7 @@ from tidemark.runs.tables.truncates import ends_of, snapshot_end
 from tidemark.runs.tables.work import TableWork
 
 SPARED_ASIDE = "changes of it are set aside, and rows may seem to be missing for that"
-NOTHING_STAGED = StagedChanges(StagedRows("", StructType(), 0, 0, None, 0, 0), 0)
+NOTHING_STAGED = StagedChanges(StagedRows(None, 0, 0, None, 0, 0), 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +78,10 @@ def stage_one(run: Run, chosen: Chosen, work: TableWork, branch: str) -> StagedT
 
     A move alone where only its schema changes, None where no reader sees anything of that.
     """
-    folder = staged_folder(run.world.installation.state, run.pipeline.name) / branch
     ends = _ends(chosen, work)
     found = NOTHING_STAGED
     if work.has_events:
-        found = _stage_changes(run, chosen, work, ends, folder)
+        found = _stage_changes(run, chosen, work, ends, branch)
     found = replace(found, ends=ends)
     bench = _bench(run, work, branch, chosen.cut.number)
     if work.source_schema != work.have:
@@ -130,11 +128,13 @@ def _removal(run: Run, work: TableWork) -> Removal | None:
 
 
 def _stage_changes(
-    run: Run, chosen: Chosen, work: TableWork, ends: Sequence[End], folder: Path
+    run: Run, chosen: Chosen, work: TableWork, ends: Sequence[End], branch: str
 ) -> StagedChanges:
     """Write what is to be merged; of a table without a key, what its rows are still sought for."""
+    namespace = run.system.ledger.namespace
+    place = StagedPlace.of(run.world.catalog, namespace, branch, work.target)
     if not work.schema.key:
-        found = stage_row_changes(run, chosen, work, folder)
+        found = stage_row_changes(run, chosen, work, place)
         if found.rows.misread is not None:
             raise _misread(found.rows, work, found.rows.misread_rows, 0)
         return found
@@ -142,7 +142,7 @@ def _stage_changes(
     decoder = decoder_of(run.pipeline.source, chosen.schemas_of(work.spec.source))
     events = _row_events(chosen, work)
     typed = typed_changes(chosen, decoder, work, ends, events, counted)
-    rows = stage_rows(folder, work.target, typed, work.schema)
+    rows = stage_rows(place, typed, work.schema)
     if counted.get["left_keys"] and mode is not TargetMode.APPEND:
         refuse_exchanged(run, work, decoder, events)
     repeats = overtaken(chosen, work, decoder) + work.copies.count

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 from pyspark.sql import Observation
 from pyspark.sql import functions as F
@@ -40,6 +39,5 @@ def match_versions(
         .observe(counted, F.count(F.lit(1)).alias("changes"))
         .transform(versions_of, schema, found.ends)
     )
-    folder = Path(found.rows.folder).parent / "versions"
-    rows = stage_rows(folder, work.target, versions, schema)
+    rows = stage_rows(found.rows.written.beside("versions"), versions, schema)
     return replace(found, rows=rows, repeats=found.changes - counted.get["changes"])
