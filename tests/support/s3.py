@@ -59,7 +59,7 @@ def running_s3(folder: Path) -> Iterator[Store]:
     RuntimeError when the server is not installed, or does not become ready.
     """
     if not PYTHON.exists():
-        raise RuntimeError(f"these tests need the S3 server of {PYTHON.parents[1]}: make s3")
+        raise RuntimeError(f"no S3 server is in {PYTHON.parents[1]}: make test-cluster brings it")
     (port,) = free_ports(1)
     hold = folder / "hold"
     command = [str(PYTHON), str(SERVER), str(port), ACCESS_KEY, str(hold)]
