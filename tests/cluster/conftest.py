@@ -75,6 +75,16 @@ def site(broker: str, jars: Path, tmp_path_factory: pytest.TempPathFactory) -> I
         world = open_spark_world(installation)
         yield Site(cluster, store, world)
         world.spark.stop()
+        assert telling_logs(cluster) == []
+
+
+def telling_logs(cluster: Cluster) -> list[str]:
+    """Logs of the services, workers and executors that have a secret in them."""
+    logs = [*cluster.folder.glob("*.log")]
+    for worker in cluster.workers:
+        logs += worker.home.glob("work/*/*/std*")
+    texts = {str(log): log.read_text(errors="replace") for log in logs}
+    return [log for log, text in texts.items() if any(secret in text for secret in SECRETS)]
 
 
 def outermost(folders: list[Path]) -> list[Path]:

@@ -177,7 +177,10 @@ def test_a_store_may_leave_its_key_to_others(tmp_path: Path) -> None:
             id="half a key",
         ),
         pytest.param(
-            ON_S3.replace("region: here", "region: here\n    access-key-id: me\n    secret-access-key: hunter2"),
+            ON_S3.replace(
+                "region: here",
+                "region: here\n    access-key-id: me\n    secret-access-key: hunter2",
+            ),
             "12 -> catalog.s3.secret-access-key: got a literal secret; expected a reference: "
             "${env:NAME} or ${file:/path}",
             id="key of the store in the file",
