@@ -1,7 +1,8 @@
 """A Spark standalone cluster on this machine whose workers share no file with the driver.
 
 Each worker, and with it its executors, is in a mount namespace of its own: the folders that the
-driver works in are empty there, and all it has is Java and a Spark distribution.
+driver works in are empty there, and all it has is Java and a Spark distribution. It has a loopback
+address of its own, too, for what executors of one host write they read from each other's disk.
 """
 
 from __future__ import annotations
@@ -76,15 +77,19 @@ class Cluster:
 
     def add_worker(self) -> None:
         """Start one more. RuntimeError when it does not come, as without root."""
-        name = f"worker{len(list(self.folder.glob('worker*.log'))) + 1}"
+        number = len(list(self.folder.glob("worker*.log"))) + 1
+        name, host = f"worker{number}", f"127.0.0.{number + 1}"
         temporary = tempfile.TemporaryDirectory(prefix=f"tidemark-{name}-", dir="/var/tmp")  # noqa: S108
         home = Path(self.running.enter_context(temporary))
         (home / "spark").mkdir()
-        java = [*_java(home / "spark"), WORKER, "--host", HOST, "--webui-port", "0"]
+        java = [*_java(home / "spark"), WORKER, "--host", host, "--webui-port", "0"]
         java += ["--cores", "1", "--memory", "1g", "--work-dir", str(home / "work"), self.url]
         shell = ["unshare", "--mount", "sh", "-c", IN_ITS_OWN_MOUNTS, "sh", str(home)]
         command = [*shell, str(spark_home()), *map(str, self.hidden), "--", *java]
-        environment = _environment() | {"SPARK_HOME": str(home / "spark")}
+        environment = _environment() | {
+            "SPARK_HOME": str(home / "spark"),
+            "SPARK_LOCAL_IP": host,
+        }
         log = self.folder / f"{name}.log"
         program = Program(command, log, log.with_suffix(".pid"), environment)
         tether = self.running.enter_context(tethered(program))
