@@ -5,6 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from tidemark.fold.latest import IS_KEPT
 from tidemark.model.columns import LEFT_OUT, ROW, TableSchema
 from tidemark.model.names import quote
 from tidemark.model.reduction import NEWEST_FIRST, SITE
@@ -14,11 +15,10 @@ _IDENTITY = f"{SITE} || {_READ} || '.' || part || '.' || op || '.' || hex(xxhash
 _COPIES = f"PARTITION BY {ROW} ORDER BY {NEWEST_FIRST}"
 
 
-def each_once(changes: DataFrame) -> DataFrame:
-    """The changes of a table with a key, of copies the newest. In: one row per change. Out: ROW."""
+def mark_copies(changes: DataFrame) -> DataFrame:
+    """Mark the newest of the copies of each change. In: one row per change. Out: ROW, IS_KEPT."""
     named = changes.withColumn(ROW, F.expr(_IDENTITY))
-    ranked = named.withColumn("copy", F.expr(f"row_number() OVER ({_COPIES})"))
-    return ranked.where(F.col("copy") == 1).drop("copy")
+    return named.withColumn(IS_KEPT, F.expr(f"row_number() OVER ({_COPIES}) = 1"))
 
 
 def without_unsent(typed: DataFrame, schema: TableSchema) -> DataFrame:

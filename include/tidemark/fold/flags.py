@@ -11,14 +11,14 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from tidemark.fold.latest import IS_KEPT
 from tidemark.model.columns import CHANGE, COMMIT_TIME, DELETED, DELETED_AT, POSITION
 from tidemark.model.ends import End, first_end
 from tidemark.model.event import Op
 from tidemark.model.reduction import NEWEST_FIRST
 
-_KEY = "PARTITION BY xxhash64(row_key), row_key ORDER BY is_fresh DESC"
-_WINDOW = f"{_KEY}, {NEWEST_FIRST}"
-_UPSERT = f"is_fresh AND op = '{Op.UPSERT}'"
+_WINDOW = f"PARTITION BY xxhash64(row_key), row_key ORDER BY {NEWEST_FIRST}"
+_UPSERT = f"op = '{Op.UPSERT}'"
 _ALL = "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
 _NEWER = "ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING"
 _STEPS = {
@@ -28,30 +28,26 @@ _STEPS = {
     "upserts": f"count_if({_UPSERT}) OVER ({_WINDOW} {_ALL})",
     "newer_upserts": f"count_if({_UPSERT}) OVER ({_WINDOW} {_NEWER})",
 }
-_IS_KEPT = (
-    f"is_fresh AND CASE WHEN op = '{Op.UPSERT}' THEN newer_upserts = 0 "
-    "ELSE rank = 1 AND upserts = 0 END"
-)
+_IS_KEPT = f"CASE WHEN op = '{Op.UPSERT}' THEN newer_upserts = 0 ELSE rank = 1 AND upserts = 0 END"
 
 
-def latest_images(changes: DataFrame, is_fresh: str) -> DataFrame:
-    """The newest upsert of each ``row_key``, or its newest delete where there is no upsert.
+def mark_images(changes: DataFrame) -> DataFrame:
+    """Mark the newest upsert of each ``row_key``, or its newest delete where it has no upsert.
 
-    In: one row per change; is_fresh: SQL, which of them count. Out: same, one per key, with CHANGE:
-    where it stands in the order of changes, and ``newest``, the newest change of the key.
+    In: one row per change. Out: same, IS_KEPT and CHANGE: where it stands in the order of changes,
+    and ``newest``, the newest change of the key.
     """
     placed = F.struct("position", "part", "partition", "newest")
     return (
-        changes.withColumn("is_fresh", F.expr(is_fresh))
-        .withColumns({name: F.expr(text) for name, text in _STEPS.items()})
-        .where(_IS_KEPT)
+        changes.withColumns({name: F.expr(text) for name, text in _STEPS.items()})
+        .withColumn(IS_KEPT, F.expr(_IS_KEPT))
         .withColumn(CHANGE, placed)
-        .drop("is_fresh", *_STEPS)
+        .drop(*_STEPS)
     )
 
 
 def with_flags(typed: DataFrame, ends: Sequence[End]) -> DataFrame:
-    """Typed rows of `latest_images` as they are staged: flagged where they ended.
+    """Typed rows of `mark_images` as they are staged: flagged where they ended.
 
     ends: the truncates of the cut. A delete counts by itself; an upsert is ended by the first
     truncate above it.

@@ -22,6 +22,15 @@ def not_overtaken(again: DataFrame, settled: DataFrame) -> DataFrame:
     same place is a copy, but for a delete behind an upsert. A key that could not be read is no
     other change's key.
     """
+    return _beside_newer(again, settled, "left_anti")
+
+
+def overtaken(again: DataFrame, settled: DataFrame) -> DataFrame:
+    """The changes of ``again`` that have a newer one of their key in ``settled``."""
+    return _beside_newer(again, settled, "left_semi")
+
+
+def _beside_newer(again: DataFrame, settled: DataFrame, how: str) -> DataFrame:
     newer = settled.select(
         F.col("row_key").alias("_key"),
         F.col("position").alias("_position"),
@@ -34,4 +43,4 @@ def not_overtaken(again: DataFrame, settled: DataFrame) -> DataFrame:
     overtakes = (F.col("_position") > F.col("position")) & ~is_copy
     key = again.select("row_key.*").columns
     same = (F.col("row_key")[name] == F.col("_key")[name] for name in key)
-    return again.join(newer, reduce(and_, same, overtakes), "left_anti")
+    return again.join(newer, reduce(and_, same, overtakes), how)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
 from tidemark.model.columns import (
@@ -24,7 +24,7 @@ from tidemark.model.columns import (
     TableSchema,
 )
 from tidemark.model.cut import GateMode
-from tidemark.model.equal_rows import MATCHING, SCAN, STEP, Step
+from tidemark.model.equal_rows import CAME_AND_WENT, MATCHING, OVERTAKEN, SCAN, STEP, Step
 from tidemark.model.event import Kind, Op
 from tidemark.model.names import quote
 from tidemark.model.position import Position
@@ -117,9 +117,16 @@ def touched(staged: DataFrame) -> DataFrame:
 
 
 def matched(
-    staged: DataFrame, stored: DataFrame | None, schema: TableSchema, scans: Scans
+    staged: DataFrame,
+    stored: DataFrame | None,
+    schema: TableSchema,
+    scans: Scans,
+    counted: Observation,
 ) -> DataFrame:
     """What to do to which rows of the target.
+
+    ``counted`` gets the changes that leave nothing to do: ``overtaken``, rows that came and were
+    read again or taken away in the same cut, and ``came_and_went``, what took them away.
 
     In: rows of `for_staging`; stored: `lake.stored.read_stored`. Out: what `stage_rows` takes, one
     row per identity that changes; and one with UNMATCHED, the place of the record, for each delete
@@ -128,7 +135,12 @@ def matched(
     steps = _change_steps(staged, schema)
     if stored is not None:
         steps = steps.unionByName(_stored_steps(staged, stored, schema, scans))
-    decided = _step_by_step(steps, MATCHING).where("outcome IS NOT NULL OR is_unmatched")
+    decided = _step_by_step(steps, MATCHING).observe(
+        counted,
+        F.count(F.when(F.expr(OVERTAKEN), 1)).alias("overtaken"),
+        F.count(F.when(F.expr(CAME_AND_WENT), 1)).alias("came_and_went"),
+    )
+    decided = decided.where("outcome IS NOT NULL OR is_unmatched")
     is_delete = F.col("outcome") == Op.DELETE.value
     return decided.select(
         *(F.col("image")[name].alias(name) for name in schema.names),

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from tidemark.fold.latest import IS_KEPT
 from tidemark.model.columns import (
     CHANGE,
     COMMIT_TIME,
@@ -33,18 +34,17 @@ OPEN_AT, NEWEST, NEWEST_SITE, _HERE, _NEXT, _NTH, _DONE = (f"{SYSTEM_PREFIX}{n}"
 STORED = (OPEN_AT, NEWEST, NEWEST_SITE)
 
 
-def one_per_site(changes: DataFrame) -> DataFrame:
-    """One change per ``row_key`` and place of the log, with CHANGE: where it stands.
+def mark_sites(changes: DataFrame) -> DataFrame:
+    """Mark one change per ``row_key`` and place of the log, with CHANGE: where it stands.
 
     Copies of a change are one, and so is what a log writes of a key at one place: the last of it.
     """
     placed = F.struct("position", "part", "partition", "site")
     return (
         changes.withColumn("site", F.expr(SITE))
-        .withColumn("copy", F.expr(f"row_number() OVER ({_COPIES})"))
-        .where(F.col("copy") == 1)
+        .withColumn(IS_KEPT, F.expr(f"row_number() OVER ({_COPIES}) = 1"))
         .withColumn(CHANGE, placed)
-        .drop("copy", "site")
+        .drop("site")
     )
 
 

@@ -116,3 +116,11 @@ In: ``equal``, what a group has in common, and ``equal_hash``; ``step``; ``posit
 under the identity ``born_as``, null where there is none; ``newest_delete``, a position at which a
 row that is deleted is no more; ``is_unmatched``, a delete that finds no row (NO_MATCH).
 """
+
+OVERTAKEN = (
+    f"step IN ('{Step.INSERT}', '{Step.READ}') AND level IS NOT NULL AND NOT (is_last AND stays)"
+)
+"""An insert or read that leaves nothing: its row was read again later in the cut, or deleted."""
+
+CAME_AND_WENT = f"level IS NOT NULL AND is_last AND NOT stays AND born_by <> '{Step.STORED}'"
+"""A row that the cut made and took away: the delete that did so has no row of the target to end."""

@@ -27,12 +27,14 @@ def check_winners(
     staged: DataFrame,
     table: DataFrame,
     schema: TableSchema,
+    written: int,
 ) -> tuple[CheckResult, ...]:
     """Compare staged winners with the rows of the staged snapshot that have their keys.
 
-    staged: key columns, STAGED_OP and POSITION, one row per key; table: the key columns, POSITION
-    and the others of Tidemark's own. A delete is gone where no row of its key stands any more.
-    One action; its cost follows the batch.
+    staged: key columns, STAGED_OP and POSITION, one row per key; written: how many of them were
+    counted when they were staged. table: the key columns, POSITION and the others of Tidemark's
+    own. A delete is gone where no row of its key stands any more. One action; its cost follows the
+    batch.
     """
     key = schema.row_key
     wanted = staged.select(
@@ -72,11 +74,22 @@ def check_winners(
         F.count(F.lit(1)).alias("keys"),
         *(F.count_if(violated).alias(name) for name, violated in rules.items()),
     ).collect()[0]
-    return tuple(
+    checks = (
         CheckResult(
             name, counts[name] == 0, Severity.CRITICAL, f"{counts[name]} of {counts['keys']} keys"
         )
         for name in rules
+    )
+    return (check_read(counts["keys"], written), *checks)
+
+
+def check_read(read: int, written: int) -> CheckResult:
+    """The checks saw every staged row; of rows that are not read, none breaks a rule."""
+    return CheckResult(
+        "every staged row is checked",
+        read == written,
+        Severity.CRITICAL,
+        f"{read} of {written} staged rows",
     )
 
 

@@ -59,9 +59,10 @@ def account(
         if bucket is not None:
             buckets[bucket.value] += group.records
     for table in staged:
-        _add_folded(buckets, table)
+        for bucket, number in _folded(table).items():
+            buckets[bucket.value] += number
     units = count(fresh) + sum(table.changes - table.work.rows for table in staged)
-    if sum(buckets.values()) != units or any(number < 0 for number in buckets.values()):
+    if sum(buckets.values()) != units:
         raise AccountingError(
             f"the {count(fresh)} records of the cut hold {units} changes, but "
             f"{sum(buckets.values())} ended somewhere: {buckets}",
@@ -93,31 +94,33 @@ def _bucket(
     return Bucket.APPLIED if group.kind is Kind.TRUNCATE else None
 
 
-def _add_folded(buckets: dict[str, int], table: StagedTable) -> None:
-    """Rows of one table: winners are applied unless the target was newer; the rest lost to them.
+def _folded(table: StagedTable) -> Mapping[Bucket, int]:
+    """Changes of one table, each counted where it ended; `AccountingError` if one is missing.
 
-    What is tried again is counted again. Of a table without a key the rest are also rows that came
-    and went, and what took them away. A target of versions or changes takes all but repeats.
+    What is tried again is counted again. A copy that takes its own place in an append target is a
+    duplicate. Of a history target one change may begin a version and end another, so what it takes
+    is counted before that.
     """
-    stale, mode = _stale(table), table.work.spec.mode
-    keeps_all = mode in (TargetMode.HISTORY, TargetMode.APPEND)
-    taken = table.changes - table.repeats if keeps_all else table.rows.rows
-    buckets[Bucket.DUPLICATE] += stale + table.repeats
-    buckets[Bucket.APPLIED] += taken - stale
-    buckets[Bucket.QUARANTINED] += table.set_aside
-    settled = taken + table.repeats + table.set_aside
-    buckets[Bucket.SUPERSEDED] += table.changes - settled
-
-
-def _stale(table: StagedTable) -> int:
-    """How many of the staged changes the target knew, or found no row for."""
-    rows, effect = table.rows, table.effect
+    effect, applied, known = table.effect, 0, table.effect.known
     match table.work.spec.mode:
-        case TargetMode.MIRROR:
-            return max(0, rows.upserts - effect.inserted - effect.updated)
-        case TargetMode.SOFT_DELETE:
-            return rows.rows - effect.inserted - effect.updated
-        case TargetMode.APPEND:
-            return rows.rows - effect.inserted
         case TargetMode.HISTORY:
-            return 0
+            applied = table.taken or 0
+        case TargetMode.APPEND:
+            applied, known = effect.inserted, known + effect.updated
+        case TargetMode.MIRROR | TargetMode.SOFT_DELETE:
+            applied = effect.inserted + effect.updated + effect.deleted + effect.missing
+    ended = {
+        Bucket.APPLIED: applied,
+        Bucket.SUPERSEDED: table.superseded,
+        Bucket.DUPLICATE: known + table.repeats,
+        Bucket.QUARANTINED: table.set_aside,
+    }
+    if sum(ended.values()) != table.changes:
+        raise AccountingError(
+            f"the cut holds {table.changes} changes of {table.work.spec.source}, but "
+            f"{sum(ended.values())} of them ended somewhere: "
+            + ", ".join(f"{number} {bucket}" for bucket, number in ended.items()),
+            state="every table is as it was; the attempt's branches are kept",
+            next_step="run again; if this repeats, report the numbers above",
+        )
+    return ended

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
 from tests.spark.lake.test_merge import bench, make
@@ -107,7 +107,7 @@ def given(
 
 def decided(world: World, target: TableId, changes: StagedRows) -> DataFrame:
     stored = read_stored(world.spark, world.catalog, target, SCHEMA, None)
-    return matched(read_staged(world.spark, changes), stored, SCHEMA, Scans())
+    return matched(read_staged(world.spark, changes), stored, SCHEMA, Scans(), Observation())
 
 
 def merge(world: World, target: TableId, rows: StagedRows, cut: int) -> Effect:

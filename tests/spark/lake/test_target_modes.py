@@ -25,9 +25,10 @@ from tests.support.kept import (
     versions,
 )
 from tests.support.staged import staged_place
-from tidemark.fold.appended import each_once
-from tidemark.fold.flags import latest_images, with_flags
-from tidemark.fold.versions import is_newer, one_per_site, versions_of, with_stored
+from tidemark.fold.appended import mark_copies
+from tidemark.fold.flags import mark_images, with_flags
+from tidemark.fold.latest import only_kept
+from tidemark.fold.versions import is_newer, mark_sites, versions_of, with_stored
 from tidemark.formats.rows import Told, typed_rows
 from tidemark.lake import sql
 from tidemark.lake.refs import move_mains
@@ -96,7 +97,7 @@ class Target:
             case TargetMode.APPEND:
                 found_checks = (*check_appended(staged, table), check_truncates(table, ends))
             case _:
-                found_checks = check_winners(staged, table, self.schema)
+                found_checks = check_winners(staged, table, self.schema, rows.rows)
         assert [check for check in found_checks if not check.success] == []
         move_mains(self.world.catalog, [move])
         self.ended_before = ends[-1].position if ends else self.ended_before
@@ -123,17 +124,17 @@ class Target:
         place = staged_place(self.world, self.folder / str(self.cut), self.table)
         match self.mode:
             case TargetMode.SOFT_DELETE:
-                latest = latest_images(frame, counts)
+                latest = only_kept(mark_images(frame.where(counts)))
                 typed = typed_rows(latest, self.schema, told, keep=(CHANGE,))
                 return stage_rows(place, with_flags(typed, ends), self.schema)
             case TargetMode.HISTORY:
-                each = one_per_site(frame).where(counts)
+                each = only_kept(mark_sites(frame.where(counts)))
                 typed = typed_rows(each, self.schema, told, keep=(CHANGE,))
                 staged = stage_rows(place, typed, self.schema)
                 matched = self._matched(staged, ends)
                 return stage_rows(place.beside("versions"), matched, self.schema)
             case _:
-                typed = typed_rows(each_once(frame), self.schema, told, keep=(ROW,))
+                typed = typed_rows(only_kept(mark_copies(frame)), self.schema, told, keep=(ROW,))
                 return stage_rows(place, typed, self.schema)
 
     def _matched(self, staged: StagedRows, ends: tuple[End, ...]) -> Any:

@@ -56,11 +56,18 @@ def test_checks(
     table: list[tuple[object, ...]],
     failed: list[str],
 ) -> None:
-    checks = check_winners(
-        spark.createDataFrame(staged, STAGED), spark.createDataFrame(table, TABLE), SCHEMA
-    )
+    there = spark.createDataFrame(table, TABLE)
+    checks = check_winners(spark.createDataFrame(staged, STAGED), there, SCHEMA, len(staged))
     assert [check.name for check in checks if not check.success] == failed
-    assert len(checks) == 5
+    assert len(checks) == 6
+
+
+def test_staged_rows_that_are_not_read_are_not_checked(spark: SparkSession) -> None:
+    """ACC-4: of rows that nobody reads none breaks a rule."""
+    nothing, there = spark.createDataFrame([], STAGED), spark.createDataFrame([], TABLE)
+    checks = check_winners(nothing, there, SCHEMA, 3)
+    failed = [(check.name, check.observed) for check in checks if not check.success]
+    assert failed == [("every staged row is checked", "0 of 3 staged rows")]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from tidemark.model.names import quote
 from tidemark.model.target_mode import TargetMode
 from tidemark.model.verdict import CheckResult, Severity, Verdict
 from tidemark.quality.audit import SuiteRun, run_suite
-from tidemark.quality.checks import check_ended, check_filled, check_key, check_winners
+from tidemark.quality.checks import check_ended, check_filled, check_key, check_read, check_winners
 from tidemark.quality.kept_checks import check_appended, check_truncates, check_versions
 from tidemark.runs.staging.row_changes import StagedChanges
 from tidemark.runs.tables.work import TableWork
@@ -66,11 +66,13 @@ def _check_merged(
     staged = read_staged(world.spark, found.rows).where(is_change)
     match mode:
         case TargetMode.MIRROR | TargetMode.SOFT_DELETE:
-            return check_winners(staged, table, work.schema)
+            return check_winners(staged, table, work.schema, found.rows.rows)
         case TargetMode.HISTORY:
-            return check_versions(staged, table, work.schema)
+            read = check_read(staged.count(), found.rows.rows)
+            return (read, *check_versions(staged, table, work.schema))
         case TargetMode.APPEND:
-            return (*check_appended(staged, table), *checks)
+            read = check_read(staged.count(), found.rows.rows)
+            return (read, *check_appended(staged, table), *checks)
 
 
 def _spared(why: str) -> CheckResult:

@@ -12,10 +12,10 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from tidemark.fold import replayed
 from tidemark.fold.admit import in_epochs, only_at, with_zone
 from tidemark.fold.latest import latest_events
 from tidemark.fold.renamed import is_table, under_new_names
-from tidemark.fold.replayed import not_overtaken
 from tidemark.fold.survey import survey
 from tidemark.formats.avro.wire import Schemas
 from tidemark.formats.decoder import Decoder, decoder_of
@@ -108,24 +108,21 @@ def changes_of(chosen: Chosen, work: TableWork, decoder: Decoder, events: DataFr
     events: of `Chosen.row_events`; with their zone where any is tried again.
     """
     changes = decoder.changes(events, work.schema, key_from_images=work.key_from_images)
-    if not work.replayed:
+    if chosen.replay is None or not work.replayed:
         return changes
     is_again = F.col("zone") == Zone.REPLAYED.value
-    tried = _not_overtaken(chosen, work, decoder, changes.where(is_again))
+    again = changes.where(is_again)
+    tried = replayed.not_overtaken(again, _newer(chosen, chosen.replay, work, decoder))
     return changes.where(~is_again).unionByName(tried)
 
 
-def _not_overtaken(
-    chosen: Chosen, work: TableWork, decoder: Decoder, changes: DataFrame
-) -> DataFrame:
-    if chosen.replay is None:
-        return changes
+def _newer(chosen: Chosen, replay: Replay, work: TableWork, decoder: Decoder) -> DataFrame:
+    """The settled changes that may have overtaken those which are tried again."""
     table = work.spec.source
     lowest = [group.lowest_place or "" for group in chosen.survey.of(table, Zone.REPLAYED)]
     is_later = F.col("position") >= min(lowest, default="")
-    settled = chosen.replay.settled.where(is_table(table) & is_later)
-    newer = decoder.changes(settled, work.schema, key_from_images=True)
-    return not_overtaken(changes, newer)
+    settled = replay.settled.where(is_table(table) & is_later)
+    return decoder.changes(settled, work.schema, key_from_images=True)
 
 
 def overtaken(chosen: Chosen, work: TableWork, decoder: Decoder) -> int:
@@ -134,7 +131,7 @@ def overtaken(chosen: Chosen, work: TableWork, decoder: Decoder) -> int:
         return 0
     events = chosen.replay.again.where(is_table(work.spec.source))
     changes = decoder.changes(events, work.schema, key_from_images=work.key_from_images)
-    return changes.count() - _not_overtaken(chosen, work, decoder, changes).count()
+    return replayed.overtaken(changes, _newer(chosen, chosen.replay, work, decoder)).count()
 
 
 def outcomes(run: Run, chosen: Chosen, work: TableWork, aside: pa.Table) -> tuple[Entry, ...]:

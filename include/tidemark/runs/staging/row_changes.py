@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 
 import pyarrow as pa
@@ -54,16 +54,19 @@ LAST = (SnapshotMark.LAST, SnapshotMark.LAST_IN_TABLE)
 class StagedChanges:
     """What the row events of a cut do, typed and written.
 
-    changes: how many keys, or rows of a table without one, they touch. repeats: of such a table,
-    the changes among them that came before, and are not written; scans: where it was read, None
-    where the cut has no row of a snapshot. Of a table with a key, repeats were tried again and
-    overtaken; aside: rows of the quarantine for what cannot be applied. ends: truncates of the cut,
-    as `lake.staging.stage_table` takes them.
+    changes: how many keys, or rows of a table without one, they touch. Each of them is staged, or
+    was counted where it was dropped: repeats came before, superseded are those that a newer change,
+    a truncate or a snapshot of the cut took the effect from. taken: the changes of a history target
+    that make or end versions, None of others. scans: where a table without a key was read, None
+    where the cut has no row of a snapshot. aside: rows of the quarantine for what cannot be
+    applied. ends: truncates of the cut, as `lake.staging.stage_table` takes them.
     """
 
     rows: StagedRows
     changes: int
     repeats: int = 0
+    superseded: int = 0
+    taken: int | None = None
     scans: Scans | None = None
     aside: pa.Table = field(default_factory=QUARANTINE.empty_table)
     ends: tuple[End, ...] = ()
@@ -80,6 +83,7 @@ def stage_row_changes(run: Run, chosen: Chosen, work: TableWork, to: StagedPlace
     scans = _scans(run, chosen, work) if any(group.read_at for group in groups) else None
     decoder = decoder_of(run.pipeline.source, chosen.schemas_of(work.spec.source))
     counted, doubted = Observation(), Observation()
+    taken = F.coalesce(F.expr(work.counts), F.lit(False))
 
     def decode(events: DataFrame) -> DataFrame:
         told = events.withColumn("contradicts", decoder.contradicts)
@@ -100,6 +104,7 @@ def stage_row_changes(run: Run, chosen: Chosen, work: TableWork, to: StagedPlace
             counted,
             F.count(F.lit(1)).alias("changes"),
             F.count(F.when(F.col("is_repeat"), 1)).alias("repeats"),
+            F.count(F.when(~taken & ~F.col("is_repeat"), 1)).alias("superseded"),
         )
         .where(work.counts)
         .observe(doubted, F.min(F.when(F.col("in_doubt"), place)).alias("example"))
@@ -121,7 +126,7 @@ def stage_row_changes(run: Run, chosen: Chosen, work: TableWork, to: StagedPlace
     return StagedChanges(rows, **counted.get, scans=scans)
 
 
-def match_rows(run: Run, work: TableWork, found: StagedChanges, place: TableId) -> StagedRows:
+def match_rows(run: Run, work: TableWork, found: StagedChanges, place: TableId) -> StagedChanges:
     """What becomes of which row of the target; raise where a delete finds none (NO_MATCH).
 
     place: where the target's rows stand, in columns that have their new names. ``main`` of it is
@@ -130,15 +135,15 @@ def match_rows(run: Run, work: TableWork, found: StagedChanges, place: TableId) 
     is_old = work.have is not None
     is_read_again = found.scans is not None and (is_old or not found.scans.is_one)
     if not found.rows.deletes and not is_read_again:
-        return found.rows
+        return found
     session = run.world.spark
     stored = None
     if is_old:
         stored = read_stored(session, run.world.catalog, place, work.schema, work.truncated_at)
-    unmatched = Observation()
+    counted, unmatched = Observation(), Observation()
     changes = read_staged(session, found.rows)
     rows = (
-        matched(changes, stored, work.schema, found.scans or Scans())
+        matched(changes, stored, work.schema, found.scans or Scans(), counted)
         .observe(unmatched, F.count(UNMATCHED).alias("deletes"), F.min(UNMATCHED).alias("example"))
         .where(F.col(STAGED_OP).isNotNull())
         .drop(UNMATCHED)
@@ -146,7 +151,8 @@ def match_rows(run: Run, work: TableWork, found: StagedChanges, place: TableId) 
     merged = stage_rows(found.rows.written.beside("matched"), rows, work.schema)
     if unmatched.get["deletes"]:
         raise _unmatched(work, **unmatched.get)
-    return merged
+    superseded = found.superseded + counted.get["overtaken"] + counted.get["came_and_went"]
+    return replace(found, rows=merged, superseded=superseded)
 
 
 def _in_cut(chosen: Chosen, work: TableWork) -> DataFrame:

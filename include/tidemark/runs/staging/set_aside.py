@@ -71,9 +71,26 @@ def set_aside(
         if entries.num_rows > room:
             raise unfit.letter(aside.count(), room)
         rows = add_kept(found.rows, told.where(KEPT), work.schema)
+        superseded = found.superseded + _also_superseded(told, work)
     finally:
         told.unpersist()
-    return replace(found, rows=rows, aside=pa.concat_tables([found.aside, entries]))
+    aside = pa.concat_tables([found.aside, entries])
+    return replace(found, rows=rows, superseded=superseded, aside=aside)
+
+
+def _also_superseded(told: DataFrame, work: TableWork) -> int:
+    """By how much what is superseded grows once the newest changes of keys do not count.
+
+    told: every change of these keys. All but the newest of each were superseded by it.
+    """
+    keys = F.struct(*(F.col(quote(name)) for name in work.schema.key))
+    is_below = ~F.col(KEPT) & ~F.col(ASIDE)
+    counts = told.agg(
+        F.count(F.lit(1)).alias("changes"),
+        F.count_distinct(keys).alias("keys"),
+        F.count(F.when(is_below, 1)).alias("below"),
+    ).collect()[0]
+    return int(counts["below"] - (counts["changes"] - counts["keys"]))
 
 
 def may_miss(

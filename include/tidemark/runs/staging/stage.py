@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, Observation
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from tidemark.errors import WAITING, TableStoppedError
+from tidemark.errors import WAITING, AccountingError, TableStoppedError
 from tidemark.formats.decoder import decoder_of
 from tidemark.lake.catalog import TableId
 from tidemark.lake.effect import Effect
@@ -34,7 +34,7 @@ from tidemark.runs.staging.exchanged import refuse_exchanged
 from tidemark.runs.staging.replay import events_set_aside, outcomes, overtaken
 from tidemark.runs.staging.row_changes import StagedChanges, match_rows, stage_row_changes
 from tidemark.runs.staging.set_aside import Unfit, may_miss, set_aside
-from tidemark.runs.staging.typed_changes import typed_changes
+from tidemark.runs.staging.typed_changes import ChangeCounts, typed_changes
 from tidemark.runs.staging.unchanged import Incomplete, fill_unchanged, unresolved_rows
 from tidemark.runs.staging.versions import match_versions
 from tidemark.runs.tables.rekeys import refuse_set_aside
@@ -49,10 +49,9 @@ NOTHING_STAGED = StagedChanges(StagedRows(None, 0, 0, None, 0, 0), 0)
 class StagedTable:
     """A table on its branch: how to publish it, what changed, what the audit said.
 
-    changes: what its row events did to keys, or to rows of a table without one; one event may do
-    many. repeats: those of them that are known to have come before. aside: rows of the quarantine
-    for those that cannot be applied; outcomes: of what was tried again. spared: why rows that a new
-    snapshot does not contain stay, empty where they do not.
+    changes, repeats, superseded and taken: as those of `StagedChanges`. aside: rows of the
+    quarantine for changes that cannot be applied; outcomes: of what was tried again. spared: why
+    rows that a new snapshot does not contain stay, empty where they do not.
     """
 
     work: TableWork
@@ -61,6 +60,8 @@ class StagedTable:
     rows: StagedRows
     changes: int
     repeats: int
+    superseded: int
+    taken: int | None
     verdict: Verdict
     suite_run: SuiteRun | None
     aside: pa.Table
@@ -101,7 +102,9 @@ def stage_one(run: Run, chosen: Chosen, work: TableWork, branch: str) -> StagedT
         spared = f"it lacks {effect.spared} rows, more of the table than may go unasked"
     verdict, suite_run = audit(run.world, work, found, move, spared)
     return StagedTable(
-        *(work, move, effect, rows, found.changes, found.repeats, verdict, suite_run),
+        *(work, move, effect, rows, found.changes, found.repeats, found.superseded, found.taken),
+        verdict=verdict,
+        suite_run=suite_run,
         aside=found.aside,
         outcomes=outcomes(run, chosen, work, found.aside),
         spared=spared,
@@ -138,21 +141,37 @@ def _stage_changes(
         if found.rows.misread is not None:
             raise _misread(found.rows, work, found.rows.misread_rows, 0)
         return found
-    counted, mode = Observation(), work.spec.mode
+    counts, mode = ChangeCounts(), work.spec.mode
     decoder = decoder_of(run.pipeline.source, chosen.schemas_of(work.spec.source))
     events = _row_events(chosen, work)
-    typed = typed_changes(chosen, decoder, work, ends, events, counted)
+    typed = typed_changes(chosen, decoder, work, ends, events, counts)
     rows = stage_rows(place, typed, work.schema)
-    if counted.get["left_keys"] and mode is not TargetMode.APPEND:
+    _refuse_unread(work, counts.read.get["records"])
+    entered, dropped = counts.entered.get, counts.reduced.get["dropped"]
+    if entered["left_keys"] and mode is not TargetMode.APPEND:
         refuse_exchanged(run, work, decoder, events)
     repeats = overtaken(chosen, work, decoder) + work.copies.count
-    found = StagedChanges(rows, counted.get["changes"] + repeats, repeats)
+    found = StagedChanges(rows, entered["changes"] + repeats, repeats)
+    if mode in (TargetMode.MIRROR, TargetMode.SOFT_DELETE):
+        found = replace(found, superseded=entered["ended"] + dropped)
+    else:
+        found = replace(found, repeats=repeats + entered["ended"] + dropped)
     if rows.misread_rows:
         unfit = Unfit(STAGED_MISREAD, rows.misread_rows, partial(_misread, rows, work))
         return _without(run, chosen, work, found, unfit)
-    if mode is TargetMode.APPEND:
-        return replace(found, repeats=found.changes - rows.rows)
     return found
+
+
+def _refuse_unread(work: TableWork, records: int) -> None:
+    """What is decoded are as many records as the cut was found to hold (ACC-4)."""
+    wanted = work.rows + work.replayed - work.copies.count
+    if records != wanted:
+        raise AccountingError(
+            f"the cut holds {wanted} records with rows of {work.spec.source}, but {records} of "
+            "them were read from the changelog",
+            state="every table is as it was; the attempt's branches are kept",
+            next_step="run again; if this repeats, the changelog's files are not sound",
+        )
 
 
 def _row_events(chosen: Chosen, work: TableWork) -> DataFrame:
@@ -178,7 +197,7 @@ def _matched(
     """What is to be merged, where that depends on the rows of the target at ``place``."""
     mode = work.spec.mode
     if not work.schema.key and mode is TargetMode.MIRROR:
-        return replace(found, rows=match_rows(run, work, found, place))
+        return match_rows(run, work, found, place)
     refuse_left_out(run.pipeline, work.spec, found.rows.partial)
     if found.rows.partial:
         found = _filled(run, chosen, work, found, place)

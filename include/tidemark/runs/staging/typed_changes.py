@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
-from tidemark.fold.appended import each_once, without_unsent
-from tidemark.fold.flags import latest_images, with_flags
-from tidemark.fold.latest import latest_events
-from tidemark.fold.versions import one_per_site
+from tidemark.fold.appended import mark_copies, without_unsent
+from tidemark.fold.flags import mark_images, with_flags
+from tidemark.fold.latest import mark_latest, only_kept
+from tidemark.fold.versions import mark_sites
 from tidemark.formats.decoder import Decoder
 from tidemark.formats.rows import typed_rows
 from tidemark.model.columns import CHANGE, ROW
@@ -21,42 +22,64 @@ from tidemark.runs.staging.replay import changes_of
 from tidemark.runs.tables.work import TableWork
 
 
+@dataclass(frozen=True, slots=True)
+class ChangeCounts:
+    """What is counted while the changes of a table are reduced; known once they are written.
+
+    read: ``records`` that hold them. entered: ``changes`` in all, ``left_keys``, those that left
+    their key for another one, and ``ended`` by a truncate or a snapshot. reduced: ``dropped``, of
+    the others, as they lost to a newer change or a copy.
+    """
+
+    read: Observation = field(default_factory=Observation)
+    entered: Observation = field(default_factory=Observation)
+    reduced: Observation = field(default_factory=Observation)
+
+
 def typed_changes(  # noqa: PLR0913  what is read, and by which rules
     chosen: Chosen,
     decoder: Decoder,
     work: TableWork,
     ends: Sequence[End],
     events: DataFrame,
-    counted: Observation,
+    counts: ChangeCounts,
 ) -> DataFrame:
     """The changes that the target takes: of a mirror the newest of each key (TRUNC-4).
 
-    ``counted`` gets how many there were, and how many left their key for another one. Truncates
-    come last: Spark leaves out of a plan what it finds to be empty, and with it what was to be
-    counted there.
+    What a truncate or a snapshot ends goes before the newest is chosen: it has not superseded what
+    stands below it (SNAP-4).
     """
     move = decoder.key_move
     unread = {"kafka_time", *(() if move is not None else ("headers",))}
     unread |= set() if work.replayed else {"zone"}
     left_keys = F.lit(0) if move is None else F.count(F.when(move["leaves"], 1))
-    changes = changes_of(chosen, work, decoder, events.drop(*unread))
-    changes = changes.observe(
-        counted, F.count(F.lit(1)).alias("changes"), left_keys.alias("left_keys")
-    ).drop("headers")
-    schema = work.schema
-    told = decoder.told(schema)
+    read = events.drop(*unread).observe(counts.read, F.count(F.lit(1)).alias("records"))
+    taken = F.coalesce(F.expr(work.counts), F.lit(False))
+    changes = (
+        changes_of(chosen, work, decoder, read)
+        .observe(
+            counts.entered,
+            F.count(F.lit(1)).alias("changes"),
+            F.count(F.when(~taken, 1)).alias("ended"),
+            left_keys.alias("left_keys"),
+        )
+        .drop("headers")
+    )
+    schema, told = work.schema, decoder.told(work.schema)
     match work.spec.mode:
         case TargetMode.MIRROR:
-            latest = changes.transform(latest_events).where(work.counts)
-            return typed_rows(latest, schema, told)
+            latest = changes.where(work.counts).transform(mark_latest)
+            return typed_rows(only_kept(latest, counts.reduced), schema, told)
         case TargetMode.SOFT_DELETE:
-            latest = changes.transform(latest_images, work.counts)
-            typed = typed_rows(latest, schema, told, keep=(CHANGE,))
+            images = changes.where(work.counts).transform(mark_images)
+            kept = only_kept(images, counts.reduced)
+            typed = typed_rows(kept, schema, told, keep=(CHANGE,))
             return typed.transform(with_flags, ends)
         case TargetMode.HISTORY:
-            one_each = changes.transform(one_per_site).where(work.counts)
-            return typed_rows(one_each, schema, told, keep=(CHANGE,))
+            sites = changes.where(work.counts).transform(mark_sites)
+            kept = only_kept(sites, counts.reduced)
+            return typed_rows(kept, schema, told, keep=(CHANGE,))
         case TargetMode.APPEND:
-            once = changes.transform(each_once)
-            typed = typed_rows(once, schema, told, keep=(ROW,))
+            kept = only_kept(changes.transform(mark_copies), counts.reduced)
+            typed = typed_rows(kept, schema, told, keep=(ROW,))
             return typed.transform(without_unsent, schema)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pyspark.sql import Observation
 from pyspark.sql import functions as F
 
+from tidemark.fold.latest import IS_KEPT, only_kept
 from tidemark.fold.versions import is_newer, versions_of, with_stored
 from tidemark.lake.catalog import TableId
 from tidemark.lake.staged import read_staged, stage_rows
@@ -32,12 +33,14 @@ def match_versions(
     stored = None
     if work.have is not None:
         stored = read_versions(session, run.world.catalog, place, schema)
-    counted = Observation()
+    counted, known = Observation(), Observation()
     versions = (
         with_stored(staged, stored, schema)
-        .where(is_newer())
-        .observe(counted, F.count(F.lit(1)).alias("changes"))
+        .withColumn(IS_KEPT, is_newer())
+        .observe(counted, F.count(F.when(F.col(IS_KEPT), 1)).alias("taken"))
+        .transform(only_kept, known)
         .transform(versions_of, schema, found.ends)
     )
     rows = stage_rows(found.rows.written.beside("versions"), versions, schema)
-    return replace(found, rows=rows, repeats=found.changes - counted.get["changes"])
+    repeats = found.repeats + known.get["dropped"]
+    return replace(found, rows=rows, repeats=repeats, taken=counted.get["taken"])
