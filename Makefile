@@ -8,6 +8,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/installed
 JARS := .state/jars
+S3_SERVER := .state/moto
 CODE := $(wildcard include dags jobs)
 DOCTESTED := $(wildcard $(addprefix include/tidemark/,model spec gate schema pages.py embedded/java.py))
 CASES ?= tests/corpus/cases
@@ -44,7 +45,7 @@ lint: $(INSTALLED) ## style, format, types, and who may import whom
 	@$(BIN)/lint-imports --no-logo
 
 .PHONY: test
-test: lint test-unit test-catalog test-spark test-dags test-e2e ## lint, and tests of every part and the stack
+test: lint test-unit test-catalog test-spark test-dags test-e2e test-cluster ## lint, tests of every part and the stack
 
 .PHONY: test-unit
 test-unit: $(INSTALLED) ## tests without a JVM, in seconds
@@ -65,6 +66,10 @@ test-dags: $(INSTALLED) ## tests of what Airflow parses
 .PHONY: test-e2e
 test-e2e: setup ## the stack: Airflow, broker, commands, runs that die, bad input
 	@$(call pytest,e2e/stack,$(BY_FILE))
+
+.PHONY: test-cluster
+test-cluster: setup $(S3_SERVER)/installed ## as root: whole cuts on Spark workers that share no disk
+	@$(call pytest,cluster)
 
 .PHONY: scenarios
 scenarios: setup ## tests of all that a source may do, by whole cuts, beside `make test`
@@ -123,4 +128,9 @@ $(INSTALLED): requirements.txt pyproject.toml | python
 		"$$(grep -o '^uv==[^ ]*' requirements.txt)"
 	@$(BIN)/uv pip sync --quiet --compile-bytecode --python $(BIN)/python requirements.txt
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --editable .
+	@touch $@
+
+$(S3_SERVER)/installed: tests/cluster/requirements.txt | $(INSTALLED)
+	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(S3_SERVER)
+	@$(BIN)/uv pip sync --quiet --python $(S3_SERVER)/bin/python $<
 	@touch $@

@@ -20,7 +20,7 @@ from tidemark.scheduling.submit import (
 )
 from tidemark.spec import InstallationSpec, PipelineSpec
 from tidemark.spec.jvm import AVRO_LIMITS
-from tidemark.spec.launch import LOCAL_FILES
+from tidemark.spec.launch import LOCAL_FILES, archived_class_path
 
 PIPELINE = PipelineSpec.model_validate(
     {
@@ -38,6 +38,7 @@ SECRETS = {
     "kafka": "kafka-secret",
     "store": "store-secret",
     "keystore": "keystore-secret",
+    "bucket": "bucket-secret",
 }
 INSTALLATION = InstallationSpec.model_validate(
     {
@@ -51,6 +52,11 @@ INSTALLATION = InstallationSpec.model_validate(
             "user": "lake",
             "password": SECRETS["catalog"],
             "warehouse": "s3://lake/warehouse",
+            "s3": {
+                "region": "here",
+                "access-key-id": "me",
+                "secret-access-key": SECRETS["bucket"],
+            },
         },
         "spark": {
             "jars": "/opt/jars",
@@ -84,8 +90,8 @@ def test_order_reaches_the_job_word_for_word() -> None:
     )
 
 
-def test_jars_are_on_the_class_path_of_the_driver() -> None:
-    assert submit().driver_class_path == "/opt/jars/*"
+def test_jars_are_on_the_class_path_of_the_driver_and_those_of_s3_behind_all_others() -> None:
+    assert submit().driver_class_path == f"{archived_class_path(Path('/opt/jars'))}:/opt/s3/*"
 
 
 def test_settings_that_a_jvm_needs_to_start_are_given_and_no_others() -> None:

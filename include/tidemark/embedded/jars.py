@@ -34,12 +34,8 @@ class JarSet(StrEnum):
     """A configuration of jars.xml."""
 
     SPARK = "spark"
+    S3 = "s3"
     BROKER = "broker"
-    SERVER = "server"
-
-
-EMBEDDED = (JarSet.SPARK, JarSet.BROKER)
-"""What runs on one machine; a server also wants S3 and PostgreSQL."""
 
 
 def fetch_jars(jar_set: JarSet, into: Path, *, lock: Path = LOCK) -> Path:
@@ -164,7 +160,7 @@ def main() -> None:
     verbs = parser.add_subparsers(dest="verb", required=True)
     fetch = verbs.add_parser("fetch", help="fetch what is missing, and verify all")
     fetch.add_argument("into", type=Path, help="folder that holds a folder per set")
-    fetch.add_argument("sets", nargs="*", type=JarSet, default=EMBEDDED, help="which sets")
+    fetch.add_argument("sets", nargs="*", type=JarSet, default=tuple(JarSet), help="which sets")
     verbs.add_parser("lock", help="resolve jars.xml anew and write jars.lock")
     arguments = parser.parse_args()
     if arguments.verb == "lock":

@@ -17,6 +17,7 @@ from tidemark.errors import (
     OutcomeUnknownError,
     SupersededError,
 )
+from tidemark.lake.files import java_file_io, python_file_io
 from tidemark.model.names import PipelineName
 from tidemark.spec import CatalogSpec
 
@@ -124,7 +125,7 @@ def open_catalog(spec: CatalogSpec) -> SqlCatalog:
             uri=url.render_as_string(hide_password=False),
             warehouse=spec.warehouse,
             pool_pre_ping="true",
-            **spec.properties,
+            **python_file_io(spec),
         )
 
 
@@ -154,7 +155,7 @@ def spark_catalog_conf(spec: CatalogSpec) -> Mapping[str, str]:
         f"{prefix}.jdbc.schema-version": "V1",
         f"{prefix}.warehouse": spec.warehouse,
         f"{prefix}.cache-enabled": "false",
-        **{f"{prefix}.{name}": value for name, value in spec.properties.items()},
+        **{f"{prefix}.{name}": value for name, value in java_file_io(spec).items()},
     }
     if url.get_backend_name() == "sqlite":
         conf[f"{prefix}.uri"] = f"jdbc:sqlite:{url.database}"

@@ -15,9 +15,10 @@ from pyspark.sql import SparkSession
 from tidemark.errors import ServiceError
 from tidemark.lake.catalog import open_catalog, spark_catalog_conf
 from tidemark.model.names import PipelineName
+from tidemark.runs.jvm import forget_derby, send_jars, start_jvm
 from tidemark.spec import InstallationSpec
 from tidemark.spec.jvm import with_limits
-from tidemark.spec.launch import launch_settings
+from tidemark.spec.launch import launch_settings, s3_jars_of
 from tidemark.topics.client import Broker
 
 SPARK_CONF = Path(__file__).parents[2] / "deploy" / "spark"  # quiet logs without cell values
@@ -111,37 +112,45 @@ def open_spark_world(
     """The edges with a Spark session; conf: settings of a pipeline, over the installation's.
 
     Under spark-submit the jars are on the driver's class path already; else they are put there
-    before the JVM starts.
+    before the JVM starts. Executors of a cluster fetch them from the driver.
     """
-    jars = sorted(installation.spark.jars.glob("*.jar"))
-    if not jars:
-        raise ServiceError(
-            f"no jars are in {installation.spark.jars}",
-            state="Spark was not started",
-            next_step="fetch them: make setup",
-        )
+    folder, on_s3 = installation.spark.jars, installation.catalog.is_on_s3
+    folders = [folder, s3_jars_of(folder)] if on_s3 else [folder]
+    jars = [jar for each in folders for jar in _jars_in(each)]
     builder = SparkSession.builder.appName("tidemark")
     settings = with_limits(
         {
             **SESSION_CONF,
-            "spark.executor.extraClassPath": ":".join(map(str, jars)),
             **spark_catalog_conf(installation.catalog),
             **installation.spark.conf,
             **(conf or {}),
         }
     )
-    settings |= launch_settings(installation.spark.jars, settings)
+    settings |= launch_settings(folder, settings, on_s3=on_s3)
     for name, value in settings.items():
         builder = builder.config(name, value)
     world = open_world(installation)
     os.environ.setdefault("SPARK_CONF_DIR", str(SPARK_CONF))
-    session = _start_session(builder)
+    session = _start_session(builder, settings)
     session.sparkContext.setLogLevel("ERROR")
+    send_jars(session, jars)
+    forget_derby(session)
     _keep_classes(session)
     return World(world.installation, world.catalog, world.broker, session)
 
 
-def _start_session(builder: SparkSession.Builder) -> SparkSession:
+def _jars_in(folder: Path) -> list[Path]:
+    jars = sorted(folder.glob("*.jar"))
+    if not jars:
+        raise ServiceError(
+            f"no jars are in {folder}",
+            state="Spark was not started",
+            next_step="fetch them: make setup",
+        )
+    return jars
+
+
+def _start_session(builder: SparkSession.Builder, settings: Mapping[str, str]) -> SparkSession:
     """Start a session, and have no JVM left running where an interrupt ends that.
 
     A JVM ends with us once it has told PySpark where it listens. PySpark ignores interrupts on its
@@ -150,6 +159,7 @@ def _start_session(builder: SparkSession.Builder) -> SparkSession:
     """
     others = psutil.Process().children()
     try:
+        start_jvm(settings)
         return builder.getOrCreate()
     except KeyboardInterrupt:
         for child in psutil.Process().children():

@@ -17,13 +17,10 @@ from tidemark.model.until import Until
 from tidemark.scheduling.handover import result_file
 from tidemark.spec import InstallationSpec, PipelineSpec
 from tidemark.spec.jvm import with_limits
-from tidemark.spec.launch import CLASS_PATH, LOCAL_FILES, launch_settings
-from tidemark.spec.references import is_secret
+from tidemark.spec.launch import CLASS_PATH, launch_arguments, launch_settings
 from tidemark.spec.until import until_of
 
 CUT_JOB = Path(__file__).parents[3] / "jobs" / "cut.py"
-# What a JVM has to know before it starts; every other setting is made by the job on its session.
-LAUNCH_SETTINGS = ("spark.driver.", *LOCAL_FILES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +49,8 @@ def submission(
 ) -> Submission:
     """How the fold of ``order`` is submitted."""
     settings = with_limits({**installation.spark.conf, **pipeline.spark.conf})
-    settings |= launch_settings(installation.spark.jars, settings)
+    on_s3 = installation.catalog.is_on_s3
+    settings |= launch_settings(installation.spark.jars, settings, on_s3=on_s3)
     return Submission(
         application=str(CUT_JOB),
         application_args=(
@@ -65,11 +63,7 @@ def submission(
         ),
         name=f"cut__{pipeline.name}__{order.attempt}",
         driver_class_path=settings.pop(CLASS_PATH),
-        conf={
-            name: value
-            for name, value in settings.items()
-            if name.startswith(LAUNCH_SETTINGS) and not is_secret(name)
-        },
+        conf=launch_arguments(settings),
     )
 
 

@@ -25,6 +25,7 @@ from tidemark.spec.pipeline import (
     WhenStalled,
 )
 from tidemark.spec.registry import AvroSpec, RegistrySpec
+from tidemark.spec.s3 import S3Spec
 from tidemark.spec.source import SourceFormat, SourceSpec
 from tidemark.spec.table import ColumnPolicy, TableSpec, TruncatePolicy
 from tidemark.spec.topics import TopicsSpec, is_pattern, selects
@@ -44,6 +45,7 @@ __all__ = [
     "PublishSpec",
     "Reconciling",
     "RegistrySpec",
+    "S3Spec",
     "Scope",
     "SnapshotsSpec",
     "SourceFormat",

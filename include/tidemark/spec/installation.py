@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 
 from tidemark.spec.base import BrokenRule, Setting, SpecModel
+from tidemark.spec.s3 import SCHEME, S3Spec, empty_is_none
 
 _SERVER = re.compile(r"[^\s,:/@]+:\d{1,5}|\[[0-9A-Fa-f:.]+\]:\d{1,5}")
 _POSTGRES = "postgresql"
@@ -50,10 +51,6 @@ def _absolute(path: Path) -> Path:
     return path
 
 
-def _empty_is_none(value: Any) -> Any:
-    return None if value == "" else value
-
-
 Folder = Annotated[Path, AfterValidator(_absolute)]
 
 
@@ -77,24 +74,36 @@ class CatalogSpec(SpecModel):
     uri: Annotated[str, AfterValidator(_catalog_uri)] = Field(
         description="sqlite:////absolute/path.db or postgresql://host:port/database"
     )
-    user: Annotated[str | None, BeforeValidator(_empty_is_none)] = Field(
+    user: Annotated[str | None, BeforeValidator(empty_is_none)] = Field(
         default=None, description="user of the database"
     )
-    password: Annotated[SecretStr | None, BeforeValidator(_empty_is_none)] = Field(
+    password: Annotated[SecretStr | None, BeforeValidator(empty_is_none)] = Field(
         default=None, description="password of the database, by reference"
     )
     warehouse: Annotated[str, AfterValidator(_warehouse)] = Field(
         description="where tables keep their files: absolute path or s3://bucket/prefix"
+    )
+    s3: S3Spec | None = Field(
+        default=None, description="the store of an s3:// warehouse; without it, Amazon's"
     )
     properties: Mapping[str, Setting] = Field(
         default={}, repr=False, description="further catalog and FileIO properties of Iceberg"
     )
 
     def broken_rules(self) -> tuple[BrokenRule, ...]:
-        """A database server wants to know who asks."""
+        """A database server wants to know who asks; a store belongs to a warehouse on it."""
+        broken = []
         if self.uri.startswith(_POSTGRES) and self.user is None:
-            return (BrokenRule(("user",), "nothing", "the database user for a PostgreSQL catalog"),)
-        return ()
+            who = "the database user for a PostgreSQL catalog"
+            broken.append(BrokenRule(("user",), "nothing", who))
+        if self.s3 is not None and not self.is_on_s3:
+            broken.append(BrokenRule(("s3",), "a store", f"a warehouse that begins with {SCHEME}"))
+        return tuple(broken)
+
+    @property
+    def is_on_s3(self) -> bool:
+        """Whether the files of tables are in a store that speaks S3."""
+        return self.warehouse.startswith(SCHEME)
 
 
 class SparkSpec(SpecModel):

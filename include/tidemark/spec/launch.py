@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
+from tidemark.spec.references import is_secret
+
 CLASS_PATH = "spark.driver.extraClassPath"
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 ARCHIVE_OPTION = "-XX:SharedArchiveFile="
@@ -22,6 +24,8 @@ LOCAL_FILES: Mapping[str, str] = {
 """By itself Hadoop starts a ``chmod`` for each file and folder that it makes, some seventy in a cut
 of ten rows, unless it finds a library that pyspark does not ship. This one sets modes by Java. A
 JVM keeps the first file system that it makes, so it has to know before it starts."""
+# What a JVM has to know before it starts, or spark-submit to start it.
+_BEFORE = ("spark.driver.", *LOCAL_FILES)
 # What the JVM would say of an archive that does not fit.
 SILENT = "-Xlog:cds=off -Xlog:cds+dynamic=off"
 
@@ -29,6 +33,11 @@ SILENT = "-Xlog:cds=off -Xlog:cds+dynamic=off"
 def archive_of(jars: Path) -> Path:
     """The archive that belongs to a folder of jars: beside it, so that it is no jar of the set."""
     return jars.with_name(f"{jars.name}.jsa")
+
+
+def s3_jars_of(jars: Path) -> Path:
+    """The folder of jars that belongs to a folder of jars where the warehouse is on S3."""
+    return jars.with_name("s3")
 
 
 def archived_class_path(jars: Path) -> str:
@@ -40,23 +49,40 @@ def archived_class_path(jars: Path) -> str:
     return os.pathsep.join(f"{folder}/*" for folder in (jars, spark_home() / "jars"))
 
 
-def launch_settings(jars: Path, conf: Mapping[str, str]) -> Mapping[str, str]:
+def launch_settings(
+    jars: Path, conf: Mapping[str, str], *, on_s3: bool = False
+) -> Mapping[str, str]:
     """Class path, Java options (the archive among them) and local files of a driver with ``conf``.
 
     Options that name an archive already are left as they are, and so is a choice of file systems.
+    on_s3: with the jars of S3, which come behind Spark's own, as they hold older classes of theirs.
     """
     archive, options = archive_of(jars), conf.get(JAVA_OPTIONS, "")
-    class_path = f"{jars}/*"
+    class_path = archived_class_path(jars) if on_s3 else f"{jars}/*"
     if archive.exists() and ARCHIVE_OPTION not in options:
         class_path = archived_class_path(jars)
         use = shlex.quote(f"{ARCHIVE_OPTION}{archive}")
         options = f"{options} {use} {SILENT}".lstrip()
-    entries = [class_path, *filter(None, [conf.get(CLASS_PATH)])]
+    behind = f"{s3_jars_of(jars)}/*" if on_s3 else None
+    entries = [class_path, *filter(None, [conf.get(CLASS_PATH), behind])]
     files = {name: conf.get(name, value) for name, value in LOCAL_FILES.items()}
     return {
         **files,
         CLASS_PATH: os.pathsep.join(entries),
         **({JAVA_OPTIONS: options} if options else {}),
+    }
+
+
+def launch_arguments(settings: Mapping[str, str]) -> dict[str, str]:
+    """Those of ``settings`` that a JVM is started with; none of them is a secret.
+
+    Arguments are seen by everybody who may list processes. All other settings are made on the
+    session, by the process that has read the installation.
+    """
+    return {
+        name: value
+        for name, value in settings.items()
+        if name.startswith(_BEFORE) and not is_secret(name)
     }
 
 

@@ -8,8 +8,11 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import psutil
+import pytest
+from py4j.protocol import Py4JJavaError
 
 from tidemark.embedded.home import embedded_environment
 from tidemark.embedded.process import has_ended
@@ -35,6 +38,13 @@ def test_local_files_need_no_process_of_their_own(world: World) -> None:
     settings = context._jsc.hadoopConfiguration()  # noqa: SLF001
     found = hadoop.FileSystem.getLocal(settings).getClass().getName()
     assert [found] == list(LOCAL_FILES.values())
+
+
+def test_a_database_that_is_down_is_told_as_such(world: World) -> None:
+    """From an archive of classes Derby would answer for it: "sealing violation"."""
+    jvm: Any = world.spark.sparkContext._jvm  # noqa: SLF001  JDBC as Iceberg asks it
+    with pytest.raises(Py4JJavaError, match="Connection to 127.0.0.1:1 refused"):
+        jvm.java.sql.DriverManager.getConnection("jdbc:postgresql://127.0.0.1:1/lake")
 
 
 def test_an_interrupt_while_the_jvm_starts_ends_it_too(jars: Path, tmp_path: Path) -> None:

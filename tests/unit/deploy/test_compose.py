@@ -118,11 +118,13 @@ def test_what_it_mounts_is_there(name: str) -> None:
 
 def test_the_installation_takes_what_the_scheduler_gives(monkeypatch: pytest.MonkeyPatch) -> None:
     for key, value in SERVICES["airflow-scheduler"]["environment"].items():
-        if key.startswith("TIDEMARK_"):
+        if key.startswith(("TIDEMARK_", "AWS_")):
             monkeypatch.setenv(key, REQUIRED.sub(r"secret-of-\1", value))
     installation = load_installation(DEPLOY / "installation.server.yaml")
     assert installation.catalog.password is not None
     assert installation.catalog.warehouse == "s3://tidemark/warehouse"
+    assert installation.catalog.s3 is not None
+    assert installation.catalog.s3.secret_access_key is not None
     assert "airflow-scheduler" in installation.spark.conf.values()
 
 

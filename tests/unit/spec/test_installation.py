@@ -113,9 +113,78 @@ def test_references_are_resolved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert "hunter2" not in repr(installation)
 
 
+ON_S3 = swapped(
+    "warehouse: /lake",
+    "warehouse: s3://lake/x\n  s3:\n    endpoint: http://store:9000\n    region: here",
+)
+KEY = "    access-key-id: me\n    secret-access-key: ${env:TM_PASSWORD}\n"
+
+
+def test_a_store_and_its_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TM_PASSWORD", "hunter2")
+    text = ON_S3.replace("region: here\n", f"region: here\n    path-style: true\n{KEY}")
+    installation = load_installation(written(tmp_path, text))
+    store = installation.catalog.s3
+    assert store is not None
+    assert store.secret_access_key is not None
+    assert store.secret_access_key.get_secret_value() == "hunter2"
+    assert (store.endpoint, store.region, store.path_style) == ("http://store:9000", "here", True)
+    assert "hunter2" not in repr(installation)
+
+
+def test_a_store_may_leave_its_key_to_others(tmp_path: Path) -> None:
+    """References to variables that are not set stand for what is not there."""
+    text = ON_S3.replace(
+        "region: here\n",
+        "region: here\n    access-key-id: ${env:TM_NONE:-}\n"
+        "    secret-access-key: ${env:TM_NONE:-}\n",
+    ).replace("http://store:9000", "${env:TM_NONE:-}")
+    store = load_installation(written(tmp_path, text)).catalog.s3
+    assert store is not None
+    assert (store.endpoint, store.access_key_id, store.secret_access_key) == (None, None, None)
+
+
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
+        pytest.param(
+            swapped("warehouse: /lake", "warehouse: /lake\n  s3: {region: here}"),
+            "8 -> catalog.s3: got a store; expected a warehouse that begins with s3://",
+            id="store without a warehouse on it",
+        ),
+        pytest.param(
+            ON_S3.replace("    region: here\n", ""),
+            "8 -> catalog.s3.region: got nothing; expected this key: its region; a store that "
+            "knows none takes any",
+            id="store without a region",
+        ),
+        pytest.param(
+            ON_S3.replace("http://store:9000", "store:9000"),
+            "9 -> catalog.s3.endpoint: got 'store:9000'; expected http://host:port or "
+            "https://host, without a path",
+            id="store without a scheme",
+        ),
+        pytest.param(
+            ON_S3.replace("http://store:9000", "http://store:9000/lake"),
+            "9 -> catalog.s3.endpoint: got 'http://store:9000/lake'; expected http://host:port or "
+            "https://host, without a path",
+            id="bucket in the endpoint",
+        ),
+        pytest.param(
+            ON_S3.replace("region: here", "region: here\n    access-key-id: me"),
+            "8 -> catalog.s3.secret-access-key: got nothing; expected both halves of the key, or "
+            "neither",
+            id="half a key",
+        ),
+        pytest.param(
+            ON_S3.replace(
+                "region: here",
+                "region: here\n    access-key-id: me\n    secret-access-key: hunter2",
+            ),
+            "12 -> catalog.s3.secret-access-key: got a literal secret; expected a reference: "
+            "${env:NAME} or ${file:/path}",
+            id="key of the store in the file",
+        ),
         pytest.param(
             swapped("  warehouse:", "  password: hunter2\n  warehouse:"),
             "7 -> catalog.password: got a literal secret; expected a reference: ${env:NAME} or "

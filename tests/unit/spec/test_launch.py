@@ -13,6 +13,7 @@ from tidemark.spec.launch import (
     LOCAL_FILES,
     archive_of,
     archived_class_path,
+    launch_arguments,
     launch_settings,
 )
 
@@ -64,6 +65,25 @@ def test_a_class_path_of_the_settings_comes_after_the_jars(jars: Path, is_archiv
     class_path = launch_settings(jars, {CLASS_PATH: "/more/*"})[CLASS_PATH]
     assert class_path.startswith(f"{jars}/*")
     assert class_path.endswith(":/more/*")
+
+
+@pytest.mark.parametrize("is_archived", [False, True], ids=["no archive", "archive"])
+def test_jars_of_s3_come_behind_those_of_spark(jars: Path, is_archived: bool) -> None:
+    if is_archived:
+        archive_of(jars).touch()
+    class_path = launch_settings(jars, {CLASS_PATH: "/more/*"}, on_s3=True)[CLASS_PATH]
+    assert class_path == f"{archived_class_path(jars)}:/more/*:{jars.parent}/s3/*"
+
+
+def test_arguments_are_what_a_jvm_needs_and_no_secret() -> None:
+    given = {
+        "spark.driver.memory": "1g",
+        "spark.driver.keystore.password": "hunter2",
+        "spark.sql.catalog.lake.jdbc.password": "hunter2",
+        "spark.sql.catalog.lake.uri": "jdbc:postgresql://db/lake",
+        **LOCAL_FILES,
+    }
+    assert launch_arguments(given) == {"spark.driver.memory": "1g", **LOCAL_FILES}
 
 
 def test_an_archive_is_no_jar_of_its_set(jars: Path) -> None:

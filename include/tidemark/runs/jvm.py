@@ -1,0 +1,57 @@
+"""The driver's JVM: its arguments, the databases it can ask, and the jars that it hands out.
+
+PySpark has no public way to any of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from pyspark import SparkConf, SparkContext
+from pyspark.sql import SparkSession
+
+from tidemark.spec.launch import launch_arguments
+
+INSTALLED = "spark.executor.extraClassPath"
+"""Where executors have the jars already, if they do."""
+DERBY = "org.apache.derby."
+
+
+def start_jvm(settings: Mapping[str, str]) -> None:
+    """Start the JVM, unless it runs, with those of ``settings`` that it cannot do without.
+
+    PySpark would start it with all of them as arguments, the catalog's password among them.
+    """
+    conf = SparkConf(loadDefaults=False)
+    for name, value in launch_arguments(settings).items():
+        conf.set(name, value)
+    SparkContext._ensure_initialized(conf=conf)  # noqa: SLF001
+
+
+def send_jars(session: SparkSession, jars: Iterable[Path]) -> None:
+    """Have executors fetch ``jars`` from the driver, unless they are in it or have them."""
+    context = session.sparkContext
+    java = context._jsc  # noqa: SLF001
+    if java.isLocal() or context.getConf().contains(INSTALLED):
+        return
+    for jar in jars:
+        java.addJar(str(jar))
+
+
+def forget_derby(session: SparkSession) -> None:
+    """Have JDBC ask no Derby, which Spark ships for Hive, when another database does not answer.
+
+    From an archive of classes it ends in a SecurityException ("sealing violation"), and that is all
+    that anybody would read of a database that is down.
+    """
+    jvm: Any = session.sparkContext._jvm  # noqa: SLF001
+    manager = jvm.java.sql.DriverManager
+    drivers = manager.getDrivers()
+    found = []
+    while drivers.hasMoreElements():
+        found.append(drivers.nextElement())
+    for driver in found:
+        if driver.getClass().getName().startswith(DERBY):
+            manager.deregisterDriver(driver)

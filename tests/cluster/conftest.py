@@ -1,0 +1,95 @@
+"""One cluster, store, catalog and Spark session for all tests of this folder."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.support.postgres import USER, running_postgres
+from tests.support.s3 import ACCESS_KEY, REGION, SECRET_KEY, Store, running_s3
+from tests.support.spark_cluster import Cluster, running_cluster
+from tests.support.stack import SPARK_CONF
+from tidemark.embedded.home import REPOSITORY
+from tidemark.runs.world import World, open_spark_world
+from tidemark.spec import InstallationSpec
+
+PASSWORD = "secret-of-the-catalog"  # noqa: S105  the server lets everybody in, and says nothing
+SECRETS = (PASSWORD, SECRET_KEY)
+
+
+@dataclass(frozen=True)
+class Site:
+    """What runs, and the folder of the driver's state."""
+
+    cluster: Cluster
+    store: Store
+    world: World
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let pass what pyspark does itself: it leaves sockets of `collect` to the garbage."""
+    config.addinivalue_line("filterwarnings", "ignore:unclosed <socket:ResourceWarning")
+
+
+@pytest.fixture(scope="session")
+def site(broker: str, jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A driver here, executors there, and between them the broker, the store and the catalog."""
+    folder = tmp_path_factory.mktemp("cluster")
+    hidden = outermost([REPOSITORY, folder, Path(tempfile.gettempdir())])
+    with (
+        running_s3(folder) as store,
+        running_postgres() as catalog,
+        running_cluster(folder, hidden) as cluster,
+    ):
+        conf = {
+            **SPARK_CONF,
+            "spark.master": cluster.url,
+            "spark.executor.memory": "640m",
+            "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        }
+        installation = InstallationSpec.model_validate(
+            {
+                "kafka": {"bootstrap-servers": broker},
+                "catalog": {
+                    "name": "lake",
+                    "uri": catalog,
+                    "user": USER,
+                    "password": PASSWORD,
+                    "warehouse": f"s3://{store.bucket}/warehouse",
+                    "s3": {
+                        "endpoint": store.endpoint,
+                        "region": REGION,
+                        "path-style": True,
+                        "access-key-id": ACCESS_KEY,
+                        "secret-access-key": SECRET_KEY,
+                    },
+                },
+                "spark": {"jars": str(jars / "spark"), "conf": conf},
+                "state": str(folder / "state"),
+            }
+        )
+        world = open_spark_world(installation)
+        yield Site(cluster, store, world)
+        world.spark.stop()
+        assert telling_logs(cluster) == []
+
+
+def telling_logs(cluster: Cluster) -> list[str]:
+    """Logs of the services, workers and executors that have a secret in them."""
+    logs = [*cluster.folder.glob("*.log")]
+    for worker in cluster.workers:
+        logs += worker.home.glob("work/*/*/std*")
+    texts = {str(log): log.read_text(errors="replace") for log in logs}
+    return [log for log, text in texts.items() if any(secret in text for secret in SECRETS)]
+
+
+def outermost(folders: list[Path]) -> list[Path]:
+    """Those of ``folders`` that are in no other one."""
+    real = sorted({folder.resolve() for folder in folders})
+    return [
+        one for one in real if not any(one.is_relative_to(other) for other in real if other != one)
+    ]

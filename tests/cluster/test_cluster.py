@@ -1,0 +1,162 @@
+"""Whole cuts on machines that share no disk: what executors write, others must find.
+
+    Airflow, driver (this process)         worker 1: executor      worker 2: executor
+    .venv, .state, /tmp                    own /tmp, no .state     own /tmp, no .state
+         |  jars, tasks ------ Spark standalone ---|--------------------- |
+         |                                         |                      |
+         +---- PostgreSQL: catalog (driver alone)  +-- S3: the warehouse -+-- Kafka --
+
+Workers run in mount namespaces of their own (tests/support/spark_cluster.py), so this needs root;
+PostgreSQL is the system's (postgres.py), the store is moto (s3.py). `make test-cluster` starts all
+of it, runs the two sample pipelines and a few cuts more, and leaves nothing running.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import psutil
+import pytest
+from py4j.protocol import Py4JError
+
+from tests.cluster.conftest import SECRETS, Site
+from tests.support.records import ticdc_row, ticdc_watermark
+from tests.support.stack import Stream
+from tidemark.embedded.compare import compare, read_rows
+from tidemark.embedded.demo import STEPS
+from tidemark.embedded.home import REPOSITORY
+from tidemark.embedded.sample import (
+    SourceTable,
+    create_topics,
+    inventory_stream,
+    send,
+    shop_stream,
+)
+from tidemark.embedded.sample import Stream as Recorded
+from tidemark.errors import TidemarkError
+from tidemark.model.names import AttemptId
+from tidemark.model.result import CutResult, CutStatus
+from tidemark.runs.cut import run_cut
+from tidemark.runs.run import CutRequest
+from tidemark.spec import load_pipeline
+
+NOBODY_WITHOUT_A_NAME = """\
+suite: items
+expectations:
+  - expect: expect_column_values_to_not_be_null
+    arguments: {column: name}
+    severity: critical
+    scope: table
+  - expect: expect_column_values_to_be_in_set
+    arguments: {column: name, value_set: [a, b]}
+    severity: critical
+    scope: changed
+"""
+
+
+def differences(site: Site, pipeline: str, tables: Mapping[str, SourceTable]) -> list[str]:
+    """What pyiceberg reads of a pipeline's tables, against what their source held."""
+    found = []
+    for name, table in tables.items():
+        rows = read_rows(site.world.catalog, pipeline, name.partition(".")[2])
+        compared = compare(name, table, rows)
+        if not compared.is_equal:
+            counts = f"{compared.published_rows} of {compared.source_rows} rows"
+            found.append(f"{name}: {counts}, {compared.differences[:3]}")
+    return found
+
+
+def cuts_of(site: Site, recorded: Recorded) -> dict[str, CutResult]:
+    """Send a sample stage by stage and cut each, as the demo does; rows as the source's, always."""
+    servers, sent, results = site.world.broker.servers, 0, {}
+    pipeline = load_pipeline(REPOSITORY / "include" / "pipelines" / f"{recorded.pipeline}.yaml")
+    create_topics(servers, recorded)
+    for number, step in enumerate(s for s in STEPS if s.pipeline == recorded.pipeline):
+        stage = recorded.stage(step.stage)
+        send(servers, recorded.records[sent : stage.end])
+        sent = stage.end
+        request = CutRequest(AttemptId(f"stage_{number}"))
+        results[stage.name] = run_cut(pipeline, site.world, request)
+        assert differences(site, pipeline.name, stage.tables) == [], stage.name
+    return results
+
+
+def test_executors_see_nothing_of_the_driver(site: Site) -> None:
+    for worker in site.cluster.workers:
+        assert worker.sees(worker.home / "spark" / "jars")
+        assert not worker.sees(REPOSITORY / "include")
+        assert not worker.sees(site.cluster.folder)
+
+
+def test_no_secret_is_an_argument(site: Site) -> None:
+    """Arguments are there for everybody who may list processes."""
+    told = [
+        process.info["name"]
+        for process in psutil.process_iter(["name", "cmdline"])
+        if any(secret in " ".join(process.info["cmdline"] or ()) for secret in SECRETS)
+    ]
+    assert told == []
+
+
+def test_inventory_is_published_as_its_source_holds_it(site: Site) -> None:
+    results = cuts_of(site, inventory_stream())
+    assert {result.status for result in results.values()} == {CutStatus.PUBLISHED}
+
+
+def test_shop_with_its_truncate_and_its_new_column_is_as_its_source_holds_it(site: Site) -> None:
+    results = cuts_of(site, shop_stream())
+    orders = {t.target: t for t in results["truncated-and-half-refilled"].tables}["shop.orders"]
+    assert (orders.truncated, orders.inserted) == (27, 8)
+    columns = {
+        name: site.world.catalog.load_table(("shop", name)).schema().column_names
+        for name in ("customers", "orders")
+    }
+    assert set(shop_stream().stage("end").tables["shop.customers"].columns) <= set(
+        columns["customers"]
+    )
+
+
+def test_a_blocked_audit_leaves_main_and_the_next_cut_publishes(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "items.yaml").write_text(NOBODY_WITHOUT_A_NAME)
+    monkeypatch.setenv("TIDEMARK_EXPECTATIONS", str(tmp_path))
+    stream = Stream(site.world, table={"expectations": "items"}).create()
+    stream.send([ticdc_row("INSERT", 1, 100, name="a"), ticdc_watermark(200)])
+    assert stream.cut().status is CutStatus.PUBLISHED
+    stream.send([ticdc_row("INSERT", 2, 210, name="c"), ticdc_watermark(300)])
+    assert stream.cut().status is CutStatus.BLOCKED
+    assert stream.rows() == {1: "a"}
+    stream.send([ticdc_row("UPDATE", 2, 310, name="b"), ticdc_watermark(400)])
+    assert stream.cut().status is CutStatus.PUBLISHED
+    assert stream.rows() == {1: "a", 2: "b"}
+
+
+def test_a_worker_that_dies_in_the_midst_of_the_merge_costs_no_row(site: Site) -> None:
+    """It dies while it writes a file of the merge: this cut is right, or it fails and the next."""
+    stream = Stream(site.world).create()
+    before = dict.fromkeys(range(40), "a")
+    stream.send(ticdc_row("INSERT", n, 100 + n, name=name) for n, name in before.items())
+    stream.send([ticdc_watermark(200)])
+    assert stream.cut().status is CutStatus.PUBLISHED
+    assert stream.rows() == before
+    after = before | dict.fromkeys(range(20, 60), "b")
+    changes = [ticdc_row("UPDATE", n, 210 + n, name="b") for n in range(20, 60)]
+    stream.send([*changes, ticdc_watermark(300)])
+    site.store.keep_waiting(rf"/{stream.name}/items/data/")
+    with ThreadPoolExecutor(1) as pool:
+        cut = pool.submit(stream.cut)
+        try:
+            site.cluster.replace(site.cluster.worker_of(site.store.await_held()))
+            assert stream.rows() == before
+        finally:
+            site.store.let_go()
+        try:
+            died = cut.result()
+        except (TidemarkError, Py4JError):
+            assert stream.rows() == before
+            died = stream.cut()
+    assert died.status is CutStatus.PUBLISHED
+    assert stream.rows() == after
