@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TypeVar
@@ -43,19 +42,6 @@ class Branch:
     def move(self, table: Table) -> Move:
         """What makes the branch count as it stands in ``table``, just loaded or written to."""
         return Move(self.table, self.base, table.refs()[self.name].snapshot_id, (self.name,))
-
-
-def begin_main(catalog: SqlCatalog, table: Table, schema: pa.Schema) -> Table:
-    """``table``, just made, with an empty first snapshot: one, however many processes are at it.
-
-    The others leave a branch with nothing on it, which goes as those of dead attempts do.
-    """
-    name = attempt_ref(0, AttemptId(f"begin_{uuid.uuid4().hex}"))
-    own = TableId(*table.name())
-    append_on(table, name, schema.empty_table())
-    with suppress(SupersededError):  # Another process gave it one.
-        move_mains(catalog, [Move(own, None, table.refs()[name].snapshot_id, (name,))])
-    return table.refresh()
 
 
 def begin_branch(table: Table, head: int | None, name: str) -> Branch:
