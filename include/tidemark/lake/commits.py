@@ -50,21 +50,22 @@ def begin_branch(table: Table, head: int | None, name: str) -> Branch:
     head: where ``main`` was read; None: the table was not there. Then it begins at the empty
     snapshot that the table was made with, whoever made it. `SupersededError` when that is gone.
     """
-    drop_dead_refs(table, number_of(name))
     base = _first(table) if head is None else head
+    if base is None or table.snapshot_by_id(base) is None:
+        raise SupersededError(
+            f"table {'.'.join(table.name())} no longer holds the snapshot that was read of it "
+            f"({head or 'its first one'})",
+            state=UNCHANGED,
+            next_step="nothing to do: the next run starts from main as it is now",
+        )
+    drop_dead_refs(table, number_of(name))
     create_branch(table, name, base)
     return Branch(TableId(*table.name()), base, name)
 
 
-def _first(table: Table) -> int:
+def _first(table: Table) -> int | None:
     *_, first = ancestors(table, main_head(table))
-    if first.parent_snapshot_id is not None:
-        raise SupersededError(
-            f"table {'.'.join(table.name())} was made, and written to, after this run began",
-            state=UNCHANGED,
-            next_step="nothing to do: the next run starts from main as it is now",
-        )
-    return first.snapshot_id
+    return first.snapshot_id if first.parent_snapshot_id is None else None
 
 
 def append_on(
