@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TypeVar
@@ -45,40 +44,28 @@ class Branch:
         return Move(self.table, self.base, table.refs()[self.name].snapshot_id, (self.name,))
 
 
-def begin_main(catalog: SqlCatalog, table: Table, schema: pa.Schema) -> Table:
-    """``table``, just made, with an empty first snapshot: one, however many processes are at it.
-
-    The others leave a branch with nothing on it, which goes as those of dead attempts do.
-    """
-    name = attempt_ref(0, AttemptId(f"begin_{uuid.uuid4().hex}"))
-    own = TableId(*table.name())
-    append_on(table, name, schema.empty_table())
-    with suppress(SupersededError):  # Another process gave it one.
-        move_mains(catalog, [Move(own, None, table.refs()[name].snapshot_id, (name,))])
-    return table.refresh()
-
-
 def begin_branch(table: Table, head: int | None, name: str) -> Branch:
     """Make the branch ``name`` (`attempt_ref`) at ``head``; branches of dead attempts go.
 
     head: where ``main`` was read; None: the table was not there. Then it begins at the empty
     snapshot that the table was made with, whoever made it. `SupersededError` when that is gone.
     """
-    drop_dead_refs(table, number_of(name))
     base = _first(table) if head is None else head
+    if base is None or table.snapshot_by_id(base) is None:
+        raise SupersededError(
+            f"table {'.'.join(table.name())} no longer holds the snapshot that was read of it "
+            f"({head or 'its first one'})",
+            state=UNCHANGED,
+            next_step="nothing to do: the next run starts from main as it is now",
+        )
+    drop_dead_refs(table, number_of(name))
     create_branch(table, name, base)
     return Branch(TableId(*table.name()), base, name)
 
 
-def _first(table: Table) -> int:
+def _first(table: Table) -> int | None:
     *_, first = ancestors(table, main_head(table))
-    if first.parent_snapshot_id is not None:
-        raise SupersededError(
-            f"table {'.'.join(table.name())} was made, and written to, after this run began",
-            state=UNCHANGED,
-            next_step="nothing to do: the next run starts from main as it is now",
-        )
-    return first.snapshot_id
+    return first.snapshot_id if first.parent_snapshot_id is None else None
 
 
 def append_on(

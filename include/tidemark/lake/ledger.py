@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 import pyarrow as pa
 from pyiceberg.catalog.sql import SqlCatalog
-from pyiceberg.exceptions import NoSuchTableError
+from pyiceberg.exceptions import CommitFailedException, NoSuchTableError
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
@@ -28,7 +29,6 @@ from tidemark.lake.commits import (
     append_behind,
     append_on,
     begin_branch,
-    begin_main,
     commit_order,
     order_branch,
 )
@@ -51,6 +51,7 @@ ATTEMPT = "tidemark.attempt"
 RESULT = "tidemark.result"
 MOVES = "tidemark.moves"
 ORDER = "tidemark.order"
+RETRIES = "commit.retry.num-retries"
 
 SCHEMA = pa.schema(
     [
@@ -92,16 +93,24 @@ class StagedCut:
 def ensure_table(
     catalog: SqlCatalog, table: TableId, schema: pa.Schema, properties: Mapping[str, str]
 ) -> Table:
-    """The table, made with an empty first snapshot when it is not there."""
+    """The table, made with an empty first snapshot when it is not there.
+
+    One, however many processes make it: pyiceberg would put that of the second one on top of what
+    the first has published, unless the table says that nothing is tried again.
+    """
     with commit_errors(f"the making of {table}"):
         try:
             made = catalog.load_table(table.parts)
         except NoSuchTableError:
             ensure_namespace(catalog, table.namespace)
-            made = catalog.create_table_if_not_exists(
-                table.parts, schema, properties=dict(properties)
-            )
-        return made if main_head(made) is not None else begin_main(catalog, made, schema)
+            told = {**properties, RETRIES: "0"}
+            made = catalog.create_table_if_not_exists(table.parts, schema, properties=told)
+        if main_head(made) is not None:
+            return made
+        with suppress(CommitFailedException), made.transaction() as first:
+            first.remove_properties(RETRIES)
+            first.append(schema.empty_table())
+        return made.refresh()
 
 
 def read_ledger(catalog: SqlCatalog, tables: SystemTables) -> LedgerHead:
