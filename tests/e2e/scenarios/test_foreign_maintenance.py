@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from datetime import UTC, datetime
 
 import pytest
 
@@ -190,11 +189,12 @@ def test_foreign_changes_of_a_target_stop_it_alone(world: World) -> None:
     table, sent = target(stream), 2
     snapshot = load(stream, table).metadata.current_snapshot_id
     assert snapshot is not None
+    first = load(stream, table).metadata.snapshot_log[0]
     changes = [
         insertion(stream, table),
         deletion(stream, table, "id = 1"),
         merge(stream, table),
-        f"CALL lake.system.rollback_to_timestamp('{table}', {first_moment(stream)})",
+        f"CALL lake.system.rollback_to_snapshot('{table}', {first.snapshot_id})",
     ]
     told_by = ["(append: 1 rows added", "behind snapshot", "(overwrite: ", "main was set back"]
     for statement, sentence in zip(changes, told_by, strict=True):
@@ -213,13 +213,6 @@ def test_foreign_changes_of_a_target_stop_it_alone(world: World) -> None:
     result = stream.cut()
     assert not result.stopped
     assert stream.rows() == mirrored(*PARTS[:2]) | {1: "y"}
-
-
-def first_moment(stream: Stream) -> str:
-    """A moment at which the target stood at its first cut."""
-    log = load(stream, target(stream)).metadata.snapshot_log
-    at = datetime.fromtimestamp((log[-1].timestamp_ms - 1) / 1000, UTC)
-    return f"TIMESTAMP '{at:%Y-%m-%d %H:%M:%S.%f}'"
 
 
 def of_others(number: int) -> Record:
