@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -18,9 +19,12 @@ ITEMS = TableName("shop", "items")
 
 ADDED = "ALTER TABLE items ADD COLUMN late INT"
 ANEW = "CREATE TABLE items (x int PRIMARY KEY)"
+STREAMED = {"snapshot": "false"}
 
 
-def effects_of(*columns: str, ddl: str = ADDED, **source: Any) -> DdlEffects:
+def effects_of(
+    *columns: str, ddl: str = ADDED, told_by: Mapping[str, Any] = STREAMED, **source: Any
+) -> DdlEffects:
     """Of a change after which shop.items has ``columns``, the first of them its key."""
     told = [
         {"name": name, "typeName": "INT", "typeExpression": "INT", "length": None, "scale": None}
@@ -28,7 +32,7 @@ def effects_of(*columns: str, ddl: str = ADDED, **source: Any) -> DdlEffects:
     ]
     table = {"columns": told, "primaryKeyColumnNames": [columns[0]]}
     change = {
-        "source": {"snapshot": "false"},
+        "source": told_by,
         "databaseName": "shop",
         "ddl": ddl,
         "tableChanges": [{"type": "ALTER", "id": '"shop"."items"', "table": table}],
@@ -38,6 +42,15 @@ def effects_of(*columns: str, ddl: str = ADDED, **source: Any) -> DdlEffects:
     )
     record = DdlRecord(Position("0001"), "shop", json.dumps({"payload": change}))
     return add_up(spec, [record])
+
+
+def test_a_statement_that_a_server_logged_counts_whatever_its_mark_says() -> None:
+    """MSG-10, MSG-24: a connector that died in a snapshot marks all that it streams afterwards."""
+    renamed = "ALTER TABLE items RENAME COLUMN a TO id"
+    read = effects_of("id", ddl=renamed, told_by={"snapshot": "true", "server_id": 0})
+    assert read.shifts == {}
+    for told_by in (STREAMED, {"snapshot": "true", "server_id": 223344}):
+        assert ITEMS in effects_of("id", ddl=renamed, told_by=told_by).shifts, told_by
 
 
 def test_columns_are_named_as_in_avro_records() -> None:

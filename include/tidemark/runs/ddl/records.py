@@ -140,7 +140,9 @@ def _operations(
             return _rows_as_text(record, content)
         return parse_ddl(str(content["sql"]), record.schema)
     body = _body(content)
-    if body["source"].get("snapshot") not in NOT_SNAPSHOT:
+    told_by = body["source"]
+    # No snapshot knows a server (MSG-12); a connector that died in one may mark what it streams.
+    if told_by.get("snapshot") not in NOT_SNAPSHOT and not told_by.get("server_id"):
         return ()
     told = parse_ddl(str(body.get("ddl") or ""), str(body.get("databaseName") or ""))
     operations: list[DdlOperation] = []
