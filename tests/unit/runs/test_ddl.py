@@ -53,6 +53,29 @@ def test_a_statement_that_a_server_logged_counts_whatever_its_mark_says() -> Non
         assert ITEMS in effects_of("id", ddl=renamed, told_by=told_by).shifts, told_by
 
 
+def test_a_snapshot_amid_the_stream_describes_what_it_reads() -> None:
+    """MSG-24: a blocking one drops and creates its table at one place, without a mark."""
+
+    def told(ddl: str, kind: str, place: str) -> DdlRecord:
+        change = {
+            "source": STREAMED,
+            "databaseName": "shop",
+            "ddl": ddl,
+            "tableChanges": [{"type": kind, "id": '"shop"."items"', "table": None}],
+        }
+        return DdlRecord(Position(place + "0" * 16), "shop", json.dumps(change))
+
+    drop, create = "DROP TABLE IF EXISTS `shop`.`items`", "CREATE TABLE `items` (`id` int)"
+    spec = SourceSpec.model_validate(
+        {"format": "debezium-mysql", "gate": "none", "topics": {"data": ["t"]}}
+    )
+    here, there = "0001" + "5" * 25, "0001" + "6" * 25
+    described = add_up(spec, [told(drop, "DROP", here), told(create, "CREATE", here)])
+    assert (described.remade, described.dropped, described.stops) == (set(), {}, {})
+    logged = add_up(spec, [told(drop, "DROP", here), told(create, "CREATE", there)])
+    assert logged.remade == {ITEMS}
+
+
 def test_columns_are_named_as_in_avro_records() -> None:
     """MSG-20: those of statements, too."""
     renamed = "ALTER TABLE items RENAME COLUMN `old-one` TO `2nd`"
