@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.records import canal_rows, postgres_row
+from tests.support.records import canal_rows, debezium_row, postgres_row
 from tests.support.set_aside import (
     ITEMS,
     LEFT_OUT,
@@ -72,6 +72,20 @@ def test_a_bad_row_is_set_aside_mended_and_tried_again(world: World) -> None:
     with pytest.raises(OrderRefusedError, match="nothing waits in the quarantine"):
         replay_entries(stream.pipeline, world, Selection())
     assert not plan_cut(stream.pipeline, world).has_work
+
+
+def test_a_row_that_fell_has_overtaken_nothing(world: World) -> None:
+    """POISON-4, SNAP-7: it was read before the truncate, though it stands behind the change."""
+    stream = opened(world, row("c", 1, 10, 1))
+    stream.cut()
+    truncate = debezium_row("t", 0, 130, with_key=False)
+    fallen = row("r", 5, 150, 5, mark="incremental")
+    stream.send([truncate, row("c", 5, 140, TOO_MUCH), fallen])
+    assert counted(stream.cut())["quarantined"] == 1
+    assert published(stream) == {}
+    stream.table = WIDE
+    assert counted(replay(stream)) == {"applied": 1}
+    assert published(stream) == {5: TOO_MUCH}
 
 
 def test_a_key_keeps_its_newest_good_change(world: World) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -18,9 +19,12 @@ ITEMS = TableName("shop", "items")
 
 ADDED = "ALTER TABLE items ADD COLUMN late INT"
 ANEW = "CREATE TABLE items (x int PRIMARY KEY)"
+STREAMED = {"snapshot": "false"}
 
 
-def effects_of(*columns: str, ddl: str = ADDED, **source: Any) -> DdlEffects:
+def effects_of(
+    *columns: str, ddl: str = ADDED, told_by: Mapping[str, Any] = STREAMED, **source: Any
+) -> DdlEffects:
     """Of a change after which shop.items has ``columns``, the first of them its key."""
     told = [
         {"name": name, "typeName": "INT", "typeExpression": "INT", "length": None, "scale": None}
@@ -28,7 +32,7 @@ def effects_of(*columns: str, ddl: str = ADDED, **source: Any) -> DdlEffects:
     ]
     table = {"columns": told, "primaryKeyColumnNames": [columns[0]]}
     change = {
-        "source": {"snapshot": "false"},
+        "source": told_by,
         "databaseName": "shop",
         "ddl": ddl,
         "tableChanges": [{"type": "ALTER", "id": '"shop"."items"', "table": table}],
@@ -38,6 +42,38 @@ def effects_of(*columns: str, ddl: str = ADDED, **source: Any) -> DdlEffects:
     )
     record = DdlRecord(Position("0001"), "shop", json.dumps({"payload": change}))
     return add_up(spec, [record])
+
+
+def test_a_statement_that_a_server_logged_counts_whatever_its_mark_says() -> None:
+    """MSG-10, MSG-24: a connector that died in a snapshot marks all that it streams afterwards."""
+    renamed = "ALTER TABLE items RENAME COLUMN a TO id"
+    read = effects_of("id", ddl=renamed, told_by={"snapshot": "true", "server_id": 0})
+    assert read.shifts == {}
+    for told_by in (STREAMED, {"snapshot": "true", "server_id": 223344}):
+        assert ITEMS in effects_of("id", ddl=renamed, told_by=told_by).shifts, told_by
+
+
+def test_a_snapshot_amid_the_stream_describes_what_it_reads() -> None:
+    """MSG-24: a blocking one drops and creates its table at one place, without a mark."""
+
+    def told(ddl: str, kind: str, place: str) -> DdlRecord:
+        change = {
+            "source": STREAMED,
+            "databaseName": "shop",
+            "ddl": ddl,
+            "tableChanges": [{"type": kind, "id": '"shop"."items"', "table": None}],
+        }
+        return DdlRecord(Position(place + "0" * 16), "shop", json.dumps(change))
+
+    drop, create = "DROP TABLE IF EXISTS `shop`.`items`", "CREATE TABLE `items` (`id` int)"
+    spec = SourceSpec.model_validate(
+        {"format": "debezium-mysql", "gate": "none", "topics": {"data": ["t"]}}
+    )
+    here, there = "0001" + "5" * 25, "0001" + "6" * 25
+    described = add_up(spec, [told(drop, "DROP", here), told(create, "CREATE", here)])
+    assert (described.remade, described.dropped, described.stops) == (set(), {}, {})
+    logged = add_up(spec, [told(drop, "DROP", here), told(create, "CREATE", there)])
+    assert logged.remade == {ITEMS}
 
 
 def test_columns_are_named_as_in_avro_records() -> None:

@@ -70,11 +70,13 @@ def add_up(
     in_cut, without_effect = set(records), set(map(site_of, judged))
     unfollowed = (Unsupported, ParkTable, *([CopyTable] if source.format.is_canal else []))
     place = ""
-    for record, content in _each_once([*records, *before]):
+    statements = tuple(_each_once([*records, *before]))
+    descriptions = _descriptions(statements)
+    for record, content in statements:
         if site_of(record.position) != place:
             effects.settle()
             place = site_of(record.position)
-        told = _operations(source, record, content)
+        told = () if record in descriptions else _operations(source, record, content)
         operations = [one for operation in told for one in shadows.follow(operation)]
         if record not in in_cut:
             continue
@@ -89,6 +91,24 @@ def add_up(
     waits = (one for one in names.due if (one.old, one.new) not in found)
     effects.move({one.old: one.new for one in waits})
     return replace(effects, unknown_shadows=frozenset(shadows.unknown))
+
+
+def _descriptions(
+    statements: Iterable[tuple[DdlRecord, Mapping[str, Any]]],
+) -> frozenset[DdlRecord]:
+    """The records by which a snapshot amid the stream describes a table that it reads (MSG-24).
+
+    It drops and creates the table where it reads it, at one place, and has no mark. Statements that
+    a server logged stand at places of their own.
+    """
+    found: dict[tuple[str, str], dict[str, DdlRecord]] = {}
+    for record, content in statements:
+        for change in _body(content).get("tableChanges") or ():
+            told = change if isinstance(change, dict) else {}
+            of = (site_of(record.position), str(told.get("id")))
+            found.setdefault(of, {})[str(told.get("type"))] = record
+    both = (kinds for kinds in found.values() if kinds.keys() >= {"DROP", "CREATE"})
+    return frozenset(record for kinds in both for record in kinds.values())
 
 
 def _states_of(source: SourceSpec) -> States:
@@ -140,7 +160,9 @@ def _operations(
             return _rows_as_text(record, content)
         return parse_ddl(str(content["sql"]), record.schema)
     body = _body(content)
-    if body["source"].get("snapshot") not in NOT_SNAPSHOT:
+    told_by = body["source"]
+    # A marked statement knows no server (MSG-12), but that of a connector that died in a snapshot.
+    if told_by.get("snapshot") not in NOT_SNAPSHOT and not told_by.get("server_id"):
         return ()
     told = parse_ddl(str(body.get("ddl") or ""), str(body.get("databaseName") or ""))
     operations: list[DdlOperation] = []
