@@ -25,7 +25,7 @@ pytest = if [ -d tests/$(1) ]; then $(BIN)/python -m pytest tests/$(1) $(2) $(AR
 
 .PHONY: help
 help: ## list these verbs
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: setup
 setup: python java $(INSTALLED) ## create .venv, fetch and verify the jars, archive their classes
