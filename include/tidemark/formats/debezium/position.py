@@ -55,7 +55,7 @@ def binlog_block(ordering: Ordering) -> SourceBlock:
             (_rank(is_snapshot), RANK_DIGITS),
         )
 
-    # A connector's first snapshot knows no server (MSG-12); one amid the stream has that of the log.
+    # A first snapshot knows no server (MSG-12); one amid the stream has that of the log.
     def is_logged(source: Column) -> Column:
         is_incremental = F.lower(source["snapshot"]) == SnapshotMark.INCREMENTAL.value
         has_server = number(source["server_id"]) != 0
