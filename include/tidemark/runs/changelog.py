@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 
 from tidemark.fold.admit import in_epochs, only_at, with_zone
 from tidemark.fold.renamed import is_table, under_new_names
+from tidemark.lake.landing import read_changelog
 from tidemark.model.cut import Cut, Frontier
 from tidemark.model.event import RECORD_COLUMNS, Kind
 from tidemark.model.names import TableName
@@ -33,17 +34,15 @@ class Changelog:
     Each method returns a frame that was not computed yet, one row per record, with the columns
     `lake.landing.COLUMNS`; after `towards` with ``zone`` beside them.
 
-    renames: in their order; without any, rows have
-    the names that their records have. bounds: the cut that zones are said of, and the frontier
-    below it. unlanded: rows that a preview has read and that a run would land first. is_empty:
-    nothing is landed yet, so that there is no table to read.
+    renames: in their order; without any, rows have the names that their records have. bounds: the
+    cut that zones are said of, and the frontier below it. unlanded: rows that a preview has read
+    and that a run would land first.
     """
 
     run: Run
     renames: Sequence[Rename] = ()
     bounds: tuple[Cut, Frontier] | None = None
     unlanded: DataFrame | None = None
-    is_empty: bool = False
 
     @property
     def progress(self) -> Progress:
@@ -60,7 +59,7 @@ class Changelog:
 
     def waiting(self) -> DataFrame:
         """Rows since the oldest landing that may hold one above the frontier."""
-        if self.unlanded is not None and self.is_empty:
+        if self.unlanded is not None and self.run.heads.changelog.snapshot is None:
             return self._composed(self.unlanded)
         rows = self._since(self.progress.oldest_held)
         return self._composed(rows if self.unlanded is None else rows.unionByName(self.unlanded))
@@ -89,7 +88,12 @@ class Changelog:
         )
 
     def _since(self, landing: int) -> DataFrame:
-        return self.run.changelog(landing)
+        """What the run knows of it; what others land meanwhile its mark leaves out."""
+        head = self.run.heads.changelog.snapshot
+        if head is None:
+            raise RuntimeError("nothing is landed yet")
+        world = self.run.world
+        return read_changelog(world.spark, world.catalog, self.run.system, head, landing)
 
     def _gated(self) -> DataFrame:
         return self._since(1).where(F.col("landing") <= self.progress.landing)

@@ -104,8 +104,7 @@ def preview_cut(pipeline: PipelineSpec, world: World, *, until: Until | None = N
     if unread.after.number == 0:
         return CutPreview(pipeline.name, progress.cut, gate, is_idle=True, hold=NO_RECORDS)
     with spark_errors("the preview"), _decoded_once(run, unread) as (records, landed):
-        is_empty = unread.after.number == 1 and records is not None
-        changelog = Changelog(run, unlanded=records, is_empty=is_empty)
+        changelog = Changelog(run, unlanded=records)
         chosen = choose_cut(run, changelog, landed)
         planned = plan_tables(run, chosen, progress)
     after = progress_after(progress, landed.mark, chosen, planned)

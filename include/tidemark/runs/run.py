@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from pyspark.sql import DataFrame
-
 from tidemark.lake.catalog import SystemTables
 from tidemark.lake.heads import Heads, read_heads
-from tidemark.lake.landing import ChangelogHead, read_changelog
+from tidemark.lake.landing import ChangelogHead
 from tidemark.model.names import AttemptId, TableName
 from tidemark.model.progress import Progress
 from tidemark.model.until import Until
@@ -52,17 +50,6 @@ class Run:
     def behind(self, landed: ChangelogHead) -> Run:
         """The same run once it has landed: of the changelog it knows its own landing as well."""
         return replace(self, heads=replace(self.heads, changelog=landed))
-
-    def changelog(self, since_landing: int = 1) -> DataFrame:
-        """What the run knows of the changelog, from a landing on. Out: COLUMNS of `lake.landing`.
-
-        What others land meanwhile is not in it: the cut would take what its mark leaves out.
-        """
-        head = self.heads.changelog.snapshot
-        if head is None:
-            raise RuntimeError("nothing is landed yet")
-        world = self.world
-        return read_changelog(world.spark, world.catalog, self.system, head, since_landing)
 
 
 def begin_run(pipeline: PipelineSpec, world: World, request: CutRequest) -> Run:
