@@ -29,7 +29,7 @@ def build_cut_dag(pipeline: PipelineSpec) -> DAG:
     A scheduled or backfill run takes what happened before the end of its data interval. Runs never
     overlap, and beside a backfill no two folds do; should they do so all the same, the lake lets
     one of them win. Tasks wait in Airflow's default pool: a pool that somebody has to make keeps a
-    new pipeline waiting for ever (docs/adr/0017).
+    new pipeline waiting for ever (docs/adr/0019).
     """
     with DAG(
         dag_id=f"cut__{pipeline.name}",
