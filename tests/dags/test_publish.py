@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
+from airflow.sdk import BaseOperator
 from airflow.sdk.execution_time.context import OutletEventAccessors
 
 from tests.support.commit_proxy import CommitProxy, Fault, commit_proxy
@@ -22,7 +23,10 @@ ATTEMPT = AttemptId("try_1")
 
 
 class Fold:
-    """What fold left for the task that comes after it."""
+    """What fold left for the task that comes after it, and that task itself."""
+
+    def __init__(self) -> None:
+        self.task = BaseOperator(task_id="publish")
 
     def xcom_pull(self, task_ids: str) -> dict[str, Any]:
         assert task_ids == "fold"
