@@ -171,8 +171,6 @@ def _truncate(bench: Bench, truncated_at: Position) -> int:
 
 def _mark(bench: Bench, schema: TableSchema, ends: Sequence[End]) -> Effect:
     """Mark what ``ends`` ended and is not marked yet, and count it."""
-    if not ends:
-        return Effect()
     name = quote(*bench.branch_table)
     mark = sql.mark_below(bench.branch_table, schema, ends)
     if schema.mode is TargetMode.APPEND:
