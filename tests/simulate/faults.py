@@ -12,6 +12,7 @@ import pytest
 
 from tests.simulate import decode
 from tests.simulate.history import Flavour
+from tests.simulate.shapes import Shape, begun, capped, emptied, lagging, moving, resnapshot, torn
 from tidemark.gate import (
     by_offset,
     by_transaction,
@@ -37,11 +38,12 @@ Change = Callable[[pytest.MonkeyPatch], None]
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A fault and the flavours in which it can show."""
+    """A fault, the flavours in which it can show, and a shape in which it shows often."""
 
     name: str
     plant: Change
     flavours: tuple[Flavour, ...]
+    shape: Shape | None = None
 
 
 @contextmanager
@@ -140,16 +142,19 @@ FAULTS = (
         "a commit equal to the watermark is published",
         _wrapped(by_watermark, "watermark_gate", _inclusive),
         (Flavour.TICDC,),
+        shape=lagging,
     ),
     Fault(
         "the greatest watermark of all partitions rules",
         _wrapped(by_watermark, "watermark_gate", _fastest),
         (Flavour.TICDC,),
+        shape=lagging,
     ),
     Fault(
         "a partition without a watermark does not count",
         _wrapped(next_cut, "watermark_cut", _without_silent),
         (Flavour.TICDC,),
+        shape=lagging,
     ),
     Fault(
         "a watermark that falls back takes the frontier with it",
@@ -184,16 +189,19 @@ FAULTS = (
         "records are counted, and not different events",
         _figures("shares", {"events": "count(*)"}),
         TRANSACTIONS,
+        shape=torn,
     ),
     Fault(
         "an open snapshot is published as far as it came",
         _wrapped(by_transaction, "_is_read", _always(True)),  # noqa: FBT003
         TRANSACTIONS,
+        shape=begun,
     ),
     Fault(
         "rows of a snapshot that broke off stay",
         _wrapped(by_transaction, "_void", _always(())),
         TRANSACTIONS,
+        shape=begun,
     ),
     Fault(
         "one silence proves everything",
@@ -268,6 +276,7 @@ FAULTS = (
         "a snapshot takes the place of a newer truncate",
         _wrapped(next_cut, "advance", _overwrites),
         UNGATED,
+        shape=emptied,
     ),
     Fault(
         "rows that an incremental snapshot read before a truncate come back",
@@ -278,16 +287,19 @@ FAULTS = (
         "a row of an incremental snapshot is chosen, and falls afterwards",
         _attribute(reduction, "newest_first", lambda _counts: reduction.NEWEST_FIRST),
         (*TRANSACTIONS, *UNGATED),
+        shape=resnapshot,
     ),
     Fault(
         "a window is sound that opened before the truncate",
         _wrapped(guard, "_first_windows", _behind_nothing),
         (*TRANSACTIONS, *UNGATED),
+        shape=resnapshot,
     ),
     Fault(
         "the first chunk of a cut is the first one behind the truncate",
         _wrapped(guard, "_behind_first_chunks", _behind_nothing),
         (*TRANSACTIONS, *UNGATED),
+        shape=resnapshot,
     ),
     Fault(
         "the mark of a record tells whether it was streamed",
@@ -313,11 +325,13 @@ FAULTS = (
         "keys that moved to another partition do not wait",
         _attribute(by_offset, "held_back", lambda _growths, reach: (dict(reach), [])),
         UNGATED,
+        shape=moving,
     ),
     Fault(
         "keys move to added partitions alone",
         _attribute(growth, "_taking_keys", _to_added),
         UNGATED,
+        shape=moving,
     ),
     Fault(
         "what retention has deleted is jumped over",
@@ -328,21 +342,22 @@ FAULTS = (
         ),
         tuple(Flavour),
     ),
-)
-CAP_FAULTS = (
     Fault(
         "a cap cuts through a transaction",
         _wrapped(by_transaction, "_before_whole", lambda _original, place, _sight: place),
         TRANSACTIONS,
+        shape=capped,
     ),
     Fault(
         "a cap takes what stands at it",
         lambda patch: patch.setattr(until.Until, "waits", _inclusive_cap(until.Until.waits)),
         TRANSACTIONS,
+        shape=capped,
     ),
     Fault(
         "a cap of PostgreSQL asks for the commit before a change",
         _attribute(until, "_LSN_FIELD", "substr(position, 5, 16)"),
         (Flavour.POSTGRES,),
+        shape=capped,
     ),
 )

@@ -9,7 +9,8 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from tests.simulate.check import BrokenInvariantError, run_history
-from tests.simulate.history import Commit, History, histories
+from tests.simulate.history import Commit, History
+from tests.simulate.shapes import histories
 
 
 @dataclass(frozen=True, slots=True)

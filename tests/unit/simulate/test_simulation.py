@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.simulate.faults import CAP_FAULTS, FAULTS, Fault, planted
-from tests.simulate.history import Flavour, capped_histories, histories
+from tests.simulate.faults import FAULTS, Fault, planted
+from tests.simulate.history import Flavour
 from tests.simulate.search import find, first_broken
+from tests.simulate.shapes import capped, histories
 
 HISTORIES = 2000
 CAPPED = 500
@@ -22,17 +23,11 @@ def test_no_history_breaks_an_invariant(seed: int) -> None:
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
 def test_a_planted_fault_is_found(fault: Fault) -> None:
     with planted(fault):
-        drawn = histories(fault.flavours)
+        drawn = histories(fault.flavours, fault.shape)
         shares = (first_broken(HISTORIES // len(SEEDS), seed, drawn) for seed in SEEDS)
         assert any(shares)
 
 
 def test_no_capped_history_breaks_an_invariant() -> None:
-    found = find(CAPPED, 0, capped_histories([f for f in Flavour if f is not Flavour.BY_OFFSET]))
+    found = find(CAPPED, 0, histories([f for f in Flavour if f is not Flavour.BY_OFFSET], capped))
     assert found is None, str(found)
-
-
-@pytest.mark.parametrize("fault", CAP_FAULTS, ids=lambda fault: fault.name)
-def test_a_planted_fault_of_caps_is_found(fault: Fault) -> None:
-    with planted(fault):
-        assert first_broken(CAPPED, 0, capped_histories(fault.flavours))
