@@ -133,12 +133,12 @@ def capped(steps: st.SearchStrategy[Step]) -> st.SearchStrategy[tuple[Step, ...]
 
 def begun(steps: st.SearchStrategy[Step]) -> st.SearchStrategy[tuple[Step, ...]]:
     """A snapshot is read in part, and may break off, before ``steps`` of any kind."""
-    restarts = st.builds(Restart, st.integers(0, 9))
+    breaks: st.SearchStrategy[Step] = st.builds(Restart, st.integers(0, 9))
     return _joined(
         st.just([]) | _wide_commits.map(lambda commit: [commit, DeliverAll(), Run(), Lose()]),
         st.lists(st.builds(Deliver, _small, st.integers(1, 3)), max_size=2),
         st.lists(_commits | st.builds(Truncate, _tables), min_size=1, max_size=3),
-        st.builds(DeliverBut, _small).map(lambda step: [step]) | restarts.map(lambda step: [step]),
+        (st.builds(DeliverBut, _small) | breaks).map(lambda step: [step]),
         st.just([Run()]),
         st.lists(steps, max_size=20),
     )

@@ -1,8 +1,8 @@
 """What a merge did with the staged rows: by its metrics, by its files, and by what stood before.
 
 Every staged row is inserted, updated, deleted, known to the target, or a delete of a row that is
-not there. Each is counted for itself, so that their sum proves that the merge read all that was
-staged (ACC-4, ACC-7).
+not there. Where the merge's counts alone do not show that it applied all of them, each is counted
+once more against the snapshot before it, and both have to agree (ACC-4, ACC-7).
 """
 
 from __future__ import annotations
@@ -70,14 +70,14 @@ def is_applied(rows: StagedRows, did: Effect, mode: TargetMode) -> bool:
             return did.inserted + did.updated == rows.rows
 
 
-def unapplied(
+def expected_effect(
     session: SparkSession,
     table: Sequence[str],
     before: int | None,
     rows: StagedRows,
     schema: TableSchema,
 ) -> Effect:
-    """The staged rows that had no effect, sought in the snapshot ``before`` the merge.
+    """What a merge has to do, by each staged row and what the snapshot ``before`` it holds.
 
     table: parts of its name. Like the merge it reads the key and the position of the target, and
     of those the files that the runtime Bloom filter of the staged keys leaves.
@@ -88,13 +88,18 @@ def unapplied(
         there = session.read.option("versionAsOf", before).table(quote(*table))
         staged, stored = _beside(staged, there, schema)
     is_delete = F.col(STAGED_OP) == Op.DELETE.value
-    is_known = stored.isNotNull() & (F.col(POSITION) <= stored)
-    is_missing = is_delete & stored.isNull()
-    if schema.mode is TargetMode.APPEND:
-        is_missing = F.lit(False)  # The delete itself is a row of the target.
-    counts = staged.agg(
-        F.count(F.when(is_known, 1)).alias("known"), F.count(F.when(is_missing, 1)).alias("missing")
-    )
+    is_new, is_newer = stored.isNull(), F.col(POSITION) > stored
+    # Of an append target a delete is a row like any other; elsewhere only a mirror loses rows.
+    needs_row = F.lit(False) if schema.mode is TargetMode.APPEND else is_delete
+    removes = is_delete if schema.mode is TargetMode.MIRROR else F.lit(False)
+    parts = {
+        "inserted": is_new & ~needs_row,
+        "missing": is_new & needs_row,
+        "deleted": is_newer & removes,
+        "updated": is_newer & ~removes,
+        "known": F.col(POSITION) <= stored,
+    }
+    counts = staged.agg(*(F.count(F.when(part, 1)).alias(name) for name, part in parts.items()))
     return Effect(**counts.collect()[0].asDict())
 
 
@@ -116,18 +121,25 @@ def _beside(staged: DataFrame, there: DataFrame, schema: TableSchema) -> tuple[D
     return staged.join(held, same, "left"), F.col("stored_at")
 
 
-def refuse_unaccounted(target: TableId, rows: StagedRows, did: Effect) -> None:
-    """Every staged row has to be accounted for; `AccountingError` else (ACC-4)."""
-    parts = (did.inserted, did.updated, did.deleted, did.known, did.missing)
-    if sum(parts) != rows.rows:
-        raise AccountingError(
-            f"{rows.rows} rows were staged for {target}, but the merge accounts for {sum(parts)}: "
-            f"{did.inserted} inserted, {did.updated} updated, {did.deleted} deleted, "
-            f"{did.known} known already, {did.missing} deletes of rows that are not there",
-            state="the attempt stays on its branch; main is as it was",
-            next_step="run again; if this repeats, look whether every executor reaches the "
-            "warehouse, and who deletes files there",
-        )
+def refuse_unaccounted(target: TableId, rows: StagedRows, did: Effect, expected: Effect) -> None:
+    """The merge has to have done what was expected of every staged row; `AccountingError` else.
+
+    did: by the merge's own counts. Source of the rule: ACC-4.
+    """
+    parts = expected.inserted, expected.updated, expected.deleted
+    accounted = sum(parts) + expected.known + expected.missing
+    if accounted == rows.rows and (did.inserted, did.updated, did.deleted) == parts:
+        return
+    raise AccountingError(
+        f"{rows.rows} rows were staged for {target}, but the table as it was before the merge "
+        f"accounts for {accounted}: {expected.inserted} to insert, {expected.updated} to update, "
+        f"{expected.deleted} to delete, {expected.known} known already, {expected.missing} deletes "
+        f"of rows that are not there; the merge inserted {did.inserted}, updated {did.updated} "
+        f"and deleted {did.deleted}",
+        state="the attempt stays on its branch; main is as it was",
+        next_step="run again; if this repeats, look whether every executor reaches the "
+        "warehouse, and who deletes files there",
+    )
 
 
 def effect_of(table: Table, snapshot_id: int | None, base: int | None) -> Effect:

@@ -12,7 +12,13 @@ from pyspark.sql import functions as F
 
 from tidemark.lake import sql
 from tidemark.lake.catalog import TableId, catalog_errors
-from tidemark.lake.effect import Effect, effect_of, is_applied, refuse_unaccounted, unapplied
+from tidemark.lake.effect import (
+    Effect,
+    effect_of,
+    expected_effect,
+    is_applied,
+    refuse_unaccounted,
+)
 from tidemark.lake.refs import (
     Fork,
     Move,
@@ -155,10 +161,11 @@ def _merge(bench: Bench, schema: TableSchema, rows: StagedRows, before: int | No
     with catalog_errors(f"the staging of {bench.target}"):
         table = bench.catalog.load_table(bench.place.parts)
     did = effect_of(table, table.refs()[bench.branch].snapshot_id, before)
-    if not is_applied(rows, did, schema.mode):
-        did = did + unapplied(bench.session, bench.table, before, rows, schema)
-    refuse_unaccounted(bench.target, rows, did)
-    return did
+    if is_applied(rows, did, schema.mode):
+        return did
+    expected = expected_effect(bench.session, bench.table, before, rows, schema)
+    refuse_unaccounted(bench.target, rows, did, expected)
+    return expected
 
 
 def _truncate(bench: Bench, truncated_at: Position) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from tests.spark.lake.test_merge import KEYS, bench, make, published, schema_of,
 from tests.support.staged import NAMESPACE
 from tidemark.errors import AccountingError, StorageError, TidemarkError
 from tidemark.lake.catalog import TableId
+from tidemark.lake.effect import Effect, refuse_unaccounted
 from tidemark.lake.refs import move_mains
 from tidemark.lake.spark_errors import spark_errors
 from tidemark.lake.staged import StagedRows, drop_staged, dropping_staged
@@ -81,6 +82,15 @@ def test_lost_staged_rows_fail_the_attempt(
     with pytest.raises(loss.error, match=loss.says), spark_errors("the fold"):
         stage_table(bench(world, target, 2), SCHEMA, rows)
     assert published(world, target) == before
+
+
+def test_a_merge_that_inserts_what_it_was_to_update_fails_the_attempt() -> None:
+    target = TableId("db", "opposite")
+    rows = StagedRows(None, upserts=3, deletes=0, misread=None, misread_rows=0, partial=0)
+    expected = Effect(inserted=1, updated=1, known=1)
+    refuse_unaccounted(target, rows, replace(expected, known=0), expected)
+    with pytest.raises(AccountingError, match="accounts for 3: .* the merge inserted 2, updated 0"):
+        refuse_unaccounted(target, rows, Effect(inserted=2), expected)
 
 
 def test_staged_rows_of_attempts_that_are_over_are_removed(world: World, tmp_path: Path) -> None:
