@@ -65,6 +65,16 @@ class Api:
                 return
         raise AssertionError(f"{dag_id} is not there")
 
+    def backfilled(self, dag_id: str) -> None:
+        """Wait until no backfill of a DAG is under way: Airflow allows one at a time."""
+        until = time.monotonic() + WAIT_SECONDS
+        while time.monotonic() < until:
+            backfills = self.ask(f"/api/v2/backfills?dag_id={dag_id}")["backfills"]
+            if all(backfill["completed_at"] for backfill in backfills):
+                return
+            time.sleep(0.5)
+        raise AssertionError(f"a backfill of {dag_id} is still under way")
+
     def events(self, run: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
         """Name of the asset and extra of each event that a run emitted."""
         query = urllib.parse.urlencode(

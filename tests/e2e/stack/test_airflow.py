@@ -265,7 +265,14 @@ def test_pipeline_that_comes_to_a_running_stack_publishes(site: Site, served: Ap
         assert datetime.fromisoformat(told["complete_until"]).tzinfo == UTC
 
 
+def backfills(site: Site, logical: str) -> list[RunReport]:
+    """Runs of backfills of `cut__shop` whose logical date begins so, oldest first."""
+    runs = read_runs(site.airflow, "cut__shop")
+    return [run for run in runs if run.run_id.startswith(f"backfill__{logical}")]
+
+
 def test_published_interval_is_backfilled_without_a_change(site: Site, served: Api) -> None:
+    served.backfilled("cut__shop")
     created = subprocess.run(
         [
             *airflow_command("backfill", "create", "--dag-id", "cut__shop"),
@@ -278,21 +285,22 @@ def test_published_interval_is_backfilled_without_a_change(site: Site, served: A
         text=True,
     )
     assert created.returncode == 0, created.stdout + created.stderr
-    runs = [r for r in read_runs(site.airflow, "cut__shop") if r.run_id.startswith("backfill")]
+    runs = backfills(site, "2026-04-01T0")
     assert len(runs) == 2
     for run in runs:
         assert served.ended("cut__shop", run.run_id)["state"] == "success"
-    first, _ = (r for r in read_runs(site.airflow, "cut__shop") if r.run_id.startswith("backfill"))
+    first, _ = backfills(site, "2026-04-01T0")
     assert first.tasks == IDLE
     assert "everything before 2026-04-01T09:00:00+00:00" in first.left["plan"]["plan"]["sentence"]
     assert site.differences("shop", SHOP.stages[-1].tables) == []
 
 
 def test_untouched_form_backfills(site: Site, served: Api) -> None:
+    served.backfilled("cut__shop")
     order = {
         "dag_id": "cut__shop",
-        "from_date": "2026-04-01T08:20:00Z",
-        "to_date": "2026-04-01T08:20:00Z",
+        "from_date": "2026-03-31T08:20:00Z",
+        "to_date": "2026-03-31T08:20:00Z",
         "run_backwards": False,
         "dag_run_conf": served.form("cut__shop"),
         "reprocess_behavior": "none",
@@ -300,12 +308,11 @@ def test_untouched_form_backfills(site: Site, served: Api) -> None:
     }
     made = served.ask("/api/v2/backfills", order)
     assert made["dag_run_conf"] == {"until": None, "tables": None, "reason": None}
-    runs = [r for r in read_runs(site.airflow, "cut__shop") if r.run_id.startswith("backfill")]
-    (run,) = (run for run in runs if "T08:" in run.run_id and "T08:5" not in run.run_id)
+    (run,) = backfills(site, "2026-03-31T")
     ended = served.ended("cut__shop", run.run_id)
     assert ended["state"] == "success"
     left = report_of(site, ended).left["plan"]["plan"]
-    assert left["until"] == "2026-04-01T08:30:00+00:00", "the end of its interval"
+    assert left["until"] == "2026-03-31T08:30:00+00:00", "the end of its interval"
     assert (left["tables"], left["reason"]) == ([], "")
 
 

@@ -298,7 +298,8 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_a_full_disk_leaves_everything_and_a_rerun_works(world: World, small_disk: Path) -> None:
-    stream = Stream(reopened(world, state=small_disk)).create()
+    catalog = world.installation.catalog.model_copy(update={"warehouse": str(small_disk)})
+    stream = Stream(reopened(world, catalog=catalog)).create()
     many = [ticdc_row("INSERT", n, 100, name="n" * 500) for n in range(2000)]
     stream.send([*many, ticdc_watermark(200)])
     (small_disk / "ballast").write_bytes(b"x" * 40_000)
