@@ -44,6 +44,13 @@ lint: $(INSTALLED) ## style, format, types, and who may import whom
 	@$(BIN)/mypy $(CODE) tests
 	@$(BIN)/lint-imports --no-logo
 
+.PHONY: check
+check: $(INSTALLED) ## the inner loop: style, format, imports, and unit tests without the simulator
+	@$(BIN)/ruff check $(CODE) tests
+	@$(BIN)/ruff format --check $(CODE) tests
+	@$(BIN)/lint-imports --no-logo
+	@$(call pytest,unit,$(SIDE_BY_SIDE) --ignore tests/unit/simulate)
+
 .PHONY: test
 test: lint test-unit test-catalog test-spark test-dags test-e2e test-cluster ## lint, tests of every part and the stack
 
