@@ -64,8 +64,8 @@ def install(wheel_of: Path, into: Path) -> None:
     subprocess.run([UV, "build", "--quiet", "--wheel", "--out-dir", into, wheel_of], check=True)
     (wheel,) = into.glob("*.whl")
     subprocess.run([UV, "venv", "--quiet", "--python", sys.executable, into / "venv"], check=True)
-    target = ["--quiet", "--python", into / "venv"]
-    pins = ["--constraint", REPOSITORY / "requirements.txt"]
+    target = ["--quiet", "--python", str(into / "venv")]
+    pins = ["--constraint", str(REPOSITORY / "requirements.txt")]
     wanted = f"tidemark[all] @ {wheel.as_uri()}"
     subprocess.run([UV, "pip", "install", *target, *pins, wanted], check=True)
     subprocess.run([UV, "pip", "check", *target], check=True)
