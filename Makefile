@@ -44,8 +44,15 @@ lint: $(INSTALLED) ## style, format, types, and who may import whom
 	@$(BIN)/mypy $(CODE) tests
 	@$(BIN)/lint-imports --no-logo
 
+.PHONY: check
+check: $(INSTALLED) ## the inner loop: style, format, imports, and unit tests without the simulator
+	@$(BIN)/ruff check $(CODE) tests
+	@$(BIN)/ruff format --check $(CODE) tests
+	@$(BIN)/lint-imports --no-logo
+	@$(call pytest,unit,$(SIDE_BY_SIDE) --ignore tests/unit/simulate)
+
 .PHONY: test
-test: lint test-unit test-catalog test-spark test-dags test-e2e test-cluster ## lint, tests of every part and the stack
+test: lint test-unit test-catalog test-spark test-dags test-wheel test-e2e test-cluster ## lint, tests of every part and the stack
 
 .PHONY: test-unit
 test-unit: $(INSTALLED) ## tests without a JVM, in seconds
@@ -62,6 +69,10 @@ test-spark: setup ## tests on a Spark session and real Iceberg tables
 .PHONY: test-dags
 test-dags: $(INSTALLED) ## tests of what Airflow parses
 	@$(call pytest,dags)
+
+.PHONY: test-wheel
+test-wheel: setup ## the built wheel in an environment of its own: DAGs, commands, one cut by Airflow
+	@$(call pytest,wheel)
 
 .PHONY: test-e2e
 test-e2e: setup ## the stack: Airflow, broker, commands, runs that die, bad input

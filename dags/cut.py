@@ -1,7 +1,5 @@
 """One Airflow DAG per pipeline: on its schedule, fold what the gate allows and publish it."""
 
-from tidemark.scheduling.dags import build_cut_dag
-from tidemark.spec import sound_pipelines
+from tidemark.scheduling.dags import build_cut_dags
 
-for pipeline in sound_pipelines():
-    build_cut_dag(pipeline)
+build_cut_dags()

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).parents[2]
+PACKAGE = REPOSITORY / "include" / "tidemark"
 FORBIDDEN = {
     "dags": ("jobs", "pyspark", "tidemark.runs", "tidemark.lake", "tidemark.topics"),
     "jobs": ("airflow", "dags", "tidemark.scheduling"),
 }
-PACKAGE = REPOSITORY / "include" / "tidemark"
 READER = PACKAGE / "runs" / "changelog.py"
 COMPOSERS = {
     "tidemark.fold.admit": {"in_epochs", "only_at", "with_zone"},
@@ -34,8 +34,13 @@ def imports(file: Path) -> Iterator[str]:
 
 @pytest.mark.parametrize(
     "file",
-    sorted(file for folder in FORBIDDEN for file in (REPOSITORY / folder).glob("*.py")),
-    ids=lambda file: f"{file.parent.name}/{file.name}",
+    sorted(
+        file
+        for folder in FORBIDDEN
+        for root in (REPOSITORY, PACKAGE)
+        for file in (root / folder).glob("*.py")
+    ),
+    ids=lambda file: str(file.relative_to(REPOSITORY)),
 )
 def test_file_stays_on_its_side(file: Path) -> None:
     crossed = [

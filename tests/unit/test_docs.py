@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tidemark import errors
 from tidemark.errors import RetryableError, TerminalError, TidemarkError
@@ -19,6 +20,7 @@ from tidemark.spec.field_tables import with_fields
 
 REPOSITORY = Path(__file__).parents[2]
 DOCS = REPOSITORY / "docs"
+HABITS = REPOSITORY / ".github"
 RULE = re.compile(
     r"\b(ACC|DUP|GATE|KEY|MSG|POISON|POS|PUB|SCHEMA|SNAP|TOP|TRUNC|TYPE|UNAV)-([A-Z]?)(\d+)\b"
 )
@@ -97,8 +99,21 @@ def places(page: Path) -> set[str]:
 
 
 def test_pages_link_to_what_is_there() -> None:
-    for page in [REPOSITORY / "README.md", *DOCS.rglob("*.md")]:
+    for page in [REPOSITORY / "README.md", *DOCS.rglob("*.md"), *HABITS.glob("*.md")]:
         for file, place in re.findall(r"\]\(([^)#:]*)(?:#([^)]*))?\)", page.read_text("utf-8")):
             target = page.parent / file if file else page
             assert target.exists(), f"{page.name} links to {file}"
             assert not place or place in places(target), f"{page.name} links to {file}#{place}"
+
+
+def test_files_that_the_guide_for_contributors_names_are_there() -> None:
+    guide = (HABITS / "CONTRIBUTING.md").read_text("utf-8")
+    named = re.findall(r"\b(?:dags|docs|include|jobs|tests)/[\w./-]*\w", guide)
+    assert [name for name in named if not (REPOSITORY / name).exists()] == []
+
+
+def test_hosted_ci_runs_what_has_to_pass() -> None:
+    required = re.search(r"^exec make (.+)$", (REPOSITORY / ".ci" / "run").read_text("utf-8"), re.M)
+    assert required is not None
+    workflow = yaml.safe_load((HABITS / "workflows" / "ci.yml").read_text("utf-8"))
+    assert workflow["jobs"]["make"]["strategy"]["matrix"]["verb"] == required[1].split()

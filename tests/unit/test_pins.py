@@ -1,10 +1,12 @@
-"""What pyproject.toml asks for is what requirements.txt installs."""
+"""What pyproject.toml asks for is what requirements.txt installs, and leaves room for others."""
 
 from __future__ import annotations
 
 import re
 import tomllib
 from pathlib import Path
+
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[2]
 
@@ -21,14 +23,35 @@ def locked(file: Path) -> dict[str, str]:
 LOCKED = locked(ROOT / "requirements.txt")
 
 
-def test_every_direct_pin_is_locked() -> None:
-    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    pins = declared["project"]["dependencies"] + declared["dependency-groups"]["dev"]
+DECLARED = tomllib.loads((ROOT / "pyproject.toml").read_text())
+EXTRAS = DECLARED["project"]["optional-dependencies"]
+
+
+def test_every_pin_of_the_tools_is_locked() -> None:
+    pins = DECLARED["dependency-groups"]["dev"]
     assert dict(pin.split("==") for pin in pins).items() <= LOCKED.items()
 
 
+def test_what_is_locked_is_what_a_user_may_have() -> None:
+    wanted = DECLARED["project"]["dependencies"] + [
+        each for name, extra in EXTRAS.items() if name != "all" for each in extra
+    ]
+    for each in map(Requirement, wanted):
+        assert each.specifier.contains(LOCKED[each.name]), f"{each}, locked is {LOCKED[each.name]}"
+
+
+def test_all_is_every_extra() -> None:
+    (everything,) = map(Requirement, EXTRAS["all"])
+    assert everything.extras == EXTRAS.keys() - {"all"}
+
+
+def test_a_user_is_bound_to_no_exact_version() -> None:
+    """An Airflow that is there already has versions of its own."""
+    assert "==" not in "".join(DECLARED["project"]["dependencies"] + sum(EXTRAS.values(), []))
+
+
 def test_every_pin_of_the_s3_server_is_locked() -> None:
-    pins = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]["s3"]
+    pins = DECLARED["dependency-groups"]["s3"]
     bare = dict(re.sub(r"\[.*\]", "", pin).split("==") for pin in pins)
     assert bare.items() <= locked(ROOT / "tests" / "cluster" / "requirements.txt").items()
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tidemark.embedded.ports import HOST
+from tidemark.spec.launch import SPARK_CONF
 
 REPOSITORY = Path(__file__).parents[3]
 INCLUDE = REPOSITORY / "include"
@@ -29,6 +30,6 @@ def embedded_environment(state: Path, servers: str, jars: Path = JARS) -> Mappin
         "TIDEMARK_WAREHOUSE": str(home / "warehouse"),
         "TIDEMARK_JARS": str(jars.resolve() / "spark"),
         "TIDEMARK_STATE": str(home),
-        "SPARK_CONF_DIR": str(INCLUDE / "deploy" / "spark"),
+        "SPARK_CONF_DIR": str(SPARK_CONF),
         "SPARK_LOCAL_IP": HOST,
     }

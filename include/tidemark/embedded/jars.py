@@ -1,4 +1,4 @@
-"""The jars of include/deploy/jars.xml, each one the very file that jars.lock names by SHA-256.
+"""The jars of jars.xml, each one the very file that jars.lock names by SHA-256.
 
 A set lies in a folder of its own below the jars folder (``JARS/spark``, ``JARS/broker``), because
 the sets hold different versions of the same library.
@@ -25,9 +25,8 @@ from pathlib import Path
 from tidemark.embedded.java import java_command
 from tidemark.errors import JarsError, TidemarkError
 
-DEPLOY = Path(__file__).parents[2] / "deploy"
-DECLARATION = DEPLOY / "jars.xml"
-LOCK = DEPLOY / "jars.lock"
+DECLARATION = Path(__file__).with_name("jars.xml")
+LOCK = Path(__file__).with_name("jars.lock")
 
 
 class JarSet(StrEnum):
@@ -149,8 +148,7 @@ def _unresolved(jar_set: JarSet, output: str) -> JarsError:
     return JarsError(
         f"Ivy could not fetch the {jar_set} jars: {'; '.join(reasons[:3]) or output[-400:]}",
         state="no jar was replaced",
-        next_step="check the network and the coordinates in include/deploy/jars.xml, then: "
-        "make setup",
+        next_step=f"check the network and the coordinates in {DECLARATION}, and fetch again",
     )
 
 

@@ -18,10 +18,9 @@ from tidemark.model.names import PipelineName
 from tidemark.runs.jvm import forget_derby, send_jars, start_jvm
 from tidemark.spec import InstallationSpec
 from tidemark.spec.jvm import with_limits
-from tidemark.spec.launch import launch_settings, s3_jars_of
+from tidemark.spec.launch import conf_folder, launch_settings, s3_jars_of
 from tidemark.topics.client import Broker
 
-SPARK_CONF = Path(__file__).parents[2] / "deploy" / "spark"  # quiet logs without cell values
 RECORDS_PER_SHUFFLE = 50_000
 SHUFFLES_PER_CORE = 8
 KEYS_PER_RECORD = 2  # a change of a key ends one row and makes another
@@ -130,7 +129,7 @@ def open_spark_world(
     for name, value in settings.items():
         builder = builder.config(name, value)
     world = open_world(installation)
-    os.environ.setdefault("SPARK_CONF_DIR", str(SPARK_CONF))
+    os.environ["SPARK_CONF_DIR"] = conf_folder()
     session = _start_session(builder, settings)
     session.sparkContext.setLogLevel("ERROR")
     send_jars(session, jars)

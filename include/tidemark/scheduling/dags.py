@@ -12,7 +12,7 @@ from tidemark.scheduling.assets import asset_of
 from tidemark.scheduling.handover import AUDIT, FOLD, PLAN, PUBLISH
 from tidemark.scheduling.submit_operator import FoldOperator
 from tidemark.scheduling.tasks import audit, plan, publish
-from tidemark.spec import OtherTables, PipelineSpec
+from tidemark.spec import OtherTables, PipelineSpec, sound_pipelines
 from tidemark.spec.until import POSITION_FORMS, position_form
 
 RETRIES = 2
@@ -21,6 +21,12 @@ RETRY_DELAY = timedelta(minutes=1)
 TIME = r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})?"
 # The position of another source gets as far as `plan`, which says what this one takes.
 UNTIL = f"^({'|'.join((TIME, *(form.pattern for form in POSITION_FORMS)))})$"
+
+
+def build_cut_dags() -> None:
+    """The DAG of each pipeline whose file has no faults; Airflow finds them in the calling file."""
+    for pipeline in sound_pipelines():
+        build_cut_dag(pipeline)
 
 
 def build_cut_dag(pipeline: PipelineSpec) -> DAG:

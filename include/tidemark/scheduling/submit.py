@@ -20,7 +20,7 @@ from tidemark.spec.jvm import with_limits
 from tidemark.spec.launch import CLASS_PATH, launch_arguments, launch_settings
 from tidemark.spec.until import until_of
 
-CUT_JOB = Path(__file__).parents[3] / "jobs" / "cut.py"
+CUT_JOB = Path(__file__).parents[1] / "jobs" / "cut.py"
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from tidemark.scheduling.submit import (
     submission,
 )
 from tidemark.spec import load_installation, pipeline_named
+from tidemark.spec.launch import conf_folder
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -28,16 +29,14 @@ log = get_logger()
 
 
 class FoldOperator(SparkSubmitOperator):
-    """Submits jobs/cut.py in client mode for the order that plan left.
+    """Submits `jobs.cut` in client mode for the order that plan left.
 
     Where jars, state and Spark are is known to the machine that runs the task and not to the one
     that parses the DAG, so the arguments of spark-submit are filled in when it runs.
     """
 
     def __init__(self, *, pipeline: PipelineName, **arguments: Any) -> None:
-        super().__init__(
-            deploy_mode="client", env_vars={"PYSPARK_PYTHON": sys.executable}, **arguments
-        )
+        super().__init__(deploy_mode="client", **arguments)
         self.pipeline = pipeline
 
     def execute(self, context: Context) -> Folded:  # type: ignore[override]  # it returns nothing
@@ -64,6 +63,7 @@ class FoldOperator(SparkSubmitOperator):
         self.name = submitted.name
         self.driver_class_path = submitted.driver_class_path
         self.conf = dict(submitted.conf)
+        self.env_vars = {"PYSPARK_PYTHON": sys.executable, "SPARK_CONF_DIR": conf_folder()}
 
 
 def _conclude(result: CutResult | None, failure: AirflowException | None) -> Folded:

@@ -17,6 +17,8 @@ from tidemark.spec.references import is_secret
 
 CLASS_PATH = "spark.driver.extraClassPath"
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+SPARK_CONF = Path(__file__).with_name("spark_conf")
+"""Settings of logs that are quiet and hold no cell values."""
 ARCHIVE_OPTION = "-XX:SharedArchiveFile="
 LOCAL_FILES: Mapping[str, str] = {
     "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem"
@@ -84,6 +86,11 @@ def launch_arguments(settings: Mapping[str, str]) -> dict[str, str]:
         for name, value in settings.items()
         if name.startswith(_BEFORE) and not is_secret(name)
     }
+
+
+def conf_folder() -> str:
+    """The folder of Spark's settings: that of ``SPARK_CONF_DIR``, else the one of the package."""
+    return os.environ.get("SPARK_CONF_DIR") or str(SPARK_CONF)
 
 
 def spark_home() -> Path:

@@ -80,7 +80,9 @@ def pipeline_files(folder: Path | None = None) -> tuple[Path, ...]:
     """The pipeline files of ``folder``; `SpecError` when there is no such folder."""
     folder = folder or pipelines_folder()
     if not folder.is_dir():
-        raise _file_error(folder, "no folder", "a folder with pipeline files")
+        raise _file_error(
+            folder, "no folder", "a folder with pipeline files, as TIDEMARK_PIPELINES names it"
+        )
     misnamed = sorted(folder.glob("*.yml"))
     if misnamed:
         raise _file_error(misnamed[0], "the ending .yml", f"the ending {_SUFFIX}")

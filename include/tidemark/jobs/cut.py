@@ -1,0 +1,93 @@
+"""spark-submit entry point of a cut: stage it on branches, leave its result as JSON, exit with it.
+
+spark-submit jobs/cut.py --pipeline=NAME --attempt=ID --result=PATH
+    [--until=TIME|POSITION] [--tables=A,B] [--reason=TEXT]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+
+from structlog.contextvars import bind_contextvars
+
+from tidemark.errors import TidemarkError
+from tidemark.log import configure, get_logger
+from tidemark.model.names import AttemptId, TableName
+from tidemark.model.result import CutResult, CutStatus
+from tidemark.runs.cut import stage_cut
+from tidemark.runs.run import CutRequest
+from tidemark.runs.world import open_spark_world
+from tidemark.spec import load_installation, pipeline_named
+from tidemark.spec.until import until_of
+
+log = get_logger()
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Stage the cut that ``arguments`` ask for; the exit code of its result."""
+    configure()
+    asked = _parse(arguments)
+    bind_contextvars(pipeline=asked.pipeline, attempt=asked.attempt)
+    try:
+        result = _stage(asked)
+    except TidemarkError as error:
+        result = CutResult.failed(asked.attempt, error)
+        log.error("cut_failed", error=result.error)
+    except Exception as error:
+        traceback.print_exc()
+        result = _unforeseen(asked.attempt, error)
+    _leave(result, asked.result)
+    return result.exit_code
+
+
+def _stage(asked: argparse.Namespace) -> CutResult:
+    pipeline = pipeline_named(asked.pipeline)
+    until = until_of(pipeline, asked.until)
+    request = CutRequest(asked.attempt, until, asked.tables, asked.reason)
+    world = open_spark_world(load_installation(), conf=pipeline.spark.conf)
+    try:
+        return stage_cut(pipeline, world, request)
+    finally:
+        world.spark.stop()
+
+
+def _parse(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="spark-submit jobs/cut.py")
+    parser.add_argument("--pipeline", required=True)
+    parser.add_argument("--attempt", required=True, type=AttemptId, help="named by nobody before")
+    parser.add_argument("--until", default="", help="where the cut is capped")
+    parser.add_argument("--tables", type=_tables, default=(), help="source tables, all if empty")
+    parser.add_argument("--reason", default="", help="kept in the ledger")
+    parser.add_argument("--result", required=True, type=Path, help="file for the result, as JSON")
+    return parser.parse_args(arguments)
+
+
+def _tables(text: str) -> tuple[TableName, ...]:
+    return tuple(TableName.parse(name) for name in text.split(",") if name)
+
+
+def _unforeseen(attempt: AttemptId, error: Exception) -> CutResult:
+    """The words of an error that nobody foresaw may hold anything: they stay in the log."""
+    return CutResult(
+        CutStatus.FAILED,
+        attempt,
+        error=f"{type(error).__name__}: see the traceback in the log",
+        retryable=True,
+    )
+
+
+def _leave(result: CutResult, file: Path) -> None:
+    """Write ``file`` whole or not at all."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    draft = file.with_suffix(f".{os.getpid()}")
+    draft.write_text(result.to_json(), encoding="utf-8")
+    draft.replace(file)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
