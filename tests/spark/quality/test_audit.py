@@ -133,19 +133,18 @@ def test_frame_without_rows(
 
 
 @pytest.mark.parametrize(
-    ("condition", "scope", "found"),
+    ("query", "scope", "found"),
     [
-        pytest.param("age < -100", "table", 0, id="no row"),
-        pytest.param("age < 0", "table", 1, id="one row"),
-        pytest.param("email IS NULL OR age IS NULL", "changed", 2, id="of the changed rows"),
-        pytest.param("id = 1", "changed", 0, id="a row that did not change"),
-        pytest.param("id = 1", "table", 1, id="the same in the whole table"),
+        pytest.param("SELECT * FROM {batch} WHERE age < -100", "table", 0, id="no row"),
+        pytest.param("SELECT * FROM {batch} WHERE age < 0;", "table", 1, id="one row"),
+        pytest.param("SELECT * FROM {batch} WHERE id > 2", "changed", 2, id="changed rows"),
+        pytest.param("SELECT * FROM {batch} WHERE id = 1", "changed", 0, id="an unchanged row"),
+        pytest.param("SELECT * FROM {batch} WHERE id = 1", "table", 1, id="the whole table"),
     ],
 )
 def test_custom_sql_fails_by_the_rows_that_it_returns(
-    condition: str, scope: str, found: int, changed: DataFrame, table: DataFrame
+    query: str, scope: str, found: int, changed: DataFrame, table: DataFrame
 ) -> None:
-    query = f"SELECT id, email FROM {{batch}} WHERE {condition}"
     custom = suite(expect(CUSTOM_SQL, {"unexpected_rows_query": query}, scope=scope))
 
     run = run_suite(custom, changed=changed, table=table)
