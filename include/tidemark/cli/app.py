@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import ParamSpec
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Annotated, ParamSpec
 
 import typer
+from typer.core import TyperArgument, TyperCommand
 
 from tidemark.cli.cut import cut
 from tidemark.cli.handover import handover
@@ -21,7 +23,10 @@ from tidemark.cli.skip import skip
 from tidemark.cli.status import status
 from tidemark.cli.validate import validate
 from tidemark.errors import SupersededError, TidemarkError
-from tidemark.model.result import EXIT_CODES, CutStatus
+from tidemark.model.result import EXIT_CODES, EXIT_MEANINGS, CutStatus
+
+if TYPE_CHECKING:
+    from typer._click import Context, HelpFormatter
 
 _Taken = ParamSpec("_Taken")
 
@@ -47,20 +52,59 @@ def in_letters(verb: Callable[_Taken, None]) -> Callable[_Taken, None]:
     return run
 
 
+class _Command(TyperCommand):
+    """A verb whose help names its arguments by their metavar, without the types of Python."""
+
+    def format_options(self, ctx: Context, formatter: HelpFormatter) -> None:
+        """Write the sections of the help that list arguments and options."""
+        rows: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
+        for param in self.get_params(ctx):
+            if (record := param.get_help_record(ctx)) is None:
+                continue
+            if isinstance(param, TyperArgument):
+                rows["Arguments"].append((param.display_name_raw, record[1]))
+            else:
+                rows["Options"].append(record)
+        for title, listed in rows.items():
+            if listed:
+                with formatter.section(title):
+                    formatter.write_dl(listed)
+
+
+def _print_version(is_asked: bool) -> None:  # noqa: FBT001  typer passes the option's value
+    if is_asked:
+        typer.echo(f"tidemark {version('tidemark')}")
+        raise typer.Exit
+
+
 app = typer.Typer(
-    help="Fold change data capture topics into Iceberg tables.",
+    epilog="Exit codes: " + ". ".join(f"{code} {what}" for code, what in EXIT_MEANINGS.items()),
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,  # they show local variables, secrets among them
 )
+
+
+@app.callback()
+def options(
+    *,
+    is_version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """Fold change data capture topics into Iceberg tables."""
+
+
 for verb in (validate, schema, plan, cut, status, resync, skip, handover):
-    app.command()(in_letters(verb))
+    app.command(cls=_Command)(in_letters(verb))
 quarantine = typer.Typer(
     help="Look through what was set aside, try it again, or give it up.", no_args_is_help=True
 )
 for name, verb in QUARANTINE.items():
-    quarantine.command(name)(in_letters(verb))
+    quarantine.command(name, cls=_Command)(in_letters(verb))
 app.add_typer(quarantine, name="quarantine")
 
 

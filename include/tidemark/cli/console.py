@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 
+import typer
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tidemark.errors import TidemarkError
+from tidemark.errors import UNCHANGED, OrderRefusedError, TidemarkError
 from tidemark.model.verdict import Severity, Verdict
 
 PIPED_COLUMNS = 200
@@ -91,6 +93,17 @@ def failed_checks(console: Console, verdicts: Iterable[Verdict]) -> None:
 def outcome(word: str, failed: int = 0) -> Text:
     """The outcome of an audit, and how many checks failed."""
     return Text(f"{word} ({failed})" if failed else word, STYLES.get(word, ""))
+
+
+def confirm(question: str) -> None:
+    """Ask before what cannot be undone; refuse where nobody can answer."""
+    if not sys.stdin.isatty():
+        raise OrderRefusedError(
+            "standard input is no terminal to confirm on, and --yes was not given",
+            state=UNCHANGED,
+            next_step="name what is meant by a filter, or add --yes",
+        )
+    typer.confirm(question, abort=True, err=True)
 
 
 def now_ms() -> int:

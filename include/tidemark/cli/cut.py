@@ -42,8 +42,6 @@ def cut(
     """Land, fold, audit and publish the next cut.
 
     All tables of the cut are published together, or none.
-
-    Exit codes: 0 published or nothing to do, 1 failed, 3 blocked by the audit, 4 superseded.
     """
     from tidemark.cli.console import stdout
     from tidemark.cli.session import spark_world

@@ -21,6 +21,7 @@ Offset = Annotated[int, typer.Argument(metavar="OFFSET", help="Its offset.")]
 Payload = Annotated[
     bool, typer.Option("--payload", help="Print its value as well, as it is in the changelog.")
 ]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask; for scripts.")]
 Why = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; kept with it.")]
 
 
@@ -142,20 +143,27 @@ def replay(
     facts(console, ("next", f"tidemark cut {pipeline}"))
 
 
-def drop(
+def drop(  # noqa: PLR0913  options of a command are its arguments
     pipeline: Pipeline,
     reason: Why,
     table: OfTable = None,
     code: WithCode = None,
     record: OfRecord = None,
+    *,
+    yes: Yes = False,
 ) -> None:
-    """Give up what waits; all of it, unless some is named. Rows stay as they are."""
-    from tidemark.cli.console import facts, plural, stdout
+    """Give up what waits; all of it, unless some is named. Rows stay as they are.
+
+    It cannot be undone: without a filter it asks first.
+    """
+    from tidemark.cli.console import confirm, facts, plural, stdout
     from tidemark.cli.session import catalog_world
     from tidemark.runs.orders import drop_entries
 
-    selection = _selection(table, code, record)
-    number = drop_entries(load_named(pipeline), catalog_world(), selection, reason)
+    spec, selection = load_named(pipeline), _selection(table, code, record)
+    if not (yes or str(selection)):
+        confirm(f"Drop everything in the quarantine of pipeline {pipeline}?")
+    number = drop_entries(spec, catalog_world(), selection, reason)
     console = stdout()
     console.print(f"{pipeline}: {plural(number, 'change')} given up", style="bold")
     facts(console, ("because", reason))

@@ -11,7 +11,7 @@ from tidemark.model.position import Position
 
 Transaction = Annotated[
     str | None,
-    typer.Argument(metavar="[TRANSACTION]", help="Its id, as tidemark status names it."),
+    typer.Argument(metavar="TRANSACTION", help="Its id, as tidemark status names it."),
 ]
 Statement = Annotated[
     str | None,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tidemark.cli.arguments import load_named
+from tidemark.model.result import EXIT_CODES, CutStatus
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from tidemark.runs.status import Lag, PipelineStatus, TableStatus
 
 SHOWN_CUTS = 20
+SIDE_BY_SIDE = 8
 PIPELINE = Annotated[
     str | None,
     typer.Argument(metavar="PIPELINE", help="Name of the pipeline; all in short without one."),
@@ -34,10 +37,13 @@ def status(pipeline: PIPELINE = None, *, accounting: ACCOUNTING = False) -> None
     from tidemark.spec import load_pipelines
 
     specs = load_pipelines() if pipeline is None else (load_named(pipeline),)
-    world = catalog_world()
     from tidemark.runs.status import pipeline_status
 
-    found = [pipeline_status(spec, world) for spec in specs]
+    with ThreadPoolExecutor(
+        max_workers=SIDE_BY_SIDE
+    ) as threads:  # a dead broker costs one time-out
+        worlds = [catalog_world() for _ in specs]
+        found = list(threads.map(pipeline_status, specs, worlds))
     if accounting:
         for one in found:
             _show_accounting(stdout(), one)
@@ -45,6 +51,16 @@ def status(pipeline: PIPELINE = None, *, accounting: ACCOUNTING = False) -> None
         _show_all(stdout(), found)
     else:
         _show(stdout(), found[0])
+    raise typer.Exit(_exit_code(found))
+
+
+def _exit_code(pipelines: Sequence[PipelineStatus]) -> int:
+    """That of a failed run where a pipeline cannot be read, of a blocked one with such a table."""
+    if any(found.trouble for found in pipelines):
+        return EXIT_CODES[CutStatus.FAILED]
+    if any(found.is_blocked for found in pipelines):
+        return EXIT_CODES[CutStatus.BLOCKED]
+    return 0
 
 
 def _show_all(console: Console, pipelines: Sequence[PipelineStatus]) -> None:

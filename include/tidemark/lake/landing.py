@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -10,7 +9,15 @@ from typing import Any
 import pyarrow as pa
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import NoSuchTableError
-from pyiceberg.expressions import And, BooleanExpression, EqualTo, GreaterThan
+from pyiceberg.expressions import (
+    AlwaysTrue,
+    And,
+    BooleanExpression,
+    EqualTo,
+    GreaterThan,
+    Or,
+    StartsWith,
+)
 from pyiceberg.table import Table
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -243,21 +250,29 @@ def first_newer(
 def holds_statement(catalog: SqlCatalog, tables: SystemTables, position: Position) -> bool:
     """Whether a schema change was landed that stands at ``position``, in any epoch. No JVM."""
     landed = f"{EPOCH:0{EPOCH_DIGITS}X}{position[EPOCH_DIGITS:]}"
-    return _holds(catalog, tables, Kind.DDL, {"position": landed})
+    return _holds(catalog, tables, _all_of(kind=Kind.DDL.value, position=landed))
+
+
+def holds_transaction(catalog: SqlCatalog, tables: SystemTables, key: str) -> bool:
+    """Whether an event or a boundary of the transaction ``key`` was landed. No JVM."""
+    same = EqualTo(term="transaction_id", value=key)
+    return _holds(catalog, tables, Or(same, StartsWith(term="transaction_id", value=f"{key}:")))
 
 
 def holds_unreadable(catalog: SqlCatalog, tables: SystemTables, place: RecordPlace) -> bool:
     """Whether a record was landed that stands at ``place`` and cannot be read. No JVM."""
-    return _holds(catalog, tables, Kind.UNREADABLE, asdict(place))
+    return _holds(catalog, tables, _all_of(kind=Kind.UNREADABLE.value, **asdict(place)))
 
 
-def _holds(
-    catalog: SqlCatalog, tables: SystemTables, kind: Kind, columns: Mapping[str, Any]
-) -> bool:
-    """Whether a record of ``kind`` was landed that has these values."""
-    wanted: BooleanExpression = EqualTo(term="kind", value=kind.value)
+def _all_of(**columns: Any) -> BooleanExpression:
+    wanted: BooleanExpression = AlwaysTrue()
     for name, value in columns.items():
         wanted = And(wanted, EqualTo(term=name, value=value))
+    return wanted
+
+
+def _holds(catalog: SqlCatalog, tables: SystemTables, wanted: BooleanExpression) -> bool:
+    """Whether a record was landed that is ``wanted``."""
     with catalog_errors("the reading of the changelog"):
         try:
             changelog = catalog.load_table(tables.changelog.parts)

@@ -31,6 +31,13 @@ EXIT_CODES: Mapping[CutStatus, int] = {
     CutStatus.SUPERSEDED: 4,
     CutStatus.FAILED: 1,
 }
+EXIT_MEANINGS: Mapping[int, str] = {
+    0: "published, staged, or nothing to do",
+    1: "failed; the message says whether trying again may help",
+    2: "wrong usage of a command; nothing was read",
+    3: "blocked by the audit; of status: a table is blocked",
+    4: "superseded by another run",
+}
 
 
 @dataclass(frozen=True, slots=True)

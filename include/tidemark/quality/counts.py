@@ -12,6 +12,8 @@ from typing import Any
 
 from pydantic import JsonValue
 
+from tidemark.spec.audit import CUSTOM_SQL
+
 _COUNTS = (
     "element_count",
     "missing_count",
@@ -34,6 +36,7 @@ _SHAPES = {
     "expect_table_columns_to_match_set": "columns",
     "expect_table_row_count_to_be_between": "rows",
     "expect_table_row_count_to_equal": "rows",
+    CUSTOM_SQL: "unexpected rows",
 }
 _RAISED = re.compile(r"^(?:\w+\.)*(\w+(?:Error|Exception)): ", re.MULTILINE)
 _SPARK_CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import JsonValue
 
 from tidemark.errors import SuiteError
-from tidemark.spec.audit import ExpectationSpec, Scope, SuiteSpec
+from tidemark.spec.audit import CUSTOM_SQL, ExpectationSpec, Scope, SuiteSpec
 from tidemark.spec.faults import nearest, shown
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ AUDIT_STATE = "no audited table is published; main of every table of the cut is 
 # Arguments that name columns which must exist. Expectations about the columns of a table
 # (expect_table_..., expect_column_to_exist) have an opinion on missing ones and keep it.
 _COLUMN_ARGUMENTS = ("column", "column_A", "column_B", "column_list")
+_QUERY, _BATCH = "unexpected_rows_query", "{batch}"  # the batch is the frame of the scope
 _ABOUT_COLUMNS = ("expect_table_", "expect_column_to_exist")
 
 
@@ -67,7 +68,9 @@ def _faults(spec: ExpectationSpec, columns: Sequence[str]) -> Iterator[str]:
     )
 
     known = [
-        name for name in list_registered_expectation_implementations() if name.startswith("expect_")
+        name
+        for name in list_registered_expectation_implementations()
+        if name.startswith("expect_") or name == CUSTOM_SQL
     ]
     if spec.expect not in known:
         yield _fault("no expectation of Great Expectations", nearest(spec.expect, known))
@@ -91,6 +94,10 @@ def _argument_faults(spec: ExpectationSpec) -> Iterator[str]:
     for name in sorted(unknown):
         yield _fault(f"no argument {name!r}", nearest(name, known))
     if unknown:
+        return
+    query = spec.arguments.get(_QUERY)
+    if spec.expect == CUSTOM_SQL and isinstance(query, str) and _BATCH not in query:
+        yield f"argument {_QUERY!r} has no {_BATCH}, and would not read the staged rows"
         return
     try:
         kind(**_arguments(spec))

@@ -11,7 +11,13 @@ from tidemark.lake.catalog import SystemTables, TableId
 from tidemark.lake.commits import commit_order
 from tidemark.lake.heads import read_heads
 from tidemark.lake.history import read_history
-from tidemark.lake.landing import first_newer, holds_statement, holds_unreadable, read_mark
+from tidemark.lake.landing import (
+    first_newer,
+    holds_statement,
+    holds_transaction,
+    holds_unreadable,
+    read_mark,
+)
 from tidemark.lake.ledger import read_progress, record_order
 from tidemark.lake.marks import adopt_head
 from tidemark.lake.quarantine import add_entries, read_waiting
@@ -173,6 +179,13 @@ def skip_transaction(pipeline: PipelineSpec, world: World, transaction: str) -> 
     if not is_plain(key):
         raise OrderRefusedError(
             f"{transaction!r} is no id of a transaction",
+            state=UNCHANGED,
+            next_step=f"take the id that tidemark status {pipeline.name} names",
+        )
+
+    if not holds_transaction(world.catalog, SystemTables.of(pipeline.name), key):
+        raise OrderRefusedError(
+            f"no record of transaction {transaction} was landed by pipeline {pipeline.name}",
             state=UNCHANGED,
             next_step=f"take the id that tidemark status {pipeline.name} names",
         )

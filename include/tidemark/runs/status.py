@@ -103,6 +103,12 @@ class PipelineStatus:
     next_step: str
     history: tuple[Entry, ...]
 
+    @property
+    def is_blocked(self) -> bool:
+        """Whether a table is blocked, or the newest attempt by its audit."""
+        by_audit = self.attempt is not None and self.attempt.result.status is CutStatus.BLOCKED
+        return by_audit or any(table.why not in ("", NOT_ASKED) for table in self.tables)
+
 
 def pipeline_status(pipeline: PipelineSpec, world: World) -> PipelineStatus:
     """How far ``pipeline`` is; what is wrong with its topics is told, not raised."""

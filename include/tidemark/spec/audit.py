@@ -13,7 +13,8 @@ from tidemark.model.verdict import Severity
 from tidemark.spec.base import BrokenRule, SpecModel
 
 NO_SUITE = "none"
-_EXPECTATION = re.compile(r"expect_[a-z0-9_]+")
+CUSTOM_SQL = "unexpected_rows_expectation"
+_EXPECTATION = re.compile(rf"expect_[a-z0-9_]+|{CUSTOM_SQL}")
 _SUITE = re.compile(r"[a-z][a-z0-9_]*")
 
 
@@ -44,7 +45,7 @@ SuiteName = Annotated[
 ExpectationName = Annotated[
     str,
     AfterValidator(_expectation),
-    Field(json_schema_extra={"pattern": f"^{_EXPECTATION.pattern}$"}),
+    Field(json_schema_extra={"pattern": f"^({_EXPECTATION.pattern})$"}),
 ]
 
 

@@ -62,6 +62,9 @@ def test_a_transaction_that_never_comes_whole_can_be_given_up(world: World) -> N
     assert stream.cut().hold_code == HoldCode.TX_INCOMPLETE
     with pytest.raises(OrderRefusedError, match="is no id of a transaction"):
         skip_transaction(stream.pipeline, world, "x' OR 'x' = 'x")
+    with pytest.raises(OrderRefusedError, match=f"no record of transaction {first}0 was landed"):
+        skip_transaction(stream.pipeline, world, f"{first}0")
+    assert not pipeline_status(stream.pipeline, world).orders
     skip_transaction(stream.pipeline, world, first)
     assert plan_cut(stream.pipeline, world).has_work
     result = stream.cut()

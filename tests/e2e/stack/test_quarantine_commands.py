@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from tests.support.set_aside import (
     opened,
     row,
 )
+from tests.support.stack import Stream
 from tidemark.cli.app import app
 from tidemark.embedded.home import embedded_environment
 from tidemark.model.event import Reason
@@ -25,6 +27,7 @@ from tidemark.runs.cut import stage_cut
 from tidemark.runs.publish import publish_cut
 from tidemark.runs.run import CutRequest
 from tidemark.runs.world import World
+from tidemark.topics.client import TIMEOUT_SECONDS
 
 
 def test_an_attempt_that_is_not_published_sets_nothing_aside(world: World) -> None:
@@ -55,6 +58,17 @@ def log_of_commands() -> Iterator[None]:
     structlog.reset_defaults()
 
 
+def installed(stream: Stream, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let commands work with the pipeline of ``stream``, from a file of its own."""
+    pipeline, world = stream.pipeline, stream.world
+    declared = pipeline.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    (folder / f"{stream.name}.yaml").write_text(yaml.safe_dump(declared))
+    for name, value in embedded_environment(world.installation.state, world.broker.servers).items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("TIDEMARK_PIPELINES", str(folder))
+    monkeypatch.setenv("COLUMNS", "200")
+
+
 @pytest.mark.usefixtures("log_of_commands")
 def test_the_quarantine_is_worked_on_from_a_terminal(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -63,12 +77,7 @@ def test_the_quarantine_is_worked_on_from_a_terminal(
     secret = row("c", 2, 20, "secret\x1b[2J")
     stream = opened(world, row("c", 1, 10, 1), secret, Record(b"not json"))
     stream.cut()
-    pipeline = stream.pipeline.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-    (tmp_path / f"{stream.name}.yaml").write_text(yaml.safe_dump(pipeline))
-    for name, value in embedded_environment(world.installation.state, world.broker.servers).items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setenv("TIDEMARK_PIPELINES", str(tmp_path))
-    monkeypatch.setenv("COLUMNS", "200")
+    installed(stream, tmp_path, monkeypatch)
 
     def said(*words: str) -> str:
         ended = CliRunner().invoke(app, ["quarantine", words[0], stream.name, *words[1:]])
@@ -90,3 +99,38 @@ def test_the_quarantine_is_worked_on_from_a_terminal(
     shown = said("show", stream.topic, "0", "2")
     assert "JSON_INVALID dropped" in shown
     assert "because a test" in shown
+    everything = ["quarantine", "drop", stream.name, "--reason", "a test"]
+    refused = CliRunner().invoke(app, everything)
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert "add --yes" in refused.stderr
+    assert "1 change in quarantine" in said("list")
+    assert "1 change given up" in said("drop", "--reason", "a test", "--yes")
+
+
+@pytest.mark.usefixtures("log_of_commands")
+def test_status_ends_by_what_it_found(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A dead broker costs one time-out, whatever the number of pipelines."""
+    sound = opened(world, row("c", 1, 10, 1))
+    sound.cut()
+    installed(sound, tmp_path, monkeypatch)
+    assert CliRunner().invoke(app, ["status"]).exit_code == 0
+
+    blocked = opened(world, row("c", 1, 10, 1), publish={"consistency": "table"})
+    blocked.cut()
+    blocked.send([row("c", n, n * 10, TOO_MUCH) for n in range(2, 14)])
+    assert blocked.cut().stopped
+    installed(blocked, tmp_path, monkeypatch)
+    ended = CliRunner().invoke(app, ["status", blocked.name])
+    assert ended.exit_code == 3
+    assert "stopped shop.items" in ended.stdout
+    assert CliRunner().invoke(app, ["status"]).exit_code == 3
+
+    monkeypatch.setenv("TIDEMARK_KAFKA", "127.0.0.1:1")
+    started = time.monotonic()
+    ended = CliRunner().invoke(app, ["status"])
+    took = time.monotonic() - started
+    assert ended.exit_code == 1
+    assert {sound.name, blocked.name} <= set(ended.stdout.split())
+    assert TIMEOUT_SECONDS <= took < 1.7 * TIMEOUT_SECONDS

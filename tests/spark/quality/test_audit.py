@@ -19,6 +19,7 @@ BETWEEN = "expect_column_values_to_be_between"
 REGEX = "expect_column_values_to_match_regex"
 UNIQUE = "expect_column_values_to_be_unique"
 ROW_COUNT = "expect_table_row_count_to_be_between"
+CUSTOM_SQL = "unexpected_rows_expectation"
 
 
 def suite(*expectations: dict[str, object]) -> SuiteSpec:
@@ -129,6 +130,41 @@ def test_frame_without_rows(
 ) -> None:
     check = run_one(expectation, changed.where("id < 0"), table)
     assert check.success is success
+
+
+@pytest.mark.parametrize(
+    ("query", "scope", "found"),
+    [
+        pytest.param("SELECT * FROM {batch} WHERE age < -100", "table", 0, id="no row"),
+        pytest.param("SELECT * FROM {batch} WHERE age < 0;", "table", 1, id="one row"),
+        pytest.param("SELECT * FROM {batch} WHERE id > 2", "changed", 2, id="changed rows"),
+        pytest.param("SELECT * FROM {batch} WHERE id = 1", "changed", 0, id="an unchanged row"),
+        pytest.param("SELECT * FROM {batch} WHERE id = 1", "table", 1, id="the whole table"),
+    ],
+)
+def test_custom_sql_fails_by_the_rows_that_it_returns(
+    query: str, scope: str, found: int, changed: DataFrame, table: DataFrame
+) -> None:
+    custom = suite(expect(CUSTOM_SQL, {"unexpected_rows_query": query}, scope=scope))
+
+    run = run_suite(custom, changed=changed, table=table)
+
+    (check,) = run.checks
+    assert check.success is (found == 0)
+    assert check.observed == (f"unexpected rows: {found}" if found else "as expected")
+    assert MARKER not in run.document
+
+
+def test_custom_sql_must_read_the_staged_rows(changed: DataFrame, table: DataFrame) -> None:
+    query = expect(CUSTOM_SQL, {"unexpected_rows_query": "SELECT * FROM lake.shop.orders"})
+    with pytest.raises(SuiteError, match=r"has no \{batch\}"):
+        run_one(query, changed, table)
+
+
+def test_custom_sql_that_spark_refuses_is_no_pass(changed: DataFrame, table: DataFrame) -> None:
+    query = expect(CUSTOM_SQL, {"unexpected_rows_query": "SELECT nothing FROM {batch}"})
+    with pytest.raises(SuiteError, match="could not run unexpected_rows_expectation"):
+        run_one(query, changed, table)
 
 
 def test_frames_of_one_suite_are_not_mistaken_for_those_of_the_next(

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
+from pathlib import Path
+
 import pytest
 import typer
 from typer.testing import CliRunner, Result
 
 from tidemark.cli.app import app, in_letters
 from tidemark.errors import SupersededError, TidemarkError, TopicMissingError
+from tidemark.model.result import EXIT_CODES, EXIT_MEANINGS
 
 LETTER = ": topic shop is gone\n  state: nothing was written\n  next:  make the topic\n"
 
@@ -66,6 +70,59 @@ def test_an_error_is_a_letter(kind: type[TidemarkError], code: int) -> None:
     assert ended.exit_code == code
     assert ended.stderr == kind.__name__ + LETTER
     assert ended.stdout == ""
+
+
+def test_everything_is_not_dropped_without_a_terminal_and_without_yes() -> None:
+    ended = CliRunner().invoke(app, ["quarantine", "drop", "shop", "--reason", "x"])
+
+    assert ended.exit_code == 1
+    assert ended.stdout == ""
+    assert ended.stderr == (
+        "OrderRefusedError: standard input is no terminal to confirm on, and --yes was not given\n"
+        "  state: nothing was written; every table is as it was\n"
+        "  next:  name what is meant by a filter, or add --yes\n"
+    )
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    ended = CliRunner().invoke(app, ["--version"])
+
+    assert (ended.exit_code, ended.stdout) == (0, f"tidemark {version('tidemark')}\n")
+
+
+def test_exit_codes_are_in_the_help_and_on_the_page() -> None:
+    told = " ".join(CliRunner().invoke(app, ["--help"]).stdout.split())
+    page = (Path(__file__).parents[3] / "docs/operate.md").read_text("utf-8")
+
+    assert set(EXIT_CODES.values()) | {2} == EXIT_MEANINGS.keys()
+    for code, meaning in EXIT_MEANINGS.items():
+        assert f"{code} {meaning}" in told
+        assert f"| {code} | {meaning} |" in page
+
+
+@pytest.mark.parametrize(
+    ("verb", "arguments"),
+    [
+        ("validate", ["FILE"]),
+        ("plan", ["PIPELINE"]),
+        ("resync", ["PIPELINE", "TABLE"]),
+        ("skip", ["PIPELINE", "TRANSACTION"]),
+        ("quarantine show", ["PIPELINE", "TOPIC", "PARTITION", "OFFSET"]),
+    ],
+)
+def test_help_names_arguments_and_no_types(verb: str, arguments: list[str]) -> None:
+    told = CliRunner().invoke(app, [*verb.split(), "--help"]).stdout
+    section = told.split("Arguments:\n")[1].split("\n\n")[0]
+
+    assert [line.split()[0] for line in section.splitlines() if line[2] != " "] == arguments
+    assert "<" not in told
+
+
+def test_the_shell_completes_verbs() -> None:
+    asked = {"_TIDEMARK_COMPLETE": "complete_bash", "COMP_WORDS": "tidemark qu", "COMP_CWORD": "1"}
+    ended = CliRunner().invoke(app, [], prog_name="tidemark", env=asked)
+
+    assert (ended.exit_code, ended.stdout) == (0, "quarantine\n")
 
 
 def test_a_defect_keeps_its_traceback() -> None:
