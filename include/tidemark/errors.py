@@ -46,7 +46,7 @@ class SpecError(TerminalError):
 
     def __init__(self, what: str) -> None:
         super().__init__(
-            what, state=UNCHANGED, next_step="mend the file, then check it: tidemark validate"
+            what, state=UNCHANGED, next_step="fix the file, then check it: tidemark validate"
         )
 
 
@@ -149,12 +149,12 @@ class NoAttemptError(TerminalError):
     """The attempt that was to be published is not staged."""
 
 
-class OrderRefusedError(TerminalError):
+class ActionRefusedError(TerminalError):
     """What a person ordered cannot be done as things stand."""
 
 
 class EpochSuspectError(TerminalError):
-    """Newer changes stand at lower positions: the source's log has begun anew (rule POS-16)."""
+    """Newer changes stand at lower positions: the source's log has started over (rule POS-16)."""
 
 
 class GateStalledError(TerminalError):

@@ -24,8 +24,8 @@ from tidemark.lake.effect import Effect
 from tidemark.lake.refs import attempt_ref, create_branch, drop_refs, main_head
 from tidemark.lake.sql import SYSTEM_COLUMNS
 from tidemark.lake.staged import StagedPlace, StagedRows, read_staged, stage_rows
-from tidemark.lake.staging import Bench, stage_table
-from tidemark.model.columns import COMMIT_TIME, LEFT_OUT, MISREAD, POSITION, STAGED_OP
+from tidemark.lake.staging import StagingContext, stage_table
+from tidemark.model.columns import COMMIT_TIME, CONVERSION_ERROR, POSITION, STAGED_OP, UNAVAILABLE
 from tidemark.model.event import Op
 from tidemark.model.names import AttemptId
 from tidemark.model.position import SnapshotRank
@@ -110,8 +110,8 @@ def _typed_changes(session: SparkSession, batch: Batch) -> DataFrame:
         F.when(is_delete, Op.DELETE.value).otherwise(Op.UPSERT.value).alias(STAGED_OP),
         file_position(STREAM_FILE, streamed).alias(POSITION),
         F.timestamp_seconds(F.lit(1_795_250_000)).alias(COMMIT_TIME),
-        F.lit(None).cast("string").alias(MISREAD),
-        F.lit(None).cast("array<string>").alias(LEFT_OUT),
+        F.lit(None).cast("string").alias(CONVERSION_ERROR),
+        F.lit(None).cast("array<string>").alias(UNAVAILABLE),
     )
 
 
@@ -119,7 +119,7 @@ def _fold(ground: Ground, number: int) -> float:
     world = ground.lab.world
     branch = attempt_ref(CUT, AttemptId(f"fold_{number}"))
     base = main_head(world.catalog.load_table(ground.table.parts))
-    bench = Bench(world.spark, world.catalog, ground.table, branch, CUT, base)
+    bench = StagingContext(world.spark, world.catalog, ground.table, branch, CUT, base)
     cost, (move, effect) = ground.lab.meter.measure(
         lambda: stage_table(bench, source_schema(), ground.staged, ())
     )

@@ -35,10 +35,10 @@ def send(servers: str, prefix: str, messages: Iterable[Message]) -> None:
         )
         if number % QUEUED == 0:
             producer.flush(TIMEOUT_SECONDS)
-    unsent = producer.flush(TIMEOUT_SECONDS)
-    if unsent or refused:
+    unavailable = producer.flush(TIMEOUT_SECONDS)
+    if unavailable or refused:
         raise ServiceError(
-            f"the broker did not take {unsent + len(refused)} records: {refused[:1]}",
+            f"the broker did not take {unavailable + len(refused)} records: {refused[:1]}",
             state="nothing was measured",
             next_step="look after the disk and the broker's log, then run again",
         )

@@ -10,7 +10,7 @@ from tests.support.staged_cut import SYSTEM, missing_files, world_through
 from tidemark.errors import OutcomeUnknownError, SupersededError
 from tidemark.lake.landing import MARK, PROPERTIES, SCHEMA, publish_landing, read_mark
 from tidemark.lake.ledger import ensure_table
-from tidemark.lake.refs import Move, attempt_ref, create_branch, main_head
+from tidemark.lake.refs import RefUpdate, attempt_ref, create_branch, main_head
 from tidemark.model.names import AttemptId
 from tidemark.model.progress import LandingMark
 from tidemark.runs.world import World
@@ -18,7 +18,7 @@ from tidemark.runs.world import World
 OFFSETS = [0, 1, 2]
 
 
-def stage_landing(world: World, attempt: AttemptId, mark: LandingMark) -> Move:
+def stage_landing(world: World, attempt: AttemptId, mark: LandingMark) -> RefUpdate:
     """Three records on a branch, as Spark appends them."""
     changelog = ensure_table(world.catalog, SYSTEM.changelog, SCHEMA, PROPERTIES)
     base, branch = main_head(changelog), attempt_ref(mark.number, attempt)
@@ -29,7 +29,7 @@ def stage_landing(world: World, attempt: AttemptId, mark: LandingMark) -> Move:
         schema=SCHEMA,
     )
     changelog.append(records, snapshot_properties={MARK: mark.to_json()}, branch=branch)
-    return Move(SYSTEM.changelog, base, changelog.refs()[branch].snapshot_id, (branch,))
+    return RefUpdate(SYSTEM.changelog, base, changelog.refs()[branch].snapshot_id, (branch,))
 
 
 @pytest.mark.parametrize("fault", list(Fault))

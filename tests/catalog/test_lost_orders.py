@@ -10,7 +10,7 @@ from tests.support.commit_proxy import CommitProxy, Fault
 from tests.support.staged_cut import SYSTEM, missing_files, world_through
 from tidemark.errors import OutcomeUnknownError
 from tidemark.lake.history import read_history
-from tidemark.lake.ledger import PROPERTIES, SCHEMA, ensure_table, read_progress, record_order
+from tidemark.lake.ledger import PROPERTIES, SCHEMA, ensure_table, read_progress, record_action
 from tidemark.model.progress import Progress
 from tidemark.runs.world import World
 
@@ -34,14 +34,14 @@ def test_order_is_told_as_it_is(
     through = world_through(proxy.uri, world).catalog
     is_done = proxy.arm(fault, late_seconds=0.5, passing=COMMITS.index(commit))
     if commit == "main" and fault is Fault.REPLY_LOST:
-        record_order(through, SYSTEM, ordered, "an order")
+        record_action(through, SYSTEM, ordered, "an order")
     else:
         with pytest.raises(OutcomeUnknownError):
-            record_order(through, SYSTEM, ordered, "an order")
+            record_action(through, SYSTEM, ordered, "an order")
     assert is_done.wait(30)
     is_recorded = commit == "main" and fault is not Fault.NEVER
     assert orders(world) == ["an order"] * is_recorded
     assert read_progress(world.catalog, SYSTEM).quiet_settles == is_recorded
     assert missing_files(world) == []
-    record_order(through, SYSTEM, ordered, "another order")
+    record_action(through, SYSTEM, ordered, "another order")
     assert orders(world)[0] == "another order"

@@ -22,7 +22,7 @@ SECRETS = (PASSWORD, SECRET_KEY)
 
 
 @dataclass(frozen=True)
-class Site:
+class EventId:
     """What runs, and the folder of the driver's state."""
 
     cluster: Cluster
@@ -36,7 +36,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.fixture(scope="session")
-def site(broker: str, jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def event_id(
+    broker: str, jars: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[EventId]:
     """A driver here, executors there, and between them the broker, the store and the catalog."""
     folder = tmp_path_factory.mktemp("cluster")
     hidden = outermost([REPOSITORY, folder, Path(tempfile.gettempdir())])
@@ -73,7 +75,7 @@ def site(broker: str, jars: Path, tmp_path_factory: pytest.TempPathFactory) -> I
             }
         )
         world = open_spark_world(installation)
-        yield Site(cluster, store, world)
+        yield EventId(cluster, store, world)
         world.spark.stop()
         assert telling_logs(cluster) == []
 

@@ -56,7 +56,7 @@ def _parser() -> argparse.ArgumentParser:
         "--leave-out", action="store_true", help="have updates leave out what they do not change"
     )
     parser.add_argument(
-        "--stands-for", metavar="CODE", help="do not compare tables while they stand still for it"
+        "--stands-for", metavar="CODE", help="do not compare tables while they are blocked for it"
     )
     parser.add_argument("--seed", default=0, type=int, help="what all chances follow from")
     return parser

@@ -79,11 +79,11 @@ class _Reader:
         return dict(items) if schema["type"] == "map" else items
 
     def _number(self) -> int:
-        shift = value = 0
+        column_rename = value = 0
         while True:
             byte = self._take(1)[0]
-            value |= (byte & 0x7F) << shift
-            shift += 7
+            value |= (byte & 0x7F) << column_rename
+            column_rename += 7
             if byte < 0x80:
                 return (value >> 1) ^ -(value & 1)
 

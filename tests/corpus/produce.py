@@ -78,10 +78,10 @@ def send(producer: Producer, prefix: str, records: Iterable[Record]) -> None:
             on_delivery=lambda error, _: refused.append(str(error)) if error else None,
         )
         producer.poll(0)
-    unsent = producer.flush(TIMEOUT_SECONDS)
-    if unsent or refused:
+    unavailable = producer.flush(TIMEOUT_SECONDS)
+    if unavailable or refused:
         raise RuntimeError(
-            f"the broker did not take {unsent + len(refused)} records: {refused[:1]}"
+            f"the broker did not take {unavailable + len(refused)} records: {refused[:1]}"
         )
 
 

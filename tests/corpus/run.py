@@ -40,7 +40,7 @@ _ENDED_WELL = {CutStatus.PUBLISHED, CutStatus.IDLE}
 class Options:
     """How cases are sent; more_cuts: micro-batches at random places, beside one a stage.
 
-    leave_out: updates leave out what they do not change. stands_for: a table that stands still for
+    leave_out: updates leave out what they do not change. stands_for: a table that is blocked for
     this reason is not compared while it does, and named; None: it is a fault, as any other reason.
     """
 
@@ -56,7 +56,7 @@ class Options:
 class Outcome:
     """What became of a case; faults: the first few, empty when it passed.
 
-    not_compared: table -> the first stage at which it stood still for a reason that is known.
+    not_compared: table -> the first stage at which it was blocked for a reason that is known.
     """
 
     case: Case
@@ -76,7 +76,7 @@ class Outcome:
 class _Said:
     """What a case has come to: its cuts, and which tables were not compared from which stage on.
 
-    standing: those that stand still by the newest cut for a reason that is known.
+    standing: those that are blocked by the newest cut for a reason that is known.
     """
 
     cuts: int = 0
@@ -157,7 +157,7 @@ def _cut(pipeline: PipelineSpec, world: World, options: Options, said: _Said) ->
         if options.stands_for is not None and why.startswith(options.stands_for):
             said.standing.add(str(table))
             continue
-        yield f"{table} stands still: {why}".split("\n", 1)[0]
+        yield f"{table} is blocked: {why}".split("\n", 1)[0]
 
 
 def _compare(

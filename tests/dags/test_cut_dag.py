@@ -95,7 +95,7 @@ def test_other_tables_that_are_followed_are_mentioned() -> None:
         {"tables": ["shop.orders"]},
         {"reason": None},
         {"reason": ""},
-        {"reason": "the suite was mended"},
+        {"reason": "the suite was fixed"},
     ],
     ids=str,
 )

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tidemark.errors import OrderRefusedError
+from tidemark.errors import ActionRefusedError
 from tidemark.model.names import AttemptId
 from tidemark.model.until import Coordinate, Until
 from tidemark.scheduling.submit import (
-    FoldOrder,
+    FoldRequest,
     Submission,
     attempt_of,
     attempt_stem,
@@ -70,12 +70,12 @@ INSTALLATION = InstallationSpec.model_validate(
         "state": "/var/tidemark",
     }
 )
-ORDER = FoldOrder(
+ORDER = FoldRequest(
     AttemptId("run_3f9a1c_1"), "2026-01-01T00:10:00+00:00", ("s.a", "s.b"), "--why 'not' $HOME"
 )
 
 
-def submit(order: FoldOrder = ORDER) -> Submission:
+def submit(order: FoldRequest = ORDER) -> Submission:
     return submission(PIPELINE, INSTALLATION, order)
 
 
@@ -149,12 +149,12 @@ def test_cap(asked: str | None, run_type: str, cap: Until | None) -> None:
 
 
 def test_cap_of_another_source_is_refused() -> None:
-    with pytest.raises(OrderRefusedError, match="'0/16B3748' cannot cap a run of pipeline shop"):
+    with pytest.raises(ActionRefusedError, match="'0/16B3748' cannot cap a run of pipeline shop"):
         cap_of(PIPELINE, "0/16B3748", "manual", None)
 
 
 def test_results_are_kept_apart() -> None:
     first = submit().application_args[-1]
-    again = submit(FoldOrder(AttemptId("run_3f9a1c_2"))).application_args[-1]
+    again = submit(FoldRequest(AttemptId("run_3f9a1c_2"))).application_args[-1]
     assert Path(first).parent == Path(again).parent
     assert first != again

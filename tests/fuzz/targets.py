@@ -13,17 +13,17 @@ from tests.fuzz.edits import Chances, edited
 from tidemark.errors import NameRefusedError, SchemaUnknownError, TableStoppedError
 from tidemark.formats.avro.connect import image_fields, key_names
 from tidemark.formats.avro.framed import framed_schema
-from tidemark.formats.avro.schema import SchemaUnfitError
+from tidemark.formats.avro.schema import InvalidAvroSchemaError
 from tidemark.formats.record_schema import RecordSchema, canal_record_schema, json_record_schema
 from tidemark.model.modes import ConnectorModes
+from tidemark.schema.backfills import UnknownBackfillError, backfill_text
 from tidemark.schema.connect_types import connect_columns
 from tidemark.schema.ddl import parse_ddl
 from tidemark.schema.ddl_operations import AlterColumns, CreateTable
-from tidemark.schema.fills import UnknownFillError, fill_text
 from tidemark.schema.postgres_types import postgres_column, postgres_record_columns
 from tidemark.schema.source_types import canal_column, debezium_column, table_change_columns
-from tidemark.schema.type_growth import holds_every_value, is_known, is_same
 from tidemark.schema.type_text import parse_type
+from tidemark.schema.type_widening import holds_every_value, is_known, is_same
 
 MODES = ConnectorModes()
 UNREADABLE = (SchemaUnknownError, NameRefusedError)
@@ -47,10 +47,10 @@ def read_ddl(text: str) -> None:
         else:
             continue
         for column in columns:
-            with contextlib.suppress(SchemaUnknownError, UnknownFillError):
+            with contextlib.suppress(SchemaUnknownError, UnknownBackfillError):
                 known = debezium_column(column.name, column.type_text, MODES)
-                if column.fill is not None:
-                    fill_text(known, column.fill)
+                if column.backfill is not None:
+                    backfill_text(known, column.backfill)
 
 
 def read_type(text: str) -> None:
@@ -72,7 +72,7 @@ def read_avro_schema(document: Any) -> None:
     text = json.dumps(document)
     try:
         framed_schema.__wrapped__(text)
-    except SchemaUnfitError:
+    except InvalidAvroSchemaError:
         return
     with contextlib.suppress(*UNREADABLE):
         key_names(text)

@@ -179,7 +179,7 @@ class _Running:
                 pass  # Not what this connector does.
 
     def _lose(self) -> None:
-        """What was sent is there, and is read before it begins anew.
+        """What was sent is there, and is read before it starts over.
 
         Else a gate might wait for rows that never come (GATE-T8), and PostgreSQL's first changes
         could not be told from those behind the new snapshot (POS-7).
@@ -321,9 +321,9 @@ class _Running:
     def _is_below(self, entry: Entry, bound: str) -> bool:
         """What a snapshot read stands where that was read; a bound ends before ``~``."""
         first, last = entry.changes[-1].at
-        unsent = [gap for gap in self.connector.gaps if gap.start <= entry.number < gap.end]
-        if unsent:
-            read = unsent[-1].read_at
+        unavailable = [gap for gap in self.connector.gaps if gap.start <= entry.number < gap.end]
+        if unavailable:
+            read = unavailable[-1].read_at
             if read is None:
                 return True
             place = (read[1], 0, read[1]) if self._is_postgres else (*read, 0)

@@ -128,13 +128,13 @@ class Connector:
         """Read all tables where the log ends, and stream from there."""
         if not initial:
             self.stream()
-        unsent = self.cursor.entry
+        unavailable = self.cursor.entry
         self.cursor = _Cursor(len(self.database.log))
         if initial:
             self.first_entry = self.cursor.entry
             has_rows = any(self.database.state.values())
             read_at = self.database.here if has_rows else None
-            self.gaps.append(Gap(unsent, self.first_entry, read_at))
+            self.gaps.append(Gap(unavailable, self.first_entry, read_at))
         rows = [(t, k, v) for t in TABLES for k, v in sorted(self.database.state[t].items())]
         self.begins.append(INITIAL if initial else BLOCKING)
         for index, (table, key, value) in enumerate(rows):

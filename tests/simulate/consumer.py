@@ -11,11 +11,11 @@ from tests.simulate.broker import Broker
 from tests.simulate.connector import Connector
 from tests.simulate.decode import POSTGRES, decode, row_of, snapshot_lsn
 from tests.simulate.history import TABLES, Flavour
-from tidemark.gate import epoch, growth, guard, next_cut, reconcile, sight
-from tidemark.model import reduction, survey, zone
+from tidemark.gate import epoch, expansion, next_cut, reconcile, statistics, window_bound
+from tidemark.model import checkpoint_status, profile, reduction
 from tidemark.model.cut import Cut, Frontier, GateMode
 from tidemark.model.event import ENVELOPE_COLUMNS, Kind
-from tidemark.model.growth import Growths
+from tidemark.model.expansion import PartitionExpansions
 from tidemark.model.names import TableName
 from tidemark.model.offsets import TopicPartition
 from tidemark.model.position import Position
@@ -56,7 +56,7 @@ class Consumer:
     progress: Progress = field(default_factory=Progress)
     landing: int = 0
     landed: dict[TopicPartition, int] = field(default_factory=dict)
-    growths: Growths = field(default_factory=dict)
+    expansions: PartitionExpansions = field(default_factory=dict)
     targets: dict[str, Target] = field(default_factory=lambda: {t: {} for t in TABLES})
     final: int = 0
     snapshot_lsn: int = 0
@@ -74,37 +74,43 @@ class Consumer:
         before = self.progress
         seen = self._look(found, ends, until)
         cut = next_cut.next_cut(self.mode, before, seen, until)
-        self._zone(before.frontier, cut)
-        groups = self._ask(survey.groups(before.landing), "zoned")
-        found_groups = survey.Survey(tuple(map(survey.Group.of, groups)))
-        assert not epoch.suspects(before, self.mode, found_groups.groups), "one log, one epoch"
-        cut = next_cut.with_reached(cut, before, found_groups)
+        self._status(before.frontier, cut)
+        profile_entries = self._ask(profile.profile_entries(before.landing), "zoned")
+        profiled = profile.BatchProfile(tuple(map(profile.ProfileEntry.of, profile_entries)))
+        assert not epoch.suspects(before, self.mode, profiled.profile_entries), "one log, one epoch"
+        cut = next_cut.with_reached(cut, before, profiled)
         truncates = dict(self._truncates())
-        decision = next_cut.Decision(cut, seen, found_groups)
-        guards = guard.next_guards(
+        decision = next_cut.Decision(cut, seen, profiled)
+        window_bounds = window_bound.next_window_bounds(
             before,
             decision,
             NAMES,
             lambda question: self._ask(question, "zoned"),
             sees_windows=self.connector.has_signals,
         )
-        snapshots = reconcile.watch_snapshots(before, decision, NAMES, guards)
+        snapshots = reconcile.watch_snapshots(before, decision, NAMES, window_bounds)
         holding = {TableName("shop", table) for table, rows in self.targets.items() if rows}
-        holding -= reconcile.emptied(found_groups.groups, NAMES)
+        holding -= reconcile.emptied(profiled.profile_entries, NAMES)
         snapshots = reconcile.ask_unless_whole(snapshots, holding, before.truncated, asks=False)
         removed = {table: one.below for table, one in snapshots.due.items()}
         ended = {t: max(truncates.get(t, at), at) for t, at in removed.items()}
         left = reconcile.after_reconciles(snapshots, removed, {})
-        effects = next_cut.Effects((), {**truncates, **ended}, left, guards)
+        effects = next_cut.Effects((), {**truncates, **ended}, left, window_bounds)
         after = next_cut.advance(before, self.landing, decision, effects)
         if dies:
             return None
-        self._fold({**before.truncated, **truncates}, truncates, guards)
+        self._fold({**before.truncated, **truncates}, truncates, window_bounds)
         self._remove(removed)
         self.progress = after
-        groups_now = found_groups.groups
-        self.final += survey.count(
-            g for g in groups_now if g.zone in (zone.Zone.CUT, zone.Zone.LATE)
+        settled_entries = profiled.profile_entries
+        self.final += profile.count(
+            g
+            for g in settled_entries
+            if g.status
+            in (
+                checkpoint_status.CheckpointStatus.PENDING,
+                checkpoint_status.CheckpointStatus.DUPLICATE,
+            )
         )
         return Published(after.frontier, self.rows())
 
@@ -115,8 +121,8 @@ class Consumer:
     def unsettled(self) -> int:
         """Records that are landed and not final, but for BEGIN and END: later ones settle these."""
         landed: int = self.database.execute("SELECT count(*) FROM changelog").fetchone()[0]
-        words = ", ".join(f"'{kind}'" for kind in zone.BOUNDARIES)
-        query = f"SELECT count(*) FROM zoned WHERE zone = 'held' AND kind IN ({words})"
+        words = ", ".join(f"'{kind}'" for kind in checkpoint_status.BOUNDARIES)
+        query = f"SELECT count(*) FROM zoned WHERE status = 'held' AND kind IN ({words})"
         boundaries: int = self.database.execute(query).fetchone()[0]
         return landed - self.final - boundaries
 
@@ -150,7 +156,7 @@ class Consumer:
         if taken:
             self.landing += 1
             planned = {place: end for place, (_, end) in spans.items()}
-            self.growths = growth.seen_growths(self.growths, self.landed, ends, planned)
+            self.expansions = expansion.seen_expansions(self.expansions, self.landed, ends, planned)
             self.landed |= planned
             marks = ", ".join("?" * len(COLUMNS))
             self.database.executemany(f"INSERT INTO changelog VALUES ({marks})", taken)
@@ -158,24 +164,26 @@ class Consumer:
 
     def _look(
         self, found: int, ends: Mapping[TopicPartition, int], until: Until | None
-    ) -> sight.Sight:
+    ) -> statistics.StreamStatistics:
         progress, places = self.progress, self.connector.places()
         unread = frozenset(p for p, end in ends.items() if self.landed.get(p, 0) < end)
         self._pending()
         if self.mode is GateMode.WATERMARK:
-            newest = self._ask(sight.watermarks(progress.landing), "pending")
-            seen = {sight.place_of(row): row["watermark"] for row in newest}
-            return sight.Sight(places, self.landed, unread, watermarks=seen)
+            newest = self._ask(statistics.watermarks(progress.landing), "pending")
+            seen = {statistics.place_of(row): row["watermark"] for row in newest}
+            return statistics.StreamStatistics(places, self.landed, unread, watermarks=seen)
         waits = None if until is None else until.waits(progress.epoch)
         if self.mode is GateMode.NONE:
-            capped = self._ask(sight.first_capped(waits), "pending") if waits else ()
-            first = {sight.place_of(row): row["offset"] for row in capped}
+            capped = self._ask(statistics.first_capped(waits), "pending") if waits else ()
+            first = {statistics.place_of(row): row["offset"] for row in capped}
             landed = dict(self.landed)
-            return sight.Sight(places, landed, unread, first_capped=first, growths=self.growths)
+            return statistics.StreamStatistics(
+                places, landed, unread, first_capped=first, expansions=self.expansions
+            )
         bound, is_gated = progress.frontier.bound, progress.landing == self.landing
         own = self.connector.flavour in POSTGRES
-        partitions = self._ask(sight.partitions(bound, progress.landing, waits), "pending")
-        return sight.Sight(
+        partitions = self._ask(statistics.partitions(bound, progress.landing, waits), "pending")
+        return statistics.StreamStatistics(
             places,
             dict(self.landed),
             unread,
@@ -183,23 +191,25 @@ class Consumer:
             boundaries=tuple(self._boundaries()),
             shares=tuple(
                 share_of(row)
-                for row in self._ask(sight.shares(bound, own_positions=own), "pending")
+                for row in self._ask(statistics.shares(bound, own_positions=own), "pending")
             ),
-            partitions={sight.place_of(r): sight.PartitionSight.of(r) for r in partitions},
+            partitions={
+                statistics.place_of(r): statistics.PartitionStatistics.of(r) for r in partitions
+            },
             snapshots=tuple(
                 map(
-                    sight.SnapshotSight.of,
-                    self._ask(sight.snapshots(bound, progress.landing), "pending"),
+                    statistics.SnapshotStatistics.of,
+                    self._ask(statistics.snapshots(bound, progress.landing), "pending"),
                 )
             ),
         )
 
     def _boundaries(self) -> Iterator[Boundary]:
         kept = self.progress.frontier.offsets
-        words = ", ".join(f"'{kind}'" for kind in zone.BOUNDARIES)
+        words = ", ".join(f"'{kind}'" for kind in checkpoint_status.BOUNDARIES)
         query = f"SELECT * FROM pending WHERE kind IN ({words})"
         for row in self._rows(query):
-            place = sight.place_of(row)
+            place = statistics.place_of(row)
             if row["offset"] >= kept.get(place, 0):
                 yield boundary_of(place, row["offset"], row["value"])
 
@@ -210,8 +220,8 @@ class Consumer:
             f"WHERE landing >= {self.progress.oldest_held}"
         )
 
-    def _zone(self, old: Frontier, cut: Cut) -> None:
-        """Every pending record beside the bounds of its partition, and its zone."""
+    def _status(self, old: Frontier, cut: Cut) -> None:
+        """Every pending record beside the bounds of its partition, and its status."""
         new = cut.frontier
         places = {*old.offsets, *new.offsets, *old.reached}
         bounds = [
@@ -228,22 +238,22 @@ class Consumer:
         self.database.executemany("INSERT INTO bounds VALUES (?, ?, ?, ?, ?)", bounds)
         self.database.execute("DROP TABLE IF EXISTS zoned")
         joined = (
-            f"SELECT p.*, '{old.bound_in(self.mode)}' AS {zone.OLD_BOUND}, "
-            f"'{new.bound_in(self.mode)}' AS {zone.NEW_BOUND}, "
-            f"coalesce(b.old_next, 0) AS {zone.OLD_NEXT}, "
-            f"coalesce(b.new_next, 0) AS {zone.NEW_NEXT}, "
-            f"coalesce(b.reached, '') AS {zone.REACHED} "
+            f"SELECT p.*, '{old.bound_in(self.mode)}' AS {checkpoint_status.OLD_BOUND}, "
+            f"'{new.bound_in(self.mode)}' AS {checkpoint_status.NEW_BOUND}, "
+            f"coalesce(b.old_next, 0) AS {checkpoint_status.OLD_NEXT}, "
+            f"coalesce(b.new_next, 0) AS {checkpoint_status.NEW_NEXT}, "
+            f"coalesce(b.reached, '') AS {checkpoint_status.REACHED} "
             "FROM pending p LEFT JOIN bounds b USING (topic, partition)"
         )
-        expression = zone.zone(cut, self.progress.landing)
+        expression = checkpoint_status.status(cut, self.progress.landing)
         self.database.execute(
-            f"CREATE TEMP TABLE zoned AS SELECT *, {expression} AS zone FROM ({joined})"
+            f"CREATE TEMP TABLE zoned AS SELECT *, {expression} AS status FROM ({joined})"
         )
 
     def _truncates(self) -> Iterator[tuple[TableName, Position]]:
         """The truncates of the cut that are newer than those before."""
         kinds = f"kind IN ('{Kind.TRUNCATE}', '{Kind.DDL}')"
-        query = f"SELECT source_table, position FROM zoned WHERE zone = 'cut' AND {kinds}"
+        query = f"SELECT source_table, position FROM zoned WHERE status = 'pending' AND {kinds}"
         found: dict[str, list[Position]] = {}
         for row in self._rows(query):
             found.setdefault(row["source_table"], []).append(row["position"])
@@ -257,14 +267,14 @@ class Consumer:
         self,
         truncated: Mapping[TableName, Position],
         new: Mapping[TableName, Position],
-        guards: Mapping[TableName, Position],
+        window_bounds: Mapping[TableName, Position],
     ) -> None:
         for table in TABLES:
             name, target = TableName("shop", table), self.targets[table]
             if name in new:
                 for key in [k for k, (_, position) in target.items() if position < new[name]]:
                     del target[key]
-            for winner in self._winners(table, truncated.get(name), guards.get(name)):
+            for winner in self._winners(table, truncated.get(name), window_bounds.get(name)):
                 key, value = row_of(winner["value"])
                 stored = target.get(key)
                 if stored is not None and not winner["position"] > stored[1]:
@@ -285,7 +295,7 @@ class Consumer:
         self, table: str, truncated: Position | None, guarded: Position | None
     ) -> Iterable[Mapping[str, Any]]:
         events = (
-            "SELECT *, 0 AS part, row_key(value) AS row_key FROM zoned WHERE zone = 'cut' "
+            "SELECT *, 0 AS part, row_key(value) AS row_key FROM zoned WHERE status = 'pending' "
             f"AND kind = '{Kind.ROW}' AND source_table = '{table}'"
         )
         counts = reduction.above_truncate(truncated, guarded)
@@ -298,9 +308,9 @@ class Consumer:
     def _ask(self, question: Summary, source: str) -> Sequence[Mapping[str, Any]]:
         named = {**question.keys, **question.figures}
         columns = ", ".join(f"{text} AS {name}" for name, text in named.items())
-        groups = ", ".join(question.keys.values())
+        profile_entries = ", ".join(question.keys.values())
         return self._rows(
-            f"SELECT {columns} FROM {source} WHERE {question.where} GROUP BY {groups}"
+            f"SELECT {columns} FROM {source} WHERE {question.where} GROUP BY {profile_entries}"
         )
 
     def _rows(self, query: str) -> Sequence[Mapping[str, Any]]:
@@ -315,6 +325,6 @@ def opened() -> sqlite3.Connection:
     database.create_function("row_key", 1, lambda value: row_of(value)[0], deterministic=True)
     database.create_function("unix_millis", 1, lambda millis: millis, deterministic=True)
     database.execute(f"CREATE TABLE changelog ({', '.join(COLUMNS)})")
-    database.execute("CREATE TEMP TABLE zoned (zone, kind)")
+    database.execute("CREATE TEMP TABLE zoned (status, kind)")
     database.execute("CREATE TEMP TABLE bounds (topic, partition, old_next, new_next, reached)")
     return database

@@ -18,13 +18,13 @@ from tidemark.gate import (
     by_transaction,
     by_watermark,
     ends,
-    growth,
-    guard,
+    expansion,
     next_cut,
     reconcile,
-    sight,
+    statistics,
+    window_bound,
 )
-from tidemark.model import reduction, until, zone
+from tidemark.model import checkpoint_status, reduction, until
 from tidemark.model.cut import Cut, Frontier, GateMode
 from tidemark.model.offsets import OffsetRange
 from tidemark.model.reconcile import Snapshots
@@ -73,7 +73,7 @@ def _figures(name: str, change: Mapping[str, str]) -> Change:
         question = original(*args, **kwargs)
         return replace(question, figures={**question.figures, **change})
 
-    return _wrapped(sight, name, changed)
+    return _wrapped(statistics, name, changed)
 
 
 def _always(value: Any) -> Callable[..., Any]:
@@ -172,7 +172,7 @@ FAULTS = (
     ),
     Fault(
         "what comes behind the frontier is new",
-        _item(zone._LATE, GateMode.WATERMARK, "FALSE"),
+        _item(checkpoint_status._LATE, GateMode.WATERMARK, "FALSE"),
         (Flavour.TICDC,),
     ),
     Fault(
@@ -210,7 +210,7 @@ FAULTS = (
     ),
     Fault(
         "BEGIN and END are settled once they were seen",
-        _attribute(zone, "BOUNDARIES", ("nothing",)),
+        _attribute(checkpoint_status, "BOUNDARIES", ("nothing",)),
         TRANSACTIONS,
     ),
     Fault(
@@ -280,7 +280,7 @@ FAULTS = (
     ),
     Fault(
         "rows that an incremental snapshot read before a truncate come back",
-        _wrapped(guard, "next_guards", _always({})),
+        _wrapped(window_bound, "next_window_bounds", _always({})),
         (*TRANSACTIONS, *UNGATED),
     ),
     Fault(
@@ -291,13 +291,13 @@ FAULTS = (
     ),
     Fault(
         "a window is sound that opened before the truncate",
-        _wrapped(guard, "_first_windows", _behind_nothing),
+        _wrapped(window_bound, "_first_windows", _behind_nothing),
         (*TRANSACTIONS, *UNGATED),
         shape=resnapshot,
     ),
     Fault(
         "the first chunk of a cut is the first one behind the truncate",
-        _wrapped(guard, "_behind_first_chunks", _behind_nothing),
+        _wrapped(window_bound, "_behind_first_chunks", _behind_nothing),
         (*TRANSACTIONS, *UNGATED),
         shape=resnapshot,
     ),
@@ -323,13 +323,13 @@ FAULTS = (
     ),
     Fault(
         "keys that moved to another partition do not wait",
-        _attribute(by_offset, "held_back", lambda _growths, reach: (dict(reach), [])),
+        _attribute(by_offset, "held_back", lambda _expansions, reach: (dict(reach), [])),
         UNGATED,
         shape=moving,
     ),
     Fault(
         "keys move to added partitions alone",
-        _attribute(growth, "_taking_keys", _to_added),
+        _attribute(expansion, "_taking_keys", _to_added),
         UNGATED,
         shape=moving,
     ),
@@ -344,7 +344,7 @@ FAULTS = (
     ),
     Fault(
         "a cap cuts through a transaction",
-        _wrapped(by_transaction, "_before_whole", lambda _original, place, _sight: place),
+        _wrapped(by_transaction, "_before_whole", lambda _original, place, _statistics: place),
         TRANSACTIONS,
         shape=capped,
     ),

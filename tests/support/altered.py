@@ -90,7 +90,7 @@ class AlteredTable:
         shadow.alter(items, dropped=dropped, added=added)
         for number, row in self.rows.items():
             kept = {name: row[name] for name in shadow.columns if name in row}
-            shadow.put(number, **kept | {n: fill for n, (_, fill) in (added or {}).items()})
+            shadow.put(number, **kept | {n: backfill for n, (_, backfill) in (added or {}).items()})
         self.place = shadow.place
         self.shadow = (shadow, dropped, added or {})
 
@@ -134,8 +134,8 @@ class AlteredTable:
     ) -> None:
         self.columns = moved(self.columns, renamed, dropped)
         self.columns |= {name: kind for name, (kind, _) in added.items()}
-        fills = {name: fill for name, (_, fill) in added.items()}
-        self.rows = {n: moved(row, renamed, dropped) | fills for n, row in self.rows.items()}
+        backfills = {name: backfill for name, (_, backfill) in added.items()}
+        self.rows = {n: moved(row, renamed, dropped) | backfills for n, row in self.rows.items()}
 
     def _tell(self, kind: str, row: Row, before: Row | None) -> None:
         self.place += 1

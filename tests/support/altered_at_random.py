@@ -82,19 +82,19 @@ def _begin_migration(table: AlteredTable, rng: random.Random) -> None:
     free = [name for name in NAMES if name not in table.columns]
     dropped = [rng.choice(others)] if len(others) > 1 else []
     kind = rng.choice(list(TYPES))
-    fill = rng.choice((None, TYPES[kind]))
-    added = dict.fromkeys(rng.sample(free, min(1, len(free))), (kind, fill))
-    default = "" if fill is None else f" DEFAULT {_literal(fill)}"
+    backfill = rng.choice((None, TYPES[kind]))
+    added = dict.fromkeys(rng.sample(free, min(1, len(free))), (kind, backfill))
+    default = "" if backfill is None else f" DEFAULT {_literal(backfill)}"
     items = [f"DROP {quoted(name)}" for name in dropped]
     items += [f"ADD {quoted(name)} {kind}{default}" for name in added]
     text = ", ".join([*items, "ADD INDEX i (id)"])
     table.begin_migration(rng.choice(("gho", "new")), text, dropped=dropped, added=added)
 
 
-def _add(table: AlteredTable, name: str, kind: str, fill: Any) -> None:
-    default = "" if fill is None else f" NOT NULL DEFAULT {_literal(fill)}"
-    table.alter(f"ADD COLUMN {quoted(name)} {kind}{default}", added={name: (kind, fill)})
+def _add(table: AlteredTable, name: str, kind: str, backfill: Any) -> None:
+    default = "" if backfill is None else f" NOT NULL DEFAULT {_literal(backfill)}"
+    table.alter(f"ADD COLUMN {quoted(name)} {kind}{default}", added={name: (kind, backfill)})
 
 
-def _literal(fill: Any) -> str:
-    return "'" + fill.replace("'", "''") + "'" if isinstance(fill, str) else str(fill)
+def _literal(backfill: Any) -> str:
+    return "'" + backfill.replace("'", "''") + "'" if isinstance(backfill, str) else str(backfill)

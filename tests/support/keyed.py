@@ -63,7 +63,7 @@ class Keyed:
             ended = self.table.sent[-1].record
             self.table.sent.append(Sent(Record(None, ended.key, ended.partition)))
 
-    def rekey(self, *key: str) -> None:
+    def key_change(self, *key: str) -> None:
         """Other columns are the key, by one statement."""
         self.table.key = key
         self.table.say(f"ALTER TABLE items DROP PRIMARY KEY, ADD PRIMARY KEY ({', '.join(key)})")

@@ -14,7 +14,7 @@ from tidemark.lake.heads import Heads
 from tidemark.lake.landing import MARK, SCHEMA, ChangelogHead, branch_landing, publish_landing
 from tidemark.lake.ledger import StagedCut, find_staged, stage_entry
 from tidemark.lake.quarantine import rows_of, stage_entries
-from tidemark.lake.refs import Move, attempt_ref, move_mains
+from tidemark.lake.refs import RefUpdate, attempt_ref, update_mains
 from tidemark.model.names import AttemptId, TopicName
 from tidemark.model.offsets import TopicPartition
 from tidemark.model.quarantine import Entry
@@ -37,7 +37,7 @@ def land(catalog: SqlCatalog, tables: SystemTables, heads: Heads, attempt: str) 
     changelog = catalog.load_table(tables.changelog.parts)
     written = pa.Table.from_pylist(rows, schema=SCHEMA)
     append_on(changelog, branch.name, written, {MARK: mark.to_json()})
-    return publish_landing(catalog, branch.move(changelog), RECORDS, mark)
+    return publish_landing(catalog, branch.ref_update(changelog), RECORDS, mark)
 
 
 def stage(  # noqa: PLR0913  all that a cut of no tables has
@@ -45,7 +45,7 @@ def stage(  # noqa: PLR0913  all that a cut of no tables has
     tables: SystemTables,
     heads: Heads,
     attempt: str,
-    moves: Sequence[Move] = (),
+    ref_updates: Sequence[RefUpdate] = (),
     entries: Sequence[Entry] = (),
 ) -> None:
     """Stage the cut behind ``heads``; moves: of targets. entries: for the quarantine."""
@@ -53,9 +53,9 @@ def stage(  # noqa: PLR0913  all that a cut of no tables has
     after = replace(heads.ledger.progress, cut=cut, landing=heads.changelog.mark.number)
     if entries:
         branch, rows = attempt_ref(cut, AttemptId(attempt)), rows_of(entries)
-        moves = (*moves, stage_entries(catalog, tables, heads.quarantine, branch, rows))
+        ref_updates = (*ref_updates, stage_entries(catalog, tables, heads.quarantine, branch, rows))
     result = CutResult(CutStatus.STAGED, AttemptId(attempt), cut=cut)
-    entry = StagedCut(result, after, tuple(moves))
+    entry = StagedCut(result, after, tuple(ref_updates))
     stage_entry(catalog, tables, heads.ledger.snapshot, entry, "")
 
 
@@ -65,5 +65,5 @@ def publish(catalog: SqlCatalog, tables: SystemTables, attempt: str) -> int:
     assert found is not None
     staged, is_published = found
     if not is_published:
-        move_mains(catalog, staged.moves)
+        update_mains(catalog, staged.ref_updates)
     return staged.result.cut

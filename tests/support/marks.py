@@ -8,7 +8,7 @@ import pyarrow as pa
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 
-from tidemark.lake.commits import append_behind, order_branch
+from tidemark.lake.commits import action_branch, append_behind
 from tidemark.lake.refs import main_head
 
 
@@ -16,4 +16,4 @@ def append_published(
     catalog: SqlCatalog, table: Table, rows: pa.Table, summary: Mapping[str, str]
 ) -> None:
     """Append to main of ``table``, and have that count as published."""
-    append_behind(catalog, table, order_branch(table, main_head(table), 0), rows, summary)
+    append_behind(catalog, table, action_branch(table, main_head(table), 0), rows, summary)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from tidemark.formats.values import misread, typed
+from tidemark.formats.values import conversion_error, typed
 from tidemark.model.columns import SourceColumn, Wire
 from tidemark.model.names import ColumnName
 
@@ -65,7 +65,7 @@ def check(spark: SparkSession, *readings: Reading) -> None:
         "n",
         *names,
         *(
-            misread(F.col("raws")[name], F.col(name), r.column).alias(f"lost_{name}")
+            conversion_error(F.col("raws")[name], F.col(name), r.column).alias(f"lost_{name}")
             for name, r in zip(names, readings, strict=True)
         ),
     )

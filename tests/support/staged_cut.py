@@ -15,7 +15,7 @@ from tests.support.postgres import USER
 from tidemark.lake.catalog import SystemTables, TableId
 from tidemark.lake.forks import make_fork
 from tidemark.lake.ledger import StagedCut, ensure_table, read_ledger, stage_entry
-from tidemark.lake.refs import Move, attempt_ref, create_branch, main_head
+from tidemark.lake.refs import RefUpdate, attempt_ref, create_branch, main_head
 from tidemark.lake.verdicts import write_verdicts
 from tidemark.model.names import AttemptId
 from tidemark.model.progress import Progress
@@ -86,19 +86,26 @@ def stage(
     catalog = world.catalog
     branch = attempt_ref(cut, attempt)
     forked = FORKED if has_fork else None
-    moves = [_append(catalog, table, branch, ids, is_fork=table == forked) for table in TARGETS]
+    ref_updates = [
+        _append(catalog, table, branch, ids, is_fork=table == forked) for table in TARGETS
+    ]
     passed = (CheckResult("counts", True, Severity.CRITICAL, "as expected"),)
-    verdicts = [Verdict(str(move.table), move.snapshot, "none", passed) for move in moves]
+    verdicts = [
+        Verdict(str(ref_update.table), ref_update.snapshot, "none", passed)
+        for ref_update in ref_updates
+    ]
     write_verdicts(catalog, SYSTEM, attempt, cut, verdicts)
-    tables = [TableResult(str(m.table), str(m.table), m.snapshot, outcome="pass") for m in moves]
+    tables = [
+        TableResult(str(m.table), str(m.table), m.snapshot, outcome="pass") for m in ref_updates
+    ]
     result = CutResult(CutStatus.STAGED, attempt, cut, tables=tuple(tables))
     head = read_ledger(catalog, SYSTEM).snapshot
-    stage_entry(catalog, SYSTEM, head, StagedCut(result, Progress(cut=cut), tuple(moves)), "")
+    stage_entry(catalog, SYSTEM, head, StagedCut(result, Progress(cut=cut), tuple(ref_updates)), "")
 
 
 def _append(
     catalog: SqlCatalog, target: TableId, branch: str, ids: Sequence[int], *, is_fork: bool
-) -> Move:
+) -> RefUpdate:
     live, fork = catalog.load_table(target.parts), None
     if is_fork:
         origin = live.metadata_location
@@ -108,7 +115,7 @@ def _append(
     create_branch(catalog.load_table(place.parts), branch, base)
     staged = catalog.load_table(place.parts)
     staged.append(pa.table({"id": list(ids)}, schema=ROWS), branch=branch)
-    return Move(target, base, staged.refs()[branch].snapshot_id, (branch,), fork)
+    return RefUpdate(target, base, staged.refs()[branch].snapshot_id, (branch,), fork)
 
 
 def rows(world: World, table: TableId) -> list[int]:

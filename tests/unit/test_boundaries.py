@@ -16,11 +16,11 @@ FORBIDDEN = {
 }
 READER = PACKAGE / "runs" / "changelog.py"
 COMPOSERS = {
-    "tidemark.fold.admit": {"in_epochs", "only_at", "with_zone"},
+    "tidemark.fold.admit": {"in_epochs", "only_at", "with_status"},
     "tidemark.fold.renamed": {"under_new_names"},
     "tidemark.lake.landing": {"read_changelog"},
 }
-"""What reads rows of the changelog, or gives them positions, names or zones."""
+"""What reads rows of the changelog, or gives them positions, names or statuses."""
 
 
 def imports(file: Path) -> Iterator[str]:
@@ -65,7 +65,7 @@ def composers(file: Path) -> list[str]:
 
 
 def test_one_reader_composes_the_changelog() -> None:
-    """POS-17, SCHEMA-31: names and zones go by positions, so epochs come first everywhere."""
+    """POS-17, SCHEMA-31: names and statuses go by positions, so epochs come first everywhere."""
     found = {file for file in PACKAGE.rglob("*.py") if composers(file)}
     assert found == {READER}
     assert {name.rpartition(".")[2] for name in composers(READER)} == set.union(*COMPOSERS.values())

@@ -34,7 +34,7 @@ ERRORS = [
 
 def rules(text: str) -> list[tuple[str, str, int]]:
     """The rules that ``text`` names: family, letter and number."""
-    return [(family, letter, int(number)) for family, letter, number in RULE.findall(text)]
+    return [(family, message, int(number)) for family, message, number in RULE.findall(text)]
 
 
 def test_every_rule_that_is_cited_is_explained_and_the_reverse() -> None:

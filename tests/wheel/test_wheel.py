@@ -35,7 +35,7 @@ print(json.dumps([tidemark.__file__, bag.import_errors, sorted(bag.dags)]))
 
 
 @dataclass(frozen=True)
-class Site:
+class EventId:
     """A folder as a user has it: environment, pipelines, suites, installation file and DAGs."""
 
     folder: Path
@@ -72,7 +72,7 @@ def install(wheel_of: Path, into: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def site(broker: str, jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Site:
+def event_id(broker: str, jars: Path, tmp_path_factory: pytest.TempPathFactory) -> EventId:
     sources, folder = tmp_path_factory.mktemp("sources"), tmp_path_factory.mktemp("site")
     for name in WHEEL_IS_MADE_OF:
         copy = shutil.copytree if (REPOSITORY / name).is_dir() else shutil.copyfile
@@ -102,39 +102,41 @@ def site(broker: str, jars: Path, tmp_path_factory: pytest.TempPathFactory) -> S
             {"conn_type": "spark", "host": "local[2]", "extra": {"deploy-mode": "client"}}
         ),
     }
-    return Site(folder, environment)
+    return EventId(folder, environment)
 
 
-def test_pipelines_are_dags(site: Site) -> None:
-    found = site.run("python", "-c", FOUND, str(site.folder / "dags"))
+def test_pipelines_are_dags(event_id: EventId) -> None:
+    found = event_id.run("python", "-c", FOUND, str(event_id.folder / "dags"))
     package, errors, dags = json.loads(found.splitlines()[-1])
-    assert Path(package).is_relative_to(site.programs.parent)
+    assert Path(package).is_relative_to(event_id.programs.parent)
     assert errors == {}
     assert {"cut__inventory", "cut__shop"} <= set(dags)
 
 
-def test_pipeline_files_are_validated(site: Site) -> None:
-    site.run("tidemark", "validate")
+def test_pipeline_files_are_validated(event_id: EventId) -> None:
+    event_id.run("tidemark", "validate")
 
 
-def test_jars_are_those_of_the_lock(site: Site, jars: Path) -> None:
+def test_jars_are_those_of_the_lock(event_id: EventId, jars: Path) -> None:
     """None is fetched, because the ones of `make setup` are here."""
     before = (jars / "spark").stat().st_ino
-    site.run("python", "-m", "tidemark.embedded.jars", "fetch", str(jars), "spark")
+    event_id.run("python", "-m", "tidemark.embedded.jars", "fetch", str(jars), "spark")
     assert (jars / "spark").stat().st_ino == before
 
 
-def test_airflow_folds_and_publishes_a_cut(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in site.environment.items():
+def test_airflow_folds_and_publishes_a_cut(
+    event_id: EventId, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in event_id.environment.items():
         monkeypatch.setenv(name, value)
     stream = Stream(open_world(load_installation())).create()
     stream.send([ticdc_row("INSERT", 1, 100, name="a"), ticdc_row("INSERT", 2, 110, name="b")])
     stream.send([ticdc_watermark(200)])
     pipeline = stream.pipeline.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-    file = site.folder / "pipelines" / f"{stream.name}.yaml"
+    file = event_id.folder / "pipelines" / f"{stream.name}.yaml"
     file.write_text(yaml.safe_dump(pipeline))
-    site.run("airflow", "db", "migrate")
-    log = site.run("airflow", "dags", "test", f"cut__{stream.name}")
+    event_id.run("airflow", "db", "migrate")
+    log = event_id.run("airflow", "dags", "test", f"cut__{stream.name}")
     assert "cut_folded" in log
     assert "INFO SparkContext" not in log, "Spark's settings are not those of the package"
     assert stream.rows() == {1: "a", 2: "b"}

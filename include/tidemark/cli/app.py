@@ -42,9 +42,9 @@ def in_letters(verb: Callable[_Taken, None]) -> Callable[_Taken, None]:
         try:
             verb(*args, **kwargs)
         except TidemarkError as error:
-            from tidemark.cli.console import letter, stderr
+            from tidemark.cli.console import message, stderr
 
-            letter(stderr(), error)
+            message(stderr(), error)
             superseded = isinstance(error, SupersededError)
             ended = CutStatus.SUPERSEDED if superseded else CutStatus.FAILED
             raise typer.Exit(EXIT_CODES[ended]) from error
@@ -101,7 +101,7 @@ def options(
 for verb in (validate, schema, plan, cut, status, resync, skip, handover):
     app.command(cls=_Command)(in_letters(verb))
 quarantine = typer.Typer(
-    help="Look through what was set aside, try it again, or give it up.", no_args_is_help=True
+    help="Look through what was quarantined, try it again, or give it up.", no_args_is_help=True
 )
 for name, verb in QUARANTINE.items():
     quarantine.command(name, cls=_Command)(in_letters(verb))

@@ -87,7 +87,7 @@ OfRecord = Annotated[
         help="What is of this record only.",
     ),
 ]
-JudgedRecord = Annotated[
+AcknowledgedRecord = Annotated[
     RecordPlace | None,
     typer.Option(
         "--record",

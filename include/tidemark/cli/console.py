@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tidemark.errors import UNCHANGED, OrderRefusedError, TidemarkError
+from tidemark.errors import UNCHANGED, ActionRefusedError, TidemarkError
 from tidemark.model.verdict import Severity, Verdict
 
 PIPED_COLUMNS = 200
@@ -70,13 +70,13 @@ def facts(console: Console, *pairs: tuple[str, str]) -> None:
     put(console, grid)
 
 
-def letter(console: Console, error: TidemarkError) -> None:
+def message(console: Console, error: TidemarkError) -> None:
     """An error as its letter: what happened, how the tables stand, what to do next."""
     console.print(Text.assemble((type(error).__name__, "bold red"), f": {error}"), soft_wrap=True)
 
 
 def stopped_tables(console: Console, stopped: Mapping[str, str]) -> None:
-    """Tables that stand still, each with its reason."""
+    """Tables that are blocked, each with its reason."""
     for table, why in stopped.items():
         console.print(Text.assemble(("stopped ", "bold yellow"), f"{table}: {why}"))
 
@@ -98,7 +98,7 @@ def outcome(word: str, failed: int = 0) -> Text:
 def confirm(question: str) -> None:
     """Ask before what cannot be undone; refuse where nobody can answer."""
     if not sys.stdin.isatty():
-        raise OrderRefusedError(
+        raise ActionRefusedError(
             "standard input is no terminal to confirm on, and --yes was not given",
             state=UNCHANGED,
             next_step="name what is meant by a filter, or add --yes",

@@ -74,7 +74,7 @@ def show_result(
 ) -> None:
     """What a run did, table by table, and what is next."""
     from tidemark.cli.console import clock, facts, failed_checks, put, stopped_tables
-    from tidemark.runs.unknown_kinds import doubts
+    from tidemark.runs.unknown_kinds import warnings
 
     pipeline = spec.name
     console.print(_headline(pipeline, result), style="bold")
@@ -91,8 +91,8 @@ def show_result(
         ("complete", f"until {until}, source time" if until else ""),
         ("holds at", result.hold),
         ("records", ", ".join(f"{n:,} {name}" for name, n in result.buckets.items() if n)),
-        ("set aside", _set_aside(pipeline, result)),
-        *(("in doubt", sentence) for sentence in doubts(spec.source, result.unknown)),
+        ("quarantined", _quarantined(pipeline, result)),
+        *(("in doubt", sentence) for sentence in warnings(spec.source, result.unknown)),
         ("next", _next(pipeline, result)),
     )
 
@@ -107,8 +107,8 @@ def _headline(pipeline: str, result: CutResult) -> str:
     return f"{pipeline}: cut {result.cut} is {result.status}"
 
 
-def _set_aside(pipeline: str, result: CutResult) -> str:
-    codes = ", ".join(f"{code} {number:,}" for code, number in result.set_aside.items())
+def _quarantined(pipeline: str, result: CutResult) -> str:
+    codes = ", ".join(f"{code} {number:,}" for code, number in result.quarantined.items())
     return f"{codes} by this cut: tidemark quarantine list {pipeline}" if codes else ""
 
 
@@ -116,7 +116,7 @@ def _next(pipeline: str, result: CutResult) -> str:
     from tidemark.model.result import CutStatus
 
     if result.status is CutStatus.BLOCKED:
-        return f"mend the data at the source or the suite, then: tidemark cut {pipeline}"
+        return f"fix the data at the source or the suite, then: tidemark cut {pipeline}"
     return f"tidemark status {pipeline}"
 
 

@@ -1,4 +1,4 @@
-"""`tidemark handover`: the source's log has begun anew."""
+"""`tidemark handover`: the source's log has started over."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ Continuous = Annotated[
 
 
 def handover(pipeline: Pipeline, continuous: Continuous = None) -> None:
-    """State that the source's log has begun anew: its positions stand above all before.
+    """State that the source's log has started over: its positions stand above all before.
 
     After a fail-over to a server with a binlog of its own, or a restore. With --continuous the
-    tables go on; with --gap each of them has to be read anew, by a snapshot of the whole source or
-    by tidemark resync.
+    tables go on; with --gap each of them has to be re-snapshotted, by a snapshot of the whole
+    source or by tidemark resync.
     """
     from tidemark.cli.console import columns, facts, put, stdout
     from tidemark.cli.session import catalog_world

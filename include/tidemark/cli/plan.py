@@ -63,7 +63,7 @@ def _show(console: Console, preview: CutPreview) -> None:
     facts(
         console,
         ("lands", plural(preview.records, "record") + left),
-        ("unreadable", f"{preview.unreadable:,} set aside" if preview.unreadable else ""),
+        ("unreadable", f"{preview.unreadable:,} quarantined" if preview.unreadable else ""),
         ("goes to", _reach(preview)),
         ("order", _order(preview)),
         ("holds at", preview.hold),
@@ -128,5 +128,5 @@ def _inferred(preview: CutPreview) -> str:
 
 def _next(preview: CutPreview) -> str:
     if preview.holds_all:
-        return "mend what stops: with publish.consistency pipeline it stops every table"
+        return "fix what stops: with publish.consistency pipeline it stops every table"
     return f"tidemark cut {preview.pipeline}"

@@ -1,4 +1,4 @@
-"""`tidemark quarantine`: look through what was set aside, try it again, or give it up."""
+"""`tidemark quarantine`: look through what was quarantined, try it again, or give it up."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def list_waiting(pipeline: Pipeline) -> None:
     facts(
         console,
         ("more", f"{left:,} are not shown" if left > 0 else ""),
-        ("next", f"tidemark quarantine replay {pipeline}, once its cause is mended"),
+        ("next", f"tidemark quarantine replay {pipeline}, once its cause is fixed"),
     )
 
 
@@ -89,10 +89,10 @@ def show(
     *,
     payload: Payload = False,
 ) -> None:
-    """Show what was set aside of one record, and what became of it."""
+    """Show what was quarantined of one record, and what became of it."""
     from tidemark.cli.console import clock, facts, printable, stdout
     from tidemark.cli.session import catalog_world
-    from tidemark.errors import UNCHANGED, OrderRefusedError
+    from tidemark.errors import UNCHANGED, ActionRefusedError
     from tidemark.lake.catalog import SystemTables
     from tidemark.lake.quarantine import read_entries, read_payload
 
@@ -100,8 +100,8 @@ def show(
     tables, place = SystemTables.of(spec.name), (topic, partition, offset)
     found = [entry for entry in read_entries(catalog, tables) if entry.place == place]
     if not found:
-        raise OrderRefusedError(
-            f"nothing was set aside at offset {offset} of partition {partition} of topic {topic}",
+        raise ActionRefusedError(
+            f"nothing was quarantined at offset {offset} of partition {partition} of topic {topic}",
             state=UNCHANGED,
             next_step=f"tidemark quarantine list {pipeline}",
         )

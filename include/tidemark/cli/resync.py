@@ -1,4 +1,4 @@
-"""`tidemark resync`: have one table read anew while the others go on."""
+"""`tidemark resync`: have one table re-snapshotted while the others go on."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Complete = Annotated[
 
 
 def resync(pipeline: Pipeline, table: Table, *, complete: Complete = False) -> None:
-    """Have one table read anew, and remove what the source no longer has.
+    """Have one table re-snapshotted, and remove what the source no longer has.
 
     First without --complete; then let the connector make an incremental snapshot of the table, and
     say --complete when it has. All tables are published meanwhile.

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tidemark.cli.arguments import JudgedRecord, Pipeline, load_named
+from tidemark.cli.arguments import AcknowledgedRecord, Pipeline, load_named
 from tidemark.model.position import Position
 
 Transaction = Annotated[
@@ -29,14 +29,14 @@ def skip(
     transaction: Transaction = None,
     *,
     statement: Statement = None,
-    record: JudgedRecord = None,
+    record: AcknowledgedRecord = None,
     reason: Reason = "",
 ) -> None:
     """Let cuts go on behind a transaction of which events will never come, or a schema change.
 
-    What came of the transaction is set aside, and each table that it changed waits to be read anew.
-    A statement that stops tables counts as if it had not been; so does a record of a schema-change
-    topic that cannot be read.
+    What came of the transaction is quarantined, and each table that it changed waits to be
+    re-snapshotted. A statement that stops tables counts as if it had not been; so does a record of
+    a schema-change topic that cannot be read.
     """
     from tidemark.cli.console import facts, stdout
     from tidemark.cli.session import catalog_world
@@ -50,7 +50,7 @@ def skip(
     if transaction is not None:
         skip_transaction(spec, catalog_world(), transaction)
         console.print(f"{pipeline}: transaction {transaction} is given up", style="bold")
-        then = f"tidemark status {pipeline} names the tables that have to be read anew"
+        then = f"tidemark status {pipeline} names the tables that have to be re-snapshotted"
         facts(console, following, ("then", then))
         return
     if statement is not None:

@@ -100,7 +100,7 @@ def _show(console: Console, found: PipelineStatus) -> None:
     from tidemark.cli.console import (
         facts,
         failed_checks,
-        letter,
+        message,
         moment,
         now_ms,
         put,
@@ -120,8 +120,8 @@ def _show(console: Console, found: PipelineStatus) -> None:
         ("behind", _lag(found.lag)),
         ("holds at", found.hold),
         ("truncates", found.truncates),
-        ("set aside", _set_aside(found)),
-        *(("in doubt", sentence) for sentence in found.doubts),
+        ("quarantined", _quarantined(found)),
+        *(("in doubt", sentence) for sentence in found.warnings),
         ("stalled", f"for {found.stalled_ms // 60_000} minutes" if found.stalled_ms else ""),
         *(("snapshot", f"of {table} {said}") for table, said in found.snapshots.items()),
         *(("ordered", f"{one.command}, {moment(one.at_ms, now)}") for one in found.orders),
@@ -133,7 +133,7 @@ def _show(console: Console, found: PipelineStatus) -> None:
     stopped_tables(console, {str(table.table): table.why for table in found.tables if table.why})
     failed_checks(console, [table.verdict for table in found.tables if table.verdict])
     if found.trouble:
-        letter(console, found.trouble)
+        message(console, found.trouble)
     else:
         facts(console, ("next", found.next_step))
 
@@ -151,13 +151,13 @@ def _lag(lag: Lag | None) -> str:
     return ", ".join(filter(None, parts)) or "nothing unread, nothing held"
 
 
-def _set_aside(found: PipelineStatus) -> str:
+def _quarantined(found: PipelineStatus) -> str:
     from tidemark.cli.console import plural
 
-    if not found.set_aside:
+    if not found.quarantined:
         return ""
     unknown = f", {found.of_no_table} of no known table" if found.of_no_table else ""
-    waiting = plural(found.set_aside, "change")
+    waiting = plural(found.quarantined, "change")
     return f"{waiting}{unknown}: tidemark quarantine list {found.pipeline}"
 
 

@@ -119,7 +119,7 @@ def run_dag(
         raise ServiceError(
             f"Airflow made no run of {dag_id}",
             state="no table was touched",
-            next_step=f"read {log}, mend the cause, run the same command again",
+            next_step=f"read {log}, fix the cause, run the same command again",
         )
     return reports[-1]
 
@@ -190,7 +190,7 @@ def _command(airflow: Airflow, *words: str) -> None:
         raise ServiceError(
             f"airflow {' '.join(words)} failed",
             state="nothing was started",
-            next_step=f"read {log}, mend the cause, run the same command again",
+            next_step=f"read {log}, fix the cause, run the same command again",
         )
 
 

@@ -161,5 +161,5 @@ def _not_started(airflow: Airflow, server: str, why: str) -> ServiceError:
     return ServiceError(
         f"Airflow's {server} did not start: {why}",
         state="no table was touched",
-        next_step=f"read {airflow.log_file(server)}, mend the cause, run the same command again",
+        next_step=f"read {airflow.log_file(server)}, fix the cause, run the same command again",
     )

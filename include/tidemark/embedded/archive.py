@@ -39,7 +39,7 @@ REHEARSAL_SECONDS = 600
 
 
 def make_archive(jars: Path) -> Path | None:
-    """The archive of the Spark jars below ``jars``; made anew only if the JVM refuses it.
+    """The archive of the Spark jars below ``jars``; recreated only if the JVM refuses it.
 
     None where the JVM has no classes of its own in an archive, for ours would build on that one.
     Raises ServiceError when the rehearsal fails; then there is no archive.

@@ -177,5 +177,5 @@ def _not_started(home: _Home, why: str) -> ServiceError:
     return ServiceError(
         f"the Kafka broker did not start: {why}; last word in its log: {last_words}",
         state="no topic was touched",
-        next_step=f"read {home.log}, mend the cause, run the same command again",
+        next_step=f"read {home.log}, fix the cause, run the same command again",
     )

@@ -120,10 +120,10 @@ def send(servers: str, records: Iterable[Record]) -> None:
             headers=list(record.headers),
             on_delivery=lambda error, _: refused.append(str(error)) if error else None,
         )
-    unsent = producer.flush(TIMEOUT_SECONDS)
-    if unsent or refused:
+    unavailable = producer.flush(TIMEOUT_SECONDS)
+    if unavailable or refused:
         raise ServiceError(
-            f"the broker did not take {unsent + len(refused)} records: {refused[:1]}",
+            f"the broker did not take {unavailable + len(refused)} records: {refused[:1]}",
             state="the topics hold the records before them",
             next_step="read the broker's log, then start with fresh topics: make down, make up",
         )

@@ -1,4 +1,4 @@
-"""Every record of the changelog beside its zone, and the answers to what a cut asks of them."""
+"""Changelog records beside their checkpoint status, and the answers to what a cut asks."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from collections.abc import Iterable, Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from tidemark.model.cut import Cut, Frontier, GateMode
-from tidemark.model.offsets import Offsets
-from tidemark.model.position import EPOCH, EPOCH_DIGITS
-from tidemark.model.summary import Summary
-from tidemark.model.zone import (
+from tidemark.model.checkpoint_status import (
     NEW_BOUND,
     NEW_NEXT,
     OLD_BOUND,
     OLD_NEXT,
     REACHED,
-    zone,
+    status,
 )
+from tidemark.model.cut import Cut, Frontier, GateMode
+from tidemark.model.offsets import Offsets
+from tidemark.model.position import EPOCH, EPOCH_DIGITS
+from tidemark.model.summary import Summary
 
 
 def answer(events: DataFrame, question: Summary) -> DataFrame:
@@ -74,10 +74,10 @@ def only_at(events: DataFrame, places: Iterable[tuple[str, int, int]]) -> DataFr
     return events.join(F.broadcast(wanted), own, "left_semi").select(*events.columns)
 
 
-def with_zone(events: DataFrame, cut: Cut, old: Frontier, *, gated_landing: int) -> DataFrame:
+def with_status(events: DataFrame, cut: Cut, old: Frontier, *, gated_landing: int) -> DataFrame:
     """Say of every event where it stands when the frontier moves from ``old`` to that of ``cut``.
 
-    In: changelog rows. Out: the same and ``zone``. gated_landing: the newest landing that an
+    In: changelog rows. Out: the same and ``status``. gated_landing: the newest landing that an
     earlier cut has gated.
     """
     mode, new = cut.mode, cut.frontier
@@ -86,8 +86,8 @@ def with_zone(events: DataFrame, cut: Cut, old: Frontier, *, gated_landing: int)
     )
     if mode is not GateMode.WATERMARK:
         bounded = _with_offsets(bounded, old, new)
-    return bounded.withColumn("zone", F.expr(zone(cut, gated_landing))).select(
-        *events.columns, "zone"
+    return bounded.withColumn("status", F.expr(status(cut, gated_landing))).select(
+        *events.columns, "status"
     )
 
 

@@ -6,12 +6,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from tidemark.fold.latest import IS_KEPT
-from tidemark.model.columns import LEFT_OUT, ROW, TableSchema
+from tidemark.model.columns import ROW, UNAVAILABLE, TableSchema
 from tidemark.model.names import quote
-from tidemark.model.reduction import NEWEST_FIRST, SITE
+from tidemark.model.reduction import EVENT_ID, NEWEST_FIRST
 
 _READ = "CASE WHEN snapshot IS NULL THEN '' ELSE '.read' END"
-_IDENTITY = f"{SITE} || {_READ} || '.' || part || '.' || op || '.' || hex(xxhash64(row_key))"
+_IDENTITY = f"{EVENT_ID} || {_READ} || '.' || part || '.' || op || '.' || hex(xxhash64(row_key))"
 _COPIES = f"PARTITION BY {ROW} ORDER BY {NEWEST_FIRST}"
 
 
@@ -21,12 +21,12 @@ def mark_copies(changes: DataFrame) -> DataFrame:
     return named.withColumn(IS_KEPT, F.expr(f"row_number() OVER ({_COPIES}) = 1"))
 
 
-def without_unsent(typed: DataFrame, schema: TableSchema) -> DataFrame:
+def without_unavailable(typed: DataFrame, schema: TableSchema) -> DataFrame:
     """Typed changes without the placeholders that stand for values they leave out (UNAV-1)."""
-    unsent = (column.name for column in schema.columns if column.may_be_left_out)
+    unavailable = (column.name for column in schema.columns if column.may_be_unavailable)
     return typed.withColumns(
         {
-            name: F.when(~F.coalesce(F.array_contains(LEFT_OUT, name), F.lit(False)), quoted)
-            for name, quoted in ((name, F.col(quote(name))) for name in unsent)
+            name: F.when(~F.coalesce(F.array_contains(UNAVAILABLE, name), F.lit(False)), quoted)
+            for name, quoted in ((name, F.col(quote(name))) for name in unavailable)
         }
     )

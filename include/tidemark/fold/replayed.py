@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from tidemark.model.event import Op
-from tidemark.model.reduction import SITE
+from tidemark.model.reduction import EVENT_ID
 
 
 def not_overtaken(again: DataFrame, settled: DataFrame) -> DataFrame:
@@ -35,9 +35,9 @@ def _beside_newer(again: DataFrame, settled: DataFrame, how: str) -> DataFrame:
         F.col("row_key").alias("_key"),
         F.col("position").alias("_position"),
         F.col("op").alias("_op"),
-        F.expr(SITE).alias("_site"),
+        F.expr(EVENT_ID).alias("_event_id"),
     )
-    is_copy = (F.expr(SITE) == F.col("_site")) & ~(
+    is_copy = (F.expr(EVENT_ID) == F.col("_event_id")) & ~(
         (F.col("op") == Op.UPSERT.value) & (F.col("_op") == Op.DELETE.value)
     )
     overtakes = (F.col("_position") > F.col("position")) & ~is_copy

@@ -15,16 +15,16 @@ from pyspark.sql import functions as F
 from tidemark.model.columns import (
     CHANGE,
     COMMIT_TIME,
-    LEFT_OUT,
-    MISREAD,
+    CONVERSION_ERROR,
     POSITION,
     ROW,
     STAGED_KEY_HASH,
     STAGED_OP,
+    UNAVAILABLE,
     TableSchema,
 )
 from tidemark.model.cut import GateMode
-from tidemark.model.equal_rows import CAME_AND_WENT, MATCHING, OVERTAKEN, SCAN, STEP, Step
+from tidemark.model.equal_rows import CAME_AND_WENT, MATCHING, OVERTAKEN, SNAPSHOT_PASS, STEP, Step
 from tidemark.model.event import Kind, Op
 from tidemark.model.names import quote
 from tidemark.model.position import Position
@@ -35,7 +35,7 @@ UNMATCHED = "unmatched"
 
 
 @dataclass(frozen=True, slots=True)
-class Scans:
+class SnapshotPasses:
     """Where the table was read: positions of the first rows of snapshots, and of the last ones.
 
     Marks of one scan may lack; what stands between two of them belongs to one.
@@ -63,7 +63,7 @@ def row_changes(
     In: changelog rows of one table with ``in_cut``; those that are not in the cut tell what came
     before it: earlier copies, and watermarks with gate ``watermark``. decode:
     `Decoder.row_changes`. Out: one row per change in the cut with ``op``, ``part``, ``image``,
-    ``row_id``, ``is_repeat`` and ``in_doubt``, a repeat that may be no repeat.
+    ``row_id``, ``is_repeat`` and ``is_uncertain``, a repeat that may be no repeat.
     """
     placed = _step_by_step(events, eras(mode)).where(F.col("kind") == Kind.ROW.value)
     named = identified(decode(placed))
@@ -77,14 +77,14 @@ def identified(changes: DataFrame) -> DataFrame:
     return hashed.withColumn("row_id", F.expr(IDENTITY)).drop("image_hash")
 
 
-def for_typing(changes: DataFrame, scans: Scans) -> DataFrame:
+def for_typing(changes: DataFrame, snapshot_passes: SnapshotPasses) -> DataFrame:
     """Changes as `formats.rows.typed_rows` takes them, with ROW and CHANGE to be kept.
 
     The image of a delete is decoded like that of an upsert: as a whole.
     """
     steps = (
-        changes.withColumn("scans", scans.below(F.col("position")))
-        .withColumn("scan", F.expr(SCAN))
+        changes.withColumn("scans", snapshot_passes.below(F.col("position")))
+        .withColumn("scan", F.expr(SNAPSHOT_PASS))
         .withColumn("step", F.expr(STEP))
         .withColumn("at", F.struct("topic", "partition", "offset"))
     )
@@ -120,7 +120,7 @@ def matched(
     staged: DataFrame,
     stored: DataFrame | None,
     schema: TableSchema,
-    scans: Scans,
+    snapshot_passes: SnapshotPasses,
     counted: Observation,
 ) -> DataFrame:
     """What to do to which rows of the target.
@@ -134,7 +134,7 @@ def matched(
     """
     steps = _change_steps(staged, schema)
     if stored is not None:
-        steps = steps.unionByName(_stored_steps(staged, stored, schema, scans))
+        steps = steps.unionByName(_stored_steps(staged, stored, schema, snapshot_passes))
     decided = _step_by_step(steps, MATCHING).observe(
         counted,
         F.count(F.when(F.expr(OVERTAKEN), 1)).alias("overtaken"),
@@ -148,8 +148,8 @@ def matched(
         F.when(is_delete, F.col("newest_delete")).otherwise(F.col("position")).alias(POSITION),
         F.col("commit_time").alias(COMMIT_TIME),
         F.col("born_as").alias(ROW),
-        F.lit(None).cast("string").alias(MISREAD),
-        F.lit(None).cast("array<string>").alias(LEFT_OUT),
+        F.lit(None).cast("string").alias(CONVERSION_ERROR),
+        F.lit(None).cast("array<string>").alias(UNAVAILABLE),
         F.when(F.col("is_unmatched"), F.to_json("at")).alias(UNMATCHED),
     )
 
@@ -171,7 +171,7 @@ def _change_steps(staged: DataFrame, schema: TableSchema) -> DataFrame:
 
 
 def _stored_steps(
-    staged: DataFrame, stored: DataFrame, schema: TableSchema, scans: Scans
+    staged: DataFrame, stored: DataFrame, schema: TableSchema, snapshot_passes: SnapshotPasses
 ) -> DataFrame:
     """The rows of the target that may equal a row that is deleted or read.
 
@@ -189,12 +189,12 @@ def _stored_steps(
         F.col("stored_at").alias("position"),
         F.lit(0).alias("part"),
         F.col(ROW).alias("row_id"),
-        scans.below(F.col("stored_at")).alias("scans"),
+        snapshot_passes.below(F.col("stored_at")).alias("scans"),
         nothing.cast("timestamp").alias("commit_time"),
         nothing.cast("struct<topic: string, partition: int, offset: bigint>").alias("at"),
         "image",
     )
-    return rows.withColumn("scan", F.expr(SCAN)).select(*STEPS, "image")
+    return rows.withColumn("scan", F.expr(SNAPSHOT_PASS)).select(*STEPS, "image")
 
 
 def _compared(schema: TableSchema, value: Callable[[str], Column]) -> list[Column]:

@@ -19,11 +19,11 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from tidemark.model.columns import CHANGE as OF_CHANGE
-from tidemark.model.columns import LEFT_OUT, MISREAD, UNRESOLVED
+from tidemark.model.columns import CONVERSION_ERROR, UNAVAILABLE, UNRESOLVED
 from tidemark.model.event import Op
 from tidemark.model.names import SYSTEM_PREFIX, ColumnName, quote
 from tidemark.model.position import POSTGRES_DIGITS
-from tidemark.model.reduction import SITE
+from tidemark.model.reduction import EVENT_ID
 
 NEEDS = ("wanted", "row_key", "before", "open")
 CHANGE = ("topic", "offset", "position", "part", "partition", "op", "begins", "former_key")
@@ -43,7 +43,7 @@ class Past(Protocol):
         ...
 
     def beside(self, rows: DataFrame) -> DataFrame:
-        """``rows`` beside ``op``, ``row_key`` and ORDER of every change at their ``site``."""
+        """``rows`` beside ``op``, ``row_key`` and ORDER of every change at their ``event_id``."""
         ...
 
     def earlier(self) -> Past:
@@ -85,7 +85,7 @@ def needs_of(partial: DataFrame, key: Sequence[ColumnName]) -> DataFrame:
         _wanted(partial, key).alias("wanted"),
         F.struct(*(F.col(quote(name)) for name in key)).alias("row_key"),
         before.cast(_NOW).alias("before"),
-        F.col(LEFT_OUT).alias("open"),
+        F.col(UNAVAILABLE).alias("open"),
     )
 
 
@@ -139,11 +139,11 @@ def answers(past: DataFrame, columns: Sequence[ColumnName]) -> DataFrame:
 def _state(column: ColumnName, bounds: Column) -> Column:
     """What one change says of ``column``; null: nothing, so that an older one is to be asked."""
     is_delete = F.col("op") == Op.DELETE.value
-    lacks = F.coalesce(F.array_contains(LEFT_OUT, column), F.lit(False))
+    lacks = F.coalesce(F.array_contains(UNAVAILABLE, column), F.lit(False))
     state = F.struct(
         (~is_delete & ~lacks).alias("known"),
         F.col("image")[column].alias("value"),
-        F.col(MISREAD).alias("misread"),
+        F.col(CONVERSION_ERROR).alias("conversion_error"),
     )
     return F.when(bounds | ~lacks, state)
 
@@ -156,12 +156,13 @@ def _newest(value: Column, is_below: Column) -> Column:
 def moved(answered: DataFrame) -> DataFrame:
     """The rows of which something is open and that came under their key by a change of it.
 
-    In: `answers`. Out: ``wanted``, ``open``, ``base`` and ``site``, where the other half stands.
+    In: `answers`. Out: ``wanted``, ``open``, ``base`` and ``event_id``, where the other half
+    stands.
     """
     came = F.col("base.op") == Op.UPSERT.value
     rows = answered.where((F.size("open") > 0) & came)
     placed = rows.select("wanted", "open", "base", "base.position")
-    return placed.withColumn("site", F.expr(SITE)).drop("position")
+    return placed.withColumn("event_id", F.expr(EVENT_ID)).drop("position")
 
 
 def former_needs(beside: DataFrame) -> DataFrame:
@@ -223,7 +224,7 @@ def completed(
         ).alias(_FOUND)
     )
     value = {c: F.col(_FOUND)[f"value{number}"] for number, c in enumerate(columns)}
-    lacks = {c: F.array_contains(LEFT_OUT, c) for c in columns}
+    lacks = {c: F.array_contains(UNAVAILABLE, c) for c in columns}
     unknown = F.array_compact(
         F.array(*(F.when(lacks[c] & value[c].isNull(), F.lit(c)) for c in columns))
     )
@@ -238,9 +239,11 @@ def completed(
         *(
             replaced.get(ColumnName(name), F.col(quote(name)))
             for name in partial.columns
-            if name != LEFT_OUT
+            if name != UNAVAILABLE
         ),
-        F.when(F.size(unknown) > 0, unknown).alias(LEFT_OUT),
-        F.coalesce(*(F.when(lacks[c], value[c]["misread"]) for c in columns)).alias(MISREAD),
+        F.when(F.size(unknown) > 0, unknown).alias(UNAVAILABLE),
+        F.coalesce(*(F.when(lacks[c], value[c]["conversion_error"]) for c in columns)).alias(
+            CONVERSION_ERROR
+        ),
         F.when(F.size(unknown) > 0, F.to_json(place)).alias(UNRESOLVED),
     )

@@ -14,11 +14,11 @@ from tidemark.fold.latest import IS_KEPT
 from tidemark.model.columns import (
     CHANGE,
     COMMIT_TIME,
+    CONVERSION_ERROR,
     END_POSITION,
-    LEFT_OUT,
-    MISREAD,
     POSITION,
     STAGED_OP,
+    UNAVAILABLE,
     VALID_FROM,
     VALID_TO,
     TableSchema,
@@ -26,27 +26,27 @@ from tidemark.model.columns import (
 from tidemark.model.ends import End, first_end
 from tidemark.model.event import Op
 from tidemark.model.names import SYSTEM_PREFIX, quote
-from tidemark.model.reduction import SITE, newest_first
+from tidemark.model.reduction import EVENT_ID, newest_first
 
-_SITES = "PARTITION BY xxhash64(row_key), row_key, site"
-_OWN = ("open_at", "newest", "newest_site", "here", "next", "nth", "done")
-OPEN_AT, NEWEST, NEWEST_SITE, _HERE, _NEXT, _NTH, _DONE = (f"{SYSTEM_PREFIX}{n}" for n in _OWN)
-STORED = (OPEN_AT, NEWEST, NEWEST_SITE)
+_EVENT_IDS = "PARTITION BY xxhash64(row_key), row_key, event_id"
+_OWN = ("open_at", "newest", "newest_event_id", "here", "next", "nth", "done")
+OPEN_AT, NEWEST, NEWEST_EVENT_ID, _HERE, _NEXT, _NTH, _DONE = (f"{SYSTEM_PREFIX}{n}" for n in _OWN)
+STORED = (OPEN_AT, NEWEST, NEWEST_EVENT_ID)
 
 
-def mark_sites(changes: DataFrame, counts: str) -> DataFrame:
+def mark_event_ids(changes: DataFrame, counts: str) -> DataFrame:
     """Mark one change per ``row_key`` and place of the log, with CHANGE: where it stands.
 
     Copies of a change are one, and so is what a log writes of a key at one place: the last of it.
     counts: which changes do, as SQL that is never null.
     """
-    placed = F.struct("position", "part", "partition", "site")
-    rank = f"row_number() OVER ({_SITES} ORDER BY {newest_first(counts)})"
+    placed = F.struct("position", "part", "partition", "event_id")
+    rank = f"row_number() OVER ({_EVENT_IDS} ORDER BY {newest_first(counts)})"
     return (
-        changes.withColumn("site", F.expr(SITE))
+        changes.withColumn("event_id", F.expr(EVENT_ID))
         .withColumn(IS_KEPT, F.expr(f"{rank} = 1 AND ({counts})"))
         .withColumn(CHANGE, placed)
-        .drop("site")
+        .drop("event_id")
     )
 
 
@@ -56,7 +56,7 @@ def with_stored(staged: DataFrame, versions: DataFrame | None, schema: TableSche
     In: staged, a plain scan with a predicate, so that its runtime Bloom filter keeps all other rows
     out of the join (docs/adr/0002-one-guarded-merge.md); versions: `lake.stored.read_versions`.
     OPEN_AT: where the open version began; NEWEST: the newest position at which a version began or
-    ended, NEWEST_SITE: its place.
+    ended, NEWEST_EVENT_ID: its place.
     """
     if versions is None:
         return staged.withColumns({name: F.lit(None).cast("string") for name in STORED})
@@ -77,7 +77,7 @@ def with_stored(staged: DataFrame, versions: DataFrame | None, schema: TableSche
             F.max(F.when(F.col("ended_at").isNull(), F.col("began_at"))).alias(OPEN_AT),
             F.max(ends).alias("position"),
         )
-        .withColumn(NEWEST_SITE, F.expr(SITE))
+        .withColumn(NEWEST_EVENT_ID, F.expr(EVENT_ID))
         .withColumnRenamed("position", NEWEST)
     )
     of = [f"{SYSTEM_PREFIX}{name}" for name in names]
@@ -87,7 +87,7 @@ def with_stored(staged: DataFrame, versions: DataFrame | None, schema: TableSche
 def is_newer() -> Column:
     """Whether a change of `with_stored` is one that the target does not know (POS-13, POS-14)."""
     place = F.col(CHANGE)
-    is_known = (F.col(POSITION) <= F.col(NEWEST)) | (place["site"] == F.col(NEWEST_SITE))
+    is_known = (F.col(POSITION) <= F.col(NEWEST)) | (place["event_id"] == F.col(NEWEST_EVENT_ID))
     return ~F.coalesce(is_known, F.lit(False))
 
 
@@ -123,8 +123,8 @@ def versions_of(changes: DataFrame, schema: TableSchema, ends: Sequence[End]) ->
         F.col(COMMIT_TIME).alias(VALID_FROM),
         end["time"].alias(VALID_TO),
         end["position"].alias(END_POSITION),
-        F.lit(None).cast("string").alias(MISREAD),
-        F.lit(None).cast("array<string>").alias(LEFT_OUT),
+        F.lit(None).cast("string").alias(CONVERSION_ERROR),
+        F.lit(None).cast("array<string>").alias(UNAVAILABLE),
     )
 
 

@@ -18,8 +18,8 @@ from tidemark.formats.canal_json.images import (
     canal_changes,
     canal_former_key,
     canal_image,
-    canal_left_out,
     canal_row_changes,
+    canal_unavailable,
 )
 from tidemark.formats.contradictions import contradicts
 from tidemark.formats.debezium.envelope import debezium_envelope
@@ -28,15 +28,15 @@ from tidemark.formats.debezium.images import (
     debezium_changes,
     debezium_former_key,
     debezium_image,
-    debezium_left_out,
     debezium_row_changes,
+    debezium_unavailable,
     postgres_key_move,
 )
 from tidemark.formats.debezium.position import binlog_block, postgres_block
 from tidemark.formats.debezium.tombstones import deletes_of_tombstones
 from tidemark.formats.encoding import TEXTS, VARIANTS, Encoding, JsonEncoding
 from tidemark.formats.record_schema import RecordSchema, canal_record_schema
-from tidemark.formats.rows import Told
+from tidemark.formats.rows import RowImage
 from tidemark.formats.topic_roles import TopicRoles
 from tidemark.model.columns import TableSchema
 from tidemark.model.cut import GateMode
@@ -62,8 +62,8 @@ class Decoder:
     row_changes: of a table without a key, one row per row that an event ends or makes; out
     ``op``, ``part``, ``image`` and ``occurrence``, as `debezium_row_changes` says.
     image: a struct with the text of every column of the row that an upsert leaves.
-    left_out: names of columns that an update of a row does not hold (UNAV-4), None where each holds
-    all. begins: whether an upsert makes a row, instead of changing the one that has its key.
+    unavailable: names of columns that an update of a row does not hold (UNAV-4), None where each
+    holds all. begins: whether an upsert makes a row, instead of changing the one that has its key.
     former_key: the ``row_key`` that the row had before, null in every column if unknown.
     record_schema: key and value of one row event -> what it says about its table's columns.
     key_move: a struct, whether a change ``leaves`` a key or ``comes`` to it as half of a key change
@@ -78,7 +78,7 @@ class Decoder:
     changes: Changes
     row_changes: Callable[[DataFrame, TableSchema], DataFrame]
     image: Callable[[TableSchema], Column]
-    left_out: Callable[[TableSchema], Column | None]
+    unavailable: Callable[[TableSchema], Column | None]
     begins: Column
     former_key: Callable[[TableSchema], Column]
     record_schema: Callable[[bytes | None, bytes], RecordSchema]
@@ -88,9 +88,9 @@ class Decoder:
     key_texts: Column
     key_move: Column | None = None
 
-    def told(self, schema: TableSchema) -> Told:
+    def told(self, schema: TableSchema) -> RowImage:
         """What records of changes tell of their rows, as `formats.rows.typed_rows` reads it."""
-        return Told(self.image(schema), self.left_out(schema), self.contradicts)
+        return RowImage(self.image(schema), self.unavailable(schema), self.contradicts)
 
 
 def decoder_of(
@@ -111,7 +111,7 @@ def decoder_of(
         canal_changes,
         canal_row_changes,
         canal_image,
-        canal_left_out,
+        canal_unavailable,
         canal_begins(),
         canal_former_key,
         canal_record_schema,
@@ -137,10 +137,10 @@ def _debezium(source: SourceSpec, schemas: Schemas, ordering: Ordering) -> Decod
     )
     return Decoder(
         partial(_with_deletes, envelope) if source.is_compacted else envelope,
-        partial(debezium_changes, fills_before=is_postgres, encoding=encoding),
+        partial(debezium_changes, backfills_before=is_postgres, encoding=encoding),
         partial(debezium_row_changes, has_event_order=is_postgres, encoding=encoding),
         partial(debezium_image, encoding=encoding),
-        debezium_left_out,
+        debezium_unavailable,
         debezium_begins(encoding=encoding),
         debezium_former_key,
         encoding.record_schema,

@@ -9,9 +9,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from tidemark.formats.canal_json import envelope as canal
+from tidemark.formats.conversion_errors import MAX_CHARACTERS
 from tidemark.formats.debezium import envelope as debezium
 from tidemark.formats.debezium.position import SourceBlock, binlog_block, postgres_block
-from tidemark.formats.misfits import MAX_CHARACTERS
 from tidemark.formats.refuse import MAX_DIGITS, MAX_NESTING
 from tidemark.model.event import Kind, Reason
 from tidemark.model.position import BY_POSITION
@@ -30,7 +30,7 @@ KINDS: Mapping[Kind, str] = {
     Kind.TOMBSTONE: "changes nothing: the delete in front of it did; on a compacted topic, where "
     "there is none, it is a row that ends",
     Kind.CONTROL: "changes nothing",
-    Kind.UNREADABLE: "is set aside with its reason, and counted as quarantined",
+    Kind.UNREADABLE: "is quarantined with its reason, and counted as quarantined",
 }
 REASONS: Mapping[Reason, str] = {
     Reason.EMPTY_VALUE: "has a value of no bytes, or of blanks",

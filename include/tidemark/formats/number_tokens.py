@@ -53,27 +53,29 @@ def told_numbers(
     it is read where a text looks like a number, which base64 hardly ever does.
     """
     columns = [schema[name] for name in names]
-    doubts = {c.name: doubts for c in columns if (doubts := [*filter(None, map(_doubt, c.ways))])}
-    if not doubts:
+    warnings = {
+        c.name: warnings for c in columns if (warnings := [*filter(None, map(_warning, c.ways))])
+    }
+    if not warnings:
         return image
 
     def exact(image: Column) -> Column:
         return once(
             again,
             lambda numbers: F.struct(
-                *((numbers if c.name in doubts else image)[c.name].alias(c.name) for c in columns)
+                *((numbers if c.name in warnings else image)[c.name].alias(c.name) for c in columns)
             ),
         )
 
     def told(image: Column) -> Column:
-        looks = (doubt(image[name]) for name, of_ways in doubts.items() for doubt in of_ways)
-        in_doubt = reduce(or_, (F.coalesce(one, F.lit(False)) for one in looks))
-        return F.when(in_doubt, exact(image)).otherwise(image)
+        looks = (warning(image[name]) for name, of_ways in warnings.items() for warning in of_ways)
+        is_uncertain = reduce(or_, (F.coalesce(one, F.lit(False)) for one in looks))
+        return F.when(is_uncertain, exact(image)).otherwise(image)
 
     return once(image, told)
 
 
-def _doubt(column: SourceColumn) -> Callable[[Column], Column] | None:
+def _warning(column: SourceColumn) -> Callable[[Column], Column] | None:
     """Whether a text of ``column`` may be a number, and not what Spark makes of it.
 
     None where no text may. What records hold as text by the file may be a number all the same; then

@@ -36,7 +36,7 @@ class RecordSchema:
     schema_id: int | None = None
 
 
-class UnfitError(ValueError):
+class InvalidSchemaError(ValueError):
     """A part of a record that is not what its place is for."""
 
 
@@ -44,7 +44,7 @@ def json_record_schema(key: bytes | None, value: bytes) -> RecordSchema:
     """From a record in JSON: the schema wrapper where it has one, and the names in its key."""
     try:
         return _json_record_schema(key, value)
-    except (UnfitError, UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+    except (InvalidSchemaError, UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
         return RecordSchema(flaw=str(error))
 
 
@@ -62,7 +62,7 @@ def _json_record_schema(key: bytes | None, value: bytes) -> RecordSchema:
 
 def _object(part: Any, what: str) -> Mapping[str, Any]:
     if not isinstance(part, dict):
-        raise UnfitError(f"{what} is no object")
+        raise InvalidSchemaError(f"{what} is no object")
     return part
 
 
@@ -77,10 +77,10 @@ def _image_fields(wrapper: Any) -> Sequence[Mapping[str, Any]]:
 def _fields_of(struct: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     fields = struct.get("fields", [])
     if not isinstance(fields, list):
-        raise UnfitError("the schema has fields that are no list")
+        raise InvalidSchemaError("the schema has fields that are no list")
     named = [_object(one, "a field of the schema") for one in fields]
     if not all(isinstance(one.get("field"), str) for one in named):
-        raise UnfitError("the schema has a field without a name")
+        raise InvalidSchemaError("the schema has a field without a name")
     return named
 
 
@@ -105,7 +105,7 @@ def canal_record_schema(_key: bytes | None, value: bytes) -> RecordSchema:
         types = _object(content.get("mysqlType") or {}, "mysqlType")
         rows, key = content.get("data"), content.get("pkNames") or []
         row = _object(rows[0] if isinstance(rows, list) and rows else None, "a row of data")
-    except (UnfitError, UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+    except (InvalidSchemaError, UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
         return RecordSchema(flaw=str(error))
     if not isinstance(key, list) or not all(isinstance(t, str) for t in (*types.values(), *key)):
         return RecordSchema(flaw="mysqlType or pkNames holds something else than texts")

@@ -11,21 +11,21 @@ from pyspark.sql import functions as F
 from tidemark.formats.forms import by_schema
 from tidemark.formats.keys import key_value
 from tidemark.formats.special import is_placeholder
-from tidemark.formats.values import misread, typed
+from tidemark.formats.values import conversion_error, typed
+from tidemark.model.column_rename import ColumnAlias
 from tidemark.model.column_rules import Mask
 from tidemark.model.columns import (
     COMMIT_TIME,
-    LEFT_OUT,
-    MISREAD,
+    CONVERSION_ERROR,
     POSITION,
     STAGED_OP,
+    UNAVAILABLE,
     SourceColumn,
     TableSchema,
     Wire,
 )
 from tidemark.model.event import Op
 from tidemark.model.names import quote
-from tidemark.model.shift import Spelling
 
 SYSTEM = {"op": STAGED_OP, "position": POSITION, "commit_time": COMMIT_TIME}
 IMAGE, SCHEMA_ID, CONTRADICTORY = (
@@ -36,21 +36,21 @@ IMAGE, SCHEMA_ID, CONTRADICTORY = (
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class RowImage:
     """What the record of a change tells of its row.
 
-    image: a struct of every column's text, null where there is no row. left_out: names of columns
-    that it does not hold though the row has them, None where every record is whole (UNAV-4).
-    contradicts: whether the record says two things about one name (MSG-4).
+    image: a struct of every column's text, null where there is no row. unavailable: names of
+    columns that it does not hold though the row has them, None where every record is whole
+    (UNAV-4). contradicts: whether the record says two things about one name (MSG-4).
     """
 
     image: Column
-    left_out: Column | None
+    unavailable: Column | None
     contradicts: Column
 
 
 def typed_rows(
-    changes: DataFrame, schema: TableSchema, told: Told, *, keep: Sequence[str] = ()
+    changes: DataFrame, schema: TableSchema, told: RowImage, *, keep: Sequence[str] = ()
 ) -> DataFrame:
     """Decode changes of one table: the winners, or whatever is asked for.
 
@@ -59,7 +59,7 @@ def typed_rows(
     record, or a value that does not fit its type, or any when there is no image at all, null when
     all is well (TYPE-2, KEY-1); the first one of all where the record contradicts itself; and
     LEFT_OUT, the
-    columns whose values the record does not hold though the row has them: those of ``left_out``
+    columns whose values the record does not hold though the row has them: those of ``unavailable``
     (UNAV-4; None where every record is whole) and those with a placeholder (UNAV-1), null when
     there are none. A delete has its key and no other value. keep: columns of ``changes`` that go
     along; no source has their names.
@@ -73,38 +73,42 @@ def typed_rows(
     holds_null = F.array(F.lit(False), *(F.col(IMAGE)[c.name].isNull() for c in values))
     none = F.array().cast("array<string>")
     may_lack = upsert & F.array_contains(holds_null, True)
-    absent = none if told.left_out is None else F.coalesce(F.when(may_lack, told.left_out), none)
+    absent = (
+        none if told.unavailable is None else F.coalesce(F.when(may_lack, told.unavailable), none)
+    )
     decoded = changes.withColumn(IMAGE, F.when(upsert, told.image)).select(
         *(F.col(name).alias(system) for name, system in SYSTEM.items()),
-        absent.alias(LEFT_OUT),
+        absent.alias(UNAVAILABLE),
         F.when(told.contradicts, schema.names[0]).alias(CONTRADICTORY),
         IMAGE,
         *([F.col("schema_id").alias(SCHEMA_ID)] if any(c.forms for c in schema.columns) else []),
         *keep,
         *(F.col("row_key")[name].alias(name) for name in schema.key),
-        *(_value(column, schema.spelling(column.name)).alias(column.name) for column in values),
+        *(_value(column, schema.column_alias(column.name)).alias(column.name) for column in values),
     )
     null_keys = [F.when(F.col(quote(name)).isNull(), F.lit(name)) for name in schema.key]
-    strays = [F.when(_is_stray(schema[name]), F.lit(name)) for name in schema.key]
-    unsent = [
-        F.when(_is_unsent(column), F.lit(column.name))
+    key_mismatches = [F.when(_has_other_key(schema[name]), F.lit(name)) for name in schema.key]
+    unavailable = [
+        F.when(_is_unavailable(column), F.lit(column.name))
         for column in values
-        if column.may_be_left_out
+        if column.may_be_unavailable
     ]
-    lacks = F.coalesce(F.get(LEFT_OUT, F.lit(0)), *unsent).isNotNull()
-    lacking = F.concat(LEFT_OUT, F.array_compact(F.array(F.lit(None).cast("string"), *unsent)))
+    lacks = F.coalesce(F.get(UNAVAILABLE, F.lit(0)), *unavailable).isNotNull()
+    lacking = F.concat(
+        UNAVAILABLE, F.array_compact(F.array(F.lit(None).cast("string"), *unavailable))
+    )
     return decoded.select(
         *map(_masked, schema.columns),
         *SYSTEM.values(),
-        F.coalesce(CONTRADICTORY, no_image, *null_keys, *strays, *map(_wrong, values)).alias(
-            MISREAD
-        ),
-        F.when(lacks, lacking).alias(LEFT_OUT),
+        F.coalesce(
+            CONTRADICTORY, no_image, *null_keys, *key_mismatches, *map(_wrong, values)
+        ).alias(CONVERSION_ERROR),
+        F.when(lacks, lacking).alias(UNAVAILABLE),
         *keep,
     )
 
 
-def _value(column: SourceColumn, spelling: Spelling) -> Column:
+def _value(column: SourceColumn, column_alias: ColumnAlias) -> Column:
     """Records hold what their schema says; without one, below a change of type, what it was then.
 
     Rows that are older than the column have what it was filled with (SCHEMA-14).
@@ -119,10 +123,10 @@ def _value(column: SourceColumn, spelling: Spelling) -> Column:
         return F.when(is_former, read(way.former)).otherwise(value)
 
     value = by_schema(column, F.col("schema_id"), read)
-    if column.fill is None or spelling.since is None:
+    if column.backfill is None or column_alias.since is None:
         return value
-    is_filled = (F.col("position") <= spelling.since) & (F.col(STAGED_OP) == Op.UPSERT.value)
-    return F.when(is_filled, F.lit(column.fill).cast(column.iceberg)).otherwise(value)
+    is_filled = (F.col("position") <= column_alias.since) & (F.col(STAGED_OP) == Op.UPSERT.value)
+    return F.when(is_filled, F.lit(column.backfill).cast(column.iceberg)).otherwise(value)
 
 
 def _masked(column: SourceColumn) -> Column:
@@ -137,24 +141,24 @@ def _masked(column: SourceColumn) -> Column:
             return value
 
 
-def _is_stray(column: SourceColumn) -> Column:
+def _has_other_key(column: SourceColumn) -> Column:
     """Whether a record's row has another value in a column of the key than its key."""
     raw = F.col(IMAGE)[column.name]
     same = key_value(raw, column, F.col(SCHEMA_ID)).eqNullSafe(F.col(quote(column.name)))
     # A connector leaves out what did not change, but never in a key.
-    return raw.isNotNull() & ~same & ~F.coalesce(_is_unsent(column), F.lit(False))
+    return raw.isNotNull() & ~same & ~F.coalesce(_is_unavailable(column), F.lit(False))
 
 
 def _wrong(column: SourceColumn) -> Column:
     if all(way.wire is Wire.TEXT and way.element is None for way in column.ways):
         return F.lit(None).cast("string")  # A text is what it is read from.
     raw, value = F.col(IMAGE)[column.name], F.col(quote(column.name))
-    wrong = by_schema(column, F.col(SCHEMA_ID), lambda way: misread(raw, value, way))
-    if column.may_be_left_out:
-        wrong = wrong & ~F.coalesce(_is_unsent(column), F.lit(False))
+    wrong = by_schema(column, F.col(SCHEMA_ID), lambda way: conversion_error(raw, value, way))
+    if column.may_be_unavailable:
+        wrong = wrong & ~F.coalesce(_is_unavailable(column), F.lit(False))
     return F.when(wrong, F.lit(column.name))
 
 
-def _is_unsent(column: SourceColumn) -> Column:
+def _is_unavailable(column: SourceColumn) -> Column:
     raw = F.col(IMAGE)[column.name]
     return by_schema(column, F.col(SCHEMA_ID), lambda way: is_placeholder(raw, way))

@@ -1,8 +1,9 @@
 """A value's text as it stands in a record, to the value of the target's type.
 
-A builder never fails on a value: what it cannot read exactly becomes null, and `misread` tells, so
-that nothing turns into null, rounds or is cut in silence (TYPE-2). The session runs in UTC with
-ANSI on (TYPE-7); Spark's TIMESTAMP_NTZ is Iceberg's timestamp, its TIMESTAMP the timestamptz.
+A builder never fails on a value: what it cannot read exactly becomes null, and `conversion_error`
+tells, so that nothing turns into null, rounds or is cut in silence (TYPE-2). The session runs in
+UTC with ANSI on (TYPE-7); Spark's TIMESTAMP_NTZ is Iceberg's timestamp, its TIMESTAMP the
+timestamptz.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def typed(raw: Column, column: SourceColumn) -> Column:
     return _array(raw, element) if element else _READERS[column.wire](raw, column)
 
 
-def misread(raw: Column, value: Column, column: SourceColumn) -> Column:
+def conversion_error(raw: Column, value: Column, column: SourceColumn) -> Column:
     """Whether ``value``, typed from ``raw``, lost what was there; infinity has no value."""
     lost = raw.isNotNull() & value.isNull()
     return lost & ~infinite(raw, column) if column.has_infinity else lost
@@ -50,7 +51,7 @@ def misread(raw: Column, value: Column, column: SourceColumn) -> Column:
 def _array(raw: Column, element: SourceColumn) -> Column:
     """Elements of one type; null when any of them is lost."""
     texts = F.from_json(raw, "ARRAY<STRING>")
-    lost = F.exists(texts, lambda text: misread(text, typed(text, element), element))
+    lost = F.exists(texts, lambda text: conversion_error(text, typed(text, element), element))
     return F.when(~lost, F.transform(texts, lambda text: typed(text, element)))
 
 

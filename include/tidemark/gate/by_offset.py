@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from tidemark.gate.growth import held_back
-from tidemark.gate.sight import Sight
+from tidemark.gate.expansion import held_back
+from tidemark.gate.statistics import StreamStatistics
 from tidemark.model.cut import Cut, Frontier, GateMode, Hold, HoldCode
 from tidemark.model.names import few
 from tidemark.model.progress import Progress
 from tidemark.model.until import Cap
 
 
-def offset_cut(progress: Progress, sight: Sight, until: Cap | None) -> Cut:
+def offset_cut(progress: Progress, statistics: StreamStatistics, until: Cap | None) -> Cut:
     """The next cut of a source without a gate; its frontier never goes back.
 
     It takes whole what is landed, but for what waits by ``until``, and for changes of keys
     that moved to other partitions (TOP-3).
     """
     kept = progress.frontier.offsets
-    capped = sight.first_capped
-    reach = {place: min(end, capped.get(place, end)) for place, end in sorted(sight.landed.items())}
-    limits, waits = held_back(sight.growths, reach)
+    capped = statistics.first_capped
+    reach = {
+        place: min(end, capped.get(place, end)) for place, end in sorted(statistics.landed.items())
+    }
+    limits, waits = held_back(statistics.expansions, reach)
     offsets = {place: max(kept.get(place, 0), end) for place, end in limits.items()}
     return Cut(
         progress.cut + 1,

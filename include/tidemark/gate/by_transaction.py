@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
 from tidemark.gate.ends import Settled, Walk, highest_in, in_order, is_settled, top_of, walk_ends
-from tidemark.gate.sight import Sight, SnapshotSight
+from tidemark.gate.statistics import SnapshotStatistics, StreamStatistics
 from tidemark.model.cut import Cut, Frontier, GateMode, Hold, HoldCode
 from tidemark.model.offsets import TopicPartition
 from tidemark.model.position import Place
@@ -38,15 +38,15 @@ class _Ceiling:
     hold: Hold
 
 
-def transaction_cut(progress: Progress, sight: Sight, until: Cap | None) -> Cut:
+def transaction_cut(progress: Progress, statistics: StreamStatistics, until: Cap | None) -> Cut:
     """The next cut of a source with transaction metadata; its frontier never goes back.
 
     A statement that caps it is in no transaction; those behind it prove it complete (GATE-T6).
     """
     frontier = progress.frontier
-    ceilings = tuple(_ceilings(sight, until))
-    walk = walk_ends(progress, sight)
-    unfinished = _unfinished(progress, sight, walk)
+    ceilings = tuple(_ceilings(statistics, until))
+    walk = walk_ends(progress, statistics)
+    unfinished = _unfinished(progress, statistics, walk)
     if unfinished:
         first = min(unfinished, key=lambda share: share.lowest)
         ceilings += (_Ceiling(first.lowest, walk.hold or _no_end(first)),)
@@ -56,20 +56,20 @@ def transaction_cut(progress: Progress, sight: Sight, until: Cap | None) -> Cut:
         settled = _below(settled, ceiling.place)
     hold = walk.hold if len(settled) == len(walk.settled) else ceiling.hold if ceiling else None
     after = _advanced(frontier, settled)
-    if sight.is_quiet and walk.hold is None and not unfinished:
-        after = _with_everything(after, sight, ceiling, walk.repeats)
+    if statistics.is_quiet and walk.hold is None and not unfinished:
+        after = _with_everything(after, statistics, ceiling, walk.repeats)
         hold = hold or (ceiling.hold if ceiling else None)
     elif hold is None:
         hold = ceiling.hold if ceiling else _WAITS_FOR_PROOF
     if isinstance(until, Barrier) and ceiling is not None and until.bound < ceiling.place:
-        proved = transaction_cut(progress, sight, None).frontier.bound
+        proved = transaction_cut(progress, statistics, None).frontier.bound
         after = replace(after, bound=max(after.bound, min(until.bound, proved)))
-    skipped = _skipped(progress, sight, settled, after.bound)
-    void = _void(sight, after.bound)
+    skipped = _skipped(progress, statistics, settled, after.bound)
+    void = _void(statistics, after.bound)
     return Cut(progress.cut + 1, GateMode.TRANSACTION, after, hold, void, skipped)
 
 
-def _unfinished(progress: Progress, sight: Sight, walk: Walk) -> list[Share]:
+def _unfinished(progress: Progress, statistics: StreamStatistics, walk: Walk) -> list[Share]:
     """What is landed of transactions that are open: neither settled nor without any END to come.
 
     MariaDB begins a transaction for every DDL and TRUNCATE and ends none of them: what names one
@@ -77,9 +77,9 @@ def _unfinished(progress: Progress, sight: Sight, walk: Walk) -> list[Share]:
     that starts again with a snapshot never sends the END of what it had begun (TOP-7).
     """
     frontier = progress.frontier
-    restarted = max((s.place for s in sight.snapshots if s.ended), default=Place(""))
+    restarted = max((s.place for s in statistics.snapshots if s.ended), default=Place(""))
     settled = {key_of(done.end.id) for done in walk.settled}
-    boundaries = in_order(frontier, sight)
+    boundaries = in_order(frontier, statistics)
     begun = {key_of(b.id): (b.at, b.offset) for b in boundaries if b.counts is None}
     ends = {key_of(b.id): (b.at, b.offset) for b in boundaries if b.counts is not None}
     last_end = max(ends.values(), default=None)
@@ -89,24 +89,24 @@ def _unfinished(progress: Progress, sight: Sight, walk: Walk) -> list[Share]:
         if (
             key in settled
             or key in progress.skipped
-            or (sight.followed is not None and share.table not in sight.followed)
+            or (statistics.followed is not None and share.table not in statistics.followed)
         ):
             return False
         if key in ends:
             return True
-        if sight.is_quiet and share.highest < restarted:
+        if statistics.is_quiet and share.highest < restarted:
             return False
         if key in begun:
             passed = last_end is not None and begun[key] < last_end
-            return not (passed or (sight.is_quiet and share.only_truncates))
+            return not (passed or (statistics.is_quiet and share.only_truncates))
         return not is_settled(key, frontier)
 
-    return [share for share in sight.shares if is_open(share)]
+    return [share for share in statistics.shares if is_open(share)]
 
 
-def _ceilings(sight: Sight, until: Cap | None) -> Iterator[_Ceiling]:
+def _ceilings(statistics: StreamStatistics, until: Cap | None) -> Iterator[_Ceiling]:
     """What the cut must stay below, whatever transactions say."""
-    opened = [s.place for s in sight.snapshots if not _is_read(s, sight)]
+    opened = [s.place for s in statistics.snapshots if not _is_read(s, statistics)]
     if opened:
         yield _Ceiling(
             min(opened),
@@ -116,22 +116,26 @@ def _ceilings(sight: Sight, until: Cap | None) -> Iterator[_Ceiling]:
                 "it, has not come from every partition yet",
             ),
         )
-    for place in sorted(sight.unread):
-        if place in sight.places:
+    for place in sorted(statistics.unread):
+        if place in statistics.places:
             sentence = f"partition {place.partition} of topic {place.topic} is not read to its end"
-            top = highest_in(sight, place)
+            top = highest_in(statistics, place)
             at = Place(top + ABOVE_ALL_OFFSETS) if top else top
             yield _Ceiling(at, Hold(HoldCode.GATE_STALLED, sentence))
     if until is not None:
-        capped = [p.capped_from for p in sight.partitions.values() if p.capped_from is not None]
+        capped = [
+            p.capped_from for p in statistics.partitions.values() if p.capped_from is not None
+        ]
         if capped:
-            yield _Ceiling(_before_whole(min(capped), sight), Hold(HoldCode.UNTIL, until.sentence))
+            yield _Ceiling(
+                _before_whole(min(capped), statistics), Hold(HoldCode.UNTIL, until.sentence)
+            )
 
 
-def _before_whole(place: Place, sight: Sight) -> Place:
+def _before_whole(place: Place, statistics: StreamStatistics) -> Place:
     """``place``, or where the first transaction begins that stands on both sides of it."""
     spans: dict[str, tuple[Place, Place]] = {}
-    for share in sight.shares:
+    for share in statistics.shares:
         low, high = spans.get(share.transaction, (share.lowest, share.highest))
         spans[share.transaction] = min(low, share.lowest), max(high, share.highest)
     for low, high in sorted(spans.values(), reverse=True):
@@ -140,40 +144,40 @@ def _before_whole(place: Place, sight: Sight) -> Place:
     return place
 
 
-def _is_read(snapshot: SnapshotSight, sight: Sight) -> bool:
+def _is_read(snapshot: SnapshotStatistics, statistics: StreamStatistics) -> bool:
     """An earlier run saw the snapshot's end, and no partition can hold more of it (SNAP-4, -5)."""
     start = snapshot.place
     ended = (
         snapshot.ended
-        or any((seen.streamed_before or "") > start for seen in sight.partitions.values())
-        or any(other.ended and other.place > start for other in sight.snapshots)
+        or any((seen.streamed_before or "") > start for seen in statistics.partitions.values())
+        or any(other.ended and other.place > start for other in statistics.snapshots)
     )
-    return ended and all(_has_no_more(sight, place, start) for place in sight.places)
+    return ended and all(_has_no_more(statistics, place, start) for place in statistics.places)
 
 
-def _has_no_more(sight: Sight, place: TopicPartition, start: Place) -> bool:
-    seen = sight.partitions.get(place)
-    is_silent = place not in sight.unread and (seen is None or seen.records == 0)
-    return is_silent or highest_in(sight, place) > start
+def _has_no_more(statistics: StreamStatistics, place: TopicPartition, start: Place) -> bool:
+    seen = statistics.partitions.get(place)
+    is_silent = place not in statistics.unread and (seen is None or seen.records == 0)
+    return is_silent or highest_in(statistics, place) > start
 
 
 def _skipped(
-    progress: Progress, sight: Sight, settled: Collection[Settled], bound: str
+    progress: Progress, statistics: StreamStatistics, settled: Collection[Settled], bound: str
 ) -> dict[str, frozenset[str]]:
     """The transactions that a person gave up and that the cut leaves behind, with their tables."""
     skipped = {key_of(done.end.id): done.given_up for done in settled if done.given_up is not None}
     for key in progress.skipped - skipped.keys():
-        own = [share for share in sight.shares if share.transaction == key]
+        own = [share for share in statistics.shares if share.transaction == key]
         if own and top_of(own) < bound:
             skipped[key] = frozenset(share.table for share in own)
     return skipped
 
 
-def _void(sight: Sight, bound: str) -> tuple[Place, ...]:
+def _void(statistics: StreamStatistics, bound: str) -> tuple[Place, ...]:
     """Snapshots in pieces that a whole one below ``bound`` has replaced: they broke off."""
-    whole = (s.place for s in sight.snapshots if s.is_whole and s.place < bound)
+    whole = (s.place for s in statistics.snapshots if s.is_whole and s.place < bound)
     newest = max(whole, default=Place(""))
-    return tuple(s.place for s in sight.snapshots if not s.is_whole and s.place < newest)
+    return tuple(s.place for s in statistics.snapshots if not s.is_whole and s.place < newest)
 
 
 def _below(settled: list[Settled], ceiling: Place) -> list[Settled]:
@@ -199,17 +203,20 @@ def _advanced(frontier: Frontier, settled: Collection[Settled]) -> Frontier:
 
 
 def _with_everything(
-    frontier: Frontier, sight: Sight, ceiling: _Ceiling | None, repeats: Collection[Boundary]
+    frontier: Frontier,
+    statistics: StreamStatistics,
+    ceiling: _Ceiling | None,
+    repeats: Collection[Boundary],
 ) -> Frontier:
     """``frontier`` above all that is landed, or up to ``ceiling`` (GATE-T6)."""
-    tops = [seen.highest for seen in sight.partitions.values() if seen.highest is not None]
-    tops += [share.highest for share in sight.shares]
+    tops = [seen.highest for seen in statistics.partitions.values() if seen.highest is not None]
+    tops += [share.highest for share in statistics.shares]
     bound = max(tops) + ABOVE_ALL_OFFSETS if tops else ""
     if ceiling is not None:
         return replace(frontier, bound=max(frontier.bound, min(bound, ceiling.place)))
     offsets = dict(frontier.offsets)
-    known = {share.transaction for share in sight.shares} | {key_of(end.id) for end in repeats}
-    for boundary in in_order(frontier, sight):
+    known = {share.transaction for share in statistics.shares} | {key_of(end.id) for end in repeats}
+    for boundary in in_order(frontier, statistics):
         if key_of(boundary.id) not in known and not is_settled(boundary.id, frontier):
             break  # A BEGIN whose events, if there are any, have not come.
         offsets[boundary.at] = boundary.offset + 1

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from tidemark.gate.sight import Sight
+from tidemark.gate.statistics import StreamStatistics
 from tidemark.model.cut import Frontier, Hold, HoldCode
 from tidemark.model.offsets import TopicPartition
 from tidemark.model.position import Place
@@ -44,16 +44,16 @@ class Walk:
     hold: Hold | None = None
 
 
-def walk_ends(progress: Progress, sight: Sight) -> Walk:
+def walk_ends(progress: Progress, statistics: StreamStatistics) -> Walk:
     """Go through the boundaries above the frontier, in their topic's order, as far as possible."""
     frontier = progress.frontier
     shares: dict[str, list[Share]] = {}
-    for share in sight.shares:
+    for share in statistics.shares:
         shares.setdefault(share.transaction, []).append(share)
     begun: Counter[str] = Counter()
     ended: dict[str, Mapping[str, int]] = {}
     walk = Walk()
-    boundaries = in_order(frontier, sight)
+    boundaries = in_order(frontier, statistics)
     last_end = {key_of(b.id): b for b in boundaries if b.counts and not b.is_empty}
     for boundary in boundaries:
         key = key_of(boundary.id)
@@ -68,9 +68,9 @@ def walk_ends(progress: Progress, sight: Sight) -> Walk:
             walk.settled.append(_given_up(boundary, own))
             ended[key] = boundary.counts
             continue
-        expected = _followed(boundary.counts, sight.followed)
-        seen = _seen(own, sight.followed)
-        doubts = _doubts(boundary, begun, ended, expected, seen)
+        expected = _followed(boundary.counts, statistics.followed)
+        seen = _seen(own, statistics.followed)
+        warnings = _warnings(boundary, begun, ended, expected, seen)
         is_short = any(seen.get(table, 0) < events for table, events in expected.items())
         last = last_end.get(key, boundary)
         if is_short and boundary.offset < last.offset and boundary.counts != last.counts:
@@ -80,17 +80,17 @@ def walk_ends(progress: Progress, sight: Sight) -> Walk:
         if is_short:
             walk.hold = Hold(HoldCode.TX_INCOMPLETE, _incomplete(boundary, expected, seen))
             return walk
-        if doubts and not (sight.is_quiet or _is_passed(own, expected, sight)):
-            walk.hold = Hold(HoldCode.TX_UNPROVABLE, _unprovable(boundary, doubts))
+        if warnings and not (statistics.is_quiet or _is_passed(own, expected, statistics)):
+            walk.hold = Hold(HoldCode.TX_UNPROVABLE, _unprovable(boundary, warnings))
             return walk
         walk.settled.append(Settled(boundary, top_of(own)))
         ended[key] = boundary.counts
     return walk
 
 
-def in_order(frontier: Frontier, sight: Sight) -> list[Boundary]:
+def in_order(frontier: Frontier, statistics: StreamStatistics) -> list[Boundary]:
     """The BEGINs and ENDs above the frontier, as they stand in their topic."""
-    fresh = (b for b in sight.boundaries if b.offset >= frontier.offsets.get(b.at, 0))
+    fresh = (b for b in statistics.boundaries if b.offset >= frontier.offsets.get(b.at, 0))
     return sorted(fresh, key=lambda b: (b.at, b.offset))
 
 
@@ -135,7 +135,7 @@ def _seen(own: Collection[Share], followed: frozenset[str] | None) -> dict[str, 
     return dict(seen)
 
 
-def _doubts(
+def _warnings(
     end: Boundary,
     begun: Mapping[str, int],
     ended: Mapping[str, Mapping[str, int]],
@@ -156,20 +156,22 @@ def _doubts(
     return ""
 
 
-def _is_passed(own: Collection[Share], expected: Mapping[str, int], sight: Sight) -> bool:
+def _is_passed(
+    own: Collection[Share], expected: Mapping[str, int], statistics: StreamStatistics
+) -> bool:
     """Every partition that can hold a part of the transaction holds a later change (GATE-T7)."""
-    topics = {share.table: share.at.topic for share in sight.shares}
+    topics = {share.table: share.at.topic for share in statistics.shares}
     if not expected.keys() <= topics.keys():
-        concerned = set(sight.places)
+        concerned = set(statistics.places)
     else:
         wanted = {topics[table] for table in expected} | {share.at.topic for share in own}
-        concerned = {place for place in sight.places if place.topic in wanted}
-    return all(highest_in(sight, place) > top_of(own) for place in concerned)
+        concerned = {place for place in statistics.places if place.topic in wanted}
+    return all(highest_in(statistics, place) > top_of(own) for place in concerned)
 
 
-def highest_in(sight: Sight, place: TopicPartition) -> Place:
+def highest_in(statistics: StreamStatistics, place: TopicPartition) -> Place:
     """The greatest place of any change in a partition; empty when it has none."""
-    found = sight.partitions.get(place)
+    found = statistics.partitions.get(place)
     return (found.highest if found else None) or Place("")
 
 
@@ -180,8 +182,8 @@ def _incomplete(end: Boundary, expected: Mapping[str, int], seen: Mapping[str, i
     return f"transaction {end.id} is not complete: its END counts {named}{more}"
 
 
-def _unprovable(end: Boundary, doubts: str) -> str:
+def _unprovable(end: Boundary, warnings: str) -> str:
     return (
-        f"transaction {end.id} cannot be proven complete: {doubts}, so its counts prove nothing; "
+        f"transaction {end.id} cannot be proven complete: {warnings}, so its counts prove nothing; "
         "it waits for later changes in each of its partitions, or for a run that finds nothing new"
     )

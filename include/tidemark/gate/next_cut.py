@@ -8,19 +8,19 @@ from dataclasses import dataclass, field, replace
 from tidemark.gate.by_offset import offset_cut
 from tidemark.gate.by_transaction import transaction_cut
 from tidemark.gate.by_watermark import newest_watermarks, watermark_cut
-from tidemark.gate.sight import Sight
+from tidemark.gate.statistics import StreamStatistics
+from tidemark.model.checkpoint_status import CheckpointStatus
 from tidemark.model.cut import Cut, Frontier, GateMode
 from tidemark.model.event import Kind
 from tidemark.model.names import TableName
 from tidemark.model.offsets import Offsets
 from tidemark.model.position import Place, Position
+from tidemark.model.profile import BatchProfile, highest_places, newest_ms
 from tidemark.model.progress import Progress
 from tidemark.model.quarantine import Selection
 from tidemark.model.reconcile import Snapshots
 from tidemark.model.renames import Rename
-from tidemark.model.survey import Survey, highest_places, newest_ms
 from tidemark.model.until import Barrier, Cap
-from tidemark.model.zone import Zone
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,29 +28,37 @@ class Decision:
     """A cut, what the gate decided it by, and what it holds."""
 
     cut: Cut
-    sight: Sight
-    survey: Survey
+    statistics: StreamStatistics
+    profile: BatchProfile
 
 
-def next_cut(mode: GateMode, progress: Progress, sight: Sight, until: Cap | None) -> Cut:
+def next_cut(
+    mode: GateMode, progress: Progress, statistics: StreamStatistics, until: Cap | None
+) -> Cut:
     """How far the next cut goes; until: where the run is capped, if it is."""
     match mode:
         case GateMode.WATERMARK:
-            newest = newest_watermarks(progress.watermarks, sight.watermarks)
-            return watermark_cut(progress, newest, sight.places, until)
+            newest = newest_watermarks(progress.watermarks, statistics.watermarks)
+            return watermark_cut(progress, newest, statistics.places, until)
         case GateMode.TRANSACTION:
-            return transaction_cut(progress, sight, until)
+            return transaction_cut(progress, statistics, until)
         case GateMode.NONE:
-            return offset_cut(progress, sight, until)
+            return offset_cut(progress, statistics, until)
 
 
-def with_reached(cut: Cut, progress: Progress, survey: Survey) -> Cut:
+def with_reached(cut: Cut, progress: Progress, profile: BatchProfile) -> Cut:
     """``cut`` with the greatest place that each partition settles by it (POS-20)."""
     if cut.mode is GateMode.WATERMARK:
         return cut
-    in_cut = (group for group in survey.groups if group.zone is Zone.CUT)
+    in_cut = (
+        profile_entry
+        for profile_entry in profile.profile_entries
+        if profile_entry.status is CheckpointStatus.PENDING
+    )
     # What cannot be read proves nothing about what may come behind it.
-    settled = highest_places([group for group in in_cut if group.kind is not Kind.UNREADABLE])
+    settled = highest_places(
+        [profile_entry for profile_entry in in_cut if profile_entry.kind is not Kind.UNREADABLE]
+    )
     kept = progress.frontier.reached
     reached = {
         place: max(kept.get(place, Place("")), settled.get(place, Place("")))
@@ -85,40 +93,40 @@ class Effects:
 
     standing: tables whose changes wait; they keep their frontier. truncated: the newest position
     below which a table lost its rows in this cut. snapshots: what is left to be reconciled.
-    guards: as in progress. blocked: tables that stay stopped, and why. renames: of tables.
-    set_aside: tables of which this cut set changes aside. replays: what is to be tried again by the
-    next one. ends: tables that go less far than the cut, and how far.
+    window_bounds: as in progress. blocked: tables that stay stopped, and why. renames: of tables.
+    quarantined: tables of which this cut quarantined changes. replays: what is to be tried again by
+    the next one. ends: tables that go less far than the cut, and how far.
     """
 
     standing: Collection[TableName]
     truncated: Mapping[TableName, Position]
     snapshots: Snapshots
-    guards: Mapping[TableName, Position] = field(default_factory=dict)
+    window_bounds: Mapping[TableName, Position] = field(default_factory=dict)
     blocked: Mapping[TableName, str] = field(default_factory=dict)
     renames: tuple[Rename, ...] = ()
-    set_aside: frozenset[TableName] = frozenset()
+    quarantined: frozenset[TableName] = frozenset()
     replays: tuple[Selection, ...] = ()
     ends: Mapping[TableName, Frontier] = field(default_factory=dict)
 
 
 def advance(progress: Progress, landing: int, decision: Decision, effects: Effects) -> Progress:
     """Progress as it is once the cut of ``decision`` is published; landing: the newest one."""
-    cut, sight, survey = decision.cut, decision.sight, decision.survey
+    cut, statistics, profile = decision.cut, decision.statistics, decision.profile
     standing = {table: progress.frontier_of(table) for table in effects.standing}
     names = {(table.schema, table.table) for table in standing}
     behind = {**effects.ends, **standing}
     held = [
-        group.oldest_landing
-        for group in survey.groups
-        if group.zone is Zone.HELD
-        or (group.zone is Zone.CUT and group.table in names)
+        profile_entry.oldest_landing
+        for profile_entry in profile.profile_entries
+        if profile_entry.status is CheckpointStatus.HELD
+        or (profile_entry.status is CheckpointStatus.PENDING and profile_entry.table in names)
         # A statement may concern several tables, and stands under the name of one.
-        or (bool(behind) and group.kind is Kind.DDL)
+        or (bool(behind) and profile_entry.kind is Kind.DDL)
     ]
     truncated = dict(progress.truncated)
     for table, at in effects.truncated.items():
         truncated[table] = max(at, truncated.get(table, at))
-    quiet_helps = cut.mode is GateMode.TRANSACTION and bool(held) and not sight.is_quiet
+    quiet_helps = cut.mode is GateMode.TRANSACTION and bool(held) and not statistics.is_quiet
     return Progress(
         cut=cut.number,
         landing=landing,
@@ -127,17 +135,18 @@ def advance(progress: Progress, landing: int, decision: Decision, effects: Effec
         behind=behind,
         epochs=progress.epochs,
         newest_ms=max(
-            progress.newest_ms, newest_ms(g for g in survey.groups if g.zone is Zone.CUT)
+            progress.newest_ms,
+            newest_ms(g for g in profile.profile_entries if g.status is CheckpointStatus.PENDING),
         ),
-        watermarks=newest_watermarks(progress.watermarks, sight.watermarks),
+        watermarks=newest_watermarks(progress.watermarks, statistics.watermarks),
         truncated=truncated,
         snapshots=effects.snapshots,
-        guards=effects.guards,
+        window_bounds=effects.window_bounds,
         blocked=effects.blocked,
         skipped=progress.skipped - cut.skipped.keys(),
-        judged=progress.judged,
+        acknowledged=progress.acknowledged,
         renames=(*progress.renames, *effects.renames),
         quiet_settles=quiet_helps or effects.snapshots.wait_for_a_cut,
-        set_aside=progress.set_aside | effects.set_aside,
+        quarantined=progress.quarantined | effects.quarantined,
         replays=effects.replays,
     )

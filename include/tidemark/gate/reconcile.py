@@ -11,12 +11,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
-from tidemark.gate.guard import newest_truncates
 from tidemark.gate.next_cut import Decision
+from tidemark.gate.window_bound import newest_truncates
+from tidemark.model.checkpoint_status import CheckpointStatus
 from tidemark.model.cut import GateMode
 from tidemark.model.event import Kind
 from tidemark.model.names import TableName
 from tidemark.model.position import Place, Position
+from tidemark.model.profile import ProfileEntry, highest_places
 from tidemark.model.progress import Progress
 from tidemark.model.reconcile import (
     Reconcile,
@@ -25,44 +27,52 @@ from tidemark.model.reconcile import (
     below_snapshot,
     ordered_resync,
 )
-from tidemark.model.survey import Group, highest_places
-from tidemark.model.zone import Zone
 
 
 def watch_snapshots(
     progress: Progress,
     decision: Decision,
     tables: Mapping[tuple[str, str], TableName],
-    guards: Mapping[TableName, Position],
+    window_bounds: Mapping[TableName, Position],
 ) -> Snapshots:
-    """What is known of the tables that are read anew, with the cut of ``decision``.
+    """What is known of the tables that are re-snapshotted, with the cut of ``decision``.
 
-    tables: those that are folded, by their names in records. guards: of truncated ones, with this
-    cut. Where nothing is older than a snapshot there is nothing that it could contradict. Tables
-    that lose a transaction have to be read anew.
+    tables: those that are folded, by their names in records. window_bounds: of truncated ones,
+    with this cut. Where nothing is older than a snapshot there is nothing that it could
+    contradict. Tables that lose a transaction have to be re-snapshotted.
     """
-    before, groups = progress.snapshots, decision.survey.groups
-    in_cut = [group for group in groups if group.zone is Zone.CUT]
-    newest = max(before.newest, _newest(group.read_at for group in in_cut))
+    before, profile_entries = progress.snapshots, decision.profile.profile_entries
+    in_cut = [
+        profile_entry
+        for profile_entry in profile_entries
+        if profile_entry.status is CheckpointStatus.PENDING
+    ]
+    newest = max(before.newest, _newest(profile_entry.read_at for profile_entry in in_cut))
     is_older = any(g.is_change and (g.lowest_place or newest) < newest for g in in_cut)
     is_another = newest > before.newest and (progress.cut > 0 or is_older)
     found = _with_rows(before, newest, in_cut, tables, is_another=is_another)
-    found = _not_below_truncates(found, newest_truncates(progress, in_cut, tables), guards)
-    last = below_snapshot(_newest(group.read_to_last for group in in_cut))
+    found = _not_below_truncates(found, newest_truncates(progress, in_cut, tables), window_bounds)
+    last = below_snapshot(_newest(profile_entry.read_to_last for profile_entry in in_cut))
     is_gated = decision.cut.mode is GateMode.TRANSACTION
     ends = ReconcileStage.DUE if is_gated else ReconcileStage.ENDED
-    held = [group.table for group in groups if group.table and _is_held_read(group)]
+    held = [
+        profile_entry.table
+        for profile_entry in profile_entries
+        if profile_entry.table and _is_held_read(profile_entry)
+    ]
     waiting = {tables[name] for name in held if name in tables}
     for table, one in found.items():
         if one.stage is ReconcileStage.READING and one.below and one.below == last:
             found[table] = replace(one, stage=ends)
         elif one == before.tables.get(table) and one.stage is ReconcileStage.ENDED:
-            is_read = one.below and not decision.sight.unread and table not in waiting
+            is_read = one.below and not decision.statistics.unread and table not in waiting
             found[table] = replace(one, stage=ReconcileStage.DUE) if is_read else one
     lost = {name for names in decision.cut.skipped.values() for name in names}
     anew = ordered_resync((*progress.frontier.reached.values(), *highest_places(in_cut).values()))
     found |= {table: anew for table in tables.values() if str(table) in lost}
-    is_signalled = before.is_signalled or any(group.kind is Kind.ORDER for group in in_cut)
+    is_signalled = before.is_signalled or any(
+        profile_entry.kind is Kind.ORDER for profile_entry in in_cut
+    )
     return Snapshots(newest, found, is_signalled)
 
 
@@ -70,15 +80,15 @@ def _newest(places: Iterable[Place | None]) -> Place:
     return max(filter(None, places), default=Place(""))
 
 
-def _is_held_read(group: Group) -> bool:
-    is_read = group.read_at is not None or group.chunk_from is not None
-    return is_read and group.zone is Zone.HELD
+def _is_held_read(profile_entry: ProfileEntry) -> bool:
+    is_read = profile_entry.read_at is not None or profile_entry.chunk_from is not None
+    return is_read and profile_entry.status is CheckpointStatus.HELD
 
 
 def _with_rows(
     before: Snapshots,
     newest: Place,
-    in_cut: Iterable[Group],
+    in_cut: Iterable[ProfileEntry],
     tables: Mapping[tuple[str, str], TableName],
     *,
     is_another: bool,
@@ -87,15 +97,15 @@ def _with_rows(
     found = dict(before.tables)
     below = below_snapshot(newest)
     is_open = any(one.below == below for one in found.values())
-    for group in in_cut:
-        if group.table is None or group.table not in tables:
+    for profile_entry in in_cut:
+        if profile_entry.table is None or profile_entry.table not in tables:
             continue
-        table = tables[group.table]
+        table = tables[profile_entry.table]
         known = found.get(table, Reconcile(ReconcileStage.READING))
-        if group.read_at == newest and (is_open or is_another) and known.below < below:
+        if profile_entry.read_at == newest and (is_open or is_another) and known.below < below:
             found[table] = Reconcile(ReconcileStage.READING, below)
-        elif group.chunk_from is not None and known.is_ordered:
-            chunk = below_snapshot(group.chunk_from)
+        elif profile_entry.chunk_from is not None and known.is_ordered:
+            chunk = below_snapshot(profile_entry.chunk_from)
             found[table] = replace(known, below=min(known.below or chunk, known.since or chunk))
     return found
 
@@ -103,12 +113,13 @@ def _with_rows(
 def _not_below_truncates(
     found: Mapping[TableName, Reconcile],
     truncates: Mapping[TableName, Position],
-    guards: Mapping[TableName, Position],
+    window_bounds: Mapping[TableName, Position],
 ) -> dict[TableName, Reconcile]:
     """``found``; rows behind a truncate stay where the first chunk fell for it (SNAP-7)."""
     return {
         table: replace(one, below=truncates[table])
-        if one.is_ordered and truncates.get(table, one.below) < one.below < guards.get(table, "")
+        if one.is_ordered
+        and truncates.get(table, one.below) < one.below < window_bounds.get(table, "")
         else one
         for table, one in found.items()
     }
@@ -126,7 +137,7 @@ def ask_unless_whole(
     holding: the tables whose targets have rows. reconciled: below which tables have lost all
     rows already. asks: the pipeline file wants to be asked always.
     """
-    judged = dict(found.tables)
+    acknowledged = dict(found.tables)
     for table, one in found.due.items():
         if one.is_ordered:
             continue
@@ -134,27 +145,31 @@ def ask_unless_whole(
         contained |= {t for t, below in reconciled.items() if below >= one.below}
         missing = sorted(set(holding) - contained)
         if asks:
-            judged[table] = _asked(one, "the pipeline file asks for a person's word")
+            acknowledged[table] = _asked(one, "the pipeline file asks for a person's word")
         elif found.is_signalled:
             why = "a signal asked the connector for it, so it may leave rows out"
-            judged[table] = _asked(one, why)
+            acknowledged[table] = _asked(one, why)
         elif missing:
             why = f"it has no row of {missing[0]}, so it may be of some tables only"
-            judged[table] = _asked(one, why)
-    return replace(found, tables=judged, is_signalled=found.is_signalled and not found.due)
+            acknowledged[table] = _asked(one, why)
+    return replace(found, tables=acknowledged, is_signalled=found.is_signalled and not found.due)
 
 
 def emptied(
-    groups: Collection[Group], tables: Mapping[tuple[str, str], TableName]
+    profile_entries: Collection[ProfileEntry], tables: Mapping[tuple[str, str], TableName]
 ) -> set[TableName]:
     """The tables that a truncate in the cut leaves without rows: no snapshot can show any."""
     newest: dict[tuple[tuple[str, str], Kind], Position] = {}
-    for group in groups:
-        if group.table is None or group.table not in tables or group.highest is None:
+    for profile_entry in profile_entries:
+        if (
+            profile_entry.table is None
+            or profile_entry.table not in tables
+            or profile_entry.highest is None
+        ):
             continue
-        if group.zone is Zone.CUT:
-            at = (group.table, group.kind)
-            newest[at] = max(newest.get(at, group.highest), group.highest)
+        if profile_entry.status is CheckpointStatus.PENDING:
+            at = (profile_entry.table, profile_entry.kind)
+            newest[at] = max(newest.get(at, profile_entry.highest), profile_entry.highest)
     return {
         tables[name]
         for (name, kind), at in newest.items()

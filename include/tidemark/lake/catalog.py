@@ -48,7 +48,7 @@ class TableId:
 class SystemTables:
     """The tables in which a pipeline keeps its records, its cuts and its verdicts.
 
-    quarantine: what was set aside of the records. schemas: of an Avro source, those that its
+    quarantine: what was quarantined of the records. schemas: of an Avro source, those that its
     records were written with.
     """
 
@@ -106,7 +106,7 @@ def commit_errors(doing: str) -> Iterator[None]:
             raise OutcomeUnknownError(
                 f"the catalog did not answer during {doing}: {error.orig}",
                 state="it is done or not, now or soon; nothing was deleted",
-                next_step="when the catalog is back, run again: what is not published is made anew",
+                next_step="when the catalog is back, run again: what is not published is recreated",
             ) from error
 
 

@@ -15,14 +15,14 @@ from pyiceberg.table import Table
 from tidemark.errors import UNCHANGED, OutcomeUnknownError, SupersededError
 from tidemark.lake.catalog import TableId, commit_errors
 from tidemark.lake.refs import (
-    Move,
+    RefUpdate,
     ancestors,
     attempt_ref,
     create_branch,
     drop_dead_refs,
     main_head,
-    move_mains,
     number_of,
+    update_mains,
 )
 from tidemark.model.names import AttemptId
 
@@ -39,9 +39,9 @@ class Branch:
     base: int
     name: str
 
-    def move(self, table: Table) -> Move:
+    def ref_update(self, table: Table) -> RefUpdate:
         """What makes the branch count as it stands in ``table``, just loaded or written to."""
-        return Move(self.table, self.base, table.refs()[self.name].snapshot_id, (self.name,))
+        return RefUpdate(self.table, self.base, table.refs()[self.name].snapshot_id, (self.name,))
 
 
 def begin_branch(table: Table, head: int | None, name: str) -> Branch:
@@ -87,7 +87,7 @@ def append_on(
             return
 
 
-def order_branch(table: Table, head: int | None, cut: int) -> Branch:
+def action_branch(table: Table, head: int | None, cut: int) -> Branch:
     """A branch for an order that was decided by ``head``; cut: the newest that is published."""
     return begin_branch(table, head, attempt_ref(cut + 1, AttemptId(f"order_{uuid.uuid4().hex}")))
 
@@ -108,7 +108,7 @@ def append_behind(
     with commit_errors("the writing of an order"):
         append_on(table, branch.name, rows, properties)
     try:
-        move_mains(catalog, [branch.move(table)])
+        update_mains(catalog, [branch.ref_update(table)])
     except OutcomeUnknownError as error:
         raise OutcomeUnknownError(
             f"the catalog did not say whether the order was recorded: {error.what}",

@@ -52,7 +52,7 @@ class Effect:
         )
 
     @property
-    def growth(self) -> int:
+    def expansion(self) -> int:
         """By how many rows the merge made the table grow."""
         return self.inserted - self.deleted
 
@@ -166,7 +166,7 @@ def _effect_of(snapshot: Snapshot) -> Effect:
         updated=count(f"{MERGE_METRIC}matched-updated"),
         deleted=count(f"{MERGE_METRIC}matched-deleted"),
     )
-    if added - removed != effect.growth:
+    if added - removed != effect.expansion:
         raise AccountingError(
             f"the merge says {effect}, but its files add {added} rows and remove {removed}",
             state="the attempt stays on its branch; main is as it was",

@@ -24,10 +24,10 @@ from tidemark.model.columns import TableSchema
 from tidemark.model.names import SYSTEM_PREFIX
 from tidemark.schema.changes import (
     AddColumn,
+    ChangeKey,
     ChangeLayout,
     CreateTarget,
     DropColumn,
-    RekeyTarget,
     RenameColumn,
     SchemaChange,
     WidenColumn,
@@ -146,7 +146,7 @@ def _made(name: Sequence[str], changes: Sequence[SchemaChange], want: TableSchem
                 is_kept = unsorted == want
                 if schema.layout.sort:
                     yield sql.sort_files(name, schema.layout.sort)
-            case RekeyTarget(free=free):
+            case ChangeKey(free=free):
                 yield from (sql.free_column(name, column) for column in free)
             case ChangeLayout(layout, joined=joined):
                 yield from (sql.add_partition_field(name, field) for field in joined)

@@ -17,7 +17,7 @@ class Heads:
     """Where ``main`` of the ledger, the changelog and the quarantine stood, and what that told.
 
     What a run publishes builds on them; where one has moved meanwhile, the run is superseded.
-    quarantine: a snapshot, None where nothing was ever set aside.
+    quarantine: a snapshot, None where nothing was ever quarantined.
     """
 
     ledger: LedgerHead

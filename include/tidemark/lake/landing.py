@@ -28,13 +28,13 @@ from tidemark.lake.commits import Branch, append_on, begin_branch
 from tidemark.lake.ledger import ensure_table
 from tidemark.lake.marks import ANEW, FIRST_SEQUENCE, read_checked
 from tidemark.lake.refs import (
-    Move,
+    RefUpdate,
     ancestors,
     attempt_ref,
     drop_refs,
     main_head,
-    move_mains,
     summary_value,
+    update_mains,
 )
 from tidemark.model.event import ENVELOPE_COLUMNS, RECORD_COLUMNS, Kind
 from tidemark.model.names import AttemptId, TopicName, quote
@@ -119,7 +119,7 @@ def read_mark(catalog: SqlCatalog, tables: SystemTables) -> LandingMark:
 def refuse_lost(tables: SystemTables, mark: LandingMark, landing: int) -> None:
     """Raise `ForeignChangeError` when ``landing``, which a cut has published, is in no changelog.
 
-    Landings would begin anew below it, and none of their records would ever count (PUB-10).
+    Landings would start over below it, and none of their records would ever count (PUB-10).
     """
     if mark.number < landing:
         raise ForeignChangeError(
@@ -163,7 +163,7 @@ def branch_landing(
 
 def write_landing(
     catalog: SqlCatalog, branch: Branch, records: DataFrame, mark: LandingMark
-) -> Move:
+) -> RefUpdate:
     """Append ``records`` (COLUMNS) on ``branch``.
 
     The move that makes them count is returned, not made: the caller looks at them first.
@@ -174,20 +174,20 @@ def write_landing(
         .append()
     )
     with catalog_errors("the staging of a landing"):
-        return branch.move(catalog.load_table(branch.table.parts))
+        return branch.ref_update(catalog.load_table(branch.table.parts))
 
 
 def staged_records(
-    session: SparkSession, catalog: SqlCatalog, move: Move, landing: int
+    session: SparkSession, catalog: SqlCatalog, ref_update: RefUpdate, landing: int
 ) -> DataFrame:
     """The records of a staged landing. Out: COLUMNS."""
-    name = quote(catalog.name, *move.table.parts)
-    staged = session.read.option("versionAsOf", move.snapshot).table(name)
+    name = quote(catalog.name, *ref_update.table.parts)
+    staged = session.read.option("versionAsOf", ref_update.snapshot).table(name)
     return staged.where(F.col("landing") == landing).select(*COLUMNS)
 
 
 def publish_landing(
-    catalog: SqlCatalog, move: Move, landed: int, mark: LandingMark
+    catalog: SqlCatalog, ref_update: RefUpdate, landed: int, mark: LandingMark
 ) -> ChangelogHead:
     """Make a staged landing count; of two landings of one range only the first can.
 
@@ -197,8 +197,8 @@ def publish_landing(
     records are known; what it says beyond the staged one goes into a snapshot without records.
     """
     with catalog_errors("the publishing of a landing"):
-        changelog = catalog.load_table(move.table.parts)
-    snapshot = changelog.snapshot_by_id(move.snapshot)
+        changelog = catalog.load_table(ref_update.table.parts)
+    snapshot = changelog.snapshot_by_id(ref_update.snapshot)
     written = int(summary_value(snapshot, "added-records") or 0) if snapshot else 0
     if written != landed:
         raise AccountingError(
@@ -207,22 +207,22 @@ def publish_landing(
             next_step="run again; if this repeats, the files of the changelog are not sound",
         )
     if snapshot and summary_value(snapshot, MARK) != mark.to_json():
-        move = _marked(changelog, move, mark)
-    move_mains(catalog, [move])
-    return ChangelogHead(move.snapshot, mark)
+        ref_update = _marked(changelog, ref_update, mark)
+    update_mains(catalog, [ref_update])
+    return ChangelogHead(ref_update.snapshot, mark)
 
 
-def _marked(changelog: Table, move: Move, mark: LandingMark) -> Move:
+def _marked(changelog: Table, ref_update: RefUpdate, mark: LandingMark) -> RefUpdate:
     """The move to a snapshot behind the staged one, which holds ``mark`` and no records."""
-    (branch,) = move.drops
+    (branch,) = ref_update.drops
     with commit_errors("the marking of a landing"):
         append_on(changelog, branch, SCHEMA.empty_table(), {MARK: mark.to_json()})
-    return replace(move, snapshot=changelog.refs()[branch].snapshot_id)
+    return replace(ref_update, snapshot=changelog.refs()[branch].snapshot_id)
 
 
-def drop_landing(catalog: SqlCatalog, move: Move) -> None:
+def drop_landing(catalog: SqlCatalog, ref_update: RefUpdate) -> None:
     """Throw a staged landing away."""
-    drop_refs(catalog.load_table(move.table.parts), move.drops)
+    drop_refs(catalog.load_table(ref_update.table.parts), ref_update.drops)
 
 
 def first_newer(

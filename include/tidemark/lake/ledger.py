@@ -26,16 +26,16 @@ from tidemark.lake.catalog import (
     ensure_namespace,
 )
 from tidemark.lake.commits import (
+    action_branch,
     append_behind,
     append_on,
     begin_branch,
     commit_order,
-    order_branch,
 )
 from tidemark.lake.marks import read_checked
 from tidemark.lake.refs import (
     Fork,
-    Move,
+    RefUpdate,
     ancestors,
     attempt_ref,
     is_ref_of,
@@ -87,7 +87,7 @@ class StagedCut:
 
     result: CutResult
     progress: Progress
-    moves: tuple[Move, ...]
+    ref_updates: tuple[RefUpdate, ...]
 
 
 def ensure_table(
@@ -147,7 +147,7 @@ def _newest_text(ledger: Table, tables: SystemTables, key: str) -> str | None:
     return published.marks.get(key) if published else None
 
 
-def record_order(
+def record_action(
     catalog: SqlCatalog,
     tables: SystemTables,
     change: Callable[[Progress], Progress],
@@ -164,7 +164,7 @@ def record_order(
         head = read_ledger(catalog, tables)
         changed = change(head.progress)
         ledger = ensure_table(catalog, tables.ledger, SCHEMA, PROPERTIES)
-        branch = order_branch(ledger, head.snapshot, head.progress.cut)
+        branch = action_branch(ledger, head.snapshot, head.progress.cut)
         told = {PROGRESS: changed.to_json(), ORDER: order}
         append_behind(catalog, ledger, branch, SCHEMA.empty_table(), told)
         return changed
@@ -193,7 +193,7 @@ def stage_entry(
                 PROGRESS: staged.progress.to_json(),
                 ATTEMPT: staged.result.attempt,
                 RESULT: staged.result.to_json(),
-                MOVES: _moves_to_json(staged.moves, branch.base),
+                MOVES: _moves_to_json(staged.ref_updates, branch.base),
             },
         )
 
@@ -240,36 +240,37 @@ def _of_snapshot(tables: SystemTables, snapshot: Snapshot) -> StagedCut:
 
 def _read_staged(tables: SystemTables, snapshot_id: int, kept: Mapping[str, str]) -> StagedCut:
     result = CutResult.from_json(kept[RESULT])
-    moves, base = _moves_from_json(kept[MOVES])
+    ref_updates, base = _moves_from_json(kept[MOVES])
     branch = attempt_ref(result.cut, result.attempt)
-    own = Move(tables.ledger, base, snapshot_id, (branch,))
-    return StagedCut(result, Progress.from_json(kept[PROGRESS]), (*moves, own))
+    own = RefUpdate(tables.ledger, base, snapshot_id, (branch,))
+    return StagedCut(result, Progress.from_json(kept[PROGRESS]), (*ref_updates, own))
 
 
-def _moves_to_json(moves: Sequence[Move], ledger_base: int | None) -> str:
+def _moves_to_json(ref_updates: Sequence[RefUpdate], ledger_base: int | None) -> str:
     return json.dumps(
         {
             "ledger_base": ledger_base,
             "moves": [
-                [m.table.namespace, m.table.table, m.base, m.snapshot, list(m.drops)] for m in moves
+                [m.table.namespace, m.table.table, m.base, m.snapshot, list(m.drops)]
+                for m in ref_updates
             ],
             "forks": {
                 str(number): [m.fork.table.namespace, m.fork.table.table, m.fork.origin]
-                for number, m in enumerate(moves)
+                for number, m in enumerate(ref_updates)
                 if m.fork is not None
             },
         }
     )
 
 
-def _moves_from_json(text: str) -> tuple[tuple[Move, ...], int | None]:
+def _moves_from_json(text: str) -> tuple[tuple[RefUpdate, ...], int | None]:
     kept = json.loads(text)
     forks = {
         int(number): Fork(TableId(namespace, table), origin)
         for number, (namespace, table, origin) in kept.get("forks", {}).items()
     }
-    moves = tuple(
-        Move(TableId(namespace, table), base, snapshot, tuple(drops), forks.get(number))
+    ref_updates = tuple(
+        RefUpdate(TableId(namespace, table), base, snapshot, tuple(drops), forks.get(number))
         for number, (namespace, table, base, snapshot, drops) in enumerate(kept["moves"])
     )
-    return moves, kept["ledger_base"]
+    return ref_updates, kept["ledger_base"]

@@ -1,8 +1,8 @@
-"""The quarantine: where what was set aside stands, why, and what became of it (POISON-1).
+"""The quarantine: where what was quarantined stands, why, and what became of it (POISON-1).
 
-Rows are only added: one when a change is set aside, one more when it comes to an end. They are
+Rows are only added: one when a change is quarantined, one more when it comes to an end. They are
 staged on a branch with their cut and published in the same step, so that what a dead or blocked
-attempt set aside is in it no more than in a target.
+attempt quarantined is in it no more than in a target.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.expressions import And, EqualTo
 
 from tidemark.lake.catalog import SystemTables, catalog_errors, commit_errors
-from tidemark.lake.commits import append_behind, append_on, begin_branch, order_branch
+from tidemark.lake.commits import action_branch, append_behind, append_on, begin_branch
 from tidemark.lake.ledger import PROPERTIES, ensure_table
 from tidemark.lake.marks import read_published, refuse_foreign
-from tidemark.lake.refs import Move, main_head
+from tidemark.lake.refs import RefUpdate, main_head
 from tidemark.model.event import Reason
 from tidemark.model.quarantine import Entry, State, name_in_record, newest_states
 from tidemark.model.renames import Rename
@@ -73,7 +73,7 @@ def as_kept(rows: pa.Table, renames: Sequence[Rename]) -> pa.Table:
 
 
 def read_quarantine(catalog: SqlCatalog, tables: SystemTables) -> int | None:
-    """Where ``main`` stands; None when nothing was ever set aside.
+    """Where ``main`` stands; None when nothing was ever quarantined.
 
     `ForeignChangeError`: somebody else changed or moved its rows (PUB-11).
     """
@@ -88,7 +88,7 @@ def read_quarantine(catalog: SqlCatalog, tables: SystemTables) -> int | None:
 
 def stage_entries(
     catalog: SqlCatalog, tables: SystemTables, head: int | None, branch: str, rows: pa.Table
-) -> Move:
+) -> RefUpdate:
     """Add ``rows``, of SCHEMA, on the attempt's ``branch``; the move that publishes them.
 
     head: of the quarantine, as the run read it.
@@ -97,7 +97,7 @@ def stage_entries(
     begun = begin_branch(quarantine, head, branch)
     with commit_errors("the staging of the quarantine"):
         append_on(quarantine, branch, rows)
-    return begun.move(quarantine)
+    return begun.ref_update(quarantine)
 
 
 def add_entries(
@@ -109,13 +109,13 @@ def add_entries(
     is published. `SupersededError` when a cut that has some is published meanwhile.
     """
     quarantine = ensure_table(catalog, tables.quarantine, SCHEMA, PROPERTIES)
-    append_behind(catalog, quarantine, order_branch(quarantine, head, cut), rows_of(entries))
+    append_behind(catalog, quarantine, action_branch(quarantine, head, cut), rows_of(entries))
 
 
 def read_entries(
     catalog: SqlCatalog, tables: SystemTables, renames: Sequence[Rename] = ()
 ) -> tuple[Entry, ...]:
-    """Everything that was ever set aside, each in its newest state; no JVM.
+    """Everything that was ever quarantined, each in its newest state; no JVM.
 
     renames: of tables, that were followed; entries have the names of now.
     """

@@ -45,7 +45,7 @@ class Fork:
 
 
 @dataclass(frozen=True, order=True, slots=True)
-class Move:
+class RefUpdate:
     """Move ``main`` of a table from ``base`` (None: it has no snapshot yet) to ``snapshot``.
 
     drops: branches and tags that are not needed once main stands there. fork: what takes the
@@ -139,15 +139,20 @@ def drop_refs(table: Table, names: Sequence[str]) -> None:
         manage.commit()
 
 
-def move_mains(catalog: SqlCatalog, moves: Sequence[Move]) -> None:
+def update_mains(catalog: SqlCatalog, ref_updates: Sequence[RefUpdate]) -> None:
     """Make every move, or none: one database transaction over all tables.
 
     A move that was made before is not made again. `SupersededError`: some main stands elsewhere,
     or a snapshot does not descend from it. `CatalogUnreachableError`: the database refused.
     `OutcomeUnknownError`: it did not answer, and may make the moves yet (PUB-5).
     """
-    pairs = [(move, _load(catalog, move.table)) for move in sorted(moves, key=_by_table)]
-    due = [_Due(move, table, _source(catalog, move, table)) for move, table in pairs]
+    pairs = [
+        (ref_update, _load(catalog, ref_update.table))
+        for ref_update in sorted(ref_updates, key=_by_table)
+    ]
+    due = [
+        _Due(ref_update, table, _source(catalog, ref_update, table)) for ref_update, table in pairs
+    ]
     due = [one for one in due if not one.is_made]
     for one in due:
         _refuse_stale(one)
@@ -155,7 +160,7 @@ def move_mains(catalog: SqlCatalog, moves: Sequence[Move]) -> None:
     _swap(catalog, staged)
     for one, after in staged:
         catalog._delete_old_metadata(after.io, one.table.metadata, after.metadata)
-        if one.source is not None and one.move.fork is not None:
+        if one.source is not None and one.ref_update.fork is not None:
             remove_own_files(one.source)
 
 
@@ -163,26 +168,26 @@ def move_mains(catalog: SqlCatalog, moves: Sequence[Move]) -> None:
 class _Due:
     """A move, the table as it is, and the metadata that it goes on from: its own or its fork's."""
 
-    move: Move
+    ref_update: RefUpdate
     table: Table
     source: Table | None
 
     @property
     def is_made(self) -> bool:
         """It was made before; a fork that was published is gone."""
-        stands = main_head(self.table) == self.move.snapshot
-        return stands and (self.move.fork is None or self.source is None)
+        stands = main_head(self.table) == self.ref_update.snapshot
+        return stands and (self.ref_update.fork is None or self.source is None)
 
 
-def _by_table(move: Move) -> TableId:
-    return move.table
+def _by_table(ref_update: RefUpdate) -> TableId:
+    return ref_update.table
 
 
-def _source(catalog: SqlCatalog, move: Move, table: Table) -> Table | None:
-    if move.fork is None:
+def _source(catalog: SqlCatalog, ref_update: RefUpdate, table: Table) -> Table | None:
+    if ref_update.fork is None:
         return table
     try:
-        return _load(catalog, move.fork.table)
+        return _load(catalog, ref_update.fork.table)
     except NoSuchTableError:
         return None
 
@@ -193,54 +198,57 @@ def _load(catalog: SqlCatalog, table: TableId) -> Table:
 
 
 def _refuse_stale(due: _Due) -> None:
-    move, head = due.move, main_head(due.table)
+    ref_update, head = due.ref_update, main_head(due.table)
     if due.source is None:
-        stale = f"its fork {move.place} is gone"
-    elif move.fork is not None and due.table.metadata_location != move.fork.origin:
-        stale = f"it was changed after its fork {move.place} was made"
-    elif head != move.base or not _descends(due.source, move):
-        stale = f"snapshot {move.snapshot} was made from {move.base}"
+        stale = f"its fork {ref_update.place} is gone"
+    elif ref_update.fork is not None and due.table.metadata_location != ref_update.fork.origin:
+        stale = f"it was changed after its fork {ref_update.place} was made"
+    elif head != ref_update.base or not _descends(due.source, ref_update):
+        stale = f"snapshot {ref_update.snapshot} was made from {ref_update.base}"
     elif what := foreign_change(due.table, read_published(due.table)):
         stale = f"it is not as it was published: {what}"
     else:
         return
     raise SupersededError(
-        f"main of {move.table} stands at snapshot {head}, but {stale}",
+        f"main of {ref_update.table} stands at snapshot {head}, but {stale}",
         state="no table was moved; the branches of this attempt are kept for inspection",
         next_step="nothing to do: the next run starts from main as it is now",
     )
 
 
-def _descends(table: Table, move: Move) -> bool:
-    return move.base is None or any(
-        snapshot.snapshot_id == move.base for snapshot in ancestors(table, move.snapshot)
+def _descends(table: Table, ref_update: RefUpdate) -> bool:
+    return ref_update.base is None or any(
+        snapshot.snapshot_id == ref_update.base
+        for snapshot in ancestors(table, ref_update.snapshot)
     )
 
 
 def _stage(catalog: SqlCatalog, due: _Due) -> StagedTable:
-    move, table = due.move, due.table
-    if due.source is not None and move.fork is not None:
+    ref_update, table = due.ref_update, due.table
+    if due.source is not None and ref_update.fork is not None:
         table = next_of(table, due.source)
     updates: list[TableUpdate] = [
         SetSnapshotRefUpdate(
             ref_name=MAIN_BRANCH,
             type=SnapshotRefType.BRANCH,
-            snapshot_id=move.snapshot,
+            snapshot_id=ref_update.snapshot,
             max_ref_age_ms=None,
             max_snapshot_age_ms=None,
             min_snapshots_to_keep=None,
         )
     ]
     updates += [
-        RemoveSnapshotRefUpdate(ref_name=name) for name in move.drops if name in table.refs()
+        RemoveSnapshotRefUpdate(ref_name=name) for name in ref_update.drops if name in table.refs()
     ]
-    updates.append(SetPropertiesUpdate(updates=marked(table, move.snapshot, dict(move.marks))))
+    updates.append(
+        SetPropertiesUpdate(updates=marked(table, ref_update.snapshot, dict(ref_update.marks)))
+    )
     staged = catalog._update_and_stage_table(
         table,
         due.table.name(),
         (
             AssertTableUUID(uuid=due.table.metadata.table_uuid),
-            AssertRefSnapshotId(ref=MAIN_BRANCH, snapshot_id=move.base),
+            AssertRefSnapshotId(ref=MAIN_BRANCH, snapshot_id=ref_update.base),
         ),
         tuple(updates),
     )
@@ -250,29 +258,32 @@ def _stage(catalog: SqlCatalog, due: _Due) -> StagedTable:
 
 def _swap(catalog: SqlCatalog, staged: Sequence[tuple[_Due, StagedTable]]) -> None:
     """Swap the metadata of all tables; what was staged goes only if it is refused for good."""
-    moves = [due.move for due, _ in staged]
+    ref_updates = [due.ref_update for due, _ in staged]
     try:
         swap_all(catalog, [_swap_of(due, after) for due, after in staged])
     except OutcomeUnknownError:
         with suppress(CatalogUnreachableError):
-            if _are_made(catalog, moves):
+            if _are_made(catalog, ref_updates):
                 return
         raise
     except (SupersededError, CatalogUnreachableError):
         for _, after in staged:
             after.io.delete(after.metadata_location)
         # An earlier try may have asked for the same, and was carried out while this one waited.
-        if not _are_made(catalog, moves):
+        if not _are_made(catalog, ref_updates):
             raise
 
 
 def _swap_of(due: _Due, after: StagedTable) -> Swap:
-    before, gone = Entry(due.move.table, due.table.metadata_location), None
-    if due.move.fork is not None and due.source is not None:
-        gone = Entry(due.move.place, due.source.metadata_location)
+    before, gone = Entry(due.ref_update.table, due.table.metadata_location), None
+    if due.ref_update.fork is not None and due.source is not None:
+        gone = Entry(due.ref_update.place, due.source.metadata_location)
     return Swap(before, after.metadata_location, gone)
 
 
-def _are_made(catalog: SqlCatalog, moves: Sequence[Move]) -> bool:
+def _are_made(catalog: SqlCatalog, ref_updates: Sequence[RefUpdate]) -> bool:
     """What the tables say; `CatalogUnreachableError` when they cannot be read."""
-    return all(main_head(_load(catalog, move.table)) == move.snapshot for move in moves)
+    return all(
+        main_head(_load(catalog, ref_update.table)) == ref_update.snapshot
+        for ref_update in ref_updates
+    )

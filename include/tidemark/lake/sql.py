@@ -14,12 +14,12 @@ from tidemark.model.columns import (
     DELETED,
     DELETED_AT,
     END_POSITION,
-    LEFT_OUT,
     OPERATION,
     POSITION,
     ROW,
     STAGED_KEY_HASH,
     STAGED_OP,
+    UNAVAILABLE,
     VALID_FROM,
     VALID_TO,
     SourceColumn,
@@ -29,9 +29,9 @@ from tidemark.model.ends import End, first_end
 from tidemark.model.event import Op
 from tidemark.model.layout import PartitionField, Transform
 from tidemark.model.names import ColumnName, quote
-from tidemark.model.reduction import SITE
+from tidemark.model.reduction import EVENT_ID
 from tidemark.model.target_mode import Operation, TargetMode
-from tidemark.schema.changes import FillColumn
+from tidemark.schema.changes import BackfillColumn
 
 SYSTEM_COLUMNS: Mapping[str, str] = {POSITION: "string", COMMIT_TIME: "timestamp"}
 MODE_COLUMNS: Mapping[TargetMode, Mapping[str, str]] = {
@@ -43,7 +43,7 @@ MODE_COLUMNS: Mapping[TargetMode, Mapping[str, str]] = {
         VALID_TO: "timestamp",
         END_POSITION: "string",
     },
-    TargetMode.APPEND: {**SYSTEM_COLUMNS, OPERATION: "string", LEFT_OUT: "array<string>"},
+    TargetMode.APPEND: {**SYSTEM_COLUMNS, OPERATION: "string", UNAVAILABLE: "array<string>"},
 }
 
 TARGET_PROPERTIES: Mapping[str, str] = {
@@ -160,13 +160,13 @@ def drop_columns(table: Sequence[str], names: Iterable[ColumnName]) -> str:
     return f"ALTER TABLE {quote(*table)} DROP COLUMNS ({', '.join(map(quote, names))})"
 
 
-def fill_column(branch: Sequence[str], schema: TableSchema, fill: FillColumn) -> str:
+def backfill_column(branch: Sequence[str], schema: TableSchema, backfill: BackfillColumn) -> str:
     """UPDATE of what rows hold in a column that is younger than they are (SCHEMA-14)."""
-    at, column = quote(POSITION), fill.column
-    filled = _masked(f"CAST({literal(fill.value)} AS {column.iceberg})", column)
+    at, column = quote(POSITION), backfill.column
+    filled = _masked(f"CAST({literal(backfill.value)} AS {column.iceberg})", column)
     return (
         f"UPDATE {quote(*branch)} SET {quote(column.name)} = {filled} "
-        f"WHERE {schema.holds_values} AND ({at} IS NULL OR {at} <= {literal(fill.below)})"
+        f"WHERE {schema.holds_values} AND ({at} IS NULL OR {at} <= {literal(backfill.below)})"
     )
 
 
@@ -201,7 +201,7 @@ def delete_below(branch: Sequence[str], position: str) -> str:
 def mark_below(branch: Sequence[str], schema: TableSchema, ends: Sequence[End]) -> str:
     """What ``ends``, in position order, do to a target that keeps what they end (TRUNC-12).
 
-    UPDATE of the rows that stand still; of a target that keeps changes, `append_truncates`.
+    UPDATE of the rows that are blocked; of a target that keeps changes, `append_truncates`.
     """
     if schema.mode is TargetMode.APPEND:
         return append_truncates(branch, schema, ends)
@@ -221,7 +221,7 @@ def mark_below(branch: Sequence[str], schema: TableSchema, ends: Sequence[End]) 
 def append_truncates(branch: Sequence[str], schema: TableSchema, ends: Sequence[End]) -> str:
     """MERGE of a row for each truncate that has none; copies of one are one (KEY-14)."""
     told = ", ".join(f"({end.place}, {end.time})" for end in ends)
-    row_id = f"{SITE} || '.{Operation.TRUNCATE}'"
+    row_id = f"{EVENT_ID} || '.{Operation.TRUNCATE}'"
     given = {
         POSITION: "s.position",
         COMMIT_TIME: "s.ended_at",

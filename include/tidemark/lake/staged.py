@@ -25,13 +25,13 @@ from tidemark.lake.catalog import TableId, catalog_errors
 from tidemark.lake.refs import ATTEMPT_REF
 from tidemark.log import get_logger
 from tidemark.model.columns import (
-    LEFT_OUT,
-    MISREAD,
+    CONVERSION_ERROR,
+    STAGED_CONVERSION_ERROR,
     STAGED_KEY_HASH,
-    STAGED_MISREAD,
     STAGED_OP,
-    STAGED_PARTIAL,
+    STAGED_UNAVAILABLE,
     STAGED_UNFILLED,
+    UNAVAILABLE,
     UNRESOLVED,
     TableSchema,
 )
@@ -92,17 +92,17 @@ class StagedPlace:
 class StagedRows:
     """Staged winners of one table: where they are, None when none are, and what is in it.
 
-    misread: a column whose value did not fit its type, None when all did; misread_rows: in how
-    many rows. partial: rows of which values are still to be found. Neither are upserts, nor
-    deletes.
+    conversion_error: a column whose value did not fit its type, None when all did;
+    conversion_errors: in how many rows. unavailable: rows of which values are still to be found.
+    Neither are upserts, nor deletes.
     """
 
     place: StagedPlace | None
     upserts: int
     deletes: int
-    misread: str | None
-    misread_rows: int
-    partial: int
+    conversion_error: str | None
+    conversion_errors: int
+    unavailable: int
 
     @property
     def rows(self) -> int:
@@ -126,23 +126,33 @@ def stage_rows(place: StagedPlace, rows: DataFrame, schema: TableSchema) -> Stag
     """Write typed winners (`formats.rows.typed_rows`) for the merge, and count them on the way."""
     counted = Observation()
     op = F.col(STAGED_OP)
-    is_partial = F.col(LEFT_OUT).isNotNull()
+    has_unavailable = F.col(UNAVAILABLE).isNotNull()
     if schema.mode is TargetMode.APPEND and schema.key:
-        is_partial = F.lit(False)  # A change says what it leaves out.
-    is_misread = F.col(MISREAD).isNotNull()
+        has_unavailable = F.lit(False)  # A change says what it leaves out.
+    has_conversion_error = F.col(CONVERSION_ERROR).isNotNull()
     if not schema.key:
-        is_misread = is_misread & ~is_partial  # Where a row is not whole, its image may be missing.
-    marked = F.when(is_misread, STAGED_MISREAD).when(is_partial, STAGED_PARTIAL).otherwise(op)
+        has_conversion_error = (
+            has_conversion_error & ~has_unavailable
+        )  # Where a row is not whole, its image may be missing.
+    marked = (
+        F.when(has_conversion_error, STAGED_CONVERSION_ERROR)
+        .when(has_unavailable, STAGED_UNAVAILABLE)
+        .otherwise(op)
+    )
     # With `count_if` Spark would write each row once more, to drop the column of its condition.
     observed = rows.withColumn(STAGED_OP, marked).observe(
         counted,
         F.count(F.when(op == Op.UPSERT.value, 1)).alias("upserts"),
         F.count(F.when(op == Op.DELETE.value, 1)).alias("deletes"),
-        F.max(MISREAD).alias("misread"),
-        F.count(MISREAD).alias("misread_rows"),
-        F.count(F.when(op == STAGED_PARTIAL, 1)).alias("partial"),
+        F.max(CONVERSION_ERROR).alias("conversion_error"),
+        F.count(CONVERSION_ERROR).alias("conversion_errors"),
+        F.count(F.when(op == STAGED_UNAVAILABLE, 1)).alias("unavailable"),
     )
-    writer = _hashed(observed.drop(MISREAD), schema).writeTo(quote(*place.table)).using("iceberg")
+    writer = (
+        _hashed(observed.drop(CONVERSION_ERROR), schema)
+        .writeTo(quote(*place.table))
+        .using("iceberg")
+    )
     for name, value in {**PROPERTIES, "location": place.location}.items():
         writer = writer.tableProperty(name, value)
     writer.create()
@@ -161,9 +171,9 @@ def read_staged(session: SparkSession, rows: StagedRows) -> DataFrame:
     return session.table(quote(*rows.written.table))
 
 
-def read_partial(session: SparkSession, rows: StagedRows) -> DataFrame:
+def read_unavailable(session: SparkSession, rows: StagedRows) -> DataFrame:
     """The rows of which values are still to be found; LEFT_OUT names their columns."""
-    return read_staged(session, rows).where(F.col(STAGED_OP) == STAGED_PARTIAL)
+    return read_staged(session, rows).where(F.col(STAGED_OP) == STAGED_UNAVAILABLE)
 
 
 def read_marked(session: SparkSession, rows: StagedRows, mark: str) -> DataFrame:
@@ -172,21 +182,21 @@ def read_marked(session: SparkSession, rows: StagedRows, mark: str) -> DataFrame
 
 
 def add_filled(rows: StagedRows, filled: DataFrame) -> tuple[StagedRows, str | None]:
-    """Write what became of the partial rows (`fold.unchanged.filled`) beside the others.
+    """Write what became of rows with unavailable values (`fold.unchanged.filled`).
 
-    Returns what is staged now, where misread and partial are those that could not be filled, and
-    of one that is partial still the greatest text that `filled` says.
+    Returns what is staged now, where conversion errors and unavailable values are those that could
+    not be filled, and of one that still has such the greatest text that `filled` says.
     """
     counted = Observation()
-    is_filled = F.col(LEFT_OUT).isNull() & F.col(MISREAD).isNull()
+    is_filled = F.col(UNAVAILABLE).isNull() & F.col(CONVERSION_ERROR).isNull()
     marked = F.when(is_filled, Op.UPSERT.value).otherwise(STAGED_UNFILLED)
     observed = filled.withColumn(STAGED_OP, marked).observe(
         counted,
         F.count(F.when(is_filled, 1)).alias("upserts"),
-        F.count(LEFT_OUT).alias("partial"),
+        F.count(UNAVAILABLE).alias("unavailable"),
         F.max(UNRESOLVED).alias("unresolved"),
-        F.max(MISREAD).alias("misread"),
-        F.count(MISREAD).alias("misread_rows"),
+        F.max(CONVERSION_ERROR).alias("conversion_error"),
+        F.count(CONVERSION_ERROR).alias("conversion_errors"),
     )
     _append(rows, observed)
     found = counted.get
@@ -195,7 +205,7 @@ def add_filled(rows: StagedRows, filled: DataFrame) -> tuple[StagedRows, str | N
 
 
 def add_kept(rows: StagedRows, kept: DataFrame, schema: TableSchema) -> StagedRows:
-    """Write changes that stand in for what was set aside (`fold.set_aside`) beside the others."""
+    """Write changes that replace quarantined ones (`fold.quarantined`) beside the others."""
     counted = Observation()
     counts = (F.count(F.when(F.col(STAGED_OP) == op.value, 1)).alias(op.value) for op in Op)
     _append(rows, _hashed(kept, schema).observe(counted, *counts))

@@ -21,7 +21,7 @@ from tidemark.lake.effect import (
 )
 from tidemark.lake.refs import (
     Fork,
-    Move,
+    RefUpdate,
     create_tag,
     drop_dead_refs,
 )
@@ -35,7 +35,7 @@ from tidemark.model.names import AttemptId, PipelineName, quote
 from tidemark.model.position import Position
 from tidemark.model.progress import Progress
 from tidemark.model.target_mode import TargetMode
-from tidemark.schema.changes import FillColumn
+from tidemark.schema.changes import BackfillColumn
 
 log = get_logger()
 
@@ -61,12 +61,12 @@ def mark_session(
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
+class StagingContext:
     """Where one table is staged: session, catalog, target, and the branch of the attempt.
 
     cut: number of the cut; what attempts at earlier ones left on the target is removed. base: the
     snapshot of ``main`` by which the cut was planned, None where there was none. fork: of the
-    target, where its schema changes with the cut. fills: what older rows hold in new columns.
+    target, where its schema changes with the cut. backfills: what older rows hold in new columns.
     """
 
     session: SparkSession
@@ -76,7 +76,7 @@ class Bench:
     cut: int
     base: int | None
     fork: Fork | None = None
-    fills: tuple[FillColumn, ...] = ()
+    backfills: tuple[BackfillColumn, ...] = ()
 
     @property
     def place(self) -> TableId:
@@ -103,12 +103,12 @@ class Removal:
 
 
 def stage_table(
-    bench: Bench,
+    context: StagingContext,
     schema: TableSchema,
     rows: StagedRows,
     ends: Sequence[End] = (),
     removal: Removal | None = None,
-) -> tuple[Move, Effect]:
+) -> tuple[RefUpdate, Effect]:
     """Truncate, fill, merge and remove on the branch; ``main`` is not touched.
 
     ends: truncates of this cut, in position order; of a mirror the newest. What they ended is
@@ -116,114 +116,116 @@ def stage_table(
     end. removal: what goes after the merge. Returns the move that publishes the tagged result, and
     the rows it changed as the snapshots' own summaries count them.
     """
-    table = bench.catalog.load_table(bench.place.parts)
-    base = bench.base
-    drop_dead_refs(table, bench.cut)
-    bench.session.sql(sql.create_branch(bench.table, bench.branch, base))
+    table = context.catalog.load_table(context.place.parts)
+    base = context.base
+    drop_dead_refs(table, context.cut)
+    context.session.sql(sql.create_branch(context.table, context.branch, base))
     effect = Effect()
     before = base
     if ends and base is not None and schema.mode is TargetMode.MIRROR:
-        effect = Effect(truncated=_truncate(bench, ends[-1].position))
-        before = _head(bench)
-    if base is not None and bench.fills:
-        before = _fill(bench, schema)
-    effect = effect + _merge(bench, schema, rows, before)
+        effect = Effect(truncated=_truncate(context, ends[-1].position))
+        before = _head(context)
+    if base is not None and context.backfills:
+        before = _fill(context, schema)
+    effect = effect + _merge(context, schema, rows, before)
     if schema.mode is not TargetMode.MIRROR and ends:
-        effect = effect + _mark(bench, schema, ends)
+        effect = effect + _mark(context, schema, ends)
     if removal is not None:
-        effect = effect + _remove(bench, schema, removal)
-    with catalog_errors(f"the staging of {bench.target}"):
+        effect = effect + _remove(context, schema, removal)
+    with catalog_errors(f"the staging of {context.target}"):
         table = table.refresh()
-    snapshot_id = table.refs()[bench.branch].snapshot_id
-    tag = f"{bench.branch}_audited"
+    snapshot_id = table.refs()[context.branch].snapshot_id
+    tag = f"{context.branch}_audited"
     create_tag(table, snapshot_id, tag)
     log.info(
         "table_staged",
-        table=str(bench.target),
+        table=str(context.target),
         snapshot_id=snapshot_id,
         inserted=effect.inserted,
         updated=effect.updated,
         deleted=effect.deleted + effect.removed,
         truncated=effect.truncated,
     )
-    return Move(bench.target, base, snapshot_id, (bench.branch, tag), bench.fork), effect
+    return RefUpdate(context.target, base, snapshot_id, (context.branch, tag), context.fork), effect
 
 
-def _merge(bench: Bench, schema: TableSchema, rows: StagedRows, before: int | None) -> Effect:
+def _merge(
+    context: StagingContext, schema: TableSchema, rows: StagedRows, before: int | None
+) -> Effect:
     """Merge the staged rows into the branch, which stands at ``before``; each is accounted for."""
     if not rows.rows:
         return Effect()
     if before is None:
-        _append(bench, schema, rows)
+        _append(context, schema, rows)
     else:
-        merge = sql.merge_staged(bench.branch_table, rows.written.table, schema)
-        bench.session.sql(merge)
-    with catalog_errors(f"the staging of {bench.target}"):
-        table = bench.catalog.load_table(bench.place.parts)
-    did = effect_of(table, table.refs()[bench.branch].snapshot_id, before)
+        merge = sql.merge_staged(context.branch_table, rows.written.table, schema)
+        context.session.sql(merge)
+    with catalog_errors(f"the staging of {context.target}"):
+        table = context.catalog.load_table(context.place.parts)
+    did = effect_of(table, table.refs()[context.branch].snapshot_id, before)
     if is_applied(rows, did, schema.mode):
         return did
-    expected = expected_effect(bench.session, bench.table, before, rows, schema)
-    refuse_unaccounted(bench.target, rows, did, expected)
+    expected = expected_effect(context.session, context.table, before, rows, schema)
+    refuse_unaccounted(context.target, rows, did, expected)
     return expected
 
 
-def _truncate(bench: Bench, truncated_at: Position) -> int:
+def _truncate(context: StagingContext, truncated_at: Position) -> int:
     """Delete what the truncate ended, and count it: whole files may go, so no metric tells."""
-    name = quote(*bench.branch_table)
-    before = bench.session.table(name).count()
-    bench.session.sql(sql.delete_below(bench.branch_table, truncated_at))
-    return before - bench.session.table(name).count()
+    name = quote(*context.branch_table)
+    before = context.session.table(name).count()
+    context.session.sql(sql.delete_below(context.branch_table, truncated_at))
+    return before - context.session.table(name).count()
 
 
-def _mark(bench: Bench, schema: TableSchema, ends: Sequence[End]) -> Effect:
+def _mark(context: StagingContext, schema: TableSchema, ends: Sequence[End]) -> Effect:
     """Mark what ``ends`` ended and is not marked yet, and count it."""
-    name = quote(*bench.branch_table)
-    mark = sql.mark_below(bench.branch_table, schema, ends)
+    name = quote(*context.branch_table)
+    mark = sql.mark_below(context.branch_table, schema, ends)
     if schema.mode is TargetMode.APPEND:
-        bench.session.sql(mark)
+        context.session.sql(mark)
         return Effect()
-    before = bench.session.table(name).where(schema.stands).count()
-    bench.session.sql(mark)
-    return Effect(truncated=before - bench.session.table(name).where(schema.stands).count())
+    before = context.session.table(name).where(schema.stands).count()
+    context.session.sql(mark)
+    return Effect(truncated=before - context.session.table(name).where(schema.stands).count())
 
 
-def _head(bench: Bench) -> int:
+def _head(context: StagingContext) -> int:
     """The newest snapshot of the branch."""
-    with catalog_errors(f"the staging of {bench.target}"):
-        table = bench.catalog.load_table(bench.place.parts)
-    return table.refs()[bench.branch].snapshot_id
+    with catalog_errors(f"the staging of {context.target}"):
+        table = context.catalog.load_table(context.place.parts)
+    return table.refs()[context.branch].snapshot_id
 
 
-def _fill(bench: Bench, schema: TableSchema) -> int:
+def _fill(context: StagingContext, schema: TableSchema) -> int:
     """Give older rows what the source gave them; the branch's head after it.
 
     It writes every row that is older than the column: Iceberg's format 2 knows no defaults.
     """
-    for fill in bench.fills:
-        bench.session.sql(sql.fill_column(bench.branch_table, schema, fill))
-    return _head(bench)
+    for backfill in context.backfills:
+        context.session.sql(sql.backfill_column(context.branch_table, schema, backfill))
+    return _head(context)
 
 
-def _remove(bench: Bench, schema: TableSchema, removal: Removal) -> Effect:
+def _remove(context: StagingContext, schema: TableSchema, removal: Removal) -> Effect:
     """End what a snapshot did not contain, unless that is suspiciously much."""
-    rows = bench.session.table(quote(*bench.branch_table)).where(schema.stands)
+    rows = context.session.table(quote(*context.branch_table)).where(schema.stands)
     at, below = F.col(POSITION), removal.end.position
     gone = rows.where(at.isNull() | (at < below)).count()
     if gone > removal.max_share * rows.count():
         return Effect(spared=gone)
     if gone and schema.mode is TargetMode.MIRROR:
-        bench.session.sql(sql.delete_below(bench.branch_table, below))
+        context.session.sql(sql.delete_below(context.branch_table, below))
     elif gone:
-        bench.session.sql(sql.mark_below(bench.branch_table, schema, (removal.end,)))
+        context.session.sql(sql.mark_below(context.branch_table, schema, (removal.end,)))
     return Effect(removed=gone)
 
 
-def _append(bench: Bench, schema: TableSchema, rows: StagedRows) -> None:
+def _append(context: StagingContext, schema: TableSchema, rows: StagedRows) -> None:
     """The first rows of an empty table need no merge: deletes have nothing to delete."""
-    staged = read_staged(bench.session, rows)
+    staged = read_staged(context.session, rows)
     if schema.mode is not TargetMode.APPEND:
         staged = staged.where(F.col(STAGED_OP) == Op.UPSERT.value)
     values = sql.staged_values(schema).items()
     columns = staged.alias("s").select(*(F.expr(text).alias(name) for name, text in values))
-    columns.writeTo(quote(*bench.branch_table)).append()
+    columns.writeTo(quote(*context.branch_table)).append()

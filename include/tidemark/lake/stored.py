@@ -36,12 +36,12 @@ def read_stored(
         table = table.where(F.col(POSITION) > above)
 
     def column(name: ColumnName) -> Column:
-        own, since = wanted[name], wanted.spelling(name).since
+        own, since = wanted[name], wanted.column_alias(name).since
         there = (F.col(quote(name)) if name in table.columns else F.lit(None)).cast(own.iceberg)
-        if own.fill is None or since is None:
+        if own.backfill is None or since is None:
             return there
         at = F.coalesce(POSITION, F.lit(""))
-        return F.when(at > since, there).otherwise(F.lit(own.fill).cast(own.iceberg))
+        return F.when(at > since, there).otherwise(F.lit(own.backfill).cast(own.iceberg))
 
     keys = [column(name).alias(f"key_{number}") for number, name in enumerate(wanted.key)]
     return table.select(
@@ -66,7 +66,7 @@ def read_versions(
 def stored_beside(stored: DataFrame, asked: DataFrame, schema: TableSchema) -> DataFrame:
     """`read_stored` rows beside the rows of ``asked`` with their ``row_key``.
 
-    Where ``asked`` is a plain scan with a predicate, as that of `read_partial` is, its runtime
+    Where ``asked`` is a plain scan with a predicate, as that of `read_unavailable` is, its runtime
     Bloom filter keeps all other rows out of the join, like in the merge
     (docs/adr/0002-one-guarded-merge.md).
     """

@@ -7,11 +7,11 @@ from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any
 
+from tidemark.model.column_rename import ColumnAlias, ColumnRename, column_alias
 from tidemark.model.column_rules import ColumnRules, Mask
 from tidemark.model.layout import Layout
 from tidemark.model.names import SYSTEM_PREFIX, ColumnName
 from tidemark.model.position import LAST, Position
-from tidemark.model.shift import Shift, Spelling, spelling
 from tidemark.model.target_mode import Operation, TargetMode
 
 POSITION = f"{SYSTEM_PREFIX}position"
@@ -28,14 +28,14 @@ END_POSITION = f"{SYSTEM_PREFIX}end_position"
 STAGED_OP = OPERATION = f"{SYSTEM_PREFIX}op"
 """What a staged change does, as an Op; of an append target what a row tells, as an Operation."""
 STAGED_KEY_HASH = f"{SYSTEM_PREFIX}key_hash"
-MISREAD = f"{SYSTEM_PREFIX}misread"
-LEFT_OUT = f"{SYSTEM_PREFIX}left_out"
+CONVERSION_ERROR = f"{SYSTEM_PREFIX}misread"
+UNAVAILABLE = f"{SYSTEM_PREFIX}left_out"
 """Names of columns of which a change does not tell the value; an append target keeps them."""
 CHANGE = f"{SYSTEM_PREFIX}change"
 UNRESOLVED = f"{SYSTEM_PREFIX}unresolved"
-STAGED_PARTIAL = "P"
+STAGED_UNAVAILABLE = "P"
 """The staged op of an upsert of which values are still to be found: no merge takes it."""
-STAGED_MISREAD, STAGED_UNFILLED = "X", "N"
+STAGED_CONVERSION_ERROR, STAGED_UNFILLED = "X", "N"
 """Likewise of a change with a value that does not fit, or that nothing tells (POISON-4)."""
 ARRAY = "array<"
 
@@ -87,11 +87,11 @@ class SourceColumn:
     an array each of its elements; digits: scale of a decimal, fraction digits of a time, bits of a
     BIT; zone: of a local time. labels: of an ENUM or SET whose values records number (TYPE-32).
     has_infinity: dates of the source may be infinite, which is null in the target (TYPE-22).
-    may_be_left_out: where an update does not change the value, records may hold a placeholder for
-    it (UNAV-1). former: how records at and below the position ``changed_at`` hold it; None where
-    they do not differ (SCHEMA-4). forms: how those hold it whose schema says something else,
-    with the ids of such schemas. fill: what rows hold that are older than the column, as text that
-    can be cast to ``iceberg``; None is null (SCHEMA-14). mask: what the target has in place of
+    may_be_unavailable: where an update does not change the value, records may hold a placeholder
+    for it (UNAV-1). former: how records at and below the position ``changed_at`` hold it; None
+    where they do not differ (SCHEMA-4). forms: how those hold it whose schema says something else,
+    with the ids of such schemas. backfill: what rows hold that are older than the column, as text
+    that can be cast to ``iceberg``; None is null (SCHEMA-14). mask: what the target has in place of
     values.
     """
 
@@ -103,10 +103,10 @@ class SourceColumn:
     zone: str = ""
     labels: tuple[str, ...] = ()
     has_infinity: bool = False
-    may_be_left_out: bool = False
+    may_be_unavailable: bool = False
     former: SourceColumn | None = None
     changed_at: Position | None = None
-    fill: str | None = None
+    backfill: str | None = None
     mask: Mask | None = None
     forms: tuple[tuple[tuple[int, ...], SourceColumn], ...] = ()
 
@@ -151,8 +151,8 @@ class SourceColumn:
 class TableSchema:
     """Columns of a source table in source order, and its key (empty when it has none).
 
-    changed_at: of the newest statement that changed columns and was followed. shifts: what became
-    of the columns' names, in position order. dropped_at: where the source dropped the table.
+    changed_at: of the newest statement that changed columns and was followed. column_renames: what
+    became of the columns' names, in position order. dropped_at: where the source dropped the table.
     layout: of the target's files. rules: what of it the target has, and under which names. mode:
     what the target keeps. rekeyed_at: of the newest statement that gave the table another key and
     was followed; former_key: the one before.
@@ -161,7 +161,7 @@ class TableSchema:
     columns: tuple[SourceColumn, ...]
     key: tuple[ColumnName, ...] = ()
     changed_at: Position | None = None
-    shifts: tuple[Shift, ...] = ()
+    column_renames: tuple[ColumnRename, ...] = ()
     dropped_at: Position | None = None
     layout: Layout = Layout()
     rules: ColumnRules = ColumnRules()
@@ -220,13 +220,13 @@ class TableSchema:
                 if name
             ),
             key=tuple(name for name in map(names.__getitem__, self.key) if name),
-            shifts=(*self.shifts, Shift(LAST, renamed, gone)),
+            column_renames=(*self.column_renames, ColumnRename(LAST, renamed, gone)),
             rules=ColumnRules(),
         )
 
-    def spelling(self, name: ColumnName) -> Spelling:
+    def column_alias(self, name: ColumnName) -> ColumnAlias:
         """How records name the column ``name``."""
-        return spelling(self.shifts, name)
+        return column_alias(self.column_renames, name)
 
     def to_json(self) -> dict[str, Any]:
         """As kept in the target's properties."""
@@ -234,7 +234,7 @@ class TableSchema:
             "columns": [column.to_json() for column in self.columns],
             "key": list(self.key),
             "changed_at": self.changed_at,
-            "shifts": [shift.to_json() for shift in self.shifts],
+            "shifts": [column_rename.to_json() for column_rename in self.column_renames],
             "dropped_at": self.dropped_at,
             "layout": self.layout.to_json(),
             "rules": self.rules.to_json(),
@@ -250,7 +250,9 @@ class TableSchema:
             tuple(SourceColumn.from_json(column) for column in kept["columns"]),
             tuple(ColumnName(name) for name in kept["key"]),
             kept.get("changed_at"),
-            tuple(Shift.from_json(shift) for shift in kept.get("shifts", ())),
+            tuple(
+                ColumnRename.from_json(column_rename) for column_rename in kept.get("shifts", ())
+            ),
             kept.get("dropped_at"),
             Layout.from_json(kept.get("layout", {})),
             ColumnRules.from_json(kept.get("rules", {})),

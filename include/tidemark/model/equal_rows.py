@@ -40,10 +40,10 @@ _IS_SCANNED = (
     f"WHEN {POSTGRES_DIGITS} THEN substr(position, {LSN_RANK_AT + 1}, 1) END "
     f"= '{SnapshotRank.SNAPSHOT.value}'"
 )
-SCAN = f"CASE WHEN {_IS_SCANNED} THEN {PLACE} || '/' || scans END"
+SNAPSHOT_PASS = f"CASE WHEN {_IS_SCANNED} THEN {PLACE} || '/' || scans END"
 """The scan that read a row; null of a row that was streamed, or that has nothing but its offset.
 
-scans: how many scans had begun or ended below its position.
+snapshot_passes: how many scans had begun or ended below its position.
 """
 
 STEP = (
@@ -112,9 +112,9 @@ MATCHING: tuple[Mapping[str, str], ...] = (
 """Columns to add one after the other to the steps of all groups that changes touch.
 
 In: ``equal``, what a group has in common, and ``equal_hash``; ``step``; ``position``, ``part`` and
-``row_id`` of the change or of the row; ``scan``. Out: also ``outcome``, the op that is to be merged
-under the identity ``born_as``, null where there is none; ``newest_delete``, a position at which a
-row that is deleted is no more; ``is_unmatched``, a delete that finds no row (NO_MATCH).
+``row_id`` of the change or of the row; ``snapshot_pass``. Out: also ``outcome``, the op that is to
+be merged under the identity ``born_as``, null where there is none; ``newest_delete``, a position
+at which a row that is deleted is no more; ``is_unmatched``, a delete that finds no row (NO_MATCH).
 """
 
 OVERTAKEN = (

@@ -112,10 +112,10 @@ def place_of(position: Position) -> Place | None:
     return Place(place) if len(place) > EPOCH_DIGITS else None
 
 
-def site_of(position: Position) -> str:
+def event_id_of(position: Position) -> str:
     """What copies of the event at ``position`` share, and no other event (POS-14).
 
-    >>> site_of(Position("0001" + "0" * 16)) == "0001" + "0" * 16
+    >>> event_id_of(Position("0001" + "0" * 16)) == "0001" + "0" * 16
     True
     """
     return place_of(position) or position

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from tidemark.model.cut import Frontier
-from tidemark.model.growth import Growths, growths_from_json, growths_to_json
+from tidemark.model.expansion import PartitionExpansions, expansions_from_json, expansions_to_json
+from tidemark.model.fingerprint import Fingerprints, fingerprints_from_json, fingerprints_to_json
 from tidemark.model.names import TableName
 from tidemark.model.offsets import Offsets, TopicPartition, offsets_from_json, offsets_to_json
 from tidemark.model.position import EPOCH, OrderedBy, Position
 from tidemark.model.quarantine import Selection
 from tidemark.model.reconcile import Snapshots
 from tidemark.model.renames import Rename, Renames
-from tidemark.model.tail import Tails, tails_from_json, tails_to_json
 
 FORMAT_VERSION = 1
 T = TypeVar("T")
@@ -26,9 +26,9 @@ class LandingMark:
     """How far topics are landed: next offsets, topic ids, and the number of the newest landing.
 
     ordered_by: None until changes were landed (POS-12). snapshot_lsn: PostgreSQL, the highest LSN
-    of a snapshot row that was landed (POS-7). growths: with gate ``none`` (TOP-3).
-    tails: the newest record of each partition (TOP-5). caught_up: where topics may be compacted,
-    when each partition was last read to its end, or begun, in ms since 1970 (KEY-12).
+    of a snapshot row that was landed (POS-7). expansions: with gate ``none`` (TOP-3).
+    fingerprints: the newest record of each partition (TOP-5). caught_up: where topics may be
+    compacted, when each partition was last read to its end, or begun, in ms since 1970 (KEY-12).
     """
 
     number: int = 0
@@ -36,8 +36,8 @@ class LandingMark:
     topic_ids: Mapping[str, str] = field(default_factory=dict)
     ordered_by: OrderedBy | None = None
     snapshot_lsn: int = 0
-    growths: Growths = field(default_factory=dict)
-    tails: Tails = field(default_factory=dict)
+    expansions: PartitionExpansions = field(default_factory=dict)
+    fingerprints: Fingerprints = field(default_factory=dict)
     caught_up: Mapping[TopicPartition, int] = field(default_factory=dict)
 
     def to_json(self) -> str:
@@ -50,8 +50,8 @@ class LandingMark:
                 "topic_ids": dict(sorted(self.topic_ids.items())),
                 "ordered_by": self.ordered_by,
                 "snapshot_lsn": self.snapshot_lsn,
-                "growths": growths_to_json(self.growths),
-                "tails": tails_to_json(self.tails),
+                "growths": expansions_to_json(self.expansions),
+                "tails": fingerprints_to_json(self.fingerprints),
                 "caught_up": offsets_to_json(self.caught_up),
             }
         )
@@ -67,8 +67,8 @@ class LandingMark:
             topic_ids=kept["topic_ids"],
             ordered_by=OrderedBy(ordered_by) if ordered_by else None,
             snapshot_lsn=kept.get("snapshot_lsn", 0),
-            growths=growths_from_json(kept.get("growths", {})),
-            tails=tails_from_json(kept.get("tails", [])),
+            expansions=expansions_from_json(kept.get("growths", {})),
+            fingerprints=fingerprints_from_json(kept.get("tails", [])),
             caught_up=offsets_from_json(kept.get("caught_up", {})),
         )
 
@@ -83,14 +83,14 @@ class Progress:
     epochs: per hand-over the offsets at which the log's next epoch begins (POS-17).
     watermarks: greatest seen per partition (GATE-4). truncated: per table the position of its
     newest truncate, or of the snapshot that it was reconciled with (TRUNC-3, SNAP-6). snapshots:
-    tables that are read anew. guards: of truncated tables, the position below which incremental
-    rows above the truncate fall (SNAP-7). blocked: tables that stay stopped (GATE-5) -> why.
-    skipped: keys of transactions that a person gives up (GATE-T8). judged: positions of statements
-    that a person takes for ones without effect -> why (SCHEMA-26); judged_records: likewise, until
-    the next cut, places of records that cannot be read (POISON-3). renames: of tables that were
-    followed, in their order (SCHEMA-31). quiet_settles: the next run may settle more though it
-    finds nothing new (GATE-T6, SNAP-5). set_aside: tables of which changes ever were. replays: what
-    of it the next cut tries again (POISON-4).
+    tables that are re-snapshotted. window_bounds: of truncated tables, the position below which
+    incremental rows above the truncate fall (SNAP-7). blocked: tables that stay stopped (GATE-5)
+    -> why. skipped: keys of transactions that a person gives up (GATE-T8). acknowledged: positions
+    of statements that a person takes for ones without effect -> why (SCHEMA-26); judged_records:
+    likewise, until the next cut, places of records that cannot be read (POISON-3). renames: of
+    tables that were followed, in their order (SCHEMA-31). quiet_settles: the next run may settle
+    more though it finds nothing new (GATE-T6, SNAP-5). quarantined: tables of which changes ever
+    were. replays: what of it the next cut tries again (POISON-4).
     """
 
     cut: int = 0
@@ -103,14 +103,14 @@ class Progress:
     watermarks: Mapping[TopicPartition, int] = field(default_factory=dict)
     truncated: Mapping[TableName, Position] = field(default_factory=dict)
     snapshots: Snapshots = field(default_factory=Snapshots)
-    guards: Mapping[TableName, Position] = field(default_factory=dict)
+    window_bounds: Mapping[TableName, Position] = field(default_factory=dict)
     blocked: Mapping[TableName, str] = field(default_factory=dict)
     skipped: frozenset[str] = frozenset()
-    judged: Mapping[Position, str] = field(default_factory=dict)
-    judged_records: Mapping[str, str] = field(default_factory=dict)
+    acknowledged: Mapping[Position, str] = field(default_factory=dict)
+    acknowledged_records: Mapping[str, str] = field(default_factory=dict)
     renames: tuple[Rename, ...] = ()
     quiet_settles: bool = False
-    set_aside: frozenset[TableName] = frozenset()
+    quarantined: frozenset[TableName] = frozenset()
     replays: tuple[Selection, ...] = ()
 
     @property
@@ -147,9 +147,9 @@ class Progress:
             behind=named(self.behind),
             truncated=named(self.truncated),
             snapshots=replace(self.snapshots, tables=named(self.snapshots.tables)),
-            guards=named(self.guards),
+            window_bounds=named(self.window_bounds),
             blocked=named(self.blocked),
-            set_aside=frozenset(names.get(table, table) for table in self.set_aside),
+            quarantined=frozenset(names.get(table, table) for table in self.quarantined),
             replays=tuple(one.under(names) for one in self.replays),
         )
 
@@ -168,14 +168,16 @@ class Progress:
                 "watermarks": offsets_to_json(self.watermarks),
                 "truncated": {str(t): p for t, p in sorted(self.truncated.items())},
                 "snapshots": self.snapshots.to_json(),
-                "guards": {str(table): below for table, below in sorted(self.guards.items())},
+                "guards": {
+                    str(table): below for table, below in sorted(self.window_bounds.items())
+                },
                 "blocked": {str(table): why for table, why in sorted(self.blocked.items())},
                 "skipped": sorted(self.skipped),
-                "judged": dict(sorted(self.judged.items())),
-                "judged_records": dict(sorted(self.judged_records.items())),
+                "judged": dict(sorted(self.acknowledged.items())),
+                "judged_records": dict(sorted(self.acknowledged_records.items())),
                 "renames": [rename.to_json() for rename in self.renames],
                 "quiet_settles": self.quiet_settles,
-                "set_aside": sorted(map(str, self.set_aside)),
+                "set_aside": sorted(map(str, self.quarantined)),
                 "replays": [selection.to_json() for selection in self.replays],
             }
         )
@@ -200,14 +202,16 @@ class Progress:
             snapshots=Snapshots.from_json(kept["snapshots"])
             if "snapshots" in kept
             else Snapshots(),
-            guards={TableName.parse(t): below for t, below in kept.get("guards", {}).items()},
+            window_bounds={
+                TableName.parse(t): below for t, below in kept.get("guards", {}).items()
+            },
             blocked={TableName.parse(t): why for t, why in kept.get("blocked", {}).items()},
             skipped=frozenset(kept.get("skipped", ())),
-            judged=kept.get("judged", {}),
-            judged_records=kept.get("judged_records", {}),
+            acknowledged=kept.get("judged", {}),
+            acknowledged_records=kept.get("judged_records", {}),
             renames=tuple(map(Rename.from_json, kept.get("renames", ()))),
             quiet_settles=kept.get("quiet_settles", False),
-            set_aside=frozenset(map(TableName.parse, kept.get("set_aside", ()))),
+            quarantined=frozenset(map(TableName.parse, kept.get("set_aside", ()))),
             replays=tuple(map(Selection.from_json, kept.get("replays", ()))),
         )
 

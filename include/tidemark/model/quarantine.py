@@ -1,4 +1,4 @@
-"""What was set aside, what became of it, and how much of a table may wait (POISON-1, POISON-2)."""
+"""What was quarantined, what became of it, and how much may wait (POISON-1, POISON-2)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ KINDLESS = frozenset(
 
 
 class State(StrEnum):
-    """What became of something that was set aside; all but ``waiting`` is final.
+    """What became of something that was quarantined; all but ``waiting`` is final.
 
     Applied: it was tried again, and was the newest change of its key. Duplicate: there was a newer
     one, or a truncate, so nothing was done (POISON-4). Dropped: a person gave it up.
@@ -63,7 +63,7 @@ class RecordPlace:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A record that was set aside, or one change in it. Its payload is in the changelog alone.
+    """A record that was quarantined, or one change in it. Its payload is in the changelog alone.
 
     row: number of the change in its record, None where the record as a whole is meant. table,
     column: as records name them, empty where unknown. bytes, sha256: of the record's value. cut:
@@ -92,7 +92,7 @@ class Entry:
 
     @property
     def can_be_replayed(self) -> bool:
-        """Whether it may count yet; tables of a transaction that was given up are read anew."""
+        """Whether it may count yet; a skipped transaction is made good by a re-snapshot."""
         return self.state is State.WAITING and self.code is not Reason.TX_SKIPPED
 
     @property
@@ -176,7 +176,7 @@ def name_in_record(table: str, position: str, renames: Sequence[Rename]) -> str:
 def newest_states(kept: Iterable[Entry]) -> tuple[Entry, ...]:
     """One entry per change, in the order of their records: what it came to.
 
-    A change is set aside once more each time that it is tried in vain, and has one final state.
+    A change is quarantined once more each time that it is tried in vain, and has one final state.
     """
     newest: dict[tuple[object, ...], Entry] = {}
     for entry in kept:
@@ -187,7 +187,7 @@ def newest_states(kept: Iterable[Entry]) -> tuple[Entry, ...]:
 
 
 def most_of_run(changes: int, most: int) -> int:
-    """How many of ``changes`` of a table one run may set aside (POISON-2).
+    """How many of ``changes`` of a table one run may quarantined (POISON-2).
 
     most: how many of it may wait altogether.
 

@@ -33,7 +33,7 @@ class ReconcileStage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reconcile:
-    """A table that was read anew.
+    """A table that was re-snapshotted.
 
     below: the position under which rows go that were not read again; empty until the first row of
     a snapshot that was ordered has come. why: what a person has to judge. is_ordered: a person has
@@ -69,8 +69,8 @@ class Snapshots:
     """What is known of the source's snapshots.
 
     newest: where the newest one of the whole source was read; empty before the first. tables: those
-    that are read anew, or have been and wait. is_signalled: a signal asked for the next one, which
-    may be filtered.
+    that are re-snapshotted, or have been and wait. is_signalled: a signal asked for the next one,
+    which may be filtered.
     """
 
     newest: Place = Place("")
@@ -109,7 +109,7 @@ def below_snapshot(place: Place) -> Position:
 
 
 def ordered_resync(reached: Iterable[Place]) -> Reconcile:
-    """A table that a person has read anew; reached: the places that partitions have settled."""
+    """A table that an operator re-snapshots; reached: the places that partitions have settled."""
     newest = max(reached, default=Place(""))
     return Reconcile(ReconcileStage.READING, is_ordered=True, since=_behind(newest))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from tidemark.model.checkpoint_status import INCREMENTAL_ROW
 from tidemark.model.position import (
     EPOCH_DIGITS,
     LSN_RANK_AT,
@@ -14,7 +15,6 @@ from tidemark.model.position import (
     Position,
 )
 from tidemark.model.summary import PLACE
-from tidemark.model.zone import INCREMENTAL_ROW
 
 NEWEST_FIRST = "position DESC, part DESC, partition DESC"
 """The one order of a key's events (POS-13).
@@ -33,7 +33,7 @@ def newest_first(counts: str) -> str:
     return f"({counts}) DESC, {NEWEST_FIRST}"
 
 
-SITE = (
+EVENT_ID = (
     f"CASE length(position) WHEN {EPOCH_DIGITS + OFFSET_DIGITS} THEN position "
     f"WHEN {POSTGRES_DIGITS} THEN substr(position, 1, {EPOCH_DIGITS}) "
     f"|| substr(position, {LSN_RANK_AT + RANK_DIGITS + 1}, {NUMBER_DIGITS}) "
@@ -46,26 +46,26 @@ is all the order there is, only the halves of one record share it.
 """
 
 
-def above_truncate(truncated_at: Position | None, guard: Position | None = None) -> str:
+def above_truncate(truncated_at: Position | None, window_bound: Position | None = None) -> str:
     """Which events a truncate leaves: those above its position, whenever they came (TRUNC-2).
 
-    guard: below it, rows of an incremental snapshot may have been read before the truncate
-    (SNAP-7, `gate.guard`).
+    window_bound: below it, rows of an incremental snapshot may have been read before the truncate
+    (SNAP-7, `gate.window_bound`).
     """
     if truncated_at is None:
         return "TRUE"
-    return f"position > '{truncated_at}' AND {was_read_behind(guard)}"
+    return f"position > '{truncated_at}' AND {was_read_behind(window_bound)}"
 
 
-def was_read_behind(guard: Position | None) -> str:
+def was_read_behind(window_bound: Position | None) -> str:
     """Which events are no rows of an incremental snapshot that fall; null is none of them."""
-    if guard is None:
+    if window_bound is None:
         return "TRUE"
-    return f"NOT coalesce({INCREMENTAL_ROW} AND position < '{guard}', FALSE)"
+    return f"NOT coalesce({INCREMENTAL_ROW} AND position < '{window_bound}', FALSE)"
 
 
 def not_ended_before(
-    ended_before: Position | None, truncated_at: Position | None, guard: Position | None
+    ended_before: Position | None, truncated_at: Position | None, window_bound: Position | None
 ) -> str:
     """Which events count where the target keeps what truncates of the cut ended (TRUNC-12).
 
@@ -73,9 +73,11 @@ def not_ended_before(
     told from what it ended (TRUNC-3). truncated_at: the newest of all; guard: as above.
     """
     kept = above_truncate(ended_before)
-    if truncated_at is None or guard is None:
+    if truncated_at is None or window_bound is None:
         return kept
-    return f"{kept} AND (position <= '{truncated_at}' OR {above_truncate(truncated_at, guard)})"
+    return (
+        f"{kept} AND (position <= '{truncated_at}' OR {above_truncate(truncated_at, window_bound)})"
+    )
 
 
 def new_truncate(found: Iterable[Position], before: Position | None) -> Position | None:

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Any, Self
 
 from tidemark.model.names import TableName
-from tidemark.model.position import Position, place_of, site_of
+from tidemark.model.position import Position, event_id_of, place_of
 
 Pairs = Sequence[tuple[TableName, TableName]]
 """The old and the new names that one statement tells."""
@@ -39,7 +39,7 @@ class Rename:
 
     def is_at(self, position: Position) -> bool:
         """Whether the statement at ``position`` made it, or is a copy of that one (POS-14)."""
-        return self.position is not None and site_of(self.position) == site_of(position)
+        return self.position is not None and event_id_of(self.position) == event_id_of(position)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,19 +64,19 @@ class Renames:
         return tuple(one for one in self.declared if not self._has_come(one))
 
     @property
-    def rings(self) -> tuple[tuple[Rename, ...], ...]:
+    def table_swaps(self) -> tuple[tuple[Rename, ...], ...]:
         """Those that are due and pass their names on in a ring, ring by ring."""
-        return rings_of(self.due)
+        return table_swaps_of(self.due)
 
     def _has_come(self, one: Rename) -> bool:
         done = self.followed(one.old, one.new)
         if done is None or done.target in ("", one.target):
             return done is not None
-        return not self.is_exchange(done)
+        return not self.is_table_swap(done)
 
-    def is_exchange(self, done: Rename) -> bool:
+    def is_table_swap(self, done: Rename) -> bool:
         """Whether ``done`` is of tables that passed their names on in a ring."""
-        return any(done in ring for ring in rings_of(self._beside(done)))
+        return any(done in table_swap for table_swap in table_swaps_of(self._beside(done)))
 
     def _beside(self, done: Rename) -> list[Rename]:
         return [one for one in self.done if one.position and done.is_at(one.position)]
@@ -100,7 +100,7 @@ class Renames:
         """
         due = self.due
         bearers = {one.old for one in due}
-        ringed = {one for ring in rings_of(due) for one in ring}
+        ringed = {one for table_swap in table_swaps_of(due) for one in table_swap}
         if place_of(position) is None:
             due = tuple(one for one in due if one not in ringed)
         made = [one for one in due if way(pairs, one.old, one.new, bearers | self.others)]
@@ -112,24 +112,24 @@ class Renames:
             made = free
 
 
-def rings_of(renames: Iterable[Rename]) -> tuple[tuple[Rename, ...], ...]:
+def table_swaps_of(renames: Iterable[Rename]) -> tuple[tuple[Rename, ...], ...]:
     """Those of ``renames`` that pass names on in a ring, each ring from its least name on."""
     by_old = {one.old: one for one in renames}
-    rings = []
+    table_swaps = []
     for first in sorted(by_old):
-        ring = [by_old[first]]
-        while (after := by_old.get(ring[-1].new)) is not None and after not in ring:
-            ring.append(after)
-        if ring[-1].new == first and first == min(one.old for one in ring):
-            rings.append(tuple(ring))
-    return tuple(rings)
+        table_swap = [by_old[first]]
+        while (after := by_old.get(table_swap[-1].new)) is not None and after not in table_swap:
+            table_swap.append(after)
+        if table_swap[-1].new == first and first == min(one.old for one in table_swap):
+            table_swaps.append(tuple(table_swap))
+    return tuple(table_swaps)
 
 
 def steps(
     renames: Iterable[Rename],
 ) -> Iterator[tuple[Position | None, dict[TableName, TableName]]]:
     """Old -> new names by position, those of one statement at once; renames: in their order."""
-    for _, group in groupby(renames, key=lambda one: one.position and site_of(one.position)):
+    for _, group in groupby(renames, key=lambda one: one.position and event_id_of(one.position)):
         together = list(group)
         yield together[-1].position, {one.old: one.new for one in together}
 
@@ -198,22 +198,26 @@ def unexplained(
     ]
 
 
-def exchange(pairs: Pairs, table: TableName, tables: Collection[TableName]) -> list[TableName]:
+def swapped_tables(
+    pairs: Pairs, table: TableName, tables: Collection[TableName]
+) -> list[TableName]:
     """``table``, the one of ``tables`` whose name it takes by ``pairs``, and so on around a ring.
 
     Empty where that leads back to no other table, or where it is in doubt.
     """
     named = {name for pair in pairs for name in pair} & set(tables)
-    ring = [table]
+    table_swap = [table]
     while True:
-        after = [name for name in named - {ring[-1]} if way(pairs, ring[-1], name, named)]
-        if len(after) != 1 or after[0] in ring[1:]:
+        after = [
+            name for name in named - {table_swap[-1]} if way(pairs, table_swap[-1], name, named)
+        ]
+        if len(after) != 1 or after[0] in table_swap[1:]:
             return []
         if after[0] == table:
-            return ring
-        ring.append(after[0])
+            return table_swap
+        table_swap.append(after[0])
 
 
-def listed(ring: Iterable[Rename]) -> str:
+def listed(table_swap: Iterable[Rename]) -> str:
     """The tables of a ring, as a message names them."""
-    return " and ".join(sorted(str(one.old) for one in ring))
+    return " and ".join(sorted(str(one.old) for one in table_swap))

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 
 from tidemark.model.cut import GateMode
 from tidemark.model.position import EPOCH_DIGITS, NUMBER_DIGITS, OFFSET_DIGITS
-from tidemark.model.reduction import SITE
+from tidemark.model.reduction import EVENT_ID
 from tidemark.model.summary import PLACE
 
 _PARTITION = "PARTITION BY topic, partition ORDER BY offset"
@@ -49,7 +49,7 @@ def eras(mode: GateMode) -> tuple[Mapping[str, str], ...]:
 
 IDENTITY = (
     f"CASE WHEN snapshot IS NOT NULL OR length(position) = {EPOCH_DIGITS + OFFSET_DIGITS} "
-    f"THEN position || '.' || part ELSE {SITE} || '.' || coalesce(occurrence, '') || '.' "
+    f"THEN position || '.' || part ELSE {EVENT_ID} || '.' || coalesce(occurrence, '') || '.' "
     "|| image_hash END"
 )
 """What copies of a change share, and no other change of its table and op.
@@ -65,7 +65,7 @@ REPEATS: tuple[Mapping[str, str], ...] = (
     },
     {
         "is_repeat": "copy > 1",
-        "in_doubt": "copy > 1 AND occurrence IS NULL AND era <= era_before",
+        "is_uncertain": "copy > 1 AND occurrence IS NULL AND era <= era_before",
     },
 )
 """Columns to add to changes one after the other: whether one came before, or may be another one."""

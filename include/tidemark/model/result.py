@@ -61,9 +61,9 @@ class CutResult:
     hold: the sentence that says why the cut goes no further, empty when nothing waits; hold_code:
     the same for machines (`model.cut.HoldCode`).
     complete_until_ms: source time up to which the tables are complete, 0 when the gate tells none.
-    buckets: records of the run by accounting bucket (ACC-1). set_aside: by code what the cut put
+    buckets: records of the run by accounting bucket (ACC-1). quarantined: by code what the cut put
     into quarantine (POISON-5). unknown: topics whose tables may lack a statement -> how many
-    records wait in quarantine that may be one (POISON-3). stopped: table -> why it stands still.
+    records wait in quarantine that may be one (POISON-3). stopped: table -> why it is blocked.
     retryable: of a failure, whether another attempt may help.
     """
 
@@ -75,7 +75,7 @@ class CutResult:
     complete_until_ms: int = 0
     tables: tuple[TableResult, ...] = ()
     buckets: Mapping[str, int] = field(default_factory=dict)
-    set_aside: Mapping[str, int] = field(default_factory=dict)
+    quarantined: Mapping[str, int] = field(default_factory=dict)
     unknown: Mapping[str, int] = field(default_factory=dict)
     stopped: Mapping[str, str] = field(default_factory=dict)
     error: str = ""
@@ -104,6 +104,8 @@ class CutResult:
     @classmethod
     def from_json(cls, text: str) -> CutResult:
         """The reverse of `to_json`."""
-        kept: dict[str, Any] = json.loads(text)
-        tables = tuple(TableResult(**table) for table in kept.pop("tables"))
-        return cls(**{**kept, "status": CutStatus(kept["status"]), "tables": tables})
+        stored: dict[str, Any] = json.loads(text)
+        if "set_aside" in stored:  # as versions below 0.2 wrote it
+            stored["quarantined"] = stored.pop("set_aside")
+        tables = tuple(TableResult(**table) for table in stored.pop("tables"))
+        return cls(**{**stored, "status": CutStatus(stored["status"]), "tables": tables})

@@ -107,7 +107,7 @@ def number_of(transaction_id: str) -> tuple[str, int] | None:
 
 
 def share_of(row: Mapping[str, Any]) -> Share:
-    """From one row of the answer to `gate.sight.shares`."""
+    """From one row of the answer to `gate.statistics.shares`."""
     return Share(
         at=TopicPartition(TopicName(row["topic"]), row["partition"]),
         transaction=row["transaction_key"],

@@ -211,7 +211,7 @@ def _not_run(suite: SuiteSpec, what: str, why: str) -> SuiteError:
     return SuiteError(
         f"suite {suite.suite}: Great Expectations could not run {what}: {why}",
         state=AUDIT_STATE,
-        next_step="check the arguments against the types of the columns, mend the suite "
+        next_step="check the arguments against the types of the columns, fix the suite "
         f"{suite.suite} in the expectations folder, then run the cut again",
     )
 

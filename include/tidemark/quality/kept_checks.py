@@ -14,7 +14,7 @@ from tidemark.model.columns import END_POSITION, OPERATION, POSITION, ROW, STAGE
 from tidemark.model.ends import End
 from tidemark.model.event import Op
 from tidemark.model.names import SYSTEM_PREFIX, quote
-from tidemark.model.reduction import SITE
+from tidemark.model.reduction import EVENT_ID
 from tidemark.model.target_mode import Operation
 from tidemark.model.verdict import CheckResult, Severity
 
@@ -96,13 +96,15 @@ def check_truncates(table: DataFrame, ends: Sequence[End]) -> CheckResult:
     """Each of ``ends`` has a row of its own; table: a staged append target."""
     session = table.sparkSession
     told = session.createDataFrame([(end.position,) for end in ends], "position STRING")
-    sites = told.select(F.expr(SITE).alias("site")).distinct()
+    event_ids = told.select(F.expr(EVENT_ID).alias("event_id")).distinct()
     rows = table.where(F.col(OPERATION) == Operation.TRUNCATE.value).select(
         F.col(POSITION).alias("position")
     )
-    found = rows.select(F.expr(SITE).alias("found"))
-    per_site = sites.join(found, F.col("site") == F.col("found"), "left").groupBy("site")
-    wrong = per_site.agg(F.count("found").alias(ROWS)).where(F.col(ROWS) != 1).count()
+    found = rows.select(F.expr(EVENT_ID).alias("found"))
+    per_event_id = event_ids.join(found, F.col("event_id") == F.col("found"), "left").groupBy(
+        "event_id"
+    )
+    wrong = per_event_id.agg(F.count("found").alias(ROWS)).where(F.col(ROWS) != 1).count()
     return CheckResult(
         "every truncate is there once", wrong == 0, Severity.CRITICAL, f"{wrong} truncates"
     )

@@ -43,7 +43,7 @@ def write_data_docs(folder: Path, runs: Mapping[str, SuiteRun], *, cut: str, at:
         raise StorageError(
             f"Data Docs could not be written to {folder}: {error.strerror}",
             state="the audit is complete and its verdicts are not affected",
-            next_step="make room or mend the permissions of the folder, then run the cut again",
+            next_step="make room or fix the permissions of the folder, then run the cut again",
         ) from error
     return index
 

@@ -47,7 +47,7 @@ def build_expectations(
         raise SuiteError(
             f"suite {suite.suite} cannot be run as written:\n{lines}",
             state=AUDIT_STATE,
-            next_step=f"mend the suite {suite.suite} in the expectations folder, "
+            next_step=f"fix the suite {suite.suite} in the expectations folder, "
             "then run the cut again",
         )
     return tuple(built)

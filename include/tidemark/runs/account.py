@@ -10,11 +10,11 @@ from collections.abc import Collection, Mapping, Sequence
 from enum import StrEnum
 
 from tidemark.errors import AccountingError
+from tidemark.model.checkpoint_status import CheckpointStatus
 from tidemark.model.event import Kind
 from tidemark.model.names import TableName
-from tidemark.model.survey import Group, Survey, count
+from tidemark.model.profile import BatchProfile, ProfileEntry, count
 from tidemark.model.target_mode import TargetMode
-from tidemark.model.zone import Zone
 from tidemark.runs.staging.stage import StagedTable
 
 
@@ -31,7 +31,7 @@ class Bucket(StrEnum):
 
 
 def account(
-    survey: Survey,
+    profile: BatchProfile,
     staged: Sequence[StagedTable],
     folded: Collection[TableName],
     standing: Collection[TableName],
@@ -39,13 +39,19 @@ def account(
 ) -> Mapping[str, int]:
     """Units per bucket.
 
-    survey: what the cut looked at. folded: tables that are kept up, also without rows in this
+    profile: what the cut looked at. folded: tables that are kept up, also without rows in this
     cut. standing: tables whose changes wait. landed: records that came in since the last cut.
     `AccountingError` when the sums disagree.
     """
-    known = (Zone.SETTLED, Zone.REPLAYED)
-    fresh = [group for group in survey.groups if group.zone not in known]
-    arrived = count(group for group in survey.groups if group.is_new)
+    known = (CheckpointStatus.COMMITTED, CheckpointStatus.REPLAYED)
+    fresh = [
+        profile_entry
+        for profile_entry in profile.profile_entries
+        if profile_entry.status not in known
+    ]
+    arrived = count(
+        profile_entry for profile_entry in profile.profile_entries if profile_entry.is_new
+    )
     if arrived != landed:
         raise AccountingError(
             f"{landed} records were landed since the last cut, but the changelog shows {arrived}",
@@ -54,10 +60,10 @@ def account(
         )
     buckets = dict.fromkeys((bucket.value for bucket in Bucket), 0)
     names = {(table.schema, table.table): table for table in (*folded, *standing)}
-    for group in fresh:
-        bucket = _bucket(group, names, standing)
+    for profile_entry in fresh:
+        bucket = _bucket(profile_entry, names, standing)
         if bucket is not None:
-            buckets[bucket.value] += group.records
+            buckets[bucket.value] += profile_entry.records
     for table in staged:
         for bucket, number in _folded(table).items():
             buckets[bucket.value] += number
@@ -73,25 +79,27 @@ def account(
 
 
 def _bucket(
-    group: Group, names: Mapping[tuple[str, str], TableName], standing: Collection[TableName]
+    profile_entry: ProfileEntry,
+    names: Mapping[tuple[str, str], TableName],
+    standing: Collection[TableName],
 ) -> Bucket | None:
     """The bucket of a whole group; None for rows of folded tables, which are counted one by one."""
-    table = names.get(group.table) if group.table else None
-    if group.zone is Zone.HELD:
+    table = names.get(profile_entry.table) if profile_entry.table else None
+    if profile_entry.status is CheckpointStatus.HELD:
         return Bucket.HELD
-    if group.kind is Kind.UNREADABLE or group.zone is Zone.SKIPPED:
+    if profile_entry.kind is Kind.UNREADABLE or profile_entry.status is CheckpointStatus.SKIPPED:
         return Bucket.QUARANTINED
-    if group.kind not in (Kind.ROW, Kind.TRUNCATE, Kind.DDL):
+    if profile_entry.kind not in (Kind.ROW, Kind.TRUNCATE, Kind.DDL):
         return Bucket.CONTROL
     if table is not None and table in standing:
         return Bucket.HELD
-    if group.zone is Zone.LATE:
+    if profile_entry.status is CheckpointStatus.DUPLICATE:
         return Bucket.DUPLICATE
-    if group.kind is Kind.DDL:
+    if profile_entry.kind is Kind.DDL:
         return Bucket.APPLIED if table is not None else Bucket.CONTROL
     if table is None:
         return Bucket.FILTERED
-    return Bucket.APPLIED if group.kind is Kind.TRUNCATE else None
+    return Bucket.APPLIED if profile_entry.kind is Kind.TRUNCATE else None
 
 
 def _folded(table: StagedTable) -> Mapping[Bucket, int]:
@@ -113,7 +121,7 @@ def _folded(table: StagedTable) -> Mapping[Bucket, int]:
         Bucket.APPLIED: applied,
         Bucket.SUPERSEDED: table.superseded,
         Bucket.DUPLICATE: known + table.repeats,
-        Bucket.QUARANTINED: table.set_aside,
+        Bucket.QUARANTINED: table.quarantined,
     }
     if sum(ended.values()) != table.changes:
         raise AccountingError(

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from tidemark.fold.admit import in_epochs, only_at, with_zone
+from tidemark.fold.admit import in_epochs, only_at, with_status
 from tidemark.fold.renamed import is_table, under_new_names
 from tidemark.lake.landing import read_changelog
 from tidemark.model.cut import Cut, Frontier
@@ -32,7 +32,7 @@ class Changelog:
     """The rows of the changelog, by what they are for one run.
 
     Each method returns a frame that was not computed yet, one row per record, with the columns
-    `lake.landing.COLUMNS`; after `towards` with ``zone`` beside them.
+    `lake.landing.COLUMNS`; after `towards` with ``status`` beside them.
 
     renames: in their order; without any, rows have the names that their records have. bounds: the
     cut that zones are said of, and the frontier below it. unlanded: rows that a preview has read
@@ -109,4 +109,4 @@ class Changelog:
         if self.bounds is None:
             return named
         cut, old = self.bounds
-        return with_zone(named, cut, old, gated_landing=self.progress.landing)
+        return with_status(named, cut, old, gated_landing=self.progress.landing)

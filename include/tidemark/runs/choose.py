@@ -10,28 +10,28 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from tidemark.errors import EpochSuspectError
+from tidemark.fold.profile import profile
 from tidemark.fold.renamed import is_table
-from tidemark.fold.survey import survey
 from tidemark.formats.avro.wire import Schemas, named_in
 from tidemark.formats.decoder import decoder_of
 from tidemark.gate.epoch import suspects
 from tidemark.gate.next_cut import Decision, ended_at, next_cut, with_reached
-from tidemark.gate.sight import Sight
+from tidemark.gate.statistics import StreamStatistics
+from tidemark.model.checkpoint_status import CheckpointStatus
 from tidemark.model.cut import Cut, Frontier, GateMode, Hold, HoldCode
 from tidemark.model.event import Kind
 from tidemark.model.names import TableName
 from tidemark.model.position import place_of
+from tidemark.model.profile import BatchProfile, count
 from tidemark.model.progress import Progress
 from tidemark.model.quarantine import Entry
 from tidemark.model.renames import Rename, Renames
-from tidemark.model.survey import Survey, count
 from tidemark.model.until import Barrier, Cap
-from tidemark.model.zone import Zone
 from tidemark.runs.changelog import Changelog
 from tidemark.runs.ddl.barriers import barrier_of, told_before
 from tidemark.runs.ddl.effects import DdlEffects, DdlRecord, DdlStop
-from tidemark.runs.ddl.exchanges import hold_exchanges
 from tidemark.runs.ddl.records import add_up, collect_ddl
+from tidemark.runs.ddl.table_swaps import hold_table_swaps
 from tidemark.runs.ddl.unread import refuse_unread_statements
 from tidemark.runs.landing.land import Landed
 from tidemark.runs.landing.look import first_waiting, look
@@ -46,7 +46,7 @@ class Replay:
     """What of the quarantine a cut tries again.
 
     entries: that wait and are meant. again: changelog rows of their records, as they are read now,
-    in zone REPLAYED. settled: row events of earlier cuts.
+    with status REPLAYED. settled: row events of earlier cuts.
     """
 
     entries: tuple[Entry, ...]
@@ -58,11 +58,11 @@ class Replay:
 class Chosen:
     """A cut and what it holds.
 
-    zoned: the changelog's events with their zone, one frame for the tables that stand at the
+    zoned: the changelog's events with their status, one frame for the tables that stand at the
     frontier and one for each that stands lower. schemas: that its records were written with.
-    changelog: under the names of now. set_aside: tables of which earlier cuts set changes aside.
-    ends: tables that go less far than the cut, and how far. replay: what of the set aside is tried
-    again.
+    changelog: under the names of now. quarantined: tables of which earlier cuts quarantined
+    changes. ends: tables that go less far than the cut, and how far. replay: what of the
+    quarantined is tried again.
     """
 
     decision: Decision
@@ -70,7 +70,7 @@ class Chosen:
     effects: DdlEffects
     schemas: Schemas
     changelog: Changelog
-    set_aside: frozenset[TableName] = frozenset()
+    quarantined: frozenset[TableName] = frozenset()
     ends: Mapping[TableName, Frontier] = field(default_factory=dict)
     replay: Replay | None = None
 
@@ -85,27 +85,32 @@ class Chosen:
         return self.changelog.renames
 
     @property
-    def survey(self) -> Survey:
+    def profile(self) -> BatchProfile:
         """What it holds, and what waits above it."""
-        return self.decision.survey
+        return self.decision.profile
 
     @property
     def hold(self) -> Hold | None:
         """Why the cut goes no further; None when nothing waits above it."""
-        waits = any(group.zone is Zone.HELD for group in self.survey.groups)
+        waits = any(
+            profile_entry.status is CheckpointStatus.HELD
+            for profile_entry in self.profile.profile_entries
+        )
         hold = self.cut.hold
         return hold if hold is not None and (waits or hold.code in SAID) else None
 
     def events_of(self, table: TableName) -> DataFrame:
-        """The events of ``table``, of every zone."""
+        """The events of ``table``, of every status."""
         return self.zoned.get(table, self.zoned[None]).where(is_table(table))
 
     def row_events(self, table: TableName, above: str = "") -> DataFrame:
         """The row events of ``table`` that the cut takes, and those that it tries again.
 
-        above: those that stand lower are copies (`runs.tables.rekeys.copies_below`).
+        above: those that stand lower are copies (`runs.tables.key_changes.copies_below`).
         """
-        in_cut = (F.col("zone") == Zone.CUT.value) & (F.col("kind") == Kind.ROW.value)
+        in_cut = (F.col("status") == CheckpointStatus.PENDING.value) & (
+            F.col("kind") == Kind.ROW.value
+        )
         events = self.events_of(table).where(in_cut)
         if above:
             events = events.where(F.col("position") >= above)
@@ -116,12 +121,14 @@ class Chosen:
     def schemas_of(self, table: TableName) -> Schemas:
         """The schemas that the row events of ``table`` in the cut were written with.
 
-        All of them where the cut tries again what earlier ones set aside.
+        All of them where the cut tries again what earlier ones quarantined.
         """
         if self.replay is not None:
             return self.schemas
-        groups = self.survey.of(table, Zone.CUT)
-        return named_in(self.schemas, (group.schema_id for group in groups))
+        profile_entries = self.profile.of(table, CheckpointStatus.PENDING)
+        return named_in(
+            self.schemas, (profile_entry.schema_id for profile_entry in profile_entries)
+        )
 
 
 def choose_cut(run: Run, changelog: Changelog, landed: Landed) -> Chosen:
@@ -134,11 +141,11 @@ def choose_cut(run: Run, changelog: Changelog, landed: Landed) -> Chosen:
 
 def _choose(run: Run, changelog: Changelog, landed: Landed, until: Cap | None) -> Chosen:
     pipeline, progress, events = run.pipeline, changelog.progress, changelog.waiting()
-    sight = look(pipeline, events, landed, progress, until)
-    if isinstance(until, Barrier) and _lags(pipeline, sight, until):
+    statistics = look(pipeline, events, landed, progress, until)
+    if isinstance(until, Barrier) and _lags(pipeline, statistics, until):
         until = replace(until, excluded=True)
-        sight = look(pipeline, events, landed, progress, until)
-    cut = next_cut(pipeline.source.gate, progress, sight, until)
+        statistics = look(pipeline, events, landed, progress, until)
+    cut = next_cut(pipeline.source.gate, progress, statistics, until)
     reading = _Reading(run, changelog, cut, landed)
     others = frozenset(table.source for table in pipeline.tables if table.was is None)
     names = Renames(pipeline.renames, progress.renames, others)
@@ -146,16 +153,22 @@ def _choose(run: Run, changelog: Changelog, landed: Landed, until: Cap | None) -
     renames = names.with_found(effects.renames if effects else ())
     named = changelog.under(renames)
     zoned = _zoned(named, cut, reading.cuts)
-    found = survey(list(zoned.values()), progress.landing)
+    found = profile(list(zoned.values()), progress.landing)
     _refuse_new_epoch(pipeline, progress, found)
     refuse_unread_statements(pipeline, progress, landed.plan.schema_changes, found, zoned[None])
     cut = with_reached(cut, progress, found)
-    zones = {Zone.CUT, Zone.SETTLED} if progress.behind else {Zone.CUT}
-    if effects is None and any(g.kind is Kind.DDL and g.zone in zones for g in found.groups):
+    statuses = (
+        {CheckpointStatus.PENDING, CheckpointStatus.COMMITTED}
+        if progress.behind
+        else {CheckpointStatus.PENDING}
+    )
+    if effects is None and any(
+        g.kind is Kind.DDL and g.status in statuses for g in found.profile_entries
+    ):
         effects = reading.effects(names)
         if reading.cuts:
             zoned = _zoned(named, cut, reading.cuts)
-            found = survey(list(zoned.values()), progress.landing)
+            found = profile(list(zoned.values()), progress.landing)
     effects = effects or DdlEffects()
     before = told_before(progress.frontier, landed.plan.schema_changes)
     rekeyed = effects.rekeyed.keys() - progress.behind
@@ -164,25 +177,25 @@ def _choose(run: Run, changelog: Changelog, landed: Landed, until: Cap | None) -
     if barrier is not None and barrier != until:
         return _choose(run, changelog, landed, barrier)
     ends = {table: _end(own, progress, found, table) for table, own in reading.cuts.items()}
-    decision = Decision(cut, sight, found)
-    return Chosen(decision, zoned, effects, landed.schemas, named, progress.set_aside, ends)
+    decision = Decision(cut, statistics, found)
+    return Chosen(decision, zoned, effects, landed.schemas, named, progress.quarantined, ends)
 
 
-def _lags(pipeline: PipelineSpec, sight: Sight, barrier: Barrier) -> bool:
+def _lags(pipeline: PipelineSpec, statistics: StreamStatistics, barrier: Barrier) -> bool:
     """Whether rows from below the statement may be unread, which no gate says (GATE-N2).
 
     Where the offset is all the order there is, the statement stands among its table's rows.
     """
     if pipeline.source.gate is not GateMode.NONE or place_of(barrier.position) is None:
         return False
-    return bool(sight.unread & set(sight.places) - sight.first_capped.keys())
+    return bool(statistics.unread & set(statistics.places) - statistics.first_capped.keys())
 
 
-def _end(own: Cut, progress: Progress, found: Survey, table: TableName) -> Frontier:
+def _end(own: Cut, progress: Progress, found: BatchProfile, table: TableName) -> Frontier:
     """How far ``table`` is once ``own``, its part of the cut, is published."""
-    groups = (g for g in found.groups if g.table == (table.schema, table.table))
+    profile_entries = (g for g in found.profile_entries if g.table == (table.schema, table.table))
     before = replace(progress, frontier=progress.frontier_of(table))
-    return with_reached(own, before, Survey(tuple(groups))).frontier
+    return with_reached(own, before, BatchProfile(tuple(profile_entries))).frontier
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +231,7 @@ class _Reading:
                 self.cuts[table] = ended_at(self.cut, barrier, frontier, first)
                 told = self._above(frontier, names, self.cuts[table])
             effects.take(table, told)
-        hold_exchanges(self.changelog, self.cut, names, effects)
+        hold_table_swaps(self.changelog, self.cut, names, effects)
         due = Renames(names.declared, (*names.done, *effects.renames)).due
         borne = {rename.old for rename in due}
         for rename in due:
@@ -230,16 +243,16 @@ class _Reading:
         text = decoder_of(self.run.pipeline.source, self.landed.schemas).text
         told = collect_ddl(self._in_cut(frontier, cut), text)
         add = partial(add_up, self.run.pipeline.source, told, names=names)
-        effects = add(judged=self.progress.judged)
+        effects = add(acknowledged=self.progress.acknowledged)
         if not effects.unknown_shadows or not self.progress.landing:
             return effects
         shadowed = map(self.run.pipeline.source.shadowed, effects.unknown_shadows)
         earlier = _statements_about(self.changelog, set(filter(None, shadowed)), text)
-        return add(before=earlier, judged=self.progress.judged)
+        return add(before=earlier, acknowledged=self.progress.acknowledged)
 
     def _in_cut(self, frontier: Frontier, cut: Cut) -> DataFrame:
         zoned = self.changelog.towards(cut, frontier).waiting()
-        return zoned.where(F.col("zone") == Zone.CUT.value)
+        return zoned.where(F.col("status") == CheckpointStatus.PENDING.value)
 
     def _refuse_early(self, rename: Rename, effects: DdlEffects) -> None:
         """Stop a table whose new name comes before the statement that gave it (GATE-N2)."""
@@ -262,16 +275,16 @@ def _statements_about(
     return collect_ddl(changelog.landed().where(told), text)
 
 
-def _refuse_new_epoch(pipeline: PipelineSpec, progress: Progress, found: Survey) -> None:
+def _refuse_new_epoch(pipeline: PipelineSpec, progress: Progress, found: BatchProfile) -> None:
     """Raise when positions fell, so that what is new looks like what was published (POS-16)."""
-    newer = suspects(progress, pipeline.source.gate, found.groups)
+    newer = suspects(progress, pipeline.source.gate, found.profile_entries)
     if newer:
         raise EpochSuspectError(
             f"{count(newer)} changes of pipeline {pipeline.name}, some of them newer than all that "
             f"is published, stand at lower positions, the first ones in {newer[0].at}: the "
-            "source's log has begun anew",
+            "source's log has started over",
             state="they are landed; nothing of them is published, and no table is changed",
-            next_step="find out what happened to the source; if its log began anew, say so: "
+            next_step="find out what happened to the source; if its log started over, say so: "
             f"tidemark handover {pipeline.name} --help",
         )
 
@@ -281,7 +294,7 @@ def _zoned(
 ) -> dict[TableName | None, DataFrame]:
     """What waits, with zones: a table that stands lower has bounds of its own.
 
-    But not for what cannot be read, which is set aside once, whatever its table does.
+    But not for what cannot be read, which is quarantined once, whatever its table does.
     """
     progress = changelog.progress
     stands_lower = reduce(lambda a, b: a | b, map(is_table, progress.behind), F.lit(False))

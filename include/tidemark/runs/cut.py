@@ -17,7 +17,7 @@ from tidemark.lake.forks import drop_dead_forks, drop_forks, forks_dropped_on_er
 from tidemark.lake.landing import records_since
 from tidemark.lake.ledger import StagedCut, stage_entry
 from tidemark.lake.quarantine import as_kept, rows_of, stage_entries
-from tidemark.lake.refs import Move, attempt_ref
+from tidemark.lake.refs import RefUpdate, attempt_ref
 from tidemark.lake.spark_errors import spark_errors
 from tidemark.lake.staged import drop_staged, dropping_staged
 from tidemark.lake.staging import mark_session
@@ -33,8 +33,8 @@ from tidemark.runs.choose import Chosen, choose_cut
 from tidemark.runs.landing.land import land_records
 from tidemark.runs.publish import publish_cut
 from tidemark.runs.run import CutRequest, Run, begin_run
+from tidemark.runs.staging.quarantined import records_quarantined
 from tidemark.runs.staging.replay import next_replays, with_replay
-from tidemark.runs.staging.set_aside import records_set_aside
 from tidemark.runs.staging.stage import StagedTable, stage_one
 from tidemark.runs.tables.plan import CutTables, plan_tables
 from tidemark.runs.tables.work import TableWork
@@ -103,12 +103,12 @@ class _Outcome:
     chosen: Chosen
     planned: CutTables
     staged: tuple[StagedTable, ...]
-    schemas: tuple[Move, ...]
+    schemas: tuple[RefUpdate, ...]
 
     @property
-    def moves(self) -> tuple[Move, ...]:
+    def ref_updates(self) -> tuple[RefUpdate, ...]:
         """All that is to be published."""
-        return (*(table.move for table in self.staged), *self.schemas)
+        return (*(table.ref_update for table in self.staged), *self.schemas)
 
 
 def progress_after(
@@ -127,9 +127,9 @@ def progress_after(
     ended |= {t: max(below, ended.get(t, below)) for t, below in done.items()}
     snapshots = after_reconciles(planned.snapshots, done, spared)
     effects = Effects(
-        *(planned.standing, ended, snapshots, planned.guards, planned.blocked),
+        *(planned.standing, ended, snapshots, planned.window_bounds, planned.blocked),
         renames=tuple(chosen.effects.renames),
-        set_aside=frozenset(table.work.spec.source for table in staged if table.set_aside),
+        quarantined=frozenset(table.work.spec.source for table in staged if table.quarantined),
         replays=next_replays(progress, chosen, planned),
         ends=chosen.ends,
     )
@@ -144,7 +144,7 @@ def _refuse_stopped(pipeline: PipelineSpec, planned: CutTables) -> None:
         f"{len(planned.stopped)} tables of pipeline {pipeline.name} cannot be folded:\n"
         + "\n".join(f"{table}: {why}" for table, why in sorted(planned.stopped.items())),
         state="nothing of this cut is published; all records wait in the changelog",
-        next_step="mend the cause; or let the other tables go on with publish: "
+        next_step="fix the cause; or let the other tables go on with publish: "
         "{consistency: table} in the pipeline file",
     )
 
@@ -152,11 +152,11 @@ def _refuse_stopped(pipeline: PipelineSpec, planned: CutTables) -> None:
 def _stage_all(run: Run, chosen: Chosen, planned: CutTables, branch: str) -> _Outcome:
     """Fold and audit the tables side by side; what turns out to be stopped is left out."""
     staged: list[StagedTable] = []
-    schemas: list[Move] = []
+    schemas: list[RefUpdate] = []
     stopped = dict(planned.stopped)
     session = run.world.spark
 
-    def stage(work: TableWork) -> StagedTable | Move | TableStoppedError | None:
+    def stage(work: TableWork) -> StagedTable | RefUpdate | TableStoppedError | None:
         session.sparkContext.setLocalProperty("spark.scheduler.pool", str(work.target))
         try:
             return stage_one(run, chosen, work, branch)
@@ -169,7 +169,7 @@ def _stage_all(run: Run, chosen: Chosen, planned: CutTables, branch: str) -> _Ou
         for work, outcome in zip(planned.work, outcomes, strict=True):
             if isinstance(outcome, TableStoppedError):
                 stopped[work.spec.source] = str(outcome)
-            elif isinstance(outcome, Move):
+            elif isinstance(outcome, RefUpdate):
                 schemas.append(outcome)
             elif outcome is not None:
                 staged.append(outcome)
@@ -185,7 +185,7 @@ def _finish(run: Run, progress: Progress, after: Progress, outcome: _Outcome) ->
     heads = run.heads
     landed = records_since(catalog, run.system, heads.changelog.snapshot, progress.landing)
     folded = [*(work.spec.source for work in planned.work), *planned.ended]
-    buckets = account(chosen.survey, staged, folded, planned.standing, landed)
+    buckets = account(chosen.profile, staged, folded, planned.standing, landed)
     verdicts = [table.verdict for table in staged]
     if verdicts:
         write_verdicts(catalog, run.system, attempt, chosen.cut.number, verdicts)
@@ -196,26 +196,26 @@ def _finish(run: Run, progress: Progress, after: Progress, outcome: _Outcome) ->
         _result(run, chosen, CutStatus.BLOCKED if blocked else CutStatus.STAGED),
         tables=tuple(_table_result(table) for table in staged),
         buckets=buckets,
-        set_aside=codes_of(quarantined),
+        quarantined=codes_of(quarantined),
         unknown=unknown_after(run, quarantined),
         stopped={str(table): why for table, why in sorted(planned.stopped.items())},
     )
-    moves = outcome.moves
+    ref_updates = outcome.ref_updates
     if quarantined.num_rows:
         branch = attempt_ref(chosen.cut.number, attempt)
-        moves += (stage_entries(catalog, run.system, heads.quarantine, branch, quarantined),)
-    entry = StagedCut(result, after.as_kept(run.pipeline.renames), moves)
+        ref_updates += (stage_entries(catalog, run.system, heads.quarantine, branch, quarantined),)
+    entry = StagedCut(result, after.as_kept(run.pipeline.renames), ref_updates)
     stage_entry(catalog, run.system, heads.ledger.snapshot, entry, run.request.reason)
     log.info("cut_staged", cut=result.cut, status=result.status.value, **buckets)
     return result
 
 
 def _quarantined(outcome: _Outcome) -> pa.Table:
-    """What the cut sets aside, and what became of what it tried again: rows of the quarantine."""
+    """What the cut quarantines, and what became of what it tried again: rows of the quarantine."""
     chosen = outcome.chosen
     ended = [entry for table in outcome.staged for entry in table.outcomes]
-    rows = [*(table.aside for table in outcome.staged if table.set_aside), rows_of(ended)]
-    named, records = as_kept(pa.concat_tables(rows), chosen.renames), records_set_aside(chosen)
+    rows = [*(table.aside for table in outcome.staged if table.quarantined), rows_of(ended)]
+    named, records = as_kept(pa.concat_tables(rows), chosen.renames), records_quarantined(chosen)
     return named if records is None else pa.concat_tables([named, records])
 
 
@@ -243,7 +243,7 @@ def _table_result(table: StagedTable) -> TableResult:
     return TableResult(
         table=str(table.work.spec.source),
         target=str(table.work.target),
-        snapshot_id=table.move.snapshot,
+        snapshot_id=table.ref_update.snapshot,
         inserted=table.effect.inserted,
         updated=table.effect.updated,
         deleted=table.effect.deleted + table.effect.removed,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from tidemark.errors import UNCHANGED, OrderRefusedError
+from tidemark.errors import UNCHANGED, ActionRefusedError
 from tidemark.gate.reconcile import complete_resync, order_resync
 from tidemark.lake.catalog import SystemTables, TableId
 from tidemark.lake.commits import commit_order
@@ -18,7 +18,7 @@ from tidemark.lake.landing import (
     holds_unreadable,
     read_mark,
 )
-from tidemark.lake.ledger import read_progress, record_order
+from tidemark.lake.ledger import read_progress, record_action
 from tidemark.lake.marks import adopt_head
 from tidemark.lake.quarantine import add_entries, read_waiting
 from tidemark.log import get_logger
@@ -36,7 +36,7 @@ from tidemark.spec import PipelineSpec, SourceFormat
 
 log = get_logger()
 
-HANDED_OVER = (SourceFormat.DEBEZIUM_MYSQL, SourceFormat.DEBEZIUM_MARIADB)
+BINLOG_RESET = (SourceFormat.DEBEZIUM_MYSQL, SourceFormat.DEBEZIUM_MARIADB)
 
 
 def begin_resync(pipeline: PipelineSpec, world: World, table: TableName) -> None:
@@ -45,7 +45,7 @@ def begin_resync(pipeline: PipelineSpec, world: World, table: TableName) -> None
     What the snapshot will not contain is removed once `end_resync` says that it is whole (SNAP-8).
     """
     if pipeline.source.format.is_canal:
-        raise OrderRefusedError(
+        raise ActionRefusedError(
             f"pipeline {pipeline.name} reads {pipeline.source.format}, which sends no snapshots",
             state=UNCHANGED,
             next_step="fold the table into a new target from a new changefeed or instance",
@@ -60,7 +60,7 @@ def begin_resync(pipeline: PipelineSpec, world: World, table: TableName) -> None
 
 
 def _take_as_it_is(pipeline: PipelineSpec, world: World, table: TableName) -> None:
-    """Let a mirror go on from what somebody else made of it: the snapshot mends that (PUB-11)."""
+    """Let a mirror go on from what somebody else made of it: the snapshot fixes that (PUB-11)."""
     for spec in pipeline.tables:
         if spec.source == table and spec.mode is TargetMode.MIRROR:
             adopt_head(world.catalog, TableId(pipeline.target_namespace, spec.target))
@@ -71,7 +71,7 @@ def end_resync(pipeline: PipelineSpec, world: World, table: TableName) -> None:
 
     def completed(progress: Progress) -> Progress:
         if table not in progress.snapshots.tables:
-            raise OrderRefusedError(
+            raise ActionRefusedError(
                 f"no snapshot of {table} is awaited in pipeline {pipeline.name}",
                 state=UNCHANGED,
                 next_step=f"order one: tidemark resync {pipeline.name} {table}",
@@ -86,16 +86,16 @@ def end_resync(pipeline: PipelineSpec, world: World, table: TableName) -> None:
 def _refuse_incomplete(
     pipeline: PipelineSpec, world: World, progress: Progress, table: TableName
 ) -> None:
-    """Raise where rows of the snapshot may be set aside: they would seem to be missing from it."""
+    """Raise where rows of the snapshot may be quarantined: it would seem to lack them."""
     below = progress.snapshots.tables[table].below
-    if table not in progress.set_aside or not below:
+    if table not in progress.quarantined or not below:
         return
     renames = progress.known_renames(pipeline.renames)
     known = read_waiting(world.catalog, SystemTables.of(pipeline.name), renames, str(table))
     waiting = [entry for entry in known if not entry.is_below(below)]
     if waiting:
-        raise OrderRefusedError(
-            f"{len(waiting)} changes of {table} are set aside, so that the rows of its snapshot "
+        raise ActionRefusedError(
+            f"{len(waiting)} changes of {table} are quarantined, so that the rows of its snapshot "
             "may be incomplete",
             state=UNCHANGED,
             next_step=f"tidemark quarantine list {pipeline.name}, then replay or drop them",
@@ -117,7 +117,7 @@ def replay_entries(pipeline: PipelineSpec, world: World, selection: Selection) -
     waiting = _waiting(pipeline, world, selection)
     meant = [entry for entry in waiting if entry.can_be_replayed]
     if not meant:
-        raise OrderRefusedError(
+        raise ActionRefusedError(
             f"{len(waiting)} changes are of transactions that were given up (TX_SKIPPED)",
             state=UNCHANGED,
             next_step=f"read their tables anew: tidemark status {pipeline.name} names them",
@@ -154,7 +154,7 @@ def _waiting(pipeline: PipelineSpec, world: World, selection: Selection) -> list
     meant = [entry for entry in all_waiting(pipeline, world) if selection.takes(entry)]
     if not meant:
         what = f"nothing of {selection}" if str(selection) else "nothing"
-        raise OrderRefusedError(
+        raise ActionRefusedError(
             f"{what} waits in the quarantine of pipeline {pipeline.name}",
             state=UNCHANGED,
             next_step=f"tidemark quarantine list {pipeline.name}",
@@ -165,26 +165,26 @@ def _waiting(pipeline: PipelineSpec, world: World, selection: Selection) -> list
 def skip_transaction(pipeline: PipelineSpec, world: World, transaction: str) -> None:
     """Give up a transaction that will never be whole: the cut goes on behind it (GATE-T8).
 
-    transaction: its id as `tidemark status` names it. What came of it is set aside, and the tables
-    that it changed have to be read anew.
+    transaction: its id as `tidemark status` names it. What came of it is quarantined, and the
+    tables that it changed have to be re-snapshotted.
     """
     key = key_of(transaction)
     if pipeline.source.gate is not GateMode.TRANSACTION:
-        raise OrderRefusedError(
+        raise ActionRefusedError(
             f"pipeline {pipeline.name} has gate {pipeline.source.gate}, which waits for no "
             "transactions",
             state=UNCHANGED,
             next_step=f"tidemark status {pipeline.name}",
         )
     if not is_plain(key):
-        raise OrderRefusedError(
+        raise ActionRefusedError(
             f"{transaction!r} is no id of a transaction",
             state=UNCHANGED,
             next_step=f"take the id that tidemark status {pipeline.name} names",
         )
 
     if not holds_transaction(world.catalog, SystemTables.of(pipeline.name), key):
-        raise OrderRefusedError(
+        raise ActionRefusedError(
             f"no record of transaction {transaction} was landed by pipeline {pipeline.name}",
             state=UNCHANGED,
             next_step=f"take the id that tidemark status {pipeline.name} names",
@@ -204,32 +204,32 @@ def skip_statement(pipeline: PipelineSpec, world: World, position: Position, rea
     if not holds_statement(world.catalog, SystemTables.of(pipeline.name), position):
         raise _not_landed(pipeline, f"no statement that was landed stands at position {position}")
 
-    def judged(progress: Progress) -> Progress:
-        return replace(progress, judged={**progress.judged, position: reason})
+    def acknowledged(progress: Progress) -> Progress:
+        return replace(progress, acknowledged={**progress.acknowledged, position: reason})
 
-    _record(pipeline, world, judged, f"skip --statement {position} --reason {reason!r}")
+    _record(pipeline, world, acknowledged, f"skip --statement {position} --reason {reason!r}")
 
 
 def skip_record(pipeline: PipelineSpec, world: World, place: RecordPlace, reason: str) -> None:
     """Take a schema change that cannot be read for one without effect (POISON-3).
 
-    It is set aside by the next cut, which goes on behind it.
+    It is quarantined by the next cut, which goes on behind it.
     """
     if not holds_unreadable(world.catalog, SystemTables.of(pipeline.name), place):
         raise _not_landed(
             pipeline, f"no record that was landed and cannot be read stands at {place}"
         )
 
-    def judged(progress: Progress) -> Progress:
-        records = {**progress.judged_records, str(place): reason}
-        return replace(progress, judged_records=records)
+    def acknowledged(progress: Progress) -> Progress:
+        records = {**progress.acknowledged_records, str(place): reason}
+        return replace(progress, acknowledged_records=records)
 
-    _record(pipeline, world, judged, f"skip --record {place} --reason {reason!r}")
+    _record(pipeline, world, acknowledged, f"skip --record {place} --reason {reason!r}")
 
 
-def _not_landed(pipeline: PipelineSpec, what: str) -> OrderRefusedError:
+def _not_landed(pipeline: PipelineSpec, what: str) -> ActionRefusedError:
     """Nothing that a person could judge stands at the place that was given."""
-    return OrderRefusedError(
+    return ActionRefusedError(
         what,
         state=UNCHANGED,
         next_step=f"take the place that the message names: tidemark plan {pipeline.name}",
@@ -237,20 +237,20 @@ def _not_landed(pipeline: PipelineSpec, what: str) -> OrderRefusedError:
 
 
 def hand_over(pipeline: PipelineSpec, world: World, *, is_continuous: bool) -> Offsets:
-    """The source's log began anew; positions from here on stand above all before (POS-17).
+    """The source's log started over; positions from here on stand above all before (POS-17).
 
     is_continuous: the new log holds everything behind the old one; if not, each table has to be
-    read anew. Returns the offset per partition at which the new log begins: its first change that
-    is landed, in no cut, and newer than all that is published; else what is not landed yet.
+    re-snapshotted. Returns the offset per partition at which the new log begins: its first change
+    that is landed, in no cut, and newer than all that is published; else what is not landed yet.
     """
     tables = SystemTables.of(pipeline.name)
 
-    def handed_over(now: Progress) -> Progress:
+    def binlog_reset(now: Progress) -> Progress:
         mark = read_mark(world.catalog, tables)
-        if pipeline.source.format not in HANDED_OVER or mark.number == 0:
-            raise OrderRefusedError(
+        if pipeline.source.format not in BINLOG_RESET or mark.number == 0:
+            raise ActionRefusedError(
                 f"pipeline {pipeline.name} reads {pipeline.source.format} and has landed "
-                f"{mark.number} times; only a binlog that was read can begin anew",
+                f"{mark.number} times; only a binlog that was read can start over",
                 state=UNCHANGED,
                 next_step="fold the tables by a new pipeline from a new snapshot of the source",
             )
@@ -265,7 +265,7 @@ def hand_over(pipeline: PipelineSpec, world: World, *, is_continuous: bool) -> O
         return replace(now, epochs=(*now.epochs, starts), frontier=frontier, snapshots=snapshots)
 
     words = "continuous" if is_continuous else "gap"
-    return _record(pipeline, world, handed_over, f"handover --{words}").epochs[-1]
+    return _record(pipeline, world, binlog_reset, f"handover --{words}").epochs[-1]
 
 
 def _record(
@@ -276,6 +276,6 @@ def _record(
     def changed(kept: Progress) -> Progress:
         return change(kept.under(pipeline.renames)).as_kept(pipeline.renames)
 
-    after = record_order(world.catalog, SystemTables.of(pipeline.name), changed, order)
+    after = record_action(world.catalog, SystemTables.of(pipeline.name), changed, order)
     log.info("order_recorded", pipeline=pipeline.name, order=order)
     return after

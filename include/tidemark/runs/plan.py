@@ -67,7 +67,7 @@ def plan_cut(pipeline: PipelineSpec, world: World, until: Until | None = None) -
         if ungated:
             sentence += "; records of an earlier run are landed but not in a cut yet"
     elif progress.replays:
-        has_work, sentence = True, "what was set aside is to be tried again"
+        has_work, sentence = True, "what was quarantined is to be tried again"
     elif progress.quiet_settles:
         has_work, sentence = True, "nothing is unread, so what the last run held may settle now"
     elif held and (capped or progress.behind):

@@ -12,14 +12,14 @@ from pyspark.sql import DataFrame
 
 from tidemark.lake.catalog import TableId
 from tidemark.lake.spark_errors import spark_errors
+from tidemark.model.checkpoint_status import CheckpointStatus
 from tidemark.model.cut import GateMode
 from tidemark.model.event import Kind
 from tidemark.model.names import AttemptId, ColumnName, PipelineName, TableName
 from tidemark.model.offsets import OffsetRange, TopicPartition
 from tidemark.model.position import OrderedBy
-from tidemark.model.survey import count
+from tidemark.model.profile import count
 from tidemark.model.until import Until
-from tidemark.model.zone import Zone
 from tidemark.runs.changelog import Changelog
 from tidemark.runs.choose import Chosen, choose_cut
 from tidemark.runs.cut import NO_RECORDS, progress_after
@@ -117,7 +117,9 @@ def preview_cut(pipeline: PipelineSpec, world: World, *, until: Until | None = N
         is_idle=not planned.work and replace(after, cut=progress.cut) == progress,
         records=landed.records,
         left=unread.plan.unread - sum(span.count for span in unread.ranges.values()),
-        unreadable=count(g for g in chosen.survey.groups if g.kind is Kind.UNREADABLE and g.is_new),
+        unreadable=count(
+            g for g in chosen.profile.profile_entries if g.kind is Kind.UNREADABLE and g.is_new
+        ),
         complete_until_ms=chosen.cut.frontier.complete_until_ms,
         offsets={place: span for place, span in spans.items() if span.count > 0},
         ordered_by=landed.mark.ordered_by,
@@ -174,8 +176,8 @@ def _tables(pipeline: PipelineSpec, chosen: Chosen, planned: CutTables) -> Itera
         preview = TablePreview(
             table,
             str(target),
-            rows=count(chosen.survey.of(table, Zone.CUT)),
-            held=count(chosen.survey.of(table, Zone.HELD)),
+            rows=count(chosen.profile.of(table, CheckpointStatus.PENDING)),
+            held=count(chosen.profile.of(table, CheckpointStatus.HELD)),
             stopped=planned.stopped.get(table, ""),
         )
         if table in work:
@@ -197,7 +199,7 @@ def _losses(pipeline: PipelineSpec, work: TableWork) -> dict[str, str]:
 
 def _waiting(pipeline: PipelineSpec, chosen: Chosen) -> set[TableName]:
     """The folded tables that have rows above the cut."""
-    names = chosen.survey.names(Zone.HELD)
+    names = chosen.profile.names(CheckpointStatus.HELD)
     return {TableName(*name) for name in names if is_folded(pipeline, name)}
 
 
@@ -205,11 +207,13 @@ def _ignored(chosen: Chosen, planned: CutTables) -> dict[str, int]:
     folded = {item.spec.source for item in planned.work} | planned.standing
     names = {(table.schema, table.table) for table in folded}
     rows = [
-        g for g in chosen.survey.groups if g.kind is Kind.ROW and g.zone is Zone.CUT and g.table
+        g
+        for g in chosen.profile.profile_entries
+        if g.kind is Kind.ROW and g.status is CheckpointStatus.PENDING and g.table
     ]
     ignored: dict[str, int] = {}
-    for group in rows:
-        if group.table is not None and group.table not in names:
-            name = ".".join(group.table)
-            ignored[name] = ignored.get(name, 0) + group.records
+    for profile_entry in rows:
+        if profile_entry.table is not None and profile_entry.table not in names:
+            name = ".".join(profile_entry.table)
+            ignored[name] = ignored.get(name, 0) + profile_entry.records
     return dict(sorted(ignored.items()))

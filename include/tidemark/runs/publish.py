@@ -12,7 +12,7 @@ from tidemark.errors import UNCHANGED, AuditBlockedError, NoAttemptError, Supers
 from tidemark.lake.catalog import SystemTables, TableId, catalog_errors
 from tidemark.lake.history import read_history
 from tidemark.lake.ledger import ATTEMPT, StagedCut, find_staged, read_progress
-from tidemark.lake.refs import Move, ancestors, move_mains, summary_value
+from tidemark.lake.refs import RefUpdate, ancestors, summary_value, update_mains
 from tidemark.lake.verdicts import read_verdicts as read_rows
 from tidemark.log import get_logger
 from tidemark.model.names import AttemptId
@@ -55,7 +55,7 @@ def publish_cut(pipeline: PipelineSpec, world: World, attempt: AttemptId) -> Cut
     _refuse_unaudited(staged, read_verdicts(pipeline, world, attempt))
     try:
         _refuse_stale(pipeline, staged, read_progress(world.catalog, tables).cut)
-        move_mains(world.catalog, _remembering(staged, world, tables))
+        update_mains(world.catalog, _remembering(staged, world, tables))
     except SupersededError:
         # By itself, if the database has finished meanwhile what an earlier try had asked of it.
         if not _is_published(world, tables, attempt):
@@ -98,12 +98,12 @@ def _has_new_files(
     return any(summary_value(snapshot, count) for snapshot in own for count in FILES)
 
 
-def _remembering(staged: StagedCut, world: World, tables: SystemTables) -> tuple[Move, ...]:
+def _remembering(staged: StagedCut, world: World, tables: SystemTables) -> tuple[RefUpdate, ...]:
     """The moves, the ledger's with what it is to go on saying of this cut and those before."""
-    *moves, own = staged.moves
+    *ref_updates, own = staged.ref_updates
     now_ms = int(datetime.now(UTC).timestamp() * 1000)
     marks = read_history(world.catalog, tables).remembered(staged.result, now_ms)
-    return (*moves, replace(own, marks=marks))
+    return (*ref_updates, replace(own, marks=marks))
 
 
 def _refuse_unaudited(staged: StagedCut, verdicts: tuple[Verdict, ...]) -> None:
@@ -115,7 +115,7 @@ def _refuse_unaudited(staged: StagedCut, verdicts: tuple[Verdict, ...]) -> None:
         raise AuditBlockedError(
             f"cut {staged.result.cut} is blocked by the audit of {named}",
             state="main of every table is as it was; the staged branches are kept",
-            next_step="mend the data at the source or the suite, then clear the task fold; "
+            next_step="fix the data at the source or the suite, then clear the task fold; "
             "the next cut starts from main",
         )
 

@@ -28,7 +28,7 @@ from tidemark.model.verdict import Verdict
 from tidemark.runs.plan import CutPlan, plan_cut, truncate_note
 from tidemark.runs.stall import stall_of
 from tidemark.runs.targets import targets_of
-from tidemark.runs.unknown_kinds import doubts, unknown_kinds
+from tidemark.runs.unknown_kinds import unknown_kinds, warnings
 from tidemark.runs.world import World
 from tidemark.spec import PipelineSpec
 
@@ -76,7 +76,7 @@ class PipelineStatus:
     None when trouble keeps it unknown. work: what a run would find. hold: why the newest cut went
     no further; stalled_ms: for how long, once that is too long. snapshots: table -> what its
     snapshot waits for, and the next command. orders: what a person ordered since the newest cut,
-    newest first. truncates: what to check while none has come. set_aside: how much waits in
+    newest first. truncates: what to check while none has come. quarantined: how much waits in
     quarantine; of_no_table: how much of that is of no known table; doubts: what tables may lack
     because of it.
     trouble: why a run would not even start reading. history: published cuts, as far as the ledger
@@ -96,9 +96,9 @@ class PipelineStatus:
     snapshots: Mapping[TableName, str]
     orders: tuple[Order, ...]
     truncates: str
-    set_aside: int
+    quarantined: int
     of_no_table: int
-    doubts: tuple[str, ...]
+    warnings: tuple[str, ...]
     trouble: TidemarkError | None
     next_step: str
     history: tuple[Entry, ...]
@@ -142,9 +142,9 @@ def pipeline_status(pipeline: PipelineSpec, world: World) -> PipelineStatus:
         snapshots=_snapshots(pipeline, progress),
         orders=history.orders,
         truncates=truncate_note(pipeline, progress),
-        set_aside=len(waiting),
+        quarantined=len(waiting),
         of_no_table=sum(not entry.table for entry in waiting),
-        doubts=doubts(pipeline.source, unknown_kinds(pipeline.source, waiting)),
+        warnings=warnings(pipeline.source, unknown_kinds(pipeline.source, waiting)),
         trouble=trouble,
         next_step=trouble.next_step if trouble else _next_step(pipeline, plan, attempt),
         history=history.published,
@@ -179,7 +179,7 @@ def _snapshots(pipeline: PipelineSpec, progress: Progress) -> dict[TableName, st
 def _next_step(pipeline: PipelineSpec, plan: CutPlan | None, attempt: Entry | None) -> str:
     again = f"tidemark cut {pipeline.name}"
     if attempt is not None and attempt.result.status is CutStatus.BLOCKED:
-        return f"mend the data at the source or the suite, then: {again}"
+        return f"fix the data at the source or the suite, then: {again}"
     return again if attempt is not None or (plan is not None and plan.has_work) else NOTHING
 
 

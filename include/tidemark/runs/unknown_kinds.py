@@ -19,7 +19,7 @@ from tidemark.spec import SourceSpec
 
 
 def codes_of(rows: pa.Table) -> dict[str, int]:
-    """Code -> how many of ``rows``, of the quarantine, are set aside with it."""
+    """Code -> how many of ``rows``, of the quarantine, are quarantined with it."""
     waiting = rows.filter(pc.field("state") == State.WAITING.value)
     return dict(sorted(Counter(waiting["code"].to_pylist()).items()))
 
@@ -38,11 +38,11 @@ def unknown_kinds(source: SourceSpec, entries: Iterable[Entry]) -> dict[str, int
     return {topic: number for topic, number in sorted(found.items()) if source.has_rows(topic)}
 
 
-def doubts(source: SourceSpec, unknown: Mapping[str, int]) -> tuple[str, ...]:
+def warnings(source: SourceSpec, unknown: Mapping[str, int]) -> tuple[str, ...]:
     """A sentence per topic of ``unknown``, which `unknown_kinds` made."""
     what = "a truncate or a schema change" if source.format.is_canal else "a truncate"
     return tuple(
         f"tables of topic {topic} may lack {what}: nobody can read {number:,} of its records; look "
-        "at what is set aside of it, then replay or drop it"
+        "at what is quarantined of it, then replay or drop it"
         for topic, number in unknown.items()
     )

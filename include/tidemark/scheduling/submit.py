@@ -24,7 +24,7 @@ CUT_JOB = Path(__file__).parents[1] / "jobs" / "cut.py"
 
 
 @dataclass(frozen=True, slots=True)
-class FoldOrder:
+class FoldRequest:
     """What one try of the fold is asked for; until: where the cut is capped, or empty."""
 
     attempt: AttemptId
@@ -45,7 +45,7 @@ class Submission:
 
 
 def submission(
-    pipeline: PipelineSpec, installation: InstallationSpec, order: FoldOrder
+    pipeline: PipelineSpec, installation: InstallationSpec, order: FoldRequest
 ) -> Submission:
     """How the fold of ``order`` is submitted."""
     settings = with_limits({**installation.spark.conf, **pipeline.spark.conf})
@@ -70,7 +70,7 @@ def submission(
 def attempt_stem(run_id: str, token: str) -> str:
     """What the attempts of a run have in common: readable, and by ``token`` (6 of a-f0-9) its own.
 
-    A run id alone would come again when Airflow's database is lost and a run is made anew.
+    A run id alone would come again when Airflow's database is lost and a run is recreated.
     >>> attempt_stem("scheduled__2026-01-01T00:10:00+00:00", "3f9a1c")
     'scheduled_20260101t001000_3f9a1c'
     """

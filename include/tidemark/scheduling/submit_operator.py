@@ -14,7 +14,7 @@ from tidemark.model.result import CutResult, CutStatus
 from tidemark.scheduling.handover import PLAN, Folded, Planned, read_result, result_file
 from tidemark.scheduling.retries import failure_of, stop_on_terminal_errors
 from tidemark.scheduling.submit import (
-    FoldOrder,
+    FoldRequest,
     Submission,
     attempt_of,
     submission,
@@ -44,7 +44,7 @@ class FoldOperator(SparkSubmitOperator):
         task = context["ti"]
         planned: Planned = task.xcom_pull(task_ids=PLAN, key=PLAN)
         attempt = attempt_of(planned["stem"], task.try_number)
-        order = FoldOrder(attempt, planned["until"], tuple(planned["tables"]), planned["reason"])
+        order = FoldRequest(attempt, planned["until"], tuple(planned["tables"]), planned["reason"])
         with stop_on_terminal_errors():
             pipeline, installation = pipeline_named(self.pipeline), load_installation()
         file = result_file(installation.state, pipeline.name, attempt)

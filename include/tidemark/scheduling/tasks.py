@@ -127,6 +127,6 @@ def _blocked(folded: Folded, tables: list[str], docs: str) -> str:
     return (
         f"the audit of cut {folded['cut']} blocks: {', '.join(tables)}\n"
         "  state: main of every table is as it was; the staged branches are kept\n"
-        f"  next:  look at the failed expectations above and at {docs}; mend the data or the "
+        f"  next:  look at the failed expectations above and at {docs}; fix the data or the "
         "suite, then clear fold"
     )

@@ -162,9 +162,9 @@ def _added(item: Words, items: ColumnItems) -> str | None:
         column, attributes = column_definition(definition)
         if attributes.is_key:
             items.key = (column.name,)
-        if attributes.fills_unknown:
+        if attributes.unknown_backfills:
             return f"the rows that are there get a value in {column.name}, which no event tells"
-        items.added.append(column._replace(fill=attributes.fill))
+        items.added.append(column._replace(backfill=attributes.backfill))
         if is_optional:
             items.optional.add(column.name)
     return None

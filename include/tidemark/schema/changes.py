@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from functools import reduce
 
 from tidemark.errors import TableStoppedError
+from tidemark.model.column_rename import ColumnRename, column_alias, name_after
 from tidemark.model.columns import ARRAY, ROW, SourceColumn, TableSchema
 from tidemark.model.layout import Layout, PartitionField
 from tidemark.model.names import ColumnName
 from tidemark.model.position import Position
-from tidemark.model.shift import Shift, name_after, spelling
 
 _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 _PROMOTIONS = {("int", "bigint"), ("float", "double")}
@@ -61,7 +61,7 @@ class DropColumn:
 
 
 @dataclass(frozen=True, slots=True)
-class RekeyTarget:
+class ChangeKey:
     """Other columns tell the rows apart. free: those that did, and may hold null from now on."""
 
     key: tuple[ColumnName, ...]
@@ -69,7 +69,7 @@ class RekeyTarget:
 
 
 @dataclass(frozen=True, slots=True)
-class FillColumn:
+class BackfillColumn:
     """Rows at and below a position get ``value``, as text, in a column that joined (SCHEMA-14)."""
 
     column: SourceColumn
@@ -97,15 +97,15 @@ SchemaChange = (
     | DropColumn
     | AddColumn
     | WidenColumn
-    | RekeyTarget
-    | FillColumn
+    | ChangeKey
+    | BackfillColumn
     | ChangeLayout
 )
 
 DECLARED = (CreateTarget, ChangeLayout)
 """What the pipeline file orders, whatever the source does."""
 
-ADDITIVE = (*DECLARED, AddColumn, WidenColumn, FillColumn)
+ADDITIVE = (*DECLARED, AddColumn, WidenColumn, BackfillColumn)
 
 
 def is_widening(narrow: str, wide: str) -> bool:
@@ -137,7 +137,7 @@ def plan_changes(
     if have is None:
         _refuse_collisions(want.in_target)
         return (CreateTarget(want.in_target),)
-    fresh = want.shifts[len(have.shifts) :]
+    fresh = want.column_renames[len(have.column_renames) :]
     names = _target_names(have, want, fresh)
     moves: list[SchemaChange] = []
     present: list[SourceColumn] = []
@@ -161,7 +161,7 @@ def plan_changes(
     if want.rekeyed_at != have.rekeyed_at:
         is_bound = want.row_key == want.key
         free = tuple(name for name in key if is_bound and name not in told.key)
-        moves.append(RekeyTarget(told.key, free))
+        moves.append(ChangeKey(told.key, free))
         key = ()
     _refuse_collisions(merge_schemas((TableSchema(tuple(present), key), told)))
     types = {column.name: column.stored for column in present}
@@ -169,7 +169,7 @@ def plan_changes(
 
 
 def _target_names(
-    have: TableSchema, want: TableSchema, fresh: Sequence[Shift]
+    have: TableSchema, want: TableSchema, fresh: Sequence[ColumnRename]
 ) -> dict[ColumnName, ColumnName | None]:
     """The target's columns by the names of now -> by those of ``want``; None for those that go.
 
@@ -205,11 +205,11 @@ def describe(change: SchemaChange) -> str:
             return f"rename {was} to {name}"
         case DropColumn(name):
             return f"drop {name}"
-        case RekeyTarget(key):
+        case ChangeKey(key):
             return f"key {', '.join(key)}"
         case ChangeLayout(layout):
             return f"lay out new files {layout}"
-        case FillColumn(column, value, _):
+        case BackfillColumn(column, value, _):
             return f"fill {column.name} with {value!r} in older rows"
 
 
@@ -225,11 +225,12 @@ def _joined(types: Mapping[ColumnName, str], want: TableSchema) -> list[SchemaCh
     return changes
 
 
-def _filled(fresh: Sequence[Shift], want: TableSchema) -> list[SchemaChange]:
+def _filled(fresh: Sequence[ColumnRename], want: TableSchema) -> list[SchemaChange]:
     return [
-        FillColumn(column, column.fill, since)
+        BackfillColumn(column, column.backfill, since)
         for column in want.columns
-        if column.fill is not None and (since := spelling(fresh, column.name).since) is not None
+        if column.backfill is not None
+        and (since := column_alias(fresh, column.name).since) is not None
     ]
 
 
@@ -264,7 +265,7 @@ def _merge(old: TableSchema, new: TableSchema) -> TableSchema:
             "that says where (KEY_MISMATCH)",
             state="the table stays as it was last published; other tables go on",
             next_step="nothing to do, if the next run finds the statement; PostgreSQL tells none: "
-            "do the columns of the old key still tell rows apart? Then name them in key: of the "
+            "if the columns of the old key still identify rows, name them in key: of the "
             "table; else fold it into a new target from a new snapshot of the source",
         )
     columns = {column.name: column for column in old.columns}

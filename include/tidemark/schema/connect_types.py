@@ -188,10 +188,10 @@ def _as_written(field: Mapping[str, Any]) -> SourceColumn:
         raise unreadable(name, str(semantic or kind))
     if kind == "array":
         element = _as_written({**field["items"], "field": name})
-        return replace(element, iceberg=f"array<{element.iceberg}>", may_be_left_out=True)
+        return replace(element, iceberg=f"array<{element.iceberg}>", may_be_unavailable=True)
     if kind == "map" and {field["keys"]["type"], field["values"]["type"]} == {"string"}:
         return SourceColumn(
-            column_name(name), "map<string,string>", Wire.MAP, kind, may_be_left_out=True
+            column_name(name), "map<string,string>", Wire.MAP, kind, may_be_unavailable=True
         )
     if semantic == _DECIMAL:
         return _decimal(name, parameters)
@@ -202,7 +202,7 @@ def _as_written(field: Mapping[str, Any]) -> SourceColumn:
     if form is None:
         raise unreadable(name, f"{semantic or kind}")
     told = semantic or kind
-    return SourceColumn(column_name(name), *form, told, may_be_left_out=told in _OPEN_TYPES)
+    return SourceColumn(column_name(name), *form, told, may_be_unavailable=told in _OPEN_TYPES)
 
 
 def _decimal(name: str, parameters: Mapping[str, str]) -> SourceColumn:

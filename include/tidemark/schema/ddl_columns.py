@@ -27,7 +27,7 @@ _AFTER_DEFAULT = {
 _MARKS = {"SIGNED", "UNSIGNED", "ZEROFILL"}
 
 
-class Fill(NamedTuple):
+class DefaultBackfill(NamedTuple):
     """What rows hold in a column that joins them; text: None is what the type implies."""
 
     text: str | None
@@ -36,26 +36,26 @@ class Fill(NamedTuple):
 class ColumnText(NamedTuple):
     """A column as DDL declares it; type_text: for example ``decimal(12,2) unsigned``.
 
-    fill: what the rows get that are there when it joins; None is null.
+    backfill: what the rows get that are there when it joins; None is null.
     """
 
     name: ColumnName
     type_text: str
-    fill: Fill | None = None
+    backfill: DefaultBackfill | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Attributes:
     """What stands behind a column's type.
 
-    fill: what the rows get that are there when the column joins. fills_unknown: that is something
-    that the text does not tell. is_computed: the source computes its values. is_bytes: its
-    character set makes it a binary type.
+    backfill: what the rows get that are there when the column joins. unknown_backfills: that is
+    something that the text does not tell. is_computed: the source computes its values. is_bytes:
+    its character set makes it a binary type.
     """
 
     is_key: bool
-    fill: Fill | None
-    fills_unknown: bool
+    backfill: DefaultBackfill | None
+    unknown_backfills: bool
     is_computed: bool
     is_bytes: bool
 
@@ -94,19 +94,19 @@ def _attributes(type_word: str, item: Words) -> Attributes:
     lone_key = any(word == "KEY" and before not in {"UNIQUE", "PRIMARY"} for before, word in pairs)
     is_computed = bool({"AS", "GENERATED"} & set(words))
     counts = type_word == "SERIAL" or "AUTO_INCREMENT" in words
-    fill, is_told = _default(item)
-    if fill is None and ("NOT", "NULL") in pairs:
-        fill = Fill(None)
+    backfill, is_told = _default(item)
+    if backfill is None and ("NOT", "NULL") in pairs:
+        backfill = DefaultBackfill(None)
     return Attributes(
         is_key="PRIMARY" in words or words[:1] == ["KEY"] or lone_key,
-        fill=fill,
-        fills_unknown=counts or is_computed or not is_told,
+        backfill=backfill,
+        unknown_backfills=counts or is_computed or not is_told,
         is_computed=is_computed,
         is_bytes="BYTE" in words or bool({("SET", "BINARY"), ("CHARSET", "BINARY")} & set(pairs)),
     )
 
 
-def _default(item: Words) -> tuple[Fill | None, bool]:
+def _default(item: Words) -> tuple[DefaultBackfill | None, bool]:
     """The DEFAULT of a column, None when it is null, and whether its text tells it (SCHEMA-14)."""
     while item.left and item.keyword() != "DEFAULT":
         if item.keyword() == "(":
@@ -117,4 +117,4 @@ def _default(item: Words) -> tuple[Fill | None, bool]:
         return None, True
     text = item.literal()
     is_whole = text is not None and item.keyword() in _AFTER_DEFAULT
-    return (Fill(text), True) if is_whole else (None, False)
+    return (DefaultBackfill(text), True) if is_whole else (None, False)

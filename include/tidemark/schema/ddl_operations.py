@@ -71,7 +71,7 @@ class RenameTable:
 class AlterColumns:
     """Columns of a table change, all by one statement.
 
-    items: what it does; names of what is added or declared anew are those from after it.
+    items: what it does; names of what is added or declared again are those from after it.
     statement: its text.
     """
 

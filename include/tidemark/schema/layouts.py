@@ -75,5 +75,5 @@ def _stopped(table: TableName, why: str, fields: str) -> TableStoppedError:
     return TableStoppedError(
         f"{table} cannot be folded: {why}",
         state=WAITING,
-        next_step=f"mend {fields} of {table} in the pipeline file",
+        next_step=f"fix {fields} of {table} in the pipeline file",
     )

@@ -198,7 +198,7 @@ def _known_column(name: str, source_type: str, modes: ConnectorModes) -> SourceC
         source_type,
         digits=_digits(parsed),
         has_infinity=iceberg in _INFINITE,
-        may_be_left_out=parsed.is_array or bool(parsed.schema) or parsed.base in _STORED_APART,
+        may_be_unavailable=parsed.is_array or bool(parsed.schema) or parsed.base in _STORED_APART,
     )
 
 

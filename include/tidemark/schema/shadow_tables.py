@@ -33,7 +33,7 @@ class Shadow:
     """A shadow table, from its making on; columns by their names in small letters.
 
     like: the table that it was made like. made: the columns that its text lists, None where it was
-    made like another. key: as in `ColumnItems`. doubt: why its rows may differ from those of the
+    made like another. key: as in `ColumnItems`. warning: why its rows may differ from those of the
     other table by more than its columns tell; empty while they do not.
     """
 
@@ -45,14 +45,14 @@ class Shadow:
     optional: set[ColumnName] = field(default_factory=set)
     key: tuple[ColumnName, ...] | None = None
     statements: list[str] = field(default_factory=list)
-    doubt: str = ""
+    warning: str = ""
 
     def alter(self, items: ColumnItems, statement: str) -> None:
         """What goes and comes again under its name was copied by it, and is another type of it."""
         self.statements.append(statement)
         if items.renamed:
             old, new = items.renamed[0]
-            self._doubt(f"it renames {old} to {new}, and a tool may copy the values or not")
+            self._warning(f"it renames {old} to {new}, and a tool may copy the values or not")
         for name in items.dropped:
             if self.added.pop(name.lower(), None) is None:
                 self.changed.pop(name.lower(), None)
@@ -62,23 +62,23 @@ class Shadow:
             (self.changed if came_again else self.added)[column.name.lower()] = column
         for column in items.changed:
             if column.name.lower() in self.added:
-                self._doubt(f"it declares {column.name} more than once")
+                self._warning(f"it declares {column.name} more than once")
             self.changed[column.name.lower()] = column
         self.optional |= items.optional
         self.key = self.key if items.key is None else items.key
 
     def refuse(self, why: str, statement: str) -> None:
         """What was done to it is not followed."""
-        self._doubt(f"{why}: {statement}")
+        self._warning(f"{why}: {statement}")
 
-    def _doubt(self, why: str) -> None:
-        self.doubt = self.doubt or why
+    def _warning(self, why: str) -> None:
+        self.warning = self.warning or why
 
     @property
     def items(self) -> ColumnItems:
         """In what it differs from the table whose place it takes.
 
-        Columns that its text lists are all declared anew, which a change of their type shows.
+        Columns that its text lists are all declared again, which a change of their type shows.
         """
         stay = {
             name: column for name, column in (self.made or {}).items() if name not in self.dropped
@@ -173,4 +173,4 @@ def _refusal(table: TableName, old: TableName, shadowed: TableName, shadow: Shad
         return f"that is a shadow of {shadowed} by its name"
     if shadow.like not in (None, table):
         return f"{old} was made like {shadow.like}"
-    return shadow.doubt
+    return shadow.warning

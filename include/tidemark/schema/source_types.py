@@ -138,7 +138,7 @@ def debezium_column(name: str, source_type: str, modes: ConnectorModes) -> Sourc
     if parsed is None:
         raise unreadable(name, source_type)
     column = _column(name, _completed(parsed), debezium_forms(modes), DECIMAL_WIRES[modes.decimal])
-    return replace(column, may_be_left_out=parsed.base in (*_TEXTS, *_BINARIES))
+    return replace(column, may_be_unavailable=parsed.base in (*_TEXTS, *_BINARIES))
 
 
 def table_change_columns(

@@ -29,7 +29,7 @@ BROKEN_RULE = "broken_rule"
 class BrokenRule:
     """A rule between several fields that a file breaks.
 
-    at: the field to mend, from the model that knows the rule. got: what the rule found there.
+    at: the field to fix, from the model that knows the rule. got: what the rule found there.
     """
 
     at: tuple[str | int, ...]

@@ -1,4 +1,4 @@
-"""A fault in a file, as the person who has to mend it reads it."""
+"""A fault in a file, as the person who has to fix it reads it."""
 
 from __future__ import annotations
 

@@ -8,8 +8,9 @@ from datetime import date
 from enum import StrEnum
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
+from tidemark.log import get_logger
 from tidemark.model.names import PipelineName
 from tidemark.model.renames import Rename
 from tidemark.model.target_mode import TargetMode
@@ -18,6 +19,8 @@ from tidemark.spec.references import is_secret
 from tidemark.spec.schedule import Cron
 from tidemark.spec.source import SourceSpec
 from tidemark.spec.table import TableSpec
+
+log = get_logger()
 
 RESERVED_NAMESPACE = "tidemark_"
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
@@ -87,9 +90,9 @@ class LimitsSpec(SpecModel):
         default=100,
         ge=0,
         strict=True,
-        description="unreadable records above which a run stops instead of setting them aside",
+        description="unreadable records above which a run stops instead of quarantining them",
     )
-    max_set_aside: int = Field(
+    max_quarantined: int = Field(
         default=1000,
         ge=0,
         strict=True,
@@ -107,6 +110,16 @@ class LimitsSpec(SpecModel):
         description="what happens after that: warn says it in log and status, fail also fails the "
         "run once it has published what it could; nothing is ever given up",
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _former_keys(cls, declared: Any) -> Any:
+        """``max-set-aside`` is what ``max-quarantined`` was called before version 0.2."""
+        old, new = "max-set-aside", "max-quarantined"
+        if not isinstance(declared, dict) or old not in declared or new in declared:
+            return declared
+        log.warning("deprecated_key", key=f"limits.{old}", next=f"rename it to limits.{new}")
+        return {new if key == old else key: value for key, value in declared.items()}
 
 
 class SparkConfSpec(SpecModel):

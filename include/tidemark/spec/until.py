@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from tidemark.errors import UNCHANGED, OrderRefusedError
+from tidemark.errors import UNCHANGED, ActionRefusedError
 from tidemark.model.cut import GateMode
 from tidemark.model.position import (
     BINLOG_RANK_AT,
@@ -103,7 +103,7 @@ def cap_below(source: SourceSpec, position: Position) -> str:
 def until_of(pipeline: PipelineSpec, text: str | None) -> Until | None:
     """Where ``text`` caps a run of ``pipeline``; None when it is empty.
 
-    A time without a zone is UTC. Raises `OrderRefusedError` for what its source does not show.
+    A time without a zone is UTC. Raises `ActionRefusedError` for what its source does not show.
     """
     if not text:
         return None
@@ -127,10 +127,10 @@ def _time(text: str) -> datetime | None:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-def _refused(pipeline: PipelineSpec, text: str, form: PositionForm | None) -> OrderRefusedError:
+def _refused(pipeline: PipelineSpec, text: str, form: PositionForm | None) -> ActionRefusedError:
     source = pipeline.source
     takes = f"{TIME_WORDS}, or {form.words}" if form else f"{TIME_WORDS}; it has no positions"
-    return OrderRefusedError(
+    return ActionRefusedError(
         f"{text!r} cannot cap a run of pipeline {pipeline.name}: a source with format "
         f"{source.format} and gate {source.gate} takes {takes}",
         state=UNCHANGED,

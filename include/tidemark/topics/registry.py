@@ -144,7 +144,7 @@ def _unreachable(what: str) -> RegistryUnreachableError:
     )
 
 
-def _refused(what: str, mend: str) -> RegistryRefusedError:
+def _refused(what: str, fix: str) -> RegistryRefusedError:
     return RegistryRefusedError(
-        what, state=UNCHANGED, next_step=f"mend {mend} in the pipeline file, then run again"
+        what, state=UNCHANGED, next_step=f"fix {fix} in the pipeline file, then run again"
     )

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from tidemark.errors import UNCHANGED, DataLossError
 from tidemark.model.offsets import OffsetRange, Ranges, TopicPartition
 from tidemark.topics.client import Broker, TopicFacts
-from tidemark.topics.tails import read_tails
+from tidemark.topics.fingerprints import read_fingerprints
 
 Moments = Mapping[TopicPartition, int]
 
@@ -35,7 +35,7 @@ def refuse_lost_tombstones(
     if not late:
         return
     with broker.reading() as consumer:
-        first = read_tails(consumer, late)
+        first = read_fingerprints(consumer, late)
     for place, span in sorted(late.items(), key=lambda item: item[0]):
         there = first.get(place)
         if there and now_ms - there[0].time_ms <= kept_ms[place]:

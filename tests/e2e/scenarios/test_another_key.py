@@ -41,7 +41,7 @@ def test_rows_go_on_under_the_new_key(world: World, family: str) -> None:
     keyed.delete(2)
     keyed.put(7, id=2, code=93, name="old key, again")
     keyed.put(3, id=33)
-    keyed.rekey("code")
+    keyed.key_change("code")
     keyed.put(4, name="by the new key", id=5)
     keyed.put(8, id=5, code=1, name="the same id")
     keyed.put(5, code=2)
@@ -73,7 +73,7 @@ def test_rows_go_on_under_the_new_key(world: World, family: str) -> None:
 def test_without_positions_rows_of_the_old_key_stop_the_table(world: World, family: str) -> None:
     """POS-11, KEY-1: nothing tells whether they were sent again."""
     keyed = opened(world, family)
-    keyed.rekey("code")
+    keyed.key_change("code")
     keyed.put(1, name="behind")
     keyed.cut()
     keyed.send(keyed.table.sent)
@@ -106,7 +106,7 @@ def test_random_histories(world: World, family: str) -> None:
         for key in rng.sample(KEYS, rng.choice((0, 1, 1, 2))):
             told = Counter(tuple(row[name] for name in key) for row in keyed.rows.values())
             if max(told.values()) == 1:
-                keyed.rekey(*key)
+                keyed.key_change(*key)
                 keyed.put(rng.choice(list(keyed.rows)), name="behind")
         if rng.random() < 0.4:
             keyed.send(keyed.table.sent)
@@ -118,7 +118,7 @@ def test_a_new_target_begins_below_the_statement(world: World, family: str) -> N
     """KEY-16, SCHEMA-25: also where the first attempt made it and died, and nothing else."""
     keyed = opened(world, family)
     keyed.put(2, name="second")
-    keyed.rekey("code")
+    keyed.key_change("code")
     keyed.put(2, name="third", id=1)
     keyed.put(7, id=1, code=7)
     keyed.send()
@@ -159,7 +159,7 @@ def test_a_shadow_brings_the_key(world: World, family: str) -> None:
 
 @pytest.mark.parametrize("cuts", [1, 2])
 @pytest.mark.parametrize("family", ["debezium", "ticdc"])
-def test_what_is_set_aside_has_to_be_settled_first(world: World, family: str, cuts: int) -> None:
+def test_what_is_quarantined_has_to_be_settled_first(world: World, family: str, cuts: int) -> None:
     """KEY-16, POISON-4: the new key cannot tell whose row it was; cuts: in which all of it is."""
     keyed = opened(world, family)
     keyed.cut()
@@ -168,10 +168,10 @@ def test_what_is_set_aside_has_to_be_settled_first(world: World, family: str, cu
     keyed.rows[2] = standing
     if cuts == 2:
         keyed.cut()
-    keyed.rekey("id", "code")
+    keyed.key_change("id", "code")
     keyed.put(3, name="behind")
     keyed.send()
-    with pytest.raises(TableStoppedError, match="1 of its changes are set aside, of row") as why:
+    with pytest.raises(TableStoppedError, match="1 of its changes are quarantined, of row") as why:
         keyed.stream.cut()
     told = re.search(r"tidemark cut \S+ --until (\S+), which", str(why.value))
     assert (told is not None) == (cuts == 1)
@@ -187,7 +187,7 @@ def test_an_attempt_that_died_leaves_no_key_behind(world: World) -> None:
     """SCHEMA-10: the key shows with the rows of its cut, and publishing twice changes nothing."""
     keyed = opened(world, "ticdc")
     keyed.cut()
-    keyed.rekey("code")
+    keyed.key_change("code")
     keyed.put(2, id=1, name="behind")
     keyed.send()
     stage_cut(keyed.stream.pipeline, world, CutRequest(keyed.stream.attempt()))
@@ -249,7 +249,7 @@ def test_a_table_that_stood_lower_gets_its_key_alone(world: World, family: str) 
     put_other(1)
     keyed.cut()
     keyed.put(2, name="below")
-    keyed.rekey("code")
+    keyed.key_change("code")
     keyed.put(3, id=2, name="behind")
     put_other(2)
     keyed.send()
@@ -277,7 +277,7 @@ def test_a_key_that_does_not_tell_rows_apart_is_not_published(world: World) -> N
     keyed.cut()
     before = keyed.published()
     keyed.put(2, code=keyed.rows[1]["code"])
-    keyed.rekey("code")
+    keyed.key_change("code")
     keyed.send()
     blocked = keyed.stream.cut()
     assert blocked.status is CutStatus.BLOCKED
@@ -292,7 +292,7 @@ def test_targets_that_keep_what_ended(world: World, mode: str) -> None:
     keyed.send()
     keyed.stream.cut()
     keyed.delete(2)
-    keyed.rekey("id", "code")
+    keyed.key_change("id", "code")
     keyed.put(3, name="behind")
     keyed.put(7, id=3, code=1, name="the same id")
     keyed.delete(4)

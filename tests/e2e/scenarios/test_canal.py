@@ -71,10 +71,10 @@ def test_what_an_update_leaves_out_stays_as_it_was(world: World) -> None:
     assert stream.rows() == {100: "a", 20: "x", 3: "x"}
 
 
-def test_an_update_stops_its_table_where_nothing_tells_what_it_left_out(world: World) -> None:
+def test_an_update_stops_its_table_where_nothing_tells_what_it_unavailable(world: World) -> None:
     """UNAV-3, UNAV-7: null is never written for what is not known; a whole row heals it."""
     unread = canal_rows("INSERT", item(1)), canal_rows("DELETE", item(1))
-    stream = opened(world, *unread, limits={"max-set-aside": 0})
+    stream = opened(world, *unread, limits={"max-quarantined": 0})
     stream.cut()
     stream.send([canal_rows("INSERT", item(2)), canal_rows("UPDATE", {"id": "1"}, old=[{}])])
     for _ in range(2):
@@ -161,7 +161,7 @@ def test_a_wider_column_is_followed_and_each_row_is_read_by_its_own_type(world: 
 
 def test_a_change_is_followed_once_though_its_cut_failed(world: World) -> None:
     """SCHEMA-10: the target was widened before, and the first statement looks narrower now."""
-    stream = opened(world, weighed(1, "7", "smallint"), limits={"max-set-aside": 0})
+    stream = opened(world, weighed(1, "7", "smallint"), limits={"max-quarantined": 0})
     stream.cut()
     stream.send(
         [

@@ -270,7 +270,7 @@ def test_rows_are_told_apart_by_the_key_of_records(world: World) -> None:
         stream.cut()
 
 
-def test_values_that_were_left_out_stop_the_table(world: World) -> None:
+def test_values_that_were_unavailable_stop_the_table(world: World) -> None:
     """UNAV-3, KEY-13: the row of the target may be older than what held them."""
     columns = {"columns": {"id": "integer", "name": "text"}}
     stream = compacted(world, format="debezium-postgres", table=columns)

@@ -1,4 +1,4 @@
-"""Records that say two things about one name are set aside, and what says it twice is not."""
+"""Records that say two things about one name are quarantined, and what says it twice is not."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def opened(
     return stream
 
 
-def test_a_row_with_two_values_is_set_aside_and_its_key_stays_as_it_was(world: World) -> None:
+def test_a_row_with_two_values_is_quarantined_and_its_key_stays_as_it_was(world: World) -> None:
     """MSG-4, POISON-1, POISON-4: whatever the record does; equal values are one."""
     stream = opened(world, *(debezium_row("c", n, n) for n in (1, 2, 3, 4, 5)))
     stream.cut()
@@ -56,7 +56,7 @@ def test_a_row_with_two_values_is_set_aside_and_its_key_stays_as_it_was(world: W
         ]
     )
     result = stream.cut()
-    assert result.set_aside == {"JSON_DUPLICATE_KEY": 4}
+    assert result.quarantined == {"JSON_DUPLICATE_KEY": 4}
     assert counted(result) == {"applied": 3, "quarantined": 4}
     assert stream.rows() == {1: "x", 2: "x", 3: "older", 4: "y", 5: "x", 6: "x"}
     stream.send([debezium_row("u", 1, 20, name="good"), debezium_row("d", 2, 21)])
@@ -64,7 +64,7 @@ def test_a_row_with_two_values_is_set_aside_and_its_key_stays_as_it_was(world: W
     assert stream.rows() == {1: "good", 3: "older", 4: "y", 5: "x", 6: "x"}
 
 
-def test_rows_of_one_record_are_set_aside_together(world: World) -> None:
+def test_rows_of_one_record_are_quarantined_together(world: World) -> None:
     """MSG-4, MSG-41: nobody knows what the record is."""
     stream = Stream(world, format="canal-json", gate="none").create()
     rows = [{"id": str(number), "name": "x"} for number in (1, 2, 3)]
@@ -74,7 +74,7 @@ def test_rows_of_one_record_are_set_aside_together(world: World) -> None:
     stream.send([saying(update, '"type": "UPDATE"', '"type": "DELETE"')])
     stream.send([canal_rows("UPDATE", rows[2] | {"name": "z"}, old=[{}])])
     result = stream.cut()
-    assert (result.set_aside, result.unknown) == ({"JSON_DUPLICATE_KEY": 2}, {})
+    assert (result.quarantined, result.unknown) == ({"JSON_DUPLICATE_KEY": 2}, {})
     assert stream.rows() == {1: "x", 2: "x", 3: "z"}
 
 
@@ -85,7 +85,7 @@ def test_a_statement_or_a_boundary_with_two_meanings_is_not_followed(world: Worl
     canal.send([canal_rows("INSERT", {"id": "1", "name": "x"})])
     canal.send([saying(truncate, '"type": "TRUNCATE"', '"type": "ALTER"')])
     result = canal.cut()
-    assert (result.set_aside, result.unknown) == (TWICE, {canal.topic: 1})
+    assert (result.quarantined, result.unknown) == (TWICE, {canal.topic: 1})
     assert canal.rows() == {1: "x"}
 
     debezium = opened(world, gate="transaction")
@@ -95,7 +95,7 @@ def test_a_statement_or_a_boundary_with_two_meanings_is_not_followed(world: Worl
     debezium.send(ends, debezium.transactions)
     debezium.send([debezium_row("c", 1, 10, transaction=(first, 1))])
     result = debezium.cut()
-    assert (result.set_aside, result.buckets["applied"]) == (TWICE, 0)
+    assert (result.quarantined, result.buckets["applied"]) == (TWICE, 0)
 
     ticdc = Stream(world, 1).create()
     watermark = saying(ticdc_watermark(30), '"watermarkTs": 30', '"watermarkTs": 50')

@@ -184,7 +184,7 @@ def test_numbers_get_more_digits(world: World, cuts: int, key: list[str]) -> Non
 
 
 def test_more_digits_than_a_number_of_the_target_can_have_stop_the_table(world: World) -> None:
-    """SCHEMA-16: nothing is set aside, and rows wait."""
+    """SCHEMA-16: nothing is quarantined, and rows wait."""
     stream = Stream(world, format="debezium-postgres", gate="none").create()
     stream.send([priced("c", 1, 100, FEW, SMALL)])
     stream.cut()

@@ -1,4 +1,4 @@
-"""A source whose log begins anew: seen, refused, and handed over by a person (POS-15 to POS-17)."""
+"""A source whose log starts over: seen, refused, and handed over by a person (POS-15 to POS-17)."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import pytest
 
 from tests.support import tellers
 from tests.support.altered import AlteredTable
+from tests.support.quarantined import TOO_MUCH, UNAVAILABLE
 from tests.support.records import debezium_row
-from tests.support.set_aside import LEFT_OUT, TOO_MUCH
 from tests.support.stack import Stream, counted
-from tidemark.errors import EpochSuspectError, OrderRefusedError
+from tidemark.errors import ActionRefusedError, EpochSuspectError
 from tidemark.model.names import TableName
 from tidemark.runs.orders import hand_over
 from tidemark.runs.status import pipeline_status
@@ -36,12 +36,12 @@ def test_newer_changes_at_lower_positions_are_refused(world: World) -> None:
     """POS-16: they look like repeats, and would be dropped as such."""
     stream = failed_over(world)
     for _ in range(2):
-        with pytest.raises(EpochSuspectError, match="log has begun anew"):
+        with pytest.raises(EpochSuspectError, match="log has started over"):
             stream.cut()
     assert stream.rows() == {1: "old", 2: "old", 3: "old"}
 
 
-def test_a_continuous_log_is_handed_over(world: World) -> None:
+def test_a_continuous_log_is_binlog_reset(world: World) -> None:
     """POS-17: from its first offset on; what the old log sent again before stays a repeat."""
     stream = failed_over(world)
     with pytest.raises(EpochSuspectError):
@@ -70,13 +70,13 @@ def test_behind_a_gap_a_snapshot_says_what_is_left(world: World) -> None:
     assert stream.rows() == {1: "read", 3: "old", 4: "read"}, "a third of the rows is too many"
 
 
-def test_only_a_binlog_is_handed_over(world: World) -> None:
+def test_only_a_binlog_is_binlog_reset(world: World) -> None:
     stream = Stream(world).create()
-    with pytest.raises(OrderRefusedError, match="only a binlog"):
+    with pytest.raises(ActionRefusedError, match="only a binlog"):
         hand_over(stream.pipeline, world, is_continuous=True)
 
 
-def test_a_renamed_table_keeps_what_was_set_aside_of_it_in_the_new_log(world: World) -> None:
+def test_a_renamed_table_keeps_what_was_quarantined_of_it_in_the_new_log(world: World) -> None:
     """POS-17, SCHEMA-31, UNAV-3: a later update leaves out what stands in that change alone.
 
     The rows of the new log are above the statement, and the position at which each was landed is
@@ -107,7 +107,7 @@ def test_a_renamed_table_keeps_what_was_set_aside_of_it_in_the_new_log(world: Wo
     table.sent[-1] = tellers.with_values(table.sent[-1], n=TOO_MUCH)
     assert cut()["quarantined"] == 1
     table.put(1, n=3)
-    table.sent[-1] = tellers.with_values(table.sent[-1], name=LEFT_OUT)
+    table.sent[-1] = tellers.with_values(table.sent[-1], name=UNAVAILABLE)
     assert cut() == {"applied": 1}
     read = {row["id"]: (row["name"], row["n"]) for row in stream.published()}
     assert read == {number: (row["name"], row["n"]) for number, row in table.expected.items()}

@@ -149,7 +149,7 @@ def test_an_attempt_waits_beside_maintenance(world: World) -> None:
 
 
 def test_erased_marks_are_refused(world: World) -> None:
-    """PUB-10: nothing begins anew by itself; once all of it is gone, everything does."""
+    """PUB-10: nothing starts over by itself; once all of it is gone, everything does."""
     stream = published(world)
     system = SystemTables.of(stream.pipeline.name)
     erase(stream, target(stream))
@@ -172,7 +172,7 @@ def test_erased_marks_are_refused(world: World) -> None:
 
 
 def test_a_lost_ledger_is_told_by_the_targets(world: World) -> None:
-    """PUB-10: without it cuts would begin anew, on rows that they have made."""
+    """PUB-10: without it cuts would start over, on rows that they have made."""
     stream = published(world)
     world.catalog.drop_table(SystemTables.of(stream.pipeline.name).ledger.parts)
     send(stream, logged(PARTS[2]))
@@ -181,7 +181,7 @@ def test_a_lost_ledger_is_told_by_the_targets(world: World) -> None:
 
 
 def test_foreign_changes_of_a_target_stop_it_alone(world: World) -> None:
-    """PUB-11: they are named, with the way back; other tables go on, and so does it once mended."""
+    """PUB-11: they are named, with the way back; other tables go on, and so does it once fixed."""
     others = {"source": "shop.others", "expectations": "none", **COLUMNS}
     items = {"source": "shop.items", "expectations": "none", **COLUMNS}
     options = {"tables": [items, others], "publish": {"consistency": "table"}}
@@ -223,7 +223,7 @@ def of_others(number: int) -> Record:
 
 
 def test_a_new_snapshot_mends_what_somebody_did(world: World) -> None:
-    """PUB-11, SNAP-8: where the published rows are gone, the table is read anew as it is."""
+    """PUB-11, SNAP-8: where the published rows are gone, the table is re-snapshotted as it is."""
     stream = published(world)
     sql(stream, insertion(stream, target(stream)))
     sql(stream, deletion(stream, target(stream), "id = 4"))

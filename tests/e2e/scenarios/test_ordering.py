@@ -67,7 +67,7 @@ def test_an_offset_orders_one_partition_only(world: World) -> None:
 
 
 def test_a_source_with_positions_keeps_them(world: World) -> None:
-    """POS-12: what has none is set aside, if the pipeline may."""
+    """POS-12: what has none is quarantined, if the pipeline may."""
     options = {"limits": {"max-unreadable": 1}}
     stream = Stream(world, 1, "debezium-mysql", "none", MYSQL, options).create()
     stream.send([debezium_row("c", 1, 7, name="a"), unplaced_row("u", 1, name="b")])

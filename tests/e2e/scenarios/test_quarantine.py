@@ -1,4 +1,6 @@
-"""What cannot be applied is set aside alone, is tried again, and undoes nothing that came since."""
+"""What cannot be applied is quarantined alone, is tried again, and undoes nothing that came
+since.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +9,12 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.records import canal_rows, debezium_row, postgres_row
-from tests.support.set_aside import (
+from tests.support.quarantined import (
     ITEMS,
-    LEFT_OUT,
     NARROW,
     POSTGRES,
     TOO_MUCH,
+    UNAVAILABLE,
     WIDE,
     entries,
     item,
@@ -23,8 +24,9 @@ from tests.support.set_aside import (
     row,
     states,
 )
+from tests.support.records import canal_rows, debezium_row, postgres_row
 from tests.support.stack import Stream, counted
-from tidemark.errors import OrderRefusedError, TableStoppedError
+from tidemark.errors import ActionRefusedError, TableStoppedError
 from tidemark.model.event import Reason
 from tidemark.model.quarantine import Selection, State
 from tidemark.model.result import CutStatus
@@ -34,7 +36,7 @@ from tidemark.runs.status import pipeline_status
 from tidemark.runs.world import World
 
 
-def test_a_bad_row_is_set_aside_mended_and_tried_again(world: World) -> None:
+def test_a_bad_row_is_quarantined_mended_and_tried_again(world: World) -> None:
     """POISON-1, POISON-4, ACC-1: what is newer stays, and what was deleted stays deleted."""
     stream = opened(world, *(row("c", number, 10 + number, number) for number in range(1, 7)))
     stream.cut()
@@ -53,7 +55,7 @@ def test_a_bad_row_is_set_aside_mended_and_tried_again(world: World) -> None:
     assert (first.cut, first.state, first.bytes) == (2, State.WAITING, len(bad[0].value or b""))
     assert first.sha256 == hashlib.sha256(bad[0].value or b"").hexdigest()
     assert first.kafka_time is not None
-    assert pipeline_status(stream.pipeline, world).set_aside == 4
+    assert pipeline_status(stream.pipeline, world).quarantined == 4
 
     stream.send([row("u", 2, 200, 22), row("d", 3, 210), row("d", 9, 220)])
     stream.cut()
@@ -69,7 +71,7 @@ def test_a_bad_row_is_set_aside_mended_and_tried_again(world: World) -> None:
         (9, 0): "duplicate",
         (10, 0): "duplicate",
     }
-    with pytest.raises(OrderRefusedError, match="nothing waits in the quarantine"):
+    with pytest.raises(ActionRefusedError, match="nothing waits in the quarantine"):
         replay_entries(stream.pipeline, world, Selection())
     assert not plan_cut(stream.pipeline, world).has_work
 
@@ -130,7 +132,7 @@ def test_a_table_with_many_bad_rows_stops(world: World) -> None:
     stream.cut()
     assert len(published(stream)) == 12
 
-    few = opened(world, row("c", 1, 10, 1), row("c", 2, 11, "x"), limits={"max-set-aside": 2})
+    few = opened(world, row("c", 1, 10, 1), row("c", 2, 11, "x"), limits={"max-quarantined": 2})
     few.cut()
     few.send([row("c", 3, 20, "x"), row("c", 4, 21, "x"), row("c", 5, 22, 5)])
     with pytest.raises(TableStoppedError, match=r"column n of type int; 1 of them may be set"):
@@ -146,7 +148,7 @@ def test_a_table_with_many_bad_rows_stops(world: World) -> None:
 
 
 def test_a_row_whose_key_cannot_be_read_concerns_no_other(world: World) -> None:
-    """POISON-1: each of them is set aside, as nobody knows whether they share a key."""
+    """POISON-1: each of them is quarantined, as nobody knows whether they share a key."""
     stream = opened(world, row("c", 1, 10, 1), *(row("c", None, 20 + n, n) for n in range(3)))
     assert counted(stream.cut()) == {"applied": 1, "quarantined": 3}
     assert published(stream) == {1: 1}
@@ -165,7 +167,7 @@ def test_a_record_with_the_key_of_another_row_changes_neither(world: World) -> N
     stream.send([*bad, replace(row("d", 1, 40), key=b'{"id":2,"n":2}'), row("c", 6, 50, 6)])
     result = stream.cut()
     assert counted(result) == {"applied": 1, "quarantined": 7}
-    assert result.set_aside == {"KEY_MISMATCH": 4, "KEY_NULL": 1, "KEY_UNDECODABLE": 2}
+    assert result.quarantined == {"KEY_MISMATCH": 4, "KEY_NULL": 1, "KEY_UNDECODABLE": 2}
     assert [(entry.code, entry.row) for entry in entries(stream)][3:6] == [
         (Reason.KEY_NULL, None),
         (Reason.KEY_UNDECODABLE, None),
@@ -193,29 +195,29 @@ def test_rows_of_one_record_go_their_own_ways(world: World) -> None:
     assert states(stream) == {(1, 2): "applied"}
 
 
-def test_what_an_update_leaves_out_may_stand_in_a_change_that_was_set_aside(world: World) -> None:
+def test_what_an_update_leaves_out_may_stand_in_a_change_that_was_quarantined(world: World) -> None:
     """UNAV-3, POISON-4: the target's row is not the row as it was before."""
     stream = Stream(world, 1, "debezium-postgres", "none", POSTGRES).create()
     stream.send([postgres_row("c", 1, (5, 10), name="a", n=1)])
     stream.cut()
     stream.send([postgres_row("u", 1, (15, 20), name="b", n=TOO_MUCH)])
     assert counted(stream.cut()) == {"quarantined": 1}
-    stream.send([postgres_row("u", 1, (25, 30), name=LEFT_OUT, n=3)])
+    stream.send([postgres_row("u", 1, (25, 30), name=UNAVAILABLE, n=3)])
     stream.cut()
     assert (stream.rows(), published(stream)) == ({1: "b"}, {1: 3})
-    stream.send([postgres_row("u", 1, (35, 40), name=LEFT_OUT, n=TOO_MUCH)])
+    stream.send([postgres_row("u", 1, (35, 40), name=UNAVAILABLE, n=TOO_MUCH)])
     stream.cut()
     replay(stream)
     assert (stream.rows(), published(stream)) == ({1: "b"}, {1: 3})
 
 
-def test_what_nothing_tells_is_set_aside_until_a_whole_row_comes(world: World) -> None:
+def test_what_nothing_tells_is_quarantined_until_a_whole_row_comes(world: World) -> None:
     """UNAV-3, UNAV-7: other rows go on; what was in doubt is older then, and changes nothing."""
     stream = Stream(world, 1, "debezium-postgres", "none", POSTGRES).create()
     stream.send(
         [
             postgres_row("c", 1, (5, 10), name="a", n=1),
-            postgres_row("u", 2, (15, 20), name=LEFT_OUT, n=2),
+            postgres_row("u", 2, (15, 20), name=UNAVAILABLE, n=2),
         ]
     )
     assert counted(stream.cut()) == {"applied": 1, "quarantined": 1}
@@ -230,7 +232,7 @@ def test_what_nothing_tells_is_set_aside_until_a_whole_row_comes(world: World) -
     assert stream.rows() == {1: "a", 2: "b"}
 
 
-def test_a_snapshot_removes_nothing_while_its_rows_are_set_aside(world: World) -> None:
+def test_a_snapshot_removes_nothing_while_its_rows_are_quarantined(world: World) -> None:
     """SNAP-6, POISON-4: a row that could not be read is not missing at the source."""
     marks = ["true"] * 9 + ["last"]
     stream = opened(world, *(row("r", n, 100, n, mark=m) for n, m in enumerate(marks)))
@@ -243,8 +245,10 @@ def test_a_snapshot_removes_nothing_while_its_rows_are_set_aside(world: World) -
     result = stream.cut()
     assert (result.status, result.tables[0].outcome) == (CutStatus.PUBLISHED, "warn")
     assert published(stream)[5] == 5
-    assert "changes of it are set aside" in pipeline_status(stream.pipeline, world).snapshots[ITEMS]
-    with pytest.raises(OrderRefusedError, match="1 changes of shop.items are set aside"):
+    assert (
+        "changes of it are quarantined" in pipeline_status(stream.pipeline, world).snapshots[ITEMS]
+    )
+    with pytest.raises(ActionRefusedError, match="1 changes of shop.items are quarantined"):
         end_resync(stream.pipeline, world, ITEMS)
     stream.table = WIDE
     replay(stream)

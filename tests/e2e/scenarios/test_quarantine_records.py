@@ -1,4 +1,4 @@
-"""What is set aside was seen: its transaction goes on, and what it may have been is said."""
+"""What is quarantined was seen: its transaction goes on, and what it may have been is said."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.records import Record, boundary, canal_rows
-from tests.support.set_aside import (
+from tests.support.quarantined import (
     NARROW,
     TOO_MUCH,
     entries,
@@ -16,8 +15,9 @@ from tests.support.set_aside import (
     published,
     row,
 )
+from tests.support.records import Record, boundary, canal_rows
 from tests.support.stack import Stream, counted
-from tidemark.errors import OrderRefusedError
+from tidemark.errors import ActionRefusedError
 from tidemark.model.event import Reason
 from tidemark.model.quarantine import Selection
 from tidemark.runs.orders import drop_entries, replay_entries, skip_transaction
@@ -25,7 +25,7 @@ from tidemark.runs.status import pipeline_status
 from tidemark.runs.world import World
 
 
-def test_a_change_that_is_set_aside_has_been_seen(world: World) -> None:
+def test_a_change_that_is_quarantined_has_been_seen(world: World) -> None:
     """POISON-5: its transaction is whole, and so are those behind it."""
     stream = Stream(world, 1, "debezium-mysql", "transaction", NARROW).create()
     first = "3e11fa47-71ca-11e1-9e33-c80aa9429562:1"
@@ -53,10 +53,10 @@ def test_what_cannot_be_read_of_a_transaction_has_been_seen(world: World) -> Non
     stream.send([row("c", 2, 20, 2, transaction=(second, 1)), without_row(3, 21, (second, 2))])
     result = stream.cut()
     assert "its END counts 3 of shop.items, 2 came" in result.hold
-    assert (result.set_aside, result.buckets["held"]) == ({"IMAGE_MISSING": 1}, 4)
+    assert (result.quarantined, result.buckets["held"]) == ({"IMAGE_MISSING": 1}, 4)
     stream.send([row("c", 4, 22, 4, transaction=(second, 3))])
     result = stream.cut()
-    assert (result.hold, result.set_aside) == ("", {"IMAGE_MISSING": 1})
+    assert (result.hold, result.quarantined) == ("", {"IMAGE_MISSING": 1})
     assert published(stream) == {2: 2, 4: 4}
     assert [(one.offset, one.code, bool(one.position)) for one in entries(stream)] == [
         (0, Reason.IMAGE_MISSING, True),
@@ -83,14 +83,14 @@ def test_a_record_of_unknown_kind_may_have_been_a_statement(world: World) -> Non
     stream = Stream(world, format="canal-json", gate="none", table={"columns": {"n": "int"}})
     stream.create().send([canal_rows("INSERT", item(1, "1")), Record(b"cut off {")])
     result = stream.cut()
-    assert (result.set_aside, result.unknown) == ({"JSON_INVALID": 1}, {stream.topic: 1})
+    assert (result.quarantined, result.unknown) == ({"JSON_INVALID": 1}, {stream.topic: 1})
     stream.send([canal_rows("INSERT", item(2, "2"))])
     result = stream.cut()
-    assert (result.set_aside, result.unknown) == ({}, {stream.topic: 1})
-    (doubt,) = pipeline_status(stream.pipeline, world).doubts
-    assert f"tables of topic {stream.topic} may lack a truncate or a schema change" in doubt
+    assert (result.quarantined, result.unknown) == ({}, {stream.topic: 1})
+    (warning,) = pipeline_status(stream.pipeline, world).warnings
+    assert f"tables of topic {stream.topic} may lack a truncate or a schema change" in warning
     drop_entries(stream.pipeline, world, Selection(), "a test sent it")
-    assert pipeline_status(stream.pipeline, world).doubts == ()
+    assert pipeline_status(stream.pipeline, world).warnings == ()
     stream.send([canal_rows("INSERT", item(3, "3"))])
     assert stream.cut().unknown == {}
     assert published(stream) == {1: 1, 2: 2, 3: 3}
@@ -109,6 +109,6 @@ def test_what_a_person_gives_up_of_a_transaction_is_listed(world: World) -> None
     skip_transaction(stream.pipeline, world, first)
     stream.cut()
     assert [(entry.offset, entry.code) for entry in entries(stream)] == [(0, Reason.TX_SKIPPED)]
-    with pytest.raises(OrderRefusedError, match="TX_SKIPPED"):
+    with pytest.raises(ActionRefusedError, match="TX_SKIPPED"):
         replay_entries(stream.pipeline, world, Selection())
     assert published(stream) == {3: 3}

@@ -17,7 +17,7 @@ from tests.support.altered import AlteredTable, Sent
 from tests.support.altered_at_random import change_at_random
 from tests.support.records import Record, canal_rows, canal_statement, ticdc_watermark
 from tests.support.stack import Stream
-from tidemark.errors import OrderRefusedError, SupersededError, TableStoppedError
+from tidemark.errors import ActionRefusedError, SupersededError, TableStoppedError
 from tidemark.lake.catalog import SystemTables
 from tidemark.lake.history import read_history
 from tidemark.lake.refs import REF_PREFIX
@@ -268,7 +268,7 @@ def test_a_person_lets_a_table_go_on_behind_a_statement(world: World) -> None:
     told = re.search(r"tidemark skip (\S+) --statement ([0-9A-F]+) --reason", str(stopped.value))
     assert told is not None
     assert told[1] == stream.name
-    with pytest.raises(OrderRefusedError, match="no statement that was landed"):
+    with pytest.raises(ActionRefusedError, match="no statement that was landed"):
         skip_statement(stream.pipeline, world, Position(told[2][::-1]), "it changed nothing")
     skip_statement(stream.pipeline, world, Position(told[2]), "it changed nothing")
     system = SystemTables.of(stream.pipeline.name)

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.records import Record, debezium_row
 from tests.support.stack import Stream
-from tidemark.errors import OrderRefusedError
+from tidemark.errors import ActionRefusedError
 from tidemark.model.names import TableName
 from tidemark.model.result import CutStatus
 from tidemark.model.target_mode import TargetMode
@@ -129,7 +129,7 @@ def test_a_table_that_the_snapshot_lacks_makes_it_doubtful(world: World) -> None
 def test_resync_of_a_table_while_it_is_published(world: World) -> None:
     """SNAP-8: rows of the incremental snapshot by position; what it lacks goes when it is whole."""
     stream = published(world, {})
-    with pytest.raises(OrderRefusedError, match="no snapshot of shop.items is awaited"):
+    with pytest.raises(ActionRefusedError, match="no snapshot of shop.items is awaited"):
         end_resync(stream.pipeline, world, ITEMS)
     begin_resync(stream.pipeline, world, ITEMS)
     assert "is awaited" in said(stream)
@@ -237,5 +237,5 @@ def test_a_snapshot_that_a_signal_asked_for_may_be_filtered(world: World) -> Non
 def test_a_source_without_snapshots_has_no_resync(world: World) -> None:
     """SNAP-8."""
     stream = Stream(world).create()
-    with pytest.raises(OrderRefusedError, match="which sends no snapshots"):
+    with pytest.raises(ActionRefusedError, match="which sends no snapshots"):
         begin_resync(stream.pipeline, world, ITEMS)

@@ -58,10 +58,10 @@ def with_columns(world: World, family: str) -> tuple[Stream, AlteredTable]:
     """A table with a column for each rule, and rows older and younger than the columns."""
     stream, table = opened(world, family)
     begin(table)
-    for name, (kind, fill) in JOINED.items():
-        literal = f"'{fill}'" if isinstance(fill, str) else fill
+    for name, (kind, backfill) in JOINED.items():
+        literal = f"'{backfill}'" if isinstance(backfill, str) else backfill
         table.alter(
-            f"ADD COLUMN {name} {kind} NOT NULL DEFAULT {literal}", added={name: (kind, fill)}
+            f"ADD COLUMN {name} {kind} NOT NULL DEFAULT {literal}", added={name: (kind, backfill)}
         )
         table.put(len(table.rows) + 1, name="later")
     stream.table = {"target-columns": RULES}

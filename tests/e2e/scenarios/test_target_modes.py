@@ -37,7 +37,7 @@ from tidemark.runs.world import World
 COLUMNS = {"columns": {"id": "int", "name": "text"}}
 KEPT = (TargetMode.SOFT_DELETE, TargetMode.HISTORY, TargetMode.APPEND)
 EPOCH_MS = 1_700_000_000_000
-UNSENT = "__debezium_unavailable_value"
+UNAVAILABLE = "__debezium_unavailable_value"
 
 
 def told(event: Logged) -> Record:
@@ -145,7 +145,7 @@ def test_rows_without_a_key_cannot_be_gone_on_with(world: World, mode: TargetMod
 
 
 @pytest.mark.parametrize("mode", KEPT)
-def test_nothing_is_set_aside_of_what_is_kept(world: World, mode: TargetMode) -> None:
+def test_nothing_is_quarantined_of_what_is_kept(world: World, mode: TargetMode) -> None:
     """TYPE-2, POISON-2: a version that is missing looks like one that never was."""
     stream = follow(world, mode, columns={"id": "int", "name": "int"}).create()
     stream.send(map(told, logged("u1@10=7 u2@20=eight u1@30=9")))
@@ -183,7 +183,7 @@ def test_changes_of_a_table_without_a_key_are_appended(world: World) -> None:
     ]
 
 
-def unsent(op: str, key: int, lsn: int, name: str = UNSENT) -> Record:
+def unavailable(op: str, key: int, lsn: int, name: str = UNAVAILABLE) -> Record:
     return postgres_row(op, key, (lsn - 5, lsn), name=name)
 
 
@@ -191,10 +191,12 @@ def test_values_that_updates_leave_out_are_found_for_each_version(world: World) 
     """UNAV-3: in the cut, in the open version, and in a row that ends in the same cut."""
     toasted = {"columns": {"id": "integer", "name": "text"}}
     stream = follow(world, TargetMode.HISTORY, "debezium-postgres", **toasted).create()
-    stream.send([unsent("c", 1, 10, "a"), unsent("u", 1, 20), unsent("c", 2, 30, "x")])
+    stream.send(
+        [unavailable("c", 1, 10, "a"), unavailable("u", 1, 20), unavailable("c", 2, 30, "x")]
+    )
     stream.cut()
-    stream.send([unsent("u", 1, 40), unsent("u", 1, 50, "b"), unsent("u", 1, 60)])
-    stream.send([unsent("u", 2, 70), unsent("d", 2, 80)])
+    stream.send([unavailable("u", 1, 40), unavailable("u", 1, 50, "b"), unavailable("u", 1, 60)])
+    stream.send([unavailable("u", 2, 70), unavailable("d", 2, 80)])
     stream.cut()
     rows = sorted(stream.published(), key=lambda row: row["_tidemark_position"])
     assert [(row["id"], row["name"]) for row in rows] == [
@@ -208,13 +210,13 @@ def test_the_last_values_of_a_row_that_ended_are_found(world: World) -> None:
     """UNAV-3, KEY-11."""
     toasted = {"columns": {"id": "integer", "name": "text"}}
     stream = follow(world, TargetMode.SOFT_DELETE, "debezium-postgres", **toasted).create()
-    stream.send([unsent("c", 1, 10, "a"), unsent("c", 2, 20, "x")])
+    stream.send([unavailable("c", 1, 10, "a"), unavailable("c", 2, 20, "x")])
     stream.cut()
-    stream.send([unsent("u", 1, 30), unsent("d", 1, 40), unsent("u", 2, 50)])
+    stream.send([unavailable("u", 1, 30), unavailable("d", 1, 40), unavailable("u", 2, 50)])
     stream.cut()
     rows = {row["id"]: (row["name"], row["_tidemark_deleted"]) for row in stream.published()}
     assert rows == {1: ("a", True), 2: ("x", False)}
-    stream.send([unsent("u", 1, 60)])
+    stream.send([unavailable("u", 1, 60)])
     with pytest.raises(TableStoppedError, match="UNAVAILABLE_UNRESOLVED"):
         stream.cut()
 
@@ -223,7 +225,7 @@ def test_a_change_says_what_it_leaves_out(world: World) -> None:
     """UNAV-1: of an append target, the placeholder is no value either."""
     toasted = {"columns": {"id": "integer", "name": "text"}}
     stream = follow(world, TargetMode.APPEND, "debezium-postgres", **toasted).create()
-    stream.send([unsent("c", 1, 10, "a"), unsent("u", 1, 20), unsent("d", 1, 30)])
+    stream.send([unavailable("c", 1, 10, "a"), unavailable("u", 1, 20), unavailable("d", 1, 30)])
     stream.cut()
     rows = sorted(stream.published(), key=lambda row: row["_tidemark_position"])
     told_of = [(r["_tidemark_op"], r["name"], r["_tidemark_left_out"]) for r in rows]

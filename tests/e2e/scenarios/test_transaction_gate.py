@@ -9,7 +9,7 @@ from confluent_kafka.cimpl import NewPartitions
 
 from tests.support.records import boundary, debezium_row
 from tests.support.stack import Stream
-from tidemark.errors import OrderRefusedError, PreflightError
+from tidemark.errors import ActionRefusedError, PreflightError
 from tidemark.model.cut import HoldCode
 from tidemark.model.names import TableName
 from tidemark.runs.orders import skip_transaction
@@ -51,7 +51,9 @@ def test_a_transaction_is_published_whole(world: World) -> None:
 
 
 def test_a_transaction_that_never_comes_whole_can_be_given_up(world: World) -> None:
-    """GATE-T8: by its id alone; what came of it is set aside, and its table has to be read anew."""
+    """GATE-T8: by its id alone; what came of it is quarantined, and its table has to be
+    re-snapshotted.
+    """
     stream = Stream(world, 1, "debezium-mysql", "transaction", MYSQL).create()
     first, second = FIRST, f"{FIRST}2"
     ends = [boundary("BEGIN", first), boundary("END", first, 2)]
@@ -60,9 +62,9 @@ def test_a_transaction_that_never_comes_whole_can_be_given_up(world: World) -> N
     stream.send([debezium_row("c", 1, 100, name="a", transaction=(first, 1))])
     stream.send([debezium_row("c", 3, 200, name="c", transaction=(second, 1))])
     assert stream.cut().hold_code == HoldCode.TX_INCOMPLETE
-    with pytest.raises(OrderRefusedError, match="is no id of a transaction"):
+    with pytest.raises(ActionRefusedError, match="is no id of a transaction"):
         skip_transaction(stream.pipeline, world, "x' OR 'x' = 'x")
-    with pytest.raises(OrderRefusedError, match=f"no record of transaction {first}0 was landed"):
+    with pytest.raises(ActionRefusedError, match=f"no record of transaction {first}0 was landed"):
         skip_transaction(stream.pipeline, world, f"{first}0")
     assert not pipeline_status(stream.pipeline, world).orders
     skip_transaction(stream.pipeline, world, first)

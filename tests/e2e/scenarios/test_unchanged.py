@@ -11,12 +11,12 @@ from tests.support.stack import Stream
 from tidemark.errors import TableStoppedError
 from tidemark.runs.world import World
 
-LEFT_OUT = "__debezium_unavailable_value"
+UNAVAILABLE = "__debezium_unavailable_value"
 COLUMNS = {"columns": {"id": "integer", "name": "text", "n": "integer"}}
 BY_TABLE = {"publish": {"consistency": "table"}}
 
 
-def row(op: str, number: int, lsn: int, name: str | None = LEFT_OUT, **told: Any) -> Record:
+def row(op: str, number: int, lsn: int, name: str | None = UNAVAILABLE, **told: Any) -> Record:
     """A change of row ``number`` in a transaction of its own; it goes to partition 0."""
     return postgres_row(op, number, (lsn - 5, lsn), name=name, n=lsn, **told)
 
@@ -98,7 +98,7 @@ def test_a_transaction_holds_both_ends(world: World) -> None:
 
 def test_what_nothing_tells_stops_the_table_until_a_whole_row_comes(world: World) -> None:
     """UNAV-3, UNAV-7: it is never written, and nobody guesses."""
-    stream = opened(world, limits={"max-set-aside": 0})
+    stream = opened(world, limits={"max-quarantined": 0})
     stream.send([row("c", 1, 10, "a"), row("u", 2, 20)])
     with pytest.raises(TableStoppedError, match="UNAVAILABLE_UNRESOLVED") as why:
         stream.cut()

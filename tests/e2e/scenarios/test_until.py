@@ -16,7 +16,7 @@ from tests.support.records import (
     unplaced_row,
 )
 from tests.support.stack import Stream
-from tidemark.errors import EpochSuspectError, OrderRefusedError
+from tidemark.errors import ActionRefusedError, EpochSuspectError
 from tidemark.lake.catalog import SystemTables
 from tidemark.lake.landing import read_mark
 from tidemark.model.cut import HoldCode
@@ -220,16 +220,16 @@ def test_a_position_caps_no_source_whose_changes_tell_none(world: World) -> None
     stream = Stream(world, 1, "debezium-mysql", "none", MYSQL).create()
     stream.send([unplaced_row("c", 1, name="a")])
     until, tables = cap(stream, "binlog.000003:1547"), SystemTables.of(stream.pipeline.name)
-    with pytest.raises(OrderRefusedError, match="its changes tell no position"):
+    with pytest.raises(ActionRefusedError, match="its changes tell no position"):
         stream.cut(until=until)
     assert read_mark(world.catalog, tables).number == 0
 
     stream.cut()
     stream.send([unplaced_row("c", 2, name="b")])
     for capped in (plan_cut, lambda *given: preview_cut(*given[:2], until=given[2])):
-        with pytest.raises(OrderRefusedError, match="its changes tell no position"):
+        with pytest.raises(ActionRefusedError, match="its changes tell no position"):
             capped(stream.pipeline, world, until)
-    with pytest.raises(OrderRefusedError, match="its changes tell no position"):
+    with pytest.raises(ActionRefusedError, match="its changes tell no position"):
         stream.cut(until=until)
     assert read_mark(world.catalog, tables).number == 1
     stream.cut(until=cap(stream, "2100-01-01T00:00:00Z"))

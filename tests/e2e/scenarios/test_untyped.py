@@ -15,7 +15,7 @@ from tidemark.model.result import CutStatus
 from tidemark.runs.preview import preview_cut
 from tidemark.runs.world import World
 
-UNSENT = "__debezium_unavailable_value"
+UNAVAILABLE = "__debezium_unavailable_value"
 
 
 def opened(world: World, untyped: str, **options: Any) -> Stream:
@@ -48,11 +48,11 @@ def test_a_table_that_nothing_tells_of_is_refused_with_what_it_looks_like(world:
 
 
 def test_types_are_inferred_from_all_values_of_a_cut_and_stand(world: World) -> None:
-    """SCHEMA-1: a column without a value waits; what fits no more is set aside."""
+    """SCHEMA-1: a column without a value waits; what fits no more is quarantined."""
     stream = opened(world, "infer")
     stream.send(
         [
-            postgres_row("c", 1, (5, 10), n=None, w=1, later=None, doc=UNSENT, flag=False),
+            postgres_row("c", 1, (5, 10), n=None, w=1, later=None, doc=UNAVAILABLE, flag=False),
             postgres_row(
                 "c", 2, (5, 11), n=7, w=0.25, later=None, doc={"b": [1.5, "x"]}, flag=None
             ),
@@ -79,7 +79,7 @@ def test_types_are_inferred_from_all_values_of_a_cut_and_stand(world: World) -> 
         ]
     )
     result = stream.cut()
-    assert result.set_aside == {"TYPE_MISMATCH": 1}
+    assert result.quarantined == {"TYPE_MISMATCH": 1}
     assert types(stream)["later"] == "long"
     assert [(row["n"], row["later"]) for row in published(stream)] == [
         (None, None),

@@ -193,7 +193,7 @@ def test_a_snapshot_that_lacks_many_rows_waits_for_a_person(world: World) -> Non
 
 
 def test_a_delete_waits_for_the_row_that_it_ends(world: World) -> None:
-    """NO_MATCH: nothing of the cut is published, and what comes later mends it."""
+    """NO_MATCH: nothing of the cut is published, and what comes later fixes it."""
     stream = opened(world, "debezium-mysql", mysql("d", 20, row(1, "secret"), None))
     with pytest.raises(TableStoppedError, match=r"NO_MATCH.* at offset 0 of partition 0") as why:
         stream.cut()

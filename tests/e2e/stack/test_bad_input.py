@@ -25,10 +25,10 @@ from tests.support.records import (
 )
 from tests.support.stack import Stream, reopened
 from tidemark.errors import (
+    ActionRefusedError,
     BrokerUnreachableError,
     CatalogUnreachableError,
     DataLossError,
-    OrderRefusedError,
     PreflightError,
     StatementUnreadableError,
     StorageError,
@@ -312,7 +312,7 @@ def test_a_full_disk_leaves_everything_and_a_rerun_works(world: World, small_dis
 
 
 def test_a_schema_change_that_cannot_be_read_waits_for_a_person(world: World) -> None:
-    """POISON-3: it may concern any table; judged once, it is set aside and holds nothing back."""
+    """POISON-3: it may concern any table; judged once, it is quarantined and holds nothing back."""
     stream = Stream(world, 1, "debezium-mysql", "none", NARROW, has_statements=True).create()
     schemas = stream.statements
     stream.send([debezium_row("c", 1, 10)])
@@ -327,7 +327,7 @@ def test_a_schema_change_that_cannot_be_read_waits_for_a_person(world: World) ->
     skip_record(stream.pipeline, world, RecordPlace(schemas, 0, 0), "a test sent it")
     with pytest.raises(StatementUnreadableError, match=rf"1 records .* {schemas}:0:1 "):
         stream.cut()
-    with pytest.raises(OrderRefusedError, match="no record that was landed"):
+    with pytest.raises(ActionRefusedError, match="no record that was landed"):
         skip_record(stream.pipeline, world, RecordPlace(schemas, 0, 2), "not there")
     skip_record(stream.pipeline, world, RecordPlace(schemas, 0, 1), "a test sent it too")
     assert stream.cut().buckets["quarantined"] == 2

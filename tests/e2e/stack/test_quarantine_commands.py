@@ -11,13 +11,13 @@ import structlog
 import yaml
 from typer.testing import CliRunner
 
-from tests.support.records import Record
-from tests.support.set_aside import (
+from tests.support.quarantined import (
     TOO_MUCH,
     entries,
     opened,
     row,
 )
+from tests.support.records import Record
 from tests.support.stack import Stream
 from tidemark.cli.app import app
 from tidemark.embedded.home import embedded_environment

@@ -18,14 +18,14 @@ from tidemark.lake.catalog import SystemTables, TableId
 from tidemark.lake.commits import append_on
 from tidemark.lake.heads import read_heads
 from tidemark.lake.landing import read_mark
-from tidemark.lake.ledger import read_progress, record_order
-from tidemark.lake.refs import Move, attempt_ref, create_branch, main_head
+from tidemark.lake.ledger import read_progress, record_action
+from tidemark.lake.refs import RefUpdate, attempt_ref, create_branch, main_head
 from tidemark.model.names import AttemptId, PipelineName
 from tidemark.model.progress import Progress
 
 RACES = 100
 RACES_OF_ONE = 10
-"""So often a pipeline begins anew, and two first runs meet."""
+"""So often a pipeline starts over, and two first runs meet."""
 TARGET = TableId("shop", "items")
 ROWS = pa.schema([("cut", pa.int64()), ("attempt", pa.string())])
 Work = Callable[[SqlCatalog, SystemTables, str], str]
@@ -86,7 +86,7 @@ def orders(catalog: SqlCatalog, tables: SystemTables, attempt: str) -> str:
     def change(progress: Progress) -> Progress:
         return replace(progress, skipped=progress.skipped | {attempt})
 
-    record_order(catalog, tables, change, f"skip {attempt}")
+    record_action(catalog, tables, change, f"skip {attempt}")
     return attempt
 
 
@@ -98,8 +98,8 @@ def folds(catalog: SqlCatalog, tables: SystemTables, attempt: str) -> str:
     branch = attempt_ref(cut, AttemptId(attempt))
     create_branch(target, branch, base)
     append_on(target, branch, pa.table({"cut": [cut], "attempt": [attempt]}, schema=ROWS))
-    move = Move(TARGET, base, target.refs()[branch].snapshot_id, (branch,))
-    stage(catalog, tables, heads, attempt, [move])
+    ref_update = RefUpdate(TARGET, base, target.refs()[branch].snapshot_id, (branch,))
+    stage(catalog, tables, heads, attempt, [ref_update])
     return f"{publish(catalog, tables, attempt)} {attempt}"
 
 

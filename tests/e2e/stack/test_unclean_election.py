@@ -20,14 +20,14 @@ from tests.support.topics import delete_records
 from tidemark.errors import DataLossError
 from tidemark.lake.catalog import SystemTables
 from tidemark.lake.landing import MARK, SCHEMA, read_mark
+from tidemark.model.fingerprint import Fingerprint
 from tidemark.model.names import TopicName
 from tidemark.model.offsets import OffsetRange, TopicPartition
 from tidemark.model.progress import LandingMark
 from tidemark.model.result import CutStatus
-from tidemark.model.tail import Tail
 from tidemark.runs.preview import preview_cut
 from tidemark.runs.world import World
-from tidemark.topics.tails import next_tails
+from tidemark.topics.fingerprints import next_fingerprints
 
 FIRST = [ticdc_row("INSERT", 1, 100, name="a"), ticdc_watermark(200)]
 SECOND = [ticdc_row("UPDATE", 1, 210, name="b"), ticdc_watermark(300)]
@@ -37,10 +37,10 @@ def mark(stream: Stream) -> LandingMark:
     return read_mark(stream.world.catalog, SystemTables.of(stream.pipeline.name))
 
 
-def remember(stream: Stream, tail: Tail) -> None:
-    """Put ``tail`` into the summary of the changelog, as if it had been landed."""
+def remember(stream: Stream, fingerprint: Fingerprint) -> None:
+    """Put ``fingerprint`` into the summary of the changelog, as if it had been landed."""
     tables = SystemTables.of(stream.pipeline.name)
-    changed = replace(mark(stream), tails={place(stream): tail})
+    changed = replace(mark(stream), fingerprints={place(stream): fingerprint})
     changelog = stream.world.catalog.load_table(tables.changelog.parts)
     append_published(
         stream.world.catalog, changelog, SCHEMA.empty_table(), {MARK: changed.to_json()}
@@ -83,9 +83,9 @@ def test_another_record_at_a_landed_offset_stops_the_run(
     stream = Stream(world).create()
     stream.send(FIRST)
     stream.cut()
-    tail = mark(stream).tails[place(stream)]
-    assert tail.offset == 1
-    remember(stream, replace(tail, **changed))  # type: ignore[arg-type]
+    fingerprint = mark(stream).fingerprints[place(stream)]
+    assert fingerprint.offset == 1
+    remember(stream, replace(fingerprint, **changed))  # type: ignore[arg-type]
     assert stream.cut().status is CutStatus.IDLE, "without new records nothing is looked at"
     stream.send(SECOND)
     named = rf"landed from offset 1 of {stream.topic}-0 is not there any more, but one of 20"
@@ -93,7 +93,7 @@ def test_another_record_at_a_landed_offset_stops_the_run(
         with pytest.raises(DataLossError, match=named):
             run()
     assert stream.rows() == {1: "a"}
-    remember(stream, tail)
+    remember(stream, fingerprint)
     stream.cut()
     assert stream.rows() == {1: "b"}
 
@@ -105,7 +105,7 @@ def test_a_record_that_retention_deleted_is_not_missed(world: World) -> None:
     delete_records(world.broker, {place(stream): 2})
     stream.send(SECOND)
     stream.cut()
-    assert (stream.rows(), mark(stream).tails[place(stream)].offset) == ({1: "b"}, 3)
+    assert (stream.rows(), mark(stream).fingerprints[place(stream)].offset) == ({1: "b"}, 3)
 
 
 def test_what_ends_a_transaction_is_no_record(world: World) -> None:
@@ -123,13 +123,13 @@ def test_what_ends_a_transaction_is_no_record(world: World) -> None:
             committed(stream, producer, end)
     stream.cut()
     assert mark(stream).offsets == {place(stream): 8}
-    assert mark(stream).tails[place(stream)].offset == 6
+    assert mark(stream).fingerprints[place(stream)].offset == 6
     stream.send([ticdc_row("DELETE", 1, 310), ticdc_watermark(400)])
     stream.cut()
     assert stream.rows() == {}
 
 
-def test_a_gap_at_the_tail_is_the_work_of_compaction_or_none(world: World) -> None:
+def test_a_gap_at_the_fingerprint_is_the_work_of_compaction_or_none(world: World) -> None:
     """Offset 2 holds the end of a transaction and stands for a record that is gone."""
     stream = Stream(world).create()
     producer = transactional(stream)
@@ -138,17 +138,17 @@ def test_a_gap_at_the_tail_is_the_work_of_compaction_or_none(world: World) -> No
         producer.produce(stream.topic, record.value, partition=0)
     committed(stream, producer, end=3)
     stream.send(SECOND)
-    at, kept = place(stream), {place(stream): Tail(2, 0, "")}
+    at, kept = place(stream), {place(stream): Fingerprint(2, 0, "")}
     unread = {at: OffsetRange(3, 5)}
-    assert next_tails(world.broker, kept, unread, {at.topic})[at].offset == 4
+    assert next_fingerprints(world.broker, kept, unread, {at.topic})[at].offset == 4
     with pytest.raises(DataLossError, match="any more, but none: the broker lost records"):
-        next_tails(world.broker, kept, unread, ())
+        next_fingerprints(world.broker, kept, unread, ())
 
 
-def test_the_tail_of_a_limited_range_is_inside_it(world: World) -> None:
+def test_the_fingerprint_of_a_limited_range_is_inside_it(world: World) -> None:
     stream = Stream(world).create()
     stream.send([*FIRST, *SECOND])
     at = place(stream)
-    found = next_tails(world.broker, {}, {at: OffsetRange(0, 2)}, ())
+    found = next_fingerprints(world.broker, {}, {at: OffsetRange(0, 2)}, ())
     assert found[at].offset == 1
-    assert next_tails(world.broker, found, {at: OffsetRange(4, 4)}, ()) == found
+    assert next_fingerprints(world.broker, found, {at: OffsetRange(4, 4)}, ()) == found

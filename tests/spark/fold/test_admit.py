@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 from pyspark.sql import SparkSession
 
-from tidemark.fold.admit import with_zone
+from tidemark.fold.admit import with_status
 from tidemark.model.cut import Cut, Frontier, GateMode
 from tidemark.model.names import TopicName
 from tidemark.model.offsets import TopicPartition
@@ -21,7 +21,7 @@ SHAPE = (
 )
 
 
-def zones(
+def statuses(
     spark: SparkSession,
     rows: list[tuple[int, int, int, str, str | None]],
     mode: GateMode,
@@ -32,9 +32,9 @@ def zones(
     values = [(landing, "db.t", *rest, snapshot) for landing, *rest in rows]
     frame = spark.createDataFrame(values, SHAPE)
     old, new = frontiers
-    zoned = with_zone(frame, Cut(2, mode, new), old, gated_landing=1).collect()
+    zoned = with_status(frame, Cut(2, mode, new), old, gated_landing=1).collect()
     found: Mapping[tuple[int, int], str] = {
-        (row["partition"], row["offset"]): row["zone"] for row in zoned
+        (row["partition"], row["offset"]): row["status"] for row in zoned
     }
     return [found[partition, offset] for _, partition, offset, *_ in rows]
 
@@ -44,21 +44,21 @@ def at(commit_ts: int, offset: int = 0) -> str:
 
 
 @pytest.mark.parametrize(
-    ("landing", "commit_ts", "zone"),
+    ("landing", "commit_ts", "status"),
     [
-        pytest.param(1, 90, "settled", id="published before"),
-        pytest.param(2, 90, "late", id="came again, below the frontier"),
-        pytest.param(2, 100, "cut", id="at the old frontier: it was not published"),
-        pytest.param(1, 150, "cut", id="held until now"),
-        pytest.param(2, 199, "cut", id="just below the watermark"),
+        pytest.param(1, 90, "committed", id="published before"),
+        pytest.param(2, 90, "duplicate", id="came again, below the frontier"),
+        pytest.param(2, 100, "pending", id="at the old frontier: it was not published"),
+        pytest.param(1, 150, "pending", id="held until now"),
+        pytest.param(2, 199, "pending", id="just below the watermark"),
         pytest.param(2, 200, "held", id="equal to the watermark (GATE-W1)"),
         pytest.param(2, 300, "held", id="above"),
     ],
 )
-def test_watermark(spark: SparkSession, landing: int, commit_ts: int, zone: str) -> None:
+def test_watermark(spark: SparkSession, landing: int, commit_ts: int, status: str) -> None:
     row = (landing, 0, 5, "row", at(commit_ts, 5))
     frontiers = (Frontier(commit_ts=100), Frontier(commit_ts=200))
-    assert zones(spark, [row], GateMode.WATERMARK, frontiers) == [zone]
+    assert statuses(spark, [row], GateMode.WATERMARK, frontiers) == [status]
 
 
 def test_offsets(spark: SparkSession) -> None:
@@ -73,21 +73,21 @@ def test_offsets(spark: SparkSession) -> None:
     ]
     old = Frontier(offsets={P0: 10}, reached={P0: Place("BB")})
     new = Frontier(offsets={P0: 20, P1: 1})
-    assert zones(spark, rows, GateMode.NONE, (old, new)) == [
-        "settled",
-        "cut",  # landed before, but not in a cut
-        "late",  # below what its own partition reached: sent again (POS-20)
-        "cut",  # equal to it: goes through the position guard
+    assert statuses(spark, rows, GateMode.NONE, (old, new)) == [
+        "committed",
+        "pending",  # landed before, but not in a cut
+        "duplicate",  # below what its own partition reached: sent again (POS-20)
+        "pending",  # equal to it: goes through the position guard
         "held",
         "held",  # sent again, but above the cut: told by the cut that takes it (ACC-1)
-        "cut",  # a partition that was added later reaches nothing yet
+        "pending",  # a partition that was added later reaches nothing yet
     ]
 
 
 def test_a_topic_that_the_cut_does_not_reach(spark: SparkSession) -> None:
     rows: list[tuple[int, int, int, str, str | None]] = [(2, 1, 0, "row", "AA" + "0" * 16)]
     new = Frontier(offsets={TopicPartition(TopicName("db.other"), 3): 9})
-    assert zones(spark, rows, GateMode.NONE, (Frontier(), new)) == ["held"]
+    assert statuses(spark, rows, GateMode.NONE, (Frontier(), new)) == ["held"]
 
 
 def binlog(pos: int, rank: int, offset: int = 0) -> str:
@@ -111,30 +111,30 @@ def test_transactions(spark: SparkSession) -> None:
         bound=binlog(100, 1), offsets={kept: 5}, reached={P0: Place(binlog(90, 1)[:-16])}
     )
     new = Frontier(bound=binlog(120, 1), offsets={kept: 6})
-    assert zones(spark, rows, GateMode.TRANSACTION, (old, new)) == [
-        "settled",
-        "late",
-        "cut",
-        "cut",
+    assert statuses(spark, rows, GateMode.TRANSACTION, (old, new)) == [
+        "committed",
+        "duplicate",
+        "pending",
+        "pending",
         "held",
-        "settled",
-        "cut",
+        "committed",
+        "pending",
         "held",
     ]
 
 
 @pytest.mark.parametrize(
-    ("snapshot", "zone"),
+    ("snapshot", "status"),
     [
-        pytest.param("incremental", "cut", id="beside the last streamed change: new"),
-        pytest.param("true", "late", id="of the whole source: settled when all of it was read"),
+        pytest.param("incremental", "pending", id="beside the last streamed change: new"),
+        pytest.param("true", "duplicate", id="of the whole source: committed once it was read"),
     ],
 )
-def test_snapshot_rows_behind_the_frontier(spark: SparkSession, snapshot: str, zone: str) -> None:
+def test_snapshot_rows_behind_the_frontier(spark: SparkSession, snapshot: str, status: str) -> None:
     rows: list[tuple[int, int, int, str, str | None]] = [(2, 0, 5, "row", binlog(90, 0, 5))]
     old = Frontier(bound=binlog(100, 1), reached={P0: Place(binlog(90, 1)[:-16])})
     new = Frontier(bound=binlog(120, 1))
-    assert zones(spark, rows, GateMode.TRANSACTION, (old, new), snapshot) == [zone]
+    assert statuses(spark, rows, GateMode.TRANSACTION, (old, new), snapshot) == [status]
 
 
 def test_records_without_position_settle_when_they_are_first_seen(spark: SparkSession) -> None:
@@ -144,4 +144,8 @@ def test_records_without_position_settle_when_they_are_first_seen(spark: SparkSe
         (2, 0, 3, "unreadable", None),
     ]
     frontiers = (Frontier(commit_ts=100), Frontier(commit_ts=200))
-    assert zones(spark, rows, GateMode.WATERMARK, frontiers) == ["settled", "cut", "cut"]
+    assert statuses(spark, rows, GateMode.WATERMARK, frontiers) == [
+        "committed",
+        "pending",
+        "pending",
+    ]

@@ -33,7 +33,7 @@ def parse(events: str) -> list[tuple[str, str, str, str | None, int, int]]:
     return rows
 
 
-def fold(spark: SparkSession, events: str, guard: int = 0) -> dict[str, str]:
+def fold(spark: SparkSession, events: str, window_bound: int = 0) -> dict[str, str]:
     """Rows that are left, by the code under test; guard: below it rows that were read fall."""
     rows = parse(events)
     truncates = [Position(position) for op, _, position, *_ in rows if op == "t"]
@@ -45,7 +45,7 @@ def fold(spark: SparkSession, events: str, guard: int = 0) -> dict[str, str]:
     changes = frame.withColumn("row_key", F.struct("k")).withColumn(
         "snapshot", F.when(is_read, "incremental")
     )
-    below = Position(f"{guard:08X}") if guard else None
+    below = Position(f"{window_bound:08X}") if window_bound else None
     counts = above_truncate(max(truncates, default=None), below)
     newest = changes.transform(latest_events, counts)
     return {row["k"]: row["v"] for row in newest.where("op <> 'd'").collect()}
@@ -96,7 +96,7 @@ def test_fold(spark: SparkSession, events: str, rows: dict[str, str]) -> None:
 def test_rows_of_an_incremental_snapshot(
     spark: SparkSession, events: str, rows: dict[str, str]
 ) -> None:
-    assert fold(spark, events, guard=50) == rows
+    assert fold(spark, events, window_bound=50) == rows
 
 
 HISTORIES = st.lists(

@@ -16,7 +16,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from tidemark.fold.unchanged import CHANGE, NEEDS, filled, former_needs
-from tidemark.model.columns import LEFT_OUT, MISREAD, UNRESOLVED
+from tidemark.model.columns import CONVERSION_ERROR, UNAVAILABLE, UNRESOLVED
 from tidemark.model.names import ColumnName
 
 KEY = (ColumnName("history"), ColumnName("id"))
@@ -25,9 +25,10 @@ KEY_TYPE = "STRUCT<history: INT, id: INT>"
 CHANGES = (
     f"row_key {KEY_TYPE}, topic STRING, offset LONG, position STRING, part INT, partition INT, "
     f"op STRING, begins BOOLEAN, former_key {KEY_TYPE}, "
-    f"image STRUCT<`do``c`: STRING, position: INT>, {LEFT_OUT} ARRAY<STRING>, {MISREAD} STRING"
+    f"image STRUCT<`do``c`: STRING, position: INT>, {UNAVAILABLE} ARRAY<STRING>, "
+    f"{CONVERSION_ERROR} STRING"
 )
-PARTIAL = f"history INT, id INT, `do``c` STRING, position INT, {LEFT_OUT} ARRAY<STRING>"
+PARTIAL = f"history INT, id INT, `do``c` STRING, position INT, {UNAVAILABLE} ARRAY<STRING>"
 
 Doc = tuple[str | None, int]
 
@@ -173,12 +174,12 @@ class Landed:
 
     def of(self, needs: DataFrame) -> DataFrame:
         beside = self.cut.unionByName(self.stored).join(needs, "row_key")
-        return beside.select(*NEEDS, *CHANGE, "image", LEFT_OUT, MISREAD)
+        return beside.select(*NEEDS, *CHANGE, "image", UNAVAILABLE, CONVERSION_ERROR)
 
     def beside(self, rows: DataFrame) -> DataFrame:
         lsn = "substr(position, 1, 4) || substr(position, 22, 16)"
         order = ("op", "row_key", "position", "part", "partition")
-        return self.all.selectExpr(f"{lsn} AS site", *order).join(rows, "site")
+        return self.all.selectExpr(f"{lsn} AS site", *order).join(rows, "event_id")
 
     def earlier(self) -> Landed:
         return replace(self, cut=self.all)
@@ -228,9 +229,9 @@ def fill(spark: SparkSession, targets: Sequence[Target]) -> Iterator[tuple[int, 
     )
     frame = spark.createDataFrame(partial, PARTIAL)
     for row in filled(frame, KEY, COLUMNS, past, lambda kept: kept.persist()).collect():
-        assert (row[UNRESOLVED] is None) == (row[LEFT_OUT] is None)
-        assert row[MISREAD] is None
-        doc = None if row[LEFT_OUT] else (row["do`c"], row["position"])
+        assert (row[UNRESOLVED] is None) == (row[UNAVAILABLE] is None)
+        assert row[CONVERSION_ERROR] is None
+        doc = None if row[UNAVAILABLE] else (row["do`c"], row["position"])
         yield row["history"], row["id"], doc
 
 

@@ -30,7 +30,7 @@ from tidemark.formats.debezium.envelope import debezium_envelope
 from tidemark.formats.debezium.images import debezium_changes, debezium_image
 from tidemark.formats.debezium.position import binlog_block
 from tidemark.formats.special import is_placeholder
-from tidemark.formats.values import misread, typed
+from tidemark.formats.values import conversion_error, typed
 from tidemark.model.columns import SourceColumn, TableSchema
 from tidemark.model.modes import ConnectorModes
 from tidemark.model.names import ColumnName
@@ -136,7 +136,7 @@ def images(
 
     def column(told: SourceColumn) -> list[Any]:
         raw = F.col("image")[told.name]
-        lost = F.coalesce(misread(raw, typed(raw, told), told), F.lit(False))
+        lost = F.coalesce(conversion_error(raw, typed(raw, told), told), F.lit(False))
         return [typed(raw, told).alias(told.name), lost.alias(f"lost_{told.name}")]
 
     columns = [one for told in schema.columns for one in column(told)]
@@ -202,7 +202,7 @@ def test_keys_are_read_from_keys_and_images(spark: SparkSession) -> None:
             events,
             schema,
             key_from_images=from_images,
-            fills_before=False,
+            backfills_before=False,
             encoding=encoding(),
         )
         rows = changes.orderBy("partition", "part").select("partition", "op", "row_key.id")

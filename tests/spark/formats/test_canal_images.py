@@ -14,14 +14,14 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from tidemark.fold.latest import latest_events
-from tidemark.formats.canal_json.images import canal_changes, canal_image, canal_left_out
+from tidemark.formats.canal_json.images import canal_changes, canal_image, canal_unavailable
 from tidemark.formats.contradictions import contradicts
 from tidemark.formats.record_schema import RecordSchema, canal_record_schema
-from tidemark.formats.rows import Told, typed_rows
-from tidemark.model.columns import LEFT_OUT, MISREAD, SourceColumn, TableSchema, Wire
+from tidemark.formats.rows import RowImage, typed_rows
+from tidemark.model.column_rename import ColumnRename
+from tidemark.model.columns import CONVERSION_ERROR, UNAVAILABLE, SourceColumn, TableSchema, Wire
 from tidemark.model.names import ColumnName
 from tidemark.model.position import Position
-from tidemark.model.shift import Shift
 
 SCHEMA = TableSchema(
     (
@@ -49,7 +49,7 @@ def row(a: Any, b: str = "x", **columns: Any) -> dict[str, Any]:
 
 
 def folded(
-    spark: SparkSession, messages: Sequence[Message], shifts: Sequence[Shift] = ()
+    spark: SparkSession, messages: Sequence[Message], column_renames: Sequence[ColumnRename] = ()
 ) -> tuple[int, dict[Key, Any]]:
     """How many changes ``messages`` hold, and what the newest of each key says.
 
@@ -62,12 +62,18 @@ def folded(
         ],
         "partition INT, position STRING, op STRING, value BINARY",
     ).withColumn("commit_time", F.current_timestamp())
-    schema = replace(SCHEMA, shifts=tuple(shifts))
+    schema = replace(SCHEMA, column_renames=tuple(column_renames))
     changes = canal_changes(events, schema, key_from_images=False)
-    told = Told(canal_image(schema), canal_left_out(schema), contradicts("value"))
+    told = RowImage(canal_image(schema), canal_unavailable(schema), contradicts("value"))
     rows = typed_rows(latest_events(changes, "TRUE"), schema, told)
     found = {
-        (r["a"], r["b`b"]): (r["_tidemark_op"], r["name"], r["note"], r[MISREAD], r[LEFT_OUT])
+        (r["a"], r["b`b"]): (
+            r["_tidemark_op"],
+            r["name"],
+            r["note"],
+            r[CONVERSION_ERROR],
+            r[UNAVAILABLE],
+        )
         for r in rows.collect()
     }
     return changes.count(), found
@@ -169,16 +175,16 @@ OLD = row("1", name="n", remark="r")
 NOTE = ColumnName("note")
 
 
-def joined(offset: int) -> Shift:
-    return Shift(at(offset), added=(NOTE,))
+def joined(offset: int) -> ColumnRename:
+    return ColumnRename(at(offset), added=(NOTE,))
 
 
-def renamed(offset: int) -> Shift:
-    return Shift(at(offset), renamed=((ColumnName("remark"), NOTE),))
+def renamed(offset: int) -> ColumnRename:
+    return ColumnRename(at(offset), renamed=((ColumnName("remark"), NOTE),))
 
 
 @pytest.mark.parametrize(
-    ("messages", "shifts", "left_out"),
+    ("messages", "column_renames", "unavailable"),
     [
         pytest.param([message("UPDATE", [FULL], [{}])], [], None, id="a null that was sent"),
         pytest.param([message("UPDATE", [PARTIAL], [{}])], [], ["note"], id="left out"),
@@ -218,12 +224,12 @@ def renamed(offset: int) -> Shift:
 def test_columns_that_a_record_leaves_out(
     spark: SparkSession,
     messages: Sequence[Message],
-    shifts: Sequence[Shift],
-    left_out: list[str] | None,
+    column_renames: Sequence[ColumnRename],
+    unavailable: list[str] | None,
 ) -> None:
     """UNAV-4: unknown in an update, null in an insert."""
-    _, newest = folded(spark, messages, shifts)
-    assert newest[1, "x"][-1] == left_out
+    _, newest = folded(spark, messages, column_renames)
+    assert newest[1, "x"][-1] == unavailable
 
 
 def test_a_record_tells_columns_types_and_key() -> None:

@@ -10,12 +10,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from tests.spark.formats.test_canal_images import at
+from tidemark.formats.conversion_errors import key_reason
 from tidemark.formats.debezium.images import debezium_changes, debezium_image
 from tidemark.formats.encoding import JsonEncoding
-from tidemark.formats.misfits import key_reason
+from tidemark.model.column_rename import ColumnRename
 from tidemark.model.columns import SourceColumn, TableSchema, Wire
 from tidemark.model.names import ColumnName
-from tidemark.model.shift import Shift
 
 A, B = ColumnName("a"), ColumnName("b`b")
 COLUMNS = (
@@ -44,7 +44,7 @@ def changes(
         events,
         schema,
         key_from_images=from_images,
-        fills_before=False,
+        backfills_before=False,
         encoding=JsonEncoding(),
     )
 
@@ -78,7 +78,7 @@ def test_a_key_has_the_names_of_its_time(spark: SparkSession) -> None:
     found = []
     for renamed_at in (6, 4):
         schema = TableSchema(
-            COLUMNS, (A,), shifts=(Shift(at(renamed_at), ((ColumnName("id"), A),)),)
+            COLUMNS, (A,), column_renames=(ColumnRename(at(renamed_at), ((ColumnName("id"), A),)),)
         )
         for key in (b'{"id":1}', b'{"a":1}'):
             found += [row["row_key"]["a"] for row in changes(spark, key, schema).collect()]

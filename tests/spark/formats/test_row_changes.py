@@ -13,9 +13,9 @@ from tests.spark.formats.test_canal_images import at
 from tidemark.formats.canal_json.images import canal_row_changes
 from tidemark.formats.debezium.images import debezium_row_changes
 from tidemark.formats.encoding import JsonEncoding
+from tidemark.model.column_rename import ColumnRename
 from tidemark.model.columns import SourceColumn, TableSchema, Wire
 from tidemark.model.names import ColumnName
-from tidemark.model.shift import Shift
 
 ODD = "v`odd"
 SCHEMA = TableSchema(
@@ -97,8 +97,8 @@ def test_canal(
 def test_canal_by_the_names_of_their_time(spark: SparkSession) -> None:
     """SCHEMA-4: a record from before a column does not lack it."""
     names = ((ColumnName("b"), ColumnName(ODD)),)
-    shift = Shift(at(9), renamed=names, added=(ColumnName("a"),))
-    schema = TableSchema(SCHEMA.columns, shifts=(shift,))
+    column_rename = ColumnRename(at(9), renamed=names, added=(ColumnName("a"),))
+    schema = TableSchema(SCHEMA.columns, column_renames=(column_rename,))
     found = canal(spark, "UPDATE", [{"b": "x"}], [{"b": "w"}], schema=schema)
     assert found == [("D", 0, (None, "w")), ("U", 1, (None, "x"))]
 

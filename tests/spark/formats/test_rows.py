@@ -5,8 +5,8 @@ from __future__ import annotations
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from tidemark.formats.rows import Told, typed_rows
-from tidemark.model.columns import LEFT_OUT, MISREAD, SourceColumn, TableSchema, Wire
+from tidemark.formats.rows import RowImage, typed_rows
+from tidemark.model.columns import CONVERSION_ERROR, UNAVAILABLE, SourceColumn, TableSchema, Wire
 from tidemark.model.names import ColumnName
 from tidemark.model.position import Position
 
@@ -20,18 +20,20 @@ SCHEMA = TableSchema(
 )
 
 
-def told() -> Told:
-    return Told(F.col("image"), F.array().cast("array<string>"), F.lit(False))
+def told() -> RowImage:
+    return RowImage(F.col("image"), F.array().cast("array<string>"), F.lit(False))
 
 
-def test_an_upsert_without_an_image_is_misread_and_not_a_row_of_nulls(spark: SparkSession) -> None:
+def test_an_upsert_without_an_image_has_conversion_error_and_not_a_row_of_nulls(
+    spark: SparkSession,
+) -> None:
     """TYPE-2: nothing turns into null in silence; a delete needs no image."""
     winners = spark.createDataFrame(
         [("U", (1,), ("1", "a")), ("U", (2,), None), ("D", (3,), None)],
         "op STRING, row_key STRUCT<id: INT>, image STRUCT<id: STRING, name: STRING>",
     ).selectExpr("*", "'P' AS position", "current_timestamp() AS commit_time")
     rows = typed_rows(winners, SCHEMA, told()).orderBy("id").collect()
-    assert [(row["id"], row["name"], row[MISREAD], row[LEFT_OUT]) for row in rows] == [
+    assert [(row["id"], row["name"], row[CONVERSION_ERROR], row[UNAVAILABLE]) for row in rows] == [
         (1, "a", None, None),
         (2, None, "id", None),
         (3, None, None, None),
@@ -51,14 +53,16 @@ def test_rows_up_to_a_change_are_read_by_the_type_that_was(spark: SparkSession) 
     ).selectExpr("*", "'U' AS op", "current_timestamp() AS commit_time")
     schema = TableSchema((key, column), (ID,))
     rows = typed_rows(winners, schema, told()).orderBy("id").collect()
-    assert [(row["weight"], row[MISREAD]) for row in rows] == [
+    assert [(row["weight"], row[CONVERSION_ERROR]) for row in rows] == [
         (9.899999618530273, None),
         (None, "weight"),
         (9.9, None),
     ]
 
 
-def test_a_row_that_has_another_key_than_its_record_is_misread(spark: SparkSession) -> None:
+def test_a_row_that_has_another_key_than_its_record_has_conversion_error(
+    spark: SparkSession,
+) -> None:
     """KEY-1, KEY-2: by their values; what an image leaves out of the key says nothing."""
     winners = spark.createDataFrame(
         [
@@ -73,4 +77,4 @@ def test_a_row_that_has_another_key_than_its_record_is_misread(spark: SparkSessi
         "op STRING, row_key STRUCT<id: INT>, image STRUCT<id: STRING, name: STRING>",
     ).selectExpr("*", "'P' AS position", "current_timestamp() AS commit_time")
     rows = typed_rows(winners, SCHEMA, told()).orderBy("id").collect()
-    assert [row["id"] for row in rows if row[MISREAD] == "id"] == [3, 5]
+    assert [row["id"] for row in rows if row[CONVERSION_ERROR] == "id"] == [3, 5]

@@ -10,21 +10,21 @@ from pathlib import Path
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
-from tests.spark.lake.test_merge import bench, make
+from tests.spark.lake.test_merge import context, make
 from tests.support.staged import staged_place
 from tests.unit.model.test_equal_rows import Given, history, walked
 from tidemark.fold.row_changes import (
     UNMATCHED,
-    Scans,
+    SnapshotPasses,
     for_staging,
     for_typing,
     identified,
     matched,
 )
-from tidemark.formats.rows import Told, typed_rows
+from tidemark.formats.rows import RowImage, typed_rows
 from tidemark.lake.catalog import TableId
 from tidemark.lake.effect import Effect
-from tidemark.lake.refs import move_mains
+from tidemark.lake.refs import update_mains
 from tidemark.lake.staged import StagedRows, read_staged, stage_rows
 from tidemark.lake.staging import stage_table
 from tidemark.lake.stored import read_stored
@@ -63,8 +63,12 @@ def places(steps: Sequence[Given]) -> dict[str, str]:
     first: dict[str, int] = {}
     found = {}
     for step in steps:
-        at = step.position if step.scan is None else first.setdefault(step.scan, step.position)
-        rank = 1 if step.scan is None else 0
+        at = (
+            step.position
+            if step.snapshot_pass is None
+            else first.setdefault(step.snapshot_pass, step.position)
+        )
+        rank = 1 if step.snapshot_pass is None else 0
         found[step.row] = f"000100000009{at:016X}{rank}{step.position:016X}"
     return found
 
@@ -77,11 +81,11 @@ def staged(
     typed = (
         changes.withColumn("commit_time", F.current_timestamp())
         .withColumns({"schema_id": F.lit(None).cast("long"), "contradicts": F.lit(False)})
-        .transform(for_typing, Scans())
+        .transform(for_typing, SnapshotPasses())
         .transform(
             typed_rows,
             SCHEMA,
-            Told(F.col("image"), None, F.col("contradicts")),
+            RowImage(F.col("image"), None, F.col("contradicts")),
             keep=("_tidemark_row", "_tidemark_change"),
         )
         .transform(for_staging, SCHEMA)
@@ -107,13 +111,15 @@ def given(
 
 def decided(world: World, target: TableId, changes: StagedRows) -> DataFrame:
     stored = read_stored(world.spark, world.catalog, target, SCHEMA, None)
-    return matched(read_staged(world.spark, changes), stored, SCHEMA, Scans(), Observation())
+    return matched(
+        read_staged(world.spark, changes), stored, SCHEMA, SnapshotPasses(), Observation()
+    )
 
 
 def merge(world: World, target: TableId, rows: StagedRows, cut: int) -> Effect:
     """Apply staged rows to the target and publish it."""
-    move, effect = stage_table(bench(world, target, cut), SCHEMA, rows, ())
-    move_mains(world.catalog, [move])
+    ref_update, effect = stage_table(context(world, target, cut), SCHEMA, rows, ())
+    update_mains(world.catalog, [ref_update])
     return effect
 
 
@@ -142,7 +148,7 @@ def test_each_group_ends_as_a_list_does(world: World, tmp_path: Path) -> None:
     table = world.catalog.load_table(target.parts).scan().to_arrow().to_pylist()
     there = {(row["n"] or 0, row["_tidemark_position"]): row["_tidemark_row"] for row in table}
     assert there == want
-    assert len(table) == len(want) == len(stored) + effect.growth
+    assert len(table) == len(want) == len(stored) + effect.expansion
 
 
 def _at(steps: Sequence[Given], position: int) -> str:

@@ -18,8 +18,8 @@ from tests.spark.lake.test_schema_moves import OWN, attempt, schema, shown, stag
 from tidemark.lake.catalog import TableId, ensure_namespace
 from tidemark.lake.evolve import apply_changes, read_target
 from tidemark.lake.forks import drop_dead_forks
-from tidemark.lake.refs import Fork, attempt_ref, main_head, move_mains
-from tidemark.lake.staging import Bench, stage_table
+from tidemark.lake.refs import Fork, attempt_ref, main_head, update_mains
+from tidemark.lake.staging import StagingContext, stage_table
 from tidemark.model.columns import TableSchema
 from tidemark.model.names import AttemptId, quote
 from tidemark.runs.world import World
@@ -36,9 +36,9 @@ def publish(world: World, folder: Path, target: TableId, want: TableSchema, numb
     apply_changes(world.spark, world.catalog, target, changes, want)
     branch = attempt_ref(number, AttemptId("live"))
     base = main_head(world.catalog.load_table(target.parts))
-    bench = Bench(world.spark, world.catalog, target, branch, number, base)
+    context = StagingContext(world.spark, world.catalog, target, branch, number, base)
     rows = staged_rows(world, folder / f"live_{number}", want, number)
-    move_mains(world.catalog, [stage_table(bench, want, rows)[0]])
+    update_mains(world.catalog, [stage_table(context, want, rows)[0]])
 
 
 def leave_fork(world: World, folder: Path, target: TableId) -> Fork:
@@ -127,12 +127,12 @@ def test_many_columns_join_in_one_commit(world: World, tmp_path: Path) -> None:
     ensure_namespace(world.catalog, OWN)
     publish(world, tmp_path, target, schema("a"), 1)
     want = schema(" ".join(["a", *(f"c{number}" for number in range(MANY))]))
-    move, _ = attempt(world, tmp_path, target, want, "many")
+    ref_update, _ = attempt(world, tmp_path, target, want, "many")
     assert shown(world.catalog.load_table(target.parts)) == [{"id": 1, "a": "a"}]
-    fork = world.catalog.load_table(move.place.parts)
+    fork = world.catalog.load_table(ref_update.place.parts)
     assert len(fork.metadata.schemas) == 2
     assert len(fork.metadata.metadata_log) < 9
-    move_mains(world.catalog, [move])
+    update_mains(world.catalog, [ref_update])
     table = world.catalog.load_table(target.parts)
     older: dict[str, object] = dict.fromkeys(want.names)
     newer: dict[str, object] = {name: name for name in want.names}

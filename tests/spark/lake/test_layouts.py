@@ -15,14 +15,14 @@ from tidemark.lake.catalog import TableId, ensure_namespace
 from tidemark.lake.effect import Effect
 from tidemark.lake.evolve import apply_changes, read_target
 from tidemark.lake.forks import make_fork
-from tidemark.lake.refs import attempt_ref, move_mains
+from tidemark.lake.refs import attempt_ref, update_mains
 from tidemark.lake.staged import stage_rows
-from tidemark.lake.staging import Bench, stage_table
+from tidemark.lake.staging import StagingContext, stage_table
+from tidemark.model.column_rename import ColumnRename
 from tidemark.model.columns import SourceColumn, TableSchema, Wire
 from tidemark.model.layout import Layout, PartitionField
 from tidemark.model.names import AttemptId, ColumnName
 from tidemark.model.position import Position
-from tidemark.model.shift import Shift
 from tidemark.runs.world import World
 from tidemark.schema.changes import plan_changes
 
@@ -57,9 +57,9 @@ class Target:
         catalog, head = self.world.catalog, read_target(self.world.catalog, self.id)
         fork = make_fork(catalog, self.id, head.metadata, OWN, branch) if head else None
         base = head.snapshot if head else None
-        bench = Bench(self.world.spark, catalog, self.id, branch, number, base, fork)
+        context = StagingContext(self.world.spark, catalog, self.id, branch, number, base, fork)
         changes = plan_changes(head.source_schema if head else None, want)
-        apply_changes(bench.session, bench.catalog, bench.place, changes, want)
+        apply_changes(context.session, context.catalog, context.place, changes, want)
         frame = self.world.spark.createDataFrame(list(rows), "id int, day string, place string")
         typed = frame.selectExpr(
             "id",
@@ -73,8 +73,8 @@ class Target:
         )
         place = staged_place(self.world, self.folder / str(number), self.id)
         staged = stage_rows(place, typed, want)
-        move, effect = stage_table(bench, want, staged)
-        move_mains(self.world.catalog, [move])
+        ref_update, effect = stage_table(context, want, staged)
+        update_mains(self.world.catalog, [ref_update])
         return effect
 
     @property
@@ -143,8 +143,8 @@ def test_a_column_stays_by_which_files_were_laid_out(target: Target, layout: Tab
     """Iceberg cannot write a table that lost a column of one of its specs and sort orders."""
     target.fold(layout, (1, "2026-01-01", "a"))
     target.fold(laid_out(), (2, "2026-01-02", "b"))
-    gone = Shift(Position("1"), dropped=(DAY.name,))
-    without = replace(laid_out(), columns=(ID, PLACE), shifts=(gone,))
+    gone = ColumnRename(Position("1"), dropped=(DAY.name,))
+    without = replace(laid_out(), columns=(ID, PLACE), column_renames=(gone,))
     with pytest.raises(TableStoppedError, match="on cannot be dropped: files were laid out by it"):
         target.fold(without, (2, "2026-01-02", "z"))
     assert target.rows("id", "pl`ace") == [("1", "a"), ("2", "b")]

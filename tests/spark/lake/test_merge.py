@@ -14,10 +14,10 @@ from tidemark.lake import sql
 from tidemark.lake.catalog import TableId
 from tidemark.lake.effect import Effect
 from tidemark.lake.evolve import apply_changes, read_target
-from tidemark.lake.refs import main_head, move_mains
+from tidemark.lake.refs import main_head, update_mains
 from tidemark.lake.staged import StagedRows, stage_rows
-from tidemark.lake.staging import Bench, stage_table
-from tidemark.model.columns import LEFT_OUT, SourceColumn, TableSchema, Wire
+from tidemark.lake.staging import StagingContext, stage_table
+from tidemark.model.columns import UNAVAILABLE, SourceColumn, TableSchema, Wire
 from tidemark.model.ends import End
 from tidemark.model.names import ColumnName
 from tidemark.model.position import Position
@@ -61,11 +61,11 @@ def stage(
     target: TableId,
     schema: TableSchema,
     rows: Sequence[str],
-    *left_out: str,
+    *unavailable: str,
 ) -> StagedRows:
     """Stage ``<op><key>@<position>=<value>`` rows; every key column is made from the number.
 
-    left_out: the columns that all of them leave out.
+    unavailable: the columns that all of them leave out.
     """
     values = []
     for text in rows:
@@ -83,8 +83,8 @@ def stage(
         "timestamp'2026-01-01' AS _tidemark_commit_time",
         "CAST(NULL AS STRING) AS _tidemark_misread",
     )
-    names = F.array(*map(F.lit, left_out)) if left_out else F.lit(None).cast("array<string>")
-    typed = typed.withColumn(LEFT_OUT, names)
+    names = F.array(*map(F.lit, unavailable)) if unavailable else F.lit(None).cast("array<string>")
+    typed = typed.withColumn(UNAVAILABLE, names)
     return stage_rows(staged_place(world, folder, target), typed, schema)
 
 
@@ -96,9 +96,9 @@ def _from_number(iceberg: str) -> str:
     }.get(iceberg, f"CAST(n AS {iceberg})")
 
 
-def bench(world: World, target: TableId, cut: int) -> Bench:
+def context(world: World, target: TableId, cut: int) -> StagingContext:
     base = main_head(world.catalog.load_table(target.parts))
-    return Bench(world.spark, world.catalog, target, f"tidemark_{cut}_try", cut, base)
+    return StagingContext(world.spark, world.catalog, target, f"tidemark_{cut}_try", cut, base)
 
 
 def published(world: World, target: TableId) -> dict[object, str]:
@@ -107,23 +107,25 @@ def published(world: World, target: TableId) -> dict[object, str]:
     return {row["k0"]: row["v`odd"] for row in rows}
 
 
-def test_merge_guards_by_position_and_counts_what_it_did(world: World, tmp_path: Path) -> None:
+def test_merge_window_bounds_by_position_and_counts_what_it_did(
+    world: World, tmp_path: Path
+) -> None:
     schema = schema_of(KEYS["long"])
     target = make(world, "guarded", schema)
     first = stage(world, tmp_path / "1", target, schema, ["U1@A1=a", "U2@A2=b", "D9@A3"])
-    move, effect = stage_table(bench(world, target, 1), schema, first, ())
+    ref_update, effect = stage_table(context(world, target, 1), schema, first, ())
     assert effect == Effect(inserted=2, missing=1)
     assert published(world, target) == {}, "staging does not touch main"
-    move_mains(world.catalog, [move])
+    update_mains(world.catalog, [ref_update])
     assert published(world, target) == {1: "a", 2: "b"}
     second = stage(
         world, tmp_path / "2", target, schema, ["U1@A0=old", "D2@B1", "U3@B2=c", "D4@B3"]
     )
-    move, effect = stage_table(bench(world, target, 2), schema, second, ())
+    ref_update, effect = stage_table(context(world, target, 2), schema, second, ())
     assert effect == Effect(inserted=1, deleted=1, known=1, missing=1), (
         "an older change and a missing row do nothing"
     )
-    move_mains(world.catalog, [move])
+    update_mains(world.catalog, [ref_update])
     assert published(world, target) == {1: "a", 3: "c"}
 
 
@@ -131,11 +133,13 @@ def test_truncate_ends_what_is_below_it_and_the_refill_stays(world: World, tmp_p
     schema = schema_of(KEYS["text"])
     target = make(world, "truncated", schema)
     rows = stage(world, tmp_path / "1", target, schema, ["U1@A1=a", "U2@A2=b", "U3@C1=new"])
-    move_mains(world.catalog, [stage_table(bench(world, target, 1), schema, rows, ())[0]])
+    update_mains(world.catalog, [stage_table(context(world, target, 1), schema, rows, ())[0]])
     refill = stage(world, tmp_path / "2", target, schema, ["U1@B2=again"])
-    move, effect = stage_table(bench(world, target, 2), schema, refill, (End(Position("B1")),))
+    ref_update, effect = stage_table(
+        context(world, target, 2), schema, refill, (End(Position("B1")),)
+    )
     assert effect == Effect(inserted=1, truncated=2)
-    move_mains(world.catalog, [move])
+    update_mains(world.catalog, [ref_update])
     assert published(world, target) == {"1": "again", "3": "new"}
 
 
@@ -165,7 +169,7 @@ def plan_of_merge(world: World, tmp_path: Path, table: str, schema: TableSchema)
     """How Spark would merge two changes into a new table that holds them already."""
     target = make(world, table, schema)
     rows = stage(world, tmp_path, target, schema, ["U1@A1=a", "U2@A2=b"])
-    move_mains(world.catalog, [stage_table(bench(world, target, 1), schema, rows, ())[0]])
+    update_mains(world.catalog, [stage_table(context(world, target, 1), schema, rows, ())[0]])
     name = (world.catalog.name, *target.parts)
     merge = sql.merge_staged(name, rows.written.table, schema)
     return str(world.spark.sql(f"EXPLAIN {merge}").collect()[0][0])

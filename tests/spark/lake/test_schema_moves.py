@@ -8,30 +8,30 @@ import pytest
 from pyiceberg.table import Table
 
 from tests.support.staged import staged_place
-from tests.unit.model.test_shift import shifts
+from tests.unit.model.test_column_rename import column_renames
 from tidemark.errors import SupersededError
 from tidemark.lake.catalog import TableId, ensure_namespace
 from tidemark.lake.effect import Effect
 from tidemark.lake.evolve import apply_changes, read_target
 from tidemark.lake.forks import make_fork
-from tidemark.lake.refs import Move, attempt_ref, move_mains
+from tidemark.lake.refs import RefUpdate, attempt_ref, update_mains
 from tidemark.lake.staged import StagedRows, stage_rows
-from tidemark.lake.staging import Bench, stage_table
+from tidemark.lake.staging import StagingContext, stage_table
 from tidemark.model.columns import SourceColumn, TableSchema, Wire
 from tidemark.model.names import AttemptId, ColumnName, quote
 from tidemark.runs.world import World
-from tidemark.schema.changes import FillColumn, plan_changes
+from tidemark.schema.changes import BackfillColumn, plan_changes
 
 OWN = "tidemark_moves"
 ID = SourceColumn(ColumnName("id"), "int", Wire.INTEGER, "int")
 
 
-def schema(columns: str, *statements: str, fill: str | None = None) -> TableSchema:
-    """``a b c``: columns of text beside the key; fill: what older rows hold in the last one."""
+def schema(columns: str, *statements: str, backfill: str | None = None) -> TableSchema:
+    """``a b c``: columns of text beside the key; backfill: what older rows hold in the last one."""
     named = [SourceColumn(ColumnName(n), "string", Wire.TEXT, "text") for n in columns.split()]
-    if fill is not None:
-        named[-1] = SourceColumn(named[-1].name, "string", Wire.TEXT, "text", fill=fill)
-    return TableSchema((ID, *named), (ID.name,), shifts=tuple(shifts(*statements)))
+    if backfill is not None:
+        named[-1] = SourceColumn(named[-1].name, "string", Wire.TEXT, "text", backfill=backfill)
+    return TableSchema((ID, *named), (ID.name,), column_renames=tuple(column_renames(*statements)))
 
 
 def staged_rows(world: World, folder: Path, want: TableSchema, number: int) -> StagedRows:
@@ -47,17 +47,19 @@ def staged_rows(world: World, folder: Path, want: TableSchema, number: int) -> S
 
 def attempt(
     world: World, folder: Path, target: TableId, want: TableSchema, name: str
-) -> tuple[Move, Effect]:
+) -> tuple[RefUpdate, Effect]:
     """Stage row 2 on a fork with the schema ``want``."""
     branch = attempt_ref(2, AttemptId(name))
     head = read_target(world.catalog, target)
     assert head is not None
     changes = plan_changes(head.source_schema, want)
-    fills = tuple(change for change in changes if isinstance(change, FillColumn))
+    backfills = tuple(change for change in changes if isinstance(change, BackfillColumn))
     fork = make_fork(world.catalog, target, head.metadata, OWN, branch)
     apply_changes(world.spark, world.catalog, fork.table, changes, want)
-    bench = Bench(world.spark, world.catalog, target, branch, 2, head.snapshot, fork, fills)
-    return stage_table(bench, want, staged_rows(world, folder / name, want, 2), ())
+    context = StagingContext(
+        world.spark, world.catalog, target, branch, 2, head.snapshot, fork, backfills
+    )
+    return stage_table(context, want, staged_rows(world, folder / name, want, 2), ())
 
 
 def shown(table: Table) -> list[dict[str, object]]:
@@ -66,7 +68,7 @@ def shown(table: Table) -> list[dict[str, object]]:
 
 
 @pytest.mark.parametrize(
-    ("columns", "statements", "fill", "was", "older"),
+    ("columns", "statements", "backfill", "was", "older"),
     [
         pytest.param(
             "b a `odd",
@@ -92,7 +94,7 @@ def test_columns_move_with_their_rows(  # noqa: PLR0913  a case is a row
     request: pytest.FixtureRequest,
     columns: str,
     statements: list[str],
-    fill: str | None,
+    backfill: str | None,
     was: dict[str, str],
     older: dict[str, str | None],
 ) -> None:
@@ -102,20 +104,22 @@ def test_columns_move_with_their_rows(  # noqa: PLR0913  a case is a row
     have = schema("a b c")
     create = plan_changes(None, have)
     apply_changes(world.spark, world.catalog, target, create, have)
-    first = Bench(world.spark, world.catalog, target, attempt_ref(1, AttemptId("t")), 1, None)
+    first = StagingContext(
+        world.spark, world.catalog, target, attempt_ref(1, AttemptId("t")), 1, None
+    )
     rows = staged_rows(world, tmp_path / "first", have, 1)
-    move_mains(world.catalog, [stage_table(first, have, rows, ())[0]])
+    update_mains(world.catalog, [stage_table(first, have, rows, ())[0]])
     before = world.catalog.load_table(target.parts)
-    want = schema(columns, *statements, fill=fill)
+    want = schema(columns, *statements, backfill=backfill)
 
     dead, _ = attempt(world, tmp_path, target, want, "dead")
-    move, effect = attempt(world, tmp_path, target, want, "alive")
+    ref_update, effect = attempt(world, tmp_path, target, want, "alive")
     seen = world.catalog.load_table(target.parts)
     assert seen.metadata_location == before.metadata_location
     assert effect == Effect(inserted=1)
-    move_mains(world.catalog, [move])
+    update_mains(world.catalog, [ref_update])
     with pytest.raises(SupersededError):
-        move_mains(world.catalog, [dead])
+        update_mains(world.catalog, [dead])
 
     table = world.catalog.load_table(target.parts)
     assert shown(table) == [

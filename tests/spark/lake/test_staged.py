@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from pyspark.sql import functions as F
 
-from tests.spark.lake.test_merge import KEYS, bench, make, published, schema_of, stage
+from tests.spark.lake.test_merge import KEYS, context, make, published, schema_of, stage
 from tests.support.staged import NAMESPACE
 from tidemark.errors import AccountingError, StorageError, TidemarkError
 from tidemark.lake.catalog import TableId
 from tidemark.lake.effect import Effect, refuse_unaccounted
-from tidemark.lake.refs import move_mains
+from tidemark.lake.refs import update_mains
 from tidemark.lake.spark_errors import spark_errors
 from tidemark.lake.staged import StagedRows, drop_staged, dropping_staged
 from tidemark.lake.staging import stage_table
@@ -74,19 +74,21 @@ def test_lost_staged_rows_fail_the_attempt(
     before = {}
     if not is_first:
         there = stage(world, tmp_path / "1", target, SCHEMA, ["U1@A1=a", "U9@A2=b"])
-        move_mains(world.catalog, [stage_table(bench(world, target, 1), SCHEMA, there)[0]])
+        update_mains(world.catalog, [stage_table(context(world, target, 1), SCHEMA, there)[0]])
         before = {1: "a", 9: "b"}
     changes = [f"U{key}@B{key}=new" for key in range(1, 9)]
     rows = stage(world, tmp_path / "2", target, SCHEMA, changes)
     loss.lose(world, rows)
     with pytest.raises(loss.error, match=loss.says), spark_errors("the fold"):
-        stage_table(bench(world, target, 2), SCHEMA, rows)
+        stage_table(context(world, target, 2), SCHEMA, rows)
     assert published(world, target) == before
 
 
 def test_a_merge_that_inserts_what_it_was_to_update_fails_the_attempt() -> None:
     target = TableId("db", "opposite")
-    rows = StagedRows(None, upserts=3, deletes=0, misread=None, misread_rows=0, partial=0)
+    rows = StagedRows(
+        None, upserts=3, deletes=0, conversion_error=None, conversion_errors=0, unavailable=0
+    )
     expected = Effect(inserted=1, updated=1, known=1)
     refuse_unaccounted(target, rows, replace(expected, known=0), expected)
     with pytest.raises(AccountingError, match="accounts for 3: .* the merge inserted 2, updated 0"):

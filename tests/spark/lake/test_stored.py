@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.spark.lake.test_merge import KEYS, bench, make, schema_of, stage
+from tests.spark.lake.test_merge import KEYS, context, make, schema_of, stage
 from tidemark.fold.unchanged import needs_of
 from tidemark.lake.catalog import TableId
-from tidemark.lake.refs import move_mains
-from tidemark.lake.staged import read_partial
+from tidemark.lake.refs import update_mains
+from tidemark.lake.staged import read_unavailable
 from tidemark.lake.staging import stage_table
 from tidemark.lake.stored import read_stored, stored_beside
 from tidemark.model.columns import SourceColumn, TableSchema, Wire
@@ -27,12 +27,12 @@ def test_only_what_is_asked_for_is_joined(world: World, tmp_path: Path, kind: st
     schema = schema_of(KEYS[kind])
     target = make(world, f"stored_{kind}", schema)
     rows = stage(world, tmp_path / "1", target, schema, [f"U{n}@A{n}=v{n}" for n in range(1, 6)])
-    move_mains(world.catalog, [stage_table(bench(world, target, 1), schema, rows, ())[0]])
+    update_mains(world.catalog, [stage_table(context(world, target, 1), schema, rows, ())[0]])
     partial = stage(world, tmp_path / "2", target, schema, ["U2@B1=x", "U5@B1=x", "U7@B1"], VALUE)
-    assert (partial.partial, partial.upserts) == (3, 0), "they are no upserts yet"
+    assert (partial.unavailable, partial.upserts) == (3, 0), "they are no upserts yet"
     stored = read_stored(world.spark, world.catalog, target, schema, None)
     assert stored is not None
-    needs = needs_of(read_partial(world.spark, partial), schema.key)
+    needs = needs_of(read_unavailable(world.spark, partial), schema.key)
     found = stored_beside(stored, needs, schema)
     rows_found = found.select("row_key.k0", "stored_at", f"image.`{VALUE.replace('`', '``')}`")
     assert sorted(map(tuple, rows_found.collect())) == [(2, "A2", "v2"), (5, "A5", "v5")]
@@ -48,7 +48,7 @@ def test_what_a_truncate_ended_and_columns_that_are_still_to_come(
     schema = schema_of(KEYS["integer"])
     target = make(world, "stored_old", schema)
     rows = stage(world, tmp_path, target, schema, ["U1@A1=a", "U2@B2=b"])
-    move_mains(world.catalog, [stage_table(bench(world, target, 1), schema, rows, ())[0]])
+    update_mains(world.catalog, [stage_table(context(world, target, 1), schema, rows, ())[0]])
     added = SourceColumn(ColumnName("added"), "decimal(9,2)", Wire.DECIMAL_TEXT, "decimal")
     wanted = TableSchema((*schema.columns, added), schema.key)
     stored = read_stored(world.spark, world.catalog, target, wanted, Position("B1"))

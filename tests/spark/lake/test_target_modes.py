@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from pyspark.sql import functions as F
 
-from tests.spark.lake.test_merge import bench, make
+from tests.spark.lake.test_merge import context, make
 from tests.support.kept import (
     Logged,
     changes,
@@ -28,10 +28,10 @@ from tests.support.staged import staged_place
 from tidemark.fold.appended import mark_copies
 from tidemark.fold.flags import mark_images, with_flags
 from tidemark.fold.latest import only_kept
-from tidemark.fold.versions import is_newer, mark_sites, versions_of, with_stored
-from tidemark.formats.rows import Told, typed_rows
+from tidemark.fold.versions import is_newer, mark_event_ids, versions_of, with_stored
+from tidemark.formats.rows import RowImage, typed_rows
 from tidemark.lake import sql
-from tidemark.lake.refs import move_mains
+from tidemark.lake.refs import update_mains
 from tidemark.lake.staged import StagedRows, read_staged, stage_rows
 from tidemark.lake.staging import stage_table
 from tidemark.lake.stored import read_versions
@@ -87,10 +87,12 @@ class Target:
         ]
         ends = tuple(sorted(found))
         rows = self.staged([p for p in placed if p[0].op != "t"], ends)
-        move, effect = stage_table(bench(self.world, self.table, self.cut), self.schema, rows, ends)
+        ref_update, effect = stage_table(
+            context(self.world, self.table, self.cut), self.schema, rows, ends
+        )
         name = f"{self.world.catalog.name}.db.{self.table.table}"
         staged = read_staged(self.world.spark, rows).where(F.col(STAGED_OP).isin("U", "D"))
-        table = self.world.spark.read.option("versionAsOf", move.snapshot).table(name)
+        table = self.world.spark.read.option("versionAsOf", ref_update.snapshot).table(name)
         match self.mode:
             case TargetMode.HISTORY:
                 found_checks = check_versions(staged, table, self.schema)
@@ -99,7 +101,7 @@ class Target:
             case _:
                 found_checks = check_winners(staged, table, self.schema, rows.rows)
         assert [check for check in found_checks if not check.success] == []
-        move_mains(self.world.catalog, [move])
+        update_mains(self.world.catalog, [ref_update])
         self.ended_before = ends[-1].position if ends else self.ended_before
 
     def staged_next(self, events: str) -> StagedRows:
@@ -120,7 +122,7 @@ class Target:
         frame = self.world.spark.createDataFrame(rows, FIELDS)
         newest = ends[-1].position if ends else self.ended_before
         counts = not_ended_before(self.ended_before, newest, None)
-        told = Told(F.col("image"), F.array().cast("array<string>"), F.lit(False))
+        told = RowImage(F.col("image"), F.array().cast("array<string>"), F.lit(False))
         place = staged_place(self.world, self.folder / str(self.cut), self.table)
         match self.mode:
             case TargetMode.SOFT_DELETE:
@@ -128,7 +130,7 @@ class Target:
                 typed = typed_rows(latest, self.schema, told, keep=(CHANGE,))
                 return stage_rows(place, with_flags(typed, ends), self.schema)
             case TargetMode.HISTORY:
-                each = only_kept(mark_sites(frame, counts))
+                each = only_kept(mark_event_ids(frame, counts))
                 typed = typed_rows(each, self.schema, told, keep=(CHANGE,))
                 staged = stage_rows(place, typed, self.schema)
                 matched = self._matched(staged, ends)

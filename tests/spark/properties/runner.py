@@ -25,10 +25,10 @@ from tidemark.formats.decoder import Decoder, decoder_of
 from tidemark.formats.rows import typed_rows
 from tidemark.lake.catalog import TableId
 from tidemark.lake.evolve import apply_changes
-from tidemark.lake.refs import move_mains
+from tidemark.lake.refs import update_mains
 from tidemark.lake.staged import stage_rows
-from tidemark.lake.staging import Bench, stage_table
-from tidemark.model.columns import MISREAD, SourceColumn, TableSchema, Wire
+from tidemark.lake.staging import StagingContext, stage_table
+from tidemark.model.columns import CONVERSION_ERROR, SourceColumn, TableSchema, Wire
 from tidemark.model.event import Op
 from tidemark.model.names import ColumnName, quote
 from tidemark.runs.world import World
@@ -36,7 +36,7 @@ from tidemark.schema.changes import plan_changes
 from tidemark.spec import SourceSpec
 
 VALUES = 10_000
-ID, FORM, TOLD = ColumnName("id"), ColumnName("form"), ColumnName("misread")
+ID, FORM, TOLD = ColumnName("id"), ColumnName("form"), ColumnName("conversion_error")
 SHOWN = 10
 _ID = SourceColumn(ID, "int", Wire.INTEGER, "int")
 _OWN = (SourceColumn(FORM, "string", Wire.TEXT, "text"), _ID)
@@ -146,11 +146,15 @@ def _typed(events: DataFrame, form: Form, decoder: Decoder, schema: TableSchema)
     changes = decoder.changes(events, schema, key_from_images=False)
     rows = typed_rows(changes, schema, decoder.told(schema))
     placed = {quote(column.name): _place(column) for column in schema.columns if column.name != ID}
-    others = [name for name in rows.columns if quote(name) not in placed and name != MISREAD]
+    others = [
+        name for name in rows.columns if quote(name) not in placed and name != CONVERSION_ERROR
+    ]
     return rows.select(
         F.lit(form.value).alias(FORM),
-        F.col(MISREAD).alias(TOLD),
-        F.lit(None).cast("string").alias(MISREAD),  # so that the row is written like any other
+        F.col(CONVERSION_ERROR).alias(TOLD),
+        F.lit(None)
+        .cast("string")
+        .alias(CONVERSION_ERROR),  # so that the row is written like any other
         *others,
         *(F.col(name).alias(place) for name, place in placed.items()),
     )
@@ -176,9 +180,9 @@ def _written_and_read(
     frames = (read.frame for read in reads)
     union = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
     rows = stage_rows(staged_place(world, folder, target), union, schema)
-    bench = Bench(world.spark, world.catalog, target, "tidemark_1_values", 1, None)
-    move, _ = stage_table(bench, schema, rows, ())
-    move_mains(world.catalog, [move])
+    context = StagingContext(world.spark, world.catalog, target, "tidemark_1_values", 1, None)
+    ref_update, _ = stage_table(context, schema, rows, ())
+    update_mains(world.catalog, [ref_update])
     table = world.catalog.load_table(target.parts).scan().to_arrow()
     return {(row[FORM], row[ID]): row for row in table.to_pylist()}
 

@@ -29,8 +29,8 @@ from tidemark.spec import PipelineSpec
 
 TOPIC = TopicName("db.rows")
 OLD, NEW = TableName("shop", "old"), TableName("shop", "new")
-HANDED_OVER_AT = 4
-# offset -> landing, place in its log, name in its record. The new log begins anew at offset 4.
+BINLOG_RESET_AT = 4
+# offset -> landing, place in its log, name in its record. The new log starts over at offset 4.
 ROWS = {
     0: (1, 50, "old"),
     1: (1, 60, "new"),
@@ -44,7 +44,15 @@ RENAMED = Rename(OLD, NEW, Position("0002" + "20".zfill(8) + "F" * OFFSET_DIGITS
 NAMES = {0: "new", 1: None, 2: "new", 4: "new", 5: "new", 6: "new", 7: "old"}
 """Of now, as the statement at 20 in the new log has it; another table was called new before."""
 GATED, CUT_END = 2, 7
-ZONES = {0: "settled", 1: "settled", 2: "settled", 4: "cut", 5: "cut", 6: "cut", 7: "held"}
+STATUSES = {
+    0: "committed",
+    1: "committed",
+    2: "committed",
+    4: "pending",
+    5: "pending",
+    6: "pending",
+    7: "held",
+}
 
 
 def landed(offset: int, landing: int, place: int, table: str) -> dict[str, Any]:
@@ -56,7 +64,7 @@ def landed(offset: int, landing: int, place: int, table: str) -> dict[str, Any]:
 
 
 def expected(offset: int) -> tuple[str, str | None]:
-    epoch = "0002" if offset >= HANDED_OVER_AT else "0001"
+    epoch = "0002" if offset >= BINLOG_RESET_AT else "0001"
     position = landed(offset, *ROWS[offset])["position"]
     return epoch + position[EPOCH_DIGITS:], NAMES[offset]
 
@@ -84,7 +92,7 @@ def changelog(world: World) -> Changelog:
     table = ensure_table(world.catalog, SystemTables.of(pipeline.name).changelog, SCHEMA, {})
     rows = [landed(offset, *told) for offset, told in ROWS.items()]
     table.append(pa.Table.from_pylist(rows, schema=SCHEMA))
-    starts = {TopicPartition(TOPIC, 0): HANDED_OVER_AT}
+    starts = {TopicPartition(TOPIC, 0): BINLOG_RESET_AT}
     progress = Progress(landing=GATED, oldest_held=2, epochs=(starts,))
     head = main_head(table)
     heads = Heads(LedgerHead(None, progress), ChangelogHead(head, LandingMark()), None)
@@ -105,7 +113,9 @@ def test_names_go_by_the_positions_of_their_epoch(changelog: Changelog) -> None:
 
 
 def test_rows_that_are_not_landed_are_read_as_if_they_were(changelog: Changelog) -> None:
-    """What a preview would land first, and what a decoder makes of records that were set aside."""
+    """What a preview would land first, and what a decoder makes of records that were
+    quarantined.
+    """
     rows = changelog.landed().where("offset >= 6")
     raw = rows.withColumn("position", F.concat(F.lit("0001"), F.expr("substr(position, 5)")))
     named = changelog.under([RENAMED])
@@ -120,12 +130,12 @@ def test_rows_that_are_not_landed_are_read_as_if_they_were(changelog: Changelog)
 
 
 def test_zones_stand_beside_names(changelog: Changelog) -> None:
-    """GATE-3: the same rows, each with its zone."""
+    """GATE-3: the same rows, each with its status."""
     place = TopicPartition(TOPIC, 0)
     cut = Cut(2, GateMode.NONE, Frontier(offsets={place: CUT_END}))
-    zoned = changelog.under([RENAMED]).towards(cut, Frontier(offsets={place: HANDED_OVER_AT}))
-    for offset, row in found(zoned.landed(), "zone").items():
-        assert row == (*expected(offset), ZONES[offset])
+    zoned = changelog.under([RENAMED]).towards(cut, Frontier(offsets={place: BINLOG_RESET_AT}))
+    for offset, row in found(zoned.landed(), "status").items():
+        assert row == (*expected(offset), STATUSES[offset])
 
 
 def test_what_is_asked_for_is_asked_of_the_scan(

@@ -13,7 +13,7 @@ from tidemark.cli.app import app, in_letters
 from tidemark.errors import SupersededError, TidemarkError, TopicMissingError
 from tidemark.model.result import EXIT_CODES, EXIT_MEANINGS
 
-LETTER = ": topic shop is gone\n  state: nothing was written\n  next:  make the topic\n"
+MESSAGE = ": topic shop is gone\n  state: nothing was written\n  next:  make the topic\n"
 
 
 @pytest.mark.parametrize(
@@ -45,13 +45,13 @@ def test_wrong_words_are_refused(words: str, said: str) -> None:
 
 @pytest.mark.parametrize("verb", ["plan", "cut"])
 @pytest.mark.parametrize("cap", ["noon", "binlog.000003:1547"])
-def test_a_cap_that_the_source_does_not_show_is_a_letter(verb: str, cap: str) -> None:
+def test_a_cap_that_the_source_does_not_show_is_a_message(verb: str, cap: str) -> None:
     ended = CliRunner().invoke(app, [verb, "shop", "--until", cap])
 
     assert ended.exit_code == 1
     assert ended.stdout == ""
     assert ended.stderr == (
-        f"OrderRefusedError: '{cap}' cannot cap a run of pipeline shop: a source with format "
+        f"ActionRefusedError: '{cap}' cannot cap a run of pipeline shop: a source with format "
         "ticdc-canal-json and gate watermark takes an ISO time such as 2026-01-31T12:00:00Z, or a "
         "commitTs such as 458911423758336001\n"
         "  state: nothing was written; every table is as it was\n"
@@ -62,13 +62,13 @@ def test_a_cap_that_the_source_does_not_show_is_a_letter(verb: str, cap: str) ->
 @pytest.mark.parametrize(
     ("kind", "code"), [(TopicMissingError, 1), (SupersededError, 4)], ids=["failed", "superseded"]
 )
-def test_an_error_is_a_letter(kind: type[TidemarkError], code: int) -> None:
+def test_an_error_is_a_message(kind: type[TidemarkError], code: int) -> None:
     error = kind("topic shop is gone", state="nothing was written", next_step="make the topic")
 
     ended = _run_failing(error)
 
     assert ended.exit_code == code
-    assert ended.stderr == kind.__name__ + LETTER
+    assert ended.stderr == kind.__name__ + MESSAGE
     assert ended.stdout == ""
 
 
@@ -78,7 +78,7 @@ def test_everything_is_not_dropped_without_a_terminal_and_without_yes() -> None:
     assert ended.exit_code == 1
     assert ended.stdout == ""
     assert ended.stderr == (
-        "OrderRefusedError: standard input is no terminal to confirm on, and --yes was not given\n"
+        "ActionRefusedError: standard input is no terminal to confirm on, and --yes was not given\n"
         "  state: nothing was written; every table is as it was\n"
         "  next:  name what is meant by a filter, or add --yes\n"
     )

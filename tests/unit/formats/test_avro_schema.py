@@ -9,7 +9,7 @@ import pytest
 
 from tidemark.formats.avro.connect import connect_field, image_fields, key_names
 from tidemark.formats.avro.framed import ENDINGS, MARK, framed_schema
-from tidemark.formats.avro.schema import SchemaUnfitError, parse_schema
+from tidemark.formats.avro.schema import InvalidAvroSchemaError, parse_schema
 from tidemark.formats.avro.wire import named_in
 
 VALUE = {
@@ -253,7 +253,7 @@ def test_the_mark_is_not_found_where_it_is_displaced() -> None:
     ],
 )
 def test_what_is_no_schema_of_a_converter_is_refused(text: str, why: str) -> None:
-    with pytest.raises(SchemaUnfitError, match=why):
+    with pytest.raises(InvalidAvroSchemaError, match=why):
         framed_schema(text)
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from tidemark.gate.by_transaction import transaction_cut
-from tidemark.gate.sight import PartitionSight, Sight, SnapshotSight
+from tidemark.gate.statistics import PartitionStatistics, SnapshotStatistics, StreamStatistics
 from tidemark.model.cut import Cut, Frontier, Hold, HoldCode
 from tidemark.model.names import TableName, TopicName
 from tidemark.model.offsets import TopicPartition
@@ -45,16 +45,16 @@ def share(at: TopicPartition, number: int, events: int, lowest: int, highest: in
     return Share(at, gtid(number), table, events, False, place(lowest), place(highest))
 
 
-def sight(
+def statistics(
     boundaries: tuple[Boundary, ...],
     shares: tuple[Share, ...],
-    partitions: Mapping[TopicPartition, PartitionSight] | None = None,
-) -> Sight:
+    partitions: Mapping[TopicPartition, PartitionStatistics] | None = None,
+) -> StreamStatistics:
     """What is landed; every partition's highest change is that of its shares unless told."""
     tops = {s.at: max(o.highest for o in shares if o.at == s.at) for s in shares}
-    seen = {at: PartitionSight(highest=top, records=1) for at, top in tops.items()}
+    seen = {at: PartitionStatistics(highest=top, records=1) for at, top in tops.items()}
     landed = {TX: len(boundaries)} | dict.fromkeys(PLACES, 9)
-    return Sight(
+    return StreamStatistics(
         PLACES,
         landed,
         boundaries=boundaries,
@@ -63,7 +63,7 @@ def sight(
     )
 
 
-def cut_of(seen: Sight, frontier: Frontier | None = None) -> Cut:
+def cut_of(seen: StreamStatistics, frontier: Frontier | None = None) -> Cut:
     return transaction_cut(Progress(frontier=frontier or Frontier()), seen, None)
 
 
@@ -86,7 +86,7 @@ def test_complete_transactions_are_in_the_cut() -> None:
         share(A0, 2, 1, 20, 20),
         share(B0, 2, 1, 21, 21),
     )
-    frontier = cut_of(sight(TWO, shares)).frontier
+    frontier = cut_of(statistics(TWO, shares)).frontier
     assert place(21) < frontier.bound < place(22)
     assert frontier.offsets == {TX: 4}
     assert frontier.time_ms == 2000
@@ -94,7 +94,7 @@ def test_complete_transactions_are_in_the_cut() -> None:
 
 def test_a_row_on_its_way_holds_its_transaction_and_all_behind_it() -> None:
     shares = (share(A0, 1, 1, 10, 10), share(A0, 2, 1, 20, 20), share(B0, 2, 1, 21, 21))
-    cut = cut_of(sight(TWO, shares))
+    cut = cut_of(statistics(TWO, shares))
     assert cut.frontier.bound == ""
     assert cut.hold is not None
     assert cut.hold.code is HoldCode.TX_INCOMPLETE
@@ -105,29 +105,29 @@ def test_a_row_on_its_way_holds_its_transaction_and_all_behind_it() -> None:
 
 def test_rows_without_their_end_hold_what_stands_above_them() -> None:
     shares = (share(A0, 1, 2, 10, 11), share(B0, 2, 1, 20, 20))
-    cut = cut_of(sight(TWO[:3], shares))
+    cut = cut_of(statistics(TWO[:3], shares))
     assert place(11) < cut.frontier.bound < place(20)
     assert code(cut) is HoldCode.TX_INCOMPLETE
 
 
 def test_an_end_before_its_rows_waits() -> None:
-    assert code(cut_of(sight(TWO[:2], ()))) is HoldCode.TX_INCOMPLETE
+    assert code(cut_of(statistics(TWO[:2], ()))) is HoldCode.TX_INCOMPLETE
 
 
 def test_an_empty_transaction_is_complete_at_once() -> None:
-    cut = cut_of(sight((begin(0, 1), end(1, 1, {})), ()))
+    cut = cut_of(statistics((begin(0, 1), end(1, 1, {})), ()))
     assert cut.frontier.offsets == {TX: 2}
 
 
 def test_tables_that_are_not_followed_are_not_waited_for() -> None:
-    seen = sight(TWO, (share(A0, 1, 2, 10, 11), share(A0, 2, 1, 20, 20)))
+    seen = statistics(TWO, (share(A0, 1, 2, 10, 11), share(A0, 2, 1, 20, 20)))
     cut = cut_of(replace(seen, followed=frozenset({"db.a"})))
     assert cut.frontier.offsets == {TX: 4}
 
 
 def test_a_second_begin_makes_equal_counts_prove_nothing() -> None:
     boundaries = (begin(0, 1), begin(1, 1), end(2, 1, {"db.a": 2}))
-    seen = sight(boundaries, (share(A0, 1, 1, 10, 10), share(A1, 1, 1, 11, 11)))
+    seen = statistics(boundaries, (share(A0, 1, 1, 10, 10), share(A1, 1, 1, 11, 11)))
     assert code(cut_of(seen)) is HoldCode.TX_UNPROVABLE
     assert cut_of(seen).frontier.bound == ""
 
@@ -135,15 +135,15 @@ def test_a_second_begin_makes_equal_counts_prove_nothing() -> None:
 def test_later_changes_in_each_partition_prove_a_doubted_transaction() -> None:
     boundaries = (begin(0, 1), begin(1, 1), end(2, 1, {"db.a": 2}))
     doubted = (share(A0, 1, 1, 10, 10), share(A1, 1, 1, 11, 11))
-    one_later = sight(boundaries, (*doubted, share(A0, 2, 1, 20, 20)))
+    one_later = statistics(boundaries, (*doubted, share(A0, 2, 1, 20, 20)))
     assert code(cut_of(one_later)) is HoldCode.TX_UNPROVABLE
     both = (*doubted, share(A0, 2, 1, 20, 20), share(A1, 2, 1, 21, 21))
-    assert place(11) < cut_of(sight(boundaries, both)).frontier.bound < place(20)
+    assert place(11) < cut_of(statistics(boundaries, both)).frontier.bound < place(20)
 
 
 def test_a_run_without_anything_new_proves_a_doubted_transaction() -> None:
     boundaries = (begin(0, 1), begin(1, 1), end(2, 1, {"db.a": 2}))
-    seen = sight(boundaries, (share(A0, 1, 2, 10, 11),))
+    seen = statistics(boundaries, (share(A0, 1, 2, 10, 11),))
     assert cut_of(replace(seen, is_quiet=True)).frontier.bound > place(11)
 
 
@@ -153,7 +153,7 @@ def test_a_later_end_stands_for_one_whose_events_were_lost() -> None:
         *(begin(0, 1), end(1, 1, {"db.a": 3})),
         *(begin(2, 1), end(3, 1, {"db.a": 1})),
     )
-    seen = sight(boundaries, (share(A0, 1, 2, 10, 12),))
+    seen = statistics(boundaries, (share(A0, 1, 2, 10, 12),))
     assert code(cut_of(seen)) is HoldCode.TX_UNPROVABLE
     settled = cut_of(replace(seen, is_quiet=True))
     assert settled.frontier.bound > place(12)
@@ -161,47 +161,47 @@ def test_a_later_end_stands_for_one_whose_events_were_lost() -> None:
 
 
 def test_more_events_than_counted_are_doubted() -> None:
-    seen = sight(TWO[:2], (share(A0, 1, 3, 10, 12),))
+    seen = statistics(TWO[:2], (share(A0, 1, 3, 10, 12),))
     assert code(cut_of(seen)) is HoldCode.TX_UNPROVABLE
 
 
 def test_repeated_boundaries_of_a_settled_transaction_say_nothing() -> None:
-    settled = cut_of(sight(TWO[:2], (share(A0, 1, 2, 10, 11),))).frontier
+    settled = cut_of(statistics(TWO[:2], (share(A0, 1, 2, 10, 11),))).frontier
     again = (begin(2, 1), end(3, 1, {}), begin(4, 2), end(5, 2, {"db.b": 1}))
-    cut = cut_of(sight(again, (share(B0, 2, 1, 20, 20),)), settled)
+    cut = cut_of(statistics(again, (share(B0, 2, 1, 20, 20),)), settled)
     assert cut.frontier.offsets == {TX: 6}
 
 
 def test_an_end_that_is_sent_twice_settles_once() -> None:
     twice = (*TWO[:2], begin(2, 1), end(3, 1, {"db.a": 2}))
-    cut = cut_of(sight(twice, (share(A0, 1, 2, 10, 11),)))
+    cut = cut_of(statistics(twice, (share(A0, 1, 2, 10, 11),)))
     assert cut.frontier.offsets == {TX: 2}
     assert cut_of(
-        replace(sight(twice, (share(A0, 1, 2, 10, 11),)), is_quiet=True)
+        replace(statistics(twice, (share(A0, 1, 2, 10, 11),)), is_quiet=True)
     ).frontier.offsets == {TX: 4}
 
 
 def test_a_repeated_end_does_not_pass_over_a_begin() -> None:
-    settled = cut_of(sight(TWO[:2], (share(A0, 1, 2, 10, 11),))).frontier
+    settled = cut_of(statistics(TWO[:2], (share(A0, 1, 2, 10, 11),))).frontier
     again = (begin(2, 3), end(3, 1, {"db.a": 2}))
-    assert cut_of(sight(again, ()), settled).frontier.offsets == {TX: 2}
+    assert cut_of(statistics(again, ()), settled).frontier.offsets == {TX: 2}
 
 
 def test_a_begin_of_mariadb_without_an_end_is_outside_transactions() -> None:
     truncate = replace(share(A1, 2, 1, 15, 15), only_truncates=True)
     boundaries = (begin(0, 1), end(1, 1, {"db.a": 1}), begin(2, 2))
-    open_end = sight(boundaries, (share(A0, 1, 1, 10, 10), truncate))
+    open_end = statistics(boundaries, (share(A0, 1, 1, 10, 10), truncate))
     cut = cut_of(open_end)
     assert place(10) < cut.frontier.bound < place(15)
     assert cut_of(replace(open_end, is_quiet=True)).frontier.bound > place(15)
     later = (*boundaries, begin(3, 3), end(4, 3, {"db.a": 1}))
-    passed = sight(later, (share(A0, 1, 1, 10, 10), truncate, share(A0, 3, 1, 20, 20)))
+    passed = statistics(later, (share(A0, 1, 1, 10, 10), truncate, share(A0, 3, 1, 20, 20)))
     assert cut_of(passed).frontier.bound > place(20)
 
 
 def test_changes_outside_transactions_settle_below_one_or_in_silence() -> None:
-    outside = {A1: PartitionSight(highest=place(15), records=1)}
-    seen = sight(TWO[:2], (share(A0, 1, 2, 10, 11),), outside)
+    outside = {A1: PartitionStatistics(highest=place(15), records=1)}
+    seen = statistics(TWO[:2], (share(A0, 1, 2, 10, 11),), outside)
     assert place(11) < cut_of(seen).frontier.bound < place(15)
     assert code(cut_of(seen)) is HoldCode.GATE_STALLED
     quiet = cut_of(replace(seen, is_quiet=True))
@@ -211,8 +211,8 @@ def test_changes_outside_transactions_settle_below_one_or_in_silence() -> None:
 
 def test_a_partition_that_was_not_read_to_its_end_holds_what_stands_above() -> None:
     shares = (share(A0, 1, 2, 10, 11), share(A0, 2, 1, 20, 20), share(B0, 2, 1, 21, 21))
-    late = {A1: PartitionSight(highest=place(12), records=1)}
-    seen = replace(sight(TWO, shares, late), unread=frozenset({A1}))
+    late = {A1: PartitionStatistics(highest=place(12), records=1)}
+    seen = replace(statistics(TWO, shares, late), unread=frozenset({A1}))
     cut = cut_of(seen)
     assert place(11) < cut.frontier.bound < place(20)
     assert cut.hold is not None
@@ -220,27 +220,29 @@ def test_a_partition_that_was_not_read_to_its_end_holds_what_stands_above() -> N
 
 
 def test_an_open_snapshot_holds_itself_and_all_behind_it() -> None:
-    rows = {A0: PartitionSight(highest=place(5), records=3)}
-    seen = sight(TWO[:2], (share(A1, 1, 2, 10, 11),), rows)
-    seen = replace(seen, snapshots=(SnapshotSight(place(5), is_whole=True, ended=False),))
+    rows = {A0: PartitionStatistics(highest=place(5), records=3)}
+    seen = statistics(TWO[:2], (share(A1, 1, 2, 10, 11),), rows)
+    seen = replace(seen, snapshots=(SnapshotStatistics(place(5), is_whole=True, ended=False),))
     assert code(cut_of(seen)) is HoldCode.SNAPSHOT_OPEN
     assert cut_of(seen).frontier.bound == ""
 
 
 def test_a_snapshot_settles_once_every_partition_was_read_behind_its_end() -> None:
-    ended = (SnapshotSight(place(5), is_whole=True, ended=True),)
-    silent = {A0: PartitionSight(highest=place(5))}
-    seen = replace(sight((), (), silent), snapshots=ended, is_quiet=True)
+    ended = (SnapshotStatistics(place(5), is_whole=True, ended=True),)
+    silent = {A0: PartitionStatistics(highest=place(5))}
+    seen = replace(statistics((), (), silent), snapshots=ended, is_quiet=True)
     assert cut_of(seen).frontier.bound > place(5)
-    arriving = {**silent, A1: PartitionSight(highest=place(5), records=2)}
-    still = replace(sight((), (), arriving), snapshots=ended)
+    arriving = {**silent, A1: PartitionStatistics(highest=place(5), records=2)}
+    still = replace(statistics((), (), arriving), snapshots=ended)
     assert code(cut_of(still)) is HoldCode.SNAPSHOT_OPEN
 
 
 def test_a_snapshot_that_was_broken_off_is_void_once_a_later_one_has_ended() -> None:
-    both = (SnapshotSight(place(5), False, False), SnapshotSight(place(8), True, True))
+    both = (SnapshotStatistics(place(5), False, False), SnapshotStatistics(place(8), True, True))
     seen = replace(
-        sight((), (), {A0: PartitionSight(highest=place(8))}), snapshots=both, is_quiet=True
+        statistics((), (), {A0: PartitionStatistics(highest=place(8))}),
+        snapshots=both,
+        is_quiet=True,
     )
     assert cut_of(seen).void == (place(5),)
     assert cut_of(seen).frontier.bound > place(8)
@@ -249,8 +251,8 @@ def test_a_snapshot_that_was_broken_off_is_void_once_a_later_one_has_ended() -> 
 
 def test_until_ends_the_cut_below_the_first_later_change() -> None:
     shares = (share(A0, 1, 2, 10, 11), share(A0, 2, 1, 20, 20), share(B0, 2, 1, 21, 21))
-    late = {A0: PartitionSight(highest=place(20), capped_from=place(20))}
-    cut = transaction_cut(Progress(), sight(TWO, shares, late), UNTIL)
+    late = {A0: PartitionStatistics(highest=place(20), capped_from=place(20))}
+    cut = transaction_cut(Progress(), statistics(TWO, shares, late), UNTIL)
     assert place(11) < cut.frontier.bound < place(20)
     assert cut.hold == Hold(HoldCode.UNTIL, "the run is capped at 0/14")
 
@@ -264,13 +266,15 @@ def test_until_inside_a_transaction_leaves_all_of_it_out(is_quiet: bool) -> None
         share(A0, 2, 1, 40, 40),
         share(B0, 2, 1, 41, 41),
     )
-    outside = PartitionSight(highest=place(8), records=1)
+    outside = PartitionStatistics(highest=place(8), records=1)
     late = {
-        A1: PartitionSight(highest=place(30), capped_from=place(30)),
-        A0: PartitionSight(highest=place(40), capped_from=place(40)),
+        A1: PartitionStatistics(highest=place(30), capped_from=place(30)),
+        A0: PartitionStatistics(highest=place(40), capped_from=place(40)),
         B0: outside,
     }
-    cut = transaction_cut(Progress(), replace(sight(TWO, shares, late), is_quiet=is_quiet), UNTIL)
+    cut = transaction_cut(
+        Progress(), replace(statistics(TWO, shares, late), is_quiet=is_quiet), UNTIL
+    )
     assert cut.frontier.bound <= place(10)
     assert (cut.frontier.bound > place(8)) is is_quiet
     assert code(cut) is HoldCode.UNTIL
@@ -278,8 +282,8 @@ def test_until_inside_a_transaction_leaves_all_of_it_out(is_quiet: bool) -> None
 
 def test_until_between_transactions_cuts_there_in_silence() -> None:
     shares = (share(A0, 1, 2, 10, 11), share(A0, 2, 1, 20, 20), share(B0, 2, 1, 21, 21))
-    late = {A0: PartitionSight(highest=place(20), capped_from=place(20))}
-    seen = replace(sight(TWO, shares, late), is_quiet=True)
+    late = {A0: PartitionStatistics(highest=place(20), capped_from=place(20))}
+    seen = replace(statistics(TWO, shares, late), is_quiet=True)
     assert transaction_cut(Progress(), seen, UNTIL).frontier.bound == place(20)
 
 
@@ -291,9 +295,9 @@ def test_until_inside_several_transactions_leaves_all_of_them_out() -> None:
         share(A0, 2, 1, 20, 20),
         share(B0, 2, 1, 31, 31),
     )
-    late = {B0: PartitionSight(highest=place(31), capped_from=place(31))}
+    late = {B0: PartitionStatistics(highest=place(31), capped_from=place(31))}
     ends = (begin(0, 1), end(1, 1, {"db.a": 2}), begin(2, 2), end(3, 2, {"db.a": 1, "db.b": 1}))
-    seen = replace(sight(ends, shares, late), is_quiet=True)
+    seen = replace(statistics(ends, shares, late), is_quiet=True)
     assert transaction_cut(Progress(), seen, UNTIL).frontier.bound == place(10)
 
 
@@ -303,7 +307,7 @@ def test_postgres_joins_by_the_number_of_the_transaction() -> None:
         Boundary(TX, 1, "571:180", {"public.a": 1}),
     )
     row = Share(A0, "571", "public.a", 1, False, place(10), place(10))
-    frontier = cut_of(sight(boundaries, (row,))).frontier
+    frontier = cut_of(statistics(boundaries, (row,))).frontier
     assert frontier.bound > place(10)
     assert frontier.numbers == {"lsn": 180}
 
@@ -315,18 +319,18 @@ def test_postgres_begins_of_one_transaction_differ_in_their_position() -> None:
         Boundary(TX, 2, "571:180", {"public.a": 1}),
     )
     row = Share(A0, "571", "public.a", 1, False, place(10), place(10))
-    assert code(cut_of(sight(boundaries, (row,)))) is HoldCode.TX_UNPROVABLE
+    assert code(cut_of(statistics(boundaries, (row,)))) is HoldCode.TX_UNPROVABLE
 
 
 def test_the_frontier_never_goes_back() -> None:
     ahead = Frontier(bound=place(99), offsets={TX: 7}, time_ms=9)
-    cut = cut_of(sight(TWO, (share(A0, 1, 2, 10, 11),)), ahead)
+    cut = cut_of(statistics(TWO, (share(A0, 1, 2, 10, 11),)), ahead)
     assert cut.frontier == ahead
 
 
 def test_a_transaction_that_a_person_gave_up_is_passed_over() -> None:
-    """GATE-T8: its END no longer holds the cut; its tables are named, to be read anew."""
-    seen = sight(
+    """GATE-T8: its END no longer holds the cut; its tables are named, to be re-snapshotted."""
+    seen = statistics(
         (begin(0, 1), end(1, 1, {"db.a": 2, "db.c": 1}), begin(2, 2), end(3, 2, {"db.b": 1})),
         (share(A0, 1, 1, 10, 10), share(B0, 2, 1, 20, 20)),
     )
@@ -343,10 +347,10 @@ def test_a_transaction_without_end_is_given_up_once_the_cut_is_behind_it() -> No
     """GATE-T8."""
     given_up = Progress(skipped=frozenset({gtid(2)}))
     shares = (share(A0, 1, 1, 10, 10), share(A0, 2, 1, 20, 20), share(B0, 3, 1, 30, 30))
-    first = sight((begin(0, 1), end(1, 1, {"db.a": 1}), begin(2, 2)), shares[:2])
+    first = statistics((begin(0, 1), end(1, 1, {"db.a": 1}), begin(2, 2)), shares[:2])
     assert transaction_cut(given_up, first, None).skipped == {}
     later = (*first.boundaries, begin(3, 3), end(4, 3, {"db.b": 1}))
-    cut = transaction_cut(given_up, sight(later, shares), None)
+    cut = transaction_cut(given_up, statistics(later, shares), None)
     assert cut.skipped == {gtid(2): frozenset({"db.a"})}
 
 
@@ -360,16 +364,16 @@ def test_a_transaction_without_end_is_given_up_once_the_cut_is_behind_it() -> No
 def test_a_statement_between_transactions_caps_behind_itself(
     boundaries: tuple[Boundary, ...], below: int
 ) -> None:
-    """SCHEMA-11, GATE-T6: what never stands still would never settle it in silence."""
+    """SCHEMA-11, GATE-T6: what never is blocked would never settle it in silence."""
     shares = (
         *(share(A0, 1, 1, 9, 9), share(A1, 1, 1, 10, 10)),
         *(share(A0, 2, 1, 20, 20), share(B0, 2, 1, 21, 21)),
     )
     late = {
-        A0: PartitionSight(highest=place(20), capped_from=place(20), records=1),
-        B0: PartitionSight(highest=place(21), capped_from=place(21), records=1),
+        A0: PartitionStatistics(highest=place(20), capped_from=place(20), records=1),
+        B0: PartitionStatistics(highest=place(21), capped_from=place(21), records=1),
     }
     statement = Barrier(TableName("db", "a"), Position(place(15) + "0" * 16))
-    cut = transaction_cut(Progress(), sight(boundaries, shares, late), statement)
+    cut = transaction_cut(Progress(), statistics(boundaries, shares, late), statement)
     assert place(below) < cut.frontier.bound < place(below + 1)
     assert (cut.frontier.offsets, cut.frontier.time_ms) == ({TX: 2}, 1000)

@@ -15,16 +15,16 @@ from tidemark.gate.reconcile import (
     order_resync,
     watch_snapshots,
 )
-from tidemark.gate.sight import Sight
+from tidemark.gate.statistics import StreamStatistics
+from tidemark.model.checkpoint_status import CheckpointStatus
 from tidemark.model.cut import Cut, Frontier, GateMode
 from tidemark.model.event import Kind, Op
 from tidemark.model.names import TableName, TopicName
 from tidemark.model.offsets import TopicPartition
 from tidemark.model.position import Place, Position
+from tidemark.model.profile import BatchProfile, ProfileEntry
 from tidemark.model.progress import Progress
 from tidemark.model.reconcile import ReconcileStage, Snapshots, below_snapshot
-from tidemark.model.survey import Group, Survey
-from tidemark.model.zone import Zone
 
 AT = TopicPartition(TopicName("t"), 0)
 A, B = TableName("shop", "a"), TableName("shop", "b")
@@ -40,16 +40,16 @@ def rows(  # noqa: PLR0913  one per figure that tests vary
     last: Place | None = None,
     chunk: Place | None = None,
     lowest: Place | None = None,
-    zone: Zone = Zone.CUT,
-) -> Group:
+    status: CheckpointStatus = CheckpointStatus.PENDING,
+) -> ProfileEntry:
     """Rows of one table in one partition."""
-    return Group(
+    return ProfileEntry(
         at=AT,
         kind=Kind.ROW,
         table=(table.schema, table.table),
         op=Op.UPSERT,
         schema_id=None,
-        zone=zone,
+        status=status,
         is_new=True,
         records=1,
         without_key=0,
@@ -66,14 +66,14 @@ def rows(  # noqa: PLR0913  one per figure that tests vary
 
 def watched(
     before: Snapshots,
-    *groups: Group,
+    *profile_entries: ProfileEntry,
     gate: GateMode = GateMode.NONE,
     cut: int = 1,
     unread: bool = False,
 ) -> Snapshots:
     """What is known after the cut behind number ``cut``."""
-    sight = Sight(unread=frozenset({AT} if unread else ()))
-    decision = Decision(Cut(cut + 1, gate, Frontier()), sight, Survey(groups))
+    statistics = StreamStatistics(unread=frozenset({AT} if unread else ()))
+    decision = Decision(Cut(cut + 1, gate, Frontier()), statistics, BatchProfile(profile_entries))
     return watch_snapshots(Progress(cut=cut, snapshots=before), decision, NAMES, {})
 
 
@@ -104,7 +104,7 @@ def test_a_gate_has_read_every_partition_when_it_settles(
 def test_without_a_gate_the_next_whole_read_proves_the_end() -> None:
     ended = watched(Snapshots(OLD), rows(read_at=NEW, last=NEW))
     assert stages(watched(ended, unread=True)) == {A: ReconcileStage.ENDED}
-    held = watched(ended, rows(read_at=NEW, zone=Zone.HELD))
+    held = watched(ended, rows(read_at=NEW, status=CheckpointStatus.HELD))
     assert stages(held) == {A: ReconcileStage.ENDED}
     assert stages(watched(ended)) == {A: ReconcileStage.DUE}
     assert ended.wait_for_a_cut

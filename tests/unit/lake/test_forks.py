@@ -13,7 +13,7 @@ from tidemark.errors import SupersededError
 from tidemark.lake.catalog import TableId
 from tidemark.lake.forks import drop_dead_forks, drop_forks, make_fork
 from tidemark.lake.marks import PUBLISHED
-from tidemark.lake.refs import Move, attempt_ref, create_branch, main_head, move_mains
+from tidemark.lake.refs import RefUpdate, attempt_ref, create_branch, main_head, update_mains
 from tidemark.model.names import AttemptId
 
 A, B = TableId("db", "a"), TableId("db", "b")
@@ -51,7 +51,7 @@ def is_there(location: str) -> bool:
     return Path(location.removeprefix("file://")).exists()
 
 
-def staged(catalog: SqlCatalog, table: TableId) -> Move:
+def staged(catalog: SqlCatalog, table: TableId) -> RefUpdate:
     """On a fork: ``name`` is called ``title``, and a row joins on the attempt's branch."""
     fork = make_fork(catalog, table, load(catalog, table).metadata_location, OWN, BRANCH)
     with load(catalog, fork.table).update_schema() as update:
@@ -61,54 +61,54 @@ def staged(catalog: SqlCatalog, table: TableId) -> Move:
     create_branch(load(catalog, fork.table), BRANCH, base)
     loaded = load(catalog, fork.table)
     loaded.append(pa.table({"id": [2], "title": ["y"]}), branch=BRANCH)
-    return Move(table, base, loaded.refs()[BRANCH].snapshot_id, (BRANCH,), fork)
+    return RefUpdate(table, base, loaded.refs()[BRANCH].snapshot_id, (BRANCH,), fork)
 
 
 def test_a_schema_shows_with_its_rows(catalog: SqlCatalog) -> None:
     """SCHEMA-10, SCHEMA-30: not before they are published, and under the column's own id."""
     before, field = main_head(load(catalog, A)), load(catalog, A).schema().find_field("name")
-    move = staged(catalog, A)
+    ref_update = staged(catalog, A)
     assert rows(catalog, A) == [{"id": 1, "name": "x"}]
-    move_mains(catalog, [move])
+    update_mains(catalog, [ref_update])
     assert rows(catalog, A) == [{"id": 2, "title": "y"}, {"id": 1, "title": "x"}]
     table = load(catalog, A)
     assert table.schema().find_field("title").field_id == field.field_id
     assert table.scan(snapshot_id=before).to_arrow().to_pylist() == [{"id": 1, "name": "x"}]
     assert set(table.refs()) == {"main"}
-    assert not catalog.table_exists(move.place.parts)
+    assert not catalog.table_exists(ref_update.place.parts)
 
 
 def test_repeating_a_move_is_no_op(catalog: SqlCatalog) -> None:
-    move = staged(catalog, A)
-    move_mains(catalog, [move])
+    ref_update = staged(catalog, A)
+    update_mains(catalog, [ref_update])
     location = load(catalog, A).metadata_location
-    move_mains(catalog, [move])
+    update_mains(catalog, [ref_update])
     assert load(catalog, A).metadata_location == location
 
 
 def test_a_table_that_was_changed_meanwhile_moves_nothing(catalog: SqlCatalog) -> None:
     """PUB-8: what another writer did is not lost under the fork."""
-    moves = [staged(catalog, A), staged(catalog, B)]
-    load(catalog, B).manage_snapshots().create_tag(moves[1].base or 0, "of_a_user").commit()
+    ref_updates = [staged(catalog, A), staged(catalog, B)]
+    load(catalog, B).manage_snapshots().create_tag(ref_updates[1].base or 0, "of_a_user").commit()
     with pytest.raises(SupersededError, match=r"db\.b .* was changed after its fork"):
-        move_mains(catalog, moves)
+        update_mains(catalog, ref_updates)
     assert rows(catalog, A) == [{"id": 1, "name": "x"}]
     assert "of_a_user" in load(catalog, B).refs()
 
 
 def test_a_fork_that_is_gone_moves_nothing(catalog: SqlCatalog) -> None:
-    move = staged(catalog, A)
+    ref_update = staged(catalog, A)
     drop_dead_forks(catalog, OWN, 4)
     with pytest.raises(SupersededError, match="is gone"):
-        move_mains(catalog, [move])
+        update_mains(catalog, [ref_update])
     assert rows(catalog, A) == [{"id": 1, "name": "x"}]
 
 
 def test_dead_forks_go_and_the_tables_of_the_pipeline_stay(catalog: SqlCatalog) -> None:
-    move = staged(catalog, A)
+    ref_update = staged(catalog, A)
     catalog.create_table((OWN, "ledger"), pa.schema([pa.field("id", pa.int64())]))
     drop_dead_forks(catalog, OWN, 3)
-    assert catalog.table_exists(move.place.parts)
+    assert catalog.table_exists(ref_update.place.parts)
     drop_dead_forks(catalog, OWN, 4)
     assert catalog.list_tables(OWN) == [(OWN, "ledger")]
     assert rows(catalog, A) == [{"id": 1, "name": "x"}]
@@ -131,10 +131,10 @@ def test_a_fork_owns_no_file_of_its_table(catalog: SqlCatalog, fate: str) -> Non
     other = make_fork(
         catalog, A, load(catalog, A).metadata_location, OWN, attempt_ref(3, AttemptId("try_2"))
     )
-    move = staged(catalog, A)
-    changed(catalog, move.place, 4)
+    ref_update = staged(catalog, A)
+    changed(catalog, ref_update.place, 4)
     changed(catalog, other.table, 4)
-    fork = load(catalog, move.place)
+    fork = load(catalog, ref_update.place)
     assert fork.properties.items() >= {"gc.enabled": "false", "tidemark.fork-of": "db.a"}.items()
     own = {fork.metadata_location, *(log.metadata_file for log in fork.metadata.metadata_log)}
     assert len(own) == 8
@@ -142,7 +142,7 @@ def test_a_fork_owns_no_file_of_its_table(catalog: SqlCatalog, fate: str) -> Non
     assert all(map(is_there, own | before))
 
     if fate == "published":
-        move_mains(catalog, [move])
+        update_mains(catalog, [ref_update])
     drop_dead_forks(catalog, OWN, 4)
     assert not any(map(is_there, own))
     table = load(catalog, A)
@@ -165,10 +165,10 @@ def test_a_fork_owns_no_file_of_its_table(catalog: SqlCatalog, fate: str) -> Non
 
 def test_a_fork_whose_metadata_is_lost_goes(catalog: SqlCatalog) -> None:
     """As where a stranger removed the orphans of the table while the fork was new."""
-    move = staged(catalog, A)
-    Path(load(catalog, move.place).metadata_location.removeprefix("file://")).unlink()
+    ref_update = staged(catalog, A)
+    Path(load(catalog, ref_update.place).metadata_location.removeprefix("file://")).unlink()
     drop_dead_forks(catalog, OWN, 4)
-    assert not catalog.table_exists(move.place.parts)
+    assert not catalog.table_exists(ref_update.place.parts)
     assert rows(catalog, A) == [{"id": 1, "name": "x"}]
 
 

@@ -13,7 +13,7 @@ from tidemark.errors import SupersededError
 from tidemark.lake.catalog import SystemTables
 from tidemark.lake.heads import Heads, read_heads
 from tidemark.lake.landing import read_mark
-from tidemark.lake.ledger import read_progress, record_order
+from tidemark.lake.ledger import read_progress, record_action
 from tidemark.lake.quarantine import add_entries, read_entries
 from tidemark.model.event import Reason
 from tidemark.model.names import PipelineName
@@ -57,7 +57,7 @@ def test_a_cut_of_heads_from_before_an_order_is_superseded(catalog: SqlCatalog, 
     """PUB-8: be it recorded before the cut is staged, or after."""
     heads = heads_after(catalog, cuts)
     stage(catalog, TABLES, heads, "early")
-    record_order(catalog, TABLES, lambda now: skip(now, "999"), "skip 999")
+    record_action(catalog, TABLES, lambda now: skip(now, "999"), "skip 999")
     stage(catalog, TABLES, heads, "late")
     for attempt in ("early", "late"):
         with pytest.raises(SupersededError, match="ledger stands at snapshot"):
@@ -82,7 +82,7 @@ def test_an_order_is_asked_again_where_a_cut_is_published_while_it_decides(
             cut(catalog, "between")
         return skip(progress, "999")
 
-    assert record_order(catalog, TABLES, change, "skip 999").cut == cuts + 1
+    assert record_action(catalog, TABLES, change, "skip 999").cut == cuts + 1
     assert asked == [cuts, cuts + 1]
     assert read_progress(catalog, TABLES).cut == cuts + 1
     assert read_progress(catalog, TABLES).skipped == {"999"}
@@ -94,7 +94,7 @@ def test_an_order_that_never_finds_a_gap_is_refused_and_says_so(catalog: SqlCata
         return skip(progress, "999")
 
     with pytest.raises(SupersededError, match="next:  give it again"):
-        record_order(catalog, TABLES, change, "skip 999")
+        record_action(catalog, TABLES, change, "skip 999")
     assert not read_progress(catalog, TABLES).skipped
 
 

@@ -22,7 +22,7 @@ from tidemark.lake.marks import (
     read_checked,
     read_published,
 )
-from tidemark.lake.refs import Move, create_branch, main_head, move_mains
+from tidemark.lake.refs import RefUpdate, create_branch, main_head, update_mains
 
 ROWS = pa.schema([pa.field("id", pa.int64())])
 TABLE = TableId("db", "t")
@@ -53,7 +53,7 @@ def publish(catalog: SqlCatalog, branch: str, mark: str, *ids: int) -> int:
     table = load(catalog)
     table.append(rows(*ids), snapshot_properties={MARK: mark}, branch=branch)
     snapshot = table.refs()[branch].snapshot_id
-    move_mains(catalog, [Move(TABLE, base, snapshot, (branch,))])
+    update_mains(catalog, [RefUpdate(TABLE, base, snapshot, (branch,))])
     return snapshot
 
 
@@ -211,7 +211,7 @@ def test_what_nobody_can_trace_is_compared_by_rows(catalog: SqlCatalog) -> None:
 
 
 def test_a_head_may_be_taken_as_it_is(catalog: SqlCatalog) -> None:
-    """PUB-11, SNAP-8: where a new snapshot of the source is to mend what somebody did."""
+    """PUB-11, SNAP-8: where a new snapshot of the source is to fix what somebody did."""
     publish(catalog, "b", "landing 1", 1)
     load(catalog).append(rows(7))
     adopt_head(catalog, TABLE)

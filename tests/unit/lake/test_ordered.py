@@ -15,7 +15,7 @@ from tidemark.lake.ledger import (
     PROGRESS,
     SCHEMA,
     read_progress,
-    record_order,
+    record_action,
 )
 from tidemark.lake.refs import summary_value
 from tidemark.model.names import PipelineName
@@ -36,7 +36,7 @@ def quiet(progress: Progress) -> Progress:
 
 
 def test_order_is_kept_with_the_progress_that_it_changed(catalog: SqlCatalog) -> None:
-    record_order(catalog, SYSTEM, quiet, "an order")
+    record_action(catalog, SYSTEM, quiet, "an order")
     ledger = catalog.load_table(SYSTEM.ledger.parts)
     snapshot = ledger.current_snapshot()
     assert snapshot is not None
@@ -47,7 +47,7 @@ def test_order_is_kept_with_the_progress_that_it_changed(catalog: SqlCatalog) ->
 
 def test_cut_that_is_published_meanwhile_stays(catalog: SqlCatalog) -> None:
     """pyiceberg would append the order behind it, with the progress of before the cut."""
-    record_order(catalog, SYSTEM, quiet, "an order")
+    record_action(catalog, SYSTEM, quiet, "an order")
     decided_by: list[Progress] = []
 
     def beside_a_cut(progress: Progress) -> Progress:
@@ -58,6 +58,6 @@ def test_cut_that_is_published_meanwhile_stays(catalog: SqlCatalog) -> None:
             append_published(catalog, ledger, SCHEMA.empty_table(), published)
         return replace(progress, landing=3)
 
-    record_order(catalog, SYSTEM, beside_a_cut, "another order")
+    record_action(catalog, SYSTEM, beside_a_cut, "another order")
     assert [progress.cut for progress in decided_by] == [0, 7]
     assert read_progress(catalog, SYSTEM) == replace(quiet(Progress()), cut=7, landing=3)

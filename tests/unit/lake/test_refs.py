@@ -1,4 +1,4 @@
-"""The one atomic step: `move_mains` on a real SQLite catalog and real Iceberg tables."""
+"""The one atomic step: `update_mains` on a real SQLite catalog and real Iceberg tables."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from pyiceberg.table import Table
 from tidemark.errors import SupersededError
 from tidemark.lake.catalog import TableId
 from tidemark.lake.refs import (
-    Move,
+    RefUpdate,
     attempt_ref,
     create_branch,
     create_tag,
     drop_dead_refs,
     is_ref_of,
     main_head,
-    move_mains,
+    update_mains,
 )
 from tidemark.model.names import AttemptId
 
@@ -40,7 +40,7 @@ def catalog(tmp_path: Path) -> SqlCatalog:
     return catalog
 
 
-def stage(catalog: SqlCatalog, table: TableId, *ids: int) -> Move:
+def stage(catalog: SqlCatalog, table: TableId, *ids: int) -> RefUpdate:
     """Append ``ids`` on a branch of the attempt."""
     branch = attempt_ref(1, ATTEMPT)
     create_branch(load(catalog, table), branch, head(catalog, table))
@@ -48,7 +48,7 @@ def stage(catalog: SqlCatalog, table: TableId, *ids: int) -> Move:
     loaded.append(pa.table({"id": list(ids)}, schema=ROWS), branch=branch)
     snapshot = loaded.refs()[branch].snapshot_id
     create_tag(loaded, snapshot, f"{branch}_audited")
-    return Move(table, main_head(loaded), snapshot, (branch, f"{branch}_audited"))
+    return RefUpdate(table, main_head(loaded), snapshot, (branch, f"{branch}_audited"))
 
 
 def ids(catalog: SqlCatalog, table: TableId) -> list[int]:
@@ -64,45 +64,45 @@ def head(catalog: SqlCatalog, table: TableId) -> int:
 
 
 def test_all_tables_move_and_their_refs_go(catalog: SqlCatalog) -> None:
-    moves = [stage(catalog, A, 1), stage(catalog, B, 2, 3)]
+    ref_updates = [stage(catalog, A, 1), stage(catalog, B, 2, 3)]
     assert (ids(catalog, A), ids(catalog, B)) == ([], [])
-    move_mains(catalog, moves)
+    update_mains(catalog, ref_updates)
     assert (ids(catalog, A), ids(catalog, B)) == ([1], [2, 3])
     assert set(load(catalog, A).refs()) == {"main"}
 
 
 def test_a_lost_race_on_one_table_moves_none(catalog: SqlCatalog) -> None:
-    moves = [stage(catalog, A, 1), stage(catalog, B, 2)]
+    ref_updates = [stage(catalog, A, 1), stage(catalog, B, 2)]
     load(catalog, B).append(pa.table({"id": [9]}, schema=ROWS))
     with pytest.raises(SupersededError, match=r"main of db\.b stands at snapshot"):
-        move_mains(catalog, moves)
+        update_mains(catalog, ref_updates)
     assert (ids(catalog, A), ids(catalog, B)) == ([], [9])
 
 
 def test_repeating_a_move_is_no_op(catalog: SqlCatalog) -> None:
-    moves = [stage(catalog, A, 1), stage(catalog, B, 2)]
-    move_mains(catalog, moves)
+    ref_updates = [stage(catalog, A, 1), stage(catalog, B, 2)]
+    update_mains(catalog, ref_updates)
     before = [load(catalog, table).metadata_location for table in (A, B)]
-    move_mains(catalog, moves)
+    update_mains(catalog, ref_updates)
     assert [load(catalog, table).metadata_location for table in (A, B)] == before
 
 
 def test_a_snapshot_that_does_not_descend_from_main_is_refused(catalog: SqlCatalog) -> None:
     """The compare-and-set alone would let it through: main still stands where the move says."""
     orphan = stage(catalog, A, 1)
-    move_mains(catalog, [stage_on(catalog, A, 5)])
+    update_mains(catalog, [stage_on(catalog, A, 5)])
     current = main_head(load(catalog, A))
     with pytest.raises(SupersededError):
-        move_mains(catalog, [Move(A, current, orphan.snapshot)])
+        update_mains(catalog, [RefUpdate(A, current, orphan.snapshot)])
     assert ids(catalog, A) == [5]
 
 
-def stage_on(catalog: SqlCatalog, table: TableId, number: int) -> Move:
+def stage_on(catalog: SqlCatalog, table: TableId, number: int) -> RefUpdate:
     branch = attempt_ref(2, ATTEMPT)
     create_branch(load(catalog, table), branch, head(catalog, table))
     loaded = load(catalog, table)
     loaded.append(pa.table({"id": [number]}, schema=ROWS), branch=branch)
-    return Move(table, main_head(loaded), loaded.refs()[branch].snapshot_id, (branch,))
+    return RefUpdate(table, main_head(loaded), loaded.refs()[branch].snapshot_id, (branch,))
 
 
 def test_a_reader_of_the_catalog_sees_two_states_and_no_other(catalog: SqlCatalog) -> None:
@@ -130,11 +130,11 @@ def test_a_reader_of_the_catalog_sees_two_states_and_no_other(catalog: SqlCatalo
     poller.start()
     try:
         for number in range(10):
-            moves = [stage_on(catalog, table, number) for table in (A, B)]
+            ref_updates = [stage_on(catalog, table, number) for table in (A, B)]
             before = locations()
             with looking:
                 seen.clear()
-            move_mains(catalog, moves)
+            update_mains(catalog, ref_updates)
             after = locations()
             assert after != before
             with looking:

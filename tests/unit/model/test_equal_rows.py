@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import pytest
 
 from tests.support.stepped import stepped
-from tidemark.model.equal_rows import MATCHING, SCAN, Step
+from tidemark.model.equal_rows import MATCHING, SNAPSHOT_PASS, Step
 
 
 @dataclass(frozen=True)
@@ -20,13 +20,13 @@ class Given:
     step: Step
     position: int
     row: str
-    scan: str | None = None
+    snapshot_pass: str | None = None
 
 
 def decided(steps: Sequence[Given]) -> tuple[dict[str, tuple[str, int]], bool]:
     """By the rule under test: identity -> (op, position), and whether a delete found no row."""
     fields = ("equal_hash", "equal", "step", "position", "part", "row_id", "scan")
-    rows = [(1, "x", s.step.value, f"{s.position:04}", 0, s.row, s.scan) for s in steps]
+    rows = [(1, "x", s.step.value, f"{s.position:04}", 0, s.row, s.snapshot_pass) for s in steps]
     found = stepped([dict(zip(fields, row, strict=True)) for row in rows], MATCHING)
     merged = {
         row["born_as"]: (
@@ -49,11 +49,11 @@ def walked(steps: Sequence[Given]) -> tuple[list[tuple[str, int]], bool]:
                 return [], True
             rows.pop()
             continue
-        row = (step.row, step.position, step.scan)
+        row = (step.row, step.position, step.snapshot_pass)
         if step.step is Step.READ:
-            older = [at for at, known in enumerate(rows) if known[2] != step.scan]
+            older = [at for at, known in enumerate(rows) if known[2] != step.snapshot_pass]
             if older:
-                rows[older[-1]] = (rows[older[-1]][0], step.position, step.scan)
+                rows[older[-1]] = (rows[older[-1]][0], step.position, step.snapshot_pass)
                 continue
         rows.append(row)
     return [(row, position) for row, position, _ in rows], False
@@ -101,7 +101,7 @@ def test_a_snapshot_takes_over_what_it_finds() -> None:
     assert decided(gone)[0] == {"b": ("D", 20)}
 
 
-def test_a_scan_that_goes_on_adds_rows_and_one_that_begins_anew_does_not() -> None:
+def test_a_snapshot_pass_that_goes_on_adds_rows_and_one_that_begins_anew_does_not() -> None:
     """TOP-7: the rows of the first one stand already."""
     stood = [Given(Step.STORED, 1, "a", "first"), Given(Step.STORED, 2, "b", "first")]
     assert decided([*stood, Given(Step.READ, 3, "r", "first")])[0] == {"r": ("U", 3)}
@@ -154,7 +154,7 @@ def history(rng: random.Random) -> Iterator[Given]:
             yield Given(kind, position, f"c{position}")
 
 
-def test_a_scan_is_told_by_its_place_and_by_how_many_came_before_it() -> None:
+def test_a_snapshot_pass_is_told_by_its_place_and_by_how_many_came_before_it() -> None:
     binlog, lsn, offset = "0001" + "0" * 24, "0001" + "0" * 16, "0" * 16
     positions = {
         f"{binlog}0{offset}": f"{binlog}0/2",
@@ -165,5 +165,5 @@ def test_a_scan_is_told_by_its_place_and_by_how_many_came_before_it() -> None:
         f"0001{offset}": None,
     }
     rows = [{"position": position, "scans": 2} for position in positions]
-    found = stepped(rows, [{"scan": SCAN}])
+    found = stepped(rows, [{"scan": SNAPSHOT_PASS}])
     assert {row["position"]: row["scan"] for row in found} == positions

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from tidemark.model.cut import Frontier
-from tidemark.model.growth import Growth
+from tidemark.model.expansion import PartitionExpansion
+from tidemark.model.fingerprint import Fingerprint
 from tidemark.model.names import TableName, TopicName
 from tidemark.model.offsets import OffsetRange, TopicPartition, limit_ranges
 from tidemark.model.position import OrderedBy, Place, Position, commit_bound
 from tidemark.model.progress import LandingMark, Progress
 from tidemark.model.quarantine import Selection
-from tidemark.model.tail import Tail
 
 P0 = TopicPartition(TopicName("dbserver1.inventory.customers"), 0)
 ORDERS = TableName("shop", "orders")
@@ -47,20 +47,20 @@ def test_progress_round_trips() -> None:
             reached={P0: Place("0001AB")},
         ),
         truncated={ORDERS: Position("0001FF")},
-        judged={Position("0001AB"): "moved an index"},
-        judged_records={"shop.schemas:0:7": "sent by hand"},
+        acknowledged={Position("0001AB"): "moved an index"},
+        acknowledged_records={"shop.schemas:0:7": "sent by hand"},
         quiet_settles=True,
-        set_aside=frozenset({ORDERS}),
+        quarantined=frozenset({ORDERS}),
         replays=(Selection("shop.orders"), Selection()),
     )
     assert Progress.from_json(progress.to_json()) == progress
 
 
 def test_landing_mark_round_trips() -> None:
-    tails = {P0: Tail(11, 1_700_000_000_000, "ab")}
-    growths = {P0.topic: Growth({P0: 12}, {P0: 15})}
+    fingerprints = {P0: Fingerprint(11, 1_700_000_000_000, "ab")}
+    expansions = {P0.topic: PartitionExpansion({P0: 12}, {P0: 15})}
     mark = LandingMark(
-        4, {P0: 12}, {P0.topic: "aBc"}, OrderedBy.OFFSET, 4800, growths, tails, {P0: 17}
+        4, {P0: 12}, {P0.topic: "aBc"}, OrderedBy.OFFSET, 4800, expansions, fingerprints, {P0: 17}
     )
     for kept in (mark, LandingMark()):
         assert LandingMark.from_json(kept.to_json()) == kept

@@ -1,4 +1,4 @@
-"""What was set aside: one state of each change, and what an order means."""
+"""What was quarantined: one state of each change, and what an order means."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_an_order_reads_like_its_command() -> None:
     ("renames", "name"),
     [
         pytest.param([], "shop.items", id="none"),
-        pytest.param([("items", "goods", "0002")], "shop.goods", id="set aside before"),
+        pytest.param([("items", "goods", "0002")], "shop.goods", id="quarantined before"),
         pytest.param([("items", "goods", "0001")], "shop.items", id="another one of that name"),
         pytest.param([("items", "goods", None)], "shop.goods", id="declared, not read yet"),
         pytest.param(
@@ -78,7 +78,7 @@ def test_an_order_reads_like_its_command() -> None:
         ),
     ],
 )
-def test_what_was_set_aside_goes_with_its_table(
+def test_what_was_quarantined_goes_with_its_table(
     renames: list[tuple[str, str, str | None]], name: str
 ) -> None:
     """SCHEMA-31, SCHEMA-34: entries are kept with the names that their records have."""
@@ -93,11 +93,11 @@ def test_what_was_set_aside_goes_with_its_table(
     assert WHOLE.under(known) == WHOLE
 
 
-def test_progress_knows_what_was_set_aside_by_the_name_of_now() -> None:
+def test_progress_knows_what_was_quarantined_by_the_name_of_now() -> None:
     """SCHEMA-31: with the cut that follows the rename, and in orders that were given before."""
     old, new = TableName("shop", "items"), TableName("shop", "goods")
     orders = (Selection("shop.items"), Selection(record=NINTH))
-    progress = Progress(set_aside=frozenset({old}), replays=orders)
+    progress = Progress(quarantined=frozenset({old}), replays=orders)
     now = progress.under((Rename(old, new),))
-    assert now.set_aside == {new}
+    assert now.quarantined == {new}
     assert now.replays == (Selection("shop.goods"), Selection(record=NINTH))

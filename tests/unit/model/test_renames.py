@@ -9,7 +9,15 @@ import pytest
 
 from tidemark.model.names import TableName
 from tidemark.model.position import Position
-from tidemark.model.renames import Rename, Renames, exchange, rings_of, steps, unexplained, way
+from tidemark.model.renames import (
+    Rename,
+    Renames,
+    steps,
+    swapped_tables,
+    table_swaps_of,
+    unexplained,
+    way,
+)
 
 
 def name(text: str) -> TableName:
@@ -36,7 +44,7 @@ def names(text: str) -> list[TableName]:
 
 
 SWAP = declared("a>b b>a")
-RING = declared("a>b b>c c>a")
+TABLE_SWAP = declared("a>b b>c c>a")
 
 
 @pytest.mark.parametrize(
@@ -68,7 +76,7 @@ def test_what_a_statement_makes_of_what_the_file_says(due: str, told: str, made:
         assert {(one.old, one.new, one.position) for one in found} == expected
 
 
-def test_an_exchange_without_place_is_not_followed() -> None:
+def test_an_swapped_tables_without_place_is_not_followed() -> None:
     """POS-12: what is sent again would undo it."""
     by_offset = Position(f"{1:04X}{7:016X}")
     assert Renames(SWAP).made_by(pairs("a>t b>a t>b"), by_offset) == ()
@@ -91,7 +99,7 @@ def test_what_is_left_of_a_statement(told: str, moves: str, left: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "tables", "ring"),
+    ("told", "tables", "table_swap"),
     [
         pytest.param("a>t b>a t>b", "ab", "ab", id="two"),
         pytest.param("a>t b>a a>b", "ab", "ab", id="names from before"),
@@ -101,9 +109,9 @@ def test_what_is_left_of_a_statement(told: str, moves: str, left: str) -> None:
         pytest.param("a>b", "a", "", id="a name that nobody has"),
     ],
 )
-def test_whose_names_tables_take(told: str, tables: str, ring: str) -> None:
+def test_whose_names_tables_take(told: str, tables: str, table_swap: str) -> None:
     """SCHEMA-34: what the message of an exchange goes by."""
-    assert exchange(pairs(told), name("a"), names(tables)) == names(ring)
+    assert swapped_tables(pairs(told), name("a"), names(tables)) == names(table_swap)
 
 
 def test_a_table_does_not_pass_through_another_one() -> None:
@@ -112,18 +120,18 @@ def test_a_table_does_not_pass_through_another_one() -> None:
     assert way(told, name("a"), name("c"), names("b")) == ()
 
 
-def test_rings() -> None:
+def test_table_swaps() -> None:
     chain = declared("x>y y>z")
-    assert rings_of((*SWAP, *chain)) == (SWAP,)
-    assert rings_of((*chain, *RING[::-1])) == (RING,)
-    assert rings_of(chain) == ()
+    assert table_swaps_of((*SWAP, *chain)) == (SWAP,)
+    assert table_swaps_of((*chain, *TABLE_SWAP[::-1])) == (TABLE_SWAP,)
+    assert table_swaps_of(chain) == ()
 
 
 def made(renames: Sequence[Rename], place: int) -> tuple[Rename, ...]:
     return Renames(tuple(renames)).made_by([(one.old, one.new) for one in renames], at(place))
 
 
-def test_an_exchange_is_due_again_when_the_file_has_its_targets_the_other_way() -> None:
+def test_an_swapped_tables_is_due_again_when_the_file_has_its_targets_the_other_way() -> None:
     """SCHEMA-34: the names in the file are the same then."""
     there = made(SWAP, 3)
     assert Renames(SWAP, there).due == ()
@@ -132,7 +140,7 @@ def test_an_exchange_is_due_again_when_the_file_has_its_targets_the_other_way() 
         for one, other in zip(SWAP, reversed(SWAP), strict=True)
     )
     again = Renames(back, there)
-    assert (again.due, again.rings) == (back, (back,))
+    assert (again.due, again.table_swaps) == (back, (back,))
     assert Renames(back, (*there, *made(back, 5))).due == ()
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from tests.support.stepped import stepped
 from tidemark.model.cut import GateMode
-from tidemark.model.equal_rows import MATCHING, SCAN, STEP
+from tidemark.model.equal_rows import MATCHING, SNAPSHOT_PASS, STEP
 from tidemark.model.position import Position
 from tidemark.model.reduction import new_truncate
 from tidemark.model.repeats import IDENTITY, REPEATS, eras
@@ -91,7 +91,7 @@ class Consumer:
         ]
         for change in stepped(named, [{"row_id": IDENTITY}], REPEATS):
             if change["in_cut"] and change["position"] > (self.truncated or ""):
-                self.doubted |= bool(change["in_doubt"])
+                self.doubted |= bool(change["is_uncertain"])
                 if not change["is_repeat"]:
                     yield dict(change)
 
@@ -104,7 +104,7 @@ class Consumer:
         steps = [
             {"equal": change["image"], "step": change["step"], **{n: change[n] for n in names[:3]}}
             for change in stepped(
-                [{**c, "scans": 0} for c in changes], [{"scan": SCAN}], [{"step": STEP}]
+                [{**c, "scans": 0} for c in changes], [{"scan": SNAPSHOT_PASS}], [{"step": STEP}]
             )
         ]
         together = [{**step, "equal_hash": 1, "scan": None} for step in [*stored, *steps]]
@@ -195,7 +195,7 @@ def test_what_is_sent_again_changes_nothing(source: str) -> None:
     [
         pytest.param("x5 y5", "x y", False, id="two rows of one commit"),
         pytest.param("x5 w6 x5", "x", False, id="the watermark promised that all had come"),
-        pytest.param("x5 w6 x5 w6 x5", "x", False, id="a changefeed that begins anew twice"),
+        pytest.param("x5 w6 x5 w6 x5", "x", False, id="a changefeed that starts over twice"),
         pytest.param("x5 w5 x5", "x", True, id="a watermark at the commit promises nothing of it"),
         pytest.param("x5 x5", "x", True, id="a repeat, or two equal rows"),
         pytest.param("w6 x5", "x", False, id="late, and never sent before"),
@@ -223,4 +223,4 @@ def test_copies_of_ticdc_are_told_by_watermarks(records: str, taken: str, doubte
     changes = stepped(placed, [{"row_id": IDENTITY}], REPEATS)
     first = sorted((c["offset"], c["image_hash"]) for c in changes if not c["is_repeat"])
     assert " ".join(image for _, image in first) == taken
-    assert any(change["in_doubt"] for change in changes) == doubted
+    assert any(change["is_uncertain"] for change in changes) == doubted

@@ -111,7 +111,7 @@ def test_any_other_type_stops_the_table(old: str, new: str, why: str) -> None:
     assert f"{change('v', new)} (at position 1)" in str(stopped.value)
 
 
-def test_each_change_is_judged_by_the_one_before_it() -> None:
+def test_each_change_is_acknowledged_by_the_one_before_it() -> None:
     have = target(CANAL, id="int", v="varchar(10)")
     added = "ALTER TABLE items ADD COLUMN n SMALLINT"
     grown = after(
@@ -132,7 +132,7 @@ def test_a_name_in_another_case_is_the_same_column() -> None:
         after(have, change("V", "varchar(5)"))
 
 
-def test_what_was_done_before_a_cut_failed_is_not_judged_again() -> None:
+def test_what_was_done_before_a_cut_failed_is_not_acknowledged_again() -> None:
     """SCHEMA-10: the target is ahead of the statements, of which the first now looks narrower."""
     have = target(CANAL, id="int", v="varchar(10)", f="float")
     texts = (change("v", "varchar(20)"), change("f", "double"), change("v", "varchar(30)"))
@@ -177,7 +177,7 @@ def test_a_type_in_the_file_has_to_follow() -> None:
     assert (want["f"].wire, want["f"].former) == (Wire.DOUBLE, have["f"])
 
 
-def test_a_type_in_the_file_need_not_follow_in_every_letter() -> None:
+def test_a_type_in_the_file_need_not_follow_in_every_message() -> None:
     have = target(TICDC, id="int", n="smallint")
     want = after(have, change("n", "INT(11)"), written=TICDC, declared={"n": "int"})
     assert want["n"].source_type == "int"

@@ -29,9 +29,9 @@ from tidemark.runs.ddl.effects import DdlRecord
 from tidemark.runs.ddl.records import add_up
 from tidemark.schema.changes import (
     AddColumn,
+    BackfillColumn,
     CreateTarget,
     DropColumn,
-    FillColumn,
     RenameColumn,
     SchemaChange,
     WidenColumn,
@@ -98,7 +98,7 @@ def words(change: SchemaChange) -> str:
             return f"add {column.name} {column.iceberg}"
         case WidenColumn(column, was):
             return f"widen {column.name} {was} {column.iceberg}"
-        case FillColumn(column, value, below):
+        case BackfillColumn(column, value, below):
             return f"fill {column.name}={value} below {below}"
         case _:
             raise AssertionError(change)

@@ -6,12 +6,12 @@ import pytest
 
 from tidemark.errors import TableStoppedError
 from tidemark.formats.record_schema import RecordSchema
+from tidemark.model.checkpoint_status import CheckpointStatus
 from tidemark.model.columns import TableSchema
 from tidemark.model.event import UNTOLD, Kind, Op
 from tidemark.model.names import ColumnName, TableName, TopicName
 from tidemark.model.offsets import TopicPartition
-from tidemark.model.survey import Group
-from tidemark.model.zone import Zone
+from tidemark.model.profile import ProfileEntry
 from tidemark.runs.landing.compacted import only_tombstones, refuse_other_record_key
 from tidemark.spec import SourceSpec, TableSpec
 
@@ -29,16 +29,16 @@ def source(compacted: str = "allow") -> SourceSpec:
     )
 
 
-def group(schema_id: int | None) -> Group:
+def profile_entry(schema_id: int | None) -> ProfileEntry:
     at = TopicPartition(TopicName("db.shop.items"), 0)
-    counts = (Zone.CUT, True, 1, 0, None, None, 1, 1)
-    return Group(at, Kind.ROW, ("shop", "items"), Op.DELETE, schema_id, *counts)
+    counts = (CheckpointStatus.PENDING, True, 1, 0, None, None, 1, 1)
+    return ProfileEntry(at, Kind.ROW, ("shop", "items"), Op.DELETE, schema_id, *counts)
 
 
 def test_tombstones_alone_tell_no_row() -> None:
     """KEY-12: a table without a target has nothing that they could end."""
-    assert only_tombstones([group(UNTOLD), group(UNTOLD)])
-    assert not only_tombstones([group(UNTOLD), group(None)])
+    assert only_tombstones([profile_entry(UNTOLD), profile_entry(UNTOLD)])
+    assert not only_tombstones([profile_entry(UNTOLD), profile_entry(None)])
     assert not only_tombstones([])
 
 

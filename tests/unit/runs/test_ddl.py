@@ -48,9 +48,9 @@ def test_a_statement_that_a_server_logged_counts_whatever_its_mark_says() -> Non
     """MSG-10, MSG-24: a connector that died in a snapshot marks all that it streams afterwards."""
     renamed = "ALTER TABLE items RENAME COLUMN a TO id"
     read = effects_of("id", ddl=renamed, told_by={"snapshot": "true", "server_id": 0})
-    assert read.shifts == {}
+    assert read.column_renames == {}
     for told_by in (STREAMED, {"snapshot": "true", "server_id": 223344}):
-        assert ITEMS in effects_of("id", ddl=renamed, told_by=told_by).shifts, told_by
+        assert ITEMS in effects_of("id", ddl=renamed, told_by=told_by).column_renames, told_by
 
 
 def test_a_snapshot_amid_the_stream_describes_what_it_reads() -> None:
@@ -79,8 +79,10 @@ def test_a_snapshot_amid_the_stream_describes_what_it_reads() -> None:
 def test_columns_are_named_as_in_avro_records() -> None:
     """MSG-20: those of statements, too."""
     renamed = "ALTER TABLE items RENAME COLUMN `old-one` TO `2nd`"
-    shifts = effects_of("item-id", "2nd", ddl=renamed, avro={"folder": "/schemas"}).shifts
-    assert shifts[ITEMS][0].shift.renamed == (("old_one", "_2nd"),)
+    column_renames = effects_of(
+        "item-id", "2nd", ddl=renamed, avro={"folder": "/schemas"}
+    ).column_renames
+    assert column_renames[ITEMS][0].column_rename.renamed == (("old_one", "_2nd"),)
     avro = effects_of("item-id", "2nd", avro={"folder": "/schemas"})
     assert (avro.schemas[ITEMS].names, avro.schemas[ITEMS].key) == (
         ("item_id", "_2nd"),
@@ -111,7 +113,7 @@ def test_a_table_that_is_made_again_is_told_anew() -> None:
         "ALTER TABLE items RENAME COLUMN a TO b", "DROP TABLE items", "CREATE TABLE items (x int)"
     )
     assert (again.dropped, again.remade) == ({ITEMS: Position("2")}, {ITEMS})
-    assert (again.types, again.shifts) == ({ITEMS: {"x": "int"}}, {})
+    assert (again.types, again.column_renames) == ({ITEMS: {"x": "int"}}, {})
     gone = canal("CREATE TABLE items (x int)", "DROP TABLE IF EXISTS items")
     assert (gone.remade, gone.types) == (set(), {ITEMS: {"x": "int"}})
 
@@ -132,15 +134,17 @@ def test_a_person_may_judge_what_stops_a_table(statement: str, tables: list[Any]
     assert [(table, stop.position) for table, stop in stopped.stops.items()] == [
         (table, "1") for table in tables
     ]
-    let_go = canal(statement, around, judged="1")
+    let_go = canal(statement, around, acknowledged="1")
     assert (let_go.stops, let_go.types, let_go.made) == ({}, {}, set())
-    assert len(let_go.shifts[ITEMS]) == 1
-    assert canal(statement, around, judged="2").stops == stopped.stops
+    assert len(let_go.column_renames[ITEMS]) == 1
+    assert canal(statement, around, acknowledged="2").stops == stopped.stops
 
 
-def test_what_is_followed_is_not_judged() -> None:
+def test_what_is_followed_is_not_acknowledged() -> None:
     """SCHEMA-26: leaving it out would make the table another one."""
-    followed = canal("ALTER TABLE items RENAME COLUMN a TO b", "DROP TABLE others", judged="1")
+    followed = canal(
+        "ALTER TABLE items RENAME COLUMN a TO b", "DROP TABLE others", acknowledged="1"
+    )
     assert followed == canal("ALTER TABLE items RENAME COLUMN a TO b", "DROP TABLE others")
 
 
@@ -197,7 +201,7 @@ def test_a_change_of_no_table_stops_all_of_them(change: Any) -> None:
     assert stops == {None: DdlStop(why, None)}
 
 
-def canal(*statements: str, judged: str = "") -> DdlEffects:
+def canal(*statements: str, acknowledged: str = "") -> DdlEffects:
     """Of statements at the positions 1, 2, and so on; judged: that of one that changed nothing."""
     spec = SourceSpec.model_validate(
         {"format": "canal-json", "gate": "none", "topics": {"data": ["t"]}}
@@ -206,4 +210,4 @@ def canal(*statements: str, judged: str = "") -> DdlEffects:
         DdlRecord(Position(str(place)), "shop", json.dumps({"isDdl": True, "sql": text}))
         for place, text in enumerate(statements, start=1)
     ]
-    return add_up(spec, records, judged=[Position(judged)])
+    return add_up(spec, records, acknowledged=[Position(acknowledged)])

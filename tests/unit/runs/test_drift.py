@@ -204,7 +204,7 @@ def test_a_form_of_another_type_stops_the_table_with_a_way_out() -> None:
     ],
 )
 def test_another_type_stops_the_table(before: str, after: str) -> None:
-    """SCHEMA-16: no row of it is set aside for a type that its column no longer has."""
+    """SCHEMA-16: no row of it is quarantined for a type that its column no longer has."""
     have = schema(None, told("1", a=before))
     with pytest.raises(TableStoppedError, match=r"a changed from .* which Iceberg cannot"):
         schema(have, told("2", a=after))

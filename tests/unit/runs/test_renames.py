@@ -12,7 +12,7 @@ from tidemark.model.cut import Frontier
 from tidemark.model.names import TableName
 from tidemark.model.position import Position
 from tidemark.model.progress import Progress
-from tidemark.model.renames import Rename, Renames, exchange
+from tidemark.model.renames import Rename, Renames, swapped_tables
 from tidemark.runs.ddl.effects import DdlEffects, DdlRecord, DdlStop, RenamedBy
 from tidemark.runs.ddl.records import add_up
 from tidemark.spec import SourceSpec
@@ -47,7 +47,7 @@ def test_what_is_told_of_a_table_goes_with_its_name() -> None:
         names=declared(A, B),
     )
     assert (effects.stops, effects.renames) == ({}, [Rename(A, B, Position("3"))])
-    assert [one.shift.position for one in effects.shifts[B]] == ["2", "4"]
+    assert [one.column_rename.position for one in effects.column_renames[B]] == ["2", "4"]
     assert (effects.types, effects.made) == ({B: {"id": "int"}, A: {"z": "text"}}, {A, B})
 
 
@@ -55,7 +55,7 @@ def test_what_stood_under_the_new_name_is_forgotten() -> None:
     """SCHEMA-31: it was another table, which nobody follows."""
     texts = ["ALTER TABLE b ADD c int", "DROP TABLE b", "ALTER TABLE a RENAME TO b"]
     effects = told(*texts, names=declared(A, B))
-    assert (effects.shifts, effects.dropped, effects.stops) == ({}, {}, {})
+    assert (effects.column_renames, effects.dropped, effects.stops) == ({}, {}, {})
 
 
 def test_a_name_that_the_file_has_early_is_that_of_the_table() -> None:
@@ -67,9 +67,9 @@ def test_a_rename_that_was_followed_is_not_followed_again() -> None:
     """SCHEMA-25: a table that stands lower meets it again, and a copy of it changes nothing."""
     names = declared(A, B, Rename(A, B, Position("2")))
     again = told("ALTER TABLE a DROP x", "RENAME TABLE a TO b", names=names)
-    assert (list(again.shifts), again.renames, again.stops) == ([B], [], {})
+    assert (list(again.column_renames), again.renames, again.stops) == ([B], [], {})
     copy = told("ALTER TABLE b DROP x", "RENAME TABLE a TO b", names=names, first=7)
-    assert (list(copy.shifts), copy.renames, copy.stops) == ([B], [], {})
+    assert (list(copy.column_renames), copy.renames, copy.stops) == ([B], [], {})
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_a_rename_the_other_way_round_stops_the_table() -> None:
     assert [(table, stop.renamed_to) for table, stop in stops.items()] == [(A, B)]
 
 
-def exchanged(*texts: str, names: Renames) -> DdlEffects:
+def swapped(*texts: str, names: Renames) -> DdlEffects:
     """Of statements with their places, ``3: text``; several at one place are of one statement."""
     told = [text.partition(": ") for text in texts]
     records = [
@@ -122,9 +122,9 @@ FILE = Renames((Rename(A, B, target="x"), Rename(B, A, target="y")))
 
 
 @pytest.mark.parametrize("swap", [AS_LIST, AS_PARTS, AS_TABLES])
-def test_what_is_told_of_tables_that_exchange_names_goes_along(swap: list[str]) -> None:
+def test_what_is_told_of_tables_that_swapped_tables_names_goes_along(swap: list[str]) -> None:
     """MSG-54, SCHEMA-34: at once, whatever stood under the other name before and comes behind."""
-    effects = exchanged(
+    effects = swapped(
         *("1: ALTER TABLE a ADD x int", "2: TRUNCATE TABLE a", "2: DROP TABLE b", *swap),
         *("4: ALTER TABLE a ADD y int", "5: TRUNCATE TABLE b"),
         names=FILE,
@@ -137,28 +137,28 @@ def test_what_is_told_of_tables_that_exchange_names_goes_along(swap: list[str]) 
 
 
 @pytest.mark.parametrize("swap", [AS_LIST, AS_PARTS, AS_TABLES])
-def test_an_exchange_that_the_file_has_early(swap: list[str]) -> None:
+def test_an_swapped_tables_that_the_file_has_early(swap: list[str]) -> None:
     """SCHEMA-34: what is told before the statement is of the tables as the file calls them."""
-    effects = exchanged("1: ALTER TABLE a ADD x int", "2: DROP TABLE b", names=FILE)
+    effects = swapped("1: ALTER TABLE a ADD x int", "2: DROP TABLE b", names=FILE)
     assert (effects.types, list(effects.dropped)) == ({B: {"x": "int"}}, [A])
     assert (effects.renames, effects.stops) == ([], {})
-    done = replace(FILE, done=tuple(exchanged(*swap, names=FILE).renames))
-    again = exchanged("1: ALTER TABLE a ADD x int", *swap, "4: ALTER TABLE a ADD y int", names=done)
+    done = replace(FILE, done=tuple(swapped(*swap, names=FILE).renames))
+    again = swapped("1: ALTER TABLE a ADD x int", *swap, "4: ALTER TABLE a ADD y int", names=done)
     assert (again.types, again.renames, again.stops) == ({B: {"x": "int"}, A: {"y": "int"}}, [], {})
 
 
 @pytest.mark.parametrize("swap", [AS_LIST, AS_PARTS, AS_TABLES])
-def test_an_exchange_that_the_file_does_not_say_stops_both(swap: list[str]) -> None:
+def test_an_swapped_tables_that_the_file_does_not_say_stops_both(swap: list[str]) -> None:
     """SCHEMA-34: as does one that comes when the file still says the one before."""
-    done = replace(FILE, done=tuple(exchanged(*swap, names=FILE).renames))
+    done = replace(FILE, done=tuple(swapped(*swap, names=FILE).renames))
     for names in (Renames(), done):
-        effects = exchanged(*(text.replace("3:", "4:") for text in swap), names=names)
+        effects = swapped(*(text.replace("3:", "4:") for text in swap), names=names)
         assert {A, B} <= effects.stops.keys()
         assert effects.renames == []
         for table in (A, B):
             by = effects.stops[table].by
             assert by is not None
-            assert set(exchange(by.pairs, table, [A, B])) == {A, B}
+            assert set(swapped_tables(by.pairs, table, [A, B])) == {A, B}
 
 
 @pytest.mark.parametrize(
@@ -176,15 +176,15 @@ def test_an_exchange_that_the_file_does_not_say_stops_both(swap: list[str]) -> N
         pytest.param([*AS_LIST, "5: RENAME TABLE a TO c"], "shop.c now", id="and on"),
     ],
 )
-def test_what_is_no_whole_exchange_stops_its_tables(texts: list[str], why: str) -> None:
+def test_what_is_no_whole_swapped_tables_stops_its_tables(texts: list[str], why: str) -> None:
     """MSG-54, SCHEMA-34: none goes on alone."""
-    stops = exchanged(*texts, names=FILE).stops
+    stops = swapped(*texts, names=FILE).stops
     assert re.search(why, stops[A].why)
-    assert stops[A].mend
+    assert stops[A].fix
     assert B in stops or texts[-1].endswith("TO c")
 
 
-def test_an_exchange_without_place_stops_both() -> None:
+def test_an_swapped_tables_without_place_stops_both() -> None:
     """POS-12: a copy of it would look like one that goes back."""
     stops = told("RENAME TABLE a TO tmp, b TO a, tmp TO b", names=FILE).stops
     assert "nothing tells" in stops[A].why
@@ -221,16 +221,16 @@ def test_what_is_kept_of_a_table_goes_with_its_name() -> None:
     assert done.under((Rename(A, B),)) == done == Progress.from_json(done.to_json())
 
 
-def test_what_is_kept_of_tables_that_exchange_names_goes_along() -> None:
+def test_what_is_kept_of_tables_that_swapped_tables_names_goes_along() -> None:
     """SCHEMA-34: each run reads it so, however many of them come before the statement does."""
     progress = Progress(
         behind={A: Frontier(commit_ts=7)},
         truncated={A: Position("1"), B: Position("7")},
-        set_aside=frozenset({B}),
+        quarantined=frozenset({B}),
     )
     swap = (Rename(A, B), Rename(B, A))
     renamed = progress.under(swap)
     assert renamed.behind == {B: Frontier(commit_ts=7)}
     assert renamed.truncated == {B: "1", A: "7"}
-    assert renamed.set_aside == {A}
+    assert renamed.quarantined == {A}
     assert renamed.as_kept(swap) == progress

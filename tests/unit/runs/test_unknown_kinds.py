@@ -10,7 +10,7 @@ from tidemark.lake.quarantine import rows_of
 from tidemark.model.event import Reason
 from tidemark.model.position import Position
 from tidemark.model.quarantine import KINDLESS, Entry, State
-from tidemark.runs.unknown_kinds import codes_of, doubts, unknown_kinds
+from tidemark.runs.unknown_kinds import codes_of, unknown_kinds, warnings
 from tidemark.spec import SourceSpec
 
 UNREAD = Entry(
@@ -44,17 +44,17 @@ def test_what_was_found_in_a_row_is_no_statement(code: Reason) -> None:
     assert unknown_kinds(source(), [replace(UNREAD, code=code)]) == {}
 
 
-def test_a_doubt_says_what_may_be_lacking() -> None:
-    (sentence,) = doubts(source(), {"shop.items": 1200})
+def test_a_warning_says_what_may_be_lacking() -> None:
+    (sentence,) = warnings(source(), {"shop.items": 1200})
     assert sentence.startswith(
         "tables of topic shop.items may lack a truncate: nobody can read 1,200 of its records"
     )
     canal = source(format="canal-json", topics={"data": ["t"]})
-    (sentence,) = doubts(canal, {"t": 1})
+    (sentence,) = warnings(canal, {"t": 1})
     assert "may lack a truncate or a schema change" in sentence
 
 
-def test_codes_are_those_of_what_is_set_aside() -> None:
+def test_codes_are_those_of_what_is_quarantined() -> None:
     """POISON-5: what was tried again and came to an end is not."""
     applied = replace(ROW, offset=10, state=State.APPLIED)
     assert codes_of(rows_of([UNREAD, ROW, replace(ROW, row=3), applied])) == {

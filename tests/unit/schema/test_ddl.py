@@ -48,7 +48,7 @@ RECORDED = json.loads(Path(__file__).with_name("recorded_ddl.json").read_text())
 
 
 def shown_items(items: ColumnItems) -> list[str]:
-    """In words: what goes and moves first, then what joins and is declared anew."""
+    """In words: what goes and moves first, then what joins and is declared again."""
     return [
         *(f"drop {name}" for name in items.dropped),
         *(f"rename {old} to {new}" for old, new in items.renamed),
@@ -232,7 +232,7 @@ def test_added_columns(sql: str, table: str, columns: Columns) -> None:
     ],
 )
 def test_changed_columns(sql: str, operations: list[str]) -> None:
-    """SCHEMA-22: what a statement declares anew, whether it fits is judged elsewhere."""
+    """SCHEMA-22: what a statement declares again, whether it fits is judged elsewhere."""
     assert [shown(operation) for operation in parse_ddl(sql, "db")] == operations
 
 

@@ -6,9 +6,9 @@ import pytest
 
 from tidemark.model.columns import SourceColumn
 from tidemark.model.modes import ConnectorModes
+from tidemark.schema.backfills import UnknownBackfillError, backfill_text
 from tidemark.schema.ddl import parse_ddl
 from tidemark.schema.ddl_operations import AlterColumns
-from tidemark.schema.fills import UnknownFillError, fill_text
 from tidemark.schema.source_types import canal_column, debezium_column
 
 
@@ -16,12 +16,12 @@ def filled(definition: str, *, written_by_canal: bool = False) -> str | None:
     """What rows get when ``c`` joins them."""
     (operation,) = parse_ddl(f"ALTER TABLE t ADD COLUMN c {definition}", "db")
     (added,) = cast("AlterColumns", operation).items.added
-    if added.fill is None:
+    if added.backfill is None:
         return None
     column: SourceColumn = debezium_column("c", added.type_text, ConnectorModes())
     if written_by_canal:
         column = canal_column("c", added.type_text.partition("(")[0], added.type_text, None)
-    return fill_text(column, added.fill)
+    return backfill_text(column, added.backfill)
 
 
 @pytest.mark.parametrize(
@@ -80,5 +80,5 @@ def test_a_numbered_label() -> None:
 )
 def test_what_nobody_can_tell(definition: str) -> None:
     """SCHEMA-14: rounded, in the time of a session, or in a form of the source's own."""
-    with pytest.raises(UnknownFillError):
+    with pytest.raises(UnknownBackfillError):
         filled(definition)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.unit.model.test_shift import shifts
+from tests.unit.model.test_column_rename import column_renames
 from tidemark.errors import TableStoppedError
 from tidemark.model.columns import SourceColumn, TableSchema, Wire
 from tidemark.model.layout import Layout, PartitionField
@@ -23,15 +23,15 @@ def layout(partition: str = "", sort: str = "") -> Layout:
 
 def laid_out(partition: str = "", sort: str = "", *statements: str) -> TableSchema:
     names = {name: ColumnName(name) for name in TYPES}
-    for shift in shifts(*statements):
-        names = {name: now for name, was in names.items() if (now := shift.after(was))}
+    for column_rename in column_renames(*statements):
+        names = {name: now for name, was in names.items() if (now := column_rename.after(was))}
     columns = [
         SourceColumn(ColumnName(now), TYPES[name], Wire.TEXT, "text") for name, now in names.items()
     ]
     return TableSchema(
         tuple(columns),
         (ColumnName("id"),),
-        shifts=tuple(shifts(*statements)),
+        column_renames=tuple(column_renames(*statements)),
         layout=layout(partition, sort),
     )
 

@@ -222,7 +222,7 @@ def test_a_declaration_beside_a_record_schema(
 
 
 @pytest.mark.parametrize(
-    ("source_type", "has_infinity", "may_be_left_out"),
+    ("source_type", "has_infinity", "may_be_unavailable"),
     [
         ("date", True, False),
         ("timestamp(3)", True, False),
@@ -239,18 +239,18 @@ def test_a_declaration_beside_a_record_schema(
     ],
 )
 def test_what_may_stand_in_place_of_a_value(
-    source_type: str, has_infinity: bool, may_be_left_out: bool
+    source_type: str, has_infinity: bool, may_be_unavailable: bool
 ) -> None:
     """TYPE-22, UNAV-2."""
     column = postgres_column("c", source_type, DEFAULTS)
-    assert (column.has_infinity, column.may_be_left_out) == (has_infinity, may_be_left_out)
+    assert (column.has_infinity, column.may_be_unavailable) == (has_infinity, may_be_unavailable)
     assert SourceColumn.from_json(column.to_json()) == column
 
 
 def test_what_a_record_schema_tells_of_it() -> None:
     """TYPE-22, UNAV-2: as little as it tells."""
     assert recorded("int32", f"{TIME}.Date").has_infinity
-    assert recorded("string").may_be_left_out
-    assert recorded("string", f"{DATA}.Json").may_be_left_out
-    assert not recorded("string", f"{DATA}.Enum").may_be_left_out
-    assert not recorded("int32").may_be_left_out
+    assert recorded("string").may_be_unavailable
+    assert recorded("string", f"{DATA}.Json").may_be_unavailable
+    assert not recorded("string", f"{DATA}.Enum").may_be_unavailable
+    assert not recorded("int32").may_be_unavailable

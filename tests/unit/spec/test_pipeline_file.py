@@ -40,7 +40,7 @@ from tidemark.spec import Consistency, OtherTables, TruncatePolicy, load_pipelin
         pytest.param(
             SHOP + "limits: {max_records: 5}\n",
             "shop.yaml:13 -> limits.max_records: got an unknown key; expected one of max-records, "
-            "max-unreadable, max-set-aside, stalled-after, when-stalled; did you mean "
+            "max-unreadable, max-quarantined, stalled-after, when-stalled; did you mean "
             "'max-records'",
             id="keys are written in kebab-case",
         ),
@@ -214,7 +214,7 @@ def test_error_says_how_tables_stand_and_what_to_do(tmp_path: Path) -> None:
     assert str(caught.value) == (
         f"{file}:1 -> (file): got No such file or directory; expected a readable UTF-8 file\n"
         "  state: nothing was written; every table is as it was\n"
-        "  next:  mend the file, then check it: tidemark validate"
+        "  next:  fix the file, then check it: tidemark validate"
     )
 
 
@@ -233,6 +233,14 @@ def test_defaults(tmp_path: Path) -> None:
     assert pipeline.source.modes.connector == ConnectorModes()
     assert (table.source, table.target) == (TableName("shop", "orders"), "orders")
     assert (table.suite, table.truncate) == ("orders", TruncatePolicy.APPLY)
+
+
+def test_a_key_of_an_earlier_version_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "shop.yaml"
+    file.write_text(
+        swapped("expectations: orders", "expectations: none") + "limits: {max-set-aside: 5}\n"
+    )
+    assert load_pipeline(file).limits.max_quarantined == 5
 
 
 def test_what_is_declared_is_read(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tidemark.errors import OrderRefusedError
+from tidemark.errors import ActionRefusedError
 from tidemark.model.position import Position
 from tidemark.model.until import Coordinate, Until
 from tidemark.spec import PipelineSpec
@@ -143,7 +143,7 @@ def test_a_statement_that_is_to_wait_is_named_as_its_source_shows_it(
     ],
 )
 def test_what_a_source_does_not_show_is_refused(source: str, text: str) -> None:
-    with pytest.raises(OrderRefusedError, match="cannot cap a run of pipeline shop") as refused:
+    with pytest.raises(ActionRefusedError, match="cannot cap a run of pipeline shop") as refused:
         until_of(pipeline(source), text)
     assert repr(text) in refused.value.what
     assert refused.value.state == "nothing was written; every table is as it was"
@@ -158,7 +158,7 @@ def test_what_a_source_does_not_show_is_refused(source: str, text: str) -> None:
     ],
 )
 def test_the_refusal_says_what_the_source_takes(source: str, takes: str) -> None:
-    with pytest.raises(OrderRefusedError) as refused:
+    with pytest.raises(ActionRefusedError) as refused:
         until_of(pipeline(source), "noon")
     example = takes.rsplit(" ", 1)[1]
     assert refused.value.what.endswith(f"an ISO time such as 2026-01-31T12:00:00Z, or {takes}")
@@ -167,5 +167,5 @@ def test_the_refusal_says_what_the_source_takes(source: str, takes: str) -> None
 
 @pytest.mark.parametrize("source", [CANAL, TICDC])
 def test_the_refusal_says_that_there_are_no_positions(source: str) -> None:
-    with pytest.raises(OrderRefusedError, match="; it has no positions"):
+    with pytest.raises(ActionRefusedError, match="; it has no positions"):
         until_of(pipeline(source), "0/16B3748")

@@ -12,7 +12,7 @@ from base64 import b64encode
 from functools import lru_cache
 from typing import Any
 
-from tidemark.formats.avro.schema import AvroType, SchemaUnfitError, parse_schema
+from tidemark.formats.avro.schema import AvroType, InvalidAvroSchemaError, parse_schema
 
 PAYLOAD, END = "payload", "end"
 MARK = b"\x9d\x3f\xc1\x07tidemark"
@@ -55,7 +55,7 @@ class _Layout:
     def of(self, avro: AvroType) -> Any:
         self._made += 1
         if self._made > MOST_TYPES:
-            raise SchemaUnfitError(f"it comes to more than {MOST_TYPES} types")
+            raise InvalidAvroSchemaError(f"it comes to more than {MOST_TYPES} types")
         if avro.kind == "union":
             return [self.of(branch) for branch in avro.inner]
         if avro.kind == "array":

@@ -13,7 +13,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NAMED = ("record", "enum", "fixed")
 
 
-class SchemaUnfitError(ValueError):
+class InvalidAvroSchemaError(ValueError):
     """A text that is no Avro schema, or one that no Connect converter writes."""
 
 
@@ -44,14 +44,17 @@ class AvroType:
 
 
 def parse_schema(text: str) -> AvroType:
-    """The schema that ``text`` declares; `SchemaUnfitError` where it is none, or holds itself."""
+    """The schema that ``text`` declares.
+
+    `InvalidAvroSchemaError` where it is none, or holds itself.
+    """
     try:
         declared = json.loads(text)
         return _parsed(declared, "", {})
     except json.JSONDecodeError as error:
-        raise SchemaUnfitError("it is not JSON") from error
+        raise InvalidAvroSchemaError("it is not JSON") from error
     except RecursionError as error:
-        raise SchemaUnfitError("it is nested too deep") from error
+        raise InvalidAvroSchemaError("it is nested too deep") from error
 
 
 def _parsed(declared: Any, space: str, known: dict[str, AvroType | None]) -> AvroType:
@@ -61,7 +64,7 @@ def _parsed(declared: Any, space: str, known: dict[str, AvroType | None]) -> Avr
     if isinstance(declared, str):
         return AvroType(declared) if declared in PRIMITIVES else _named(declared, space, known)
     if not isinstance(declared, dict) or "type" not in declared:
-        raise SchemaUnfitError("a type is declared by neither name nor object")
+        raise InvalidAvroSchemaError("a type is declared by neither name nor object")
     kind = declared["type"]
     if not isinstance(kind, str):
         return _parsed(kind, space, known)
@@ -79,7 +82,7 @@ def _named(name: str, space: str, known: Mapping[str, AvroType | None]) -> AvroT
     full = name if "." in name or not space else f"{space}.{name}"
     found = known.get(full, known.get(name))
     if found is None:
-        raise SchemaUnfitError(f"{name!r} is declared nowhere before it, or holds itself")
+        raise InvalidAvroSchemaError(f"{name!r} is declared nowhere before it, or holds itself")
     return found
 
 
@@ -89,12 +92,12 @@ def _declared(
     own, name = str(declared.get("namespace") or ""), str(declared.get("name") or "")
     full = name if "." in name else ".".join(filter(None, (own or space, name)))
     if not all(map(_is_name, full.split("."))):
-        raise SchemaUnfitError(f"{full!r} is no name of Avro")
+        raise InvalidAvroSchemaError(f"{full!r} is no name of Avro")
     symbols, size = declared.get("symbols"), declared.get("size")
     if kind == "enum" and not (isinstance(symbols, list) and all(map(_is_name, symbols))):
-        raise SchemaUnfitError(f"{full} has no symbols")
+        raise InvalidAvroSchemaError(f"{full} has no symbols")
     if kind == "fixed" and not isinstance(size, int):
-        raise SchemaUnfitError(f"{full} has no size")
+        raise InvalidAvroSchemaError(f"{full} has no size")
     known[full] = None
     fields = tuple(_fields(declared, full.rpartition(".")[0], known)) if kind == "record" else ()
     made = AvroType(kind, full, fields=fields, properties=declared)
@@ -107,11 +110,11 @@ def _fields(
 ) -> Iterator[tuple[str, AvroType]]:
     fields = declared.get("fields") or []
     if not isinstance(fields, list) or not all(isinstance(one, dict) for one in fields):
-        raise SchemaUnfitError("a record has fields that are none")
+        raise InvalidAvroSchemaError("a record has fields that are none")
     for one in fields:
         name = one.get("name")
         if not _is_name(name):
-            raise SchemaUnfitError(f"{name!r} is no name of Avro")
+            raise InvalidAvroSchemaError(f"{name!r} is no name of Avro")
         yield name, _parsed(one.get("type"), space, known)
 
 

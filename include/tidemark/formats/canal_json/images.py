@@ -9,10 +9,10 @@ from operator import or_
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from tidemark.formats.aliased import by_name, name_in_record, written_fields
 from tidemark.formats.contradictions import contradicts
 from tidemark.formats.keys import typed_key
 from tidemark.formats.number_tokens import unrounded
-from tidemark.formats.spelled import by_name, name_in_record, written_fields
 from tidemark.model.columns import TableSchema, Wire
 from tidemark.model.event import Op
 from tidemark.model.names import ColumnName
@@ -152,7 +152,7 @@ def _former_row(schema: TableSchema) -> Column:
 
 def _written(schema: TableSchema) -> Iterator[tuple[ColumnName, Column]]:
     """Each column and the name that the record has for it."""
-    return ((column, name_in_record(schema.spelling(column))) for column in schema.names)
+    return ((column, name_in_record(schema.column_alias(column))) for column in schema.names)
 
 
 def _has(row: Column, name: Column) -> Column:
@@ -166,7 +166,7 @@ def canal_image(schema: TableSchema) -> Column:
     return by_name(image, schema, schema.names)
 
 
-def canal_left_out(schema: TableSchema) -> Column:
+def canal_unavailable(schema: TableSchema) -> Column:
     """Columns that an update does not hold, so that nobody can say what is in them (UNAV-4).
 
     An array of their names, empty when all are there. An update that is older than a column has to
@@ -176,7 +176,7 @@ def canal_left_out(schema: TableSchema) -> Column:
     record = F.from_json(F.col("value").cast("string"), rows)
     there = F.map_keys(record["data"][0])
     lacks = (
-        F.when(~F.array_contains(there, name_in_record(schema.spelling(name))), F.lit(name))
+        F.when(~F.array_contains(there, name_in_record(schema.column_alias(name))), F.lit(name))
         for name in schema.names
     )
     missing = F.array_compact(F.array(*lacks))

@@ -18,9 +18,9 @@ from tidemark.formats.kinds import kind_of
 from tidemark.formats.place import hexadecimal, millis_to_time, number, position
 from tidemark.formats.refuse import OBJECT, because, first_reason, read_object
 from tidemark.formats.topic_roles import TopicRoles
+from tidemark.model.checkpoint_status import CHANGES
 from tidemark.model.event import ENVELOPE_COLUMNS, RECORD_COLUMNS, Kind, Op, Reason, SnapshotMark
 from tidemark.model.names import TableName
-from tidemark.model.zone import CHANGES
 
 FIELDS = {
     "op": "STRING",

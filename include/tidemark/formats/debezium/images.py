@@ -8,10 +8,10 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from tidemark.formats.aliased import by_name, whole_key, written_fields
 from tidemark.formats.encoding import Encoding, unwrapped_key
 from tidemark.formats.keys import typed_key
 from tidemark.formats.number_tokens import pointed, told_numbers
-from tidemark.formats.spelled import by_name, whole_key, written_fields
 from tidemark.model.columns import TableSchema
 from tidemark.model.event import Op
 from tidemark.model.names import ColumnName
@@ -24,7 +24,7 @@ def debezium_changes(
     schema: TableSchema,
     *,
     key_from_images: bool,
-    fills_before: bool,
+    backfills_before: bool,
     encoding: Encoding,
 ) -> DataFrame:
     """One row per key that an event touches.
@@ -32,8 +32,8 @@ def debezium_changes(
     In: changelog rows of one table of kind ``row``. Out: the same and ``row_key``, a struct of
     the typed key, and ``part``, the change's number in its event. key_from_images: the key is
     declared, or records have none of their own; then an update that changes it touches two keys
-    (KEY-1, KEY-8). fills_before: ``before`` may hold filler outside the record's key, so a record
-    that has the key beside it is not asked for a former one (KEY-5).
+    (KEY-1, KEY-8). backfills_before: ``before`` may hold filler outside the record's key, so a
+    record that has the key beside it is not asked for a former one (KEY-5).
     """
     if not key_from_images:
         key = whole_key(F.col("_own"), schema)
@@ -56,15 +56,15 @@ def debezium_changes(
     is_delete = F.col("op") == Op.DELETE.value
     read = (
         events.withColumn("_images", encoding.value(images))
-        .withColumn("_own", F.when(F.lit(fills_before) | is_delete, own))
+        .withColumn("_own", F.when(F.lit(backfills_before) | is_delete, own))
         .withColumns(_told_images(F.col("_images"), images, schema, schema.key, encoding))
     )
-    return _touched(read, schema, fills_before=fills_before).select(
+    return _touched(read, schema, backfills_before=backfills_before).select(
         *events.columns, "part", "row_key"
     )
 
 
-def _touched(events: DataFrame, schema: TableSchema, *, fills_before: bool) -> DataFrame:
+def _touched(events: DataFrame, schema: TableSchema, *, backfills_before: bool) -> DataFrame:
     """A row per key of ``_own``, ``_before`` and ``_after``: ``row_key``, ``part`` and ``op``."""
     is_delete = F.col("op") == Op.DELETE.value
     own = F.col("_own")
@@ -75,7 +75,7 @@ def _touched(events: DataFrame, schema: TableSchema, *, fills_before: bool) -> D
     left = F.struct(F.lit(Op.DELETE.value).alias("op"), typed_key(before, schema).alias("k"))
     upserted = F.struct(F.lit(Op.UPSERT.value).alias("op"), typed_key(after, schema).alias("k"))
     moved = (left["k"] != upserted["k"]) & _is_whole(before, schema)
-    if fills_before:
+    if backfills_before:
         moved = moved & ~is_own
     touched = (
         F.when(is_delete, F.array(deleted))
@@ -172,7 +172,7 @@ def _told(
     return told_numbers(image, read(encoding.pointed), schema, names)
 
 
-def debezium_left_out(_schema: TableSchema) -> None:
+def debezium_unavailable(_schema: TableSchema) -> None:
     """Nothing: an ``after`` is a whole row, and what it lacks did not exist then (UNAV-4)."""
 
 

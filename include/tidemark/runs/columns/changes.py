@@ -1,4 +1,4 @@
-"""Columns that statements declared anew: what is followed, and what stops the table (SCHEMA-13)."""
+"""Columns that statements declare again: what is followed, what stops a table (SCHEMA-13)."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tidemark.model.position import Position
 from tidemark.runs.ddl.told_columns import ColumnChange
 from tidemark.schema.changes import is_widening
 from tidemark.schema.source_types import canal_column, debezium_column
-from tidemark.schema.type_growth import holds_every_value, is_known, is_same
 from tidemark.schema.type_text import parse_type
+from tidemark.schema.type_widening import holds_every_value, is_known, is_same
 from tidemark.spec import SourceFormat, SourceSpec, TableSpec
 
 _REWRITTEN = {
@@ -104,13 +104,13 @@ def follow_changes(
     have given the rows other values.
     """
     known = _known(source, spec, have, versions)
-    spelled = {name.lower(): name for name in known}
+    aliased = {name.lower(): name for name in known}
     followed = Followed.before(have)
     keys = (version.key for version in [*([have] if have else []), *versions] if version.key)
     key = spec.key or next(keys, ())
     done = followed.changed_at or ""
     for change in changes:
-        name = spelled.get(change.name.lower(), change.name)
+        name = aliased.get(change.name.lower(), change.name)
         after = told_column(source, name, change.type_text)
         if change.position > done:
             was = told_column(source, name, change.was) if change.was else None

@@ -17,20 +17,20 @@ from tidemark.schema.changes import is_widening
 from tidemark.schema.connect_types import SIZED_WIRES
 from tidemark.schema.overrides import read_as_text
 
-Told = Collection[tuple[int, Collection[SourceColumn]]]
+RowImage = Collection[tuple[int, Collection[SourceColumn]]]
 """The id of a record schema, and the columns as such records hold them."""
 
 
 def with_forms(
     columns: Mapping[ColumnName, SourceColumn],
     have: TableSchema | None,
-    told: Told,
+    told: RowImage,
     changed: Collection[ColumnName],
 ) -> dict[ColumnName, SourceColumn]:
     """``columns`` with the forms that records have for them.
 
     have: as the target was made; how it has a column holds for schemas that no cut told yet.
-    changed: columns that a statement of the cut declared anew.
+    changed: columns that a statement of the cut declared again.
     """
     return {
         name: _with_forms(
@@ -70,7 +70,7 @@ def _form(column: SourceColumn) -> tuple[Wire, int]:
 
 def _plain(column: SourceColumn) -> SourceColumn:
     """``column`` without what is not told of records."""
-    return replace(column, former=None, changed_at=None, fill=None, mask=None, forms=())
+    return replace(column, former=None, changed_at=None, backfill=None, mask=None, forms=())
 
 
 def refuse_other_types(
@@ -98,19 +98,19 @@ def _two_types(
     table: TableName, before: SourceColumn, column: SourceColumn, *, is_text: bool
 ) -> TableStoppedError:
     name = column.name
-    mend = (
+    fix = (
         "have the connector write it as before; or fold the table by a new pipeline from a new "
         "snapshot, once its topic holds the new form alone"
     )
     if is_text:
-        mend = (
+        fix = (
             f"declare {name}: text in columns: of {table}, give the table another target, and have "
-            f"its rows read anew: tidemark resync PIPELINE {table}"
+            f"its rows re-snapshotted: tidemark resync PIPELINE {table}"
         )
     return TableStoppedError(
         f"{table} cannot be followed: column {name} changed from {before.source_type} "
         f"({before.iceberg}) to {column.source_type} ({column.iceberg}), which Iceberg cannot "
         "promote",
         state="the table stays as it was last published; its records wait in the changelog",
-        next_step=mend,
+        next_step=fix,
     )

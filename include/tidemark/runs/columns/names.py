@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 
 from tidemark.errors import WAITING, TableStoppedError
 from tidemark.formats.record_schema import RecordSchema
+from tidemark.model.column_rename import ColumnRename, name_after
 from tidemark.model.columns import SourceColumn, TableSchema
 from tidemark.model.names import ColumnName, TableName, column_name
-from tidemark.model.position import Position, place_of, site_of
-from tidemark.model.shift import Shift, name_after
-from tidemark.runs.ddl.told_columns import ColumnChange, ColumnShift, spelled
+from tidemark.model.position import Position, event_id_of, place_of
+from tidemark.runs.ddl.told_columns import ColumnChange, StatementChange, aliased
 from tidemark.schema.alter_items import CHANGES_KEY
-from tidemark.schema.ddl_columns import Fill
-from tidemark.schema.fills import UnknownFillError, fill_text
+from tidemark.schema.backfills import UnknownBackfillError, backfill_text
+from tidemark.schema.ddl_columns import DefaultBackfill
 from tidemark.spec import TableSpec
 
 _REBUILD = "fold the table into a new target from a new snapshot of the source"
@@ -24,14 +24,14 @@ _REBUILD = "fold the table into a new target from a new snapshot of the source"
 class Names:
     """The names of a table's columns, through all that was followed.
 
-    shifts: of earlier cuts and of this one. fills: columns that joined in this cut, by the names
-    that they have after it -> what the rows got that were there, and the statement.
+    column_renames: of earlier cuts and of this one. backfills: columns that joined in this cut, by
+    the names that they have after it -> what the rows got that were there, and the statement.
     """
 
     table: TableName
-    shifts: tuple[Shift, ...]
-    fresh: tuple[Shift, ...]
-    fills: Mapping[ColumnName, tuple[Fill, ColumnShift]]
+    column_renames: tuple[ColumnRename, ...]
+    fresh: tuple[ColumnRename, ...]
+    backfills: Mapping[ColumnName, tuple[DefaultBackfill, StatementChange]]
 
     def kept(self, have: TableSchema) -> TableSchema:
         """``have`` under the names of now, without the columns that are gone."""
@@ -49,7 +49,7 @@ class Names:
 
     def _renamed(self, record: RecordSchema) -> RecordSchema:
         def now(name: str) -> ColumnName | None:
-            return name_after(self.shifts, column_name(name), record.position)
+            return name_after(self.column_renames, column_name(name), record.position)
 
         fields = ((field, now(field["field"])) for field in record.fields)
         types = ((now(name), text) for name, text in record.types.items())
@@ -65,23 +65,29 @@ class Names:
         """``changes`` under the names of now, without those of columns that are gone."""
         found = []
         for change in changes:
-            later = [shift for shift in self.shifts if shift.position > change.position]
+            later = [
+                column_rename
+                for column_rename in self.column_renames
+                if column_rename.position > change.position
+            ]
             name = name_after(later, change.name, change.position)
             if name is not None:
                 found.append(replace(change, name=name))
         return found
 
-    def fill(self, column: SourceColumn, told: str) -> SourceColumn:
+    def backfill(self, column: SourceColumn, told: str) -> SourceColumn:
         """``column`` with what older rows hold in it; told: its type by the statement.
 
         Raises TableStoppedError where that cannot be told (SCHEMA-14).
         """
-        fill, shift = self.fills[column.name]
+        backfill, column_rename = self.backfills[column.name]
         try:
-            return replace(column, fill=fill_text(replace(column, source_type=told), fill))
-        except UnknownFillError as error:
+            return replace(
+                column, backfill=backfill_text(replace(column, source_type=told), backfill)
+            )
+        except UnknownBackfillError as error:
             why = f"the rows that are there get a value in {column.name}, and {error}"
-            raise _stopped(self.table, shift, why) from error
+            raise _stopped(self.table, column_rename, why) from error
 
 
 def refuse_untold(
@@ -110,51 +116,62 @@ def refuse_untold(
 def follow_names(
     spec: TableSpec,
     have: TableSchema | None,
-    shifts: Sequence[ColumnShift],
+    column_renames: Sequence[StatementChange],
     records: Sequence[RecordSchema],
     key: Sequence[ColumnName],
 ) -> Names:
-    """Judge ``shifts``, each against the columns that were there before it.
+    """Judge ``column_renames``, each against the columns that were there before it.
 
     What ``have`` was already changed by is not judged again. A statement may write a name in
     another case; ``records`` tell how columns are written where there is no target yet. key: that
     statements of the cut told. Raises TableStoppedError for what cannot be followed.
     """
-    earlier = have.shifts if have is not None else ()
+    earlier = have.column_renames if have is not None else ()
     present = set(have.names if have else ())
     told = {column_name(name) for record in records for name in _names_of(record)} | present
     keys = {*(have.key if have else key), *spec.key}
-    fresh: list[Shift] = []
-    fills: dict[ColumnName, tuple[Fill, ColumnShift]] = {}
-    for statement in shifts:
+    fresh: list[ColumnRename] = []
+    backfills: dict[ColumnName, tuple[DefaultBackfill, StatementChange]] = {}
+    for statement in column_renames:
         followed = (*earlier, *fresh)
-        if _is_followed(statement.shift.position, earlier):
+        if _is_followed(statement.column_rename.position, earlier):
             continue
-        shift = _spelled(statement, present, told)
+        column_rename = _aliased(statement, present, told)
         if have is not None:
             _refuse_other(spec.source, statement, present)
-        _judge(spec.source, statement, shift, present if have is not None else None, keys)
-        _refuse_repeated(spec.source, statement, shift, followed, present)
-        present = {name for name in map(shift.after, present) if name} | set(shift.added)
-        keys = {name for name in map(shift.after, keys) if name}
-        fills = {now: fill for name, fill in fills.items() if (now := shift.after(name))}
-        fills |= {
-            name: (f, statement) for name, f in statement.fills.items() if name in shift.added
+        _judge(spec.source, statement, column_rename, present if have is not None else None, keys)
+        _refuse_repeated(spec.source, statement, column_rename, followed, present)
+        present = {name for name in map(column_rename.after, present) if name} | set(
+            column_rename.added
+        )
+        keys = {name for name in map(column_rename.after, keys) if name}
+        backfills = {
+            now: backfill
+            for name, backfill in backfills.items()
+            if (now := column_rename.after(name))
         }
-        fresh.append(shift)
-    names = Names(spec.source, (*earlier, *fresh), tuple(fresh), fills)
+        backfills |= {
+            name: (f, statement)
+            for name, f in statement.backfills.items()
+            if name in column_rename.added
+        }
+        fresh.append(column_rename)
+    names = Names(spec.source, (*earlier, *fresh), tuple(fresh), backfills)
     _refuse_stale(spec, fresh, present)
     return names
 
 
-def _is_followed(position: Position, shifts: Sequence[Shift]) -> bool:
+def _is_followed(position: Position, column_renames: Sequence[ColumnRename]) -> bool:
     """Whether a statement at ``position`` is a copy of one that was followed (SCHEMA-25)."""
-    site = site_of(position)
-    return any(position <= shift.position or site == site_of(shift.position) for shift in shifts)
+    event_id = event_id_of(position)
+    return any(
+        position <= column_rename.position or event_id == event_id_of(column_rename.position)
+        for column_rename in column_renames
+    )
 
 
 def _refuse_other(
-    table: TableName, statement: ColumnShift, present: Collection[ColumnName]
+    table: TableName, statement: StatementChange, present: Collection[ColumnName]
 ) -> None:
     """Raise where a table came from elsewhere than from this one, as it has other columns."""
     had = {name.lower() for name in statement.had or present}
@@ -166,9 +183,9 @@ def _refuse_other(
 
 def _refuse_repeated(
     table: TableName,
-    statement: ColumnShift,
-    shift: Shift,
-    followed: Sequence[Shift],
+    statement: StatementChange,
+    column_rename: ColumnRename,
+    followed: Sequence[ColumnRename],
     present: Collection[ColumnName],
 ) -> None:
     """Raise where a copy cannot be told from another statement, and one of them moves values.
@@ -176,10 +193,10 @@ def _refuse_repeated(
     Without positions what is sent again stands higher. A rename of a column that is not there any
     more is such a copy and does nothing; one that is there may be either.
     """
-    if place_of(statement.shift.position) is not None:
+    if place_of(statement.column_rename.position) is not None:
         return
     known = {pair for earlier in followed for pair in earlier.renamed}
-    again = sorted(pair for pair in shift.renamed if pair in known and pair[0] in present)
+    again = sorted(pair for pair in column_rename.renamed if pair in known and pair[0] in present)
     if again:
         old, new = again[0]
         why = f"{old} was renamed to {new} before, and nothing tells whether this was sent again"
@@ -190,38 +207,40 @@ def _names_of(record: RecordSchema) -> list[str]:
     return [*(field["field"] for field in record.fields), *record.types]
 
 
-def _spelled(
-    statement: ColumnShift, present: Collection[ColumnName], told: Collection[ColumnName]
-) -> Shift:
+def _aliased(
+    statement: StatementChange, present: Collection[ColumnName], told: Collection[ColumnName]
+) -> ColumnRename:
     """The shift with names as the columns have them, less what changes nothing."""
 
     def known(name: ColumnName) -> ColumnName:
-        return spelled(present, spelled(told, name))
+        return aliased(present, aliased(told, name))
 
-    shift = statement.shift
-    renamed = ((known(old), new) for old, new in shift.renamed)
+    column_rename = statement.column_rename
+    renamed = ((known(old), new) for old, new in column_rename.renamed)
     there = {name.lower() for name in present}
-    return Shift(
-        shift.position,
+    return ColumnRename(
+        column_rename.position,
         tuple((old, new) for old, new in renamed if old != new),
-        tuple(map(known, shift.dropped)),
-        tuple(n for n in shift.added if n not in statement.optional or n.lower() not in there),
+        tuple(map(known, column_rename.dropped)),
+        tuple(
+            n for n in column_rename.added if n not in statement.optional or n.lower() not in there
+        ),
     )
 
 
 def _judge(
     table: TableName,
-    statement: ColumnShift,
-    shift: Shift,
+    statement: StatementChange,
+    column_rename: ColumnRename,
     present: Collection[ColumnName] | None,
     keys: Collection[ColumnName],
 ) -> None:
     """Raise for what cannot be followed; present: None where the columns are not known."""
-    gone_keys = sorted(set(shift.dropped) & set(keys))
+    gone_keys = sorted(set(column_rename.dropped) & set(keys))
     if gone_keys:
         raise _stopped(table, statement, f"{CHANGES_KEY}: column {gone_keys[0]} is part of it")
-    stay = {name.lower() for name in map(shift.after, present or ()) if name}
-    for old, new in shift.renamed:
+    stay = {name.lower() for name in map(column_rename.after, present or ()) if name}
+    for old, new in column_rename.renamed:
         if old.lower() == new.lower():
             why = f"it renames column {old} in case alone, which no reader can tell apart"
             raise _stopped(table, statement, why)
@@ -229,29 +248,29 @@ def _judge(
             continue
         if old not in present and new.lower() not in stay:
             raise _stopped(table, statement, f"it renames column {old}, which is not known")
-        takers = [name for name in present if shift.after(name) == new]
+        takers = [name for name in present if column_rename.after(name) == new]
         if len(takers) > 1:
             why = f"it renames column {old} to {new}, and records told of {new} before"
             raise _stopped(table, statement, why)
 
 
 def _refuse_stale(
-    spec: TableSpec, shifts: Sequence[Shift], present: Collection[ColumnName]
+    spec: TableSpec, column_renames: Sequence[ColumnRename], present: Collection[ColumnName]
 ) -> None:
     """Raise where the file still names a column as it was called before."""
     rules = spec.target_columns.rules
     laid_out = {*spec.layout.columns} - {name for _, name in rules.renamed}
     named = {*spec.columns, *spec.key, *rules.columns, *laid_out}
-    for shift in shifts:
-        moved = {*shift.dropped, *(old for old, _ in shift.renamed)}
+    for column_rename in column_renames:
+        moved = {*column_rename.dropped, *(old for old, _ in column_rename.renamed)}
         stale = sorted((named & moved) - set(present))
         if not stale:
             continue
-        now = name_after(shifts, stale[0], shift.position)
+        now = name_after(column_renames, stale[0], column_rename.position)
         became = f"is called {now} now" if now else "is gone"
         raise TableStoppedError(
             f"{spec.source} cannot be followed: its column {stale[0]}, which the file names, "
-            f"{became} (at position {shift.position})",
+            f"{became} (at position {column_rename.position})",
             state=WAITING,
             next_step=f"write {now} for {stale[0]} in what the file says of {spec.source}"
             if now
@@ -259,10 +278,10 @@ def _refuse_stale(
         )
 
 
-def _stopped(table: TableName, statement: ColumnShift, why: str) -> TableStoppedError:
+def _stopped(table: TableName, statement: StatementChange, why: str) -> TableStoppedError:
     return TableStoppedError(
         f"{table} cannot be followed: {why}: {statement.statement} "
-        f"(at position {statement.shift.position})",
+        f"(at position {statement.column_rename.position})",
         state=WAITING,
         next_step=_REBUILD,
     )

@@ -28,8 +28,11 @@ def refuse_by_policy(spec: TableSpec, changes: Sequence[SchemaChange], effects: 
 
 def _statements(spec: TableSpec, effects: DdlEffects) -> str:
     """The statements of the cut that changed its columns; none where records alone told it."""
-    shifts = effects.shifts.get(spec.source, ())
-    told = [(shift.shift.position, shift.statement) for shift in shifts]
+    column_renames = effects.column_renames.get(spec.source, ())
+    told = [
+        (column_rename.column_rename.position, column_rename.statement)
+        for column_rename in column_renames
+    ]
     told += [(c.position, c.statement) for c in effects.changed.get(spec.source, ())]
     told += [(r.position, r.statement) for r in effects.rekeyed.get(spec.source, ())]
     return "".join(f": {text} (at position {at})" for at, text in sorted(set(told)))

@@ -14,9 +14,9 @@ from tidemark.formats.record_schema import RecordSchema
 from tidemark.model.columns import SourceColumn, TableSchema
 from tidemark.model.event import UNTOLD, Op
 from tidemark.model.names import ColumnName, TableName, column_name
-from tidemark.model.survey import Group
+from tidemark.model.profile import ProfileEntry
 from tidemark.runs.columns.changes import follow_changes, told_column
-from tidemark.runs.columns.forms import Told, refuse_other_types, with_forms
+from tidemark.runs.columns.forms import RowImage, refuse_other_types, with_forms
 from tidemark.runs.columns.names import follow_names, refuse_untold
 from tidemark.runs.columns.overrides import refuse_unreadable, unreadable_as
 from tidemark.runs.columns.untyped import untold
@@ -31,29 +31,33 @@ from tidemark.spec import SourceFormat, SourceSpec, TableSpec
 
 
 def examples(
-    events: DataFrame, groups: Iterable[Group], decoder: Decoder
+    events: DataFrame, profile_entries: Iterable[ProfileEntry], decoder: Decoder
 ) -> dict[TableName, tuple[RecordSchema, ...]]:
-    """One record schema per table and ``schema_id`` of ``groups``, newest last.
+    """One record schema per table and ``schema_id`` of ``profile_entries``, newest last.
 
     The examples are named by partition and offset, so that only their payload is read.
     """
-    newest: dict[tuple[tuple[str, str], int | None], Group] = {}
-    groups = list(groups)
-    upserted = {(group.table, group.schema_id) for group in groups if group.op is Op.UPSERT}
-    for group in groups:
-        if group.table is None or group.schema_id == UNTOLD:
+    newest: dict[tuple[tuple[str, str], int | None], ProfileEntry] = {}
+    profile_entries = list(profile_entries)
+    upserted = {
+        (profile_entry.table, profile_entry.schema_id)
+        for profile_entry in profile_entries
+        if profile_entry.op is Op.UPSERT
+    }
+    for profile_entry in profile_entries:
+        if profile_entry.table is None or profile_entry.schema_id == UNTOLD:
             continue
-        known = newest.get((group.table, group.schema_id))
-        if known is None or (group.highest or "") > (known.highest or ""):
-            newest[group.table, group.schema_id] = group
+        known = newest.get((profile_entry.table, profile_entry.schema_id))
+        if known is None or (profile_entry.highest or "") > (known.highest or ""):
+            newest[profile_entry.table, profile_entry.schema_id] = profile_entry
     if not newest:
         return {}
     wanted = F.lit(False)
-    for group in newest.values():
+    for profile_entry in newest.values():
         wanted = wanted | (
-            (F.col("topic") == group.at.topic)
-            & (F.col("partition") == group.at.partition)
-            & (F.col("offset") == group.newest_offset)
+            (F.col("topic") == profile_entry.at.topic)
+            & (F.col("partition") == profile_entry.at.partition)
+            & (F.col("offset") == profile_entry.newest_offset)
         )
     rows = (
         events.where(wanted)
@@ -87,7 +91,7 @@ def resolve(
     among them, or when it changed in a way that cannot be followed.
     """
     _refuse_flawed(spec, records)
-    statements = effects.shifts.get(spec.source, ())
+    statements = effects.column_renames.get(spec.source, ())
     names = follow_names(spec, have, statements, records, effects.keys_of(spec.source))
     kept = names.kept(have) if have is not None else None
     records = names.renamed(records)
@@ -108,10 +112,10 @@ def resolve(
     columns |= {name: followed.read(column) for name, column in fixed.items()}
     columns = with_forms(columns, kept, forms, followed.columns)
     for name, column in columns.items():
-        if name in names.fills:
-            columns[name] = names.fill(column, effects.type_of(spec.source, column))
+        if name in names.backfills:
+            columns[name] = names.backfill(column, effects.type_of(spec.source, column))
         elif kept is not None and name in kept.names:
-            columns[name] = replace(column, fill=kept[name].fill)
+            columns[name] = replace(column, backfill=kept[name].backfill)
     key = spec.key or merged.key
     if any(name not in columns for name in key):
         raise TableStoppedError(
@@ -123,7 +127,7 @@ def resolve(
     dropped_at = effects.dropped_at(spec.source, have.dropped_at if have else None)
     at = followed.changed_at
     schema = TableSchema(
-        *(tuple(columns.values()), key, at, names.shifts, dropped_at),
+        *(tuple(columns.values()), key, at, names.column_renames, dropped_at),
         *(spec.layout, spec.target_columns.rules, spec.mode),
     )
     if have is not None:
@@ -165,7 +169,7 @@ def _debezium(  # noqa: PLR0913  all that tells of a table
     effects: DdlEffects,
     records: Sequence[RecordSchema],
     declared: Mapping[ColumnName, SourceColumn],
-) -> tuple[list[TableSchema], Told]:
+) -> tuple[list[TableSchema], RowImage]:
     changed = effects.schemas.get(spec.source)
     if have is not None and changed is not None:
         _refuse_dropped(spec, have, changed)
@@ -240,7 +244,7 @@ def _canal(  # noqa: PLR0913  all that tells of a table
     effects: DdlEffects,
     records: Sequence[RecordSchema],
     declared: Mapping[ColumnName, SourceColumn],
-) -> tuple[list[TableSchema], Told]:
+) -> tuple[list[TableSchema], RowImage]:
     ddl = effects.types.get(spec.source, {})
     known = {c.name: c.source_type for c in have.columns if c.is_sized} if have else {}
     versions = []

@@ -79,8 +79,8 @@ def _kinds(run: Run, chosen: Chosen, table: TableName) -> dict[ColumnName, set[J
     name = F.schema_of_variant("value")
     for pattern, one in reversed(_KINDS):
         kind = F.when(name.rlike(f"^({pattern})$"), one.value).otherwise(kind)
-    is_unsent = F.try_variant_get("value", "$", "string") == PLACEHOLDER
-    told = F.when(is_unsent | F.col("value").isNull(), JsonKind.NULL.value).otherwise(kind)
+    is_unavailable = F.try_variant_get("value", "$", "string") == PLACEHOLDER
+    told = F.when(is_unavailable | F.col("value").isNull(), JsonKind.NULL.value).otherwise(kind)
     rows = (
         upserts.select(F.posexplode(decoder.variants).alias("at", "name", "value"))
         .groupBy("name")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from tidemark.model.cut import Frontier
+from tidemark.model.key_change import first_key_change
 from tidemark.model.names import TableName, TopicName
 from tidemark.model.position import LAST, Place, place_of
-from tidemark.model.rekey import first_rekey
 from tidemark.model.until import Barrier
 from tidemark.runs.ddl.effects import DdlEffects
 from tidemark.runs.targets import is_folded
@@ -28,8 +28,8 @@ def barrier_of(
     before: as of `told_before`. What stands at it came again, and no cut ends there twice.
     """
     told = effects.rekeyed.get(table, ())
-    rekey = first_rekey(one for one in told if (place_of(one.position) or LAST) > before)
+    key_change = first_key_change(one for one in told if (place_of(one.position) or LAST) > before)
     has_own = any(spec.source == table and spec.key for spec in pipeline.tables)
-    if rekey is None or has_own or not is_folded(pipeline, (table.schema, table.table)):
+    if key_change is None or has_own or not is_folded(pipeline, (table.schema, table.table)):
         return None
-    return Barrier(table, rekey.position)
+    return Barrier(table, key_change.position)

@@ -12,7 +12,7 @@ from tidemark.model.columns import TableSchema
 from tidemark.model.names import TableName
 from tidemark.model.position import Position
 from tidemark.runs.ddl.effects import DdlEffects
-from tidemark.runs.ddl.told_columns import ColumnChange, shift_of
+from tidemark.runs.ddl.told_columns import ColumnChange, column_rename_of
 from tidemark.schema.ddl_operations import (
     AlterColumns,
     CopyTable,
@@ -47,13 +47,13 @@ def add_by_state(
     """Add what the record ``body`` tells of its tables, and what its statements do."""
     before = dict(effects.schemas)
     if None in named_tables(body):
-        effects.stop(None, "a schema change names no table", position, may_be_judged=False)
+        effects.stop(None, "a schema change names no table", position, may_be_acknowledged=False)
     told: dict[TableName, TableSchema] = {}
     for table, state in _states(body):
         try:
             told[table] = states.columns_of(state)
         except TableStoppedError as error:
-            effects.stop(table, error.what, position, may_be_judged=False)
+            effects.stop(table, error.what, position, may_be_acknowledged=False)
     renamed = {one.new for one in operations if isinstance(one, RenameTable)}
     effects.schemas |= {table: state for table, state in told.items() if table not in renamed}
     for operation in operations:
@@ -77,13 +77,13 @@ def _add_altered(
 ) -> None:
     """What a changed column is now, the table's new state says."""
     table, written = operation.table, states.written
-    effects.shift(table, shift_of(operation, position, written))
+    effects.column_rename(table, column_rename_of(operation, position, written))
     if not operation.items.changed:
         return
     now, before = effects.schemas.get(table), states_before.get(table)
     if now is None:
         why = f"nothing tells its columns after: {operation.statement}"
-        effects.stop(table, why, position, may_be_judged=False)
+        effects.stop(table, why, position, may_be_acknowledged=False)
         return
     names = {written(old): written(new) for old, new in operation.items.renamed}
     had = {names.get(c.name, c.name): c.source_type for c in before.columns} if before else {}

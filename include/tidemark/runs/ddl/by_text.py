@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tidemark.model.position import Position
 from tidemark.runs.ddl.effects import DdlEffects
-from tidemark.runs.ddl.told_columns import ColumnChange, shift_of, spelled
+from tidemark.runs.ddl.told_columns import ColumnChange, aliased, column_rename_of
 from tidemark.schema.ddl_operations import (
     AlterColumns,
     CopyTable,
@@ -41,11 +41,11 @@ def _add_altered(
 ) -> None:
     """Types that DDL told move with their columns."""
     table, items = operation.table, operation.items
-    effects.shift(table, shift_of(operation, position, str))
+    effects.column_rename(table, column_rename_of(operation, position, str))
     known = effects.types.get(table, {})
-    moved = {new: known.pop(spelled(known, old), None) for old, new in items.renamed}
+    moved = {new: known.pop(aliased(known, old), None) for old, new in items.renamed}
     for name in items.dropped:
-        known.pop(spelled(known, name), None)
+        known.pop(aliased(known, name), None)
     known |= {new: text for new, text in moved.items() if text is not None}
     if table in effects.keys:
         names = {old.lower(): new for old, new in items.renamed}

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tidemark.model.columns import SourceColumn, TableSchema
+from tidemark.model.key_change import KeyChange
 from tidemark.model.names import ColumnName, TableName
-from tidemark.model.position import Position, place_of, site_of
-from tidemark.model.rekey import Rekey
+from tidemark.model.position import Position, event_id_of, place_of
 from tidemark.model.renames import Pairs, Rename, Renames, listed, unexplained
-from tidemark.runs.ddl.told_columns import ColumnChange, ColumnShift
+from tidemark.runs.ddl.told_columns import ColumnChange, StatementChange
 from tidemark.schema.alter_items import ColumnItems
 from tidemark.schema.ddl_operations import (
     AlterColumns,
@@ -52,7 +52,7 @@ class DdlStop:
     """Why a table cannot go on.
 
     position: of the statement that a person may judge (SCHEMA-26); None where there is nothing to.
-    renamed_to: what the table is called now. by: the statement that renamed it. mend: what helps,
+    renamed_to: what the table is called now. by: the statement that renamed it. fix: what helps,
     where that is not to fold the table anew.
     """
 
@@ -60,7 +60,7 @@ class DdlStop:
     position: Position | None
     renamed_to: TableName | None = None
     by: RenamedBy | None = None
-    mend: str = ""
+    fix: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +78,8 @@ class DdlEffects:
 
     names: what the file says of former names of tables. renames: those that came in the cut.
     types: table -> column -> type text of Canal's and TiCDC's DDL. keys: table -> key columns of
-    its DDL. shifts: table -> what became of its columns' names. changed: table -> its columns that
-    were declared anew, each time. Both in position order.
+    its DDL. column_renames: table -> what became of its columns' names. changed: table -> its
+    columns that were declared again, each time. Both in position order.
     schemas: table -> its state after Debezium's newest change. truncated: table -> its truncates.
     dropped: table -> where it was dropped, last. emptied: database -> likewise. made: tables that
     were made, unless dropped later; remade: those of them that were dropped before. parked: table
@@ -92,7 +92,7 @@ class DdlEffects:
     names: Renames = field(default_factory=Renames)
     types: dict[TableName, dict[str, str]] = field(default_factory=dict)
     keys: dict[TableName, tuple[ColumnName, ...]] = field(default_factory=dict)
-    shifts: dict[TableName, list[ColumnShift]] = field(default_factory=dict)
+    column_renames: dict[TableName, list[StatementChange]] = field(default_factory=dict)
     changed: dict[TableName, list[ColumnChange]] = field(default_factory=dict)
     schemas: dict[TableName, TableSchema] = field(default_factory=dict)
     truncated: dict[TableName, list[Position]] = field(default_factory=dict)
@@ -101,7 +101,7 @@ class DdlEffects:
     made: set[TableName] = field(default_factory=set)
     remade: set[TableName] = field(default_factory=set)
     parked: dict[TableName, Position] = field(default_factory=dict)
-    rekeyed: dict[TableName, list[Rekey]] = field(default_factory=dict)
+    rekeyed: dict[TableName, list[KeyChange]] = field(default_factory=dict)
     replaced: dict[TableName, Position] = field(default_factory=dict)
     stops: dict[TableName | None, DdlStop] = field(default_factory=dict)
     unknown_shadows: frozenset[TableName] = frozenset()
@@ -111,7 +111,7 @@ class DdlEffects:
     @property
     def tables(self) -> tuple[TableName, ...]:
         """Every table that something happened to."""
-        named = {*self.types, *self.changed, *self.shifts, *self.schemas, *self.truncated}
+        named = {*self.types, *self.changed, *self.column_renames, *self.schemas, *self.truncated}
         named |= {*self.dropped, *self.parked, *self.replaced, *self.rekeyed}
         return tuple(sorted(named | {table for table in self.stops if table is not None}))
 
@@ -135,7 +135,7 @@ class DdlEffects:
 
     @property
     def _by_table(self) -> tuple[dict[TableName, Any], ...]:
-        columns = (self.types, self.keys, self.shifts, self.changed, self.schemas)
+        columns = (self.types, self.keys, self.column_renames, self.changed, self.schemas)
         return (*columns, self.truncated, self.dropped, self.parked, self.replaced, self.rekeyed)
 
     def follow(self, operation: DdlOperation, position: Position) -> None:
@@ -154,10 +154,10 @@ class DdlEffects:
             case ParkTable(table):
                 self.park(table, position)
             case AlterColumns(table, items, text):
-                self._rekey(table, items, text, position)
+                self._key_change(table, items, text, position)
             case ReplaceTable(table, items, _, text):
                 self.replace(table, position)
-                self._rekey(table, items, text, position)
+                self._key_change(table, items, text, position)
             case Unsupported(table, text, why):
                 self.stop(table, f"{why}: {text}" if text else why, position)
 
@@ -188,18 +188,18 @@ class DdlEffects:
                 self.stops.pop(new, None)
         self.renames += made
         self.move(moves)
-        self._stop_rings(names, pairs, moves, position)
+        self._stop_table_swaps(names, pairs, moves, position)
         texts = dict.fromkeys(one.told.statement for one in opened)
         by = RenamedBy(pairs, f"{'; '.join(texts)} (at position {position})")
         left = unexplained(pairs, moves)
         for one, pair in zip(opened, pairs, strict=True):
             before = names.followed(*pair)
-            if pair in left and (before is None or names.is_exchange(before)):
+            if pair in left and (before is None or names.is_table_swap(before)):
                 self._stop_renamed(pair, by)
             if one.state is not None:
                 self.schemas[one.told.new] = one.state
 
-    def _stop_rings(
+    def _stop_table_swaps(
         self,
         names: Renames,
         pairs: Pairs,
@@ -208,27 +208,29 @@ class DdlEffects:
     ) -> None:
         """Tables of which the file says that they exchange names, and that a statement renames."""
         named = {name for pair in pairs for name in pair}
-        for ring in names.rings:
-            tables = {one.old for one in ring}
+        for table_swap in names.table_swaps:
+            tables = {one.old for one in table_swap}
             if not tables & named or tables <= moves.keys():
                 continue
-            why = f"the file says that {listed(ring)} exchange their names (CONTENT_DDL), and "
+            why = (
+                f"the file says that {listed(table_swap)} exchange their names (CONTENT_DDL), and "
+            )
             if place_of(position) is None:
                 why += f"nothing tells whether a statement without place (at {position}) came again"
             else:
                 why += f"what was read of the statement at position {position} does otherwise"
             for table in tables:
-                self.stops.setdefault(table, DdlStop(why, None, mend=REST))
+                self.stops.setdefault(table, DdlStop(why, None, fix=REST))
 
     def _stop_renamed(self, pair: tuple[TableName, TableName], by: RenamedBy) -> None:
         old, new = pair
         found = Renames(done=tuple(self.renames))
-        exchanged = {one.new for one in found.done if found.is_exchange(one)}
-        mend = TWICE if exchanged & {name for told in by.pairs for name in told} else ""
+        swapped = {one.new for one in found.done if found.is_table_swap(one)}
+        fix = TWICE if swapped & {name for told in by.pairs for name in told} else ""
         why = f"it is called {new} now (CONTENT_DDL): {by.text}"
-        self.stops.setdefault(old, DdlStop(why, None, new, by, mend))
+        self.stops.setdefault(old, DdlStop(why, None, new, by, fix))
         why = f"its rows are those that {old} had (CONTENT_DDL): {by.text}"
-        self.stops.setdefault(new, DdlStop(why, None, None, by, mend))
+        self.stops.setdefault(new, DdlStop(why, None, None, by, fix))
 
     def move(self, names: Mapping[TableName, TableName]) -> None:
         """What was told of tables is told of them under other names: old -> new, all at once."""
@@ -245,24 +247,29 @@ class DdlEffects:
         for new, stop in stopped.items():
             self.stops.setdefault(new, stop)
 
-    def _rekey(
+    def _key_change(
         self, table: TableName, items: ColumnItems, statement: str, position: Position
     ) -> None:
         if items.key is not None:
-            self.rekeyed.setdefault(table, []).append(Rekey(position, items.key, statement))
+            self.rekeyed.setdefault(table, []).append(KeyChange(position, items.key, statement))
 
     def stop(
-        self, table: TableName | None, why: str, position: Position, *, may_be_judged: bool = True
+        self,
+        table: TableName | None,
+        why: str,
+        position: Position,
+        *,
+        may_be_acknowledged: bool = True,
     ) -> None:
         """A table cannot go on behind the first thing that nobody can follow."""
-        judged_at = position if may_be_judged else None
-        self.stops.setdefault(table, DdlStop(f"{why} (at position {position})", judged_at))
+        acknowledged_at = position if may_be_acknowledged else None
+        self.stops.setdefault(table, DdlStop(f"{why} (at position {position})", acknowledged_at))
 
-    def shift(self, table: TableName, shift: ColumnShift) -> None:
+    def column_rename(self, table: TableName, column_rename: StatementChange) -> None:
         """The names of a table's columns change, or must have been certain ones."""
-        moves = shift.shift
-        if moves.renamed or moves.dropped or moves.added or shift.had is not None:
-            self.shifts.setdefault(table, []).append(shift)
+        moves = column_rename.column_rename
+        if moves.renamed or moves.dropped or moves.added or column_rename.had is not None:
+            self.column_renames.setdefault(table, []).append(column_rename)
 
     def drop(self, table: TableName, position: Position) -> None:
         """A table goes."""
@@ -280,7 +287,7 @@ class DdlEffects:
     def park(self, table: TableName, position: Position) -> None:
         """A table goes out of its shadow's way; parts of one statement have no order (MSG-54)."""
         replaced_at = self.replaced.get(table)
-        if replaced_at is None or site_of(position) != site_of(replaced_at):
+        if replaced_at is None or event_id_of(position) != event_id_of(replaced_at):
             self.parked[table] = position
 
     def replace(self, table: TableName, position: Position) -> None:
@@ -300,7 +307,7 @@ class DdlEffects:
         if table not in self.dropped:
             return
         self.remade.add(table)
-        for known in (self.types, self.keys, self.shifts, self.changed, self.schemas):
+        for known in (self.types, self.keys, self.column_renames, self.changed, self.schemas):
             known.pop(table, None)
         self.rekeyed.pop(table, None)
 

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from tidemark.errors import NameRefusedError
 from tidemark.model.event import Kind
 from tidemark.model.names import TableName
-from tidemark.model.position import Position, site_of
+from tidemark.model.position import Position, event_id_of
 from tidemark.model.renames import Renames
 from tidemark.runs.ddl.by_state import States, add_by_state, concerned_by, named_tables
 from tidemark.runs.ddl.by_text import add_by_text
@@ -57,30 +57,30 @@ def add_up(
     source: SourceSpec,
     records: Sequence[DdlRecord],
     before: Sequence[DdlRecord] = (),
-    judged: Collection[Position] = (),
+    acknowledged: Collection[Position] = (),
     names: Renames = UNNAMED,
 ) -> DdlEffects:
     """The effect of ``records``.
 
     before: schema changes of earlier cuts, of which shadow tables alone are followed (SCHEMA-33).
-    judged: positions of statements that a person takes for ones without effect (SCHEMA-26). names:
-    former names of tables (SCHEMA-31).
+    acknowledged: positions of statements that a person takes for ones without effect (SCHEMA-26).
+    names: former names of tables (SCHEMA-31).
     """
     effects, shadows, states = DdlEffects(names), Shadows(source.shadowed), _states_of(source)
-    in_cut, without_effect = set(records), set(map(site_of, judged))
+    in_cut, without_effect = set(records), set(map(event_id_of, acknowledged))
     unfollowed = (Unsupported, ParkTable, *([CopyTable] if source.format.is_canal else []))
     place = ""
     statements = tuple(_each_once([*records, *before]))
     descriptions = _descriptions(statements)
     for record, content in statements:
-        if site_of(record.position) != place:
+        if event_id_of(record.position) != place:
             effects.settle()
-            place = site_of(record.position)
+            place = event_id_of(record.position)
         told = () if record in descriptions else _operations(source, record, content)
         operations = [one for operation in told for one in shadows.follow(operation)]
         if record not in in_cut:
             continue
-        if site_of(record.position) in without_effect and _any_is(operations, unfollowed):
+        if event_id_of(record.position) in without_effect and _any_is(operations, unfollowed):
             operations = []
         if source.format.is_canal:
             add_by_text(effects, operations, record.position)
@@ -105,7 +105,7 @@ def _descriptions(
     for record, content in statements:
         for change in _body(content).get("tableChanges") or ():
             told = change if isinstance(change, dict) else {}
-            of = (site_of(record.position), str(told.get("id")))
+            of = (event_id_of(record.position), str(told.get("id")))
             found.setdefault(of, {})[str(told.get("type"))] = record
     both = (kinds for kinds in found.values() if kinds.keys() >= {"DROP", "CREATE"})
     return frozenset(record for kinds in both for record in kinds.values())
@@ -137,7 +137,7 @@ def _identity(record: DdlRecord, content: Mapping[str, Any]) -> tuple[object, ..
     """What copies of one statement share; several stand at one place (MSG-23, SCHEMA-25)."""
     body = _body(content)
     statement = body.get("ddl") or body.get("sql")
-    place = site_of(record.position)
+    place = event_id_of(record.position)
     return (place, record.schema, str(body.get("table")), str(statement), named_tables(body))
 
 

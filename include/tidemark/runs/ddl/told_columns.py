@@ -1,14 +1,14 @@
-"""What statements tell of columns: those that are declared anew, and what becomes of names."""
+"""What statements tell of columns: those that are declared again, and what becomes of names."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from tidemark.model.column_rename import ColumnRename
 from tidemark.model.names import ColumnName
 from tidemark.model.position import Position
-from tidemark.model.shift import Shift
-from tidemark.schema.ddl_columns import Fill
+from tidemark.schema.ddl_columns import DefaultBackfill
 from tidemark.schema.ddl_operations import AlterColumns, ReplaceTable
 
 
@@ -24,23 +24,24 @@ class ColumnChange:
 
 
 @dataclass(frozen=True, slots=True)
-class ColumnShift:
+class StatementChange:
     """What a statement did to the names of columns, as it writes them.
 
-    fills: of those that joined, what the rows got that were there. optional: columns that joined
-    unless they were there. had: the columns that the table must have had; None where any will do.
+    backfills: of those that joined, what the rows got that were there. optional: columns that
+    joined unless they were there. had: the columns that the table must have had; None where any
+    will do.
     """
 
-    shift: Shift
-    fills: Mapping[ColumnName, Fill]
+    column_rename: ColumnRename
+    backfills: Mapping[ColumnName, DefaultBackfill]
     optional: frozenset[ColumnName]
     statement: str
     had: frozenset[ColumnName] | None = None
 
 
-def shift_of(
+def column_rename_of(
     operation: AlterColumns | ReplaceTable, position: Position, written: Callable[[str], str]
-) -> ColumnShift:
+) -> StatementChange:
     """What ``operation`` does to names; written: a column's name -> as records have it (MSG-20)."""
 
     def named(name: ColumnName) -> ColumnName:
@@ -49,17 +50,19 @@ def shift_of(
     items, had = operation.items, None
     if isinstance(operation, ReplaceTable) and operation.columns is not None:
         had = frozenset(map(named, operation.columns))
-    shift = Shift(
+    column_rename = ColumnRename(
         position,
         tuple((named(old), named(new)) for old, new in items.renamed),
         tuple(map(named, items.dropped)),
         tuple(named(column.name) for column in items.added),
     )
-    fills = {named(column.name): column.fill for column in items.added if column.fill is not None}
+    backfills = {
+        named(column.name): column.backfill for column in items.added if column.backfill is not None
+    }
     optional = frozenset(map(named, items.optional))
-    return ColumnShift(shift, fills, optional, operation.statement, had)
+    return StatementChange(column_rename, backfills, optional, operation.statement, had)
 
 
-def spelled(names: Iterable[str], name: str) -> ColumnName:
+def aliased(names: Iterable[str], name: str) -> ColumnName:
     """``name`` as it stands in ``names``: a statement may write it in another case."""
     return ColumnName(next((known for known in names if known.lower() == name.lower()), name))

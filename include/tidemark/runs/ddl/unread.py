@@ -8,12 +8,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from tidemark.errors import StatementUnreadableError
+from tidemark.model.checkpoint_status import CheckpointStatus
 from tidemark.model.event import Kind
 from tidemark.model.names import TopicName
+from tidemark.model.profile import BatchProfile
 from tidemark.model.progress import Progress
 from tidemark.model.quarantine import RecordPlace
-from tidemark.model.survey import Survey
-from tidemark.model.zone import Zone
 from tidemark.spec import PipelineSpec
 
 
@@ -21,23 +21,28 @@ def refuse_unread_statements(
     pipeline: PipelineSpec,
     progress: Progress,
     topics: Collection[TopicName],
-    found: Survey,
+    found: BatchProfile,
     events: DataFrame,
 ) -> None:
     """Raise when the cut holds a record of ``topics``, for schema changes, that nobody can read.
 
-    events: changelog rows with ``zone``, looked at only where ``found`` says that there are some. A
-    record that a person takes for one without effect is no reason.
+    events: changelog rows with ``status``, looked at only where ``found`` says that there are
+    some. A record that a person takes for one without effect is no reason.
     """
-    if not any(group.is_set_aside and group.at.topic in topics for group in found.groups):
+    if not any(
+        profile_entry.is_quarantined and profile_entry.at.topic in topics
+        for profile_entry in found.profile_entries
+    ):
         return
-    is_unread = (F.col("kind") == Kind.UNREADABLE.value) & (F.col("zone") == Zone.CUT.value)
+    is_unread = (F.col("kind") == Kind.UNREADABLE.value) & (
+        F.col("status") == CheckpointStatus.PENDING.value
+    )
     rows = events.where(is_unread & F.col("topic").isin(*topics))
     told = {
         RecordPlace(row["topic"], row["partition"], row["offset"]): row["reason"]
         for row in rows.select("topic", "partition", "offset", "reason").collect()
     }
-    open_ones = [place for place in told if str(place) not in progress.judged_records]
+    open_ones = [place for place in told if str(place) not in progress.acknowledged_records]
     if not open_ones:
         return
     first = min(open_ones, key=str)
@@ -45,7 +50,7 @@ def refuse_unread_statements(
         f"{len(open_ones)} records of schema-change topics of pipeline {pipeline.name} cannot be "
         f"read, among them {first} ({told[first]}): what they did to which table is unknown",
         state="they are landed; nothing behind them is published, and no table is changed",
-        next_step="look at the record and at the source; did it leave all rows and columns as they "
-        f"were? Then: tidemark skip {pipeline.name} --record {first} --reason WHY; else fold the "
+        next_step="look at the record and at the source; if it left all rows and columns as they "
+        f"were, run tidemark skip {pipeline.name} --record {first} --reason WHY; else fold the "
         "tables by a new pipeline from a new snapshot of the source",
     )

@@ -17,7 +17,7 @@ from tidemark.formats.record_schema import RecordSchema
 from tidemark.model.columns import TableSchema
 from tidemark.model.event import UNTOLD, Kind
 from tidemark.model.names import column_name
-from tidemark.model.survey import Group
+from tidemark.model.profile import ProfileEntry
 from tidemark.spec import PipelineSpec, SourceSpec, TableSpec
 
 MISNAMED = "misnamed"
@@ -49,9 +49,11 @@ def misnamed_topic(found: Mapping[str, Any]) -> PreflightError | None:
     )
 
 
-def only_tombstones(groups: Sequence[Group]) -> bool:
+def only_tombstones(profile_entries: Sequence[ProfileEntry]) -> bool:
     """There are row events, and none of them tells a row."""
-    return bool(groups) and all(group.schema_id == UNTOLD for group in groups)
+    return bool(profile_entries) and all(
+        profile_entry.schema_id == UNTOLD for profile_entry in profile_entries
+    )
 
 
 def refuse_other_record_key(
@@ -75,7 +77,7 @@ def refuse_other_record_key(
     )
 
 
-def refuse_left_out(pipeline: PipelineSpec, spec: TableSpec, rows: int) -> None:
+def refuse_unavailable(pipeline: PipelineSpec, spec: TableSpec, rows: int) -> None:
     """Stop a table of which updates leave values out: what held them may be gone (UNAV-3)."""
     if pipeline.source.is_compacted and rows:
         raise TableStoppedError(

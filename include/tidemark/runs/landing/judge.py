@@ -62,7 +62,7 @@ def landing_refusal(
             f"{found['unreadable']} of {found['records']} records of pipeline {pipeline.name} "
             f"cannot be read ({found['reason']}); the limit is {pipeline.limits.max_unreadable}",
             state=NOT_LANDED,
-            next_step="look whether source.format fits the topics; to set the records aside, "
+            next_step="look whether source.format fits the topics; to quarantine the records, "
             "raise limits.max-unreadable in the pipeline file",
         )
     return misnamed_topic(found)
@@ -79,12 +79,12 @@ def _other_form(pipeline: PipelineSpec, found: Mapping[str, Any]) -> PreflightEr
     """Why nothing of the topics can be followed, where no record is what it is declared to be."""
     source = pipeline.source
     next_step = (
-        "set source.format to what writes the topics, or leave them out of source.topics; to set "
-        "the records aside, say in limits.max-unreadable how many may be"
+        "set source.format to what writes the topics, or leave them out of source.topics; to "
+        "quarantine the records, say in limits.max-unreadable how many may be"
     )
     if not source.format.is_canal:
         next_step = (
-            "do they hold the columns of rows alone? Then take the transform that flattens them, "
+            "if they hold the columns of rows alone, take the transform that flattens them, "
             "ExtractNewRecordState, off the connector: it throws away what a change does and where "
             f"it stands. Else {next_step}"
         )

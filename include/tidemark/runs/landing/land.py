@@ -18,7 +18,7 @@ from tidemark.lake.landing import (
     staged_records,
     write_landing,
 )
-from tidemark.lake.refs import Move
+from tidemark.lake.refs import RefUpdate
 from tidemark.lake.spark_errors import spark_errors
 from tidemark.lake.writer_schemas import keep_schemas
 from tidemark.log import get_logger
@@ -63,7 +63,7 @@ class Landed:
 class _Staged:
     """A landing on its branch, how it was decoded, and what it counts."""
 
-    move: Move
+    ref_update: RefUpdate
     reading: Reading
     found: Mapping[str, Any]
 
@@ -85,14 +85,14 @@ def land_records(run: Run) -> Landed:
     reading = staged.reading
     needed = true_ordering(run.pipeline, unread.after, reading.ordering, staged.found)
     if needed != reading.ordering:
-        drop_landing(catalog, staged.move)
+        drop_landing(catalog, staged.ref_update)
         staged = _stage(run, unread, replace(reading, ordering=needed))
     refusal = landing_refusal(run.pipeline, staged.found)
     if refusal is not None:
-        drop_landing(catalog, staged.move)
+        drop_landing(catalog, staged.ref_update)
         raise refusal
     mark = marked(run.pipeline, unread.after, staged.reading.ordering, staged.found)
-    head = publish_landing(catalog, staged.move, staged.found["records"], mark)
+    head = publish_landing(catalog, staged.ref_update, staged.found["records"], mark)
     log.info("landed", landing=mark.number, **staged.found)
     return Landed(unread.plan, head, staged.found["records"], reading.schemas)
 
@@ -103,7 +103,7 @@ def _stage_known(run: Run, unread: Unread, reading: Reading) -> _Staged:
     learned = _learned(run, unread, staged)
     if not learned:
         return staged
-    drop_landing(run.world.catalog, staged.move)
+    drop_landing(run.world.catalog, staged.ref_update)
     keep_schemas(run.world.catalog, run.system, learned)
     return _stage(run, unread, replace(reading, schemas={**reading.schemas, **learned}))
 
@@ -116,8 +116,8 @@ def _stage(run: Run, unread: Unread, reading: Reading) -> _Staged:
     catalog, head = run.world.catalog, run.heads.changelog
     with spark_errors("the landing"):
         branch = branch_landing(catalog, run.system, head, run.request.attempt)
-        move = write_landing(catalog, branch, events, unread.after)
-    return _Staged(move, reading, counted.get)
+        ref_update = write_landing(catalog, branch, events, unread.after)
+    return _Staged(ref_update, reading, counted.get)
 
 
 def _learned(run: Run, unread: Unread, staged: _Staged) -> Schemas:
@@ -125,10 +125,10 @@ def _learned(run: Run, unread: Unread, staged: _Staged) -> Schemas:
     if not staged.found.get(UNKNOWN):
         return {}
     world, number = run.world, unread.after.number
-    records = staged_records(world.spark, world.catalog, staged.move, number)
+    records = staged_records(world.spark, world.catalog, staged.ref_update, number)
     try:
         with spark_errors("the landing"):
             return missing_schemas(run, records, staged.reading.schemas)
     except TidemarkError:
-        drop_landing(world.catalog, staged.move)
+        drop_landing(world.catalog, staged.ref_update)
         raise

@@ -9,10 +9,10 @@ from pyspark.sql import Column, DataFrame
 
 from tidemark.fold.admit import answer
 from tidemark.formats.decoder import decoder_of
-from tidemark.gate.sight import (
-    PartitionSight,
-    Sight,
-    SnapshotSight,
+from tidemark.gate.statistics import (
+    PartitionStatistics,
+    SnapshotStatistics,
+    StreamStatistics,
     first_capped,
     partitions,
     place_of,
@@ -20,13 +20,13 @@ from tidemark.gate.sight import (
     snapshots,
     watermarks,
 )
+from tidemark.model.checkpoint_status import BOUNDARIES
 from tidemark.model.cut import GateMode
 from tidemark.model.offsets import TopicPartition
 from tidemark.model.progress import Progress
 from tidemark.model.summary import Summary, listed
 from tidemark.model.transaction import Boundary, boundary_of, share_of
 from tidemark.model.until import Cap
-from tidemark.model.zone import BOUNDARIES
 from tidemark.runs.landing.land import Landed
 from tidemark.spec import OtherTables, PipelineSpec, SourceFormat
 
@@ -37,18 +37,20 @@ def look(
     landed: Landed,
     progress: Progress,
     until: Cap | None,
-) -> Sight:
+) -> StreamStatistics:
     """What the pipeline's gate needs to know of ``events``, changelog rows that may be held."""
     places, offsets, unread = landed.plan.data_places, landed.mark.offsets, _unread(landed)
     match pipeline.source.gate:
         case GateMode.WATERMARK:
             newest = _rows(events, watermarks(progress.landing))
             seen = {place_of(row): row["watermark"] for row in newest}
-            return Sight(places, offsets, unread, watermarks=seen)
+            return StreamStatistics(places, offsets, unread, watermarks=seen)
         case GateMode.NONE:
             first = first_waiting(events, progress, until) if until is not None else {}
-            growths = landed.mark.growths
-            return Sight(places, offsets, unread, first_capped=first, growths=growths)
+            expansions = landed.mark.expansions
+            return StreamStatistics(
+                places, offsets, unread, first_capped=first, expansions=expansions
+            )
         case GateMode.TRANSACTION:
             return _transactions(pipeline, events, landed, progress, until)
 
@@ -65,7 +67,7 @@ def _transactions(
     landed: Landed,
     progress: Progress,
     until: Cap | None,
-) -> Sight:
+) -> StreamStatistics:
     bound = progress.frontier.bound
     text = decoder_of(pipeline.source, landed.schemas).text
     waits = until.waits(progress.epoch) if until is not None else None
@@ -73,15 +75,17 @@ def _transactions(
     own_positions = pipeline.source.format is SourceFormat.DEBEZIUM_POSTGRES
     is_gated = progress.landing == landed.mark.number
     unread = _unread(landed)
-    return Sight(
+    return StreamStatistics(
         landed.plan.data_places,
         landed.mark.offsets,
         unread,
         is_quiet=is_gated and not landed.records and not unread,
         boundaries=tuple(_boundaries(events, progress, text)),
         shares=tuple(map(share_of, _rows(events, shares(bound, own_positions=own_positions)))),
-        partitions={place_of(row): PartitionSight.of(row) for row in _rows(events, question)},
-        snapshots=tuple(map(SnapshotSight.of, _rows(events, snapshots(bound, progress.landing)))),
+        partitions={place_of(row): PartitionStatistics.of(row) for row in _rows(events, question)},
+        snapshots=tuple(
+            map(SnapshotStatistics.of, _rows(events, snapshots(bound, progress.landing)))
+        ),
         followed=_followed(pipeline),
     )
 

@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from tidemark.errors import UNCHANGED, OrderRefusedError, PreflightError
+from tidemark.errors import UNCHANGED, ActionRefusedError, PreflightError
 from tidemark.formats.avro.wire import Schemas
 from tidemark.formats.debezium.position import lowest_uncommitted, snapshot_lsn
 from tidemark.formats.decoder import encoding_of
@@ -107,7 +107,7 @@ def refuse_unplaced(pipeline: PipelineSpec, until: Until | None, ordering: Order
     """Raise where a run is capped at a position, and the source's changes have none (POS-12)."""
     if until is None or until.is_time or ordering.by is OrderedBy.POSITION:
         return
-    raise OrderRefusedError(
+    raise ActionRefusedError(
         f"{until.text} cannot cap a run of pipeline {pipeline.name}: its changes tell no position, "
         "so their offsets order them",
         state=UNCHANGED,

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from tidemark.formats.avro.wire import Schemas
 from tidemark.formats.decoder import decoder_of
 from tidemark.formats.topic_roles import TopicRoles
-from tidemark.gate.growth import seen_growths
+from tidemark.gate.expansion import seen_expansions
 from tidemark.lake.landing import COLUMNS, refuse_lost
 from tidemark.model.cut import GateMode
 from tidemark.model.offsets import Ranges, TopicPartition, limit_ranges
@@ -24,9 +24,9 @@ from tidemark.runs.landing.ordering import (
     refuse_unplaced,
 )
 from tidemark.runs.run import Run
+from tidemark.topics.fingerprints import next_fingerprints
 from tidemark.topics.preflight import TopicPlan, plan_topics
 from tidemark.topics.read import read_records
-from tidemark.topics.tails import next_tails
 from tidemark.topics.tombstones import refuse_lost_tombstones
 
 
@@ -56,7 +56,7 @@ def find_unread(run: Run) -> Unread:
     """What a landing would take now.
 
     Raises what `refuse_lost`, `refuse_unplaced`, `plan_topics`, `refuse_lost_tombstones` and
-    `next_tails` refuse.
+    `next_fingerprints` refuse.
     """
     now_ms = time.time_ns() // 1_000_000
     mark = run.heads.changelog.mark
@@ -76,8 +76,10 @@ def find_unread(run: Run) -> Unread:
         number=mark.number + 1,
         offsets={**mark.offsets, **offsets},
         topic_ids={**mark.topic_ids, **plan.topic_ids},
-        growths=seen_growths(mark.growths, mark.offsets, ends, offsets) if ungated else {},
-        tails=next_tails(run.world.broker, mark.tails, unread.ranges, compacted),
+        expansions=seen_expansions(mark.expansions, mark.offsets, ends, offsets) if ungated else {},
+        fingerprints=next_fingerprints(
+            run.world.broker, mark.fingerprints, unread.ranges, compacted
+        ),
         caught_up=caught_up,
     )
     return replace(unread, after=after)

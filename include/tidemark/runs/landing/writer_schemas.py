@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from tidemark.formats.avro.framed import framed_schema
-from tidemark.formats.avro.schema import SchemaUnfitError
+from tidemark.formats.avro.schema import InvalidAvroSchemaError
 from tidemark.formats.avro.wire import Schemas, id_of
 from tidemark.lake.writer_schemas import read_schemas
 from tidemark.log import get_logger
@@ -66,7 +66,7 @@ def _is_fit(number: int, text: str) -> bool:
     """Whether bodies can be decoded with a schema; what a converter writes always can."""
     try:
         framed_schema(text)
-    except SchemaUnfitError as error:
+    except InvalidAvroSchemaError as error:
         log.warning("schema_unfit", id=number, why=str(error))
         return False
     return True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from tidemark.lake.refs import Move
+from tidemark.lake.refs import RefUpdate
 from tidemark.lake.staged import StagedRows, read_staged
 from tidemark.model.columns import POSITION, STAGED_OP
 from tidemark.model.event import Op
@@ -22,15 +22,15 @@ from tidemark.spec import NO_SUITE, load_suite
 
 
 def audit(
-    world: World, work: TableWork, found: StagedChanges, move: Move, spared: str
+    world: World, work: TableWork, found: StagedChanges, ref_update: RefUpdate, spared: str
 ) -> tuple[Verdict, SuiteRun | None]:
-    """The engine's checks and the table's suite on exactly the snapshot of ``move``.
+    """The engine's checks and the table's suite on exactly the snapshot of ``ref_update``.
 
     At least one check is made: rows are staged, be they none as all came before, or a truncate or
     a snapshot takes some away, or a column fills them. spared: why rows that a snapshot does not
     contain stay until a person is asked.
     """
-    name, snapshot_id = quote(world.catalog.name, *move.place.parts), move.snapshot
+    name, snapshot_id = quote(world.catalog.name, *ref_update.place.parts), ref_update.snapshot
     table = world.spark.read.option("versionAsOf", snapshot_id).table(name)
     checks, suite_run = _check_merged(world, work, found, table), None
     removed = work.removal.end.position if work.removal and not spared else None
@@ -41,7 +41,7 @@ def audit(
     if work.is_rekeyed and work.spec.mode is not TargetMode.APPEND:
         key = work.source_schema.in_target.key
         checks = (*checks, *check_key(table.where(work.schema.stands), key))
-    filled = (check_filled(older, fill.column, fill.value, fill.below) for fill in work.fills)
+    filled = (check_filled(older, fill.column, fill.value, fill.below) for fill in work.backfills)
     checks = (*checks, *filled)
     if spared:
         checks = (*checks, _spared(spared))

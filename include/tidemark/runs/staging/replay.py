@@ -1,4 +1,4 @@
-"""What was set aside and is tried again: its records enter the fold once more (POISON-4).
+"""What was quarantined and is tried again: its records enter the fold once more (POISON-4).
 
 They are read as records are read now, with today's columns and schemas. Of each key only the newest
 change that the source sent may count, so what was overtaken since changes nothing.
@@ -14,8 +14,8 @@ from pyspark.sql import functions as F
 
 from tidemark.fold import replayed
 from tidemark.fold.latest import latest_events
+from tidemark.fold.profile import profile
 from tidemark.fold.renamed import is_table
-from tidemark.fold.survey import survey
 from tidemark.formats.avro.wire import Schemas
 from tidemark.formats.decoder import Decoder, decoder_of
 from tidemark.formats.topic_roles import TopicRoles
@@ -23,13 +23,13 @@ from tidemark.lake.landing import COLUMNS
 from tidemark.lake.quarantine import read_entries
 from tidemark.lake.writer_schemas import keep_schemas
 from tidemark.log import get_logger
+from tidemark.model.checkpoint_status import CheckpointStatus
 from tidemark.model.event import RECORD_COLUMNS, Kind
 from tidemark.model.names import TableName
+from tidemark.model.profile import BatchProfile
 from tidemark.model.progress import Progress
 from tidemark.model.quarantine import Entry, Selection, State
 from tidemark.model.reduction import above_truncate, was_read_behind
-from tidemark.model.survey import Survey
-from tidemark.model.zone import Zone
 from tidemark.runs.choose import Chosen, Replay
 from tidemark.runs.landing.land import Landed
 from tidemark.runs.landing.ordering import expected_ordering
@@ -60,13 +60,17 @@ def with_replay(run: Run, chosen: Chosen, landed: Landed, progress: Progress) ->
     schemas = {**chosen.schemas, **_learned(run, unreadable, chosen.schemas)}
     anew = _read_anew(run, landed, unreadable, schemas)
     zoned = chosen.changelog.towards(chosen.cut, progress.frontier)
-    is_row_below = (F.col("kind") == Kind.ROW.value) & (F.col("zone") != Zone.HELD.value)
+    is_row_below = (F.col("kind") == Kind.ROW.value) & (
+        F.col("status") != CheckpointStatus.HELD.value
+    )
     again = zoned.published_at(places, anew).where(is_row_below)
-    again = again.withColumn("zone", F.lit(Zone.REPLAYED.value))
+    again = again.withColumn("status", F.lit(CheckpointStatus.REPLAYED.value))
     settled = zoned.published().where(is_row_below)
-    found = Survey((*chosen.survey.groups, *survey([again], progress.landing).groups))
+    found = BatchProfile(
+        (*chosen.profile.profile_entries, *profile([again], progress.landing).profile_entries)
+    )
     log.info("quarantine_replayed", entries=len(entries))
-    decision = replace(chosen.decision, survey=found)
+    decision = replace(chosen.decision, profile=found)
     tried = Replay(entries, again, settled)
     return replace(chosen, decision=decision, schemas=schemas, replay=tried)
 
@@ -92,12 +96,12 @@ def _read_anew(run: Run, landed: Landed, unreadable: DataFrame, schemas: Schemas
 def changes_of(chosen: Chosen, work: TableWork, decoder: Decoder, events: DataFrame) -> DataFrame:
     """Every change of ``events``, but for those that are tried again and were overtaken.
 
-    events: of `Chosen.row_events`; with their zone where any is tried again.
+    events: of `Chosen.row_events`; with their status where any is tried again.
     """
     changes = decoder.changes(events, work.schema, key_from_images=work.key_from_images)
     if chosen.replay is None or not work.replayed:
         return changes
-    is_again = F.col("zone") == Zone.REPLAYED.value
+    is_again = F.col("status") == CheckpointStatus.REPLAYED.value
     again = changes.where(is_again)
     tried = replayed.not_overtaken(again, _newer(chosen, chosen.replay, work, decoder))
     return changes.where(~is_again).unionByName(tried)
@@ -106,11 +110,14 @@ def changes_of(chosen: Chosen, work: TableWork, decoder: Decoder, events: DataFr
 def _newer(chosen: Chosen, replay: Replay, work: TableWork, decoder: Decoder) -> DataFrame:
     """The settled changes that may have overtaken those which are tried again."""
     table = work.spec.source
-    lowest = [group.lowest_place or "" for group in chosen.survey.of(table, Zone.REPLAYED)]
+    lowest = [
+        profile_entry.lowest_place or ""
+        for profile_entry in chosen.profile.of(table, CheckpointStatus.REPLAYED)
+    ]
     is_later = F.col("position") >= min(lowest, default="")
     # A row that fell has overtaken nothing (SNAP-7).
     settled = replay.settled.where(is_table(table) & is_later)
-    settled = settled.where(was_read_behind(work.guard))
+    settled = settled.where(was_read_behind(work.window_bound))
     return decoder.changes(settled, work.schema, key_from_images=True)
 
 
@@ -126,7 +133,7 @@ def overtaken(chosen: Chosen, work: TableWork, decoder: Decoder) -> int:
 def outcomes(run: Run, chosen: Chosen, work: TableWork, aside: pa.Table) -> tuple[Entry, ...]:
     """What became of the entries of the table that were tried again.
 
-    aside: rows of the quarantine; what was set aside once more goes on waiting.
+    aside: rows of the quarantine; what was quarantined once more goes on waiting.
     """
     if chosen.replay is None or not work.replayed:
         return ()
@@ -135,8 +142,12 @@ def outcomes(run: Run, chosen: Chosen, work: TableWork, aside: pa.Table) -> tupl
     tried = {tuple(row) for row in events.select(*record).collect()}
     decoder = decoder_of(run.pipeline.source, chosen.schemas)
     changes = changes_of(chosen, work, decoder, chosen.row_events(table, work.copies.below))
-    newest = changes.transform(latest_events, above_truncate(work.truncated_at, work.guard))
-    won = newest.where(F.col("zone") == Zone.REPLAYED.value).select(*record, "part").collect()
+    newest = changes.transform(latest_events, above_truncate(work.truncated_at, work.window_bound))
+    won = (
+        newest.where(F.col("status") == CheckpointStatus.REPLAYED.value)
+        .select(*record, "part")
+        .collect()
+    )
     applied = {tuple(row) for row in won} | {(*tuple(row)[:3], None) for row in won}
     again = {tuple(row.values()) for row in aside.select([*record, "row"]).to_pylist()}
     waits = again | {(*place[:3], None) for place in again}
@@ -148,32 +159,32 @@ def outcomes(run: Run, chosen: Chosen, work: TableWork, aside: pa.Table) -> tupl
     return tuple(replace(entry, cut=chosen.cut.number) for entry in found)
 
 
-def events_set_aside(run: Run, chosen: Chosen, table: TableName) -> DataFrame | None:
-    """The row events of ``table`` that earlier cuts set aside, whatever became of them.
+def events_quarantined(run: Run, chosen: Chosen, table: TableName) -> DataFrame | None:
+    """The row events of ``table`` that earlier cuts quarantined, whatever became of them.
 
     They are part of the past of their rows: what a later update leaves out may stand in them alone.
     """
-    if table not in chosen.set_aside:
+    if table not in chosen.quarantined:
         return None
     entries = read_entries(run.world.catalog, run.system, chosen.renames)
     places = [entry.place for entry in entries if entry.table == str(table)]
     own = is_table(table) & (F.col("kind") == Kind.ROW.value)
     found = chosen.changelog.published_at(places).where(own)
-    return found.withColumn("zone", F.lit(Zone.SETTLED.value))
+    return found.withColumn("status", F.lit(CheckpointStatus.COMMITTED.value))
 
 
 def next_replays(progress: Progress, chosen: Chosen, planned: CutTables) -> tuple[Selection, ...]:
     """What is left to be tried again by the next cut.
 
-    Orders stay while a table that they mean stands still. Where columns of a table changed, what is
-    set aside of it may fit now: a statement can be read after the rows behind it.
+    Orders stay while a table that they mean is blocked. Where columns of a table changed, what is
+    quarantined of it may fit now: a statement can be read after the rows behind it.
     """
     tried = {entry.table for entry in chosen.replay.entries} if chosen.replay else set()
     stands = any(str(table) in tried for table in planned.standing)
     changed = (
         work.spec.source
         for work in planned.work
-        if work.have not in (None, work.source_schema) and work.spec.source in progress.set_aside
+        if work.have not in (None, work.source_schema) and work.spec.source in progress.quarantined
     )
     fresh = (Selection(str(table)) for table in changed if str(table) not in tried)
     return (*(progress.replays if stands else ()), *fresh)

@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from tidemark.errors import WAITING, TableStoppedError
 from tidemark.fold.row_changes import (
     UNMATCHED,
-    Scans,
+    SnapshotPasses,
     for_staging,
     for_typing,
     identified,
@@ -26,19 +26,19 @@ from tidemark.fold.row_changes import (
     row_changes,
 )
 from tidemark.formats.decoder import decoder_of
-from tidemark.formats.rows import Told, typed_rows
+from tidemark.formats.rows import RowImage, typed_rows
 from tidemark.lake.catalog import TableId
 from tidemark.lake.quarantine import SCHEMA as QUARANTINE
-from tidemark.lake.staged import StagedPlace, StagedRows, read_partial, read_staged, stage_rows
+from tidemark.lake.staged import StagedPlace, StagedRows, read_staged, read_unavailable, stage_rows
 from tidemark.lake.stored import read_stored
+from tidemark.model.checkpoint_status import CheckpointStatus
 from tidemark.model.columns import CHANGE, ROW, STAGED_OP
 from tidemark.model.cut import GateMode
 from tidemark.model.ends import End
 from tidemark.model.event import Kind, SnapshotMark
 from tidemark.model.position import Position, place_of
+from tidemark.model.profile import ProfileEntry
 from tidemark.model.summary import PLACE
-from tidemark.model.survey import Group
-from tidemark.model.zone import Zone
 from tidemark.runs.choose import Chosen
 from tidemark.runs.run import Run
 from tidemark.runs.tables.work import TableWork
@@ -54,9 +54,9 @@ class StagedChanges:
     changes: how many keys, or rows of a table without one, they touch. Each of them is staged, or
     was counted where it was dropped: repeats came before, superseded are those that a newer change,
     a truncate or a snapshot of the cut took the effect from. taken: the changes of a history target
-    that make or end versions, None of others. scans: where a table without a key was read, None
-    where the cut has no row of a snapshot. aside: rows of the quarantine for what cannot be
-    applied. ends: truncates of the cut, as `lake.staging.stage_table` takes them.
+    that make or end versions, None of others. snapshot_passes: where a table without a key was
+    read, None where the cut has no row of a snapshot. aside: rows of the quarantine for what
+    cannot be applied. ends: truncates of the cut, as `lake.staging.stage_table` takes them.
     """
 
     rows: StagedRows
@@ -64,20 +64,24 @@ class StagedChanges:
     repeats: int = 0
     superseded: int = 0
     taken: int | None = None
-    scans: Scans | None = None
+    snapshot_passes: SnapshotPasses | None = None
     aside: pa.Table = field(default_factory=QUARANTINE.empty_table)
     ends: tuple[End, ...] = ()
 
     @property
-    def set_aside(self) -> int:
+    def quarantined(self) -> int:
         """How many changes cannot be applied."""
         return int(self.aside.num_rows)
 
 
 def stage_row_changes(run: Run, chosen: Chosen, work: TableWork, to: StagedPlace) -> StagedChanges:
     """Write the changes of a table without a key; raise where one is not told as a whole."""
-    groups = chosen.survey.of(work.spec.source, Zone.CUT)
-    scans = _scans(chosen, work) if any(group.read_at for group in groups) else None
+    profile_entries = chosen.profile.of(work.spec.source, CheckpointStatus.PENDING)
+    snapshot_passes = (
+        _snapshot_passes(chosen, work)
+        if any(profile_entry.read_at for profile_entry in profile_entries)
+        else None
+    )
     decoder = decoder_of(run.pipeline.source, chosen.schemas_of(work.spec.source))
     counted, doubted = Observation(), Observation()
     taken = F.coalesce(F.expr(work.counts), F.lit(False))
@@ -88,13 +92,17 @@ def stage_row_changes(run: Run, chosen: Chosen, work: TableWork, to: StagedPlace
 
     place = F.to_json(F.struct("topic", "partition", "offset"))
     no_column = F.when(F.col("image").isNull(), F.array(*map(F.lit, work.schema.names)))
-    has_places = any(place_of(group.highest) for group in groups if group.highest)
+    has_places = any(
+        place_of(profile_entry.highest)
+        for profile_entry in profile_entries
+        if profile_entry.highest
+    )
     events = _in_cut(chosen, work)
     if has_places:
-        events = events.unionByName(_witnesses(run, chosen, work, groups))
+        events = events.unionByName(_witnesses(run, chosen, work, profile_entries))
         changes = row_changes(events, decode, run.pipeline.source.gate)
     else:
-        nothing = {"is_repeat": F.lit(False), "in_doubt": F.lit(False)}
+        nothing = {"is_repeat": F.lit(False), "is_uncertain": F.lit(False)}
         changes = identified(decode(events)).withColumns(nothing)
     typed = (
         changes.observe(
@@ -104,23 +112,23 @@ def stage_row_changes(run: Run, chosen: Chosen, work: TableWork, to: StagedPlace
             F.count(F.when(~taken & ~F.col("is_repeat"), 1)).alias("superseded"),
         )
         .where(work.counts)
-        .observe(doubted, F.min(F.when(F.col("in_doubt"), place)).alias("example"))
+        .observe(doubted, F.min(F.when(F.col("is_uncertain"), place)).alias("example"))
         .where("NOT is_repeat")
-        .transform(for_typing, scans or Scans())
+        .transform(for_typing, snapshot_passes or SnapshotPasses())
         .transform(
             typed_rows,
             work.schema,
-            Told(F.col("image"), no_column, F.col("contradicts")),
+            RowImage(F.col("image"), no_column, F.col("contradicts")),
             keep=(ROW, CHANGE),
         )
         .transform(for_staging, work.schema)
     )
     rows = stage_rows(to, typed, work.schema)
     if doubted.get["example"] is not None:
-        raise _in_doubt(work, doubted.get["example"])
-    if rows.partial:
-        raise _incomplete(work, read_partial(run.world.spark, rows))
-    return StagedChanges(rows, **counted.get, scans=scans)
+        raise _is_uncertain(work, doubted.get["example"])
+    if rows.unavailable:
+        raise _incomplete(work, read_unavailable(run.world.spark, rows))
+    return StagedChanges(rows, **counted.get, snapshot_passes=snapshot_passes)
 
 
 def match_rows(run: Run, work: TableWork, found: StagedChanges, place: TableId) -> StagedChanges:
@@ -130,7 +138,9 @@ def match_rows(run: Run, work: TableWork, found: StagedChanges, place: TableId) 
     read and not touched.
     """
     is_old = work.have is not None
-    is_read_again = found.scans is not None and (is_old or not found.scans.is_one)
+    is_read_again = found.snapshot_passes is not None and (
+        is_old or not found.snapshot_passes.is_one
+    )
     if not found.rows.deletes and not is_read_again:
         return found
     session = run.world.spark
@@ -140,7 +150,7 @@ def match_rows(run: Run, work: TableWork, found: StagedChanges, place: TableId) 
     counted, unmatched = Observation(), Observation()
     changes = read_staged(session, found.rows)
     rows = (
-        matched(changes, stored, work.schema, found.scans or Scans(), counted)
+        matched(changes, stored, work.schema, found.snapshot_passes or SnapshotPasses(), counted)
         .observe(unmatched, F.count(UNMATCHED).alias("deletes"), F.min(UNMATCHED).alias("example"))
         .where(F.col(STAGED_OP).isNotNull())
         .drop(UNMATCHED)
@@ -154,11 +164,13 @@ def match_rows(run: Run, work: TableWork, found: StagedChanges, place: TableId) 
 
 def _in_cut(chosen: Chosen, work: TableWork) -> DataFrame:
     rows = chosen.events_of(work.spec.source).where(F.col("kind") == Kind.ROW.value)
-    in_cut = rows.where(F.col("zone") == Zone.CUT.value)
-    return in_cut.drop("headers", "kafka_time", "zone").withColumn("in_cut", F.lit(True))
+    in_cut = rows.where(F.col("status") == CheckpointStatus.PENDING.value)
+    return in_cut.drop("headers", "kafka_time", "status").withColumn("in_cut", F.lit(True))
 
 
-def _witnesses(run: Run, chosen: Chosen, work: TableWork, groups: Collection[Group]) -> DataFrame:
+def _witnesses(
+    run: Run, chosen: Chosen, work: TableWork, profile_entries: Collection[ProfileEntry]
+) -> DataFrame:
     """Records that tell what came before: watermarks, or what the cut leaves out as late.
 
     And what is published already at the place that a partition has reached, as a log writes
@@ -168,19 +180,25 @@ def _witnesses(run: Run, chosen: Chosen, work: TableWork, groups: Collection[Gro
         found = chosen.zoned[None].where(F.col("kind") == Kind.WATERMARK.value)
     else:
         events = chosen.events_of(work.spec.source)
-        late = (F.col("kind") == Kind.ROW.value) & (F.col("zone") == Zone.LATE.value)
+        late = (F.col("kind") == Kind.ROW.value) & (
+            F.col("status") == CheckpointStatus.DUPLICATE.value
+        )
         found = events.where(late)
-    found = found.drop("zone")
-    settled = _settled(chosen, work, groups)
+    found = found.drop("status")
+    settled = _settled(chosen, work, profile_entries)
     if settled is not None:
         found = found.unionByName(settled)
     return found.drop("headers", "kafka_time").withColumn("in_cut", F.lit(False))
 
 
-def _settled(chosen: Chosen, work: TableWork, groups: Collection[Group]) -> DataFrame | None:
+def _settled(
+    chosen: Chosen, work: TableWork, profile_entries: Collection[ProfileEntry]
+) -> DataFrame | None:
     """Published events of the table at the places where its partitions stood; None without any."""
     frontier = chosen.changelog.progress.frontier_of(work.spec.source)
-    lowest = [(group.at, group.lowest_place or "") for group in groups]
+    lowest = [
+        (profile_entry.at, profile_entry.lowest_place or "") for profile_entry in profile_entries
+    ]
     reached = {at: frontier.reached.get(at, "") for at, place in lowest}
     at_reached = {at: reached[at] for at, place in lowest if place <= reached[at]}
     if not at_reached:
@@ -200,23 +218,25 @@ def _settled(chosen: Chosen, work: TableWork, groups: Collection[Group]) -> Data
     return settled.join(_in_cut(chosen, work).select(*own), own, "left_anti").select(*rows.columns)
 
 
-def _scans(chosen: Chosen, work: TableWork) -> Scans:
+def _snapshot_passes(chosen: Chosen, work: TableWork) -> SnapshotPasses:
     """The marks of snapshots among all rows of the table that were ever landed (SNAP-4)."""
     rows = chosen.changelog.landed(work.spec.source)
     marks = rows.where(F.col("snapshot").isin(*(mark.value for mark in (*FIRST, *LAST))))
     found = [(Position(row[0]), row[1]) for row in marks.select("position", "snapshot").collect()]
-    scans = Scans(*(tuple(sorted(at for at, m in found if m in ends)) for ends in (FIRST, LAST)))
-    if any(place_of(at) is None for at, _ in found) and not scans.is_one:
+    snapshot_passes = SnapshotPasses(
+        *(tuple(sorted(at for at, m in found if m in ends)) for ends in (FIRST, LAST))
+    )
+    if any(place_of(at) is None for at, _ in found) and not snapshot_passes.is_one:
         raise TableStoppedError(
             f"{work.spec.source} has no key and its records no positions, and a second snapshot of "
             "it was sent: nothing tells its rows from those of the first one",
             state=WAITING,
             next_step="fold the table by a new pipeline from a new snapshot of the source",
         )
-    return scans
+    return snapshot_passes
 
 
-def _in_doubt(work: TableWork, example: str) -> TableStoppedError:
+def _is_uncertain(work: TableWork, example: str) -> TableStoppedError:
     return TableStoppedError(
         f"two equal changes of {work.spec.source}, which has no key, stand at one place of the "
         f"source's log, the second one {_at(example)}: it was sent again or is another one, and "

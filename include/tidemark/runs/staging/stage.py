@@ -16,32 +16,32 @@ from tidemark.lake.catalog import TableId
 from tidemark.lake.effect import Effect
 from tidemark.lake.evolve import apply_changes
 from tidemark.lake.forks import make_fork
-from tidemark.lake.refs import Move
+from tidemark.lake.refs import RefUpdate
 from tidemark.lake.staged import StagedPlace, StagedRows, stage_rows
-from tidemark.lake.staging import Bench, Removal, stage_table
-from tidemark.model.columns import STAGED_MISREAD, STAGED_UNFILLED
+from tidemark.lake.staging import Removal, StagingContext, stage_table
+from tidemark.model.checkpoint_status import CheckpointStatus
+from tidemark.model.columns import STAGED_CONVERSION_ERROR, STAGED_UNFILLED
 from tidemark.model.ends import End
 from tidemark.model.quarantine import Entry
 from tidemark.model.target_mode import TargetMode
 from tidemark.model.verdict import Verdict
-from tidemark.model.zone import Zone
 from tidemark.quality.audit import SuiteRun
 from tidemark.runs.choose import Chosen
-from tidemark.runs.landing.compacted import refuse_left_out
+from tidemark.runs.landing.compacted import refuse_unavailable
 from tidemark.runs.run import Run
 from tidemark.runs.staging.audit import audit
-from tidemark.runs.staging.exchanged import refuse_exchanged
-from tidemark.runs.staging.replay import events_set_aside, outcomes, overtaken
+from tidemark.runs.staging.quarantined import Unfit, may_miss, quarantined
+from tidemark.runs.staging.replay import events_quarantined, outcomes, overtaken
 from tidemark.runs.staging.row_changes import StagedChanges, match_rows, stage_row_changes
-from tidemark.runs.staging.set_aside import Unfit, may_miss, set_aside
+from tidemark.runs.staging.swapped import refuse_swapped
 from tidemark.runs.staging.typed_changes import ChangeCounts, typed_changes
 from tidemark.runs.staging.unchanged import Incomplete, fill_unchanged, unresolved_rows
 from tidemark.runs.staging.versions import match_versions
-from tidemark.runs.tables.rekeys import refuse_set_aside
+from tidemark.runs.tables.key_changes import refuse_quarantined
 from tidemark.runs.tables.truncates import ends_of, snapshot_end
 from tidemark.runs.tables.work import TableWork
 
-SPARED_ASIDE = "changes of it are set aside, and rows may seem to be missing for that"
+SPARED_ASIDE = "changes of it are quarantined, and rows may seem to be missing for that"
 NOTHING_STAGED = StagedChanges(StagedRows(None, 0, 0, None, 0, 0), 0)
 
 
@@ -55,7 +55,7 @@ class StagedTable:
     """
 
     work: TableWork
-    move: Move
+    ref_update: RefUpdate
     effect: Effect
     rows: StagedRows
     changes: int
@@ -69,12 +69,14 @@ class StagedTable:
     spared: str
 
     @property
-    def set_aside(self) -> int:
+    def quarantined(self) -> int:
         """How many of the changes cannot be applied."""
         return int(self.aside.num_rows)
 
 
-def stage_one(run: Run, chosen: Chosen, work: TableWork, branch: str) -> StagedTable | Move | None:
+def stage_one(
+    run: Run, chosen: Chosen, work: TableWork, branch: str
+) -> StagedTable | RefUpdate | None:
     """Fold and audit one table; nothing that a reader of ``main`` sees of it changes.
 
     A move alone where only its schema changes, None where no reader sees anything of that.
@@ -84,25 +86,38 @@ def stage_one(run: Run, chosen: Chosen, work: TableWork, branch: str) -> StagedT
     if work.has_events:
         found = _stage_changes(run, chosen, work, ends, branch)
     found = replace(found, ends=ends)
-    bench = _bench(run, work, branch, chosen.cut.number)
+    context = _bench(run, work, branch, chosen.cut.number)
     if work.source_schema != work.have:
-        apply_changes(bench.session, bench.catalog, bench.place, work.changes, work.source_schema)
-    found = _matched(run, chosen, work, found, bench.place)
+        apply_changes(
+            context.session, context.catalog, context.place, work.changes, work.source_schema
+        )
+    found = _matched(run, chosen, work, found, context.place)
     if work.is_rekeyed:
-        refuse_set_aside(run.pipeline, work.spec, found.set_aside, work.source_schema.rekeyed_at)
-    if bench.fork is None and not work.is_folded:
+        refuse_quarantined(
+            run.pipeline, work.spec, found.quarantined, work.source_schema.rekeyed_at
+        )
+    if context.fork is None and not work.is_folded:
         return None
     rows, spared, is_folded = found.rows, "", work.is_folded
     if work.removal is not None and may_miss(run, chosen, work, found, work.removal.end.position):
         work, spared = replace(work, removal=None), SPARED_ASIDE
-    move, effect = stage_table(bench, work.schema, rows, ends, _removal(chosen, work))
+    ref_update, effect = stage_table(context, work.schema, rows, ends, _removal(chosen, work))
     if not is_folded:
-        return move
+        return ref_update
     if effect.spared:
         spared = f"it lacks {effect.spared} rows, more of the table than may go unasked"
-    verdict, suite_run = audit(run.world, work, found, move, spared)
+    verdict, suite_run = audit(run.world, work, found, ref_update, spared)
     return StagedTable(
-        *(work, move, effect, rows, found.changes, found.repeats, found.superseded, found.taken),
+        *(
+            work,
+            ref_update,
+            effect,
+            rows,
+            found.changes,
+            found.repeats,
+            found.superseded,
+            found.taken,
+        ),
         verdict=verdict,
         suite_run=suite_run,
         aside=found.aside,
@@ -138,8 +153,8 @@ def _stage_changes(
     place = StagedPlace.of(run.world.catalog, namespace, branch, work.target)
     if not work.schema.key:
         found = stage_row_changes(run, chosen, work, place)
-        if found.rows.misread is not None:
-            raise _misread(found.rows, work, found.rows.misread_rows, 0)
+        if found.rows.conversion_error is not None:
+            raise _conversion_error(found.rows, work, found.rows.conversion_errors, 0)
         return found
     counts, mode = ChangeCounts(), work.spec.mode
     decoder = decoder_of(run.pipeline.source, chosen.schemas_of(work.spec.source))
@@ -149,15 +164,17 @@ def _stage_changes(
     _refuse_unread(work, counts.read.get["records"])
     entered, dropped = counts.entered.get, counts.reduced.get["dropped"]
     if entered["left_keys"] and mode is not TargetMode.APPEND:
-        refuse_exchanged(run, work, decoder, events)
+        refuse_swapped(run, work, decoder, events)
     repeats = overtaken(chosen, work, decoder) + work.copies.count
     found = StagedChanges(rows, entered["changes"] + repeats, repeats)
     if mode in (TargetMode.MIRROR, TargetMode.SOFT_DELETE):
         found = replace(found, superseded=dropped)
     else:
         found = replace(found, repeats=repeats + dropped)
-    if rows.misread_rows:
-        unfit = Unfit(STAGED_MISREAD, rows.misread_rows, partial(_misread, rows, work))
+    if rows.conversion_errors:
+        unfit = Unfit(
+            STAGED_CONVERSION_ERROR, rows.conversion_errors, partial(_conversion_error, rows, work)
+        )
         return _without(run, chosen, work, found, unfit)
     return found
 
@@ -175,11 +192,11 @@ def _refuse_unread(work: TableWork, records: int) -> None:
 
 
 def _row_events(chosen: Chosen, work: TableWork) -> DataFrame:
-    """The row events of the table; what was set aside is tried again in a mirror alone."""
+    """The row events of the table; what was quarantined is tried again in a mirror alone."""
     events = chosen.row_events(work.spec.source, work.copies.below)
     if work.spec.mode is TargetMode.MIRROR:
         return events
-    return events.where(F.col("zone") == Zone.CUT.value)
+    return events.where(F.col("status") == CheckpointStatus.PENDING.value)
 
 
 def _without(
@@ -187,8 +204,8 @@ def _without(
 ) -> StagedChanges:
     """``found`` without what cannot be applied; a target that keeps more than a mirror stops."""
     if work.spec.mode is not TargetMode.MIRROR:
-        raise unfit.letter(unfit.rows, 0)
-    return set_aside(run, chosen, work, found, unfit)
+        raise unfit.message(unfit.rows, 0)
+    return quarantined(run, chosen, work, found, unfit)
 
 
 def _matched(
@@ -198,8 +215,8 @@ def _matched(
     mode = work.spec.mode
     if not work.schema.key and mode is TargetMode.MIRROR:
         return match_rows(run, work, found, place)
-    refuse_left_out(run.pipeline, work.spec, found.rows.partial)
-    if found.rows.partial:
+    refuse_unavailable(run.pipeline, work.spec, found.rows.unavailable)
+    if found.rows.unavailable:
         found = _filled(run, chosen, work, found, place)
     if mode is TargetMode.HISTORY and work.rows:
         return match_versions(run, work, found, place)
@@ -209,41 +226,45 @@ def _matched(
 def _filled(
     run: Run, chosen: Chosen, work: TableWork, found: StagedChanges, place: TableId
 ) -> StagedChanges:
-    """The changes with what they left out; those of which nothing tells it are set aside."""
+    """The changes with what they left out; those of which nothing tells it are quarantined."""
     events = _row_events(chosen, work)
-    earlier = events_set_aside(run, chosen, work.spec.source)
+    earlier = events_quarantined(run, chosen, work.spec.source)
     if earlier is not None:
         events = events.unionByName(earlier)
     ends = () if work.spec.mode is TargetMode.MIRROR else found.ends
     incomplete = Incomplete(found.rows, events, place, ends)
     rows, unresolved = fill_unchanged(run, chosen, work, incomplete)
     found = replace(found, rows=rows)
-    if not rows.partial and not rows.misread_rows:
+    if not rows.unavailable and not rows.conversion_errors:
         return found
-    letter = partial(_misread, rows, work)
+    message = partial(_conversion_error, rows, work)
     if unresolved is not None:
-        letter = partial(unresolved_rows, run, work, unresolved)
-    unfit = Unfit(STAGED_UNFILLED, max(rows.partial, rows.misread_rows), letter)
+        message = partial(unresolved_rows, run, work, unresolved)
+    unfit = Unfit(STAGED_UNFILLED, max(rows.unavailable, rows.conversion_errors), message)
     return _without(run, chosen, work, found, unfit)
 
 
-def _bench(run: Run, work: TableWork, branch: str, cut: int) -> Bench:
+def _bench(run: Run, work: TableWork, branch: str, cut: int) -> StagingContext:
     """Where the table is staged: on itself, or on a fork where its schema changes."""
     catalog, head, fork = run.world.catalog, work.head, None
     if head is not None and work.moves_schema:
         namespace = run.system.ledger.namespace
         fork = make_fork(catalog, work.target, head.metadata, namespace, branch)
     base = head.snapshot if head else None
-    return Bench(run.world.spark, catalog, work.target, branch, cut, base, fork, work.fills)
+    return StagingContext(
+        run.world.spark, catalog, work.target, branch, cut, base, fork, work.backfills
+    )
 
 
-def _misread(rows: StagedRows, work: TableWork, changes: int, room: int) -> TableStoppedError:
-    """Values are unfit for their column, in more changes than may be set aside."""
-    column = rows.misread or ""
+def _conversion_error(
+    rows: StagedRows, work: TableWork, changes: int, room: int
+) -> TableStoppedError:
+    """Values are unfit for their column, in more changes than may be quarantined."""
+    column = rows.conversion_error or ""
     return TableStoppedError(
         f"{changes} rows of {work.spec.source} hold a value that does not fit its column, or two "
         f"values of one name, among them column {column} of type "
-        f"{work.schema[column].source_type}; {room} of them may be set aside",
+        f"{work.schema[column].source_type}; {room} of them may be quarantined",
         state=WAITING,
         next_step=f"declare the true type in columns: of {work.spec.source}",
     )

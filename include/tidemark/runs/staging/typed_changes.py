@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
-from tidemark.fold.appended import mark_copies, without_unsent
+from tidemark.fold.appended import mark_copies, without_unavailable
 from tidemark.fold.flags import mark_images, with_flags
 from tidemark.fold.latest import mark_latest, only_kept
-from tidemark.fold.versions import mark_sites
+from tidemark.fold.versions import mark_event_ids
 from tidemark.formats.decoder import Decoder
 from tidemark.formats.rows import typed_rows
 from tidemark.model.columns import CHANGE, ROW
@@ -51,7 +51,7 @@ def typed_changes(  # noqa: PLR0913  what is read, and by which rules
     """
     move = decoder.key_move
     unread = {"kafka_time", *(() if move is not None else ("headers",))}
-    unread |= set() if work.replayed else {"zone"}
+    unread |= set() if work.replayed else {"status"}
     left_keys = F.lit(0) if move is None else F.count(F.when(move["leaves"], 1))
     read = events.drop(*unread).observe(counts.read, F.count(F.lit(1)).alias("records"))
     changes = (
@@ -74,10 +74,10 @@ def typed_changes(  # noqa: PLR0913  what is read, and by which rules
             typed = typed_rows(kept, schema, told, keep=(CHANGE,))
             return typed.transform(with_flags, ends)
         case TargetMode.HISTORY:
-            sites = changes.transform(mark_sites, work.counts)
-            kept = only_kept(sites, counts.reduced)
+            event_ids = changes.transform(mark_event_ids, work.counts)
+            kept = only_kept(event_ids, counts.reduced)
             return typed_rows(kept, schema, told, keep=(CHANGE,))
         case TargetMode.APPEND:
             kept = only_kept(changes.transform(mark_copies), counts.reduced)
             typed = typed_rows(kept, schema, told, keep=(ROW,))
-            return typed.transform(without_unsent, schema)
+            return typed.transform(without_unavailable, schema)

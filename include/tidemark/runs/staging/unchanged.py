@@ -19,14 +19,14 @@ from tidemark.fold.unchanged import CHANGE, NEEDS, filled
 from tidemark.formats.decoder import Decoder, decoder_of
 from tidemark.formats.rows import typed_rows
 from tidemark.lake.catalog import TableId
-from tidemark.lake.staged import StagedRows, add_filled, read_partial
+from tidemark.lake.staged import StagedRows, add_filled, read_unavailable
 from tidemark.lake.stored import read_stored, stored_beside
-from tidemark.model.columns import LEFT_OUT, MISREAD, TableSchema
+from tidemark.model.columns import CONVERSION_ERROR, UNAVAILABLE, TableSchema
 from tidemark.model.cut import GateMode
 from tidemark.model.ends import End, first_end
 from tidemark.model.event import Kind, Op
 from tidemark.model.names import SYSTEM_PREFIX, ColumnName, quote
-from tidemark.model.reduction import SITE
+from tidemark.model.reduction import EVENT_ID
 from tidemark.runs.choose import Chosen
 from tidemark.runs.run import Run
 from tidemark.runs.tables.work import TableWork
@@ -38,7 +38,7 @@ NEED, CHANGED = f"{SYSTEM_PREFIX}need", f"{SYSTEM_PREFIX}change"
 class Incomplete:
     """Staged rows, some of them partial.
 
-    events: row events of the table in the cut, and those that were set aside before. place: where
+    events: row events of the table in the cut, and those that were quarantined before. place: where
     the target's rows stand, in columns that have their new names. ends: truncates of the cut, where
     the target keeps what they end.
     """
@@ -58,12 +58,12 @@ def fill_unchanged(
     ``found.place`` is read and not touched.
     """
     session, schema = run.world.spark, work.schema
-    partial = read_partial(session, found.rows)
-    left_out = partial.select(F.explode(LEFT_OUT).alias("name")).agg(F.collect_set("name"))
-    names = set(left_out.collect()[0][0])
+    partial = read_unavailable(session, found.rows)
+    unavailable = partial.select(F.explode(UNAVAILABLE).alias("name")).agg(F.collect_set("name"))
+    names = set(unavailable.collect()[0][0])
     columns = tuple(name for name in schema.names if name in names)
     table = work.spec.source
-    schemas = chosen.schemas if table in chosen.set_aside else chosen.schemas_of(table)
+    schemas = chosen.schemas if table in chosen.quarantined else chosen.schemas_of(table)
     decoder = decoder_of(run.pipeline.source, schemas)
     wanted = _only(schema, columns)
     catalog = run.world.catalog
@@ -80,7 +80,7 @@ def fill_unchanged(
     source = run.pipeline.source
     may_come = source.gate is GateMode.NONE and not source.format.is_canal
     if unresolved is not None and may_come and json.loads(unresolved)["is_moved"]:
-        raise unresolved_rows(run, work, unresolved, whole.partial, 0)
+        raise unresolved_rows(run, work, unresolved, whole.unavailable, 0)
     return whole, unresolved
 
 
@@ -113,7 +113,9 @@ class _Past:
         wanted = self.wanted
         typed = typed_rows(bundled, wanted, self.decoder.told(wanted), keep=(NEED, CHANGED))
         image = F.struct(*(F.col(quote(name)) for name in wanted.names))
-        told = typed.select(f"{NEED}.*", f"{CHANGED}.*", image.alias("image"), LEFT_OUT, MISREAD)
+        told = typed.select(
+            f"{NEED}.*", f"{CHANGED}.*", image.alias("image"), UNAVAILABLE, CONVERSION_ERROR
+        )
         if self.stored is not None:
             told = told.unionByName(self._rows(self.stored, needs))
         if not self.ends:
@@ -122,11 +124,13 @@ class _Past:
         return told.where(F.coalesce(ended_at > F.col("before.position"), F.lit(True)))
 
     def beside(self, moved_rows: DataFrame) -> DataFrame:
-        """``moved_rows`` beside every change at their ``site``, as `former_needs` reads them."""
-        sites = F.broadcast(moved_rows.select("site").distinct())
-        changes = self._changes(self.events.withColumn("site", F.expr(SITE)).join(sites, "site"))
-        order = ("site", "op", "row_key", "position", "part", "partition")
-        return changes.select(*order).join(moved_rows, "site")
+        """``moved_rows`` beside every change at their ``event_id``, for `former_needs`."""
+        event_ids = F.broadcast(moved_rows.select("event_id").distinct())
+        changes = self._changes(
+            self.events.withColumn("event_id", F.expr(EVENT_ID)).join(event_ids, "event_id")
+        )
+        order = ("event_id", "op", "row_key", "position", "part", "partition")
+        return changes.select(*order).join(moved_rows, "event_id")
 
     def earlier(self) -> _Past:
         """Every change that was ever landed; of Canal, which has both halves in a record, the same.
@@ -163,8 +167,8 @@ class _Past:
             *NEEDS,
             *(change[name].alias(name) for name in CHANGE),
             "image",
-            nothing.cast("array<string>").alias(LEFT_OUT),
-            nothing.cast("string").alias(MISREAD),
+            nothing.cast("array<string>").alias(UNAVAILABLE),
+            nothing.cast("string").alias(CONVERSION_ERROR),
         )
 
 
@@ -176,21 +180,23 @@ def _only(schema: TableSchema, columns: tuple[ColumnName, ...]) -> TableSchema:
 def unresolved_rows(
     run: Run, work: TableWork, example: str, rows: int, room: int
 ) -> TableStoppedError:
-    """Nothing tells what rows left out; they are more than may be set aside, or must not be.
+    """Nothing tells what rows left out; they are more than may be quarantined, or must not be.
 
     example: what `fill_unchanged` returns of one.
     """
     told = json.loads(example)
-    mend = "change these rows once more at the source"
+    fix = "change these rows once more at the source"
     if not run.pipeline.source.format.is_canal:
-        mend = f"have the table read anew: tidemark resync {run.pipeline.name} {work.spec.source}"
+        fix = (
+            f"have the table re-snapshotted: tidemark resync {run.pipeline.name} {work.spec.source}"
+        )
     return TableStoppedError(
         f"{rows} rows of {work.spec.source} were changed without values that nothing else tells "
         f"(UNAVAILABLE_UNRESOLVED), among them that of column {told['column']} at offset "
         f"{told['offset']} of partition {told['partition']} of topic {told['topic']}; {room} of "
-        "them may be set aside",
+        "them may be quarantined",
         state=f"{WAITING} until a later change brings all values, or the rest of a change of key "
         "comes",
         next_step="have the source write whole rows (PostgreSQL: REPLICA IDENTITY FULL; MySQL: "
-        f"binlog_row_image=FULL, no column filter), then {mend}",
+        f"binlog_row_image=FULL, no column filter), then {fix}",
     )

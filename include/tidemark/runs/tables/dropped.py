@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from tidemark.errors import TableStoppedError
 from tidemark.lake.history import read_history
+from tidemark.model.checkpoint_status import CheckpointStatus
 from tidemark.model.columns import TableSchema
 from tidemark.model.event import Kind
 from tidemark.model.names import TableName
 from tidemark.model.position import Position
 from tidemark.model.progress import Progress
-from tidemark.model.zone import Zone
 from tidemark.runs.choose import Chosen
 from tidemark.runs.run import Run
 from tidemark.runs.targets import targets_of
@@ -27,7 +27,7 @@ def tables_of_dropped_databases(run: Run, chosen: Chosen, progress: Progress) ->
 
 
 def begin_of(chosen: Chosen, table: TableName, have: TableSchema | None) -> Position | None:
-    """Where ``table`` begins anew: the source dropped another one of that name (SCHEMA-18).
+    """Where ``table`` starts over: the source dropped another one of that name (SCHEMA-18).
 
     None where it does not, or is not dropped. Raises TableStoppedError where the other one has a
     target, which is kept.
@@ -38,7 +38,7 @@ def begin_of(chosen: Chosen, table: TableName, have: TableSchema | None) -> Posi
         return None
     if have is None:
         return dropped if table in effects.remade else None
-    told = {*effects.types, *effects.schemas, *effects.shifts, *effects.changed}
+    told = {*effects.types, *effects.schemas, *effects.column_renames, *effects.changed}
     is_told = table not in effects.dropped and table in told
     if table in effects.remade or is_told or _newest(chosen, table) > dropped:
         raise TableStoppedError(
@@ -54,5 +54,7 @@ def begin_of(chosen: Chosen, table: TableName, have: TableSchema | None) -> Posi
 def _newest(chosen: Chosen, table: TableName) -> str:
     """The newest change of ``table`` in the cut."""
     kinds = (Kind.ROW, Kind.TRUNCATE)
-    groups = (g for kind in kinds for g in chosen.survey.of(table, Zone.CUT, kind))
-    return max((group.highest or "" for group in groups), default="")
+    profile_entries = (
+        g for kind in kinds for g in chosen.profile.of(table, CheckpointStatus.PENDING, kind)
+    )
+    return max((profile_entry.highest or "" for profile_entry in profile_entries), default="")

@@ -12,12 +12,12 @@ from functools import reduce
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from tidemark.model.checkpoint_status import CheckpointStatus
 from tidemark.model.cut import GateMode
 from tidemark.model.names import TableName
 from tidemark.model.position import COMMIT_DIGITS, commit_ts_at
+from tidemark.model.profile import ProfileEntry
 from tidemark.model.progress import Progress
-from tidemark.model.survey import Group
-from tidemark.model.zone import Zone
 from tidemark.runs.choose import Chosen
 from tidemark.runs.run import Run
 from tidemark.runs.targets import is_folded
@@ -32,13 +32,18 @@ def late_tables(run: Run, chosen: Chosen, progress: Progress) -> dict[TableName,
     Costs a read of the changelog up to the greatest position of what is late, and nothing when
     nothing is.
     """
-    groups = [group for group in chosen.survey.groups if _is_late(group)]
-    if run.pipeline.source.gate is not GateMode.WATERMARK or not groups:
+    profile_entries = [
+        profile_entry for profile_entry in chosen.profile.profile_entries if _is_late(profile_entry)
+    ]
+    if run.pipeline.source.gate is not GateMode.WATERMARK or not profile_entries:
         return {}
-    newest = max(group.highest or "" for group in groups)
+    newest = max(profile_entry.highest or "" for profile_entry in profile_entries)
     before = chosen.changelog.published().where(F.col("position") <= newest)
     zoned = reduce(DataFrame.unionByName, chosen.zoned.values())
-    came = zoned.where((F.col("zone") == Zone.LATE.value) & (F.col("landing") > progress.landing))
+    came = zoned.where(
+        (F.col("status") == CheckpointStatus.DUPLICATE.value)
+        & (F.col("landing") > progress.landing)
+    )
     first = F.min(F.struct(*EXAMPLE)).alias("first")
     found = (
         _events(came)
@@ -55,8 +60,12 @@ def late_tables(run: Run, chosen: Chosen, progress: Progress) -> dict[TableName,
     }
 
 
-def _is_late(group: Group) -> bool:
-    return group.zone is Zone.LATE and group.is_new and group.table is not None
+def _is_late(profile_entry: ProfileEntry) -> bool:
+    return (
+        profile_entry.status is CheckpointStatus.DUPLICATE
+        and profile_entry.is_new
+        and profile_entry.table is not None
+    )
 
 
 def _events(changes: DataFrame) -> DataFrame:

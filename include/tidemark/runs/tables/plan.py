@@ -1,4 +1,4 @@
-"""Which tables of a cut are folded into which targets, with which schema, and which stand still."""
+"""Which tables of a cut are folded into which targets, with which schema, and which are blocked."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from tidemark.lake.evolve import TargetHead, read_target
 from tidemark.lake.history import holds_rows, read_history
 from tidemark.lake.staging import Removal
 from tidemark.log import get_logger
+from tidemark.model.checkpoint_status import CheckpointStatus
 from tidemark.model.ends import End
 from tidemark.model.event import Kind
 from tidemark.model.names import TableName
 from tidemark.model.position import Position
+from tidemark.model.profile import count
 from tidemark.model.progress import Progress
 from tidemark.model.reconcile import Snapshots
 from tidemark.model.reduction import new_truncate
-from tidemark.model.survey import count
 from tidemark.model.target_mode import TargetMode
-from tidemark.model.zone import Zone
 from tidemark.runs.choose import Chosen
 from tidemark.runs.columns.policy import refuse_by_policy
 from tidemark.runs.columns.schemas import examples, resolve
@@ -30,6 +30,14 @@ from tidemark.runs.columns.untyped import untyped_columns
 from tidemark.runs.landing.compacted import only_tombstones, refuse_other_record_key
 from tidemark.runs.run import Run
 from tidemark.runs.tables.dropped import begin_of, tables_of_dropped_databases
+from tidemark.runs.tables.key_changes import (
+    Copies,
+    behind_key_change,
+    below_key_change,
+    copies_below,
+    key_change_of,
+    refuse_gained,
+)
 from tidemark.runs.tables.late import late_tables
 from tidemark.runs.tables.modes import refuse_other_mode, refuse_without_key
 from tidemark.runs.tables.reconcile import watched_snapshots
@@ -39,14 +47,6 @@ from tidemark.runs.tables.refused import (
     refuse_other_target,
     refuse_shared,
     refuse_statement,
-)
-from tidemark.runs.tables.rekeys import (
-    Copies,
-    behind_rekey,
-    below_rekey,
-    copies_below,
-    refuse_gained,
-    rekey_of,
 )
 from tidemark.runs.tables.truncates import truncates_of
 from tidemark.runs.tables.without_key import refuse_untold
@@ -62,20 +62,21 @@ from tidemark.spec import (
 )
 
 log = get_logger()
-CUT = Zone.CUT
+CUT = CheckpointStatus.PENDING
 
 
 @dataclass(frozen=True, slots=True)
 class CutTables:
     """The tables of a cut: what is done, and what is not.
 
-    snapshots: what is known of tables that are read anew. guards: as in progress. stopped: table ->
-    why it cannot be folded. skipped: tables that this run was not asked for. blocked: those that
-    stay stopped, whatever comes. ended: tables without target -> their newest truncate (TRUNC-16).
+    snapshots: what is known of tables that are re-snapshotted. window_bounds: as in progress.
+    stopped: table -> why it cannot be folded. skipped: tables that this run was not asked for.
+    blocked: those that stay stopped, whatever comes. ended: tables without target -> their newest
+    truncate (TRUNC-16).
     """
 
     snapshots: Snapshots
-    guards: Mapping[TableName, Position]
+    window_bounds: Mapping[TableName, Position]
     work: tuple[TableWork, ...] = ()
     stopped: Mapping[TableName, str] = field(default_factory=dict)
     skipped: frozenset[TableName] = frozenset()
@@ -89,7 +90,7 @@ class CutTables:
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _TableFacts:
     """What is known of a table: by the file, by its target if it has one, by its records.
 
     is_empty: its target has no key and no rows.
@@ -103,7 +104,7 @@ class _Told:
 
 def plan_tables(run: Run, chosen: Chosen, progress: Progress) -> CutTables:
     """Join what the stream says with what the file declares; nothing is written."""
-    snapshots, guards = watched_snapshots(run, chosen, progress)
+    snapshots, window_bounds = watched_snapshots(run, chosen, progress)
     late = {**progress.blocked, **late_tables(run, chosen, progress)}
     gone = tables_of_dropped_databases(run, chosen, progress)
     specs = _concerned(run.pipeline, chosen, {*snapshots.due, *late, *gone})
@@ -137,15 +138,17 @@ def plan_tables(run: Run, chosen: Chosen, progress: Progress) -> CutTables:
                 records = told.get(spec.source, ())
                 inferred = untyped_columns(run, chosen, spec, have, records)
                 columns = {"columns": {**inferred, **spec.columns}}
-                known = _Told(spec.model_copy(update=columns), head, is_empty, records)
+                known = _TableFacts(spec.model_copy(update=columns), head, is_empty, records)
                 one = replace(_work(run, chosen, progress, known), inferred=inferred)
                 removal = _removal(run.pipeline, snapshots, spec.source)
-                work.append(replace(one, removal=removal, guard=guards.get(spec.source)))
+                work.append(
+                    replace(one, removal=removal, window_bound=window_bounds.get(spec.source))
+                )
         except (TableStoppedError, NameRefusedError) as error:
             stopped[spec.source] = str(error)
             log.warning("table_stopped", table=str(spec.source), why=error.what)
     skipped = frozenset(spec.source for spec in specs if spec not in wanted)
-    return CutTables(snapshots, guards, tuple(work), stopped, skipped, late, ended)
+    return CutTables(snapshots, window_bounds, tuple(work), stopped, skipped, late, ended)
 
 
 def _renamed(run: Run, chosen: Chosen, progress: Progress) -> Mapping[TableName, TableId]:
@@ -168,7 +171,10 @@ def _concerned(pipeline: PipelineSpec, chosen: Chosen, due: Iterable[TableName])
     A table that is not declared and whose name is unfit is never mapped: it is `filtered`.
     """
     declared = {(table.source.schema, table.source.table): table for table in pipeline.tables}
-    names = {*chosen.survey.names(Zone.CUT), *chosen.survey.names(Zone.REPLAYED)}
+    names = {
+        *chosen.profile.names(CheckpointStatus.PENDING),
+        *chosen.profile.names(CheckpointStatus.REPLAYED),
+    }
     names |= {(table.schema, table.table) for table in chosen.effects.tables}
     names |= {(table.schema, table.table) for table in due}
     if None in chosen.effects.stops:
@@ -190,13 +196,15 @@ def _told(
     decoder = decoder_of(pipeline.source, chosen.schemas)
     found: dict[TableName, tuple[RecordSchema, ...]] = {}
     apart = {spec.source for spec in specs if spec.source in chosen.zoned}
-    together = [g for s in specs if s.source not in apart for g in chosen.survey.of(s.source, CUT)]
+    together = [g for s in specs if s.source not in apart for g in chosen.profile.of(s.source, CUT)]
     found |= examples(chosen.zoned[None], together, decoder)
     for table in apart:
-        found |= examples(chosen.zoned[table], chosen.survey.of(table, CUT), decoder)
+        found |= examples(chosen.zoned[table], chosen.profile.of(table, CUT), decoder)
     if chosen.replay is not None:
-        groups = [g for s in specs for g in chosen.survey.of(s.source, Zone.REPLAYED)]
-        for table, told in examples(chosen.replay.again, groups, decoder).items():
+        profile_entries = [
+            g for s in specs for g in chosen.profile.of(s.source, CheckpointStatus.REPLAYED)
+        ]
+        for table, told in examples(chosen.replay.again, profile_entries, decoder).items():
             found[table] = (*told, *found.get(table, ()))
     return found
 
@@ -208,46 +216,46 @@ def _begins_with_a_row(pipeline: PipelineSpec, chosen: Chosen, spec: TableSpec) 
     changed says nothing of the others, a truncate nothing of any (TRUNC-16), and nor do tombstones,
     which have no row to end yet (KEY-12).
     """
-    groups = chosen.survey.of(spec.source, CUT)
+    profile_entries = chosen.profile.of(spec.source, CUT)
     effects = chosen.effects
-    truncates = chosen.survey.of(spec.source, CUT, Kind.TRUNCATE)
+    truncates = chosen.profile.of(spec.source, CUT, Kind.TRUNCATE)
     is_ended = bool(truncates) or spec.source in effects.truncated
     tells_all = pipeline.source.format is SourceFormat.CANAL_JSON
-    altered = {*effects.changed, *effects.shifts, *effects.dropped, *effects.parked}
+    altered = {*effects.changed, *effects.column_renames, *effects.dropped, *effects.parked}
     is_told = spec.source in effects.types.keys() | effects.schemas.keys()
     is_changed = not is_told and (spec.source in altered or spec.source.schema in effects.emptied)
     is_untold = is_changed or (is_ended and not is_told and not spec.columns)
-    waits = (tells_all or is_untold) and not groups
-    return waits or (only_tombstones(groups) and not is_ended)
+    waits = (tells_all or is_untold) and not profile_entries
+    return waits or (only_tombstones(profile_entries) and not is_ended)
 
 
 def _target(pipeline: PipelineSpec, spec: TableSpec) -> TableId:
     return TableId(pipeline.target_namespace, spec.target)
 
 
-def _work(run: Run, chosen: Chosen, progress: Progress, told: _Told) -> TableWork:
+def _work(run: Run, chosen: Chosen, progress: Progress, told: _TableFacts) -> TableWork:
     pipeline, spec, head = run.pipeline, told.spec, told.head
     have = head.source_schema if head else None
-    again = chosen.survey.of(spec.source, Zone.REPLAYED)
-    groups = chosen.survey.of(spec.source, CUT)
+    again = chosen.profile.of(spec.source, CheckpointStatus.REPLAYED)
+    profile_entries = chosen.profile.of(spec.source, CUT)
     begins = begin_of(chosen, spec.source, have)
     records = [r for r in told.records if begins is None or (r.position or "") > begins]
-    rekey, below, effects = rekey_of(run, chosen, spec, have), have, chosen.effects
+    key_change, below, effects = key_change_of(run, chosen, spec, have), have, chosen.effects
     copies = Copies()
-    if rekey is not None:
-        below, effects = below_rekey(spec.source, rekey, have, effects)
+    if key_change is not None:
+        below, effects = below_key_change(spec.source, key_change, have, effects)
     if below is have:
         copies = copies_below(chosen, spec, have)
         records = [r for r in records if (r.position or "") >= copies.below]
     schema = read = resolve(pipeline.source, spec, below, effects, records)
     refuse_other_record_key(pipeline.source, spec, schema, records)
-    if rekey is not None:
-        schema = behind_rekey(pipeline.source, spec, rekey, read, chosen.effects)
-        refuse_gained(spec, rekey, read, groups)
+    if key_change is not None:
+        schema = behind_key_change(pipeline.source, spec, key_change, read, chosen.effects)
+        refuse_gained(spec, key_change, read, profile_entries)
     if not schema.key:
-        if groups:
+        if profile_entries:
             refuse_without_key(spec)
-        refuse_untold(pipeline.source, spec, groups)
+        refuse_untold(pipeline.source, spec, profile_entries)
     before = progress.truncated.get(spec.source)
     ended = [*truncates_of(chosen, spec), *([begins] if begins else [])]
     truncate = new_truncate(ended, before)
@@ -259,11 +267,12 @@ def _work(run: Run, chosen: Chosen, progress: Progress, told: _Told) -> TableWor
         head=head,
         source_schema=schema,
         changes=changes,
-        rows=count(groups),
-        key_from_images=bool(spec.key) or any(group.without_key for group in (*groups, *again)),
+        rows=count(profile_entries),
+        key_from_images=bool(spec.key)
+        or any(profile_entry.without_key for profile_entry in (*profile_entries, *again)),
         truncated_at=truncate or before,
         new_truncate=truncate,
-        guard=None,
+        window_bound=None,
         removal=None,
         ended_before=max(filter(None, (before, begins)), default=None),
         replayed=count(again) if schema.key and spec.mode is TargetMode.MIRROR else 0,

@@ -11,8 +11,8 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from tidemark.fold.admit import answer
-from tidemark.gate.guard import next_guards
 from tidemark.gate.reconcile import ask_unless_whole, emptied, watch_snapshots
+from tidemark.gate.window_bound import next_window_bounds
 from tidemark.lake.history import existing_tables, holds_rows, read_history
 from tidemark.model.names import TableName
 from tidemark.model.position import Position
@@ -28,9 +28,13 @@ from tidemark.spec import Reconciling
 def watched_snapshots(
     run: Run, chosen: Chosen, progress: Progress
 ) -> tuple[Snapshots, dict[TableName, Position]]:
-    """What is known of tables that are read anew, with the cut that is ``chosen``; and guards."""
+    """What is known of re-snapshotted tables, with the ``chosen`` cut; and window bounds."""
     pipeline = run.pipeline
-    names = {group.table for group in chosen.survey.groups if group.table is not None}
+    names = {
+        profile_entry.table
+        for profile_entry in chosen.profile.profile_entries
+        if profile_entry.table is not None
+    }
     lost = {name for names in chosen.cut.skipped.values() for name in names}
     parts = (name.partition(".") for name in possible_names(pipeline, lost))
     names |= {(schema, table) for schema, _, table in parts}
@@ -41,13 +45,15 @@ def watched_snapshots(
         return [row.asDict() for row in reduce(DataFrame.unionByName, answers).collect()]
 
     sees_windows = pipeline.source.signal_table is not None
-    guards = next_guards(progress, chosen.decision, tables, ask, sees_windows=sees_windows)
-    found = watch_snapshots(progress, chosen.decision, tables, guards)
+    window_bounds = next_window_bounds(
+        progress, chosen.decision, tables, ask, sees_windows=sees_windows
+    )
+    found = watch_snapshots(progress, chosen.decision, tables, window_bounds)
     if not found.due:
-        return found, guards
+        return found, window_bounds
     asks = pipeline.snapshots.reconcile is Reconciling.ASK
-    holding = _holding(run, progress) - emptied(chosen.survey.groups, tables)
-    return ask_unless_whole(found, holding, progress.truncated, asks=asks), guards
+    holding = _holding(run, progress) - emptied(chosen.profile.profile_entries, tables)
+    return ask_unless_whole(found, holding, progress.truncated, asks=asks), window_bounds
 
 
 def _holding(run: Run, progress: Progress) -> set[TableName]:

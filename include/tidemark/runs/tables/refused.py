@@ -8,7 +8,7 @@ from tidemark.errors import WAITING, TableStoppedError
 from tidemark.lake.catalog import TableId
 from tidemark.lake.evolve import TargetHead
 from tidemark.model.names import TableName
-from tidemark.model.renames import Rename, Renames, exchange
+from tidemark.model.renames import Rename, Renames, swapped_tables
 from tidemark.model.target_mode import TargetMode
 from tidemark.runs.ddl.effects import DdlStop
 from tidemark.spec import PipelineSpec, TableSpec
@@ -42,21 +42,21 @@ def refuse_statement(
     rebuild = "fold the table into a new target from a new snapshot of the source, or take it out "
     rebuild += "of the pipeline file"
     next_step = rebuild
-    ring = exchange(stop.by.pairs, spec.source, followed) if stop.by is not None else []
-    if ring and stop.by is not None:
-        names = " and ".join(map(str, sorted(ring)))
+    table_swap = swapped_tables(stop.by.pairs, spec.source, followed) if stop.by is not None else []
+    if table_swap and stop.by is not None:
+        names = " and ".join(map(str, sorted(table_swap)))
         what = f"{names} exchanged their names (CONTENT_DDL): {stop.by.text}"
-        next_step = "are their targets to go on with the tables? Then write "
-        next_step += f"{_exchanged(ring, followed)}; else fold both into new targets"
+        next_step = "if their targets are to go on with the tables, write "
+        next_step += f"{_swapped(table_swap, followed)}; else fold both into new targets"
     elif stop.renamed_to is not None:
         named = f"source: {stop.renamed_to}, was: {spec.source} and target: {spec.target}"
-        next_step = f"is its target to go on under the new name? Then write {named}; else "
+        next_step = f"if its target is to go on under the new name, write {named}; else "
         next_step += rebuild
-    if stop.mend:
-        next_step = f"{stop.mend}; {next_step}" if ring else stop.mend
+    if stop.fix:
+        next_step = f"{stop.fix}; {next_step}" if table_swap else stop.fix
     if stop.position is not None:
         skip = f"tidemark skip {pipeline.name} --statement {stop.position} --reason WHY"
-        next_step = f"did it leave all rows and columns as they were? Then: {skip}; else {rebuild}"
+        next_step = f"if it left all rows and columns as they were, run {skip}; else {rebuild}"
     raise TableStoppedError(
         what,
         state=WAITING,
@@ -64,9 +64,9 @@ def refuse_statement(
     )
 
 
-def _exchanged(ring: Sequence[TableName], followed: Mapping[TableName, TableId]) -> str:
-    """What the file says once each table of ``ring`` has the name of the next one."""
-    pairs = sorted(zip((*ring[1:], ring[0]), ring, strict=True))
+def _swapped(table_swap: Sequence[TableName], followed: Mapping[TableName, TableId]) -> str:
+    """What the file says once each table of ``table_swap`` has the name of the next one."""
+    pairs = sorted(zip((*table_swap[1:], table_swap[0]), table_swap, strict=True))
     lines = (f"source: {new}, was: {old} and target: {followed[old].table}" for new, old in pairs)
     return "; ".join(lines)
 
@@ -99,7 +99,8 @@ def refuse_foreign(
         ways = [found.back] if found.back else []
         if spec.mode is TargetMode.MIRROR and not pipeline.source.format.is_canal:
             ways += [
-                f"have it read anew as it is now: tidemark resync {pipeline.name} {spec.source}"
+                f"have it re-snapshotted as it is now: tidemark resync {pipeline.name} "
+                f"{spec.source}"
             ]
         next_step = "; or ".join(ways) or NEW_TARGET
     elif marks.get("tidemark.pipeline") == pipeline.name and later > cut:
@@ -116,7 +117,7 @@ def refuse_other_target(spec: TableSpec, renames: Iterable[Rename]) -> None:
     Of tables that exchanged their names it is known whose a target is.
     """
     found = Renames(done=tuple(renames))
-    if any(one.new == spec.source and not found.is_exchange(one) for one in found.done):
+    if any(one.new == spec.source and not found.is_table_swap(one) for one in found.done):
         raise TableStoppedError(
             f"{spec.source} was called {spec.was}, and there is no target {spec.target} of it",
             state="nothing of the table is published; its records wait in the changelog",

@@ -9,11 +9,11 @@ from pyspark.sql import functions as F
 
 from tidemark.errors import WAITING, TableStoppedError
 from tidemark.fold.renamed import is_table
+from tidemark.model.checkpoint_status import CheckpointStatus
 from tidemark.model.ends import End
 from tidemark.model.event import Kind
 from tidemark.model.position import Position
 from tidemark.model.reduction import new_truncate
-from tidemark.model.zone import Zone
 from tidemark.runs.choose import Chosen
 from tidemark.spec import TableSpec, TruncatePolicy
 
@@ -23,8 +23,12 @@ def truncates_of(chosen: Chosen, spec: TableSpec) -> list[Position]:
 
     Of those that one partition brought as records, the newest.
     """
-    groups = chosen.survey.of(spec.source, Zone.CUT, Kind.TRUNCATE)
-    found = [group.highest for group in groups if group.highest is not None]
+    profile_entries = chosen.profile.of(spec.source, CheckpointStatus.PENDING, Kind.TRUNCATE)
+    found = [
+        profile_entry.highest
+        for profile_entry in profile_entries
+        if profile_entry.highest is not None
+    ]
     found += chosen.effects.truncated.get(spec.source, [])
     if found and spec.truncate is TruncatePolicy.BLOCK:
         raise TableStoppedError(
@@ -43,7 +47,7 @@ def ends_of(chosen: Chosen, spec: TableSpec, ended_before: Position | None) -> t
     together = reduce(DataFrame.unionByName, chosen.zoned.values())
     is_record = is_table(spec.source) & (F.col("kind") == Kind.TRUNCATE.value)
     told = chosen.effects.truncated.get(spec.source, [])
-    truncates = together.where(F.col("zone") == Zone.CUT.value).where(
+    truncates = together.where(F.col("status") == CheckpointStatus.PENDING.value).where(
         is_record | F.col("position").isin(*told)
     )
     rows = truncates.select("position", F.unix_micros("commit_time")).distinct().collect()

@@ -5,23 +5,25 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from tidemark.errors import WAITING, TableStoppedError
-from tidemark.model.survey import Group
+from tidemark.model.profile import ProfileEntry
 from tidemark.spec import SourceSpec, TableSpec
 
 
-def refuse_untold(source: SourceSpec, spec: TableSpec, groups: Collection[Group]) -> None:
+def refuse_untold(
+    source: SourceSpec, spec: TableSpec, profile_entries: Collection[ProfileEntry]
+) -> None:
     """Raise where the rows of a table without a key could be doubled or lost unseen.
 
-    groups: its row events in the cut.
+    profile_entries: its row events in the cut.
     """
     if source.format.is_canal:
         return
-    if any(group.without_key < group.records for group in groups):
+    if any(profile_entry.without_key < profile_entry.records for profile_entry in profile_entries):
         raise _stopped(
             f"some records of {spec.source} have a key and others have none (KEY_MISMATCH)",
             f"declare key: of {spec.source} in the pipeline file",
         )
-    places = sorted({group.at for group in groups})
+    places = sorted({profile_entry.at for profile_entry in profile_entries})
     if len(places) > 1 or any(at.partition > 0 for at in places):
         raise _stopped(
             f"{spec.source} has no key, so its records come by any partition ({places[-1]}): what "
@@ -30,7 +32,7 @@ def refuse_untold(source: SourceSpec, spec: TableSpec, groups: Collection[Group]
             f"(message.key.columns), or declare key: of {spec.source} in the pipeline file; then "
             "fold the table by a new pipeline",
         )
-    if any(group.chunk_from for group in groups):
+    if any(profile_entry.chunk_from for profile_entry in profile_entries):
         raise _stopped(
             f"{spec.source} has no key, and rows of an incremental snapshot of it were sent: "
             "nothing tells which of them changed meanwhile",

@@ -13,8 +13,8 @@ from tidemark.model.names import ColumnName
 from tidemark.model.position import Position
 from tidemark.model.reduction import above_truncate, not_ended_before
 from tidemark.model.target_mode import TargetMode
-from tidemark.runs.tables.rekeys import Copies
-from tidemark.schema.changes import FillColumn, SchemaChange
+from tidemark.runs.tables.key_changes import Copies
+from tidemark.schema.changes import BackfillColumn, SchemaChange
 from tidemark.spec import TableSpec
 
 
@@ -25,8 +25,8 @@ class TableWork:
     head: of its target as it was read, None where there is none. source_schema: columns of its
     source. changes: to the target's. rows: row events in the cut; replayed: those that are tried
     again. truncated_at: newest truncate ever, which events must be above; new_truncate: the
-    truncate of this cut, if any. guard: below it rows of an incremental snapshot fall that are
-    above the truncate (SNAP-7). removal: what a new snapshot did not contain. ended_before: the
+    truncate of this cut, if any. window_bound: below it rows of an incremental snapshot fall that
+    are above the truncate (SNAP-7). removal: what a new snapshot did not contain. ended_before: the
     newest truncate of earlier cuts, or where another table of that name ended. is_rekeyed: the cut
     ends where other columns become the key, and its rows have those of before. copies: rows of the
     cut that have the key of before and are left out. inferred: columns that only their values tell
@@ -42,7 +42,7 @@ class TableWork:
     key_from_images: bool
     truncated_at: Position | None
     new_truncate: Position | None
-    guard: Position | None
+    window_bound: Position | None
     removal: Removal | None
     ended_before: Position | None
     replayed: int = 0
@@ -61,8 +61,8 @@ class TableWork:
         if self.spec.mode is TargetMode.APPEND:
             return "TRUE"
         if self.spec.mode is TargetMode.MIRROR:
-            return above_truncate(self.truncated_at, self.guard)
-        return not_ended_before(self.ended_before, self.truncated_at, self.guard)
+            return above_truncate(self.truncated_at, self.window_bound)
+        return not_ended_before(self.ended_before, self.truncated_at, self.window_bound)
 
     @property
     def goes_on_above(self) -> Position | None:
@@ -87,13 +87,13 @@ class TableWork:
         is_removed = self.removal is not None and self.spec.mode is not TargetMode.APPEND
         ends_rows = self.new_truncate is not None or is_removed
         is_checked = self.is_rekeyed and self.spec.mode is not TargetMode.APPEND
-        touches = ends_rows or bool(self.fills) or is_checked
+        touches = ends_rows or bool(self.backfills) or is_checked
         return self.has_events or (self.have is not None and touches)
 
     @property
-    def fills(self) -> tuple[FillColumn, ...]:
+    def backfills(self) -> tuple[BackfillColumn, ...]:
         """Columns that joined, and what older rows hold in them."""
-        return tuple(change for change in self.changes if isinstance(change, FillColumn))
+        return tuple(change for change in self.changes if isinstance(change, BackfillColumn))
 
     @property
     def moves_schema(self) -> bool:
@@ -101,5 +101,5 @@ class TableWork:
         have = self.have
         if have is None:
             return False
-        followed = (self.source_schema.shifts, self.source_schema.changed_at)
-        return bool(self.changes) or followed != (have.shifts, have.changed_at)
+        followed = (self.source_schema.column_renames, self.source_schema.changed_at)
+        return bool(self.changes) or followed != (have.column_renames, have.changed_at)

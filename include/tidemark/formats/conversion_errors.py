@@ -1,0 +1,104 @@
+"""Why a value does not fit its column, as far as its text tells (POISON-1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import reduce
+from operator import and_, or_
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from tidemark.formats.aliased import whole_key
+from tidemark.model.columns import (
+    CHANGE,
+    CONVERSION_ERROR,
+    UNAVAILABLE,
+    SourceColumn,
+    TableSchema,
+    Wire,
+)
+from tidemark.model.event import Op, Reason
+
+MAX_CHARACTERS = 20_000_000
+"""The longest text that Spark's reader of JSON takes."""
+NUMBER = r"^[-+]?[0-9]*\.?[0-9]+([eE][-+]?[0-9]+)?$"
+_TEMPORAL = (
+    *(Wire.DAYS, Wire.DATE_TEXT, Wire.ZONED_TEXT, Wire.LOCAL_TEXT),
+    *(Wire.TIMESTAMP_MILLIS, Wire.TIMESTAMP_MICROS, Wire.TIMESTAMP_NANOS, Wire.TIMESTAMP_TEXT),
+    *(Wire.TIME_MILLIS, Wire.TIME_MICROS, Wire.TIME_NANOS, Wire.TIME_TEXT),
+)
+_BINARY = (
+    *(Wire.BASE64, Wire.BASE64_URL, Wire.HEX, Wire.LATIN1, Wire.GEOMETRY, Wire.GEOMETRY_LATIN1),
+    *(Wire.BITS, Wire.BITS_NUMBER, Wire.BITS_TEXT, Wire.BYTES_TEXT),
+)
+_BY_WIRE: Mapping[Wire, Reason] = {
+    **dict.fromkeys(_TEMPORAL, Reason.TEMPORAL_INVALID),
+    **dict.fromkeys(_BINARY, Reason.BINARY_INVALID),
+    **dict.fromkeys((Wire.ENUM_INDEX, Wire.SET_MASK), Reason.ENUM_UNKNOWN),
+    **dict.fromkeys((Wire.DECIMAL_BASE64, Wire.DECIMAL_SCALED), Reason.DECIMAL_OVERFLOW),
+}
+_NUMBERS: Mapping[Wire, Reason] = {
+    Wire.DECIMAL_TEXT: Reason.DECIMAL_OVERFLOW,
+    **dict.fromkeys(
+        (Wire.INTEGER, Wire.UNSIGNED_AS_SIGNED, Wire.FLOAT, Wire.DOUBLE),
+        Reason.VALUE_OUT_OF_RANGE,
+    ),
+}
+
+
+def conversion_reason(raw: Column, column: SourceColumn) -> Column:
+    """The reason for a value ``raw`` that `formats.values.conversion_error` found lost."""
+    if column.wire in _BY_WIRE:
+        return F.lit(_BY_WIRE[column.wire].value)
+    mismatch = F.lit(Reason.TYPE_MISMATCH.value)
+    if column.wire not in _NUMBERS or column.element is not None:
+        return mismatch
+    return F.when(raw.rlike(NUMBER), F.lit(_NUMBERS[column.wire].value)).otherwise(mismatch)
+
+
+def key_reason(schema: TableSchema, texts: Column, image: Column, *, from_images: bool) -> Column:
+    """Why a change is of no row, if its key is at fault (KEY-1, KEY-3).
+
+    In: changes of a table with their ``row_key``. texts: `Decoder.key_texts`. image: the texts of
+    the row. from_images: whether that tells the key, and not the record's own.
+    """
+    own = whole_key(texts, schema)
+    has_others = texts.isNotNull() & own.isNull() & ~F.lit(from_images)
+    first, second = (image, own) if from_images else (own, image)
+    nulls = (
+        F.when(first.isNotNull(), first[name]).otherwise(second[name]).isNull()
+        for name in schema.key
+    )
+    is_told = first.isNotNull() | second.isNotNull()
+    is_typed = reduce(and_, (F.col("row_key")[name].isNotNull() for name in schema.key))
+    return (
+        F.when(is_typed | has_others, F.lit(Reason.KEY_MISMATCH.value))
+        .when(is_told & reduce(or_, nulls), F.lit(Reason.KEY_NULL.value))
+        .otherwise(F.lit(Reason.KEY_UNDECODABLE.value))
+    )
+
+
+def change_reason(schema: TableSchema, op: Column) -> Column:
+    """Why a change cannot be applied; null where it can.
+
+    In: `formats.rows.typed_rows` of ``schema`` with CHANGE, whose ``image`` holds the texts of the
+    row, ``bytes`` the size of its record, ``contradicts`` whether that says two things about one
+    name, and ``key_reason`` what `key_reason` says. op: of the change.
+    """
+    image, column = F.col(f"{CHANGE}.image"), F.col(CONVERSION_ERROR)
+    conversion_errors = (
+        F.when(column == own.name, conversion_reason(image[own.name], own))
+        for own in schema.columns
+        if own.name not in schema.key
+    )
+    no_image = column.isNotNull() & (op == Op.UPSERT.value) & image.isNull()
+    is_large = F.col(f"{CHANGE}.bytes") > MAX_CHARACTERS
+    return (
+        F.when(F.col(f"{CHANGE}.contradicts"), F.lit(Reason.JSON_DUPLICATE_KEY.value))
+        .when(no_image & is_large, F.lit(Reason.RECORD_TOO_LARGE.value))
+        .when(no_image, F.lit(Reason.IMAGE_MISSING.value))
+        .when(column.isin(*schema.key), F.col(f"{CHANGE}.key_reason"))
+        .when(column.isNotNull(), F.coalesce(*conversion_errors, F.lit(Reason.TYPE_MISMATCH.value)))
+        .when(F.col(UNAVAILABLE).isNotNull(), F.lit(Reason.UNAVAILABLE_UNRESOLVED.value))
+    )

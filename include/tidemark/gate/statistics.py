@@ -1,0 +1,175 @@
+"""What the gates ask of the landed records before they say how far a cut may go."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tidemark.model.checkpoint_status import AWAITED, CHANGES, WHOLE_SNAPSHOT
+from tidemark.model.event import SIGNALS, Kind, SnapshotMark
+from tidemark.model.expansion import PartitionExpansions
+from tidemark.model.names import TopicName
+from tidemark.model.offsets import Offsets, TopicPartition
+from tidemark.model.position import Place
+from tidemark.model.summary import PLACE, Summary, listed
+from tidemark.model.transaction import Boundary, Share
+
+_BY_PARTITION = {"topic": "topic", "partition": "partition"}
+_COUNTED = tuple(kind.value for kind in (Kind.ROW, Kind.TRUNCATE, *SIGNALS))
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionStatistics:
+    """What is landed of one partition and not settled.
+
+    highest: greatest place of any change; streamed_before: of one that no snapshot has read, among
+    those that an earlier cut has seen. capped_from: least place of a change that is not below the
+    run's cap. records: new ones, of any kind.
+    """
+
+    highest: Place | None = None
+    streamed_before: Place | None = None
+    capped_from: Place | None = None
+    records: int = 0
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> PartitionStatistics:
+        """From one row of the answer to `partitions`."""
+        return cls(
+            highest=row["highest"],
+            streamed_before=row["streamed_before"],
+            capped_from=row["capped_from"],
+            records=row["records"],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotStatistics:
+    """What is landed of one snapshot of the source; all its rows stand at one place (SNAP-2).
+
+    is_whole: its last row came, so all of them will (SNAP-4); ended: an earlier cut has seen it.
+    """
+
+    place: Place
+    is_whole: bool
+    ended: bool
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> SnapshotStatistics:
+        """From one row of the answer to `snapshots`."""
+        return cls(row["place"], bool(row["is_whole"]), bool(row["ended"]))
+
+
+@dataclass(frozen=True, slots=True)
+class StreamStatistics:
+    """All that a gate decides by.
+
+    places: every partition of every data topic. landed: next offset per partition. unread: the
+    partitions that were not read to the end that they had when the run was planned. is_quiet: this
+    run found nothing new, and all that is landed was gated before.
+    watermarks: newest per partition, of this run's records. first_capped: per partition the first
+    landed offset that is not below the run's cap. expansions: of topics, with gate ``none``.
+    boundaries, shares, partitions, snapshots: with gate ``transaction``. followed: tables that are
+    folded, in the source's words; None when all are.
+    """
+
+    places: tuple[TopicPartition, ...] = ()
+    landed: Offsets = field(default_factory=dict)
+    unread: frozenset[TopicPartition] = frozenset()
+    is_quiet: bool = False
+    watermarks: Mapping[TopicPartition, int] = field(default_factory=dict)
+    first_capped: Mapping[TopicPartition, int] = field(default_factory=dict)
+    expansions: PartitionExpansions = field(default_factory=dict)
+    boundaries: tuple[Boundary, ...] = ()
+    shares: tuple[Share, ...] = ()
+    partitions: Mapping[TopicPartition, PartitionStatistics] = field(default_factory=dict)
+    snapshots: tuple[SnapshotStatistics, ...] = ()
+    followed: frozenset[str] | None = None
+
+
+def place_of(row: Mapping[str, Any]) -> TopicPartition:
+    """The partition that a row of an answer is about."""
+    return TopicPartition(TopicName(row["topic"]), row["partition"])
+
+
+def watermarks(gated_landing: int) -> Summary:
+    """Per partition the greatest watermark of the records that no cut has seen: ``watermark``."""
+    new = f"kind = '{Kind.WATERMARK}' AND landing > {gated_landing}"
+    return Summary(_BY_PARTITION, {"watermark": "max(watermark)"}, new)
+
+
+def first_capped(waits: str) -> Summary:
+    """Per partition the first ``offset`` of a change of which `Until.waits` is true."""
+    capped = f"kind IN ({listed(CHANGES)}) AND {waits}"
+    return Summary(_BY_PARTITION, {"offset": "min(offset)"}, capped)
+
+
+def partitions(bound: str, gated_landing: int, waits: str | None) -> Summary:
+    """Per partition what `PartitionStatistics.of` reads.
+
+    bound: text below which positions are settled, our own hexadecimal digits. waits: `Until.waits`,
+    None when the run has no cap.
+    """
+    change = _unsettled(bound)
+    before = f"landing <= {gated_landing}"
+
+    def place(function: str, condition: str) -> str:
+        return f"{function}(CASE WHEN {condition} THEN {PLACE} END)"
+
+    return Summary(
+        _BY_PARTITION,
+        {
+            "highest": place("max", change),
+            "streamed_before": place("max", f"{change} AND snapshot IS NULL AND {before}"),
+            "capped_from": place("min", f"{change} AND {waits or 'FALSE'}"),
+            "records": f"sum(CASE WHEN {before} THEN 0 ELSE 1 END)",
+        },
+    )
+
+
+def snapshots(bound: str, gated_landing: int) -> Summary:
+    """Per snapshot what `SnapshotStatistics.of` reads; incremental ones have no bounds."""
+    last = f"snapshot = '{SnapshotMark.LAST}'"
+    return Summary(
+        keys={"place": PLACE},
+        figures={
+            "is_whole": f"max(CASE WHEN {last} THEN 1 ELSE 0 END)",
+            "ended": f"max(CASE WHEN {last} AND landing <= {gated_landing} THEN 1 ELSE 0 END)",
+        },
+        where=f"{_unsettled(bound)} AND kind = '{Kind.ROW}' AND {WHOLE_SNAPSHOT}",
+    )
+
+
+def _unsettled(bound: str) -> str:
+    return f"kind IN ({listed(CHANGES)}) AND position >= '{bound}'"
+
+
+def shares(bound: str, *, own_positions: bool) -> Summary:
+    """Per transaction, table and partition what `model.transaction.share_of` reads.
+
+    What cannot be read counts, too: END counts it (POISON-5).
+    own_positions: the id of a transaction ends in a position that each event has of its own, as
+    with PostgreSQL (GATE-T2).
+    """
+    key = "transaction_id"
+    if own_positions:
+        cut = "substr(transaction_id, 1, instr(transaction_id, ':') - 1)"
+        key = f"CASE WHEN instr(transaction_id, ':') > 0 THEN {cut} ELSE transaction_id END"
+    return Summary(
+        keys={
+            **_BY_PARTITION,
+            "transaction_key": key,
+            "source_schema": "source_schema",
+            "source_table": "source_table",
+        },
+        figures={
+            "events": "count(DISTINCT event_order)",
+            "records": "count(*)",
+            "truncates": f"sum(CASE WHEN kind = '{Kind.TRUNCATE}' THEN 1 ELSE 0 END)",
+            "lowest": f"min({PLACE})",
+            "highest": f"max({PLACE})",
+        },
+        where=f"(kind IN ({listed(_COUNTED)}) OR ({AWAITED})) AND transaction_id IS NOT NULL "
+        f"AND position >= '{bound}'",
+    )

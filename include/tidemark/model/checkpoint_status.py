@@ -1,0 +1,109 @@
+"""Where a record of the changelog stands when the frontier moves, as one SQL expression."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from tidemark.model.cut import Cut, GateMode
+from tidemark.model.event import SIGNALS, Kind, SnapshotMark
+from tidemark.model.position import BINLOG_DIGITS, BINLOG_RANK_AT, LSN_RANK_AT, NUMBER_DIGITS
+from tidemark.model.summary import PLACE, listed
+from tidemark.model.transaction import is_of
+
+
+class CheckpointStatus(StrEnum):
+    """Committed by an earlier cut; a duplicate, sent again; pending in this cut; or held.
+
+    What is held is above the cut and stays in the changelog for a later one. Skipped: of a
+    transaction that a person gave up (GATE-T8). Replayed: quarantined by an earlier cut, and tried
+    again by this one (POISON-4).
+    """
+
+    COMMITTED = "committed"
+    DUPLICATE = "duplicate"
+    PENDING = "pending"
+    HELD = "held"
+    SKIPPED = "skipped"
+    REPLAYED = "replayed"
+
+
+_BY_PLACE = (
+    CheckpointStatus.COMMITTED,
+    CheckpointStatus.DUPLICATE,
+    CheckpointStatus.PENDING,
+    CheckpointStatus.HELD,
+    CheckpointStatus.SKIPPED,
+)
+CHANGES = tuple(kind.value for kind in (Kind.ROW, Kind.TRUNCATE, Kind.DDL, *SIGNALS))
+BOUNDARIES = (Kind.BEGIN.value, Kind.END.value)
+AWAITED = f"kind = '{Kind.UNREADABLE}' AND position IS NOT NULL"
+"""A record that cannot be read, of a transaction that waits for it (POISON-5)."""
+
+INCREMENTAL_ROW = f"snapshot = '{SnapshotMark.INCREMENTAL}'"
+WHOLE_SNAPSHOT = f"snapshot IS NOT NULL AND snapshot <> '{SnapshotMark.INCREMENTAL}'"
+
+OLD_BOUND, NEW_BOUND = "_old_bound", "_new_bound"
+OLD_NEXT, NEW_NEXT, REACHED = "_old_next", "_new_next", "_reached"
+
+_BELOW = {
+    GateMode.WATERMARK: (f"position < {OLD_BOUND}", f"position < {NEW_BOUND}"),
+    GateMode.TRANSACTION: (f"position < {OLD_BOUND}", f"position < {NEW_BOUND}"),
+    GateMode.NONE: (f"offset < {OLD_NEXT}", f"offset < {NEW_NEXT}"),
+}
+# Rows of an incremental snapshot may stand beside the last streamed change; they come behind it.
+_PLACE_AS_STREAMED = (
+    f"CASE WHEN {INCREMENTAL_ROW} AND length(position) = {BINLOG_DIGITS} "
+    f"THEN substr(position, 1, {BINLOG_RANK_AT}) || '1' "
+    f"WHEN {INCREMENTAL_ROW} THEN substr(position, 1, {LSN_RANK_AT}) || '1' "
+    f"|| substr(position, {LSN_RANK_AT + 2}, {NUMBER_DIGITS}) ELSE {PLACE} END"
+)
+_CAME_AGAIN = f"{_PLACE_AS_STREAMED} < {REACHED}"
+_LATE = {
+    # A watermark promises that nothing below it comes any more, so what comes was there before.
+    GateMode.WATERMARK: f"position < {OLD_BOUND}",
+    # Partitions keep the source's order (POS-20); what END does not count may come behind it. A
+    # snapshot settles when every partition was read behind its end.
+    GateMode.TRANSACTION: f"{_CAME_AGAIN} OR (position < {OLD_BOUND} AND {WHOLE_SNAPSHOT})",
+    # Above the cut a repeat waits like everything there, so that one cut alone counts it (ACC-1).
+    GateMode.NONE: f"offset < {OLD_NEXT} OR (offset < {NEW_NEXT} AND {_CAME_AGAIN})",
+}
+
+
+def status(cut: Cut, gated_landing: int) -> str:
+    """The checkpoint status towards ``cut`` of a row beside the bounds of its partition.
+
+    OLD_BOUND, NEW_BOUND: positions that the frontier moves between. OLD_NEXT, NEW_NEXT: offsets
+    of the row's partition, likewise. REACHED: greatest place that this partition had settled.
+    gated_landing: the newest landing that an earlier cut has seen; what came later and was below
+    the frontier was sent again. Records that change nothing settle with the first cut that sees
+    them, but BEGIN, END and what is AWAITED only with their transaction (GATE-T9).
+    """
+    settled, late, taken, held, skipped = (f"'{status.value}'" for status in _BY_PLACE)
+    below_old, below_new = _BELOW[cut.mode]
+    was_gated = f"landing <= {gated_landing}"
+    boundary, void = "", ""
+    if cut.mode is GateMode.TRANSACTION:
+        is_boundary = f"kind IN ({listed(BOUNDARIES)})"
+        boundary = (
+            f"WHEN {is_boundary} AND offset >= {NEW_NEXT} THEN {held} "
+            f"WHEN {is_boundary} AND offset >= {OLD_NEXT} THEN {taken} "
+        )
+    if cut.void:
+        is_void = f"{WHOLE_SNAPSHOT} AND {PLACE} IN ({listed(cut.void)})"
+        void = f"WHEN {below_new} AND {is_void} THEN {late} "
+    if cut.skipped:
+        is_skipped = " OR ".join(map(is_of, sorted(cut.skipped)))
+        void += f"WHEN {below_new} AND ({is_skipped}) THEN {skipped} "
+    is_placed, is_late = f"kind IN ({listed(CHANGES)})", _LATE[cut.mode]
+    if cut.mode is GateMode.TRANSACTION:
+        # Nobody can say of what cannot be read that it came before.
+        is_placed, is_late = f"{is_placed} OR ({AWAITED})", f"({is_late}) AND NOT ({AWAITED})"
+    return (
+        f"CASE {boundary}"
+        f"WHEN NOT ({is_placed}) AND {was_gated} THEN {settled} "
+        f"WHEN NOT ({is_placed}) THEN {taken} "
+        f"WHEN {below_old} AND {was_gated} THEN {settled} "
+        f"WHEN {is_late} THEN {late} {void}"
+        f"WHEN {below_new} THEN {taken} "
+        f"ELSE {held} END"
+    )

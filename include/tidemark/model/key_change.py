@@ -1,0 +1,51 @@
+"""Another key of a table: by which statement, and which one is followed first (KEY-16)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from tidemark.model.names import ColumnName
+from tidemark.model.position import Position
+
+
+@dataclass(frozen=True, slots=True)
+class KeyChange:
+    """A statement that gives a table the key ``key``, empty for none.
+
+    lost_at: where it lost the one that it had before, if by an earlier statement.
+    """
+
+    position: Position
+    key: tuple[ColumnName, ...]
+    statement: str
+    lost_at: Position | None = None
+
+    @property
+    def begins_at(self) -> Position:
+        """Rows at and below it have the key of before."""
+        return self.lost_at or self.position
+
+    @property
+    def sentence(self) -> str:
+        """The statement, and where it stands."""
+        return f"{self.statement} (at position {self.position})"
+
+
+def first_key_change(told: Iterable[KeyChange]) -> KeyChange | None:
+    """The first of ``told``, in position order, after which the table has a key.
+
+    None where there is none: the table is left without. A source may take the key away and give
+    another one by two statements; between them no row has any.
+
+    >>> drop = KeyChange(Position("1"), (), "DROP ..")
+    >>> add = KeyChange(Position("2"), ("a",), "ADD ..")
+    >>> first_key_change([drop, add]).begins_at
+    '1'
+    """
+    lost_at: Position | None = None
+    for one in told:
+        if one.key:
+            return replace(one, lost_at=lost_at)
+        lost_at = lost_at or one.position
+    return None

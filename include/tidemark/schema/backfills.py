@@ -1,0 +1,116 @@
+"""What rows hold in a column that joined them, by its DEFAULT or by its type (SCHEMA-14).
+
+A source fills its rows without events. Only what a plain literal tells, and what Iceberg's column
+holds as it stands, is followed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from decimal import Decimal, InvalidOperation
+
+from tidemark.model.columns import SourceColumn
+from tidemark.schema.ddl_columns import DefaultBackfill
+from tidemark.schema.type_text import SourceType, parse_type
+
+Reader = Callable[[str, SourceType, SourceColumn], str | None]
+
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+_MOMENT = re.compile(r"\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}(\.\d{1,6})?")
+_INTEGERS = ("tinyint", "smallint", "mediumint", "int", "bigint", "year")
+_FLOATS = ("float", "double")
+_TEXTS = ("char", "varchar", "tinytext", "text", "mediumtext", "longtext")
+_ZERO_DATE = "0000-00-00"
+
+
+class UnknownBackfillError(ValueError):
+    """What rows hold cannot be told."""
+
+
+def backfill_text(column: SourceColumn, backfill: DefaultBackfill) -> str | None:
+    """The value that rows get, as text that can be cast to ``column.iceberg``; None is null.
+
+    Raises UnknownFillError where neither the literal nor the type tells it exactly.
+    """
+    known = parse_type(column.source_type)
+    reader = _READERS.get(known.base) if known else None
+    if known is None or reader is None:
+        raise UnknownBackfillError(f"of the type {column.source_type} no default is followed")
+    text = _implied(known) if backfill.text is None else backfill.text
+    try:
+        return reader(text, known, column)
+    except (ValueError, InvalidOperation) as error:
+        if isinstance(error, UnknownBackfillError):
+            raise
+        raise UnknownBackfillError(f"{text!r} is no {column.source_type}") from error
+
+
+def _implied(known: SourceType) -> str:
+    """What a NOT NULL column without DEFAULT holds in the rows that are there."""
+    if known.base in _TEXTS:
+        return ""
+    if known.base == "enum":
+        return known.parameters[0] if known.parameters else "0"
+    return _ZERO_DATE if known.base in {"date", "datetime"} else "0"
+
+
+def _integer(text: str, _known: SourceType, column: SourceColumn) -> str:
+    number = int(text)
+    return str(bool(number)).lower() if column.iceberg == "boolean" else str(number)
+
+
+def _decimal(text: str, known: SourceType, column: SourceColumn) -> str:
+    scale = known.numbers[1] if len(known.numbers) > 1 else 0
+    value = Decimal(text)
+    exact = value.quantize(Decimal(1).scaleb(-scale))
+    if exact != value or not column.iceberg.startswith("decimal"):
+        raise UnknownBackfillError(f"{text} is rounded to fit {column.source_type}")
+    return f"{exact:f}"
+
+
+def _float(text: str, known: SourceType, column: SourceColumn) -> str:
+    if known.parameters:
+        raise UnknownBackfillError(f"{text} is rounded to fit {column.source_type}")
+    return repr(float(text))
+
+
+def _text(text: str, _known: SourceType, _column: SourceColumn) -> str:
+    return text
+
+
+def _date(text: str, _known: SourceType, _column: SourceColumn) -> str | None:
+    return _moment_of(text, _DATE)
+
+
+def _datetime(text: str, known: SourceType, _column: SourceColumn) -> str | None:
+    digits = known.numbers[0] if known.numbers else 0
+    if len(text.partition(".")[2]) > digits:
+        raise UnknownBackfillError(f"{text} is rounded to {digits} digits")
+    return _moment_of(f"{text} 00:00:00" if _DATE.fullmatch(text) else text, _MOMENT)
+
+
+def _moment_of(text: str, form: re.Pattern[str]) -> str | None:
+    """A zero date is no date (TYPE-12)."""
+    if not form.fullmatch(text):
+        raise UnknownBackfillError(f"{text!r} is not written as a date is")
+    return None if text.startswith(_ZERO_DATE) else text
+
+
+def _enum(text: str, known: SourceType, column: SourceColumn) -> str:
+    labels = column.labels or known.parameters
+    found = [place for place, label in enumerate(labels) if label.lower() == text.lower()]
+    if not found:
+        raise UnknownBackfillError(f"{text!r} is not among the labels of {column.source_type}")
+    return labels[found[0]] if column.iceberg == "string" else str(found[0] + 1)
+
+
+_READERS: Mapping[str, Reader] = {
+    **dict.fromkeys(_INTEGERS, _integer),
+    **dict.fromkeys(_FLOATS, _float),
+    **dict.fromkeys(_TEXTS, _text),
+    "decimal": _decimal,
+    "date": _date,
+    "datetime": _datetime,
+    "enum": _enum,
+}

@@ -1,0 +1,302 @@
+"""Two followed tables that exchange their names, by what Debezium and TiCDC send about it.
+
+Each target goes on with its table: the published rows are compared with two tables in plain Python,
+which keep their rows and swap their names.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from tests.support import tellers
+from tests.support.altered import Sent
+from tests.support.quarantined import TOO_MUCH, UNAVAILABLE
+from tests.support.swapped import PARTS, Pair, early, go_on, opened
+from tidemark.errors import TableStoppedError
+from tidemark.model.until import Until
+from tidemark.runs.orders import all_waiting
+from tidemark.runs.world import World
+
+TABLES = ("{a} TO {b}", "{b} TO {a}")
+FORMS = [("debezium", PARTS), ("ticdc", PARTS), ("ticdc", TABLES)]
+
+
+@pytest.mark.parametrize(("family", "parts"), FORMS)
+def test_each_target_goes_on_with_its_table(
+    world: World, family: str, parts: Sequence[str]
+) -> None:
+    """SCHEMA-4, SCHEMA-34, DUP-2: there and, in a later cut, back; whatever is sent again."""
+    pair = opened(world, family, parts)
+    before = {target: pair.rows(target) for target in ("items", "others")}
+    tables = {t: world.catalog.load_table((pair.stream.name, t)) for t in before}
+    snapshots = {t: table.metadata.current_snapshot_id for t, table in tables.items()}
+    go_on(pair, 10)
+    pair.truncate(pair.two)
+    pair.on(pair.two).put(5, z=55)
+    pair.on(pair.one).alter("ADD a int", added={"a": ("int", None)})
+    pair.on(pair.one).put(3, a=7)
+    pair.swap()
+    go_on(pair, 20)
+    pair.on(pair.two).alter("ADD b varchar(20)", added={"b": ("varchar(20)", None)})
+    pair.on(pair.two).put(2, b="above")
+    pair.on(pair.one).delete(4)
+    pair.send()
+    with pytest.raises(TableStoppedError, match="items and shop.others exchanged their na") as why:
+        pair.stream.cut()
+    file = "source: shop.items, was: shop.others and target: others; "
+    file += "source: shop.others, was: shop.items and target: items"
+    assert str(why.value).count(file) == 2
+    assert {target: pair.rows(target) for target in before} == before
+    pair.declare(items="items", others="others")
+    pair.cut()
+    assert {target: pair.rows(target, snapshots[target]) for target in before} == before
+    pair.send(pair.one.sent)
+    pair.cut()
+    pair.truncate(pair.one)
+    go_on(pair, 30)
+    pair.cut()
+    pair.swap()
+    go_on(pair, 40)
+    pair.send()
+    with pytest.raises(TableStoppedError, match="exchanged their names"):
+        pair.stream.cut()
+    pair.declare(items="others", others="items")
+    pair.cut()
+    go_on(pair, 50)
+    pair.cut()
+    pair.send(pair.one.sent)
+    pair.cut()
+    pair.declare()
+    go_on(pair, 60)
+    pair.cut()
+
+
+def change_at_random(pair: Pair, rng: random.Random) -> None:
+    """One statement about one of the tables."""
+    table, number = pair.on(rng.choice((pair.one, pair.two))), rng.randint(1, 8)
+    action = rng.random()
+    if action < 0.2 and number in table.rows:
+        table.delete(number)
+    elif action < 0.3 and table.rows:
+        pair.truncate(table)
+    elif action < 0.4:
+        name = f"c{len(table.columns)}"
+        table.alter(f"ADD {name} int", added={name: ("int", None)})
+    else:
+        column = rng.choice([name for name in table.columns if name != "id"])
+        value = rng.randint(1, 99)
+        is_text = table.columns[column].startswith("varchar")
+        table.put(number, **{column: str(value) if is_text else value})
+
+
+@pytest.mark.parametrize(("family", "parts"), FORMS)
+def test_random_histories(world: World, family: str, parts: Sequence[str]) -> None:
+    """SCHEMA-34, DUP-2: the file says so early, late or no more; all is sent again at times."""
+    rng = random.Random(f"{family} {len(parts)}")  # noqa: S311  repeatable, not secret
+    pair = opened(world, family, parts)
+    for _ in range(8):
+        for _ in range(rng.randint(1, 4)):
+            change_at_random(pair, rng)
+        if rng.random() < 0.6:
+            was = {"items": pair.one.name, "others": pair.two.name}
+            is_told_late = rng.random() < 0.5
+            pair.swap()
+            change_at_random(pair, rng)
+            if is_told_late:
+                pair.send()
+                with pytest.raises(TableStoppedError, match="exchanged their names"):
+                    pair.stream.cut()
+            pair.declare(**was)
+        elif rng.random() < 0.4:
+            pair.declare()
+        if rng.random() < 0.4:
+            pair.send(pair.one.sent)
+        pair.cut()
+
+
+@pytest.mark.parametrize("family", ["debezium", "ticdc"])
+def test_a_file_may_say_so_early(world: World, family: str) -> None:
+    """SCHEMA-34: in however many cuts the tables have their old names still."""
+    pair = opened(world, family)
+    early(pair)
+    for value in (10, 20):
+        go_on(pair, value)
+        pair.truncate(pair.one)
+        pair.cut()
+    go_on(pair, 30)
+    pair.swap()
+    go_on(pair, 40)
+    pair.cut()
+    pair.send(pair.one.sent)
+    pair.cut()
+
+
+def test_what_is_known_of_a_table_stays_with_it_from_cut_to_cut(world: World) -> None:
+    """SCHEMA-34, TRUNC-3: a row below the truncate of the other table, which comes late."""
+    pair = opened(world, "debezium")
+    early(pair)
+    pair.on(pair.two).put(6, z=6)
+    late = pair.two.sent.pop()
+    pair.truncate(pair.one)
+    go_on(pair, 10)
+    pair.send()
+    pair.stream.cut()
+    pair.send([late])
+    pair.cut()
+
+
+def test_tables_that_stand_lower_go_on_together(world: World) -> None:
+    """SCHEMA-34: while others are published, and with what is quarantined of them."""
+    pair = opened(world, "debezium", publish={"consistency": "table"})
+    pair.on(pair.two).put(7, z=7)
+    body = json.loads(pair.two.sent[-1].record.value or b"")
+    body["after"]["z"] = "no number"
+    bad = Sent(replace(pair.two.sent[-1].record, value=json.dumps(body).encode()))
+    pair.two.sent[-1] = bad
+    del pair.two.rows[7]
+    go_on(pair, 10)
+    pair.cut()
+    pair.swap()
+    go_on(pair, 20)
+    for _ in range(2):
+        pair.send()
+        assert set(pair.stream.cut().stopped) == {"shop.items", "shop.others"}
+        go_on(pair, 30)
+    assert [entry.table for entry in all_waiting(pair.stream.pipeline, world)] == ["shop.others"]
+    pair.declare(items="items", others="others")
+    pair.cut()
+    assert [entry.table for entry in all_waiting(pair.stream.pipeline, world)] == ["shop.items"]
+    pair.send(pair.one.sent)
+    pair.cut()
+
+
+@pytest.mark.parametrize("is_early", [False, True])
+def test_what_the_cut_of_an_swap_sets_aside_stays_with_its_table(
+    world: World, is_early: bool
+) -> None:
+    """SCHEMA-34, POISON-4, UNAV-3: a later update leaves out what stands in that change alone."""
+    pair = opened(world, "debezium")
+    pair.on(pair.one).alter("ADD n int", added={"n": ("int", None)})
+    pair.cut()
+    if is_early:
+        early(pair)
+    pair.on(pair.one).put(1, name="in quarantine", n=1)
+    pair.one.sent[-1] = tellers.with_values(pair.one.sent[-1], n=TOO_MUCH)
+    if is_early:
+        pair.send()
+        pair.stream.cut()
+    pair.swap()
+    pair.declare(items="items", others="others")
+    pair.send()
+    pair.stream.cut()
+    waiting = all_waiting(pair.stream.pipeline, world)
+    assert [entry.table for entry in waiting] == [f"shop.{pair.one.name}"]
+    pair.on(pair.one).put(1, n=3)
+    pair.one.sent[-1] = tellers.with_values(pair.one.sent[-1], name=UNAVAILABLE)
+    pair.cut()
+
+
+def test_a_statement_that_was_read_in_part_stops_both(world: World) -> None:
+    """MSG-54: neither goes on alone; the next run reads the rest."""
+    pair = opened(world, "debezium")
+    pair.swap()
+    pair.declare(items="items", others="others")
+    go_on(pair, 10)
+    last = pair.one.sent.pop(
+        next(n for n, s in enumerate(pair.one.sent) if b"tmp TO" in (s.record.value or b""))
+    )
+    pair.send()
+    with pytest.raises(TableStoppedError, match="does otherwise"):
+        pair.stream.cut()
+    pair.send([last])
+    pair.cut()
+
+
+def test_tables_that_have_read_parts_of_it_stop(world: World) -> None:
+    """MSG-54: one of them was published between the parts, before the file said anything."""
+    pair = opened(world, "debezium", publish={"consistency": "table"})
+    first = len(pair.one.sent)
+    pair.swap()
+    rest = pair.one.sent[first + 1 :]
+    del pair.one.sent[first + 1 :]
+    pair.send()
+    assert set(pair.stream.cut().stopped) == {"shop.items"}
+    go_on(pair, 10)
+    pair.send([*rest, *pair.one.sent[pair.next :]])
+    assert set(pair.stream.cut().stopped) == {"shop.items", "shop.others"}
+    pair.declare(items="items", others="others")
+    for value in (20, 30):
+        go_on(pair, value)
+        pair.send()
+        stopped = pair.stream.cut().stopped
+        assert set(stopped) == {"shop.items", "shop.others"}
+        assert all("an earlier cut read a part" in why for why in stopped.values())
+
+
+def test_rows_that_overtook_the_statement_stop_both(world: World) -> None:
+    """GATE-N2: they were published under the names from before, and nothing undoes that.
+
+    Where columns differ, these tell before.
+    """
+    pair = opened(world, "debezium")
+    pair.on(pair.one).alter("ADD z int", added={"z": ("int", None)})
+    pair.on(pair.two).alter("ADD name varchar(20)", added={"name": ("varchar(20)", None)})
+    pair.cut()
+    first = len(pair.one.sent)
+    pair.swap()
+    statement = pair.one.sent[first:]
+    del pair.one.sent[first:]
+    pair.on(pair.one).put(9, name="too early")
+    pair.send()
+    pair.stream.cut()
+    pair.stream.options = {**pair.stream.options, "publish": {"consistency": "table"}}
+    pair.declare(items="items", others="others")
+    pair.send(statement)
+    for _ in range(2):
+        stopped = pair.stream.cut().stopped
+        assert set(stopped) == {"shop.items", "shop.others"}
+        assert all("was published before that was read" in why for why in stopped.values())
+        go_on(pair, 10)
+        pair.send()
+
+
+def test_targets_that_the_file_does_not_swap_stop_both(world: World) -> None:
+    """SCHEMA-34: rows of one table never go into the target of the other one."""
+    pair = opened(world, "ticdc")
+    pair.swap()
+    go_on(pair, 10)
+    pair.one, pair.two = pair.two, pair.one
+    pair.declare(items="others", others="items")
+    pair.one, pair.two = pair.two, pair.one
+    pair.send()
+    for _ in range(2):
+        with pytest.raises(TableStoppedError, match="into which shop.items was never folded"):
+            pair.stream.cut()
+    pair.declare(items="items", others="others")
+    pair.cut()
+
+
+def test_there_and_back_in_one_cut_takes_two(world: World) -> None:
+    """SCHEMA-34: the file says what one exchange does; a bound in time puts a cut between them."""
+    pair = opened(world, "ticdc")
+    pair.swap()
+    go_on(pair, 10)
+    between = pair.on(pair.one).place + 1
+    pair.declare(items="items", others="others")
+    pair.one.place += 5
+    pair.swap()
+    go_on(pair, 20)
+    pair.send()
+    with pytest.raises(TableStoppedError, match="tidemark cut with --until"):
+        pair.stream.cut()
+    moment = datetime.fromtimestamp(1_700_000_000 + between / 1000, UTC)
+    pair.stream.cut(until=Until.at_time(moment))
+    assert pair.rows("others")[2] == {"id": 2, "z": 10}
+    pair.declare(items="others", others="items")
+    pair.cut()
