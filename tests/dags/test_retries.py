@@ -16,9 +16,9 @@ from tidemark.errors import (
     TidemarkError,
     TopicMissingError,
 )
+from tidemark.lake.results import read_result
 from tidemark.model.names import AttemptId
 from tidemark.model.result import CutResult
-from tidemark.scheduling.handover import read_result
 from tidemark.scheduling.retries import failure_of, stop_on_terminal_errors
 
 SUBMIT = AirflowException("spark-submit ended with 1")
@@ -43,13 +43,6 @@ def test_result_of_the_job_decides(error: type[TidemarkError], is_final: bool) -
 
 def test_job_that_left_nothing_is_tried_again(tmp_path: Path) -> None:
     assert failure_of(read_result(tmp_path / "none.json"), SUBMIT) is SUBMIT
-
-
-def test_result_is_read_as_it_was_left(tmp_path: Path) -> None:
-    result = CutResult.failed(AttemptId("a"), TopicMissingError("gone", **WORDS))
-    file = tmp_path / "a.json"
-    file.write_text(result.to_json())
-    assert read_result(file) == result
 
 
 def test_terminal_error_stops_a_task() -> None:

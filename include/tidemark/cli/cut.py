@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from tidemark.model.result import CutResult
     from tidemark.model.verdict import Verdict
+    from tidemark.runs.run import CutRequest
+    from tidemark.runs.world import World
     from tidemark.spec import PipelineSpec
 
 Reason = Annotated[
@@ -51,16 +53,30 @@ def cut(
     tables, cap = declared_tables(spec, table), until_of(spec, until)
     own = AttemptId(attempt) if attempt else _made_up()
     with spark_world(spec, "landing what is unread") as world:
-        from tidemark.runs.cut import run_cut
         from tidemark.runs.publish import read_verdicts
         from tidemark.runs.run import CutRequest
         from tidemark.runs.stall import tell_stall
 
-        result = run_cut(spec, world, CutRequest(own, cap, tables, reason))
+        result = _recorded(spec, world, CutRequest(own, cap, tables, reason))
         verdicts = read_verdicts(spec, world, own)
     show_result(stdout(), spec, result, verdicts)
     tell_stall(spec, world)
     raise typer.Exit(result.exit_code)
+
+
+def _recorded(pipeline: PipelineSpec, world: World, request: CutRequest) -> CutResult:
+    """Run the cut; of one that fails `tidemark status` can tell why."""
+    from tidemark.errors import TidemarkError
+    from tidemark.lake.results import result_file, write_result
+    from tidemark.model.result import CutResult
+    from tidemark.runs.cut import run_cut
+
+    try:
+        return run_cut(pipeline, world, request)
+    except TidemarkError as error:
+        file = result_file(world.installation.state, pipeline.name, request.attempt)
+        write_result(CutResult.failed(request.attempt, error), file)
+        raise
 
 
 def _made_up() -> AttemptId:

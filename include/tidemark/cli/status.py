@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from tidemark.lake.history import Entry
+    from tidemark.lake.results import FailedAttempt
     from tidemark.runs.status import Lag, PipelineStatus, TableStatus
 
 SHOWN_CUTS = 20
@@ -55,8 +56,11 @@ def status(pipeline: PIPELINE = None, *, accounting: ACCOUNTING = False) -> None
 
 
 def _exit_code(pipelines: Sequence[PipelineStatus]) -> int:
-    """That of a failed run where a pipeline cannot be read, of a blocked one with such a table."""
-    if any(found.trouble for found in pipelines):
+    """That of a failed run where topics cannot be read or the newest attempts failed.
+
+    Else that of a blocked one where a table is blocked, or an attempt by its audit.
+    """
+    if any(found.trouble or found.failed for found in pipelines):
         return EXIT_CODES[CutStatus.FAILED]
     if any(found.is_blocked for found in pipelines):
         return EXIT_CODES[CutStatus.BLOCKED]
@@ -126,6 +130,7 @@ def _show(console: Console, found: PipelineStatus) -> None:
         *(("snapshot", f"of {table} {said}") for table, said in found.snapshots.items()),
         *(("ordered", f"{one.command}, {moment(one.at_ms, now)}") for one in found.orders),
         ("attempt", _attempt(attempt, now) if attempt else ""),
+        ("failed", _failed(found.failed, now)),
     )
     console.print()
     put(console, _tables(console, found, now))
@@ -166,6 +171,17 @@ def _attempt(attempt: Entry, now: int) -> str:
 
     result = attempt.result
     return f"{result.attempt} at cut {result.cut} is {result.status}, {moment(attempt.at_ms, now)}"
+
+
+def _failed(failed: Sequence[FailedAttempt], now: int) -> str:
+    """How many attempts failed since the newest cut, and what the newest of them said first."""
+    from tidemark.cli.console import moment, plural
+
+    if not failed:
+        return ""
+    newest = failed[0]
+    count = f"{plural(len(failed), 'attempt')} since the newest cut"
+    return f"{count}, the last one {moment(newest.at_ms, now)}: {newest.error.splitlines()[0]}"
 
 
 def _tables(console: Console, found: PipelineStatus, now: int) -> Table:

@@ -7,7 +7,6 @@ spark-submit jobs/cut.py --pipeline=NAME --attempt=ID --result=PATH
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import traceback
 from collections.abc import Sequence
@@ -16,6 +15,7 @@ from pathlib import Path
 from structlog.contextvars import bind_contextvars
 
 from tidemark.errors import TidemarkError
+from tidemark.lake.results import write_result
 from tidemark.log import configure, get_logger
 from tidemark.model.names import AttemptId, TableName
 from tidemark.model.result import CutResult, CutStatus
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str]) -> int:
     except Exception as error:
         traceback.print_exc()
         result = _unforeseen(asked.attempt, error)
-    _leave(result, asked.result)
+    write_result(result, asked.result)
     return result.exit_code
 
 
@@ -79,14 +79,6 @@ def _unforeseen(attempt: AttemptId, error: Exception) -> CutResult:
         error=f"{type(error).__name__}: see the traceback in the log",
         retryable=True,
     )
-
-
-def _leave(result: CutResult, file: Path) -> None:
-    """Write ``file`` whole or not at all."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    draft = file.with_suffix(f".{os.getpid()}")
-    draft.write_text(result.to_json(), encoding="utf-8")
-    draft.replace(file)
 
 
 if __name__ == "__main__":

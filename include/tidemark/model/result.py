@@ -97,6 +97,12 @@ class CutResult:
             retryable=isinstance(error, RetryableError),
         )
 
+    @classmethod
+    def died(cls, attempt: AttemptId) -> CutResult:
+        """The result of a run that left none: somebody or something ended its process."""
+        error = "the job died without a result; next: read the log of its task"
+        return cls(CutStatus.FAILED, attempt, error=error, retryable=True)
+
     def to_json(self) -> str:
         """One JSON object."""
         return json.dumps(asdict(self))
@@ -105,7 +111,7 @@ class CutResult:
     def from_json(cls, text: str) -> CutResult:
         """The reverse of `to_json`."""
         stored: dict[str, Any] = json.loads(text)
-        if "set_aside" in stored:  # as versions below 0.2 wrote it
+        if "set_aside" in stored:  # as earlier versions wrote it
             stored["quarantined"] = stored.pop("set_aside")
         tables = tuple(TableResult(**table) for table in stored.pop("tables"))
         return cls(**{**stored, "status": CutStatus(stored["status"]), "tables": tables})

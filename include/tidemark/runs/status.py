@@ -19,6 +19,7 @@ from tidemark.lake.history import (
 )
 from tidemark.lake.landing import records_since
 from tidemark.lake.quarantine import read_waiting
+from tidemark.lake.results import FailedAttempt, failed_attempts
 from tidemark.model.cut import GateMode
 from tidemark.model.names import PipelineName, TableName
 from tidemark.model.progress import Progress
@@ -72,21 +73,27 @@ class TableStatus:
 class PipelineStatus:
     """One pipeline.
 
-    published: newest cut. attempt: newest one that is staged or blocked, but not published. lag:
-    None when trouble keeps it unknown. work: what a run would find. hold: why the newest cut went
-    no further; stalled_ms: for how long, once that is too long. snapshots: table -> what its
-    snapshot waits for, and the next command. orders: what a person ordered since the newest cut,
-    newest first. truncates: what to check while none has come. quarantined: how much waits in
-    quarantine; of_no_table: how much of that is of no known table; doubts: what tables may lack
-    because of it.
-    trouble: why a run would not even start reading. history: published cuts, as far as the ledger
-    remembers them, newest first.
+    published: newest cut.
+    attempt: newest one that is staged or blocked, but not published.
+    failed: attempts that failed since the newest cut, newest first.
+    lag: None when trouble keeps it unknown.
+    work: what a run would find.
+    hold: why the newest cut went no further; stalled_ms: for how long, once that is too long.
+    snapshots: table -> what its snapshot waits for, and the next command.
+    orders: what an operator ordered since the newest cut, newest first.
+    truncates: what to check while none has come.
+    quarantined: how many changes wait in quarantine.
+    of_no_table: how many of them are of no known table.
+    warnings: what tables may lack because of them.
+    trouble: why a run would not even start reading.
+    history: published cuts, as far as the ledger remembers them, newest first.
     """
 
     pipeline: PipelineName
     gate: GateMode
     published: Entry | None
     attempt: Entry | None
+    failed: tuple[FailedAttempt, ...]
     complete_until_ms: int
     lag: Lag | None
     work: str
@@ -133,6 +140,9 @@ def pipeline_status(pipeline: PipelineSpec, world: World) -> PipelineStatus:
         gate=pipeline.source.gate,
         published=newest,
         attempt=attempt,
+        failed=failed_attempts(
+            world.installation.state, pipeline.name, newest.at_ms if newest else 0
+        ),
         complete_until_ms=progress.frontier.complete_until_ms,
         lag=lag,
         work=plan.sentence if plan else "",

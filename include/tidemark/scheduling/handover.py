@@ -1,12 +1,8 @@
-"""What the tasks of a cut leave for each other: ids and counts by XCom, the result as a file."""
+"""What the tasks of a cut leave for each other by XCom: ids and counts, never rows."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TypedDict
-
-from tidemark.model.names import AttemptId, PipelineName
-from tidemark.model.result import CutResult
 
 PLAN, FOLD, AUDIT, PUBLISH = "plan", "fold", "audit", "publish"
 
@@ -30,16 +26,3 @@ class Folded(TypedDict):
     cut: int
     tables: int
     hold: str
-
-
-def result_file(state: Path, pipeline: PipelineName, attempt: AttemptId) -> Path:
-    """Where the job of an attempt leaves its result."""
-    return state / "results" / pipeline / f"{attempt}.json"
-
-
-def read_result(file: Path) -> CutResult | None:
-    """What the job left in ``file``; None when it left nothing."""
-    try:
-        return CutResult.from_json(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return None

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from tidemark.lake.results import result_file
 from tidemark.model.names import AttemptId
 from tidemark.model.until import Until
-from tidemark.scheduling.handover import result_file
 from tidemark.spec import InstallationSpec, PipelineSpec
 from tidemark.spec.jvm import with_limits
 from tidemark.spec.launch import CLASS_PATH, launch_arguments, launch_settings

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk.exceptions import AirflowException
 
+from tidemark.lake.results import read_result, result_file, write_result
 from tidemark.log import get_logger
 from tidemark.model.names import PipelineName
 from tidemark.model.result import CutResult, CutStatus
-from tidemark.scheduling.handover import PLAN, Folded, Planned, read_result, result_file
+from tidemark.scheduling.handover import PLAN, Folded, Planned
 from tidemark.scheduling.retries import failure_of, stop_on_terminal_errors
 from tidemark.scheduling.submit import (
     FoldRequest,
@@ -48,14 +49,16 @@ class FoldOperator(SparkSubmitOperator):
         with stop_on_terminal_errors():
             pipeline, installation = pipeline_named(self.pipeline), load_installation()
         file = result_file(installation.state, pipeline.name, attempt)
-        file.parent.mkdir(parents=True, exist_ok=True)
         self._fill_in(submission(pipeline, installation, order))
         failure: AirflowException | None = None
         try:
             super().execute(context)
         except AirflowException as error:
             failure = error
-        return _conclude(read_result(file), failure)
+        result = read_result(file)
+        if result is None and failure is not None:
+            write_result(CutResult.died(attempt), file)
+        return _conclude(result, failure)
 
     def _fill_in(self, submitted: Submission) -> None:
         self.application = submitted.application

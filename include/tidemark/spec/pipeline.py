@@ -114,7 +114,7 @@ class LimitsSpec(SpecModel):
     @model_validator(mode="before")
     @classmethod
     def _former_keys(cls, declared: Any) -> Any:
-        """``max-set-aside`` is what ``max-quarantined`` was called before version 0.2."""
+        """``max-set-aside`` is what earlier versions called ``max-quarantined``."""
         old, new = "max-set-aside", "max-quarantined"
         if not isinstance(declared, dict) or old not in declared or new in declared:
             return declared

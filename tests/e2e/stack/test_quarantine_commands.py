@@ -21,8 +21,10 @@ from tests.support.records import Record
 from tests.support.stack import Stream
 from tidemark.cli.app import app
 from tidemark.embedded.home import embedded_environment
+from tidemark.lake.results import result_file, write_result
 from tidemark.model.event import Reason
-from tidemark.model.result import CutStatus
+from tidemark.model.names import AttemptId
+from tidemark.model.result import CutResult, CutStatus
 from tidemark.runs.cut import stage_cut
 from tidemark.runs.publish import publish_cut
 from tidemark.runs.run import CutRequest
@@ -116,6 +118,16 @@ def test_status_ends_by_what_it_found(
     sound.cut()
     installed(sound, tmp_path, monkeypatch)
     assert CliRunner().invoke(app, ["status"]).exit_code == 0
+
+    died = CutResult.died(AttemptId("attempt_2"))
+    write_result(died, result_file(world.installation.state, sound.pipeline.name, died.attempt))
+    ended = CliRunner().invoke(app, ["status", sound.name])
+    assert ended.exit_code == 1
+    assert "1 attempt since the newest cut" in " ".join(ended.stdout.split())
+    assert "the job died without a result" in " ".join(ended.stdout.split())
+    sound.send([row("u", 1, 20, 2)])
+    sound.cut()
+    assert CliRunner().invoke(app, ["status"]).exit_code == 0, "a published cut ends it"
 
     blocked = opened(world, row("c", 1, 10, 1), publish={"consistency": "table"})
     blocked.cut()

@@ -1,0 +1,76 @@
+"""Results of attempts: one file each in the state folder of the installation; no engine, no JVM.
+
+Airflow's tasks read them, and `tidemark status` tells by them which attempts failed: a failed one
+leaves nothing in the lake. Only the newest are kept.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from tidemark.model.names import AttemptId, PipelineName
+from tidemark.model.result import CutResult, CutStatus
+
+KEPT = 100
+"""Result files of one pipeline that are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class FailedAttempt:
+    """An attempt that came to no cut.
+
+    at_ms: when it failed. error: the name of its error, what happened, `state:` and `next:`.
+    """
+
+    attempt: AttemptId
+    at_ms: int
+    error: str
+
+
+def result_file(state: Path, pipeline: PipelineName, attempt: AttemptId) -> Path:
+    """Where an attempt leaves its result."""
+    return state / "results" / pipeline / f"{attempt}.json"
+
+
+def write_result(result: CutResult, file: Path) -> None:
+    """Write ``file`` whole or not at all, and remove those beyond the newest `KEPT`."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    draft = file.with_suffix(f".{os.getpid()}")
+    draft.write_text(result.to_json(), encoding="utf-8")
+    draft.replace(file)
+    for _, old in _newest_first(file.parent)[KEPT:]:
+        old.unlink(missing_ok=True)
+
+
+def read_result(file: Path) -> CutResult | None:
+    """What an attempt left in ``file``; None when it left nothing."""
+    try:
+        return CutResult.from_json(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+
+
+def failed_attempts(
+    state: Path, pipeline: PipelineName, since_ms: int
+) -> tuple[FailedAttempt, ...]:
+    """Attempts that failed after ``since_ms`` (milliseconds since 1970), newest first."""
+    found = []
+    for at_ms, file in _newest_first(state / "results" / pipeline):
+        if at_ms <= since_ms:
+            break
+        result = read_result(file)
+        if result is not None and result.status is CutStatus.FAILED:
+            found.append(FailedAttempt(result.attempt, at_ms, result.error))
+    return tuple(found)
+
+
+def _newest_first(folder: Path) -> list[tuple[int, Path]]:
+    """Result files and when they were written, in milliseconds; other runs may remove some."""
+    found = []
+    for file in folder.glob("*.json"):
+        with suppress(FileNotFoundError):
+            found.append((file.stat().st_mtime_ns // 1_000_000, file))
+    return sorted(found, reverse=True)
