@@ -41,6 +41,10 @@ def _attempt(text: str) -> AttemptId:
 
 
 Pipeline = Annotated[str, typer.Argument(metavar="PIPELINE", help="Name of the pipeline.")]
+AsJson = Annotated[
+    bool,
+    typer.Option("--json", help="Print one JSON document; its schema: tidemark schema."),
+]
 Until = Annotated[
     str | None,
     typer.Option(

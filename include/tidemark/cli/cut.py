@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tidemark.cli.arguments import (
+    AsJson,
     Attempt,
     Pipeline,
     Tables,
@@ -34,12 +35,14 @@ Reason = Annotated[
 ]
 
 
-def cut(
+def cut(  # noqa: PLR0913  each is an option of the verb
     pipeline: Pipeline,
     until: Until = None,
     table: Tables = None,
     reason: Reason = "",
     attempt: Attempt = None,
+    *,
+    as_json: AsJson = False,
 ) -> None:
     """Land, fold, audit and publish the next cut.
 
@@ -59,7 +62,10 @@ def cut(
 
         result = _recorded(spec, world, CutRequest(own, cap, tables, reason))
         verdicts = read_verdicts(spec, world, own)
-    show_result(stdout(), spec, result, verdicts)
+    if as_json:
+        typer.echo(result.to_json())
+    else:
+        show_result(stdout(), spec, result, verdicts)
     tell_stall(spec, world)
     raise typer.Exit(result.exit_code)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tidemark.cli.arguments import load_named
+from tidemark.cli.arguments import AsJson, load_named
 from tidemark.model.result import EXIT_CODES, CutStatus
 
 if TYPE_CHECKING:
@@ -31,7 +31,9 @@ ACCOUNTING = Annotated[
 ]
 
 
-def status(pipeline: PIPELINE = None, *, accounting: ACCOUNTING = False) -> None:
+def status(
+    pipeline: PIPELINE = None, *, accounting: ACCOUNTING = False, as_json: AsJson = False
+) -> None:
     """Show how far the tables are, and what is next."""
     from tidemark.cli.console import stdout
     from tidemark.cli.session import catalog_world
@@ -45,7 +47,11 @@ def status(pipeline: PIPELINE = None, *, accounting: ACCOUNTING = False) -> None
     ) as threads:  # a dead broker costs one time-out
         worlds = [catalog_world() for _ in specs]
         found = list(threads.map(pipeline_status, specs, worlds))
-    if accounting:
+    if as_json:
+        from tidemark.cli.documents import statuses_document
+
+        typer.echo(statuses_document(found).model_dump_json())
+    elif accounting:
         for one in found:
             _show_accounting(stdout(), one)
     elif pipeline is None:

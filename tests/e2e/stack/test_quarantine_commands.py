@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -125,6 +126,13 @@ def test_status_ends_by_what_it_found(
     assert ended.exit_code == 1
     assert "1 attempt since the newest cut" in " ".join(ended.stdout.split())
     assert "the job died without a result" in " ".join(ended.stdout.split())
+    document = json.loads(CliRunner().invoke(app, ["status", sound.name, "--json"]).stdout)
+    (told,) = document["pipelines"]
+    described = json.loads(CliRunner().invoke(app, ["schema", "status"]).stdout)
+    assert set(told) == set(described["$defs"]["StatusDocument"]["properties"])
+    assert (told["cut"], told["unread"], told["is_blocked"]) == (1, 0, False)
+    assert [one["attempt"] for one in told["failed"]] == [died.attempt]
+    assert [(one["table"], one["changed_in_cut"]) for one in told["tables"]] == [("shop.items", 1)]
     sound.send([row("u", 1, 20, 2)])
     sound.cut()
     assert CliRunner().invoke(app, ["status"]).exit_code == 0, "a published cut ends it"
