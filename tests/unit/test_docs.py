@@ -16,6 +16,7 @@ from tidemark.formats.format_tables import KINDS, REASONS, with_formats
 from tidemark.model.columns import Wire
 from tidemark.model.event import Kind, Reason
 from tidemark.schema.type_tables import WIRES, with_types
+from tidemark.spec import load_pipeline
 from tidemark.spec.field_tables import with_fields
 
 REPOSITORY = Path(__file__).parents[2]
@@ -117,3 +118,22 @@ def test_hosted_ci_runs_what_has_to_pass() -> None:
     assert required is not None
     workflow = yaml.safe_load((HABITS / "workflows" / "ci.yml").read_text("utf-8"))
     assert workflow["jobs"]["make"]["strategy"]["matrix"]["verb"] == required[1].split()
+
+
+def test_glossary_counts_its_own_words() -> None:
+    page = (DOCS / "glossary.md").read_text("utf-8")
+    own = page.partition("## Tidemark's own words")[2].partition("\n## ")[0]
+    words = [row for row in re.findall(r"^\| (.+?) \|", own, re.M) if row not in {"word", "---"}]
+    assert f"Home-made words: {len(words)}." in own
+    assert words == sorted(words, key=str.lower)
+    assert len(words) < 35
+
+
+def test_readme_is_short_and_its_pipeline_is_valid(tmp_path: Path) -> None:
+    page = (REPOSITORY / "README.md").read_text("utf-8")
+    assert len(page.splitlines()) < 150
+    block = re.search(r"^```yaml\n(.*?)^```", page, re.M | re.S)
+    assert block is not None
+    file = tmp_path / "shop.yaml"
+    file.write_text(block[1], "utf-8")
+    assert load_pipeline(file).name == "shop"
