@@ -49,7 +49,7 @@ Until = Annotated[
     str | None,
     typer.Option(
         metavar="TIME|POSITION",
-        help="What stands at or behind it waits: an ISO time of the source (UTC unless it says "
+        help="Changes at or behind it wait: an ISO time of the source (UTC unless it says "
         "otherwise), or a position as the source shows it: a commitTs, FILE:POS of the binlog, "
         "or PostgreSQL's LSN.",
     ),

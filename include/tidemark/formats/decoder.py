@@ -70,7 +70,7 @@ class Decoder:
     of ``transaction``; None where no two rows ever share a key, not even inside a transaction.
     text: the JSON text of a landed record's value. contradicts: whether that says two things about
     one name (POISON-1). variants: all fields of the row that it leaves, a map of variants; null
-    where records tell types. key_texts: the texts of all fields of its key, a map; null where
+    where records have types. key_texts: the texts of all fields of its key, a map; null where
     records have no keys of their own.
     """
 

@@ -67,9 +67,9 @@ REASONS: Mapping[Reason, str] = {
     Reason.DECIMAL_OVERFLOW: "holds a decimal with more digits than its column, or none",
     Reason.TEMPORAL_INVALID: "holds no date or time, or one that its column cannot hold",
     Reason.BINARY_INVALID: "holds bytes that are not written as its column's are, or do not fit it",
-    Reason.ENUM_UNKNOWN: "holds the number of a label that nothing tells",
-    Reason.UNAVAILABLE_UNRESOLVED: "leaves out a value that nothing else tells",
-    Reason.TX_SKIPPED: "is of a transaction that a person gave up",
+    Reason.ENUM_UNKNOWN: "holds the number of a label that no schema declares",
+    Reason.UNAVAILABLE_UNRESOLVED: "lacks a value that the target cannot supply",
+    Reason.TX_SKIPPED: "is of a transaction that an operator skipped",
 }
 
 _Rows = Callable[[], Iterable[tuple[str, ...]]]

@@ -94,7 +94,7 @@ def _params(pipeline: PipelineSpec) -> dict[str, Param]:
     form = position_form(pipeline.source)
     # The form asks for a date-time by its calendar, which takes nothing else.
     by_calendar: dict[str, Any] = {} if form else {"format": "date-time"}
-    place = f", or that stands before this position ({form.words})" if form else ""
+    place = f", or before this position ({form.words})" if form else ""
     return {
         "until": Param(
             None,
@@ -146,7 +146,7 @@ def _doc(pipeline: PipelineSpec) -> str:
             *followed,
             "",
             f"Source: {pipeline.source.format}, gate `{pipeline.source.gate}`. "
-            f"How it stands: `tidemark status {pipeline.name}`.",
+            f"Its status: `tidemark status {pipeline.name}`.",
         ]
     )
 

@@ -145,7 +145,7 @@ def _grouped(forms: Mapping[str, Form], said: Callable[[str, Form], str]) -> Ite
 
 def _named(name: str) -> str:
     if name.endswith(_UNTOLD):
-        return f"{name.removesuffix(_UNTOLD)} whose size nothing tells"
+        return f"{name.removesuffix(_UNTOLD)} of undeclared size"
     return re.sub(r"\(6\)$", "(4 to 6)", name)
 
 

@@ -62,14 +62,14 @@ class SnapshotsSpec(SpecModel):
 
     reconcile: Reconciling = Field(
         default=Reconciling.AUTO,
-        description="auto: they are removed once the snapshot is complete; ask: only when a person "
-        "says so with tidemark resync",
+        description="auto: they are removed once the snapshot is complete; ask: only when an "
+        "operator confirms it with tidemark resync",
     )
     max_removed: float = Field(
         default=0.2,
         ge=0,
         le=1,
-        description="share of a table's rows above which a person is asked in any case",
+        description="share of a table's rows above which an operator has to confirm in any case",
     )
 
 
@@ -237,7 +237,7 @@ class PipelineSpec(SpecModel):
                 yield BrokenRule(
                     ("tables", index, "mode"),
                     repr(table.mode.value),
-                    "mirror: a compacted topic does not tell when rows changed or ended",
+                    "mirror: a compacted topic does not show when rows changed or ended",
                 )
             sources.add(source)
             targets.setdefault(target, table)

@@ -67,13 +67,13 @@ class SourceSpec(SpecModel):
     signal_table: SourceTableName | None = Field(
         default=None,
         description="the Debezium connector's signal.data.collection, whose topic is among the "
-        "topics.data; it tells when the windows of incremental snapshots open",
+        "topics.data; it shows when the windows of incremental snapshots open",
     )
     shadow_tables: tuple[ShadowPattern, ...] = Field(
         default=OF_KNOWN_TOOLS,
         description="names of the tables that gh-ost and pt-online-schema-change make beside a "
-        "table, * stands for its name: their rows are left out, and the one that takes its place "
-        "is an ALTER of it; an empty list: there are none",
+        "table, with * for its name: their rows are ignored, and the cut-over counts as an ALTER "
+        "of it; an empty list: there are none",
     )
     avro: AvroSpec | None = Field(
         default=None,
@@ -85,9 +85,9 @@ class SourceSpec(SpecModel):
     )
     untyped: Untyped = Field(
         default=Untyped.REFUSE,
-        description="what becomes of columns of a Debezium source in JSON that neither a record's "
-        "schema nor columns: tells: refuse the table; infer their types from all values of the "
-        "first cut that has any; or take all of them as text (string)",
+        description="what becomes of columns of a Debezium source in JSON whose type neither a "
+        "record's schema nor columns: declares: refuse the table; infer their types from all "
+        "values of the first cut that has any; or take all of them as text (string)",
     )
     zone: Annotated[str, AfterValidator(_zone)] | None = Field(
         default=None,
@@ -113,7 +113,7 @@ class SourceSpec(SpecModel):
     def shadowed(self, table: TableName) -> TableName | None:
         """The table whose shadow ``table`` is by its name; None where it is none (SCHEMA-32).
 
-        PostgreSQL tells no statements, and so of no shadow what it is for.
+        the PostgreSQL connector sends no statements, and so of no shadow what it is for.
         """
         if self.format is SourceFormat.DEBEZIUM_POSTGRES:
             return None
@@ -131,7 +131,7 @@ class SourceSpec(SpecModel):
         if self.is_compacted and not self.format.is_canal:
             yield from self._newest_state_only()
         if self.untyped is not Untyped.REFUSE:
-            yield from self._nothing_else_tells()
+            yield from self._has_types_elsewhere()
         if self.format is SourceFormat.DEBEZIUM_POSTGRES:
             yield from self._statements_only()
 
@@ -146,17 +146,17 @@ class SourceSpec(SpecModel):
                 ("topics", "schema-changes"),
                 "a list of topics",
                 "no schema-change topics beside compacted: rows are ordered by the offsets of "
-                "their own topic, which do not tell where a statement of another one stands",
+                "their own topic, which say nothing of the order of statements in another one",
             )
         if self.avro is not None:
             yield BrokenRule(("avro",), "avro", "no avro beside compacted: JSON alone is read so")
 
-    def _nothing_else_tells(self) -> Iterator[BrokenRule]:
+    def _has_types_elsewhere(self) -> Iterator[BrokenRule]:
         """A guess must not come before what is sure, and only late (SCHEMA-1)."""
         tellers = {
-            "Canal's and TiCDC's records tell types": self.format.is_canal,
-            "schemas of Avro tell types": self.avro is not None,
-            "schema changes tell types": bool(self.topics.schema_changes),
+            "Canal's and TiCDC's records have types": self.format.is_canal,
+            "Avro schemas have types": self.avro is not None,
+            "schema changes have types": bool(self.topics.schema_changes),
         }
         for why in (why for why, is_so in tellers.items() if is_so):
             yield BrokenRule(("untyped",), repr(self.untyped.value), f"refuse: {why}")
@@ -172,7 +172,7 @@ class SourceSpec(SpecModel):
             yield BrokenRule(
                 ("shadow-tables",),
                 "a list of names",
-                "no shadow-tables: PostgreSQL tells no statements",
+                "no shadow-tables: the PostgreSQL connector sends no statements",
             )
 
     def _unfit_gate(self) -> Iterator[BrokenRule]:

@@ -49,8 +49,8 @@ class TableSpec(SpecModel):
     source: SourceTableName = Field(description="the table as records name it: database.table")
     was: SourceTableName | None = Field(
         default=None,
-        description="the name that the table had before a RENAME TABLE; rows below that statement "
-        "are told under it, and go into the same target, which has to be named",
+        description="the name that the table had before a RENAME TABLE; records below that "
+        "statement use it, and go into the same target, which has to be named",
     )
     target: IcebergName = Field(
         default_factory=_table_part,
@@ -59,13 +59,13 @@ class TableSpec(SpecModel):
     )
     key: tuple[SourceColumnName, ...] = Field(
         default=(),
-        description="columns that identify a row; default: as the stream tells; where it tells "
-        "none, rows are compared in all columns",
+        description="columns that identify a row; default: as the stream declares them; where "
+        "it declares none, rows are compared in all columns",
     )
     columns: Mapping[SourceColumnName, Text] = Field(
         default={},
         description="column -> type as the source database writes it, such as {weight: float}; "
-        "it comes before what the stream tells, if records can be read as that",
+        "it overrides the type in the stream, if records can be read as that",
     )
     mode: TargetMode = Field(
         default=TargetMode.MIRROR,

@@ -71,7 +71,7 @@ def test_rows_go_on_under_the_new_key(world: World, family: str) -> None:
 
 @pytest.mark.parametrize("family", ["canal"])
 def test_without_positions_rows_of_the_old_key_stop_the_table(world: World, family: str) -> None:
-    """POS-11, KEY-1: nothing tells whether they were sent again."""
+    """POS-11, KEY-1: it is unknown whether they were sent again."""
     keyed = opened(world, family)
     keyed.key_change("code")
     keyed.put(1, name="behind")

@@ -25,7 +25,7 @@ from tidemark.spec import load_pipeline
             .replace("ticdc-canal-json", "debezium-postgres")
             .replace("gate: watermark", "gate: none"),
             "shop.yaml:8 -> source.shadow-tables: got a list of names; expected no shadow-tables: "
-            "PostgreSQL tells no statements",
+            "the PostgreSQL connector sends no statements",
             id="PostgreSQL has no shadow tables",
         ),
         pytest.param(
@@ -117,14 +117,14 @@ from tidemark.spec import load_pipeline
         pytest.param(
             swapped("  topics:", "  untyped: infer\n  topics:"),
             "shop.yaml:8 -> source.untyped: got 'infer'; expected refuse: Canal's and TiCDC's "
-            "records tell types",
+            "records have types",
             id="types of TiCDC guessed",
         ),
         pytest.param(
             swapped("data: [shop]", "data: [shop]\n    schema-changes: [ddl]", DEBEZIUM).replace(
                 "  topics:", "  untyped: string\n  topics:"
             ),
-            "shop.yaml:8 -> source.untyped: got 'string'; expected refuse: schema changes tell "
+            "shop.yaml:8 -> source.untyped: got 'string'; expected refuse: schema changes have "
             "types",
             id="types guessed beside schema changes",
         ),
@@ -174,7 +174,7 @@ def compacted(text: str = DEBEZIUM) -> str:
             compacted().replace("[shop]", "[shop]\n    schema-changes: [ddl]"),
             "shop.yaml:11 -> source.topics.schema-changes: got a list of topics; expected no "
             "schema-change topics beside compacted: rows are ordered by the offsets of their own "
-            "topic, which do not tell where a statement of another one stands",
+            "topic, which say nothing of the order of statements in another one",
             id="statements of another topic",
         ),
         pytest.param(
@@ -193,7 +193,7 @@ def compacted(text: str = DEBEZIUM) -> str:
             pytest.param(
                 compacted() + f"    mode: {mode}\n",
                 f"shop.yaml:14 -> tables[0].mode: got '{mode}'; expected mirror: a compacted topic "
-                "does not tell when rows changed or ended",
+                "does not show when rows changed or ended",
                 id=mode,
             )
             for mode in ("soft-delete", "history", "append")

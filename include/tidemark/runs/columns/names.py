@@ -199,7 +199,7 @@ def _refuse_repeated(
     again = sorted(pair for pair in column_rename.renamed if pair in known and pair[0] in present)
     if again:
         old, new = again[0]
-        why = f"{old} was renamed to {new} before, and nothing tells whether this was sent again"
+        why = f"{old} was renamed to {new} before, and it is unknown whether this was sent again"
         raise _stopped(table, statement, why)
 
 

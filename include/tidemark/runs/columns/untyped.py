@@ -96,7 +96,7 @@ def _of_no_type(
 ) -> SchemaUnknownError:
     found = " and ".join(sorted(kind.value for kind in kinds if kind is not JsonKind.NULL))
     return SchemaUnknownError(
-        f"nothing tells the type of column {column} of {table}, and its values are {found} "
+        f"no schema declares the type of column {column} of {table}, and its values are {found} "
         "(SCHEMA_UNKNOWN)",
         state=NOT_FOLDED,
         next_step=f"declare {column} in columns: of {table} in the pipeline file",
@@ -120,8 +120,8 @@ def untold(
             "a date there, and a text may be bytes; source.untyped takes them as they look"
         )
     return SchemaUnknownError(
-        f"nothing tells the columns of {table}: its records carry no schema and no schema change "
-        "of it was landed (SCHEMA_UNKNOWN)",
+        f"no schema declares the columns of {table}: its records carry no schema and no schema "
+        "change of it was landed (SCHEMA_UNKNOWN)",
         state=NOT_FOLDED,
         next_step=step,
     )

@@ -82,7 +82,7 @@ def _add_altered(
         return
     now, before = effects.schemas.get(table), states_before.get(table)
     if now is None:
-        why = f"nothing tells its columns after: {operation.statement}"
+        why = f"its columns are unknown after: {operation.statement}"
         effects.stop(table, why, position, may_be_acknowledged=False)
         return
     names = {written(old): written(new) for old, new in operation.items.renamed}

@@ -216,7 +216,7 @@ class DdlEffects:
                 f"the file says that {listed(table_swap)} exchange their names (CONTENT_DDL), and "
             )
             if place_of(position) is None:
-                why += f"nothing tells whether a statement without place (at {position}) came again"
+                why += f"it is unknown whether a statement without place (at {position}) came again"
             else:
                 why += f"what was read of the statement at position {position} does otherwise"
             for table in tables:

@@ -240,7 +240,7 @@ def _is_uncertain(work: TableWork, example: str) -> TableStoppedError:
     return TableStoppedError(
         f"two equal changes of {work.spec.source}, which has no key, stand at one place of the "
         f"source's log, the second one {_at(example)}: it was sent again or is another one, and "
-        "nothing tells which",
+        "it is unknown which",
         state=WAITING,
         next_step="fold the table by a new pipeline from a new snapshot of the source; a Debezium "
         "connector with provide.transaction.metadata=true tells such changes apart",

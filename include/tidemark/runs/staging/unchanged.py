@@ -191,7 +191,8 @@ def unresolved_rows(
             f"have the table re-snapshotted: tidemark resync {run.pipeline.name} {work.spec.source}"
         )
     return TableStoppedError(
-        f"{rows} rows of {work.spec.source} were changed without values that nothing else tells "
+        f"{rows} rows of {work.spec.source} were changed without values that the target cannot "
+        f"supply "
         f"(UNAVAILABLE_UNRESOLVED), among them that of column {told['column']} at offset "
         f"{told['offset']} of partition {told['partition']} of topic {told['topic']}; {room} of "
         "them may be quarantined",

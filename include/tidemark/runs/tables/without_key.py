@@ -35,7 +35,7 @@ def refuse_untold(
     if any(profile_entry.chunk_from for profile_entry in profile_entries):
         raise _stopped(
             f"{spec.source} has no key, and rows of an incremental snapshot of it were sent: "
-            "nothing tells which of them changed meanwhile",
+            "it is unknown which of them changed meanwhile",
             "have the connector take a blocking snapshot, and fold the table by a new pipeline",
         )
 
