@@ -192,8 +192,7 @@ def unresolved_rows(
         )
     return TableStoppedError(
         f"{rows} rows of {work.spec.source} were changed without values that the target cannot "
-        f"supply "
-        f"(UNAVAILABLE_UNRESOLVED), among them that of column {told['column']} at offset "
+        f"supply (UNAVAILABLE_UNRESOLVED), among them that of column {told['column']} at offset "
         f"{told['offset']} of partition {told['partition']} of topic {told['topic']}; {room} of "
         "them may be quarantined",
         state=f"{WAITING} until a later change brings all values, or the rest of a change of key "
