@@ -15,6 +15,7 @@ from tidemark.errors import (
     UNCHANGED,
     CatalogUnreachableError,
     OutcomeUnknownError,
+    StorageError,
     SupersededError,
 )
 from tidemark.lake.files import java_file_io, python_file_io
@@ -73,7 +74,7 @@ class SystemTables:
 
 @contextmanager
 def catalog_errors(doing: str) -> Iterator[None]:
-    """Translate what the catalog and its database raise, once, at the edge."""
+    """Translate what the catalog, its database and the warehouse raise, once, at the edge."""
     try:
         yield
     except DBAPIError as error:
@@ -88,6 +89,13 @@ def catalog_errors(doing: str) -> Iterator[None]:
             f"another writer changed the table during {doing}: {error}",
             state=UNCHANGED,
             next_step="nothing to do: the next run starts from what the other writer left",
+        ) from error
+    except OSError as error:  # of the warehouse's file system, or of its object store
+        raise StorageError(
+            f"a file of the warehouse could not be read or written during {doing}: {error}",
+            state=UNCHANGED,
+            next_step="look whether the warehouse can be reached and who deletes its files, then "
+            "run again",
         ) from error
 
 

@@ -9,7 +9,7 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
 from tests.support.lake import RECORDS, land, publish, stage
-from tidemark.errors import SupersededError
+from tidemark.errors import StorageError, SupersededError
 from tidemark.lake.catalog import SystemTables
 from tidemark.lake.heads import Heads, read_heads
 from tidemark.lake.landing import read_mark
@@ -50,6 +50,16 @@ def cut(catalog: SqlCatalog, attempt: str) -> None:
 
 def skip(progress: Progress, transaction: str) -> Progress:
     return replace(progress, skipped=progress.skipped | {transaction})
+
+
+def test_metadata_that_is_gone_is_an_error_of_storage(catalog: SqlCatalog) -> None:
+    heads_after(catalog, 1)
+    metadata = Path(
+        catalog.load_table(TABLES.ledger.parts).metadata_location.removeprefix("file://")
+    )
+    metadata.unlink()
+    with pytest.raises(StorageError, match=metadata.name):
+        read_heads(catalog, TABLES)
 
 
 @FIRST_OR_LATER
