@@ -244,6 +244,19 @@ def test_a_new_snapshot_mends_what_somebody_did(world: World) -> None:
     assert stream.rows() == truth
 
 
+def test_a_target_that_somebody_dropped_is_not_made_of_one_cut(world: World) -> None:
+    """PUB-11: until a snapshot of the source fills a new one."""
+    stream = published(world)
+    world.catalog.drop_table(target(stream).parts)
+    send(stream, logged(PARTS[2]))
+    with pytest.raises(TableStoppedError, match="was published and is not there any more") as error:
+        stream.cut()
+    assert f"tidemark resync {stream.name} shop.items" in str(error.value)
+    assert not world.catalog.table_exists(target(stream).parts)
+    begin_resync(stream.pipeline, world, TableName("shop", "items"))
+    assert stream.cut().status is CutStatus.PUBLISHED
+
+
 @pytest.mark.parametrize("part", ["changelog", "ledger"])
 def test_foreign_changes_of_own_tables_are_refused(world: World, part: str) -> None:
     """PUB-11: landings that count and cuts that are published cannot be taken back."""

@@ -44,6 +44,7 @@ from tidemark.runs.tables.reconcile import watched_snapshots
 from tidemark.runs.tables.refused import (
     refuse_foreign,
     refuse_late,
+    refuse_lost,
     refuse_other_target,
     refuse_shared,
     refuse_statement,
@@ -128,6 +129,8 @@ def plan_tables(run: Run, chosen: Chosen, progress: Progress) -> CutTables:
             refuse_other_mode(spec, have)
             if have is None and progress.cut > 0:
                 refuse_other_target(spec, chosen.effects.renames)
+                history = read_history(run.world.catalog, run.system)
+                refuse_lost(run.pipeline, spec, history.folded, progress)
             if have is None and _begins_with_a_row(run.pipeline, chosen, spec):
                 before = progress.truncated.get(spec.source)
                 truncate = new_truncate(truncates_of(chosen, spec), before)

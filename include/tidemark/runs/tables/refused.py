@@ -8,6 +8,7 @@ from tidemark.errors import WAITING, TableStoppedError
 from tidemark.lake.catalog import TableId
 from tidemark.lake.evolve import TargetHead
 from tidemark.model.names import TableName
+from tidemark.model.progress import Progress
 from tidemark.model.renames import Rename, Renames, swapped_tables
 from tidemark.model.target_mode import TargetMode
 from tidemark.runs.ddl.effects import DdlStop
@@ -109,6 +110,27 @@ def refuse_foreign(
     else:
         return
     raise TableStoppedError(what, state=WAITING, next_step=next_step)
+
+
+def refuse_lost(
+    pipeline: PipelineSpec, spec: TableSpec, folded: Iterable[tuple[str, str]], progress: Progress
+) -> None:
+    """Raise when a target is gone that was published: rows of the cut alone would be it (PUB-11).
+
+    folded: tables and targets of all published cuts. One that a resync was begun for is filled by
+    the snapshot of the source.
+    """
+    target = f"{pipeline.target_namespace}.{spec.target}"
+    if spec.source in progress.snapshots.tables or target not in {to for _, to in folded}:
+        return
+    next_step = "put it back from its newest metadata file"
+    if spec.mode is TargetMode.MIRROR and not pipeline.source.format.is_canal:
+        next_step += f"; or re-snapshot it: tidemark resync {pipeline.name} {spec.source}"
+    raise TableStoppedError(
+        f"{target}, the target of {spec.source}, was published and is not there any more",
+        state=WAITING,
+        next_step=f"{next_step}; or {NEW_TARGET}",
+    )
 
 
 def refuse_other_target(spec: TableSpec, renames: Iterable[Rename]) -> None:
