@@ -179,7 +179,7 @@ class Landed:
     def beside(self, rows: DataFrame) -> DataFrame:
         lsn = "substr(position, 1, 4) || substr(position, 22, 16)"
         order = ("op", "row_key", "position", "part", "partition")
-        return self.all.selectExpr(f"{lsn} AS site", *order).join(rows, "event_id")
+        return self.all.selectExpr(f"{lsn} AS event_id", *order).join(rows, "event_id")
 
     def earlier(self) -> Landed:
         return replace(self, cut=self.all)
