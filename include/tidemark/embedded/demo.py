@@ -34,9 +34,10 @@ from tidemark.embedded.sample import (
 from tidemark.embedded.story import Story
 from tidemark.errors import ServiceError, TidemarkError
 from tidemark.lake.catalog import open_catalog
+from tidemark.lake.results import read_result
 from tidemark.log import configure
 from tidemark.model.result import CutResult
-from tidemark.scheduling.handover import PLAN, read_result
+from tidemark.scheduling.handover import PLAN
 from tidemark.spec import load_installation
 
 HOME = STATE / "demo"
