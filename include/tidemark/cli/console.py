@@ -96,7 +96,7 @@ def outcome(word: str, failed: int = 0) -> Text:
 
 
 def confirm(question: str) -> None:
-    """Ask before what cannot be undone; refuse where nobody can answer."""
+    """Ask before an irreversible action; refuse without a terminal."""
     if not sys.stdin.isatty():
         raise ActionRefusedError(
             "standard input is no terminal to confirm on, and --yes was not given",

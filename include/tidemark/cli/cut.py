@@ -71,18 +71,20 @@ def cut(  # noqa: PLR0913  each is an option of the verb
 
 
 def _recorded(pipeline: PipelineSpec, world: World, request: CutRequest) -> CutResult:
-    """Run the cut; of one that fails `tidemark status` can tell why."""
+    """Run the cut and leave its result, by which `tidemark status` knows failed attempts."""
     from tidemark.errors import TidemarkError
     from tidemark.lake.results import result_file, write_result
     from tidemark.model.result import CutResult
     from tidemark.runs.cut import run_cut
 
+    file = result_file(world.installation.state, pipeline.name, request.attempt)
     try:
-        return run_cut(pipeline, world, request)
+        result = run_cut(pipeline, world, request)
     except TidemarkError as error:
-        file = result_file(world.installation.state, pipeline.name, request.attempt)
         write_result(CutResult.failed(request.attempt, error), file)
         raise
+    write_result(result, file)
+    return result
 
 
 def _made_up() -> AttemptId:

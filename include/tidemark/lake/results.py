@@ -56,14 +56,20 @@ def read_result(file: Path) -> CutResult | None:
 def failed_attempts(
     state: Path, pipeline: PipelineName, since_ms: int
 ) -> tuple[FailedAttempt, ...]:
-    """Attempts that failed after ``since_ms`` (milliseconds since 1970), newest first."""
+    """Attempts that failed after ``since_ms`` (milliseconds since 1970), newest first.
+
+    Those before a run that went well are over, be it idle.
+    """
     found = []
     for at_ms, file in _newest_first(state / "results" / pipeline):
         if at_ms <= since_ms:
             break
         result = read_result(file)
-        if result is not None and result.status is CutStatus.FAILED:
-            found.append(FailedAttempt(result.attempt, at_ms, result.error))
+        if result is None or result.status is CutStatus.SUPERSEDED:
+            continue
+        if result.status is not CutStatus.FAILED:
+            break
+        found.append(FailedAttempt(result.attempt, at_ms, result.error))
     return tuple(found)
 
 

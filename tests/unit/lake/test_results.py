@@ -47,6 +47,8 @@ def test_attempts_that_failed_since_a_cut_are_known(tmp_path: Path) -> None:
     assert full == FailedAttempt(AttemptId("full"), 30_000, f"StorageError: {FULL}")
     assert (killed.attempt, killed.at_ms) == ("killed", 40_000)
     assert failed_attempts(tmp_path, PipelineName("shop2"), 0) == ()
+    left(tmp_path, CutResult(CutStatus.IDLE, AttemptId("idle"), cut=7), 50)
+    assert failed_attempts(tmp_path, SHOP, 20_000) == (), "a run that went well ends them"
 
 
 def test_the_newest_results_are_kept(tmp_path: Path) -> None:

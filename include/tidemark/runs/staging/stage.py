@@ -226,7 +226,7 @@ def _matched(
 def _filled(
     run: Run, chosen: Chosen, work: TableWork, found: StagedChanges, place: TableId
 ) -> StagedChanges:
-    """The changes with what they left out; those of which nothing tells it are quarantined."""
+    """The changes with their unavailable values; those that keep one are quarantined."""
     events = _row_events(chosen, work)
     earlier = events_quarantined(run, chosen, work.spec.source)
     if earlier is not None:

@@ -180,7 +180,7 @@ def _only(schema: TableSchema, columns: tuple[ColumnName, ...]) -> TableSchema:
 def unresolved_rows(
     run: Run, work: TableWork, example: str, rows: int, room: int
 ) -> TableStoppedError:
-    """Nothing tells what rows left out; they are more than may be quarantined, or must not be.
+    """Unavailable values stay unknown in more rows than may be quarantined.
 
     example: what `fill_unchanged` returns of one.
     """
