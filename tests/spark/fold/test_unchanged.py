@@ -240,7 +240,7 @@ def test_rows_are_whole_wherever_cuts_fall_and_whatever_comes_again(
     spark: SparkSession, cuts: int
 ) -> None:
     chance = random.Random(cuts)  # noqa: S311 a history, no secret
-    targets = [Target(Source(n, chance).run(chance.randrange(5, 40))) for n in range(1, 41)]
+    targets = [Target(Source(n, chance).run(chance.randrange(5, 40))) for n in range(1, 61)]
     logs = {t.source.number: t.source.delivered() for t in targets}
     sought = waited = 0
     for left in range(cuts, 0, -1):

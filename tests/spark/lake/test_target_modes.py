@@ -188,10 +188,13 @@ REPLAYED: dict[TargetMode, Callable[[Sequence[Logged]], Any]] = {
 }
 
 
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("mode", KEPT)
-def test_a_random_history_is_kept(world: World, tmp_path: Path, mode: TargetMode) -> None:
-    rng = random.Random(f"kept {mode}")  # noqa: S311  repeatable, not secret
-    log = random_log(rng, 40)
+def test_random_histories_are_kept(
+    world: World, tmp_path: Path, mode: TargetMode, seed: int
+) -> None:
+    rng = random.Random(f"kept {mode} {seed}")  # noqa: S311  repeatable, not secret
+    log = random_log(rng, 50)
     target = Target(world, tmp_path, mode)
     for batch, furthest in delivered(rng, log):
         target.fold(batch)

@@ -9,10 +9,8 @@ from tests.simulate.history import Flavour
 from tests.simulate.search import find, first_broken
 from tests.simulate.shapes import capped, histories
 
-HISTORIES = 1000
-FAULTY = 2000
-"""Histories that are searched for a planted fault, at most."""
-CAPPED = 300
+HISTORIES = 2000
+CAPPED = 500
 SEEDS = range(4)
 
 
@@ -26,7 +24,7 @@ def test_no_history_breaks_an_invariant(seed: int) -> None:
 def test_a_planted_fault_is_found(fault: Fault) -> None:
     with planted(fault):
         drawn = histories(fault.flavours, fault.shape)
-        shares = (first_broken(FAULTY // len(SEEDS), seed, drawn) for seed in SEEDS)
+        shares = (first_broken(HISTORIES // len(SEEDS), seed, drawn) for seed in SEEDS)
         assert any(shares)
 
 
