@@ -30,7 +30,7 @@ from tidemark.formats.debezium.images import (
     debezium_image,
     debezium_row_changes,
     debezium_unavailable,
-    postgres_key_move,
+    postgres_transaction,
 )
 from tidemark.formats.debezium.position import binlog_block, postgres_block
 from tidemark.formats.debezium.tombstones import deletes_of_tombstones
@@ -66,8 +66,8 @@ class Decoder:
     holds all. begins: whether an upsert makes a row, instead of changing the one that has its key.
     former_key: the ``row_key`` that the row had before, null in every column if unknown.
     record_schema: key and value of one row event -> what it says about its table's columns.
-    key_move: a struct, whether a change ``leaves`` a key or ``comes`` to it as half of a key change
-    of ``transaction``; None where no two rows ever share a key, not even inside a transaction.
+    transaction: of a change, null of a row that a snapshot read; None where no two rows ever share
+    a key, not even inside a transaction.
     text: the JSON text of a landed record's value. contradicts: whether that says two things about
     one name (POISON-1). variants: all fields of the row that it leaves, a map of variants; null
     where records have types. key_texts: the texts of all fields of its key, a map; null where
@@ -86,7 +86,7 @@ class Decoder:
     contradicts: Column
     variants: Column
     key_texts: Column
-    key_move: Column | None = None
+    transaction: Column | None = None
 
     def told(self, schema: TableSchema) -> RowImage:
         """What records of changes tell of their rows, as `formats.rows.typed_rows` reads it."""
@@ -148,7 +148,7 @@ def _debezium(source: SourceSpec, schemas: Schemas, ordering: Ordering) -> Decod
         encoding.contradicts(),
         encoding.value(f"after {VARIANTS}")["after"],
         encoding.key_texts(),
-        postgres_key_move(encoding=encoding) if is_postgres else None,
+        postgres_transaction(encoding=encoding) if is_postgres else None,
     )
 
 

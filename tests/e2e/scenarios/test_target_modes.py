@@ -149,7 +149,9 @@ def test_nothing_is_quarantined_of_what_is_kept(world: World, mode: TargetMode) 
     """TYPE-2, POISON-2: a version that is missing looks like one that never was."""
     stream = follow(world, mode, columns={"id": "int", "name": "int"}).create()
     stream.send(map(told, logged("u1@10=7 u2@20=eight u1@30=9")))
-    with pytest.raises(TableStoppedError, match="does not fit its column.*0 of them may be set"):
+    with pytest.raises(
+        TableStoppedError, match="does not fit its column.*0 of them may be quarantined"
+    ):
         stream.cut()
     stream.table = {**COLUMNS, "mode": mode}
     stream.cut()

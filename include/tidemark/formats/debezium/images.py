@@ -16,7 +16,7 @@ from tidemark.model.columns import TableSchema
 from tidemark.model.event import Op
 from tidemark.model.names import ColumnName
 
-FORMER_KEY, NEXT_KEY = "__debezium.oldkey", "__debezium.newkey"
+FORMER_KEY = "__debezium.oldkey"
 
 
 def debezium_changes(
@@ -183,7 +183,8 @@ def debezium_begins(*, encoding: Encoding) -> Column:
 
 def debezium_former_key(schema: TableSchema) -> Column:
     """The key that a row had before this change, where a header tells in JSON (MSG-17, KEY-7)."""
-    text = F.get(_headers(FORMER_KEY), F.lit(0))["value"].cast("string")
+    former = F.filter("headers", lambda header: header["key"] == FORMER_KEY)
+    text = F.get(former, F.lit(0))["value"].cast("string")
     form = f"STRUCT<{written_fields(schema, schema.key)}>"
     key, again = (
         by_name(unwrapped_key(one, form), schema, schema.key) for one in (text, pointed(text))
@@ -191,15 +192,7 @@ def debezium_former_key(schema: TableSchema) -> Column:
     return typed_key(told_numbers(key, again, schema, schema.key), schema)
 
 
-def postgres_key_move(*, encoding: Encoding) -> Column:
-    """What a change does as half of a key change (KEY-6, KEY-9); headers tell (MSG-17)."""
-    is_delete = F.col("op") == Op.DELETE.value
-    return F.struct(
-        (is_delete & (F.size(_headers(NEXT_KEY)) > 0)).alias("leaves"),
-        (~is_delete & (F.size(_headers(FORMER_KEY)) > 0)).alias("comes"),
-        encoding.value("source STRUCT<txId STRING>")["source"]["txId"].alias("transaction"),
-    )
-
-
-def _headers(key: str) -> Column:
-    return F.filter("headers", lambda header: header["key"] == key)
+def postgres_transaction(*, encoding: Encoding) -> Column:
+    """The transaction of a streamed change; null of a row that a snapshot read."""
+    transaction = encoding.value("source STRUCT<txId STRING>")["source"]["txId"]
+    return F.when(F.col("snapshot").isNull(), transaction)

@@ -57,6 +57,7 @@ class StagedChanges:
     that make or end versions, None of others. snapshot_passes: where a table without a key was
     read, None where the cut has no row of a snapshot. aside: rows of the quarantine for what
     cannot be applied. ends: truncates of the cut, as `lake.staging.stage_table` takes them.
+    contested: keys that two rows may have had in one transaction.
     """
 
     rows: StagedRows
@@ -67,6 +68,7 @@ class StagedChanges:
     snapshot_passes: SnapshotPasses | None = None
     aside: pa.Table = field(default_factory=QUARANTINE.empty_table)
     ends: tuple[End, ...] = ()
+    contested: int = 0
 
     @property
     def quarantined(self) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
 from tidemark.errors import WAITING, AccountingError, TableStoppedError
@@ -30,10 +30,10 @@ from tidemark.runs.choose import Chosen
 from tidemark.runs.landing.compacted import refuse_unavailable
 from tidemark.runs.run import Run
 from tidemark.runs.staging.audit import audit
+from tidemark.runs.staging.key_conflicts import refuse_key_conflicts
 from tidemark.runs.staging.quarantined import Unfit, may_miss, quarantined
 from tidemark.runs.staging.replay import events_quarantined, outcomes, overtaken
 from tidemark.runs.staging.row_changes import StagedChanges, match_rows, stage_row_changes
-from tidemark.runs.staging.swapped import refuse_swapped
 from tidemark.runs.staging.typed_changes import ChangeCounts, typed_changes
 from tidemark.runs.staging.unchanged import Incomplete, fill_unchanged, unresolved_rows
 from tidemark.runs.staging.versions import match_versions
@@ -156,17 +156,18 @@ def _stage_changes(
         if found.rows.conversion_error is not None:
             raise _conversion_error(found.rows, work, found.rows.conversion_errors, 0)
         return found
-    counts, mode = ChangeCounts(), work.spec.mode
+    mode = work.spec.mode
     decoder = decoder_of(run.pipeline.source, chosen.schemas_of(work.spec.source))
+    may_share = decoder.transaction is not None and mode is not TargetMode.APPEND
+    counts = ChangeCounts(contested=Observation() if may_share else None)
     events = _row_events(chosen, work)
     typed = typed_changes(chosen, decoder, work, ends, events, counts)
     rows = stage_rows(place, typed, work.schema)
     _refuse_unread(work, counts.read.get["records"])
     entered, dropped = counts.entered.get, counts.reduced.get["dropped"]
-    if entered["left_keys"] and mode is not TargetMode.APPEND:
-        refuse_swapped(run, work, decoder, events)
     repeats = overtaken(chosen, work, decoder) + work.copies.count
-    found = StagedChanges(rows, entered["changes"] + repeats, repeats)
+    contested = counts.contested.get["keys"] if counts.contested is not None else 0
+    found = StagedChanges(rows, entered["changes"] + repeats, repeats, contested=contested)
     if mode in (TargetMode.MIRROR, TargetMode.SOFT_DELETE):
         found = replace(found, superseded=dropped)
     else:
@@ -215,6 +216,8 @@ def _matched(
     mode = work.spec.mode
     if not work.schema.key and mode is TargetMode.MIRROR:
         return match_rows(run, work, found, place)
+    if found.contested:
+        refuse_key_conflicts(run, chosen, work, _row_events(chosen, work), place)
     refuse_unavailable(run.pipeline, work.spec, found.rows.unavailable)
     if found.rows.unavailable:
         found = _filled(run, chosen, work, found, place)

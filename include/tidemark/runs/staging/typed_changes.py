@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
 from tidemark.fold.appended import mark_copies, without_unavailable
+from tidemark.fold.contested import count_contested
 from tidemark.fold.flags import mark_images, with_flags
 from tidemark.fold.latest import mark_latest, only_kept
 from tidemark.fold.versions import mark_event_ids
@@ -26,13 +27,14 @@ from tidemark.runs.tables.work import TableWork
 class ChangeCounts:
     """What is counted while the changes of a table are reduced; known once they are written.
 
-    read: ``records`` that hold them. entered: ``changes`` in all, and ``left_keys``, those that
-    left their key for another one. reduced: ``dropped``, as they lost to a newer change, a copy, a
-    truncate or a snapshot.
+    read: ``records`` that hold them. entered: ``changes`` in all. contested: ``keys`` that two rows
+    may have had in one transaction, None where no source lets them. reduced: ``dropped``, as they
+    lost to a newer change, a copy, a truncate or a snapshot.
     """
 
     read: Observation = field(default_factory=Observation)
     entered: Observation = field(default_factory=Observation)
+    contested: Observation | None = None
     reduced: Observation = field(default_factory=Observation)
 
 
@@ -49,20 +51,14 @@ def typed_changes(  # noqa: PLR0913  what is read, and by which rules
     What a truncate or a snapshot ends is dropped with what is superseded: it is never chosen as the
     newest of its key, which would take the change below it along (SNAP-7).
     """
-    move = decoder.key_move
-    unread = {"kafka_time", *(() if move is not None else ("headers",))}
-    unread |= set() if work.replayed else {"status"}
-    left_keys = F.lit(0) if move is None else F.count(F.when(move["leaves"], 1))
-    read = events.drop(*unread).observe(counts.read, F.count(F.lit(1)).alias("records"))
-    changes = (
-        changes_of(chosen, work, decoder, read)
-        .observe(
-            counts.entered,
-            F.count(F.lit(1)).alias("changes"),
-            left_keys.alias("left_keys"),
-        )
-        .drop("headers")
+    number = F.count(F.lit(1))
+    unread = ("kafka_time", "headers", *(() if work.replayed else ("status",)))
+    read = events.drop(*unread).observe(counts.read, number.alias("records"))
+    changes = changes_of(chosen, work, decoder, read).observe(
+        counts.entered, number.alias("changes")
     )
+    if counts.contested is not None:
+        changes = count_contested(changes, work.counts, counts.contested)
     schema, told = work.schema, decoder.told(work.schema)
     match work.spec.mode:
         case TargetMode.MIRROR:

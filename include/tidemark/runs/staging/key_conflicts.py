@@ -1,0 +1,64 @@
+"""Stop a table of which two rows had one key, where nobody can tell which of them ended."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from tidemark.errors import WAITING, TableStoppedError
+from tidemark.fold.contested import BEFORE, EXAMPLE, MOST, contested_keys
+from tidemark.formats.decoder import decoder_of
+from tidemark.lake.catalog import TableId
+from tidemark.lake.stored import read_stored, stored_beside
+from tidemark.model.position import Position
+from tidemark.runs.choose import Chosen
+from tidemark.runs.run import Run
+from tidemark.runs.tables.work import TableWork
+
+
+def refuse_key_conflicts(
+    run: Run, chosen: Chosen, work: TableWork, events: DataFrame, place: TableId
+) -> None:
+    """Raise where the newest change of a key may be the end of a row that had it before (KEY-9).
+
+    events: row events of the table in the cut; place: where the target's rows are. Keys that a
+    snapshot read again are in no doubt.
+    """
+    decoder = decoder_of(run.pipeline.source, chosen.schemas_of(work.spec.source))
+    if decoder.transaction is None:
+        return
+    above = events.where(work.counts)
+    changes = decoder.changes(above, work.schema, key_from_images=work.key_from_images)
+    removed = work.removal.end.position if work.removal else Position("")
+    keys = contested_keys(changes, decoder.transaction, decoder.begins).where(
+        F.col("position") >= removed
+    )
+    is_known = F.col(BEFORE).isNotNull() | (F.col(MOST) > 1)
+    conflicts = keys.where(is_known & (F.col(MOST) + F.coalesce(BEFORE, F.lit(0)) > 1))
+    stored = _stored_keys(run, work, place)
+    if stored is not None:
+        asked = keys.where(~is_known & (F.col(MOST) == 1))
+        found = stored_beside(stored, asked, work.schema)
+        conflicts = conflicts.unionByName(
+            found.where(F.col("stored_at") < F.col("position")).select(*conflicts.columns)
+        )
+    first = conflicts.orderBy(*EXAMPLE).first()
+    if first is None:
+        return
+    raise TableStoppedError(
+        f"KEY_CONFLICT: in one transaction two rows of {work.spec.source} had one key, and one of "
+        f"them left it, at offset {first['offset']} of partition {first['partition']} of topic "
+        f"{first['topic']}; the records do not tell which one, as the key is DEFERRABLE (KEY-9)",
+        state=WAITING,
+        next_step=f"tidemark resync {run.pipeline.name} {work.spec.source}, then have the "
+        "connector take an incremental snapshot of the table",
+    )
+
+
+def _stored_keys(run: Run, work: TableWork, place: TableId) -> DataFrame | None:
+    """The keys of the target's rows; None where it is still to be made."""
+    schema = work.schema
+    only_key = replace(schema, columns=tuple(schema[name] for name in schema.key))
+    return read_stored(run.world.spark, run.world.catalog, place, only_key, work.goes_on_above)
