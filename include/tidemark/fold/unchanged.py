@@ -12,12 +12,13 @@ names come from outside.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from tidemark.fold.computed import computed_once
 from tidemark.model.columns import CHANGE as OF_CHANGE
 from tidemark.model.columns import CONVERSION_ERROR, UNAVAILABLE, UNRESOLVED
 from tidemark.model.event import Op
@@ -56,21 +57,19 @@ def filled(
     key: Sequence[ColumnName],
     columns: Sequence[ColumnName],
     past: Past,
-    keep: Callable[[DataFrame], DataFrame],
 ) -> DataFrame:
     """The rows of ``partial`` with the values of ``columns`` that they left out.
 
     In: typed rows with LEFT_OUT. Out: the same; LEFT_OUT, what is unknown still; MISREAD, a column
     whose value did not fit its type; UNRESOLVED, JSON of whether such a row came by a change of its
-    key, where it was read, and a column that nothing tells; each null where all is well. keep:
-    keeps a frame that is used twice. Costs one action, and one more for each change of key that
-    rows went through.
+    key, where it was read, and a column that nothing tells; each null where all is well. Costs one
+    action, and one more for each change of key that rows went through.
     """
-    answered = [keep(answers(past.of(needs_of(partial, key)), columns))]
+    answered = [computed_once(answers(past.of(needs_of(partial, key)), columns))]
     while not (rest := moved(answered[-1])).isEmpty():
         past = past.earlier()
         needs = F.broadcast(former_needs(past.beside(rest)))
-        answered.append(keep(answers(past.of(needs), columns)))
+        answered.append(computed_once(answers(past.of(needs), columns)))
     return completed(partial, answered, key, columns)
 
 

@@ -12,11 +12,11 @@ from operator import and_
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from tidemark.errors import TableStoppedError
+from tidemark.fold.computed import computed_once
 from tidemark.fold.quarantined import KEPT, QUARANTINED, decided
 from tidemark.fold.renamed import RENAMED
 from tidemark.formats.conversion_errors import change_reason, key_reason
@@ -66,16 +66,13 @@ def quarantined(
     if unfit.rows > room:
         raise unfit.message(unfit.rows, room)
     marked = read_marked(run.world.spark, found.rows, unfit.mark)
-    told = _decided(run, chosen, work, marked).persist(StorageLevel.DISK_ONLY)
-    try:
-        aside = told.where(QUARANTINED).select(*_entry(chosen, work))
-        entries = aside.limit(room + 1).toArrow().cast(SCHEMA)
-        if entries.num_rows > room:
-            raise unfit.message(aside.count(), room)
-        rows = add_kept(found.rows, told.where(KEPT), work.schema)
-        superseded = found.superseded + _also_superseded(told, work)
-    finally:
-        told.unpersist()
+    told = computed_once(_decided(run, chosen, work, marked))
+    aside = told.where(QUARANTINED).select(*_entry(chosen, work))
+    entries = aside.limit(room + 1).toArrow().cast(SCHEMA)
+    if entries.num_rows > room:
+        raise unfit.message(aside.count(), room)
+    rows = add_kept(found.rows, told.where(KEPT), work.schema)
+    superseded = found.superseded + _also_superseded(told, work)
     aside = pa.concat_tables([found.aside, entries])
     return replace(found, rows=rows, superseded=superseded, aside=aside)
 

@@ -7,10 +7,8 @@ of the target that they leave out. What no change and no row tells is never writ
 from __future__ import annotations
 
 import json
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
-from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -69,14 +67,7 @@ def fill_unchanged(
     catalog = run.world.catalog
     stored = read_stored(session, catalog, found.place, wanted, work.goes_on_above)
     past = _Past(run, chosen, work, decoder, wanted, found.events, stored, found.ends)
-    with ExitStack() as stack:
-
-        def keep(frame: DataFrame) -> DataFrame:
-            kept = frame.persist(StorageLevel.DISK_ONLY)
-            stack.callback(kept.unpersist)
-            return kept
-
-        whole, unresolved = add_filled(found.rows, filled(partial, schema.key, columns, past, keep))
+    whole, unresolved = add_filled(found.rows, filled(partial, schema.key, columns, past))
     source = run.pipeline.source
     may_come = source.gate is GateMode.NONE and not source.format.is_canal
     if unresolved is not None and may_come and json.loads(unresolved)["is_moved"]:
