@@ -10,7 +10,7 @@ INSTALLED := .venv/installed
 JARS := .state/jars
 S3_SERVER := .state/moto
 CODE := $(wildcard include dags jobs)
-DOCTESTED := $(wildcard $(addprefix include/tidemark/,model spec gate schema pages.py embedded/java.py))
+DOCTESTED := $(wildcard $(addprefix include/tidemark/,model spec gate schema jars/java.py)) include/reference/pages.py
 CASES ?= tests/corpus/cases
 # Before there is an environment, checks run on the Python that will make it.
 ANY_PYTHON = $(firstword $(wildcard $(BIN)/python) $(PYTHON))
@@ -29,13 +29,17 @@ help: ## list these verbs
 
 .PHONY: setup
 setup: python java $(INSTALLED) ## create .venv, fetch and verify the jars, archive their classes
-	@$(BIN)/python -m tidemark.embedded.jars fetch $(JARS)
-	@$(BIN)/python -m tidemark.embedded.archive $(JARS)
+	@$(BIN)/python -m tidemark.jars fetch $(JARS)
+	@$(BIN)/python -m embedded.archive $(JARS)
 
 .PHONY: fmt
 fmt: $(INSTALLED) ## format the code and mend what ruff can mend
 	@$(BIN)/ruff check --fix $(CODE) tests
 	@$(BIN)/ruff format $(CODE) tests
+
+.PHONY: tables
+tables: $(INSTALLED) ## write the tables of the docs anew, from the code
+	@$(BIN)/python -m reference docs
 
 .PHONY: lint
 lint: $(INSTALLED) ## style, format, types, and who may import whom
@@ -107,19 +111,19 @@ bench: setup ## measure, JSON out
 
 .PHONY: demo
 demo: setup ## sample sources through the whole stack to Iceberg tables, compared at the end
-	@$(BIN)/python -m tidemark.embedded.demo
+	@$(BIN)/python -m embedded.demo
 
 .PHONY: up
 up: setup ## start the embedded stack and leave it running
-	@$(BIN)/python -m tidemark.embedded.stack up
+	@$(BIN)/python -m embedded.stack up
 
 .PHONY: down
 down: setup ## stop what `make up` started
-	@$(BIN)/python -m tidemark.embedded.stack down
+	@$(BIN)/python -m embedded.stack down
 
 .PHONY: clean
 clean: ## stop the stack; remove the environment, jars, and all state
-	@if [ -e $(INSTALLED) ]; then $(BIN)/python -m tidemark.embedded.stack down; fi
+	@if [ -e $(INSTALLED) ]; then $(BIN)/python -m embedded.stack down; fi
 	@rm -rf .venv .state .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
 .PHONY: python
@@ -130,7 +134,7 @@ python:
 
 .PHONY: java
 java: python
-	@PYTHONPATH=include $(ANY_PYTHON) -B -m tidemark.embedded.java
+	@PYTHONPATH=include $(ANY_PYTHON) -B -m tidemark.jars.java
 
 $(INSTALLED): requirements.txt pyproject.toml | python
 	@$(PYTHON) -m venv .venv || { echo \

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tidemark.embedded.broker import running_broker
+from embedded.broker import running_broker
 
 REPOSITORY = Path(__file__).parents[1]
 

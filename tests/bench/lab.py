@@ -13,14 +13,14 @@ from pathlib import Path
 import psutil
 import yaml
 
+from embedded.broker import running_broker
+from embedded.home import JARS, STATE, embedded_environment
 from tests.bench.jvm import process_of
 from tests.bench.measure import Meter
 from tests.bench.messages import DATABASE, PARTITIONS, SCHEMA_TOPIC
 from tests.bench.tables import discard_all_but_bases
 from tests.bench.timeline import Timeline, keep_timeline
 from tests.corpus.produce import create_topics
-from tidemark.embedded.broker import running_broker
-from tidemark.embedded.home import JARS, STATE, embedded_environment
 from tidemark.errors import ServiceError
 from tidemark.runs.world import World, open_spark_world
 from tidemark.spec import PipelineSpec, load_installation, load_pipeline

@@ -6,14 +6,14 @@ from collections.abc import Collection, Sequence
 
 import psutil
 
+from embedded.airflow import Airflow, prepare_airflow, run_dag
+from embedded.home import embedded_environment
 from tests.bench.figures import Figure, Target
 from tests.bench.lab import Lab
 from tests.bench.measure import Cost, Meter
 from tests.bench.messages import Batch, row_changes, schema_change
 from tests.bench.produce import send
 from tests.bench.throughput import TABLE
-from tidemark.embedded.airflow import Airflow, prepare_airflow, run_dag
-from tidemark.embedded.home import embedded_environment
 from tidemark.scheduling.handover import PUBLISH
 
 NAME = "scheduled"

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import psutil
 
+from embedded.home import JARS, REPOSITORY
 from tests.bench.jvm import java_version
 from tests.bench.lab import SPARK_CONF, Lab
-from tidemark.embedded.home import JARS, REPOSITORY
 
 PACKAGES = ("pyspark", "pyiceberg", "pyarrow", "confluent-kafka", "apache-airflow")
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from embedded.home import REPOSITORY
 from tests.support.postgres import USER, running_postgres
 from tests.support.s3 import ACCESS_KEY, REGION, SECRET_KEY, Store, running_s3
 from tests.support.spark_cluster import Cluster, running_cluster
 from tests.support.stack import SPARK_CONF
-from tidemark.embedded.home import REPOSITORY
 from tidemark.runs.world import World, open_spark_world
 from tidemark.spec import InstallationSpec
 
@@ -22,7 +22,7 @@ SECRETS = (PASSWORD, SECRET_KEY)
 
 
 @dataclass(frozen=True)
-class EventId:
+class Deployment:
     """What runs, and the folder of the driver's state."""
 
     cluster: Cluster
@@ -36,9 +36,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.fixture(scope="session")
-def event_id(
+def deployment(
     broker: str, jars: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[EventId]:
+) -> Iterator[Deployment]:
     """A driver here, executors there, and between them the broker, the store and the catalog."""
     folder = tmp_path_factory.mktemp("cluster")
     hidden = outermost([REPOSITORY, folder, Path(tempfile.gettempdir())])
@@ -75,7 +75,7 @@ def event_id(
             }
         )
         world = open_spark_world(installation)
-        yield EventId(cluster, store, world)
+        yield Deployment(cluster, store, world)
         world.spark.stop()
         assert telling_logs(cluster) == []
 

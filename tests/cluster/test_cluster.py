@@ -21,20 +21,20 @@ import psutil
 import pytest
 from py4j.protocol import Py4JError
 
-from tests.cluster.conftest import SECRETS, EventId
-from tests.support.records import ticdc_row, ticdc_watermark
-from tests.support.stack import Stream
-from tidemark.embedded.compare import compare, read_rows
-from tidemark.embedded.demo import STEPS
-from tidemark.embedded.home import REPOSITORY
-from tidemark.embedded.sample import (
+from embedded.compare import compare, read_rows
+from embedded.demo import STEPS
+from embedded.home import REPOSITORY
+from embedded.sample import (
     SourceTable,
     create_topics,
     inventory_stream,
     send,
     shop_stream,
 )
-from tidemark.embedded.sample import Stream as Recorded
+from embedded.sample import Stream as Recorded
+from tests.cluster.conftest import SECRETS, Deployment
+from tests.support.records import ticdc_row, ticdc_watermark
+from tests.support.stack import Stream
 from tidemark.errors import TidemarkError
 from tidemark.model.names import AttemptId
 from tidemark.model.result import CutResult, CutStatus
@@ -56,11 +56,13 @@ expectations:
 """
 
 
-def differences(event_id: EventId, pipeline: str, tables: Mapping[str, SourceTable]) -> list[str]:
+def differences(
+    deployment: Deployment, pipeline: str, tables: Mapping[str, SourceTable]
+) -> list[str]:
     """What pyiceberg reads of a pipeline's tables, against what their source held."""
     found = []
     for name, table in tables.items():
-        rows = read_rows(event_id.world.catalog, pipeline, name.partition(".")[2])
+        rows = read_rows(deployment.world.catalog, pipeline, name.partition(".")[2])
         compared = compare(name, table, rows)
         if not compared.is_equal:
             counts = f"{compared.published_rows} of {compared.source_rows} rows"
@@ -68,9 +70,9 @@ def differences(event_id: EventId, pipeline: str, tables: Mapping[str, SourceTab
     return found
 
 
-def cuts_of(event_id: EventId, recorded: Recorded) -> dict[str, CutResult]:
+def cuts_of(deployment: Deployment, recorded: Recorded) -> dict[str, CutResult]:
     """Send a sample stage by stage and cut each, as the demo does; rows as the source's, always."""
-    servers, sent, results = event_id.world.broker.servers, 0, {}
+    servers, sent, results = deployment.world.broker.servers, 0, {}
     pipeline = load_pipeline(REPOSITORY / "include" / "pipelines" / f"{recorded.pipeline}.yaml")
     create_topics(servers, recorded)
     for number, step in enumerate(s for s in STEPS if s.pipeline == recorded.pipeline):
@@ -78,19 +80,19 @@ def cuts_of(event_id: EventId, recorded: Recorded) -> dict[str, CutResult]:
         send(servers, recorded.records[sent : stage.end])
         sent = stage.end
         request = CutRequest(AttemptId(f"stage_{number}"))
-        results[stage.name] = run_cut(pipeline, event_id.world, request)
-        assert differences(event_id, pipeline.name, stage.tables) == [], stage.name
+        results[stage.name] = run_cut(pipeline, deployment.world, request)
+        assert differences(deployment, pipeline.name, stage.tables) == [], stage.name
     return results
 
 
-def test_executors_see_nothing_of_the_driver(event_id: EventId) -> None:
-    for worker in event_id.cluster.workers:
+def test_executors_see_nothing_of_the_driver(deployment: Deployment) -> None:
+    for worker in deployment.cluster.workers:
         assert worker.sees(worker.home / "spark" / "jars")
         assert not worker.sees(REPOSITORY / "include")
-        assert not worker.sees(event_id.cluster.folder)
+        assert not worker.sees(deployment.cluster.folder)
 
 
-def test_no_secret_is_an_argument(event_id: EventId) -> None:
+def test_no_secret_is_an_argument(deployment: Deployment) -> None:
     """Arguments are there for everybody who may list processes."""
     told = [
         process.info["name"]
@@ -100,19 +102,19 @@ def test_no_secret_is_an_argument(event_id: EventId) -> None:
     assert told == []
 
 
-def test_inventory_is_published_as_its_source_holds_it(event_id: EventId) -> None:
-    results = cuts_of(event_id, inventory_stream())
+def test_inventory_is_published_as_its_source_holds_it(deployment: Deployment) -> None:
+    results = cuts_of(deployment, inventory_stream())
     assert {result.status for result in results.values()} == {CutStatus.PUBLISHED}
 
 
 def test_shop_with_its_truncate_and_its_new_column_is_as_its_source_holds_it(
-    event_id: EventId,
+    deployment: Deployment,
 ) -> None:
-    results = cuts_of(event_id, shop_stream())
+    results = cuts_of(deployment, shop_stream())
     orders = {t.target: t for t in results["truncated-and-half-refilled"].tables}["shop.orders"]
     assert (orders.truncated, orders.inserted) == (27, 8)
     columns = {
-        name: event_id.world.catalog.load_table(("shop", name)).schema().column_names
+        name: deployment.world.catalog.load_table(("shop", name)).schema().column_names
         for name in ("customers", "orders")
     }
     assert set(shop_stream().stage("end").tables["shop.customers"].columns) <= set(
@@ -121,11 +123,11 @@ def test_shop_with_its_truncate_and_its_new_column_is_as_its_source_holds_it(
 
 
 def test_a_blocked_audit_leaves_main_and_the_next_cut_publishes(
-    event_id: EventId, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    deployment: Deployment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "items.yaml").write_text(NOBODY_WITHOUT_A_NAME)
     monkeypatch.setenv("TIDEMARK_EXPECTATIONS", str(tmp_path))
-    stream = Stream(event_id.world, table={"expectations": "items"}).create()
+    stream = Stream(deployment.world, table={"expectations": "items"}).create()
     stream.send([ticdc_row("INSERT", 1, 100, name="a"), ticdc_watermark(200)])
     assert stream.cut().status is CutStatus.PUBLISHED
     stream.send([ticdc_row("INSERT", 2, 210, name="c"), ticdc_watermark(300)])
@@ -136,9 +138,9 @@ def test_a_blocked_audit_leaves_main_and_the_next_cut_publishes(
     assert stream.rows() == {1: "a", 2: "b"}
 
 
-def test_a_worker_that_dies_in_the_midst_of_the_merge_costs_no_row(event_id: EventId) -> None:
+def test_a_worker_that_dies_in_the_midst_of_the_merge_costs_no_row(deployment: Deployment) -> None:
     """It dies while it writes a file of the merge: this cut is right, or it fails and the next."""
-    stream = Stream(event_id.world).create()
+    stream = Stream(deployment.world).create()
     before = dict.fromkeys(range(40), "a")
     stream.send(ticdc_row("INSERT", n, 100 + n, name=name) for n, name in before.items())
     stream.send([ticdc_watermark(200)])
@@ -147,14 +149,14 @@ def test_a_worker_that_dies_in_the_midst_of_the_merge_costs_no_row(event_id: Eve
     after = before | dict.fromkeys(range(20, 60), "b")
     changes = [ticdc_row("UPDATE", n, 210 + n, name="b") for n in range(20, 60)]
     stream.send([*changes, ticdc_watermark(300)])
-    event_id.store.keep_waiting(rf"/{stream.name}/items/data/")
+    deployment.store.keep_waiting(rf"/{stream.name}/items/data/")
     with ThreadPoolExecutor(1) as pool:
         cut = pool.submit(stream.cut)
         try:
-            event_id.cluster.replace(event_id.cluster.worker_of(event_id.store.await_held()))
+            deployment.cluster.replace(deployment.cluster.worker_of(deployment.store.await_held()))
             assert stream.rows() == before
         finally:
-            event_id.store.let_go()
+            deployment.store.let_go()
         try:
             died = cut.result()
         except (TidemarkError, Py4JError):

@@ -13,6 +13,8 @@ from typing import Any
 
 from pyiceberg.exceptions import NoSuchTableError
 
+from embedded.broker import running_broker
+from embedded.home import JARS, embedded_environment
 from tests.corpus.batches import batches_of
 from tests.corpus.cases import Case, Stage, Table
 from tests.corpus.compare import differences
@@ -21,8 +23,6 @@ from tests.corpus.pipeline import make_pipeline
 from tests.corpus.produce import create_topics, open_producer, place, send, spread
 from tests.corpus.redeliver import with_repeats
 from tests.corpus.source import Format, Source, source_of
-from tidemark.embedded.broker import running_broker
-from tidemark.embedded.home import JARS, embedded_environment
 from tidemark.errors import SpecError, TidemarkError
 from tidemark.model.cut import GateMode
 from tidemark.model.names import AttemptId

@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
+from embedded.broker import running_broker
 from tests.simulate.check import BrokenInvariantError, run_history
 from tests.simulate.engine import Engine
 from tests.simulate.history import History
 from tests.simulate.search import Counterexample
 from tests.support.stack import open_stack
-from tidemark.embedded.broker import running_broker
 
 JARS = Path(__file__).parents[2] / ".state" / "jars"
 

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from embedded.airflow import USER
 from tests.support.trigger_form import red_fields, untouched
-from tidemark.embedded.airflow import USER
 
 WAIT_SECONDS = 300
 

@@ -16,7 +16,7 @@ from enum import StrEnum
 
 from sqlalchemy import make_url
 
-from tidemark.embedded.ports import HOST
+from embedded.ports import HOST
 
 COMMIT = b"Q\x00\x00\x00\x0bCOMMIT\x00"
 _POLL_SECONDS = 0.2

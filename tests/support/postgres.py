@@ -17,8 +17,8 @@ from pathlib import Path
 
 import psutil
 
-from tidemark.embedded.ports import HOST, free_ports
-from tidemark.embedded.process import Program, tethered
+from embedded.ports import HOST, free_ports
+from embedded.process import Program, tethered
 
 USER = "tidemark"
 """Superuser of the server; everybody on this machine is let in without a password."""

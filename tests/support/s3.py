@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pyarrow.fs
 
-from tidemark.embedded.home import REPOSITORY, STATE
-from tidemark.embedded.ports import HOST, free_ports
-from tidemark.embedded.process import Program, tethered
+from embedded.home import REPOSITORY, STATE
+from embedded.ports import HOST, free_ports
+from embedded.process import Program, tethered
 
 PYTHON = STATE / "moto" / "bin" / "python"
 SERVER = REPOSITORY / "tests" / "cluster" / "serve_s3.py"

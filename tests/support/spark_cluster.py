@@ -18,9 +18,9 @@ from pathlib import Path
 
 import psutil
 
-from tidemark.embedded.java import java_command
-from tidemark.embedded.ports import HOST, free_ports
-from tidemark.embedded.process import Program, tethered
+from embedded.ports import HOST, free_ports
+from embedded.process import Program, tethered
+from tidemark.jars.java import java_command
 from tidemark.spec.launch import spark_home
 
 READY_SECONDS = 60

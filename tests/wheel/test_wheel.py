@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 import yaml
 
+from embedded.home import REPOSITORY, embedded_environment
 from tests.support.records import ticdc_row, ticdc_watermark
 from tests.support.stack import Stream
-from tidemark.embedded.home import REPOSITORY, embedded_environment
 from tidemark.runs.world import open_world
 from tidemark.spec import load_installation
 
 UV = Path(sys.executable).with_name("uv")
-WHEEL_IS_MADE_OF = ("pyproject.toml", "README.md", "LICENSE", "include/tidemark")
+WHEEL_IS_MADE_OF = ("pyproject.toml", "README.md", "LICENSE", "include")
 DAGS = '''\
 """Airflow: a DAG for each Tidemark pipeline."""
 from tidemark.scheduling.dags import build_cut_dags
@@ -32,10 +32,14 @@ from airflow.dag_processing.dagbag import DagBag
 bag = DagBag(sys.argv[1])
 print(json.dumps([tidemark.__file__, bag.import_errors, sorted(bag.dags)]))
 """
+INSTALLED = """\
+from importlib.metadata import files
+print(*sorted({file.parts[0] for file in files("tidemark")}))
+"""
 
 
 @dataclass(frozen=True)
-class EventId:
+class Installed:
     """A folder as a user has it: environment, pipelines, suites, installation file and DAGs."""
 
     folder: Path
@@ -72,7 +76,7 @@ def install(wheel_of: Path, into: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def event_id(broker: str, jars: Path, tmp_path_factory: pytest.TempPathFactory) -> EventId:
+def installed(broker: str, jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
     sources, folder = tmp_path_factory.mktemp("sources"), tmp_path_factory.mktemp("site")
     for name in WHEEL_IS_MADE_OF:
         copy = shutil.copytree if (REPOSITORY / name).is_dir() else shutil.copyfile
@@ -102,41 +106,47 @@ def event_id(broker: str, jars: Path, tmp_path_factory: pytest.TempPathFactory) 
             {"conn_type": "spark", "host": "local[2]", "extra": {"deploy-mode": "client"}}
         ),
     }
-    return EventId(folder, environment)
+    return Installed(folder, environment)
 
 
-def test_pipelines_are_dags(event_id: EventId) -> None:
-    found = event_id.run("python", "-c", FOUND, str(event_id.folder / "dags"))
+def test_the_embedded_stack_is_not_in_the_wheel(installed: Installed) -> None:
+    programs, package, metadata = installed.run("python", "-c", INSTALLED).split()
+    assert (programs, package) == ("..", "tidemark")
+    assert metadata.endswith(".dist-info")
+
+
+def test_pipelines_are_dags(installed: Installed) -> None:
+    found = installed.run("python", "-c", FOUND, str(installed.folder / "dags"))
     package, errors, dags = json.loads(found.splitlines()[-1])
-    assert Path(package).is_relative_to(event_id.programs.parent)
+    assert Path(package).is_relative_to(installed.programs.parent)
     assert errors == {}
     assert {"cut__inventory", "cut__shop"} <= set(dags)
 
 
-def test_pipeline_files_are_validated(event_id: EventId) -> None:
-    event_id.run("tidemark", "validate")
+def test_pipeline_files_are_validated(installed: Installed) -> None:
+    installed.run("tidemark", "validate")
 
 
-def test_jars_are_those_of_the_lock(event_id: EventId, jars: Path) -> None:
+def test_jars_are_those_of_the_lock(installed: Installed, jars: Path) -> None:
     """None is fetched, because the ones of `make setup` are here."""
     before = (jars / "spark").stat().st_ino
-    event_id.run("python", "-m", "tidemark.embedded.jars", "fetch", str(jars), "spark")
+    installed.run("python", "-m", "tidemark.jars", "fetch", str(jars), "spark")
     assert (jars / "spark").stat().st_ino == before
 
 
 def test_airflow_folds_and_publishes_a_cut(
-    event_id: EventId, monkeypatch: pytest.MonkeyPatch
+    installed: Installed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in event_id.environment.items():
+    for name, value in installed.environment.items():
         monkeypatch.setenv(name, value)
     stream = Stream(open_world(load_installation())).create()
     stream.send([ticdc_row("INSERT", 1, 100, name="a"), ticdc_row("INSERT", 2, 110, name="b")])
     stream.send([ticdc_watermark(200)])
     pipeline = stream.pipeline.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-    file = event_id.folder / "pipelines" / f"{stream.name}.yaml"
+    file = installed.folder / "pipelines" / f"{stream.name}.yaml"
     file.write_text(yaml.safe_dump(pipeline))
-    event_id.run("airflow", "db", "migrate")
-    log = event_id.run("airflow", "dags", "test", f"cut__{stream.name}")
+    installed.run("airflow", "db", "migrate")
+    log = installed.run("airflow", "dags", "test", f"cut__{stream.name}")
     assert "cut_folded" in log
     assert "INFO SparkContext" not in log, "Spark's settings are not those of the package"
     assert stream.rows() == {1: "a", 2: "b"}

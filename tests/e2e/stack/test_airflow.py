@@ -15,12 +15,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from tests.corpus.cases import Case, Table, read_case
-from tests.corpus.compare import differences
-from tests.corpus.run import read_rows
-from tests.support.airflow_api import Api
-from tests.support.network import LOOPBACK, listening_addresses
-from tidemark.embedded.airflow import (
+from embedded.airflow import (
     Airflow,
     RunReport,
     airflow_command,
@@ -28,8 +23,13 @@ from tidemark.embedded.airflow import (
     read_runs,
     run_dag,
 )
-from tidemark.embedded.airflow_servers import running_airflow
-from tidemark.embedded.home import embedded_environment
+from embedded.airflow_servers import running_airflow
+from embedded.home import embedded_environment
+from tests.corpus.cases import Case, Table, read_case
+from tests.corpus.compare import differences
+from tests.corpus.run import read_rows
+from tests.support.airflow_api import Api
+from tests.support.network import LOOPBACK, listening_addresses
 from tidemark.runs.world import World, open_world
 from tidemark.spec import CatalogSpec, InstallationSpec, KafkaSpec, SparkSpec
 

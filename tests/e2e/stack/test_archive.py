@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tidemark.embedded.archive import is_current, make_archive
-from tidemark.embedded.java import java_command
+from embedded.archive import is_current, make_archive
+from tidemark.jars.java import java_command
 from tidemark.spec.launch import CLASS_PATH, JAVA_OPTIONS, archive_of, launch_settings
 
 

@@ -13,15 +13,15 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from embedded.broker import running_broker, start_broker, stop_broker
+from embedded.process import has_ended
 from tests.support.network import listening_addresses
-from tidemark.embedded.broker import running_broker, start_broker, stop_broker
-from tidemark.embedded.process import has_ended
 from tidemark.errors import JarsError, ServiceError
 
 PARENT = """
 import sys, time
 from pathlib import Path
-from tidemark.embedded.broker import running_broker
+from embedded.broker import running_broker
 from tidemark.log import configure
 configure()
 with running_broker(Path(sys.argv[1]), Path(sys.argv[2])) as address:
@@ -31,7 +31,7 @@ with running_broker(Path(sys.argv[1]), Path(sys.argv[2])) as address:
 STARTER = """
 import sys
 from pathlib import Path
-from tidemark.embedded.broker import start_broker
+from embedded.broker import start_broker
 from tidemark.log import configure
 configure()
 print(start_broker(Path(sys.argv[1]), Path(sys.argv[2])))

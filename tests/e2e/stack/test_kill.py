@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from embedded.home import REPOSITORY, embedded_environment
 from tests.support.records import ticdc_ddl, ticdc_row, ticdc_watermark
 from tests.support.stack import Stream
-from tidemark.embedded.home import REPOSITORY, embedded_environment
 from tidemark.model.names import AttemptId
 from tidemark.model.result import CutStatus
 from tidemark.runs.publish import publish_cut

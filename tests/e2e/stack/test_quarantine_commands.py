@@ -12,6 +12,7 @@ import structlog
 import yaml
 from typer.testing import CliRunner
 
+from embedded.home import embedded_environment
 from tests.support.quarantined import (
     TOO_MUCH,
     entries,
@@ -21,7 +22,6 @@ from tests.support.quarantined import (
 from tests.support.records import Record
 from tests.support.stack import Stream
 from tidemark.cli.app import app
-from tidemark.embedded.home import embedded_environment
 from tidemark.lake.results import result_file, write_result
 from tidemark.model.event import Reason
 from tidemark.model.names import AttemptId

@@ -14,8 +14,8 @@ import psutil
 import pytest
 from py4j.protocol import Py4JJavaError
 
-from tidemark.embedded.home import embedded_environment
-from tidemark.embedded.process import has_ended
+from embedded.home import embedded_environment
+from embedded.process import has_ended
 from tidemark.runs.world import World
 from tidemark.spec.launch import LOCAL_FILES
 

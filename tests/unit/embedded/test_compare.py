@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tidemark.embedded.compare import compare, is_same
-from tidemark.embedded.sample import SourceTable
+from embedded.compare import compare, is_same
+from embedded.sample import SourceTable
 
 TABLE = SourceTable(
     ("id",),

@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tidemark.embedded.process import (
+from embedded.process import (
     Program,
     find_recorded,
     has_ended,
@@ -31,7 +31,7 @@ PARENT = f"""
 import signal, sys, time
 from pathlib import Path
 signal.signal(signal.SIGINT, signal.default_int_handler)
-from tidemark.embedded.process import Program, tethered
+from embedded.process import Program, tethered
 with tethered(Program({COMMAND!r}, Path(sys.argv[1]), Path(sys.argv[2]))):
     time.sleep(600)
 """

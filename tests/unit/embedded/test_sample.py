@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from embedded.sample import CASES, Stream, inventory_stream, shop_stream
 from tests.corpus.cases import Case, read_case
-from tidemark.embedded.sample import CASES, Stream, inventory_stream, shop_stream
 
 INVENTORY = read_case(CASES / "recorded-debezium-mysql" / "my-inventory", "json-noschema")
 SHOP = read_case(CASES / "ticdc-made" / "shop", "3p")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 def test_absent_java_is_one_sentence(tmp_path: Path) -> None:
     outcome = subprocess.run(
-        [sys.executable, "-m", "tidemark.embedded.java"],
+        [sys.executable, "-m", "tidemark.jars.java"],
         env={**os.environ, "JAVA_HOME": str(tmp_path)},
         capture_output=True,
         text=True,

@@ -15,12 +15,12 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from tidemark.embedded.airflow import USER, Airflow, prepare_airflow
-from tidemark.embedded.airflow_servers import SERVERS, start_airflow, stop_airflow
-from tidemark.embedded.broker import start_broker, stop_broker
-from tidemark.embedded.home import JARS, STATE, embedded_environment
-from tidemark.embedded.process import Program, find_recorded, start_detached, stop_recorded
-from tidemark.embedded.sample import (
+from embedded.airflow import USER, Airflow, prepare_airflow
+from embedded.airflow_servers import SERVERS, start_airflow, stop_airflow
+from embedded.broker import start_broker, stop_broker
+from embedded.home import JARS, STATE, embedded_environment
+from embedded.process import Program, find_recorded, start_detached, stop_recorded
+from embedded.sample import (
     Stream,
     count_sent,
     create_topics,
@@ -110,7 +110,7 @@ def produce(servers: str) -> None:
 
 def main() -> None:
     """Run the verb of the command line."""
-    parser = argparse.ArgumentParser(prog="python -m tidemark.embedded.stack")
+    parser = argparse.ArgumentParser(prog="python -m embedded.stack")
     verbs = parser.add_subparsers(dest="verb", required=True)
     verbs.add_parser("up", help="start what is not running")
     verbs.add_parser("down", help="stop everything; what was written stays")
@@ -131,7 +131,7 @@ def _streams() -> tuple[Stream, ...]:
 
 
 def _producer(servers: str) -> Program:
-    command = [sys.executable, "-m", "tidemark.embedded.stack", "produce", servers]
+    command = [sys.executable, "-m", "embedded.stack", "produce", servers]
     return Program(command, HOME / "producer.log", PRODUCER_PID)
 
 

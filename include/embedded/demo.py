@@ -18,11 +18,11 @@ from dataclasses import dataclass
 
 from pyiceberg.catalog.sql import SqlCatalog
 
-from tidemark.embedded.airflow import Airflow, RunReport, prepare_airflow, run_dag
-from tidemark.embedded.broker import running_broker
-from tidemark.embedded.compare import Comparison, compare, read_rows
-from tidemark.embedded.home import JARS, STATE, embedded_environment
-from tidemark.embedded.sample import (
+from embedded.airflow import Airflow, RunReport, prepare_airflow, run_dag
+from embedded.broker import running_broker
+from embedded.compare import Comparison, compare, read_rows
+from embedded.home import JARS, STATE, embedded_environment
+from embedded.sample import (
     SourceTable,
     Stage,
     Stream,
@@ -31,7 +31,7 @@ from tidemark.embedded.sample import (
     send,
     shop_stream,
 )
-from tidemark.embedded.story import Story
+from embedded.story import Story
 from tidemark.errors import ServiceError, TidemarkError
 from tidemark.lake.catalog import open_catalog
 from tidemark.lake.results import read_result

@@ -12,7 +12,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -22,8 +21,8 @@ from importlib.util import find_spec
 from itertools import repeat
 from pathlib import Path
 
-from tidemark.embedded.java import java_command
-from tidemark.errors import JarsError, TidemarkError
+from tidemark.errors import JarsError
+from tidemark.jars.java import java_command
 
 DECLARATION = Path(__file__).with_name("jars.xml")
 LOCK = Path(__file__).with_name("jars.lock")
@@ -99,7 +98,7 @@ def _require_none(jar_set: JarSet, faults: list[str]) -> None:
         f"the {jar_set} jars are not those of {LOCK.name}: {faults[0]}{others}",
         state="nothing was started",
         next_step="fetch them again: make setup; if jars.xml was changed on purpose, write the "
-        "lock: python -m tidemark.embedded.jars lock",
+        "lock: python -m tidemark.jars lock",
     )
 
 
@@ -154,7 +153,7 @@ def _unresolved(jar_set: JarSet, output: str) -> JarsError:
 
 def main() -> None:
     """Fetch sets into a folder, or write the lock."""
-    parser = argparse.ArgumentParser(prog="python -m tidemark.embedded.jars")
+    parser = argparse.ArgumentParser(prog="python -m tidemark.jars")
     verbs = parser.add_subparsers(dest="verb", required=True)
     fetch = verbs.add_parser("fetch", help="fetch what is missing, and verify all")
     fetch.add_argument("into", type=Path, help="folder that holds a folder per set")
@@ -166,10 +165,3 @@ def main() -> None:
     else:
         with ThreadPoolExecutor() as threads:  # most of the time is waiting for the registry
             list(threads.map(fetch_jars, arguments.sets, repeat(arguments.into.resolve())))
-
-
-if __name__ == "__main__":
-    try:
-        main()
-    except TidemarkError as error:
-        sys.exit(str(error))

@@ -5,7 +5,7 @@ The first fills the table, the second merges into it. spark-submit rehearsal.py
 
 from __future__ import annotations
 
-from tidemark.embedded.sample import create_topics, send, shop_stream
+from embedded.sample import create_topics, send, shop_stream
 from tidemark.errors import ServiceError
 from tidemark.log import configure
 from tidemark.model.names import AttemptId

@@ -1,7 +1,4 @@
-"""Tables of all column types, from the very tables by which records are read, for docs/types.md.
-
-python -m tidemark.schema.type_tables docs/types.md    writes them between their marks
-"""
+"""Tables of all column types, from the very tables by which records are read, for docs/types.md."""
 
 from __future__ import annotations
 
@@ -11,6 +8,7 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import Any
 
+from reference.pages import with_tables
 from tidemark.model.columns import Wire
 from tidemark.model.modes import (
     BigintUnsignedMode,
@@ -21,7 +19,6 @@ from tidemark.model.modes import (
     IntervalMode,
     TimeMode,
 )
-from tidemark.pages import rewrite, with_tables
 from tidemark.schema.connect_types import PLAIN_FORMS, SEMANTIC_FORMS
 from tidemark.schema.postgres_types import postgres_forms
 from tidemark.schema.source_types import (
@@ -147,7 +144,3 @@ def _named(name: str) -> str:
     if name.endswith(_UNTOLD):
         return f"{name.removesuffix(_UNTOLD)} of undeclared size"
     return re.sub(r"\(6\)$", "(4 to 6)", name)
-
-
-if __name__ == "__main__":
-    rewrite(with_types)

@@ -9,8 +9,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tidemark.embedded.jars import DECLARATION, JarSet, fetch_jars, read_lock, verify_jars
 from tidemark.errors import JarsError
+from tidemark.jars.fetch import DECLARATION, JarSet, fetch_jars, read_lock, verify_jars
 
 
 @pytest.fixture

@@ -1,7 +1,4 @@
-"""Tables of every field of the files, from the fields' own descriptions, for docs/configure.md.
-
-python -m tidemark.spec.field_tables docs/configure.md    writes them between their marks
-"""
+"""Tables of every field of the files, from the fields' own descriptions, for docs/configure.md."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tidemark.pages import rewrite, with_tables
+from reference.pages import with_tables
 from tidemark.spec.audit import SuiteSpec
 from tidemark.spec.base import SpecModel
 from tidemark.spec.installation import InstallationSpec
@@ -83,7 +80,3 @@ def _default(field: _Schema, *, is_required: bool) -> str:
     if is_required:
         return "required"
     return f"`{json.dumps(field['default'])}`" if "default" in field else ""
-
-
-if __name__ == "__main__":
-    rewrite(with_fields)

@@ -42,7 +42,7 @@ def tethered(program: Program) -> Iterator[subprocess.Popen[bytes]]:
     with (
         program.log.open("wb") as log,
         subprocess.Popen(  # noqa: S603  the commands are those of the embedded stack
-            [sys.executable, "-m", "tidemark.embedded.tether", *program.command],
+            [sys.executable, "-m", "embedded.tether", *program.command],
             stdin=subprocess.PIPE,
             stdout=log,
             stderr=subprocess.STDOUT,

@@ -19,12 +19,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from tidemark.embedded.home import REPOSITORY
-from tidemark.embedded.process import Program, tethered
+from embedded.home import REPOSITORY
+from embedded.process import Program, tethered
 from tidemark.errors import ServiceError
 
 DAGS = REPOSITORY / "dags"
-LOCAL_SETTINGS = Path(__file__).parents[2] / "deploy" / "airflow" / "airflow_local_settings.py"
+LOCAL_SETTINGS = Path(__file__).parents[1] / "deploy" / "airflow" / "airflow_local_settings.py"
 USER = "admin"
 
 

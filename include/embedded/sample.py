@@ -16,7 +16,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from tidemark.embedded.home import REPOSITORY
+from embedded.home import REPOSITORY
 from tidemark.errors import ServiceError
 
 CASES = REPOSITORY / "tests" / "corpus" / "cases"

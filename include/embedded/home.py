@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from tidemark.embedded.ports import HOST
+from embedded.ports import HOST
 from tidemark.spec.launch import SPARK_CONF
 
-REPOSITORY = Path(__file__).parents[3]
+REPOSITORY = Path(__file__).parents[2]
 INCLUDE = REPOSITORY / "include"
 STATE = REPOSITORY / ".state"
 JARS = STATE / "jars"

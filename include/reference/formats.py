@@ -1,13 +1,11 @@
-"""Tables of what is read of records, from those by which they are read, for docs/formats.md.
-
-python -m tidemark.formats.format_tables docs/formats.md    writes them between their marks
-"""
+"""Tables of what is read of records, from those by which they are read, for docs/formats.md."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from reference.pages import with_tables
 from tidemark.formats.canal_json import envelope as canal
 from tidemark.formats.conversion_errors import MAX_CHARACTERS
 from tidemark.formats.debezium import envelope as debezium
@@ -15,7 +13,6 @@ from tidemark.formats.debezium.position import SourceBlock, binlog_block, postgr
 from tidemark.formats.refuse import MAX_DIGITS, MAX_NESTING
 from tidemark.model.event import Kind, Reason
 from tidemark.model.position import BY_POSITION
-from tidemark.pages import rewrite, with_tables
 
 KINDS: Mapping[Kind, str] = {
     Kind.ROW: "is folded into its table, in the order of positions",
@@ -142,7 +139,3 @@ _TABLES: Mapping[str, tuple[tuple[str, ...], _Rows]] = {
         lambda: ((f"`{reason}`", says) for reason, says in REASONS.items()),
     ),
 }
-
-
-if __name__ == "__main__":
-    rewrite(with_formats)

@@ -15,9 +15,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from urllib.error import URLError
 
-from tidemark.embedded.airflow import Airflow, airflow_command, airflow_home
-from tidemark.embedded.ports import HOST, free_ports
-from tidemark.embedded.process import (
+from embedded.airflow import Airflow, airflow_command, airflow_home
+from embedded.ports import HOST, free_ports
+from embedded.process import (
     Program,
     find_recorded,
     start_detached,

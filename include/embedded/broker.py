@@ -15,10 +15,8 @@ from pathlib import Path
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from tidemark.embedded.jars import JarSet, verify_jars
-from tidemark.embedded.java import java_command
-from tidemark.embedded.ports import HOST, free_ports
-from tidemark.embedded.process import (
+from embedded.ports import HOST, free_ports
+from embedded.process import (
     Program,
     find_recorded,
     require_stopped,
@@ -27,6 +25,8 @@ from tidemark.embedded.process import (
     tethered,
 )
 from tidemark.errors import ServiceError
+from tidemark.jars.fetch import JarSet, verify_jars
+from tidemark.jars.java import java_command
 from tidemark.log import get_logger
 
 READY_SECONDS = 60

@@ -17,7 +17,7 @@ from typing import Any
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import NoSuchTableError
 
-from tidemark.embedded.sample import SourceTable
+from embedded.sample import SourceTable
 
 OWN_COLUMNS = "_tidemark_"
 UNREAD_TYPES = ("geometry",)

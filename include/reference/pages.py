@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable, Iterable
-from pathlib import Path
 
 
 def with_tables(page: str, mark: str, table: Callable[[str], Iterable[str]]) -> str:
@@ -22,9 +20,3 @@ def with_tables(page: str, mark: str, table: Callable[[str], Iterable[str]]) -> 
         page,
         flags=re.DOTALL,
     )
-
-
-def rewrite(renewed: Callable[[str], str]) -> None:
-    """Renew the pages that this program was started with."""
-    for file in map(Path, sys.argv[1:]):
-        file.write_text(renewed(file.read_text(encoding="utf-8")), encoding="utf-8")

@@ -13,9 +13,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tidemark.embedded.airflow import RunReport
-from tidemark.embedded.compare import Comparison
-from tidemark.embedded.sample import Record
+from embedded.airflow import RunReport
+from embedded.compare import Comparison
+from embedded.sample import Record
 from tidemark.model.result import CutResult, TableResult
 from tidemark.scheduling.handover import AUDIT, FOLD, PLAN, PUBLISH
 

@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 import psutil
 
-from tidemark.embedded.process import stop_tree
+from embedded.process import stop_tree
 
 
 def main() -> int:

@@ -15,12 +15,12 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-from tidemark.embedded.broker import running_broker
-from tidemark.embedded.home import embedded_environment
-from tidemark.embedded.jars import JarSet
-from tidemark.embedded.java import java_command
-from tidemark.embedded.process import Program, tethered
+from embedded.broker import running_broker
+from embedded.home import embedded_environment
+from embedded.process import Program, tethered
 from tidemark.errors import ServiceError, TidemarkError
+from tidemark.jars.fetch import JarSet
+from tidemark.jars.java import java_command
 from tidemark.log import configure
 from tidemark.spec import load_installation
 from tidemark.spec.launch import (
@@ -116,7 +116,7 @@ def _command(archive: Path) -> list[str]:
 def main() -> None:
     """Make the archive if there is none that fits; without it everything works all the same."""
     configure(level=logging.WARNING)
-    parser = argparse.ArgumentParser(prog="python -m tidemark.embedded.archive")
+    parser = argparse.ArgumentParser(prog="python -m embedded.archive")
     parser.add_argument("jars", type=Path, help="folder of all fetched sets")
     make_archive(parser.parse_args().jars.resolve())
 

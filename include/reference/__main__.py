@@ -1,0 +1,21 @@
+"""Write the tables of the pages in a folder anew: ``python -m reference docs``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from reference.fields import with_fields
+from reference.formats import with_formats
+from reference.types import with_types
+
+PAGES: Mapping[str, Callable[[str], str]] = {
+    "configure.md": with_fields,
+    "formats.md": with_formats,
+    "types.md": with_types,
+}
+
+for name, renewed in PAGES.items():
+    file = Path(sys.argv[1]) / name
+    file.write_text(renewed(file.read_text(encoding="utf-8")), encoding="utf-8")
