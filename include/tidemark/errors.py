@@ -109,6 +109,10 @@ class SupersededError(RetryableError):
     """Another run advanced the same state first; this one changed nothing (rule PUB-8)."""
 
 
+class StoredStateError(TerminalError):
+    """What is stored was written by a newer version of Tidemark."""
+
+
 class ForeignChangeError(TerminalError):
     """Somebody else changed the pipeline's own tables, or erased what they say (PUB-10, PUB-11)."""
 

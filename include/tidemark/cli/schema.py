@@ -50,8 +50,12 @@ def _cut() -> dict[str, Any]:
     from pydantic import TypeAdapter
 
     from tidemark.model.result import CutResult
+    from tidemark.model.stored_state import VERSION
 
-    return TypeAdapter(CutResult).json_schema()
+    schema = TypeAdapter(CutResult).json_schema()
+    version = {"description": "of what Tidemark stores", "type": "integer", "const": VERSION}
+    schema["properties"]["version"] = version
+    return schema
 
 
 _SCHEMAS: Mapping[Described, Callable[[], dict[str, Any]]] = {

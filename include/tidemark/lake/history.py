@@ -23,6 +23,7 @@ from tidemark.lake.ledger import ORDER, RESULT
 from tidemark.lake.marks import Published, live_rows, read_checked
 from tidemark.lake.refs import ATTEMPT_REF, ancestors, main_head, summary_value
 from tidemark.model.result import CutResult
+from tidemark.model.stored_state import Stored, from_stored, to_stored
 from tidemark.model.verdict import CheckResult, Severity, Verdict
 
 REMEMBERED = "tidemark.remembered"
@@ -88,7 +89,7 @@ class History:
             "held_ms": self.held_since(Entry(result, now_ms)),
             "folded": sorted(self.folded | _folded(result)),
         }
-        return ((REMEMBERED, json.dumps(told)),)
+        return ((REMEMBERED, json.dumps(to_stored(told))),)
 
 
 def _held(entry: Entry) -> tuple[str, int]:
@@ -122,8 +123,9 @@ def read_history(catalog: SqlCatalog, tables: SystemTables) -> History:
         if (command := summary_value(snapshot, ORDER)) is not None
     ]
     head = read_checked(ledger, tables.ledger)
-    told = json.loads(head.marks.get(REMEMBERED, "{}")) if head else {}
-    published = published or _newest(head, told.get("at_ms", 0))
+    text = head.marks.get(REMEMBERED, "{}") if head else "{}"
+    stored = from_stored(Stored.HISTORY, json.loads(text))
+    published = published or _newest(head, stored["at_ms"])
     above = published[0].result.cut if published else 0
     attempts = [
         Entry(result, snapshot.timestamp_ms)
@@ -131,11 +133,11 @@ def read_history(catalog: SqlCatalog, tables: SystemTables) -> History:
         if (result := _result(snapshot)) is not None and result.cut > above
     ]
     attempts.sort(key=lambda entry: entry.at_ms, reverse=True)
-    folded = frozenset((table, target) for table, target in told.get("folded", ()))
+    folded = frozenset((table, target) for table, target in stored["folded"])
     return History(
         *(tuple(published), tuple(attempts), tuple(orders)),
         folded=folded.union(*(_folded(entry.result) for entry in published)),
-        held_ms=told.get("held_ms"),
+        held_ms=stored["held_ms"],
     )
 
 

@@ -45,6 +45,7 @@ from tidemark.lake.refs import (
 from tidemark.model.names import AttemptId
 from tidemark.model.progress import Progress
 from tidemark.model.result import CutResult
+from tidemark.model.stored_state import Stored, from_stored, to_stored
 
 PROGRESS = "tidemark.progress"
 ATTEMPT = "tidemark.attempt"
@@ -193,7 +194,7 @@ def stage_entry(
                 PROGRESS: staged.progress.to_json(),
                 ATTEMPT: staged.result.attempt,
                 RESULT: staged.result.to_json(),
-                MOVES: _moves_to_json(staged.ref_updates, branch.base),
+                MOVES: moves_to_json(staged.ref_updates, branch.base),
             },
         )
 
@@ -240,37 +241,41 @@ def _of_snapshot(tables: SystemTables, snapshot: Snapshot) -> StagedCut:
 
 def _read_staged(tables: SystemTables, snapshot_id: int, kept: Mapping[str, str]) -> StagedCut:
     result = CutResult.from_json(kept[RESULT])
-    ref_updates, base = _moves_from_json(kept[MOVES])
+    ref_updates, base = moves_from_json(kept[MOVES])
     branch = attempt_ref(result.cut, result.attempt)
     own = RefUpdate(tables.ledger, base, snapshot_id, (branch,))
     return StagedCut(result, Progress.from_json(kept[PROGRESS]), (*ref_updates, own))
 
 
-def _moves_to_json(ref_updates: Sequence[RefUpdate], ledger_base: int | None) -> str:
+def moves_to_json(ref_updates: Sequence[RefUpdate], ledger_base: int | None) -> str:
+    """How the staged tables of a cut are published, as kept with its entry."""
     return json.dumps(
-        {
-            "ledger_base": ledger_base,
-            "moves": [
-                [m.table.namespace, m.table.table, m.base, m.snapshot, list(m.drops)]
-                for m in ref_updates
-            ],
-            "forks": {
-                str(number): [m.fork.table.namespace, m.fork.table.table, m.fork.origin]
-                for number, m in enumerate(ref_updates)
-                if m.fork is not None
-            },
-        }
+        to_stored(
+            {
+                "ledger_base": ledger_base,
+                "moves": [
+                    [m.table.namespace, m.table.table, m.base, m.snapshot, list(m.drops)]
+                    for m in ref_updates
+                ],
+                "forks": {
+                    str(number): [m.fork.table.namespace, m.fork.table.table, m.fork.origin]
+                    for number, m in enumerate(ref_updates)
+                    if m.fork is not None
+                },
+            }
+        )
     )
 
 
-def _moves_from_json(text: str) -> tuple[tuple[RefUpdate, ...], int | None]:
-    kept = json.loads(text)
+def moves_from_json(text: str) -> tuple[tuple[RefUpdate, ...], int | None]:
+    """The reverse of `moves_to_json`: the updates, and where ``main`` of the ledger stood."""
+    stored = from_stored(Stored.REF_UPDATES, json.loads(text))
     forks = {
         int(number): Fork(TableId(namespace, table), origin)
-        for number, (namespace, table, origin) in kept.get("forks", {}).items()
+        for number, (namespace, table, origin) in stored["forks"].items()
     }
     ref_updates = tuple(
         RefUpdate(TableId(namespace, table), base, snapshot, tuple(drops), forks.get(number))
-        for number, (namespace, table, base, snapshot, drops) in enumerate(kept["moves"])
+        for number, (namespace, table, base, snapshot, drops) in enumerate(stored["moves"])
     )
-    return ref_updates, kept["ledger_base"]
+    return ref_updates, stored["ledger_base"]

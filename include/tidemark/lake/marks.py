@@ -20,6 +20,7 @@ from pyiceberg.table.snapshots import Operation, Snapshot
 
 from tidemark.errors import UNCHANGED, ForeignChangeError
 from tidemark.lake.catalog import TableId, catalog_errors
+from tidemark.model.stored_state import Stored, from_stored, to_stored
 
 PREFIX = "tidemark."
 PUBLISHED = f"{PREFIX}published"
@@ -46,12 +47,12 @@ class Published:
 
     def to_json(self) -> str:
         """As kept in the property."""
-        return json.dumps(asdict(self))
+        return json.dumps(to_stored(asdict(self)))
 
     @classmethod
     def from_json(cls, text: str) -> Published:
         """The reverse of `to_json`."""
-        return cls(**json.loads(text))
+        return cls(**from_stored(Stored.PUBLISHED, json.loads(text)))
 
 
 def live_rows(snapshot: Snapshot | None) -> int:

@@ -71,9 +71,9 @@ class ColumnRules:
         """The reverse of `to_json`."""
 
         def names(rule: str) -> tuple[ColumnName, ...]:
-            return tuple(map(ColumnName, kept.get(rule, ())))
+            return tuple(map(ColumnName, kept[rule]))
 
-        pairs = ((ColumnName(was), ColumnName(name)) for was, name in kept.get("renamed", ()))
+        pairs = ((ColumnName(was), ColumnName(name)) for was, name in kept["renamed"])
         return cls(
             names("included"), names("excluded"), tuple(pairs), names("hashed"), names("redacted")
         )

@@ -12,6 +12,7 @@ from tidemark.model.column_rules import ColumnRules, Mask
 from tidemark.model.layout import Layout
 from tidemark.model.names import SYSTEM_PREFIX, ColumnName
 from tidemark.model.position import LAST, Position
+from tidemark.model.stored_state import Stored, from_stored, to_stored
 from tidemark.model.target_mode import Operation, TargetMode
 
 POSITION = f"{SYSTEM_PREFIX}position"
@@ -139,12 +140,14 @@ class SourceColumn:
     @classmethod
     def from_json(cls, fields: Mapping[str, Any]) -> SourceColumn:
         """The reverse of `to_json`."""
-        labels, former = tuple(fields.get("labels", ())), fields.get("former")
-        kept = {**fields, "wire": Wire(fields["wire"]), "labels": labels}
-        kept["former"] = cls.from_json(former) if former else None
-        forms = fields.get("forms", ())
-        kept["forms"] = tuple((tuple(ids), cls.from_json(form)) for ids, form in forms)
-        return cls(**kept)
+        former = fields["former"]
+        read = {
+            "wire": Wire(fields["wire"]),
+            "labels": tuple(fields["labels"]),
+            "former": cls.from_json(former) if former else None,
+            "forms": tuple((tuple(ids), cls.from_json(form)) for ids, form in fields["forms"]),
+        }
+        return cls(**{**fields, **read})
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,33 +233,34 @@ class TableSchema:
 
     def to_json(self) -> dict[str, Any]:
         """As kept in the target's properties."""
-        return {
-            "columns": [column.to_json() for column in self.columns],
-            "key": list(self.key),
-            "changed_at": self.changed_at,
-            "shifts": [column_rename.to_json() for column_rename in self.column_renames],
-            "dropped_at": self.dropped_at,
-            "layout": self.layout.to_json(),
-            "rules": self.rules.to_json(),
-            "mode": self.mode,
-            "rekeyed_at": self.rekeyed_at,
-            "former_key": list(self.former_key),
-        }
+        return to_stored(
+            {
+                "columns": [column.to_json() for column in self.columns],
+                "key": list(self.key),
+                "changed_at": self.changed_at,
+                "column_renames": [rename.to_json() for rename in self.column_renames],
+                "dropped_at": self.dropped_at,
+                "layout": self.layout.to_json(),
+                "rules": self.rules.to_json(),
+                "mode": self.mode,
+                "rekeyed_at": self.rekeyed_at,
+                "former_key": list(self.former_key),
+            }
+        )
 
     @classmethod
-    def from_json(cls, kept: Mapping[str, Any]) -> TableSchema:
-        """The reverse of `to_json`; what older versions did not keep is empty."""
+    def from_json(cls, document: Mapping[str, Any]) -> TableSchema:
+        """The reverse of `to_json`, of any version."""
+        stored = from_stored(Stored.SCHEMA, document)
         return cls(
-            tuple(SourceColumn.from_json(column) for column in kept["columns"]),
-            tuple(ColumnName(name) for name in kept["key"]),
-            kept.get("changed_at"),
-            tuple(
-                ColumnRename.from_json(column_rename) for column_rename in kept.get("shifts", ())
-            ),
-            kept.get("dropped_at"),
-            Layout.from_json(kept.get("layout", {})),
-            ColumnRules.from_json(kept.get("rules", {})),
-            TargetMode(kept.get("mode", TargetMode.MIRROR)),
-            kept.get("rekeyed_at"),
-            tuple(ColumnName(name) for name in kept.get("former_key", ())),
+            tuple(map(SourceColumn.from_json, stored["columns"])),
+            tuple(map(ColumnName, stored["key"])),
+            stored["changed_at"],
+            tuple(map(ColumnRename.from_json, stored["column_renames"])),
+            stored["dropped_at"],
+            Layout.from_json(stored["layout"]),
+            ColumnRules.from_json(stored["rules"]),
+            TargetMode(stored["mode"]),
+            stored["rekeyed_at"],
+            tuple(map(ColumnName, stored["former_key"])),
         )

@@ -91,6 +91,6 @@ class Layout:
     def from_json(cls, kept: Mapping[str, Any]) -> Self:
         """The reverse of `to_json`."""
         return cls(
-            tuple(map(PartitionField.parse, kept.get("partition", ()))),
-            tuple(map(ColumnName, kept.get("sort", ()))),
+            tuple(map(PartitionField.parse, kept["partition"])),
+            tuple(map(ColumnName, kept["sort"])),
         )

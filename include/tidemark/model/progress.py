@@ -16,8 +16,8 @@ from tidemark.model.position import EPOCH, OrderedBy, Position
 from tidemark.model.quarantine import Selection
 from tidemark.model.reconcile import Snapshots
 from tidemark.model.renames import Rename, Renames
+from tidemark.model.stored_state import Stored, from_stored, to_stored
 
-FORMAT_VERSION = 1
 T = TypeVar("T")
 
 
@@ -43,33 +43,34 @@ class LandingMark:
     def to_json(self) -> str:
         """As kept in the changelog."""
         return json.dumps(
-            {
-                "version": FORMAT_VERSION,
-                "landing": self.number,
-                "offsets": offsets_to_json(self.offsets),
-                "topic_ids": dict(sorted(self.topic_ids.items())),
-                "ordered_by": self.ordered_by,
-                "snapshot_lsn": self.snapshot_lsn,
-                "growths": expansions_to_json(self.expansions),
-                "tails": fingerprints_to_json(self.fingerprints),
-                "caught_up": offsets_to_json(self.caught_up),
-            }
+            to_stored(
+                {
+                    "landing": self.number,
+                    "offsets": offsets_to_json(self.offsets),
+                    "topic_ids": dict(sorted(self.topic_ids.items())),
+                    "ordered_by": self.ordered_by,
+                    "snapshot_lsn": self.snapshot_lsn,
+                    "expansions": expansions_to_json(self.expansions),
+                    "fingerprints": fingerprints_to_json(self.fingerprints),
+                    "caught_up": offsets_to_json(self.caught_up),
+                }
+            )
         )
 
     @classmethod
     def from_json(cls, text: str) -> LandingMark:
         """The reverse of `to_json`."""
-        kept = json.loads(text)
-        ordered_by = kept.get("ordered_by")
+        stored = from_stored(Stored.LANDING, json.loads(text))
+        ordered_by = stored["ordered_by"]
         return cls(
-            number=kept["landing"],
-            offsets=offsets_from_json(kept["offsets"]),
-            topic_ids=kept["topic_ids"],
+            number=stored["landing"],
+            offsets=offsets_from_json(stored["offsets"]),
+            topic_ids=stored["topic_ids"],
             ordered_by=OrderedBy(ordered_by) if ordered_by else None,
-            snapshot_lsn=kept.get("snapshot_lsn", 0),
-            expansions=expansions_from_json(kept.get("growths", {})),
-            fingerprints=fingerprints_from_json(kept.get("tails", [])),
-            caught_up=offsets_from_json(kept.get("caught_up", {})),
+            snapshot_lsn=stored["snapshot_lsn"],
+            expansions=expansions_from_json(stored["expansions"]),
+            fingerprints=fingerprints_from_json(stored["fingerprints"]),
+            caught_up=offsets_from_json(stored["caught_up"]),
         )
 
 
@@ -156,63 +157,64 @@ class Progress:
     def to_json(self) -> str:
         """As kept in the ledger."""
         return json.dumps(
-            {
-                "version": FORMAT_VERSION,
-                "cut": self.cut,
-                "landing": self.landing,
-                "oldest_held": self.oldest_held,
-                "frontier": _frontier_to_json(self.frontier),
-                "behind": {str(t): _frontier_to_json(f) for t, f in sorted(self.behind.items())},
-                "newest_ms": self.newest_ms,
-                "epochs": [offsets_to_json(starts) for starts in self.epochs],
-                "watermarks": offsets_to_json(self.watermarks),
-                "truncated": {str(t): p for t, p in sorted(self.truncated.items())},
-                "snapshots": self.snapshots.to_json(),
-                "guards": {
-                    str(table): below for table, below in sorted(self.window_bounds.items())
-                },
-                "blocked": {str(table): why for table, why in sorted(self.blocked.items())},
-                "skipped": sorted(self.skipped),
-                "judged": dict(sorted(self.acknowledged.items())),
-                "judged_records": dict(sorted(self.acknowledged_records.items())),
-                "renames": [rename.to_json() for rename in self.renames],
-                "quiet_settles": self.quiet_settles,
-                "set_aside": sorted(map(str, self.quarantined)),
-                "replays": [selection.to_json() for selection in self.replays],
-            }
+            to_stored(
+                {
+                    "cut": self.cut,
+                    "landing": self.landing,
+                    "oldest_held": self.oldest_held,
+                    "frontier": _frontier_to_json(self.frontier),
+                    "behind": {
+                        str(t): _frontier_to_json(f) for t, f in sorted(self.behind.items())
+                    },
+                    "newest_ms": self.newest_ms,
+                    "epochs": [offsets_to_json(starts) for starts in self.epochs],
+                    "watermarks": offsets_to_json(self.watermarks),
+                    "truncated": {str(t): p for t, p in sorted(self.truncated.items())},
+                    "snapshots": self.snapshots.to_json(),
+                    "window_bounds": {
+                        str(table): below for table, below in sorted(self.window_bounds.items())
+                    },
+                    "blocked": {str(table): why for table, why in sorted(self.blocked.items())},
+                    "skipped": sorted(self.skipped),
+                    "acknowledged": dict(sorted(self.acknowledged.items())),
+                    "acknowledged_records": dict(sorted(self.acknowledged_records.items())),
+                    "renames": [rename.to_json() for rename in self.renames],
+                    "quiet_settles": self.quiet_settles,
+                    "quarantined": sorted(map(str, self.quarantined)),
+                    "replays": [selection.to_json() for selection in self.replays],
+                }
+            )
         )
 
     @classmethod
     def from_json(cls, text: str) -> Progress:
         """The reverse of `to_json`."""
-        kept = json.loads(text)
+        stored = from_stored(Stored.PROGRESS, json.loads(text))
         return cls(
-            cut=kept["cut"],
-            landing=kept["landing"],
-            oldest_held=kept["oldest_held"],
-            frontier=_frontier_from_json(kept["frontier"]),
+            cut=stored["cut"],
+            landing=stored["landing"],
+            oldest_held=stored["oldest_held"],
+            frontier=_frontier_from_json(stored["frontier"]),
             behind={
                 TableName.parse(name): _frontier_from_json(frontier)
-                for name, frontier in kept["behind"].items()
+                for name, frontier in stored["behind"].items()
             },
-            newest_ms=kept.get("newest_ms", 0),
-            epochs=tuple(offsets_from_json(starts) for starts in kept.get("epochs", ())),
-            watermarks=offsets_from_json(kept["watermarks"]),
-            truncated={TableName.parse(name): at for name, at in kept["truncated"].items()},
-            snapshots=Snapshots.from_json(kept["snapshots"])
-            if "snapshots" in kept
-            else Snapshots(),
+            newest_ms=stored["newest_ms"],
+            epochs=tuple(offsets_from_json(starts) for starts in stored["epochs"]),
+            watermarks=offsets_from_json(stored["watermarks"]),
+            truncated={TableName.parse(name): at for name, at in stored["truncated"].items()},
+            snapshots=Snapshots.from_json(stored["snapshots"]),
             window_bounds={
-                TableName.parse(t): below for t, below in kept.get("guards", {}).items()
+                TableName.parse(t): below for t, below in stored["window_bounds"].items()
             },
-            blocked={TableName.parse(t): why for t, why in kept.get("blocked", {}).items()},
-            skipped=frozenset(kept.get("skipped", ())),
-            acknowledged=kept.get("judged", {}),
-            acknowledged_records=kept.get("judged_records", {}),
-            renames=tuple(map(Rename.from_json, kept.get("renames", ()))),
-            quiet_settles=kept.get("quiet_settles", False),
-            quarantined=frozenset(map(TableName.parse, kept.get("set_aside", ()))),
-            replays=tuple(map(Selection.from_json, kept.get("replays", ()))),
+            blocked={TableName.parse(t): why for t, why in stored["blocked"].items()},
+            skipped=frozenset(stored["skipped"]),
+            acknowledged=stored["acknowledged"],
+            acknowledged_records=stored["acknowledged_records"],
+            renames=tuple(map(Rename.from_json, stored["renames"])),
+            quiet_settles=stored["quiet_settles"],
+            quarantined=frozenset(map(TableName.parse, stored["quarantined"])),
+            replays=tuple(map(Selection.from_json, stored["replays"])),
         )
 
 
@@ -230,9 +232,9 @@ def _frontier_to_json(frontier: Frontier) -> dict[str, Any]:
 def _frontier_from_json(kept: Mapping[str, Any]) -> Frontier:
     return Frontier(
         commit_ts=kept["commit_ts"],
-        bound=kept.get("bound", ""),
-        time_ms=kept.get("time_ms", 0),
-        numbers=kept.get("numbers", {}),
+        bound=kept["bound"],
+        time_ms=kept["time_ms"],
+        numbers=kept["numbers"],
         offsets=offsets_from_json(kept["offsets"]),
         reached={TopicPartition(topic, number): place for topic, number, place in kept["reached"]},
     )

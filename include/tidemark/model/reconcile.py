@@ -97,7 +97,7 @@ class Snapshots:
     def from_json(cls, kept: Mapping[str, Any]) -> Snapshots:
         """The reverse of `to_json`."""
         tables = {TableName.parse(t): Reconcile.from_json(one) for t, one in kept["tables"].items()}
-        return cls(Place(kept["newest"]), tables, kept.get("is_signalled", False))
+        return cls(Place(kept["newest"]), tables, kept["is_signalled"])
 
 
 def below_snapshot(place: Place) -> Position:

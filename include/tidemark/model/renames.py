@@ -34,8 +34,8 @@ class Rename:
     @classmethod
     def from_json(cls, kept: Sequence[Any]) -> Self:
         """The reverse of `to_json`."""
-        old, new, position, *target = kept
-        return cls(TableName.parse(old), TableName.parse(new), position, *target)
+        old, new, position, target = kept
+        return cls(TableName.parse(old), TableName.parse(new), position, target)
 
     def is_at(self, position: Position) -> bool:
         """Whether the statement at ``position`` made it, or is a copy of that one (POS-14)."""

@@ -6,10 +6,10 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
-from typing import Any
 
 from tidemark.errors import RetryableError, SupersededError, TidemarkError
 from tidemark.model.names import AttemptId
+from tidemark.model.stored_state import Stored, from_stored, to_stored
 
 
 class CutStatus(StrEnum):
@@ -105,13 +105,11 @@ class CutResult:
 
     def to_json(self) -> str:
         """One JSON object."""
-        return json.dumps(asdict(self))
+        return json.dumps(to_stored(asdict(self)))
 
     @classmethod
     def from_json(cls, text: str) -> CutResult:
         """The reverse of `to_json`."""
-        stored: dict[str, Any] = json.loads(text)
-        if "set_aside" in stored:  # as earlier versions wrote it
-            stored["quarantined"] = stored.pop("set_aside")
+        stored = from_stored(Stored.RESULT, json.loads(text))
         tables = tuple(TableResult(**table) for table in stored.pop("tables"))
         return cls(**{**stored, "status": CutStatus(stored["status"]), "tables": tables})

@@ -166,4 +166,3 @@ def test_renames_of_one_statement_happen_at_once() -> None:
 def test_what_is_kept_of_a_rename() -> None:
     (one, _) = made(SWAP, 3)
     assert Rename.from_json(one.to_json()) == one
-    assert Rename.from_json(["shop.a", "shop.b", at(3)]) == Rename(name("a"), name("b"), at(3))

@@ -11,6 +11,7 @@ from tidemark.lake.history import Entry, History
 from tidemark.model.cut import HoldCode
 from tidemark.model.names import AttemptId
 from tidemark.model.result import CutResult, CutStatus, TableResult
+from tidemark.model.stored_state import Stored, from_stored
 from tidemark.runs.stall import MINUTE_MS, Stall, stall_of
 from tidemark.spec import PipelineSpec
 
@@ -82,7 +83,7 @@ def test_what_is_remembered_grows_with_tables_alone() -> None:
     newest = entry(50, STALLED, 5)
     history = History((newest,), folded=known, held_ms=15 * MINUTE_MS)
     ((_, text),) = history.remembered(replace(newest.result, tables=tables), 60 * MINUTE_MS)
-    assert json.loads(text) == {
+    assert from_stored(Stored.HISTORY, json.loads(text)) == {
         "at_ms": 60 * MINUTE_MS,
         "held_ms": 15 * MINUTE_MS,
         "folded": [["shop.a", "db.a"], ["shop.b", "db.b"]],

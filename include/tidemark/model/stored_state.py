@@ -1,0 +1,190 @@
+"""What Tidemark stores and reads back: one version number, and the steps that lead to it.
+
+Readers know the newest version alone. What an earlier one stored is brought to it step by step, and
+is stored in the newest form by whoever writes it next (docs/adr/0020). A step says how documents
+were at the time, so it names nothing that may change: no class, no default of one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
+from typing import Any
+
+from tidemark.errors import UNCHANGED, StoredStateError
+
+VERSION = 2
+Body = dict[str, Any]
+Step = Callable[[Body], Body]
+
+
+class Stored(StrEnum):
+    """The kinds of documents; the values name them in errors."""
+
+    PROGRESS = "progress"
+    LANDING = "landing mark"
+    RESULT = "result of a cut"
+    REF_UPDATES = "list of staged tables"
+    HISTORY = "summary of earlier cuts"
+    SCHEMA = "source schema"
+    PUBLISHED = "mark of a published table"
+
+
+def to_stored(body: Mapping[str, Any]) -> Body:
+    """``body``, in the newest form, with its version."""
+    return {"version": VERSION, **body}
+
+
+def from_stored(kind: Stored, document: Mapping[str, Any]) -> Body:
+    """The body of ``document`` in the newest form.
+
+    Raises StoredStateError when a newer version of Tidemark wrote it.
+    """
+    version = document.get("version", 1)
+    if version > VERSION:
+        raise StoredStateError(
+            f"the stored {kind} has version {version}, and this version of Tidemark reads up to "
+            f"{VERSION}",
+            state=UNCHANGED,
+            next_step="install the version of Tidemark that wrote it, or a newer one",
+        )
+    body = {name: value for name, value in document.items() if name != "version"}
+    for step in _STEPS[kind][version - 1 :]:
+        body = step(body)
+    return body
+
+
+def _renamed(body: Body, names: Mapping[str, str]) -> Body:
+    return {names.get(name, name): value for name, value in body.items()}
+
+
+def _progress_2(body: Body) -> Body:
+    """Of version 1 any field that was added later may be missing."""
+    names = {
+        "guards": "window_bounds",
+        "judged": "acknowledged",
+        "judged_records": "acknowledged_records",
+        "set_aside": "quarantined",
+    }
+    added: Body = {
+        "newest_ms": 0,
+        "epochs": [],
+        "snapshots": {"newest": "", "tables": {}},
+        "window_bounds": {},
+        "blocked": {},
+        "skipped": [],
+        "acknowledged": {},
+        "acknowledged_records": {},
+        "renames": [],
+        "quiet_settles": False,
+        "quarantined": [],
+        "replays": [],
+    }
+    filled = added | _renamed(body, names)
+    frontier = {"bound": "", "time_ms": 0, "numbers": {}}
+    resync = {"below": "", "why": "", "is_ordered": False, "since": ""}
+    snapshots = {"is_signalled": False} | filled["snapshots"]
+    tables = {table: resync | one for table, one in snapshots["tables"].items()}
+    return filled | {
+        "frontier": frontier | filled["frontier"],
+        "behind": {table: frontier | one for table, one in filled["behind"].items()},
+        "snapshots": snapshots | {"tables": tables},
+        "renames": [[*rename, ""][:4] for rename in filled["renames"]],
+    }
+
+
+def _landing_2(body: Body) -> Body:
+    names = {"growths": "expansions", "tails": "fingerprints"}
+    added: Body = {
+        "ordered_by": None,
+        "snapshot_lsn": 0,
+        "expansions": {},
+        "fingerprints": [],
+        "caught_up": {},
+    }
+    return added | _renamed(body, names)
+
+
+def _result_2(body: Body) -> Body:
+    added: Body = {
+        "cut": 0,
+        "hold": "",
+        "hold_code": "",
+        "complete_until_ms": 0,
+        "tables": [],
+        "buckets": {},
+        "quarantined": {},
+        "unknown": {},
+        "stopped": {},
+        "error": "",
+        "retryable": False,
+    }
+    filled = added | _renamed(body, {"set_aside": "quarantined"})
+    counts = {"inserted": 0, "updated": 0, "deleted": 0, "truncated": 0, "outcome": ""}
+    return filled | {"tables": [counts | table for table in filled["tables"]]}
+
+
+def _ref_updates_2(body: Body) -> Body:
+    return {"forks": {}} | body
+
+
+def _history_2(body: Body) -> Body:
+    return {"at_ms": 0, "held_ms": None, "folded": []} | body
+
+
+def _schema_2(body: Body) -> Body:
+    added: Body = {
+        "changed_at": None,
+        "column_renames": [],
+        "dropped_at": None,
+        "layout": {},
+        "rules": {},
+        "mode": "mirror",
+        "rekeyed_at": None,
+        "former_key": [],
+    }
+    filled = added | _renamed(body, {"shifts": "column_renames"})
+    rules: Body = dict.fromkeys(("included", "excluded", "renamed", "hashed", "redacted"), [])
+    return filled | {
+        "columns": [_column_2(column) for column in filled["columns"]],
+        "layout": {"partition": [], "sort": []} | filled["layout"],
+        "rules": rules | filled["rules"],
+    }
+
+
+def _column_2(column: Body) -> Body:
+    added: Body = {
+        "digits": 0,
+        "zone": "",
+        "labels": [],
+        "has_infinity": False,
+        "may_be_unavailable": False,
+        "former": None,
+        "changed_at": None,
+        "backfill": None,
+        "mask": None,
+        "forms": [],
+    }
+    names = {"fill": "backfill", "may_be_left_out": "may_be_unavailable"}
+    filled = added | _renamed(column, names)
+    former = filled["former"]
+    return filled | {
+        "former": _column_2(former) if former else None,
+        "forms": [[ids, _column_2(form)] for ids, form in filled["forms"]],
+    }
+
+
+def _as_it_was(body: Body) -> Body:
+    return body
+
+
+_STEPS: Mapping[Stored, Sequence[Step]] = {
+    Stored.PROGRESS: (_progress_2,),
+    Stored.LANDING: (_landing_2,),
+    Stored.RESULT: (_result_2,),
+    Stored.REF_UPDATES: (_ref_updates_2,),
+    Stored.HISTORY: (_history_2,),
+    Stored.SCHEMA: (_schema_2,),
+    Stored.PUBLISHED: (_as_it_was,),
+}
+"""Of each kind the steps from version 1 on, one per version."""

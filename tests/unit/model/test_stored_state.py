@@ -1,0 +1,253 @@
+"""Whatever a version of Tidemark stored, this one reads; what it stores itself has one form.
+
+python -m tests.unit.model.test_stored_state    writes the documents of the newest version
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from tidemark.errors import StoredStateError
+from tidemark.lake.catalog import TableId
+from tidemark.lake.history import REMEMBERED, History
+from tidemark.lake.ledger import moves_from_json, moves_to_json
+from tidemark.lake.marks import Published
+from tidemark.lake.refs import Fork, RefUpdate
+from tidemark.model.column_rename import ColumnRename
+from tidemark.model.column_rules import ColumnRules, Mask
+from tidemark.model.columns import SourceColumn, TableSchema, Wire
+from tidemark.model.cut import Frontier
+from tidemark.model.event import Reason
+from tidemark.model.expansion import PartitionExpansion
+from tidemark.model.fingerprint import Fingerprint
+from tidemark.model.layout import Layout, PartitionField
+from tidemark.model.names import AttemptId, ColumnName, TableName, TopicName
+from tidemark.model.offsets import TopicPartition
+from tidemark.model.position import OrderedBy, Place, Position
+from tidemark.model.progress import LandingMark, Progress
+from tidemark.model.quarantine import RecordPlace, Selection
+from tidemark.model.reconcile import Reconcile, ReconcileStage, Snapshots
+from tidemark.model.renames import Rename
+from tidemark.model.result import CutResult, CutStatus, TableResult
+from tidemark.model.stored_state import VERSION, Stored, from_stored
+from tidemark.model.target_mode import TargetMode
+
+FOLDER = Path(__file__).with_name("stored")
+P0 = TopicPartition(TopicName("shop.orders"), 0)
+ORDERS, ITEMS = TableName("shop", "orders"), TableName("shop", "items")
+ID, KIND = ColumnName("id"), ColumnName("kind")
+
+FRONTIER = Frontier(
+    commit_ts=7,
+    bound="0001AB~",
+    time_ms=5,
+    numbers={"lsn": 571},
+    offsets={P0: 41},
+    reached={P0: Place("0001AB")},
+)
+PROGRESS = Progress(
+    cut=3,
+    landing=5,
+    oldest_held=4,
+    frontier=FRONTIER,
+    behind={ITEMS: replace(FRONTIER, bound="0001AA~")},
+    newest_ms=9,
+    epochs=({P0: 12},),
+    watermarks={P0: 77},
+    truncated={ORDERS: Position("0001FF")},
+    snapshots=Snapshots(
+        Place("0001A0"),
+        {ITEMS: Reconcile(ReconcileStage.ASKED, Position("0001A1"), "it lacks 3 rows", True)},
+        is_signalled=True,
+    ),
+    window_bounds={ORDERS: Position("0001FE")},
+    blocked={ITEMS: "a change came late"},
+    skipped=frozenset({"571:9"}),
+    acknowledged={Position("0001AB"): "moved an index"},
+    acknowledged_records={"shop.schemas:0:7": "sent by hand"},
+    renames=(Rename(TableName("shop", "wares"), ITEMS, Position("0001A2"), "goods"),),
+    quiet_settles=True,
+    quarantined=frozenset({ORDERS}),
+    replays=(
+        Selection("shop.orders", Reason.KEY_NULL, RecordPlace("shop.orders", 0, 7)),
+        Selection(),
+    ),
+)
+LANDING = LandingMark(
+    4,
+    {P0: 12},
+    {P0.topic: "aBc"},
+    OrderedBy.OFFSET,
+    4800,
+    {P0.topic: PartitionExpansion({P0: 12}, {P0: 15})},
+    {P0: Fingerprint(11, 1_700_000_000_000, "ab")},
+    {P0: 17},
+)
+RESULT = CutResult(
+    status=CutStatus.BLOCKED,
+    attempt=AttemptId("manual__1"),
+    cut=3,
+    hold="a watermark lags",
+    hold_code="WATERMARK",
+    complete_until_ms=5,
+    tables=(TableResult("shop.items", "db.items", 77, 1, 2, 3, 4, "fail"),),
+    buckets={"applied": 6},
+    quarantined={"KEY_NULL": 1},
+    unknown={"shop.schemas": 2},
+    stopped={"shop.orders": "it has no key"},
+    error="AuditBlockedError: no",
+    retryable=True,
+)
+SCHEMA = TableSchema(
+    columns=(
+        SourceColumn(
+            ID,
+            "int",
+            Wire.INTEGER,
+            "int",
+            forms=(
+                (
+                    (3, 4),
+                    SourceColumn(
+                        ID, "int", Wire.TEXT, "int", digits=2, zone="UTC", has_infinity=True
+                    ),
+                ),
+            ),
+        ),
+        SourceColumn(
+            KIND,
+            "string",
+            Wire.ENUM_INDEX,
+            "enum('a','b')",
+            labels=("a", "b"),
+            may_be_unavailable=True,
+            former=SourceColumn(KIND, "string", Wire.TEXT, "varchar(9)"),
+            changed_at=Position("0001A3"),
+            backfill="a",
+            mask=Mask.HASH,
+        ),
+    ),
+    key=(ID,),
+    changed_at=Position("0001A3"),
+    column_renames=(
+        ColumnRename(
+            Position("0001A1"),
+            ((ColumnName("sort"), KIND),),
+            (ColumnName("old"),),
+            (ColumnName("new"),),
+        ),
+    ),
+    dropped_at=Position("0001A0"),
+    layout=Layout((PartitionField.parse("bucket(4, id)"),), (ID,)),
+    rules=ColumnRules((), (ColumnName("secret"),), ((KIND, ColumnName("sort")),), (KIND,), ()),
+    mode=TargetMode.HISTORY,
+    rekeyed_at=Position("0001A4"),
+    former_key=(ColumnName("code"),),
+)
+FORK = Fork(TableId("db", "fork"), "s3://w/items/metadata/1.json")
+REF_UPDATES = (
+    RefUpdate(TableId("db", "items"), 11, 12, ("cut-3-a",), FORK),
+    RefUpdate(TableId("db", "orders"), None, 13, ()),
+)
+PUBLISHED = Published(12, 7, 3, {"tidemark.cut": "3"})
+HISTORY = {"at_ms": 60000, "held_ms": 15, "folded": [["shop.items", "db.items"]]}
+
+
+class Kind(NamedTuple):
+    """An object, how it is stored and how it is read."""
+
+    example: Any
+    stores: Callable[[Any], str]
+    reads: Callable[[str], Any]
+
+
+def remembered(told: Mapping[str, Any]) -> str:
+    """What a history without cuts would go on saying."""
+    folded = frozenset((table, target) for table, target in told["folded"])
+    history = History(folded=folded, held_ms=told["held_ms"])
+    nothing = CutResult(CutStatus.PUBLISHED, AttemptId("a"))
+    ((name, text),) = history.remembered(nothing, told["at_ms"])
+    assert name == REMEMBERED
+    return text
+
+
+KINDS: Mapping[Stored, Kind] = {
+    Stored.PROGRESS: Kind(PROGRESS, Progress.to_json, Progress.from_json),
+    Stored.LANDING: Kind(LANDING, LandingMark.to_json, LandingMark.from_json),
+    Stored.RESULT: Kind(RESULT, CutResult.to_json, CutResult.from_json),
+    Stored.SCHEMA: Kind(
+        SCHEMA,
+        lambda schema: json.dumps(schema.to_json()),
+        lambda text: TableSchema.from_json(json.loads(text)),
+    ),
+    Stored.REF_UPDATES: Kind(
+        REF_UPDATES, lambda moves: moves_to_json(moves, 10), lambda text: moves_from_json(text)[0]
+    ),
+    Stored.PUBLISHED: Kind(PUBLISHED, Published.to_json, Published.from_json),
+    Stored.HISTORY: Kind(
+        HISTORY, remembered, lambda text: from_stored(Stored.HISTORY, json.loads(text))
+    ),
+}
+
+
+def file_of(kind: Stored, version: int) -> Path:
+    return FOLDER / str(version) / f"{kind.name.lower()}.json"
+
+
+def test_every_kind_has_an_example() -> None:
+    assert KINDS.keys() == set(Stored)
+
+
+@pytest.mark.parametrize("kind", Stored, ids=lambda kind: kind.name.lower())
+@pytest.mark.parametrize("version", range(1, VERSION + 1))
+def test_documents_of_every_version_are_read(kind: Stored, version: int) -> None:
+    """PUB-1, PUB-9: an upgrade is a numbered step."""
+    stored = json.loads(file_of(kind, version).read_text())
+    assert stored.get("version", 1) == version
+    assert KINDS[kind].reads(json.dumps(stored)) == KINDS[kind].example
+
+
+@pytest.mark.parametrize("kind", Stored, ids=lambda kind: kind.name.lower())
+def test_another_form_is_another_version(kind: Stored) -> None:
+    """What is stored today is what the newest version is known by, to the last field."""
+    known = json.loads(file_of(kind, VERSION).read_text())
+    assert json.loads(KINDS[kind].stores(KINDS[kind].example)) == known
+
+
+@pytest.mark.parametrize("kind", Stored, ids=lambda kind: kind.name.lower())
+def test_what_a_newer_version_stored_is_refused(kind: Stored) -> None:
+    newer = json.loads(file_of(kind, VERSION).read_text()) | {"version": VERSION + 1}
+    with pytest.raises(StoredStateError, match=f"has version {VERSION + 1}.*reads up to {VERSION}"):
+        KINDS[kind].reads(json.dumps(newer))
+
+
+def test_fields_that_version_1_got_later_may_be_missing() -> None:
+    """The first commits wrote fewer fields under the same number."""
+    first = (
+        '{"version": 1, "cut": 3, "landing": 5, "oldest_held": 4, '
+        '"frontier": {"commit_ts": 7, "offsets": {}, "reached": []}, '
+        '"behind": {"shop.items": {"commit_ts": 6, "offsets": {}, "reached": []}}, '
+        '"watermarks": {}, "truncated": {}, "renames": [["a.b", "a.c", null]]}'
+    )
+    renamed = Rename(TableName("a", "b"), TableName("a", "c"))
+    assert Progress.from_json(first) == Progress(
+        *(3, 5, 4, Frontier(7), {ITEMS: Frontier(6)}), renames=(renamed,)
+    )
+    landed = '{"version": 1, "landing": 4, "offsets": {}, "topic_ids": {"shop": "aBc"}}'
+    assert LandingMark.from_json(landed) == LandingMark(4, {}, {"shop": "aBc"})
+    column = '{"name": "id", "iceberg": "int", "wire": "integer", "source_type": "int"}'
+    schema = TableSchema.from_json(json.loads(f'{{"columns": [{column}], "key": ["id"]}}'))
+    assert schema == TableSchema((SourceColumn(ID, "int", Wire.INTEGER, "int"),), (ID,))
+    assert schema.mode is TargetMode.MIRROR
+
+
+if __name__ == "__main__":
+    for stored_kind, (example, stores, _) in KINDS.items():
+        target = file_of(stored_kind, VERSION)
+        target.write_text(json.dumps(json.loads(stores(example)), indent=1) + "\n")
