@@ -9,6 +9,7 @@ BIN := .venv/bin
 INSTALLED := .venv/installed
 JARS := .state/jars
 S3_SERVER := .state/moto
+SITE_MAKER := .state/mkdocs
 CODE := $(wildcard include dags jobs)
 DOCTESTED := $(wildcard $(addprefix include/tidemark/,model spec gate schema jars/java.py)) include/reference/pages.py
 CASES ?= tests/corpus/cases
@@ -41,6 +42,11 @@ fmt: $(INSTALLED) ## format the code and mend what ruff can mend
 tables: $(INSTALLED) ## write the tables of the docs anew, from the code
 	@$(BIN)/python -m reference docs
 
+.PHONY: docs
+docs: $(SITE_MAKER)/installed ## the site of docs/ in .state/site; a broken link or anchor fails it
+	@NO_MKDOCS_2_WARNING=1 $(SITE_MAKER)/bin/mkdocs build --quiet --strict \
+		--config-file include/reference/mkdocs.yml
+
 .PHONY: lint
 lint: $(INSTALLED) ## style, format, types, and who may import whom
 	@$(BIN)/ruff check $(CODE) tests
@@ -56,7 +62,7 @@ check: $(INSTALLED) ## the inner loop: style, format, imports, and unit tests wi
 	@$(call pytest,unit,$(SIDE_BY_SIDE) --ignore tests/unit/simulate)
 
 .PHONY: test
-test: lint test-unit test-catalog test-spark test-dags test-wheel test-e2e test-cluster ## lint, tests of every part and the stack
+test: lint docs test-unit test-catalog test-spark test-dags test-wheel test-e2e test-cluster ## lint, docs, tests of every part and the stack
 
 .PHONY: test-unit
 test-unit: $(INSTALLED) ## tests without a JVM, in seconds
@@ -143,6 +149,11 @@ $(INSTALLED): requirements.txt pyproject.toml | python
 		"$$(grep -o '^uv==[^ ]*' requirements.txt)"
 	@$(BIN)/uv pip sync --quiet --compile-bytecode --python $(BIN)/python requirements.txt
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --editable .
+	@touch $@
+
+$(SITE_MAKER)/installed: include/reference/requirements.txt | $(INSTALLED)
+	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(SITE_MAKER)
+	@$(BIN)/uv pip sync --quiet --python $(SITE_MAKER)/bin/python $<
 	@touch $@
 
 $(S3_SERVER)/installed: tests/cluster/requirements.txt | $(INSTALLED)

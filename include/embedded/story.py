@@ -144,5 +144,5 @@ To look around yourself:
   make up                      the same stack stays up, with Airflow's UI; it prints the address
   . .state/up/env.sh           then: tidemark status shop
   make down                    stops it
-  docs/concepts.md             the words; docs/operate.md: what to do when something stops
+  docs/concepts.md             the words; docs/troubleshooting.md: when something stops
 """

@@ -12,6 +12,7 @@ from reference.types import with_types
 
 PAGES: Mapping[str, Callable[[str], str]] = {
     "configure.md": with_fields,
+    "quality.md": with_fields,
     "formats.md": with_formats,
     "types.md": with_types,
 }

@@ -55,15 +55,16 @@ def test_every_rule_that_is_cited_is_explained_and_the_reverse() -> None:
 @pytest.mark.parametrize("kind", ERRORS)
 def test_every_error_says_what_to_do(kind: type[TidemarkError]) -> None:
     section = re.search(
-        rf"^### {kind.__name__}\n(\w+)", (DOCS / "operate.md").read_text("utf-8"), re.M
+        rf"^### {kind.__name__}\n(\w+)", (DOCS / "troubleshooting.md").read_text("utf-8"), re.M
     )
     assert section is not None
     assert section[1] == ("Retried" if issubclass(kind, RetryableError) else "Stops")
 
 
 def test_tables_of_fields_are_those_of_the_models() -> None:
-    page = (DOCS / "configure.md").read_text("utf-8")
-    assert with_fields(page) == page, "make tables"
+    for name in ("configure.md", "quality.md"):
+        page = (DOCS / name).read_text("utf-8")
+        assert with_fields(page) == page, "make tables"
 
 
 def test_tables_of_types_are_those_of_the_decoders() -> None:

@@ -56,5 +56,11 @@ def test_every_pin_of_the_s3_server_is_locked() -> None:
     assert bare.items() <= locked(ROOT / "tests" / "cluster" / "requirements.txt").items()
 
 
+def test_the_pin_of_the_site_is_locked() -> None:
+    pins = DECLARED["dependency-groups"]["docs"]
+    site = locked(ROOT / "include" / "reference" / "requirements.txt")
+    assert dict(pin.split("==") for pin in pins).items() <= site.items()
+
+
 def test_both_owners_of_the_pyspark_folder_have_one_version() -> None:
     assert LOCKED["pyspark"] == LOCKED["pyspark-client"]

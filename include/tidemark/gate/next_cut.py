@@ -95,7 +95,8 @@ class Effects:
     below which a table lost its rows in this cut. snapshots: what is left to be reconciled.
     window_bounds: as in progress. blocked: tables that stay stopped, and why. renames: of tables.
     quarantined: tables of which this cut quarantined changes. replays: what is to be tried again by
-    the next one. ends: tables that go less far than the cut, and how far.
+    the next one. ends: tables that go less far than the cut, and how far. followed: the tables that
+    the file declares.
     """
 
     standing: Collection[TableName]
@@ -107,6 +108,7 @@ class Effects:
     quarantined: frozenset[TableName] = frozenset()
     replays: tuple[Selection, ...] = ()
     ends: Mapping[TableName, Frontier] = field(default_factory=dict)
+    followed: frozenset[TableName] | None = None
 
 
 def advance(progress: Progress, landing: int, decision: Decision, effects: Effects) -> Progress:
@@ -149,4 +151,5 @@ def advance(progress: Progress, landing: int, decision: Decision, effects: Effec
         quiet_settles=quiet_helps or effects.snapshots.wait_for_a_cut,
         quarantined=progress.quarantined | effects.quarantined,
         replays=effects.replays,
+        followed=effects.followed,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -91,7 +91,8 @@ class Progress:
     likewise, until the next cut, places of records that cannot be read (POISON-3). renames: of
     tables that were followed, in their order (SCHEMA-31). quiet_settles: the next run may settle
     more though it finds nothing new (GATE-T6, SNAP-5). quarantined: tables of which changes ever
-    were. replays: what of it the next cut tries again (POISON-4).
+    were. replays: what of it the next cut tries again (POISON-4). followed: the tables that the
+    file declared; None where an older version did not keep them.
     """
 
     cut: int = 0
@@ -113,6 +114,7 @@ class Progress:
     quiet_settles: bool = False
     quarantined: frozenset[TableName] = frozenset()
     replays: tuple[Selection, ...] = ()
+    followed: frozenset[TableName] | None = None
 
     @property
     def epoch(self) -> int:
@@ -122,6 +124,19 @@ class Progress:
     def frontier_of(self, table: TableName) -> Frontier:
         """How far ``table`` is published."""
         return self.behind.get(table, self.frontier)
+
+    def added(self, declared: Iterable[TableName]) -> frozenset[TableName]:
+        """Those of ``declared`` that came into the file since the newest cut (SCHEMA-35)."""
+        if self.followed is None or not self.cut:
+            return frozenset()
+        return frozenset(declared) - self.followed - self.behind.keys()
+
+    def with_added(self, added: Collection[TableName]) -> Progress:
+        """The same, where the tables ``added`` stand below all that was ever landed."""
+        if not added:
+            return self
+        behind = {**self.behind, **dict.fromkeys(added, Frontier())}
+        return replace(self, behind=behind, oldest_held=1)
 
     def known_renames(self, declared: tuple[Rename, ...]) -> tuple[Rename, ...]:
         """All that tells the names of tables now: what was followed, and what is declared."""
@@ -152,6 +167,9 @@ class Progress:
             blocked=named(self.blocked),
             quarantined=frozenset(names.get(table, table) for table in self.quarantined),
             replays=tuple(one.under(names) for one in self.replays),
+            followed=None
+            if self.followed is None
+            else frozenset(names.get(table, table) for table in self.followed),
         )
 
     def to_json(self) -> str:
@@ -182,6 +200,7 @@ class Progress:
                     "quiet_settles": self.quiet_settles,
                     "quarantined": sorted(map(str, self.quarantined)),
                     "replays": [selection.to_json() for selection in self.replays],
+                    "followed": None if self.followed is None else sorted(map(str, self.followed)),
                 }
             )
         )
@@ -215,6 +234,9 @@ class Progress:
             quiet_settles=stored["quiet_settles"],
             quarantined=frozenset(map(TableName.parse, stored["quarantined"])),
             replays=tuple(map(Selection.from_json, stored["replays"])),
+            followed=None
+            if stored["followed"] is None
+            else frozenset(map(TableName.parse, stored["followed"])),
         )
 
 

@@ -79,6 +79,7 @@ def _progress_2(body: Body) -> Body:
         "quiet_settles": False,
         "quarantined": [],
         "replays": [],
+        "followed": None,
     }
     filled = added | _renamed(body, names)
     frontier = {"bound": "", "time_ms": 0, "numbers": {}}

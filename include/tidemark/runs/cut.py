@@ -132,6 +132,7 @@ def progress_after(
         quarantined=frozenset(table.work.spec.source for table in staged if table.quarantined),
         replays=next_replays(progress, chosen, planned),
         ends=chosen.ends,
+        followed=chosen.changelog.run.pipeline.declared,
     )
     return advance(progress, mark.number, chosen.decision, effects)
 

@@ -15,6 +15,7 @@ from tidemark.model.progress import Progress
 from tidemark.model.reconcile import BELOW_ALL_OFFSETS
 from tidemark.model.until import Until
 from tidemark.runs.landing.ordering import expected_ordering, refuse_unplaced
+from tidemark.runs.targets import added_tables
 from tidemark.runs.world import World
 from tidemark.spec import PipelineSpec
 from tidemark.topics.preflight import plan_topics
@@ -66,6 +67,9 @@ def plan_cut(pipeline: PipelineSpec, world: World, until: Until | None = None) -
         has_work, sentence = True, f"{records} offsets are unread"
         if ungated:
             sentence += "; records of an earlier run are landed but not in a cut yet"
+    elif added := added_tables(pipeline, progress.under(pipeline.renames)):
+        names = ", ".join(map(str, sorted(added)))
+        has_work, sentence = True, f"{names} came into the file, and was not folded yet"
     elif progress.replays:
         has_work, sentence = True, "what was quarantined is to be tried again"
     elif progress.quiet_settles:

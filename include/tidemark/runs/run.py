@@ -10,6 +10,7 @@ from tidemark.lake.landing import ChangelogHead
 from tidemark.model.names import AttemptId, TableName
 from tidemark.model.progress import Progress
 from tidemark.model.until import Until
+from tidemark.runs.targets import added_tables
 from tidemark.runs.world import World
 from tidemark.spec import PipelineSpec
 
@@ -44,8 +45,12 @@ class Run:
 
     @property
     def progress(self) -> Progress:
-        """What is published, of tables under the names that they have in the file."""
-        return self.heads.ledger.progress.under(self.pipeline.renames)
+        """What is published, of tables under the names that they have in the file.
+
+        A table that came into the file since then takes all that was ever landed of it.
+        """
+        published = self.heads.ledger.progress.under(self.pipeline.renames)
+        return published.with_added(added_tables(self.pipeline, published))
 
     def behind(self, landed: ChangelogHead) -> Run:
         """The same run once it has landed: of the changelog it knows its own landing as well."""

@@ -25,6 +25,16 @@ def targets_of(
     }
 
 
+def added_tables(pipeline: PipelineSpec, published: Progress) -> frozenset[TableName]:
+    """Tables that came into the file since the newest cut (SCHEMA-35).
+
+    None where tables are followed without being declared: those were folded from the beginning.
+    """
+    if pipeline.other_tables is OtherTables.FOLLOW:
+        return frozenset()
+    return published.added(pipeline.declared)
+
+
 def possible_names(pipeline: PipelineSpec, told: Collection[str]) -> set[str]:
     """What the file may call the tables that a transaction names without a position.
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, model_validator
 
 from tidemark.log import get_logger
-from tidemark.model.names import PipelineName
+from tidemark.model.names import PipelineName, TableName
 from tidemark.model.renames import Rename
 from tidemark.model.target_mode import TargetMode
 from tidemark.spec.base import BrokenRule, IcebergName, Setting, SpecModel, Text
@@ -192,6 +192,11 @@ class PipelineSpec(SpecModel):
     )
     limits: LimitsSpec = Field(default=LimitsSpec(), description="bounds of one run")
     spark: SparkConfSpec = Field(default=SparkConfSpec(), description="Spark settings")
+
+    @property
+    def declared(self) -> frozenset[TableName]:
+        """The source tables that the file names."""
+        return frozenset(one.source for one in self.tables)
 
     @property
     def renames(self) -> tuple[Rename, ...]:

@@ -78,6 +78,7 @@ PROGRESS = Progress(
         Selection("shop.orders", Reason.KEY_NULL, RecordPlace("shop.orders", 0, 7)),
         Selection(),
     ),
+    followed=frozenset({ITEMS, ORDERS}),
 )
 LANDING = LandingMark(
     4,
@@ -210,7 +211,10 @@ def test_documents_of_every_version_are_read(kind: Stored, version: int) -> None
     """PUB-1, PUB-9: an upgrade is a numbered step."""
     stored = json.loads(file_of(kind, version).read_text())
     assert stored.get("version", 1) == version
-    assert KINDS[kind].reads(json.dumps(stored)) == KINDS[kind].example
+    known = KINDS[kind].example
+    if (kind, version) == (Stored.PROGRESS, 1):
+        known = replace(known, followed=None)
+    assert KINDS[kind].reads(json.dumps(stored)) == known
 
 
 @pytest.mark.parametrize("kind", Stored, ids=lambda kind: kind.name.lower())

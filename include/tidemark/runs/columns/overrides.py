@@ -37,5 +37,5 @@ def unreadable_as(
         f"read as {declared.iceberg}",
         state="the table stays as it was last published; its records wait in the changelog",
         next_step=f"take {name} out of columns: of {table}, or declare a type as which it can be "
-        "read (docs/configure.md#types-of-columns)",
+        "read (docs/tables.md#types-of-columns)",
     )
