@@ -8,10 +8,11 @@ import shlex
 from pathlib import Path
 from typing import NamedTuple
 
-import click
 import pytest
 import sqlglot
+import typer
 import yaml
+from typer.core import TyperGroup
 from typer.main import get_command
 
 from tidemark.cli.app import app
@@ -94,12 +95,12 @@ def test_sql_can_be_copied(block: Block) -> None:
 def test_commands_are_those_of_the_command_line(page: str, words: list[str]) -> None:
     """Verbs and options by the parser itself."""
     command = get_command(app)
-    context = click.Context(command, info_name="tidemark")
-    while isinstance(command, click.Group):
+    context = typer.Context(command, info_name="tidemark")
+    while isinstance(command, TyperGroup) and words and not words[0].startswith("-"):
         verb = command.get_command(context, words[0])
         assert verb is not None, f"{page}: tidemark {shlex.join(words)}"
         command, words = verb, words[1:]
-        context = click.Context(command, parent=context, info_name=verb.name)
+        context = typer.Context(command, parent=context, info_name=verb.name)
     command.make_parser(context).parse_args(list(words))
 
 
