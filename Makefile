@@ -62,7 +62,7 @@ check: $(INSTALLED) ## the inner loop: style, format, imports, and unit tests wi
 	@$(call pytest,unit,$(SIDE_BY_SIDE) --ignore tests/unit/simulate)
 
 .PHONY: test
-test: lint docs test-unit test-catalog test-spark test-dags test-wheel test-e2e test-cluster ## lint, docs, tests of every part and the stack
+test: lint docs test-unit test-catalog test-spark test-dags test-wheel test-smoke test-e2e test-cluster ## lint, docs, tests of every part and the stack
 
 .PHONY: test-unit
 test-unit: $(INSTALLED) ## tests without a JVM, in seconds
@@ -92,9 +92,13 @@ test-e2e: setup ## the stack: Airflow, broker, commands, runs that die, bad inpu
 test-cluster: setup $(S3_SERVER)/installed ## as root: whole cuts on Spark workers that share no disk
 	@$(call pytest,cluster)
 
+.PHONY: test-smoke
+test-smoke: setup ## ten scenarios, one of each kind
+	@$(call pytest,e2e/scenarios,$(SIDE_BY_SIDE) -m smoke)
+
 .PHONY: scenarios
-scenarios: setup ## tests of all that a source may do, by whole cuts, beside `make test`
-	@$(call pytest,e2e/scenarios,$(SIDE_BY_SIDE))
+scenarios: setup ## whole cuts of all that a source may do, but the ten of `make test-smoke`
+	@$(call pytest,e2e/scenarios,$(SIDE_BY_SIDE) -m "not smoke")
 
 N ?= 20000
 .PHONY: simulate

@@ -81,6 +81,7 @@ def test_a_table_that_is_added_has_all_its_rows(world: World, gate: str) -> None
     assert stream.rows() == {2: "c"}, "the same once more, behind"
 
 
+@pytest.mark.smoke
 def test_a_table_that_went_out_of_the_file_comes_back_whole(world: World) -> None:
     """SCHEMA-35: what came while it was out is folded, and nothing is twice."""
     stream = Stream(world, 1, "debezium-postgres", "none", {**TYPED, "mode": "append"}).create()

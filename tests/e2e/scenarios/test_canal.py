@@ -20,6 +20,7 @@ def opened(world: World, *records: Record, **options: object) -> Stream:
     return stream
 
 
+@pytest.mark.smoke
 def test_every_row_of_a_record_is_folded_and_counted(world: World) -> None:
     """MSG-41, KEY-8, ACC-1, ACC-2."""
     stream = opened(
@@ -71,7 +72,7 @@ def test_what_an_update_leaves_out_stays_as_it_was(world: World) -> None:
     assert stream.rows() == {100: "a", 20: "x", 3: "x"}
 
 
-def test_an_update_stops_its_table_where_nothing_tells_what_it_unavailable(world: World) -> None:
+def test_an_update_stops_its_table_where_nothing_tells_what_it_left_out(world: World) -> None:
     """UNAV-3, UNAV-7: null is never written for what is not known; a whole row heals it."""
     unread = canal_rows("INSERT", item(1)), canal_rows("DELETE", item(1))
     stream = opened(world, *unread, limits={"max-quarantined": 0})

@@ -20,6 +20,7 @@ SENT = [
 ]
 
 
+@pytest.mark.smoke
 def test_what_was_sent_before_may_come_again(world: World) -> None:
     """Through any partition, also the insert of a row that was deleted since."""
     stream = Stream(world, 2).create()

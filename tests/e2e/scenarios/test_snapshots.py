@@ -126,6 +126,7 @@ def test_a_table_that_the_snapshot_lacks_makes_it_doubtful(world: World) -> None
     assert "it has no row of shop.other" in said(stream)
 
 
+@pytest.mark.smoke
 def test_resync_of_a_table_while_it_is_published(world: World) -> None:
     """SNAP-8: rows of the incremental snapshot by position; what it lacks goes when it is whole."""
     stream = published(world, {})

@@ -81,6 +81,7 @@ def mirrored(log: Sequence[Logged]) -> dict[int, str]:
     return {key: value for key, (value, gone) in soft_deleted(log).items() if gone is None}
 
 
+@pytest.mark.smoke
 def test_one_source_feeds_targets_of_all_modes(world: World) -> None:
     """KEY-11, TRUNC-12, DUP-2: after each cut each of them is what the log makes of it."""
     rng = random.Random("all modes")  # noqa: S311  repeatable, not secret

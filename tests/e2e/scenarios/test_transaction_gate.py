@@ -22,6 +22,7 @@ MYSQL = {"key": ["id"], "columns": {"id": "int", "name": "text"}}
 FIRST = "3e11fa47-71ca-11e1-9e33-c80aa9429562:1"
 
 
+@pytest.mark.smoke
 def test_a_transaction_is_published_whole(world: World) -> None:
     """GATE-T2, GATE-T6, ACC-1: an event on its way holds it; a truncate behind it needs silence."""
     stream = Stream(world, 1, "debezium-mysql", "transaction", MYSQL).create()

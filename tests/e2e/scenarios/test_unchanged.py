@@ -47,6 +47,7 @@ def test_what_an_update_leaves_out_stays_as_it_was(world: World) -> None:
     assert published(stream) == {1: ("d", 110)}
 
 
+@pytest.mark.smoke
 def test_a_row_keeps_them_under_another_key(world: World) -> None:
     """UNAV-6, KEY-6, KEY-7: from key to key, in one cut and when its end is published before."""
     stream = opened(world, 2)

@@ -134,6 +134,7 @@ def test_equal_rows_are_kept_and_one_goes_at_a_time(world: World) -> None:
     assert published(stream) == {(1, "x"): 2, (2, "x"): 1, (4, "x"): 1}
 
 
+@pytest.mark.smoke
 def test_what_is_sent_again_changes_nothing(world: World) -> None:
     """POS-14, POS-20: in the same cut, and at the very place that was reached before."""
     first = [*inserted(10, row(1), row(1)), *inserted(20, row(1)), mysql("d", 30, row(1), None)]
