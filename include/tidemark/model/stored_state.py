@@ -28,6 +28,7 @@ class Stored(StrEnum):
     HISTORY = "summary of earlier cuts"
     SCHEMA = "source schema"
     PUBLISHED = "mark of a published table"
+    AUDIT = "record of an audit"
 
 
 def to_stored(body: Mapping[str, Any]) -> Body:
@@ -187,5 +188,6 @@ _STEPS: Mapping[Stored, Sequence[Step]] = {
     Stored.HISTORY: (_history_2,),
     Stored.SCHEMA: (_schema_2,),
     Stored.PUBLISHED: (_as_it_was,),
+    Stored.AUDIT: (_as_it_was,),
 }
 """Of each kind the steps from version 1 on, one per version."""

@@ -6,10 +6,12 @@ hosts, so without the internet they are blank, and with it they tell those hosts
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from html import escape
 
+from tidemark.model.stored_state import Stored, from_stored, to_stored
 from tidemark.model.verdict import CheckResult, Outcome, outcome_of
 
 _STYLE = """
@@ -51,6 +53,20 @@ class AuditedCut:
     name: str
     at: str
     tables: tuple[AuditedTable, ...]
+
+    def to_json(self) -> str:
+        """As kept beside the pages."""
+        return json.dumps(to_stored(asdict(self)))
+
+    @classmethod
+    def from_json(cls, text: str) -> AuditedCut:
+        """The reverse of `to_json`."""
+        stored = from_stored(Stored.AUDIT, json.loads(text))
+        tables = (
+            AuditedTable(**{**table, "outcome": Outcome(table["outcome"])})
+            for table in stored["tables"]
+        )
+        return cls(stored["name"], stored["at"], tuple(tables))
 
 
 def index_page(title: str, cuts: Sequence[AuditedCut]) -> str:

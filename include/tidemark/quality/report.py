@@ -10,13 +10,12 @@ import json
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from tidemark.errors import StorageError
-from tidemark.model.verdict import Outcome, outcome_of
+from tidemark.model.verdict import outcome_of
 from tidemark.quality.audit import SuiteRun, great_expectations
 from tidemark.quality.pages import AuditedCut, AuditedTable, index_page, table_page
 
@@ -69,7 +68,7 @@ def _write_cut(folder: Path, audited: AuditedCut, runs: Mapping[str, SuiteRun]) 
         run = runs[table.table]
         page = table_page(table, audited, run.checks, _rendered(run.document))
         _write(folder / table.page, page)
-    _write(folder / _CUTS / audited.name / _RECORD, json.dumps(asdict(audited)))
+    _write(folder / _CUTS / audited.name / _RECORD, audited.to_json())
 
 
 def _rendered(document: str) -> str:
@@ -94,12 +93,7 @@ def _rendered(document: str) -> str:
 def _records(folder: Path) -> Iterator[AuditedCut]:
     """The audits that are there; one that was not written to its end has no record."""
     for file in (folder / _CUTS).glob(f"*/{_RECORD}"):
-        record: dict[str, Any] = json.loads(file.read_text("utf-8"))
-        tables = tuple(
-            AuditedTable(**{**table, "outcome": Outcome(table["outcome"])})
-            for table in record["tables"]
-        )
-        yield AuditedCut(record["name"], record["at"], tables)
+        yield AuditedCut.from_json(file.read_text("utf-8"))
 
 
 def _forget_others(folder: Path, kept: list[AuditedCut]) -> None:

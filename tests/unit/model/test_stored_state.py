@@ -1,6 +1,6 @@
 """Whatever a version of Tidemark stored, this one reads; what it stores itself has one form.
 
-python -m tests.unit.model.test_stored_state    writes the documents of the newest version
+python -m tests.unit.model.test_stored_state    writes the documents of a version that has none yet
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ from tidemark.model.renames import Rename
 from tidemark.model.result import CutResult, CutStatus, TableResult
 from tidemark.model.stored_state import VERSION, Stored, from_stored
 from tidemark.model.target_mode import TargetMode
+from tidemark.model.verdict import Outcome
+from tidemark.quality.pages import AuditedCut, AuditedTable
 
 FOLDER = Path(__file__).with_name("stored")
 P0 = TopicPartition(TopicName("shop.orders"), 0)
@@ -157,6 +159,11 @@ REF_UPDATES = (
     RefUpdate(TableId("db", "orders"), None, 13, ()),
 )
 PUBLISHED = Published(12, 7, 3, {"tidemark.cut": "3"})
+AUDIT = AuditedCut(
+    "cut-3-a",
+    "2026-04-01T00:00:00+00:00",
+    (AuditedTable("shop.items", "items", Outcome.BLOCK, 4, 1, "cuts/cut-3-a/shop.items.html"),),
+)
 HISTORY = {"at_ms": 60000, "held_ms": 15, "folded": [["shop.items", "db.items"]]}
 
 
@@ -191,6 +198,7 @@ KINDS: Mapping[Stored, Kind] = {
         REF_UPDATES, lambda moves: moves_to_json(moves, 10), lambda text: moves_from_json(text)[0]
     ),
     Stored.PUBLISHED: Kind(PUBLISHED, Published.to_json, Published.from_json),
+    Stored.AUDIT: Kind(AUDIT, AuditedCut.to_json, AuditedCut.from_json),
     Stored.HISTORY: Kind(
         HISTORY, remembered, lambda text: from_stored(Stored.HISTORY, json.loads(text))
     ),
@@ -254,4 +262,6 @@ def test_fields_that_version_1_got_later_may_be_missing() -> None:
 if __name__ == "__main__":
     for stored_kind, (example, stores, _) in KINDS.items():
         target = file_of(stored_kind, VERSION)
-        target.write_text(json.dumps(json.loads(stores(example)), indent=1) + "\n")
+        if not target.exists():
+            target.parent.mkdir(exist_ok=True)
+            target.write_text(json.dumps(json.loads(stores(example)), indent=1) + "\n")
