@@ -57,7 +57,7 @@ def status(
     elif pipeline is None:
         _show_all(stdout(), found)
     else:
-        _show(stdout(), found[0])
+        show(stdout(), found[0])
     raise typer.Exit(_exit_code(found))
 
 
@@ -106,7 +106,8 @@ def _show_accounting(console: Console, found: PipelineStatus) -> None:
     put(console, table)
 
 
-def _show(console: Console, found: PipelineStatus) -> None:
+def show(console: Console, found: PipelineStatus) -> None:
+    """Print all that is known of one pipeline."""
     from tidemark.cli.console import (
         facts,
         failed_checks,
@@ -203,13 +204,18 @@ def _tables(console: Console, found: PipelineStatus, now: int) -> Table:
 
 
 def _reach(found: PipelineStatus, row: TableStatus, now: int) -> tuple[str, ...]:
-    """How far the table is: source time and its age where the gate tells it, else the cut."""
+    """How far the table is: source time where the gate tells it, else the cut.
+
+    A lag is the age of that time, while anything is there to read: a source may be quiet.
+    """
     from tidemark.cli.console import age, clock
     from tidemark.model.cut import GateMode
 
     if found.gate is not GateMode.NONE:
         at = row.complete_until_ms
-        return (clock(at), age(at, now)) if at else ("-", "-")
+        is_read = found.lag is not None and found.lag.is_none and not row.why
+        lag = "none" if is_read else age(at, now)
+        return (clock(at), lag) if at else ("-", "-")
     if found.published is None:
         return ("-",)
     return ("lower" if row.why else f"cut {found.published.result.cut}",)

@@ -50,6 +50,11 @@ class Lag:
     landed: int
     held: int
 
+    @property
+    def is_none(self) -> bool:
+        """Whether everything that the topics hold is published."""
+        return not (self.unread or self.landed or self.held)
+
 
 @dataclass(frozen=True, slots=True)
 class TableStatus:
