@@ -84,6 +84,7 @@ def times(stream: Stream, target: str = "items") -> dict[int, Any]:
     return {row["id"]: row["at"] for row in rows}
 
 
+@pytest.mark.smoke
 def test_a_time_is_read_in_the_form_of_its_records(world: World) -> None:
     """SCHEMA-4, SCHEMA-5: also where a delete comes with an older schema behind it."""
     stream = Stream(world, format="debezium-postgres", gate="none").create()
@@ -94,7 +95,6 @@ def test_a_time_is_read_in_the_form_of_its_records(world: World) -> None:
     assert times(stream) == {2: MOMENT, 3: MOMENT}
 
 
-@pytest.mark.smoke
 def test_each_record_of_a_cut_is_read_by_its_own_schema(world: World) -> None:
     """SCHEMA-4: also where the older form comes again, and rows are found by such a key."""
     for key in (["id"], ["id", "at"]):

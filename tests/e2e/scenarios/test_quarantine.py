@@ -36,7 +36,6 @@ from tidemark.runs.status import pipeline_status
 from tidemark.runs.world import World
 
 
-@pytest.mark.smoke
 def test_a_bad_row_is_quarantined_fixed_and_tried_again(world: World) -> None:
     """POISON-1, POISON-4, ACC-1: what is newer stays, and what was deleted stays deleted."""
     stream = opened(world, *(row("c", number, 10 + number, number) for number in range(1, 7)))
@@ -121,6 +120,7 @@ def test_columns_that_changed_have_what_waits_tried_again_unasked(world: World) 
     assert not plan_cut(stream.pipeline, world).has_work
 
 
+@pytest.mark.smoke
 def test_a_table_with_many_bad_rows_stops(world: World) -> None:
     """POISON-2, TYPE-2: of one run, and of all that waits; nothing is made or published."""
     bad = [row("c", number, 10 + number, TOO_MUCH) for number in range(11)]

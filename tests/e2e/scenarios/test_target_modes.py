@@ -81,7 +81,6 @@ def mirrored(log: Sequence[Logged]) -> dict[int, str]:
     return {key: value for key, (value, gone) in soft_deleted(log).items() if gone is None}
 
 
-@pytest.mark.smoke
 def test_one_source_feeds_targets_of_all_modes(world: World) -> None:
     """KEY-11, TRUNC-12, DUP-2: after each cut each of them is what the log makes of it."""
     rng = random.Random("all modes")  # noqa: S311  repeatable, not secret
@@ -159,6 +158,7 @@ def test_nothing_is_quarantined_of_what_is_kept(world: World, mode: TargetMode) 
     assert len(stream.published()) == {TargetMode.SOFT_DELETE: 2}.get(mode, 3)
 
 
+@pytest.mark.smoke
 def test_changes_of_a_table_without_a_key_are_appended(world: World) -> None:
     """KEY-14: equal rows are changes of their own; an update tells the row before and after."""
 

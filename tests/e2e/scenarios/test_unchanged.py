@@ -47,7 +47,6 @@ def test_what_an_update_leaves_out_stays_as_it_was(world: World) -> None:
     assert published(stream) == {1: ("d", 110)}
 
 
-@pytest.mark.smoke
 def test_a_row_keeps_them_under_another_key(world: World) -> None:
     """UNAV-6, KEY-6, KEY-7: from key to key, in one cut and when its end is published before."""
     stream = opened(world, 2)
@@ -78,6 +77,7 @@ def test_a_row_waits_for_its_end_under_the_former_key(world: World) -> None:
     assert published(stream) == {3: ("b", 40)}
 
 
+@pytest.mark.smoke
 def test_a_transaction_holds_both_ends(world: World) -> None:
     """UNAV-6, GATE-T2, DUP-2."""
     stream = Stream(world, 2, "debezium-postgres", "transaction", COLUMNS).create()

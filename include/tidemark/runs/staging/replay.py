@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from tidemark.fold import replayed
+from tidemark.fold.computed import computed_once
 from tidemark.fold.latest import latest_events
 from tidemark.fold.profile import profile
 from tidemark.fold.renamed import is_table
@@ -58,13 +59,13 @@ def with_replay(run: Run, chosen: Chosen, landed: Landed, progress: Progress) ->
     places = [entry.place for entry in entries]
     unreadable = chosen.changelog.unreadable_at(places)
     schemas = {**chosen.schemas, **_learned(run, unreadable, chosen.schemas)}
-    anew = _read_anew(run, landed, unreadable, schemas)
+    decoded = computed_once(_decoded(run, landed, unreadable, schemas))
     zoned = chosen.changelog.towards(chosen.cut, progress.frontier)
     is_row_below = (F.col("kind") == Kind.ROW.value) & (
         F.col("status") != CheckpointStatus.HELD.value
     )
-    again = zoned.published_at(places, anew).where(is_row_below)
-    again = again.withColumn("status", F.lit(CheckpointStatus.REPLAYED.value))
+    again = zoned.published_at(places, decoded).where(is_row_below)
+    again = computed_once(again.withColumn("status", F.lit(CheckpointStatus.REPLAYED.value)))
     settled = zoned.published().where(is_row_below)
     found = BatchProfile(
         (*chosen.profile.profile_entries, *profile([again], progress.landing).profile_entries)
@@ -83,7 +84,7 @@ def _learned(run: Run, unreadable: DataFrame, known: Schemas) -> Schemas:
     return learned
 
 
-def _read_anew(run: Run, landed: Landed, unreadable: DataFrame, schemas: Schemas) -> DataFrame:
+def _decoded(run: Run, landed: Landed, unreadable: DataFrame, schemas: Schemas) -> DataFrame:
     """The rows among records that could not be read when they were landed. Out: COLUMNS."""
     ordering = expected_ordering(run.pipeline, landed.mark)
     decoder = decoder_of(run.pipeline.source, schemas, ordering=ordering)
@@ -170,7 +171,7 @@ def events_quarantined(run: Run, chosen: Chosen, table: TableName) -> DataFrame 
     places = [entry.place for entry in entries if entry.table == str(table)]
     own = is_table(table) & (F.col("kind") == Kind.ROW.value)
     found = chosen.changelog.published_at(places).where(own)
-    return found.withColumn("status", F.lit(CheckpointStatus.COMMITTED.value))
+    return computed_once(found.withColumn("status", F.lit(CheckpointStatus.COMMITTED.value)))
 
 
 def next_replays(progress: Progress, chosen: Chosen, planned: CutTables) -> tuple[Selection, ...]:
