@@ -39,7 +39,7 @@ fmt: $(INSTALLED) ## format the code and mend what ruff can mend
 	@$(BIN)/ruff format $(CODE) tests
 
 .PHONY: tables
-tables: $(INSTALLED) ## write the tables of the docs anew, from the code
+tables: $(INSTALLED) ## write the generated tables of the docs, from the code
 	@$(BIN)/python -m reference docs
 
 .PHONY: docs

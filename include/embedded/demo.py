@@ -67,7 +67,7 @@ STEPS = (
 
 
 @dataclass(frozen=True, slots=True)
-class EventId:
+class Demo:
     """What runs for the length of the demo."""
 
     servers: str
@@ -81,33 +81,33 @@ def main() -> int:
     configure(level=logging.WARNING)
     streams = {stream.pipeline: stream for stream in (inventory_stream(), shop_stream())}
     began = time.monotonic()
-    with _alone(), _event_id() as event_id:
+    with _alone(), _running_demo() as demo:
         sent = dict.fromkeys(streams, 0)
         comparisons: dict[str, list[Comparison]] = {}
         for number, step in enumerate(STEPS, start=1):
             stream = streams[step.pipeline]
             stage = stream.stage(step.stage)
-            event_id.story.step(number, len(STEPS), step.pipeline, step.tells)
-            comparisons[step.pipeline] = _take(event_id, stream, stage, sent[step.pipeline])
+            demo.story.step(number, len(STEPS), step.pipeline, step.tells)
+            comparisons[step.pipeline] = _take(demo, stream, stage, sent[step.pipeline])
             sent[step.pipeline] = stage.end
-        event_id.story.end(comparisons, HOME, time.monotonic() - began)
+        demo.story.end(comparisons, HOME, time.monotonic() - began)
     every = [table for tables in comparisons.values() for table in tables]
     return 0 if all(table.is_equal for table in every) else 1
 
 
-def _take(event_id: EventId, stream: Stream, stage: Stage, start: int) -> list[Comparison]:
+def _take(demo: Demo, stream: Stream, stage: Stage, start: int) -> list[Comparison]:
     """Send a stage, let Airflow make the cut, and compare what is visible after it."""
     records = stream.records[start : stage.end]
-    send(event_id.servers, records)
-    event_id.story.sent(records)
-    with event_id.story.waiting(f"Airflow runs cut__{stream.pipeline}"):
-        report = run_dag(event_id.airflow, f"cut__{stream.pipeline}")
+    send(demo.servers, records)
+    demo.story.sent(records)
+    with demo.story.waiting(f"Airflow runs cut__{stream.pipeline}"):
+        report = run_dag(demo.airflow, f"cut__{stream.pipeline}")
     result = _result(stream.pipeline, report)
-    event_id.story.run(report, result)
+    demo.story.run(report, result)
     if report.state != "success":
-        raise _run_failed(event_id.airflow, stream.pipeline, report, result)
-    tables = _compare(event_id.catalog, stream.pipeline, stage.tables)
-    event_id.story.visible(tables)
+        raise _run_failed(demo.airflow, stream.pipeline, report, result)
+    tables = _compare(demo.catalog, stream.pipeline, stage.tables)
+    demo.story.visible(tables)
     return tables
 
 
@@ -130,7 +130,7 @@ def _result(pipeline: str, report: RunReport) -> CutResult | None:
 
 
 @contextmanager
-def _event_id() -> Iterator[EventId]:
+def _running_demo() -> Iterator[Demo]:
     """A fresh installation: broker, topics, Airflow and catalog, all below one folder."""
     story = Story()
     shutil.rmtree(HOME, ignore_errors=True)
@@ -142,11 +142,11 @@ def _event_id() -> Iterator[EventId]:
         for stream in (inventory_stream(), shop_stream()):
             create_topics(servers, stream)
         airflow = prepare_airflow(HOME, settings)
-        event_id = EventId(servers, airflow, open_catalog(load_installation().catalog), story)
+        demo = Demo(servers, airflow, open_catalog(load_installation().catalog), story)
         started = stack.pop_all()
     with started:
         story.ready(servers, HOME)
-        yield event_id
+        yield demo
 
 
 @contextmanager

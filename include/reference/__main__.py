@@ -1,4 +1,4 @@
-"""Write the tables of the pages in a folder anew: ``python -m reference docs``."""
+"""Write the generated tables of the pages in a folder: ``python -m reference docs``."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from embedded.home import REPOSITORY
-from tests.support.postgres import USER, running_postgres
+from tests.support.postgres import make_catalog_user, running_postgres
 from tests.support.s3 import ACCESS_KEY, REGION, SECRET_KEY, Store, running_s3
 from tests.support.spark_cluster import Cluster, running_cluster
 from tests.support.stack import SPARK_CONF
@@ -59,7 +59,7 @@ def deployment(
                 "catalog": {
                     "name": "lake",
                     "uri": catalog,
-                    "user": USER,
+                    "user": make_catalog_user(catalog),
                     "password": PASSWORD,
                     "warehouse": f"s3://{store.bucket}/warehouse",
                     "s3": {

@@ -16,6 +16,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
+from pyiceberg.catalog.sql import SqlCatalog
+from sqlalchemy import create_engine, make_url, text
 
 from embedded.ports import HOST, free_ports
 from embedded.process import Program, tethered
@@ -51,6 +53,20 @@ def running_postgres() -> Iterator[str]:
                 yield f"postgresql://{HOST}:{port}/postgres"
             finally:
                 _stop(data)
+
+
+def make_catalog_user(uri: str) -> str:
+    """Name of a user with the rights that docs/deployment.md asks for, on a catalog that is new."""
+    engine = create_engine(make_url(uri).set(drivername="postgresql+psycopg2", username=USER))
+    SqlCatalog("lake", uri=engine.url.render_as_string(), warehouse="file:///nowhere")
+    tables = "iceberg_tables, iceberg_namespace_properties"
+    with engine.begin() as connection:
+        connection.execute(text("CREATE USER catalog_user"))
+        connection.execute(
+            text(f"GRANT SELECT, INSERT, UPDATE, DELETE ON {tables} TO catalog_user")
+        )
+    engine.dispose()
+    return "catalog_user"
 
 
 def _binaries() -> Path:

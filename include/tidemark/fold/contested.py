@@ -11,6 +11,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Observation, Window
 from pyspark.sql import functions as F
 
+from tidemark.fold.latest import OF_KEY, hashed
 from tidemark.fold.unchanged import ORDER
 from tidemark.model.event import Op
 from tidemark.model.names import SYSTEM_PREFIX
@@ -25,13 +26,14 @@ _WHOLE = "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
 def count_contested(changes: DataFrame, counts: str, contested: Observation) -> DataFrame:
     """``changes``; ``contested`` counts the keys that `contested_keys` has to look at, or more.
 
-    Those whose newest change is a delete and that another change gave a row. It costs no job: the
-    changes are sorted by key anyway. counts: which of them do, as SQL that is never null.
+    Those whose newest change is a delete and that another change gave a row. It costs no job and no
+    shuffle: what reduces the changes afterwards takes over how they are partitioned. counts: which
+    of them do, as SQL that is never null.
     """
-    order = f"PARTITION BY xxhash64(row_key), row_key ORDER BY {newest_first(counts)}"
+    order = f"{OF_KEY} ORDER BY {newest_first(counts)}"
     is_newest = f"row_number() OVER ({order}) = 1"
     has_upsert = f"max(op = '{Op.UPSERT}') OVER ({order} {_WHOLE})"
-    marked = changes.withColumn(
+    marked = hashed(changes).withColumn(
         _IS_CONTESTED, F.expr(f"op = '{Op.DELETE}' AND {is_newest} AND {has_upsert}")
     )
     number = F.count(F.when(F.col(_IS_CONTESTED), 1))

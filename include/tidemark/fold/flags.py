@@ -11,14 +11,13 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from tidemark.fold.latest import IS_KEPT
+from tidemark.fold.latest import IS_KEPT, OF_KEY, ROW_HASH, hashed
 from tidemark.model.columns import CHANGE, COMMIT_TIME, DELETED, DELETED_AT, POSITION
 from tidemark.model.ends import End, first_end
 from tidemark.model.event import Op
 from tidemark.model.reduction import NEWEST_FIRST
 
-_KEY = "PARTITION BY xxhash64(row_key), row_key ORDER BY is_fresh DESC"
-_WINDOW = f"{_KEY}, {NEWEST_FIRST}"
+_WINDOW = f"{OF_KEY} ORDER BY is_fresh DESC, {NEWEST_FIRST}"
 _UPSERT = f"is_fresh AND op = '{Op.UPSERT}'"
 _ALL = "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
 _NEWER = "ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING"
@@ -44,11 +43,12 @@ def mark_images(changes: DataFrame, counts: str) -> DataFrame:
     """
     placed = F.struct("position", "part", "partition", "newest")
     return (
-        changes.withColumn("is_fresh", F.expr(counts))
+        hashed(changes)
+        .withColumn("is_fresh", F.expr(counts))
         .withColumns({name: F.expr(text) for name, text in _STEPS.items()})
         .withColumn(IS_KEPT, F.expr(_IS_KEPT))
         .withColumn(CHANGE, placed)
-        .drop("is_fresh", *_STEPS)
+        .drop(ROW_HASH, "is_fresh", *_STEPS)
     )
 
 

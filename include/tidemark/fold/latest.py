@@ -8,11 +8,21 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
+from tidemark.model.names import SYSTEM_PREFIX
 from tidemark.model.reduction import newest_first
 
 IS_KEPT = "is_kept"
+ROW_HASH = f"{SYSTEM_PREFIX}row_hash"
 # A sort compares numbers first where it can; keys are structs, and their texts are long.
-_KEY = "PARTITION BY xxhash64(row_key), row_key"
+OF_KEY = f"PARTITION BY {ROW_HASH}, row_key"
+"""The window of a key's changes, over `hashed` ones."""
+
+
+def hashed(changes: DataFrame) -> DataFrame:
+    """``changes`` with ROW_HASH, as a column: windows that are named by it share one shuffle."""
+    if ROW_HASH in changes.columns:
+        return changes
+    return changes.withColumn(ROW_HASH, F.xxhash64("row_key"))
 
 
 def mark_latest(changes: DataFrame, counts: str) -> DataFrame:
@@ -20,8 +30,9 @@ def mark_latest(changes: DataFrame, counts: str) -> DataFrame:
 
     In: one row per change. Out: same, IS_KEPT.
     """
-    rank = f"row_number() OVER ({_KEY} ORDER BY {newest_first(counts)})"
-    return changes.withColumn(IS_KEPT, F.expr(f"{rank} = 1 AND ({counts})"))
+    rank = f"row_number() OVER ({OF_KEY} ORDER BY {newest_first(counts)})"
+    marked = hashed(changes).withColumn(IS_KEPT, F.expr(f"{rank} = 1 AND ({counts})"))
+    return marked.drop(ROW_HASH)
 
 
 def only_kept(marked: DataFrame, dropped: Observation | None = None) -> DataFrame:

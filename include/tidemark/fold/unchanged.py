@@ -62,8 +62,8 @@ def filled(
 
     In: typed rows with LEFT_OUT. Out: the same; LEFT_OUT, what is unknown still; MISREAD, a column
     whose value did not fit its type; UNRESOLVED, JSON of whether such a row came by a change of its
-    key, where it was read, and a column that nothing tells; each null where all is well. Costs one
-    action, and one more for each change of key that rows went through.
+    key, where it was read, and a column that nothing tells; each null where nothing is missing.
+    Costs one action, and one more for each change of key that rows went through.
     """
     answered = [computed_once(answers(past.of(needs_of(partial, key)), columns))]
     while not (rest := moved(answered[-1])).isEmpty():

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from tidemark.fold.latest import IS_KEPT
+from tidemark.fold.latest import IS_KEPT, OF_KEY, ROW_HASH, hashed
 from tidemark.model.columns import (
     CHANGE,
     COMMIT_TIME,
@@ -28,7 +28,6 @@ from tidemark.model.event import Op
 from tidemark.model.names import SYSTEM_PREFIX, quote
 from tidemark.model.reduction import EVENT_ID, newest_first
 
-_EVENT_IDS = "PARTITION BY xxhash64(row_key), row_key, event_id"
 _OWN = ("open_at", "newest", "newest_event_id", "here", "next", "nth", "done")
 OPEN_AT, NEWEST, NEWEST_EVENT_ID, _HERE, _NEXT, _NTH, _DONE = (f"{SYSTEM_PREFIX}{n}" for n in _OWN)
 STORED = (OPEN_AT, NEWEST, NEWEST_EVENT_ID)
@@ -41,12 +40,13 @@ def mark_event_ids(changes: DataFrame, counts: str) -> DataFrame:
     counts: which changes do, as SQL that is never null.
     """
     placed = F.struct("position", "part", "partition", "event_id")
-    rank = f"row_number() OVER ({_EVENT_IDS} ORDER BY {newest_first(counts)})"
+    rank = f"row_number() OVER ({OF_KEY}, event_id ORDER BY {newest_first(counts)})"
     return (
-        changes.withColumn("event_id", F.expr(EVENT_ID))
+        hashed(changes)
+        .withColumn("event_id", F.expr(EVENT_ID))
         .withColumn(IS_KEPT, F.expr(f"{rank} = 1 AND ({counts})"))
         .withColumn(CHANGE, placed)
-        .drop("event_id")
+        .drop(ROW_HASH, "event_id")
     )
 
 

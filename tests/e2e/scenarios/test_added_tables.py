@@ -21,6 +21,7 @@ from tidemark.runs.plan import plan_cut
 from tidemark.runs.preview import preview_cut
 from tidemark.runs.world import World
 
+FIRST = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
 TYPED = {"columns": {"id": "integer", "name": "text"}}
 OTHER = {"tables": [{"source": "shop.others", "expectations": "none", **TYPED}]}
 SOURCES = {
@@ -48,9 +49,6 @@ def records(gate: str, first: int) -> Sequence[Record]:
         debezium_row(op, key, first + at, name=name, transaction=(f"{FIRST}:{first}", at + 1))
         for at, (op, key, name) in enumerate(rows)
     ]
-
-
-FIRST = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
 
 
 def send(stream: Stream, first: int) -> None:

@@ -39,7 +39,7 @@ STATUS = PipelineStatus(
 
 
 def lag_of(status: PipelineStatus) -> str:
-    console = Console(width=120, record=True, quiet=False, file=None, force_terminal=False)
+    console = Console(width=120, record=True)
     show(console, status)
     line = next(line for line in console.export_text().splitlines() if "shop.items" in line)
     return line.split()[3]

@@ -1,4 +1,4 @@
-"""Stop a table of which two rows had one key, where nobody can tell which of them ended."""
+"""Stop a table where two rows shared a key and their records do not show which one was deleted."""
 
 from __future__ import annotations
 
