@@ -19,7 +19,8 @@ def with_repeats(
 
     A repeat is a contiguous stretch of one partition, in order. to_newest: it runs to the newest
     record of the partition, as it does when a producer goes back and starts again; without
-    positions nothing else could be told from new changes.
+    positions nothing else could be told from new changes. It is taken from what was sent first: a
+    stretch of repeats would grow with each of them where all have one position.
     """
     sent: dict[tuple[str, int], list[Record]] = {}
     repeated: list[tuple[Record, ...]] = []
@@ -29,8 +30,6 @@ def with_repeats(
         extra: Sequence[Record] = ()
         if number == len(lines) or rng.random() < SHARE:
             extra = stretch(sent[rng.choice(sorted(sent))], rng, to_newest=to_newest)
-            for record in extra:
-                sent[record.topic, record.partition].append(record)
         repeated.append((*line, *extra))
     return tuple(repeated)
 
