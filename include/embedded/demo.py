@@ -37,7 +37,7 @@ from tidemark.lake.catalog import open_catalog
 from tidemark.lake.results import read_result
 from tidemark.log import configure
 from tidemark.model.result import CutResult
-from tidemark.scheduling.handover import PLAN
+from tidemark.scheduling.xcom import PLAN
 from tidemark.spec import load_installation
 
 HOME = STATE / "demo"

@@ -17,7 +17,7 @@ from embedded.airflow import RunReport
 from embedded.compare import Comparison
 from embedded.sample import Record
 from tidemark.model.result import CutResult, TableResult
-from tidemark.scheduling.handover import AUDIT, FOLD, PLAN, PUBLISH
+from tidemark.scheduling.xcom import AUDIT, FOLD, PLAN, PUBLISH
 
 PIPED_COLUMNS = 120
 SHOWN_DIFFERENCES = 3

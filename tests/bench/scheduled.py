@@ -14,7 +14,7 @@ from tests.bench.measure import Cost, Meter
 from tests.bench.messages import Batch, row_changes, schema_change
 from tests.bench.produce import send
 from tests.bench.throughput import TABLE
-from tidemark.scheduling.handover import PUBLISH
+from tidemark.scheduling.xcom import PUBLISH
 
 NAME = "scheduled"
 DAG_ID = f"cut__{NAME}"

@@ -157,8 +157,8 @@ class TableSchema:
     changed_at: of the newest statement that changed columns and was followed. column_renames: what
     became of the columns' names, in position order. dropped_at: where the source dropped the table.
     layout: of the target's files. rules: what of it the target has, and under which names. mode:
-    what the target keeps. rekeyed_at: of the newest statement that gave the table another key and
-    was followed; former_key: the one before.
+    what the target keeps. key_changed_at: of the newest statement that gave the table another key
+    and was followed; former_key: the one before.
     """
 
     columns: tuple[SourceColumn, ...]
@@ -169,7 +169,7 @@ class TableSchema:
     layout: Layout = Layout()
     rules: ColumnRules = ColumnRules()
     mode: TargetMode = TargetMode.MIRROR
-    rekeyed_at: Position | None = None
+    key_changed_at: Position | None = None
     former_key: tuple[ColumnName, ...] = ()
 
     def __getitem__(self, name: str) -> SourceColumn:
@@ -243,7 +243,7 @@ class TableSchema:
                 "layout": self.layout.to_json(),
                 "rules": self.rules.to_json(),
                 "mode": self.mode,
-                "rekeyed_at": self.rekeyed_at,
+                "rekeyed_at": self.key_changed_at,
                 "former_key": list(self.former_key),
             }
         )

@@ -171,8 +171,8 @@ def _choose(run: Run, changelog: Changelog, landed: Landed, until: Cap | None) -
             found = profile(list(zoned.values()), progress.landing)
     effects = effects or DdlEffects()
     before = told_before(progress.frontier, landed.plan.schema_changes)
-    rekeyed = effects.rekeyed.keys() - progress.behind
-    barriers = (barrier_of(pipeline, table, effects, before) for table in rekeyed)
+    changed = effects.key_changes.keys() - progress.behind
+    barriers = (barrier_of(pipeline, table, effects, before) for table in changed)
     barrier = min(filter(None, barriers), key=lambda b: (b.position, b.table), default=None)
     if barrier is not None and barrier != until:
         return _choose(run, changelog, landed, barrier)

@@ -9,9 +9,9 @@ from airflow.providers.standard.operators.python import PythonOperator, ShortCir
 from airflow.sdk import DAG, CronDataIntervalTimetable, Label, Param
 
 from tidemark.scheduling.assets import asset_of
-from tidemark.scheduling.handover import AUDIT, FOLD, PLAN, PUBLISH
 from tidemark.scheduling.submit_operator import FoldOperator
 from tidemark.scheduling.tasks import audit, plan, publish
+from tidemark.scheduling.xcom import AUDIT, FOLD, PLAN, PUBLISH
 from tidemark.spec import OtherTables, PipelineSpec, sound_pipelines
 from tidemark.spec.until import POSITION_FORMS, position_form
 

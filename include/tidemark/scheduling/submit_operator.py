@@ -12,7 +12,6 @@ from tidemark.lake.results import read_result, result_file, write_result
 from tidemark.log import get_logger
 from tidemark.model.names import PipelineName
 from tidemark.model.result import CutResult, CutStatus
-from tidemark.scheduling.handover import PLAN, Folded, Planned
 from tidemark.scheduling.retries import failure_of, stop_on_terminal_errors
 from tidemark.scheduling.submit import (
     FoldRequest,
@@ -20,6 +19,7 @@ from tidemark.scheduling.submit import (
     attempt_of,
     submission,
 )
+from tidemark.scheduling.xcom import PLAN, Folded, Planned
 from tidemark.spec import load_installation, pipeline_named
 from tidemark.spec.launch import conf_folder
 

@@ -16,9 +16,9 @@ from tidemark.model.names import AttemptId, PipelineName
 from tidemark.model.result import CutStatus
 from tidemark.model.verdict import Outcome
 from tidemark.scheduling.assets import events_of
-from tidemark.scheduling.handover import FOLD, PLAN, Folded, Planned
 from tidemark.scheduling.retries import stop_on_terminal_errors
 from tidemark.scheduling.submit import attempt_stem, cap_of
+from tidemark.scheduling.xcom import FOLD, PLAN, Folded, Planned
 from tidemark.spec import load_installation, pipeline_named
 
 if TYPE_CHECKING:

@@ -158,7 +158,7 @@ def plan_changes(
             moves.append(DropColumn(ColumnName(ROW)))
     key = tuple(names[name] or name for name in have.in_target.key)
     told = want.in_target
-    if want.rekeyed_at != have.rekeyed_at:
+    if want.key_changed_at != have.key_changed_at:
         is_bound = want.row_key == want.key
         free = tuple(name for name in key if is_bound and name not in told.key)
         moves.append(ChangeKey(told.key, free))

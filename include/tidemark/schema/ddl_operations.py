@@ -81,14 +81,14 @@ class AlterColumns:
 
 
 @dataclass(frozen=True, slots=True)
-class ParkTable:
+class BeginCutOver:
     """A table goes out of the way of its shadow (SCHEMA-33)."""
 
     table: TableName
 
 
 @dataclass(frozen=True, slots=True)
-class ReplaceTable:
+class CutOver:
     """The shadow of a table takes its place (SCHEMA-33).
 
     items: in what it differs. columns: those that it was made with, where its text lists them; the
@@ -126,8 +126,8 @@ DdlOperation = (
     | DropDatabase
     | RenameTable
     | AlterColumns
-    | ParkTable
-    | ReplaceTable
+    | BeginCutOver
+    | CutOver
     | NoEffect
     | Unsupported
 )

@@ -16,13 +16,13 @@ from tidemark.schema.alter_items import ColumnItems
 from tidemark.schema.ddl_columns import ColumnText
 from tidemark.schema.ddl_operations import (
     AlterColumns,
+    BeginCutOver,
     CopyTable,
     CreateTable,
+    CutOver,
     DdlOperation,
     DropTable,
-    ParkTable,
     RenameTable,
-    ReplaceTable,
     TruncateTable,
     Unsupported,
 )
@@ -150,7 +150,7 @@ class Shadows:
         if goes is not None:
             self._known.pop(new, None)
             if comes is None:
-                return (ParkTable(old),)
+                return (BeginCutOver(old),)
             if shadow is not None:
                 self._known[new] = shadow
             return ()
@@ -164,7 +164,7 @@ class Shadows:
             return (Unsupported(new, statement, f"{old} takes its place, and {why}"),)
         columns = frozenset(column.name for column in shadow.made.values()) if shadow.made else None
         told = "; ".join([*shadow.statements, statement])
-        return (ReplaceTable(new, shadow.items, columns, told),)
+        return (CutOver(new, shadow.items, columns, told),)
 
 
 def _refusal(table: TableName, old: TableName, shadowed: TableName, shadow: Shadow) -> str:

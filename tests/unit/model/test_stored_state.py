@@ -150,7 +150,7 @@ SCHEMA = TableSchema(
     layout=Layout((PartitionField.parse("bucket(4, id)"),), (ID,)),
     rules=ColumnRules((), (ColumnName("secret"),), ((KIND, ColumnName("sort")),), (KIND,), ()),
     mode=TargetMode.HISTORY,
-    rekeyed_at=Position("0001A4"),
+    key_changed_at=Position("0001A4"),
     former_key=(ColumnName("code"),),
 )
 FORK = Fork(TableId("db", "fork"), "s3://w/items/metadata/1.json")

@@ -173,7 +173,7 @@ def test_what_is_followed_is_not_acknowledged() -> None:
 def test_what_becomes_of_a_key(statements: list[str], told: list[str]) -> None:
     """KEY-16: of a shadow it is told where that takes its table's place (SCHEMA-33)."""
     effects = canal(*statements)
-    found = effects.rekeyed.get(ITEMS, [])
+    found = effects.key_changes.get(ITEMS, [])
     assert [" ".join((one.position, " ".join(one.key))) for one in found] == told
     assert effects.stops == {}
 

@@ -97,7 +97,7 @@ def test_which_statement_is_followed_first(
 )
 def test_where_a_cut_ends(table: dict[str, Any], other: str, is_one: bool) -> None:
     named = TableName("shop", other)
-    effects = DdlEffects(rekeyed={named: [key_change(5, "code")]})
+    effects = DdlEffects(key_changes={named: [key_change(5, "code")]})
     wanted = Barrier(named, at(5)) if is_one else None
     assert barrier_of(pipeline(**table), named, effects, Place("")) == wanted
 
@@ -108,10 +108,10 @@ def test_no_cut_ends_twice_at_a_statement() -> None:
     frontier = Frontier(reached={schemas: Place(at(5)[:-16]), rows: Place(at(8)[:-16])})
     before = told_before(frontier, [schemas.topic])
     assert before == at(5)[:-16]
-    again = DdlEffects(rekeyed={ITEMS: [key_change(5, "code", offset=7), key_change(6, "id")]})
+    again = DdlEffects(key_changes={ITEMS: [key_change(5, "code", offset=7), key_change(6, "id")]})
     assert barrier_of(pipeline(), ITEMS, again, before) == Barrier(ITEMS, at(6))
     unplaced = Position(f"0001{9:016X}")
-    effects = DdlEffects(rekeyed={ITEMS: [replace(key_change(5, "code"), position=unplaced)]})
+    effects = DdlEffects(key_changes={ITEMS: [replace(key_change(5, "code"), position=unplaced)]})
     assert barrier_of(pipeline(), ITEMS, effects, Place("")) == Barrier(ITEMS, unplaced)
 
 
@@ -153,7 +153,7 @@ def test_the_target_takes_the_key_of_the_statement() -> None:
     have = schema("id")
     followed = key_change(5, "CODE name")
     now = behind_key_change(pipeline().source, spec(), followed, have, DdlEffects())
-    assert (now.key, now.former_key, now.rekeyed_at) == (("code", "Name"), ("id",), at(5))
+    assert (now.key, now.former_key, now.key_changed_at) == (("code", "Name"), ("id",), at(5))
     assert TableSchema.from_json(now.to_json()) == now
     assert plan_changes(have, now) == (ChangeKey(now.key, have.key),)
     assert plan_changes(now, now) == ()
@@ -216,7 +216,7 @@ def test_the_rows_of_the_cut_have_the_key_of_before() -> None:
     below, told = below_key_change(ITEMS, key_change(5, "code"), have, effects)
     assert (below, told.schemas[ITEMS].key, told.keys) == (have, (), {})
     assert effects.schemas[ITEMS].key == ("code",)
-    made = replace(schema("code"), rekeyed_at=at(5, 1), former_key=have.key)
+    made = replace(schema("code"), key_changed_at=at(5, 1), former_key=have.key)
     again = key_change(5, "code", offset=8)
     assert is_copy(again, made)
     assert not is_copy(key_change(6, "code"), made)

@@ -34,5 +34,5 @@ def _statements(spec: TableSpec, effects: DdlEffects) -> str:
         for column_rename in column_renames
     ]
     told += [(c.position, c.statement) for c in effects.changed.get(spec.source, ())]
-    told += [(r.position, r.statement) for r in effects.rekeyed.get(spec.source, ())]
+    told += [(r.position, r.statement) for r in effects.key_changes.get(spec.source, ())]
     return "".join(f": {text} (at position {at})" for at, text in sorted(set(told)))

@@ -131,7 +131,7 @@ def resolve(
         *(spec.layout, spec.target_columns.rules, spec.mode),
     )
     if have is not None:
-        schema = replace(schema, rekeyed_at=have.rekeyed_at, former_key=have.former_key)
+        schema = replace(schema, key_changed_at=have.key_changed_at, former_key=have.former_key)
     check_rules(spec.source, schema)
     check_layout(spec.source, schema.in_target)
     return schema

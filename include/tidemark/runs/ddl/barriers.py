@@ -27,7 +27,7 @@ def barrier_of(
 
     before: as of `told_before`. What stands at it came again, and no cut ends there twice.
     """
-    told = effects.rekeyed.get(table, ())
+    told = effects.key_changes.get(table, ())
     key_change = first_key_change(one for one in told if (place_of(one.position) or LAST) > before)
     has_own = any(spec.source == table and spec.key for spec in pipeline.tables)
     if key_change is None or has_own or not is_folded(pipeline, (table.schema, table.table)):

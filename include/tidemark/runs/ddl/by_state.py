@@ -17,9 +17,9 @@ from tidemark.schema.ddl_operations import (
     AlterColumns,
     CopyTable,
     CreateTable,
+    CutOver,
     DdlOperation,
     RenameTable,
-    ReplaceTable,
 )
 
 _QUOTED = re.compile(r'"((?:[^"]|"")*)"')
@@ -64,13 +64,13 @@ def add_by_state(
         match operation:
             case CreateTable(table) | CopyTable(table) if table in told:
                 effects.schemas[table] = told[table]
-            case AlterColumns() | ReplaceTable():
+            case AlterColumns() | CutOver():
                 _add_altered(effects, operation, before, position, states)
 
 
 def _add_altered(
     effects: DdlEffects,
-    operation: AlterColumns | ReplaceTable,
+    operation: AlterColumns | CutOver,
     states_before: Mapping[TableName, TableSchema],
     position: Position,
     states: States,

@@ -11,8 +11,8 @@ from tidemark.schema.ddl_operations import (
     AlterColumns,
     CopyTable,
     CreateTable,
+    CutOver,
     DdlOperation,
-    ReplaceTable,
     TruncateTable,
 )
 
@@ -30,14 +30,14 @@ def add_by_text(
             case CopyTable(table, _, text):
                 why = f"its columns are those of another table or query: {text}"
                 effects.stop(table, why, position)
-            case AlterColumns() | ReplaceTable():
+            case AlterColumns() | CutOver():
                 _add_altered(effects, operation, position)
             case TruncateTable(table):
                 effects.truncated.setdefault(table, []).append(position)
 
 
 def _add_altered(
-    effects: DdlEffects, operation: AlterColumns | ReplaceTable, position: Position
+    effects: DdlEffects, operation: AlterColumns | CutOver, position: Position
 ) -> None:
     """Types that DDL told move with their columns."""
     table, items = operation.table, operation.items

@@ -15,14 +15,14 @@ from tidemark.runs.ddl.told_columns import ColumnChange, StatementChange
 from tidemark.schema.alter_items import ColumnItems
 from tidemark.schema.ddl_operations import (
     AlterColumns,
+    BeginCutOver,
     CopyTable,
     CreateTable,
+    CutOver,
     DdlOperation,
     DropDatabase,
     DropTable,
-    ParkTable,
     RenameTable,
-    ReplaceTable,
     Unsupported,
 )
 
@@ -82,9 +82,9 @@ class DdlEffects:
     columns that were declared again, each time. Both in position order.
     schemas: table -> its state after Debezium's newest change. truncated: table -> its truncates.
     dropped: table -> where it was dropped, last. emptied: database -> likewise. made: tables that
-    were made, unless dropped later; remade: those of them that were dropped before. parked: table
-    -> where it went out of the way of its shadow. replaced: table -> where that took its place,
-    last. rekeyed: table -> what became of its key, in position order. unknown_shadows: those
+    were made, unless dropped later; remade: those of them that were dropped before.
+    begun_cut_overs: table -> where it went out of the way of its shadow. cut_overs: table -> where
+    that took its place, last. key_changes: of a table, in position order. unknown_shadows: those
     that took a place, and of which nothing was told. stops: table -> why it cannot go on; a table
     of None concerns the whole source. opened: renames of the statement that is being read.
     """
@@ -100,9 +100,9 @@ class DdlEffects:
     emptied: dict[str, Position] = field(default_factory=dict)
     made: set[TableName] = field(default_factory=set)
     remade: set[TableName] = field(default_factory=set)
-    parked: dict[TableName, Position] = field(default_factory=dict)
-    rekeyed: dict[TableName, list[KeyChange]] = field(default_factory=dict)
-    replaced: dict[TableName, Position] = field(default_factory=dict)
+    begun_cut_overs: dict[TableName, Position] = field(default_factory=dict)
+    key_changes: dict[TableName, list[KeyChange]] = field(default_factory=dict)
+    cut_overs: dict[TableName, Position] = field(default_factory=dict)
     stops: dict[TableName | None, DdlStop] = field(default_factory=dict)
     unknown_shadows: frozenset[TableName] = frozenset()
     renames: list[Rename] = field(default_factory=list)
@@ -112,7 +112,7 @@ class DdlEffects:
     def tables(self) -> tuple[TableName, ...]:
         """Every table that something happened to."""
         named = {*self.types, *self.changed, *self.column_renames, *self.schemas, *self.truncated}
-        named |= {*self.dropped, *self.parked, *self.replaced, *self.rekeyed}
+        named |= {*self.dropped, *self.begun_cut_overs, *self.cut_overs, *self.key_changes}
         return tuple(sorted(named | {table for table in self.stops if table is not None}))
 
     def take(self, table: TableName, other: DdlEffects) -> None:
@@ -136,7 +136,14 @@ class DdlEffects:
     @property
     def _by_table(self) -> tuple[dict[TableName, Any], ...]:
         columns = (self.types, self.keys, self.column_renames, self.changed, self.schemas)
-        return (*columns, self.truncated, self.dropped, self.parked, self.replaced, self.rekeyed)
+        return (
+            *columns,
+            self.truncated,
+            self.dropped,
+            self.begun_cut_overs,
+            self.cut_overs,
+            self.key_changes,
+        )
 
     def follow(self, operation: DdlOperation, position: Position) -> None:
         """Add what ``operation`` does to whole tables; what it does to columns, others add."""
@@ -151,12 +158,12 @@ class DdlEffects:
                 self.drop(table, position)
             case DropDatabase(name):
                 self.drop_all(name, position)
-            case ParkTable(table):
-                self.park(table, position)
+            case BeginCutOver(table):
+                self.begin_cut_over(table, position)
             case AlterColumns(table, items, text):
                 self._key_change(table, items, text, position)
-            case ReplaceTable(table, items, _, text):
-                self.replace(table, position)
+            case CutOver(table, items, _, text):
+                self.cut_over(table, position)
                 self._key_change(table, items, text, position)
             case Unsupported(table, text, why):
                 self.stop(table, f"{why}: {text}" if text else why, position)
@@ -251,7 +258,7 @@ class DdlEffects:
         self, table: TableName, items: ColumnItems, statement: str, position: Position
     ) -> None:
         if items.key is not None:
-            self.rekeyed.setdefault(table, []).append(KeyChange(position, items.key, statement))
+            self.key_changes.setdefault(table, []).append(KeyChange(position, items.key, statement))
 
     def stop(
         self,
@@ -274,7 +281,7 @@ class DdlEffects:
     def drop(self, table: TableName, position: Position) -> None:
         """A table goes."""
         self.made.discard(table)
-        self.replaced.pop(table, None)
+        self.cut_overs.pop(table, None)
         self.dropped[table] = position
 
     def drop_all(self, schema: str, position: Position) -> None:
@@ -284,24 +291,24 @@ class DdlEffects:
                 self.drop(table, position)
         self.emptied[schema] = position
 
-    def park(self, table: TableName, position: Position) -> None:
+    def begin_cut_over(self, table: TableName, position: Position) -> None:
         """A table goes out of its shadow's way; parts of one statement have no order (MSG-54)."""
-        replaced_at = self.replaced.get(table)
-        if replaced_at is None or event_id_of(position) != event_id_of(replaced_at):
-            self.parked[table] = position
+        cut_over_at = self.cut_overs.get(table)
+        if cut_over_at is None or event_id_of(position) != event_id_of(cut_over_at):
+            self.begun_cut_overs[table] = position
 
-    def replace(self, table: TableName, position: Position) -> None:
+    def cut_over(self, table: TableName, position: Position) -> None:
         """A shadow takes the place of a table; the rows are those that it had."""
-        self.parked.pop(table, None)
+        self.begun_cut_overs.pop(table, None)
         if table not in self.made:
             self.dropped.pop(table, None)
-        self.replaced[table] = position
+        self.cut_overs[table] = position
 
     def make(self, table: TableName) -> None:
         """A table is made; one that was dropped is another one, of which nothing was told yet."""
         self.made.add(table)
-        if table in self.parked:
-            self.dropped[table] = self.parked.pop(table)
+        if table in self.begun_cut_overs:
+            self.dropped[table] = self.begun_cut_overs.pop(table)
         elif table.schema in self.emptied:
             self.dropped.setdefault(table, self.emptied[table.schema])
         if table not in self.dropped:
@@ -309,13 +316,13 @@ class DdlEffects:
         self.remade.add(table)
         for known in (self.types, self.keys, self.column_renames, self.changed, self.schemas):
             known.pop(table, None)
-        self.rekeyed.pop(table, None)
+        self.key_changes.pop(table, None)
 
     def dropped_at(self, table: TableName, before: Position | None) -> Position | None:
         """Where the table went that bears this name no more; before: in an earlier cut."""
-        if table in self.parked:
-            return self.parked[table]
-        if table in self.replaced and table not in self.made:
+        if table in self.begun_cut_overs:
+            return self.begun_cut_overs[table]
+        if table in self.cut_overs and table not in self.made:
             return None
         return self.dropped.get(table, self.emptied.get(table.schema, before))
 

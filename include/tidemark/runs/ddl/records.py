@@ -21,9 +21,9 @@ from tidemark.runs.ddl.by_text import add_by_text
 from tidemark.runs.ddl.effects import DdlEffects, DdlRecord
 from tidemark.schema.ddl import parse_ddl
 from tidemark.schema.ddl_operations import (
+    BeginCutOver,
     CopyTable,
     DdlOperation,
-    ParkTable,
     Unsupported,
 )
 from tidemark.schema.shadow_tables import Shadows
@@ -68,7 +68,7 @@ def add_up(
     """
     effects, shadows, states = DdlEffects(names), Shadows(source.shadowed), _states_of(source)
     in_cut, without_effect = set(records), set(map(event_id_of, acknowledged))
-    unfollowed = (Unsupported, ParkTable, *([CopyTable] if source.format.is_canal else []))
+    unfollowed = (Unsupported, BeginCutOver, *([CopyTable] if source.format.is_canal else []))
     place = ""
     statements = tuple(_each_once([*records, *before]))
     descriptions = _descriptions(statements)

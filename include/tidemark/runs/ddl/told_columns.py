@@ -9,7 +9,7 @@ from tidemark.model.column_rename import ColumnRename
 from tidemark.model.names import ColumnName
 from tidemark.model.position import Position
 from tidemark.schema.ddl_columns import DefaultBackfill
-from tidemark.schema.ddl_operations import AlterColumns, ReplaceTable
+from tidemark.schema.ddl_operations import AlterColumns, CutOver
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class StatementChange:
 
 
 def column_rename_of(
-    operation: AlterColumns | ReplaceTable, position: Position, written: Callable[[str], str]
+    operation: AlterColumns | CutOver, position: Position, written: Callable[[str], str]
 ) -> StatementChange:
     """What ``operation`` does to names; written: a column's name -> as records have it (MSG-20)."""
 
@@ -48,7 +48,7 @@ def column_rename_of(
         return ColumnName(written(name))
 
     items, had = operation.items, None
-    if isinstance(operation, ReplaceTable) and operation.columns is not None:
+    if isinstance(operation, CutOver) and operation.columns is not None:
         had = frozenset(map(named, operation.columns))
     column_rename = ColumnRename(
         position,

@@ -38,7 +38,7 @@ def audit(
     if newest is not None and work.spec.mode is not TargetMode.APPEND:
         checks = (*checks, check_ended(table.where(work.schema.stands), newest))
     older = table.where(work.schema.holds_values)
-    if work.is_rekeyed and work.spec.mode is not TargetMode.APPEND:
+    if work.changes_key and work.spec.mode is not TargetMode.APPEND:
         key = work.source_schema.in_target.key
         checks = (*checks, *check_key(table.where(work.schema.stands), key))
     filled = (check_filled(older, fill.column, fill.value, fill.below) for fill in work.backfills)

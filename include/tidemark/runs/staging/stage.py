@@ -92,9 +92,9 @@ def stage_one(
             context.session, context.catalog, context.place, work.changes, work.source_schema
         )
     found = _matched(run, chosen, work, found, context.place)
-    if work.is_rekeyed:
+    if work.changes_key:
         refuse_quarantined(
-            run.pipeline, work.spec, found.quarantined, work.source_schema.rekeyed_at
+            run.pipeline, work.spec, found.quarantined, work.source_schema.key_changed_at
         )
     if context.fork is None and not work.is_folded:
         return None

@@ -60,7 +60,7 @@ def key_change_of(
     none, unless an attempt that came no further made the target (SCHEMA-25). Raises
     TableStoppedError for what cannot be followed.
     """
-    told = [] if spec.key else chosen.effects.rekeyed.get(spec.source, [])
+    told = [] if spec.key else chosen.effects.key_changes.get(spec.source, [])
     if have is not None and any(is_copy(one, have) for one in told):
         target = TableId(run.pipeline.target_namespace, spec.target)
         if is_published(run.world.catalog, target):
@@ -72,9 +72,10 @@ def key_change_of(
         why = f"{CHANGES_KEY}, and it has none any more: {told[-1].sentence}"
         later = "nothing to do, if a statement gives it one later: then the next runs go on"
         raise _stopped(spec, why, f"{later}. Else: {REBUILD}")
-    is_older = have is not None and key_change.position < (have.rekeyed_at or "")
+    is_older = have is not None and key_change.position < (have.key_changed_at or "")
     if have is not None and is_older and not is_copy(key_change, have):
-        why = f"it got another key at position {have.rekeyed_at}, and a statement from before that"
+        at = have.key_changed_at
+        why = f"it got another key at position {at}, and a statement from before that"
         raise _stopped(spec, f"{why} came late (LATE_VIOLATION): {key_change.sentence}", REBUILD)
     profile_entries = chosen.profile.of(spec.source, CheckpointStatus.PENDING)
     if any(
@@ -91,7 +92,7 @@ def key_change_of(
 
 def is_copy(key_change: KeyChange, have: TableSchema) -> bool:
     """Whether the target has the key that ``key_change`` gives because of the very statement."""
-    known = have.rekeyed_at
+    known = have.key_changed_at
     return known is not None and event_id_of(known) == event_id_of(key_change.position)
 
 
@@ -108,18 +109,18 @@ def refuse_gained(
 
 
 def refuse_quarantined(
-    pipeline: PipelineSpec, spec: TableSpec, changes: int, rekeyed_at: Position | None = None
+    pipeline: PipelineSpec, spec: TableSpec, changes: int, key_changed_at: Position | None = None
 ) -> None:
     """Raise where ``changes`` of the table wait, which are of rows that the old key tells apart.
 
-    rekeyed_at: of the statement, where they are in the cut that ends with it: quarantine has them
-    once a cut was published that ends below.
+    key_changed_at: of the statement, where they are in the cut that ends with it: quarantine has
+    them once a cut was published that ends below.
     """
     if not changes:
         return
     settle = f"tidemark quarantine list {pipeline.name} --table {spec.source}, then replay or drop"
-    if rekeyed_at is not None:
-        cap = cap_below(pipeline.source, rekeyed_at)
+    if key_changed_at is not None:
+        cap = cap_below(pipeline.source, key_changed_at)
         settle = f"tidemark cut {pipeline.name} --until {cap}, which ends before it; {settle}"
     raise _stopped(
         spec,
@@ -135,10 +136,10 @@ def copies_below(chosen: Chosen, spec: TableSpec, have: TableSchema | None) -> C
     Copies of what is published, known by partition, place, key and what they do, change nothing.
     Anything else raises TableStoppedError. Costs a job only where there are some.
     """
-    if have is None or have.rekeyed_at is None or place_of(have.rekeyed_at) is None:
+    if have is None or have.key_changed_at is None or place_of(have.key_changed_at) is None:
         return Copies()
     # Rows of an incremental snapshot that was read at the statement's place came behind it.
-    below = Position(have.rekeyed_at[:BINLOG_RANK_AT])
+    below = Position(have.key_changed_at[:BINLOG_RANK_AT])
     if any(
         _reaches(profile_entry, below)
         for profile_entry in chosen.profile.of(spec.source, CheckpointStatus.REPLAYED)
@@ -172,8 +173,8 @@ def _reaches(profile_entry: ProfileEntry, below: Position) -> bool:
 def _from_before(spec: TableSpec, have: TableSchema, which: str) -> TableStoppedError:
     return _stopped(
         spec,
-        f"rows from before it got its key (at position {have.rekeyed_at}) came behind it, {which}, "
-        "and the key of the target cannot tell which ones they are",
+        f"rows from before it got its key (at position {have.key_changed_at}) came behind it, "
+        f"{which}, and the key of the target cannot tell which ones they are",
         "fold the table into a new target from a new snapshot of the source, or take it out of "
         "the pipeline file",
     )
@@ -221,7 +222,9 @@ def behind_key_change(
     if spec.mode in KEEPS_ENDED and not set(schema.key) <= set(key):
         why = f"rows that ended may share the new one, and mode {spec.mode} keeps them"
         raise _stopped(spec, f"{CHANGES_KEY}, and {why}: {key_change.sentence}", REBUILD)
-    told = replace(schema, key=key, former_key=schema.key or key, rekeyed_at=key_change.position)
+    told = replace(
+        schema, key=key, former_key=schema.key or key, key_changed_at=key_change.position
+    )
     check_rules(spec.source, told)
     return told
 

@@ -224,7 +224,12 @@ def _begins_with_a_row(pipeline: PipelineSpec, chosen: Chosen, spec: TableSpec) 
     truncates = chosen.profile.of(spec.source, CUT, Kind.TRUNCATE)
     is_ended = bool(truncates) or spec.source in effects.truncated
     tells_all = pipeline.source.format is SourceFormat.CANAL_JSON
-    altered = {*effects.changed, *effects.column_renames, *effects.dropped, *effects.parked}
+    altered = {
+        *effects.changed,
+        *effects.column_renames,
+        *effects.dropped,
+        *effects.begun_cut_overs,
+    }
     is_told = spec.source in effects.types.keys() | effects.schemas.keys()
     is_changed = not is_told and (spec.source in altered or spec.source.schema in effects.emptied)
     is_untold = is_changed or (is_ended and not is_told and not spec.columns)
@@ -279,6 +284,6 @@ def _work(run: Run, chosen: Chosen, progress: Progress, told: _TableFacts) -> Ta
         removal=None,
         ended_before=max(filter(None, (before, begins)), default=None),
         replayed=count(again) if schema.key and spec.mode is TargetMode.MIRROR else 0,
-        is_rekeyed=schema != read,
+        changes_key=schema != read,
         copies=copies,
     )

@@ -27,7 +27,7 @@ class TableWork:
     again. truncated_at: newest truncate ever, which events must be above; new_truncate: the
     truncate of this cut, if any. window_bound: below it rows of an incremental snapshot fall that
     are above the truncate (SNAP-7). removal: what a new snapshot did not contain. ended_before: the
-    newest truncate of earlier cuts, or where another table of that name ended. is_rekeyed: the cut
+    newest truncate of earlier cuts, or where another table of that name ended. changes_key: the cut
     ends where other columns become the key, and its rows have those of before. copies: rows of the
     cut that have the key of before and are left out. inferred: columns that only their values tell
     the types of, and those.
@@ -46,7 +46,7 @@ class TableWork:
     removal: Removal | None
     ended_before: Position | None
     replayed: int = 0
-    is_rekeyed: bool = False
+    changes_key: bool = False
     copies: Copies = Copies()
     inferred: Mapping[ColumnName, str] = field(default_factory=dict)
 
@@ -79,14 +79,14 @@ class TableWork:
     def schema(self) -> TableSchema:
         """Of the target, as rows are read for it."""
         told = self.source_schema
-        return (replace(told, key=told.former_key) if self.is_rekeyed else told).in_target
+        return (replace(told, key=told.former_key) if self.changes_key else told).in_target
 
     @property
     def is_folded(self) -> bool:
         """Rows change, or which are one; a table that is new has none to take away."""
         is_removed = self.removal is not None and self.spec.mode is not TargetMode.APPEND
         ends_rows = self.new_truncate is not None or is_removed
-        is_checked = self.is_rekeyed and self.spec.mode is not TargetMode.APPEND
+        is_checked = self.changes_key and self.spec.mode is not TargetMode.APPEND
         touches = ends_rows or bool(self.backfills) or is_checked
         return self.has_events or (self.have is not None and touches)
 
