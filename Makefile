@@ -100,6 +100,11 @@ test-smoke: setup ## ten scenarios, one of each kind
 scenarios: setup ## whole cuts of all that a source may do, but the ten of `make test-smoke`
 	@$(call pytest,e2e/scenarios,$(SIDE_BY_SIDE) -m "not smoke")
 
+SEEDS ?= 20
+.PHONY: histories
+histories: setup ## random histories through whole cuts, SEEDS=20 of each kind; `make scenarios` has one
+	@$(call pytest,e2e/scenarios,$(SIDE_BY_SIDE) -k random_histories --seeds $(SEEDS))
+
 N ?= 20000
 .PHONY: simulate
 simulate: $(INSTALLED) ## search N histories for one that breaks a promise: N=20000 ARGS="--seed 1"

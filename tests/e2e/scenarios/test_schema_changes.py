@@ -92,15 +92,13 @@ def sent_again(stream: Stream, table: AlteredTable, rng: random.Random) -> list[
     return table.sent[rng.randrange(first, len(table.sent) + 1) :]
 
 
-FAMILIES = ("canal", "ticdc", "debezium", "debezium with schemas")
+FAMILIES = ("debezium", "ticdc", "canal", "debezium with schemas")
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("seed", [1, 2])
-def test_random_histories(world: World, family: str, seed: int) -> None:
+def test_random_histories(world: World, seed: int) -> None:
     """SCHEMA-4, SCHEMA-10, SCHEMA-14, SCHEMA-30, with cuts anywhere and records sent again."""
-    rng = random.Random(f"{family} {seed}")  # noqa: S311  repeatable, not secret
-    stream, table = opened(world, family)
+    rng = random.Random(f"schema changes {seed}")  # noqa: S311  repeatable, not secret
+    stream, table = opened(world, FAMILIES[seed % len(FAMILIES)])
     begin(table)
     start = 0
     for number in range(STATEMENTS):

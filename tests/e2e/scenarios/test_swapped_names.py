@@ -95,11 +95,10 @@ def change_at_random(pair: Pair, rng: random.Random) -> None:
         table.put(number, **{column: str(value) if is_text else value})
 
 
-@pytest.mark.parametrize(("family", "parts"), FORMS)
-def test_random_histories(world: World, family: str, parts: Sequence[str]) -> None:
+def test_random_histories(world: World, seed: int) -> None:
     """SCHEMA-34, DUP-2: the file says so early, late or no more; all is sent again at times."""
-    rng = random.Random(f"{family} {len(parts)}")  # noqa: S311  repeatable, not secret
-    pair = opened(world, family, parts)
+    rng = random.Random(f"swapped names {seed}")  # noqa: S311  repeatable, not secret
+    pair = opened(world, *FORMS[(seed + 1) % len(FORMS)])
     for _ in range(8):
         for _ in range(rng.randint(1, 4)):
             change_at_random(pair, rng)

@@ -79,11 +79,10 @@ def change(table: AlteredTable, rng: random.Random) -> None:
     table.put(number, **{name: v for name, v in values.items() if name != "id"})
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_random_histories(world: World, family: str) -> None:
+def test_random_histories(world: World, seed: int) -> None:
     """Rules hold for rows of all ages, in cuts anywhere, also for records that were sent again."""
-    rng = random.Random(family)  # noqa: S311  repeatable, not secret
-    stream, table = with_columns(world, family)
+    rng = random.Random(f"target columns {seed}")  # noqa: S311  repeatable, not secret
+    stream, table = with_columns(world, FAMILIES[(seed + 1) % len(FAMILIES)])
     start = 0
     for number in range(24):
         if number == 12:
