@@ -121,6 +121,24 @@ def event_id_of(position: Position) -> str:
     return place_of(position) or position
 
 
+def may_be_copy(lowest: Place, reached: Place) -> bool:
+    """Whether an event at ``lowest`` or above can be a copy of one at ``reached`` or below.
+
+    In PostgreSQL a copy may know a later commit than the first one, and has its LSN (POS-9): so the
+    commit that it stands behind is compared with the greatest LSN there is.
+    """
+    if len(lowest) + OFFSET_DIGITS != POSTGRES_DIGITS:
+        return lowest <= reached
+    commit, lsn = lowest[:LSN_RANK_AT], reached[LSN_RANK_AT + RANK_DIGITS :]
+    return commit <= reached[:EPOCH_DIGITS] + lsn
+
+
+def copies_from(lowest: Place) -> Place:
+    """Below it stands no copy of an event at ``lowest`` or above; of PostgreSQL nobody knows."""
+    is_postgres = len(lowest) + OFFSET_DIGITS == POSTGRES_DIGITS
+    return Place(lowest[:EPOCH_DIGITS]) if is_postgres else lowest
+
+
 def commit_ts_at(position: str) -> int:
     """The commitTs inside one of TiCDC's positions."""
     return int(position[EPOCH_DIGITS : EPOCH_DIGITS + NUMBER_DIGITS], 16)

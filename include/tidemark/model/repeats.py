@@ -1,12 +1,15 @@
 """What is sent again of a table without a key, as SQL expressions (POS-14).
 
 Copies of a change have one *identity*: where it stands in the source's log, which of the changes
-there it is, and what is in it. Rows that a snapshot read and rows of sources without positions
-have nothing but their offset; copies of theirs are not known as such.
+there it is, and what is in it. So they are known whichever partition they come by. Rows that a
+snapshot read and rows of sources without positions have nothing but their offset; copies of theirs
+are not known as such.
 
 Some sources do not say which of the changes at one place a record is. Two equal ones may then be
 one that came twice, or two. The partition tells where it went back between them; if it does not,
-nobody can.
+nobody can. PostgreSQL's connector says it by the number in the transaction, but one that starts
+over inside a transaction counts from 1 again (POS-5): two equal rows of one LSN with different
+numbers are two only if one partition brought them in one go.
 """
 
 from __future__ import annotations
@@ -14,16 +17,28 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tidemark.model.cut import GateMode
-from tidemark.model.position import EPOCH_DIGITS, NUMBER_DIGITS, OFFSET_DIGITS
+from tidemark.model.position import (
+    EPOCH_DIGITS,
+    NUMBER_DIGITS,
+    OFFSET_DIGITS,
+    POSTGRES_DIGITS,
+)
 from tidemark.model.reduction import EVENT_ID
 from tidemark.model.summary import PLACE
 
 _PARTITION = "PARTITION BY topic, partition ORDER BY offset"
 _SO_FAR = "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
-_COPIES = "PARTITION BY op, row_id ORDER BY offset"
+_ARRIVAL = "ORDER BY in_cut, partition, offset"
+_COPIES = f"PARTITION BY op, row_id {_ARRIVAL}"
+_EQUALS = f"PARTITION BY op, {EVENT_ID}, image_hash, snapshot IS NULL {_ARRIVAL}"
 
+_PLACE_BEFORE = f"lag({PLACE}) OVER ({_PARTITION})"
+_NUMBER_FALLS = f"event_order < lag(event_order) OVER ({_PARTITION})"
 _FALLS: tuple[Mapping[str, str], ...] = (
-    {"fallen": f"CASE WHEN {PLACE} < lag({PLACE}) OVER ({_PARTITION}) THEN 1 ELSE 0 END"},
+    {
+        "fallen": f"CASE WHEN {PLACE} < {_PLACE_BEFORE} "
+        f"OR ({PLACE} = {_PLACE_BEFORE} AND {_NUMBER_FALLS}) THEN 1 ELSE 0 END"
+    },
     {"era": f"sum(fallen) OVER ({_PARTITION} {_SO_FAR})"},
 )
 _WATERMARKS: tuple[Mapping[str, str], ...] = (
@@ -41,16 +56,17 @@ _WATERMARKS: tuple[Mapping[str, str], ...] = (
 def eras(mode: GateMode) -> tuple[Mapping[str, str], ...]:
     """Columns to add to events one after the other, the last one ``era``.
 
-    A greater era than that of a copy before it proves that the partition went back between them:
-    Debezium's places fall (POS-20), and a watermark of TiCDC is above the commit already (GATE-W3).
+    A greater era than that of a copy before it in its partition proves that the partition went back
+    between them: Debezium's places fall (POS-20), or the numbers of changes at one place, and a
+    watermark of TiCDC is above the commit already (GATE-W3).
     """
     return _WATERMARKS if mode is GateMode.WATERMARK else _FALLS
 
 
 IDENTITY = (
     f"CASE WHEN snapshot IS NOT NULL OR length(position) = {EPOCH_DIGITS + OFFSET_DIGITS} "
-    f"THEN position || '.' || part ELSE {EVENT_ID} || '.' || coalesce(occurrence, '') || '.' "
-    "|| image_hash END"
+    f"THEN position || '.' || partition || '.' || part ELSE {EVENT_ID} || '.' "
+    "|| coalesce(occurrence, '') || '.' || image_hash END"
 )
 """What copies of a change share, and no other change of its table and op.
 
@@ -61,11 +77,20 @@ of the texts of its row.
 REPEATS: tuple[Mapping[str, str], ...] = (
     {
         "copy": f"row_number() OVER ({_COPIES})",
-        "era_before": f"lag(era) OVER ({_COPIES})",
+        "went_back": f"partition = lag(partition) OVER ({_COPIES}) "
+        f"AND era > lag(era) OVER ({_COPIES})",
+        "has_equal": f"row_number() OVER ({_EQUALS}) > 1",
+        "in_one_go": f"partition = lag(partition) OVER ({_EQUALS}) "
+        f"AND era = lag(era) OVER ({_EQUALS})",
     },
     {
         "is_repeat": "copy > 1",
-        "is_uncertain": "copy > 1 AND occurrence IS NULL AND era <= era_before",
+        "is_uncertain": "CASE WHEN copy > 1 THEN occurrence IS NULL AND NOT went_back "
+        f"ELSE length(position) = {POSTGRES_DIGITS} AND snapshot IS NULL AND has_equal "
+        "AND NOT in_one_go END",
     },
 )
-"""Columns to add to changes one after the other: whether one came before, or may be another one."""
+"""Columns to add to changes one after the other: whether one came before, or may be another one.
+
+In: also ``in_cut``; what came before the cut comes first.
+"""

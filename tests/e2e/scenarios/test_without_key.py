@@ -6,6 +6,7 @@ import json
 import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -98,6 +99,11 @@ def within(transaction: str, *records: Record) -> list[Record]:
         Record(json.dumps({**value, "transaction": one}).encode())
         for value, one in zip(values, told, strict=True)
     ]
+
+
+def spread(records: Sequence[Record], start: int = 0) -> list[Record]:
+    """As a connector sends what has no key: by one of three partitions after the other."""
+    return [replace(one, partition=n % 3) for n, one in enumerate(records, start)]
 
 
 def keyless(record: Record) -> Record:
@@ -215,12 +221,49 @@ def test_a_change_without_its_whole_row_stops_the_table(world: World) -> None:
     assert published(stream) == {(1, "x"): 1}
 
 
-def test_records_without_key_need_one_partition(world: World) -> None:
-    """POS-14: what is sent again may come by another one."""
-    lonely = Record(inserted(10, row(1))[0].value, partition=1)
-    stream = opened(world, "debezium-mysql", lonely, partitions=2)
-    with pytest.raises(TableStoppedError, match="come by any partition"):
+def test_what_comes_again_is_known_by_whichever_partition(world: World) -> None:
+    """POS-14: in one cut, in the next one, and by a partition that had not come so far."""
+    first = [
+        *spread(inserted(10, row(1), row(1), row(2))),
+        *spread([mysql("d", 20, row(2), None), *inserted(30, row(3))], 2),
+    ]
+    again = [replace(record, partition=(record.partition + 1) % 3) for record in first]
+    stream = opened(world, "debezium-mysql", *first, again[0], partitions=3)
+    assert counted(stream.cut()) == {"applied": 3, "superseded": 2, "duplicate": 1}
+    stream.send([*again, *spread(inserted(40, row(1)))])
+    assert counted(stream.cut()) == {"applied": 1, "duplicate": 5}
+    stream.send([*first, *spread([mysql("d", 50, row(1), None)], 1)])
+    assert counted(stream.cut()) == {"applied": 1, "duplicate": 5}
+    assert published(stream) == {(1, "x"): 2, (3, "x"): 1}
+
+
+def test_rows_of_a_snapshot_come_by_any_partition(world: World) -> None:
+    """SNAP-6: rows of one are told by where they stand, and rows of two only by another place."""
+    images = [*[row(1)] * 6, *[row(2)] * 4]
+    stream = opened(world, "debezium-mysql", *spread(snapshot(100, *images)), partitions=3)
+    stream.cut()
+    assert published(stream) == {(1, "x"): 6, (2, "x"): 4}
+    stream.send(spread(snapshot(200, *images[1:]), 1))
+    stream.cut()
+    stream.cut()
+    assert published(stream) == {(1, "x"): 5, (2, "x"): 4}
+    stream.send(spread(snapshot(200, *images[1:]), 2))
+    with pytest.raises(TableStoppedError, match="two snapshots of it were read at one place"):
         stream.cut()
+
+
+def test_a_number_in_a_transaction_tells_rows_of_one_partition_alone(world: World) -> None:
+    """POS-5, POS-14: a connector that starts over inside a transaction counts from 1 again."""
+    first = [postgres(10, row(1), 2), postgres(20, row(2), 3)]
+    stream = opened(world, "debezium-postgres", *spread(first), partitions=3)
+    stream.cut()
+    stream.send(spread([*first, postgres(30, row(3), 1)], 1))
+    stream.cut()
+    assert published(stream) == {(1, "x"): 1, (2, "x"): 1, (3, "x"): 1}
+    stream.send([replace(postgres(20, row(2), 1), partition=2)])
+    with pytest.raises(TableStoppedError, match="it was sent again or is another one"):
+        stream.cut()
+    assert published(stream) == {(1, "x"): 1, (2, "x"): 1, (3, "x"): 1}
 
 
 def test_a_key_comes_with_a_new_target_alone(world: World) -> None:

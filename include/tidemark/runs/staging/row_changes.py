@@ -36,8 +36,9 @@ from tidemark.model.columns import CHANGE, ROW, STAGED_OP
 from tidemark.model.cut import GateMode
 from tidemark.model.ends import End
 from tidemark.model.event import Kind, SnapshotMark
-from tidemark.model.position import Position, place_of
+from tidemark.model.position import Position, copies_from, may_be_copy, place_of
 from tidemark.model.profile import ProfileEntry
+from tidemark.model.reduction import EVENT_ID
 from tidemark.model.summary import PLACE
 from tidemark.runs.choose import Chosen
 from tidemark.runs.run import Run
@@ -80,7 +81,7 @@ def stage_row_changes(run: Run, chosen: Chosen, work: TableWork, to: StagedPlace
     """Write the changes of a table without a key; raise where one is not told as a whole."""
     profile_entries = chosen.profile.of(work.spec.source, CheckpointStatus.PENDING)
     snapshot_passes = (
-        _snapshot_passes(chosen, work)
+        _snapshot_passes(chosen, work, profile_entries)
         if any(profile_entry.read_at for profile_entry in profile_entries)
         else None
     )
@@ -175,8 +176,7 @@ def _witnesses(
 ) -> DataFrame:
     """Records that tell what came before: watermarks, or what the cut leaves out as late.
 
-    And what is published already at the place that a partition has reached, as a log writes
-    several rows at one place.
+    And what is published already of the events that the cut holds, by whichever partition.
     """
     if run.pipeline.source.gate is GateMode.WATERMARK:
         found = chosen.zoned[None].where(F.col("kind") == Kind.WATERMARK.value)
@@ -196,14 +196,24 @@ def _witnesses(
 def _settled(
     chosen: Chosen, work: TableWork, profile_entries: Collection[ProfileEntry]
 ) -> DataFrame | None:
-    """Published events of the table at the places where its partitions stood; None without any."""
+    """Published changes that share an event with the cut; None where none can (POS-9, POS-14).
+
+    A log writes several rows at one place, and a record without a key that is sent again comes by
+    any partition, also by one that had not come so far.
+    """
+    lowest = min(
+        (entry.lowest_place for entry in profile_entries if entry.lowest_place), default=None
+    )
+    if lowest is None:
+        return None
     frontier = chosen.changelog.progress.frontier_of(work.spec.source)
-    lowest = [
-        (profile_entry.at, profile_entry.lowest_place or "") for profile_entry in profile_entries
-    ]
-    reached = {at: frontier.reached.get(at, "") for at, place in lowest}
-    at_reached = {at: reached[at] for at, place in lowest if place <= reached[at]}
-    if not at_reached:
+    topics = {entry.at.topic for entry in profile_entries}
+    reached = {
+        at: place
+        for at, place in frontier.reached.items()
+        if at.topic in topics and may_be_copy(lowest, place)
+    }
+    if not reached:
         return None
     rows = chosen.changelog.published(work.spec.source)
     there = reduce(
@@ -211,16 +221,25 @@ def _settled(
         (
             (F.col("topic") == at.topic)
             & (F.col("partition") == at.partition)
-            & (F.expr(PLACE) == place)
-            for at, place in at_reached.items()
+            & (F.expr(PLACE) <= place)
+            for at, place in reached.items()
         ),
     )
-    own = ["topic", "partition", "offset"]
-    settled = rows.where(there & (F.col("kind") == Kind.ROW.value))
-    return settled.join(_in_cut(chosen, work).select(*own), own, "left_anti").select(*rows.columns)
+    event_id = F.expr(EVENT_ID).alias("event_id")
+    in_cut = _in_cut(chosen, work).select("topic", "partition", "offset", event_id)
+    return (
+        rows.where(F.col("position") >= copies_from(lowest))
+        .where(there & (F.col("kind") == Kind.ROW.value))
+        .select("*", event_id)
+        .join(in_cut.select("event_id").distinct(), "event_id", "left_semi")
+        .join(in_cut, ["topic", "partition", "offset"], "left_anti")
+        .select(*rows.columns)
+    )
 
 
-def _snapshot_passes(chosen: Chosen, work: TableWork) -> SnapshotPasses:
+def _snapshot_passes(
+    chosen: Chosen, work: TableWork, profile_entries: Collection[ProfileEntry]
+) -> SnapshotPasses:
     """The marks of snapshots among all rows of the table that were ever landed (SNAP-4)."""
     rows = chosen.changelog.landed(work.spec.source)
     marks = rows.where(F.col("snapshot").isin(*(mark.value for mark in (*FIRST, *LAST))))
@@ -235,7 +254,27 @@ def _snapshot_passes(chosen: Chosen, work: TableWork) -> SnapshotPasses:
             state=WAITING,
             next_step="fold the table by a new pipeline from a new snapshot of the source",
         )
+    if snapshot_passes.shares_a_place:
+        _refuse_several(chosen, work, profile_entries)
     return snapshot_passes
+
+
+def _refuse_several(
+    chosen: Chosen, work: TableWork, profile_entries: Collection[ProfileEntry]
+) -> None:
+    """Raise where rows of two snapshots at one place came by several partitions."""
+    topics = {entry.at.topic for entry in profile_entries}
+    frontier = chosen.changelog.progress.frontier_of(work.spec.source)
+    before = {at for at in frontier.offsets.keys() | frontier.reached.keys() if at.topic in topics}
+    partitions = before | {entry.at for entry in profile_entries}
+    if len(partitions) > 1:
+        raise TableStoppedError(
+            f"{work.spec.source} has no key, two snapshots of it were read at one place of the "
+            f"source's log, and its rows came by {len(partitions)} partitions: nothing tells which "
+            "snapshot a row is of",
+            state=WAITING,
+            next_step="fold the table by a new pipeline from a new snapshot of the source",
+        )
 
 
 def _is_uncertain(work: TableWork, example: str) -> TableStoppedError:

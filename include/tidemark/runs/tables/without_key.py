@@ -23,14 +23,13 @@ def refuse_untold(
             f"some records of {spec.source} have a key and others have none (KEY_MISMATCH)",
             f"declare key: of {spec.source} in the pipeline file",
         )
-    places = sorted({profile_entry.at for profile_entry in profile_entries})
-    if len(places) > 1 or any(at.partition > 0 for at in places):
+    topics = sorted({profile_entry.at.topic for profile_entry in profile_entries})
+    if len(topics) > 1:
         raise _stopped(
-            f"{spec.source} has no key, so its records come by any partition ({places[-1]}): what "
-            "is sent again may come by another one, and would not be known as a repeat",
-            "have the connector write the table to a topic of one partition, or with a key "
-            f"(message.key.columns), or declare key: of {spec.source} in the pipeline file; then "
-            "fold the table by a new pipeline",
+            f"{spec.source} has no key, and its records come by {len(topics)} topics, among them "
+            f"{topics[0]} and {topics[-1]}: rows that a snapshot read are told apart by their "
+            "offsets, which are those of one topic",
+            "have the connector write the table to one topic, and fold it by a new pipeline",
         )
     if any(profile_entry.chunk_from for profile_entry in profile_entries):
         raise _stopped(
