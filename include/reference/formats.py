@@ -46,6 +46,7 @@ REASONS: Mapping[Reason, str] = {
     Reason.AVRO_DECODE: "has a key or value that its schema does not fit, or with more behind it",
     Reason.FORMAT_MISMATCH: "can be read, but is not of the declared format or not of its topic's "
     "role",
+    Reason.SCHEMA_HISTORY: "is of the topic in which a connector keeps its own history of schemas",
     Reason.ENVELOPE_INVALID: "does not say of which table it is, or what it does to it, or has a "
     "field of another form than its format",
     Reason.OP_UNKNOWN: "has an operation that nobody knows",

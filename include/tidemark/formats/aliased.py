@@ -10,6 +10,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from tidemark.formats.json_fields import text_fields
+from tidemark.formats.record_schema import ROUTED_FROM
 from tidemark.model.column_rename import ColumnAlias, is_reused
 from tidemark.model.columns import TableSchema
 from tidemark.model.names import ColumnName
@@ -62,9 +63,11 @@ def name_in_record(column_alias: ColumnAlias) -> Column:
 def whole_key(texts: Column, schema: TableSchema) -> Column:
     """``texts``, a map, as a struct of the key's columns; null where it has other ones (KEY-1).
 
-    The record's position stands beside it.
+    The record's position stands beside it. What routes a record is no column.
     """
     names = [name_in_record(schema.column_alias(name)) for name in schema.key]
     own = (F.try_element_at(texts, n).alias(k) for k, n in zip(schema.key, names, strict=True))
     are_there = reduce(and_, (F.map_contains_key(texts, name) for name in names))
-    return F.when(are_there & (F.size(texts) == len(names)), F.struct(*own))
+    size = F.size(texts)
+    is_routed = (size == len(names) + 1) & F.map_contains_key(texts, ROUTED_FROM)
+    return F.when(are_there & ((size == len(names)) | is_routed), F.struct(*own))

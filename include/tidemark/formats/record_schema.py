@@ -13,6 +13,9 @@ from typing import Any
 from tidemark.model.json_kind import JsonKind
 from tidemark.model.position import Position
 
+ROUTED_FROM = "__dbz__physicalTableIdentifier"
+"""What Debezium's ByLogicalTableRouter adds to keys: the topic that a record would have gone to."""
+
 
 @dataclass(frozen=True, slots=True)
 class RecordSchema:
@@ -92,7 +95,8 @@ def _key_names(key: bytes | None) -> tuple[str, ...]:
         return ()
     payload = content.get("payload")
     is_wrapped = isinstance(payload, dict) and set(content) <= {"schema", "payload"}
-    return tuple(payload if is_wrapped and payload is not None else content)
+    names = payload if is_wrapped and payload is not None else content
+    return tuple(name for name in names if name != ROUTED_FROM)
 
 
 def canal_record_schema(_key: bytes | None, value: bytes) -> RecordSchema:

@@ -20,7 +20,7 @@ KINDLESS = frozenset(
         *(Reason.EMPTY_VALUE, Reason.FORMAT_MISMATCH, Reason.ENVELOPE_INVALID, Reason.OP_UNKNOWN),
         *(Reason.JSON_INVALID, Reason.JSON_NOT_OBJECT, Reason.JSON_NUMBER, Reason.JSON_DEPTH),
         *(Reason.JSON_DUPLICATE_KEY, Reason.UTF8_INVALID, Reason.POSITION_MISSING),
-        *(Reason.AVRO_MAGIC, Reason.AVRO_SCHEMA_UNKNOWN, Reason.AVRO_DECODE),
+        *(Reason.AVRO_MAGIC, Reason.AVRO_SCHEMA_UNKNOWN, Reason.AVRO_DECODE, Reason.SCHEMA_HISTORY),
     }
 )
 """Codes of records that may be no rows; any other one, and any of a change, was found in a row."""

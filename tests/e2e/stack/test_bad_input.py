@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import sqlite3
 import subprocess
 from collections.abc import Iterator
@@ -194,6 +195,18 @@ def test_rows_without_their_envelope_are_refused(
     assert (landed(stream), stream.rows()) == (2, {1: "x"})
     stream.options = {"limits": {"max-unreadable": 2}}
     assert stream.cut().buckets["quarantined"] == 2
+
+
+def test_the_history_topic_of_a_connector_is_refused_by_name(world: World) -> None:
+    """MSG-8: taken for the topic of schema changes, it would have no positions."""
+    stream = Stream(world, format="debezium-mysql", gate="none", has_statements=True).create()
+    told = {"source": {"server": "shop"}, "position": {"file": "a.000001", "pos": 4}, "ts_ms": 1}
+    told |= {"databaseName": "shop", "ddl": "CREATE TABLE items (id int)", "tableChanges": []}
+    stream.send([Record(json.dumps(told).encode())], stream.statements)
+    stream.send([debezium_row("c", 1, 100)])
+    with pytest.raises(PreflightError, match=f"{stream.statements} .*own history of schemas"):
+        stream.cut()
+    assert landed(stream) == 0
 
 
 def test_stray_records_among_watermarks_stop_nothing(world: World) -> None:

@@ -277,6 +277,29 @@ def test_a_heartbeat_changes_nothing(spark: SparkSession) -> None:
     ]
 
 
+def test_a_heartbeat_is_known_in_a_topic_of_any_name(spark: SparkSession) -> None:
+    """MSG-27: ``topic.heartbeat.prefix`` is a setting; the key says whose it is."""
+    beat = compact({"ts_ms": 1_700_000_000_000})
+    keys = (b'{"serverName":"shop"}', b'{"schema":{},"payload":{"serverName":"shop"}}', KEY)
+    found = [read(spark, beat, topic="beats.shop", key=key)[0] for key in keys]
+    assert [(row["kind"], row["reason"]) for row in found] == [
+        ("control", None),
+        ("control", None),
+        ("unreadable", "FORMAT_MISMATCH"),
+    ]
+
+
+@pytest.mark.parametrize("topic", ["changes", "shop.orders"])
+def test_the_history_that_a_connector_keeps_is_not_for_others(
+    spark: SparkSession, topic: str
+) -> None:
+    """MSG-8"""
+    told = {"source": {"server": "shop"}, "position": {"file": "a.000001", "pos": 4}, "ts_ms": 1}
+    told |= {"databaseName": "shop", "ddl": "DROP TABLE t", "tableChanges": []}
+    (row,) = read(spark, compact(told), topic=topic)
+    assert (row["kind"], row["reason"]) == ("unreadable", "SCHEMA_HISTORY")
+
+
 def test_what_a_connector_says_about_its_snapshots_changes_nothing(spark: SparkSession) -> None:
     """MSG-29: a notification; a row that looks like one has other words in it."""
     told: dict[str, Any] = {"aggregate_type": "Incremental Snapshot", "type": "IN_PROGRESS"}

@@ -55,6 +55,9 @@ def changes(
         pytest.param(b'{"a":1}', ONE, (1,), id="its column"),
         pytest.param(b'{"b`b":"x","a":1}', TWO, (1, "x"), id="its columns in any order"),
         pytest.param(b'{"schema":{},"payload":{"a":1}}', ONE, (1,), id="with a schema"),
+        pytest.param(
+            b'{"a":1,"__dbz__physicalTableIdentifier":"shop.t1"}', ONE, (1,), id="a routed record"
+        ),
         pytest.param(b'{"a":1,"b`b":"x"}', ONE, (None,), id="one more"),
         pytest.param(b'{"a":1}', TWO, (None, None), id="one less"),
         pytest.param(b'{"c":1}', ONE, (None,), id="another one"),

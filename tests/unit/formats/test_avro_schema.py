@@ -181,6 +181,9 @@ def test_the_image_is_found_where_another_field_declares_it() -> None:
 
 def test_a_key_names_its_columns() -> None:
     assert key_names(json.dumps(VALUE)) == ("id", "note")
+    router = {"name": "__dbz__physicalTableIdentifier", "type": "string"}
+    routed = {"type": "record", "name": "Key", "fields": [{"name": "id", "type": "int"}, router]}
+    assert key_names(json.dumps(routed)) == ("id",)
 
 
 def test_spark_gets_the_layout_alone() -> None:

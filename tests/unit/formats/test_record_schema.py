@@ -29,6 +29,10 @@ def test_columns_and_key_of_a_record_with_its_schema() -> None:
     assert (told.fields, told.key, told.kinds, told.flaw) == ([ID], ("id",), {}, "")
     plain = json_record_schema(b'{"id": 1}', b'{"op": "d", "after": null, "before": {"id": 1}}')
     assert (plain.fields, plain.key, plain.kinds, plain.flaw) == ((), ("id",), {}, "")
+    routed = json_record_schema(
+        b'{"id": 1, "__dbz__physicalTableIdentifier": "s.shop.t1"}', b'{"op": "d", "before": {}}'
+    )
+    assert routed.key == ("id",)
     value = b'{"op": "c", "after": {"id": 1, "at": null}}'
     shown = json_record_schema(None, value).kinds
     assert shown == {"id": JsonKind.INTEGER, "at": JsonKind.NULL}

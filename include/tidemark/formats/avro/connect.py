@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tidemark.formats.avro.schema import AvroType, parse_schema
+from tidemark.formats.record_schema import ROUTED_FROM
 
 _CONNECT = "org.apache.kafka.connect.data."
 DECIMAL = f"{_CONNECT}Decimal"
@@ -39,7 +40,8 @@ def image_fields(value_schema: str) -> Sequence[Field]:
 
 def key_names(key_schema: str) -> tuple[str, ...]:
     """The columns of a key of ``key_schema``."""
-    return tuple(name for name, _ in parse_schema(key_schema).required.fields)
+    names = (name for name, _ in parse_schema(key_schema).required.fields)
+    return tuple(name for name in names if name != ROUTED_FROM)
 
 
 def connect_field(name: str, avro: AvroType) -> Field:

@@ -34,6 +34,7 @@ FIELDS = {
     "ddl": "STRING",
     "databaseName": "STRING",
     "tableChanges": "ARRAY<STRUCT<>>",
+    "position": "STRUCT<>",
     "aggregate_type": "STRING",
 }
 
@@ -78,7 +79,7 @@ def debezium_envelope(
         parsed.withColumn("schema_id", encoding.schema_id(text, wrapped))
         .withColumn("_body", body)
         .withColumn("reason", _reason(text, roles, block, encoding))
-        .withColumn("kind", _kind(text, roles, _signal(signals, block)))
+        .withColumn("kind", _kind(text, roles, encoding, _signal(signals, block)))
         .withColumn("value", F.col("value").cast("binary"))
         .select(*RECORD_COLUMNS, *_envelope_columns(roles, block))
     )
@@ -121,9 +122,22 @@ def _is_tombstone(text: Column) -> Column:
     return F.col("value").isNull() | (is_short & wraps_nothing)
 
 
-def _is_heartbeat() -> Column:
-    """A record of the topic that a connector makes for heartbeats (MSG-27)."""
-    return F.col("topic").rlike(HEARTBEATS)
+def _is_heartbeat(encoding: Encoding) -> Column:
+    """A record of the topic that a connector makes for heartbeats, by its name or shape (MSG-27).
+
+    The topic's prefix is a setting of the connector; who sends them says the key alone.
+    """
+    body, key = F.col("_body"), encoding.text(F.col("key"))
+    sender = (F.get_json_object(key, f"$.{at}serverName") for at in ("", "payload."))
+    tells_nothing_else = body["op"].isNull() & body["source"].isNull() & body["ts_ms"].isNotNull()
+    return F.col("topic").rlike(HEARTBEATS) | (tells_nothing_else & F.coalesce(*sender).isNotNull())
+
+
+def _is_history() -> Column:
+    """A record of the topic in which a connector keeps its own history of schemas (MSG-8)."""
+    body = F.col("_body")
+    tells_schemas = body["ddl"].isNotNull() | body["tableChanges"].isNotNull()
+    return body["op"].isNull() & body["position"].isNotNull() & tells_schemas
 
 
 def _is_notification() -> Column:
@@ -144,22 +158,22 @@ def _reason(text: Column, roles: TopicRoles, block: SourceBlock, encoding: Encod
     keyless = (op == "d") & F.col("key").isNull() & body["before"].isNull()
     unknown = (part.isNull() for part, _ in _coordinates(block))
     unplaced = (op != "m") & reduce(lambda one, other: one | other, unknown, F.lit(False))
+    history = because(Reason.SCHEMA_HISTORY, _is_history())
     data = first_reason(
+        history,
         because(Reason.FORMAT_MISMATCH, op.isNull() & source.isNull()),
         because(Reason.OP_UNKNOWN, kind_of(op, OPS).isNull()),
         because(Reason.ENVELOPE_INVALID, source[block.schema].isNull() | source["table"].isNull()),
         because(Reason.IMAGE_MISSING, (needs_after & body["after"].isNull()) | keyless),
         because(Reason.POSITION_MISSING, unplaced),
     )
-    schema_change = because(
-        Reason.FORMAT_MISMATCH,
-        source.isNull() | (body["ddl"].isNull() & body["tableChanges"].isNull()),
-    )
+    is_other = source.isNull() | (body["ddl"].isNull() & body["tableChanges"].isNull())
+    schema_change = first_reason(history, because(Reason.FORMAT_MISMATCH, is_other))
     transaction = because(Reason.FORMAT_MISMATCH, kind_of(body["status"], BOUNDARIES).isNull())
     by_role = (
         F.when(_is_role(roles.schema_changes), schema_change)
         .when(_is_role(roles.transactions), transaction)
-        .when(_is_heartbeat(), because(Reason.FORMAT_MISMATCH, body["ts_ms"].isNull()))
+        .when(_is_heartbeat(encoding), because(Reason.FORMAT_MISMATCH, body["ts_ms"].isNull()))
         .when(_is_notification(), F.lit(None).cast("string"))
         .otherwise(data)
     )
@@ -187,14 +201,14 @@ def _signal(table: TableName | None, block: SourceBlock) -> Column:
     return F.when(is_signal & ~_is_snapshot(block) & is_row, kind)
 
 
-def _kind(text: Column, roles: TopicRoles, signal: Column) -> Column:
+def _kind(text: Column, roles: TopicRoles, encoding: Encoding, signal: Column) -> Column:
     body = F.col("_body")
     return (
         F.when(_is_tombstone(text), F.lit(Kind.TOMBSTONE.value))
         .when(F.col("reason").isNotNull(), F.lit(Kind.UNREADABLE.value))
         .when(_is_role(roles.schema_changes), F.lit(Kind.DDL.value))
         .when(_is_role(roles.transactions), kind_of(body["status"], BOUNDARIES))
-        .when(_is_heartbeat() | _is_notification(), F.lit(Kind.CONTROL.value))
+        .when(_is_heartbeat(encoding) | _is_notification(), F.lit(Kind.CONTROL.value))
         .otherwise(F.coalesce(signal, kind_of(body["op"], OPS)))
     )
 

@@ -21,6 +21,8 @@ from tidemark.runs.landing.writer_schemas import (
 )
 from tidemark.spec import PipelineSpec
 
+HISTORY = "history_topic"
+
 
 def landing_counts(pipeline: PipelineSpec, reading: Reading) -> tuple[Column, ...]:
     """Aggregates over the records of a landing, by which it is refused or decoded once more."""
@@ -33,6 +35,9 @@ def landing_counts(pipeline: PipelineSpec, reading: Reading) -> tuple[Column, ..
         F.count(F.when(unreadable, 1)).alias("unreadable"),
         F.count(F.when(unplaced, 1)).alias("unplaced"),
         F.count(F.when(F.col("reason") == Reason.FORMAT_MISMATCH.value, 1)).alias("mismatched"),
+        F.max(F.when(F.col("reason") == Reason.SCHEMA_HISTORY.value, F.col("topic"))).alias(
+            HISTORY
+        ),
         F.count(F.when(F.col("kind").isin(*_own_kinds(pipeline)), 1)).alias("understood"),
         F.max("reason").alias("reason"),
         *ordering_counts(pipeline, reading.ordering, reading.schemas),
@@ -52,6 +57,14 @@ def landing_refusal(
             state=NOT_LANDED,
             next_step="set enable-tidb-extension=true on the changefeed and start it again, or "
             "set gate: none for a topic with one partition",
+        )
+    if found[HISTORY] is not None:
+        return PreflightError(
+            f"topic {found[HISTORY]} of pipeline {pipeline.name} holds a connector's own history "
+            "of schemas, which nobody else is to read (MSG-8)",
+            state=NOT_LANDED,
+            next_step="leave it out of source.topics; list the topic that is called like the "
+            "connector's topic.prefix as schema-changes",
         )
     is_meant = "max_unreadable" in pipeline.limits.model_fields_set
     # One alone has strayed into the topic.
