@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 import typer
 from rich.box import SIMPLE_HEAD
@@ -15,6 +16,9 @@ from rich.text import Text
 
 from tidemark.errors import UNCHANGED, ActionRefusedError, TidemarkError
 from tidemark.model.verdict import Severity, Verdict
+
+if TYPE_CHECKING:
+    from tidemark.cli.documents import ActionDocument
 
 PIPED_COLUMNS = 200
 STYLES = {"pass": "green", "warn": "yellow", "block": "red"}
@@ -68,6 +72,16 @@ def facts(console: Console, *pairs: tuple[str, str]) -> None:
         if value:
             grid.add_row(name, value)
     put(console, grid)
+
+
+def put_action(action: ActionDocument, *, as_json: bool) -> None:
+    """Print what a verb recorded, and what is next."""
+    if as_json:
+        typer.echo(action.model_dump_json())
+        return
+    console = stdout()
+    console.print(f"{action.pipeline}: {action.done}", style="bold")
+    facts(console, *action.details.items(), ("next", action.next))
 
 
 def message(console: Console, error: TidemarkError) -> None:

@@ -7,6 +7,10 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, ConfigDict, Field
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from tidemark.model.quarantine import Entry
+    from tidemark.runs.preview import CutPreview, TablePreview
     from tidemark.runs.status import PipelineStatus, TableStatus
 
 
@@ -59,6 +63,162 @@ class StatusesDocument(_Document):
     """All that `tidemark status --json` was asked for."""
 
     pipelines: list[StatusDocument]
+
+
+class PlannedTableDocument(_Document):
+    """What the next cut would do to one table."""
+
+    table: str = Field(description="the source table, database.table")
+    target: str = Field(description="the Iceberg table, namespace.table")
+    rows: int = Field(description="row changes in the cut")
+    held: int = Field(description="row changes above it")
+    is_truncated: bool
+    has_key: bool = Field(description="false: all columns together distinguish its rows")
+    changes: list[str] = Field(description="what becomes of its columns")
+    losses: dict[str, str] = Field(description="column to what records lack of its values")
+    inferred: dict[str, str] = Field(description="column to a type that only its values show")
+    stopped: str = Field(description="why it cannot be folded; empty when it can")
+
+
+class OffsetsDocument(_Document):
+    """Offsets of one partition."""
+
+    topic: str
+    partition: int
+    start: int
+    end: int = Field(description="the first one behind them")
+
+
+class PlanDocument(_Document):
+    """What the next cut would hold."""
+
+    pipeline: str
+    cut: int
+    gate: str
+    is_idle: bool = Field(description="there would be no new cut")
+    records: int = Field(description="records that it would land")
+    left: int = Field(description="offsets that stay for later runs")
+    unreadable: int = Field(description="records that it would quarantine")
+    complete_until_ms: int = Field(description="source time in ms since 1970; 0 when unknown")
+    offsets: list[OffsetsDocument] = Field(description="that it would publish; with gate none")
+    hold: str = Field(description="why it would go no further; empty when nothing waits")
+    truncates: str = Field(description="what to check while no truncate has come; empty if none")
+    holds_all: bool = Field(description="one table that stops would stop all")
+    tables: list[PlannedTableDocument]
+    ignored: dict[str, int] = Field(description="table that is not folded to its row changes")
+
+
+class FaultsDocument(_Document):
+    """What files of an installation say."""
+
+    good: list[str] = Field(description="what each sound file declares")
+    faults: list[str] = Field(description="file, line, what was found and what was expected")
+
+
+class EntryDocument(_Document):
+    """One record or change that was quarantined."""
+
+    topic: str
+    partition: int
+    offset: int
+    row: int | None = Field(description="of the record; null for the record as a whole")
+    table: str = Field(description="database.table; empty when unknown")
+    column: str
+    code: str
+    position: str
+    written_ms: int | None = Field(description="when it was written to Kafka, in ms since 1970")
+    bytes: int = Field(description="size of the record's value")
+    sha256: str = Field(description="of the record's value")
+    cut: int = Field(description="in which it came into its state")
+    state: str
+    reason: str = Field(description="why a person dropped it")
+
+
+class QuarantineDocument(_Document):
+    """Entries of a pipeline's quarantine."""
+
+    pipeline: str
+    entries: list[EntryDocument]
+    payload: str | None = Field(description="value of the one record, where it was asked for")
+
+
+class ActionDocument(_Document):
+    """What an operator's verb recorded."""
+
+    pipeline: str
+    done: str
+    details: dict[str, str]
+    next: str = Field(description="the next step; empty when there is none")
+
+
+def plan_document(preview: CutPreview) -> PlanDocument:
+    """What `tidemark plan` shows, for programs."""
+    return PlanDocument(
+        pipeline=preview.pipeline,
+        cut=preview.cut,
+        gate=preview.gate,
+        is_idle=preview.is_idle,
+        records=preview.records,
+        left=preview.left,
+        unreadable=preview.unreadable,
+        complete_until_ms=preview.complete_until_ms,
+        offsets=[
+            OffsetsDocument(
+                topic=at.topic, partition=at.partition, start=offsets.start, end=offsets.end
+            )
+            for at, offsets in preview.offsets.items()
+        ],
+        hold=preview.hold,
+        truncates=preview.truncates,
+        holds_all=preview.holds_all,
+        tables=[_planned(row) for row in preview.tables],
+        ignored=dict(preview.ignored),
+    )
+
+
+def _planned(row: TablePreview) -> PlannedTableDocument:
+    from tidemark.schema.changes import describe
+
+    return PlannedTableDocument(
+        table=str(row.table),
+        target=row.target,
+        rows=row.rows,
+        held=row.held,
+        is_truncated=row.is_truncated,
+        has_key=row.has_key,
+        changes=[describe(change) for change in row.changes],
+        losses=dict(row.losses),
+        inferred={str(name): of for name, of in row.inferred.items()},
+        stopped=row.stopped,
+    )
+
+
+def quarantine_document(
+    pipeline: str, entries: Collection[Entry], payload: str | None = None
+) -> QuarantineDocument:
+    """What `tidemark quarantine list` and ``show`` show, for programs."""
+    found = [_entry(entry) for entry in entries]
+    return QuarantineDocument(pipeline=pipeline, entries=found, payload=payload)
+
+
+def _entry(entry: Entry) -> EntryDocument:
+    at = entry.kafka_time
+    return EntryDocument(
+        topic=entry.topic,
+        partition=entry.partition,
+        offset=entry.offset,
+        row=entry.row,
+        table=entry.table,
+        column=entry.column,
+        code=entry.code,
+        position=entry.position,
+        written_ms=int(at.timestamp() * 1000) if at else None,
+        bytes=entry.bytes,
+        sha256=entry.sha256,
+        cut=entry.cut,
+        state=entry.state,
+        reason=entry.reason,
+    )
 
 
 def statuses_document(pipelines: list[PipelineStatus]) -> StatusesDocument:

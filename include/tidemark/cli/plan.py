@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tidemark.cli.arguments import Pipeline, Until, load_named
+import typer
+
+from tidemark.cli.arguments import AsJson, Pipeline, Until, load_named
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
 SHOWN_PARTITIONS = 12
 
 
-def plan(pipeline: Pipeline, until: Until = None) -> None:
+def plan(pipeline: Pipeline, until: Until = None, *, as_json: AsJson = False) -> None:
     """Show what the next cut would hold; change nothing.
 
     It reads what is unread, and tells why the cut would stop where it does.
@@ -29,6 +31,11 @@ def plan(pipeline: Pipeline, until: Until = None) -> None:
         from tidemark.runs.preview import preview_cut
 
         preview = preview_cut(spec, world, until=cap)
+    if as_json:
+        from tidemark.cli.documents import plan_document
+
+        typer.echo(plan_document(preview).model_dump_json())
+        return
     _show(stdout(), preview)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tidemark.cli.arguments import OfRecord, OfTable, Pipeline, WithCode, load_named
+from tidemark.cli.arguments import AsJson, OfRecord, OfTable, Pipeline, WithCode, load_named
 
 if TYPE_CHECKING:
     from tidemark.model.quarantine import Entry, Selection
@@ -25,7 +25,7 @@ Yes = Annotated[bool, typer.Option("--yes", help="Do not ask; for scripts.")]
 Why = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; kept with it.")]
 
 
-def list_waiting(pipeline: Pipeline) -> None:
+def list_waiting(pipeline: Pipeline, *, as_json: AsJson = False) -> None:
     """Show what waits in quarantine: how much of each table and code, and where it stands."""
     from tidemark.cli.console import clock, columns, facts, plural, printable, put, stdout
     from tidemark.cli.session import catalog_world
@@ -33,6 +33,11 @@ def list_waiting(pipeline: Pipeline) -> None:
 
     spec, console = load_named(pipeline), stdout()
     waiting = all_waiting(spec, catalog_world())
+    if as_json:
+        from tidemark.cli.documents import quarantine_document
+
+        typer.echo(quarantine_document(pipeline, waiting).model_dump_json())
+        return
     if not waiting:
         console.print(f"{pipeline}: nothing waits in quarantine", style="bold")
         return
@@ -81,13 +86,14 @@ def _kind(entry: Entry) -> tuple[str, str]:
     return printable(entry.table) or NO_TABLE, entry.code.value
 
 
-def show(
+def show(  # noqa: PLR0913  options of a command are its arguments
     pipeline: Pipeline,
     topic: Topic,
     partition: Partition,
     offset: Offset,
     *,
     payload: Payload = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show what was quarantined of one record, and what became of it."""
     from tidemark.cli.console import clock, facts, printable, stdout
@@ -105,6 +111,14 @@ def show(
             state=UNCHANGED,
             next_step=f"tidemark quarantine list {pipeline}",
         )
+    text = None
+    if payload:
+        text = (read_payload(catalog, tables, place) or b"").decode("utf-8", "backslashreplace")
+    if as_json:
+        from tidemark.cli.documents import quarantine_document
+
+        typer.echo(quarantine_document(pipeline, found, text).model_dump_json())
+        return
     for entry in found:
         at = entry.kafka_time
         facts(
@@ -119,28 +133,36 @@ def show(
             ("because", entry.reason),
         )
         console.print()
-    if payload:
-        value = read_payload(catalog, tables, place) or b""
-        text = value.decode("utf-8", "backslashreplace")
+    if text is not None:
         console.print(printable(text), soft_wrap=True)
 
 
 def replay(
-    pipeline: Pipeline, table: OfTable = None, code: WithCode = None, record: OfRecord = None
+    pipeline: Pipeline,
+    table: OfTable = None,
+    code: WithCode = None,
+    record: OfRecord = None,
+    *,
+    as_json: AsJson = False,
 ) -> None:
     """Have the next cut try again what waits; all of it, unless some is named.
 
     It is read with today's columns and schemas, and never undoes what came after it.
     """
-    from tidemark.cli.console import facts, plural, stdout
+    from tidemark.cli.console import plural, put_action
+    from tidemark.cli.documents import ActionDocument
     from tidemark.cli.session import catalog_world
     from tidemark.runs.orders import replay_entries
 
     selection = _selection(table, code, record)
     number = replay_entries(load_named(pipeline), catalog_world(), selection)
-    console = stdout()
-    console.print(f"{pipeline}: {plural(number, 'change')} will be tried again", style="bold")
-    facts(console, ("next", f"tidemark cut {pipeline}"))
+    action = ActionDocument(
+        pipeline=pipeline,
+        done=f"{plural(number, 'change')} will be tried again",
+        details={},
+        next=f"tidemark cut {pipeline}",
+    )
+    put_action(action, as_json=as_json)
 
 
 def drop(  # noqa: PLR0913  options of a command are its arguments
@@ -151,12 +173,14 @@ def drop(  # noqa: PLR0913  options of a command are its arguments
     record: OfRecord = None,
     *,
     yes: Yes = False,
+    as_json: AsJson = False,
 ) -> None:
     """Give up what waits; all of it, unless some is named. Rows stay as they are.
 
     It cannot be undone: without a filter it asks first.
     """
-    from tidemark.cli.console import confirm, facts, plural, stdout
+    from tidemark.cli.console import confirm, plural, put_action
+    from tidemark.cli.documents import ActionDocument
     from tidemark.cli.session import catalog_world
     from tidemark.runs.orders import drop_entries
 
@@ -164,9 +188,13 @@ def drop(  # noqa: PLR0913  options of a command are its arguments
     if not (yes or str(selection)):
         confirm(f"Drop everything in the quarantine of pipeline {pipeline}?")
     number = drop_entries(spec, catalog_world(), selection, reason)
-    console = stdout()
-    console.print(f"{pipeline}: {plural(number, 'change')} given up", style="bold")
-    facts(console, ("because", reason))
+    action = ActionDocument(
+        pipeline=pipeline,
+        done=f"{plural(number, 'change')} given up",
+        details={"because": reason},
+        next="",
+    )
+    put_action(action, as_json=as_json)
 
 
 def _selection(table: OfTable, code: WithCode, record: OfRecord) -> Selection:

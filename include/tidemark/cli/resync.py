@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tidemark.cli.arguments import Pipeline, Table, declared_tables, load_named
+from tidemark.cli.arguments import AsJson, Pipeline, Table, declared_tables, load_named
 
 if TYPE_CHECKING:
     from tidemark.model.names import TableName
@@ -21,33 +21,39 @@ Complete = Annotated[
 ]
 
 
-def resync(pipeline: Pipeline, table: Table, *, complete: Complete = False) -> None:
+def resync(
+    pipeline: Pipeline, table: Table, *, complete: Complete = False, as_json: AsJson = False
+) -> None:
     """Have one table re-snapshotted, and remove what the source no longer has.
 
     First without --complete; then let the connector make an incremental snapshot of the table, and
     say --complete when it has. All tables are published meanwhile.
     """
-    from tidemark.cli.console import facts, stdout
+    from tidemark.cli.console import put_action
+    from tidemark.cli.documents import ActionDocument
     from tidemark.cli.session import catalog_world
     from tidemark.runs.orders import begin_resync, end_resync
 
     spec = load_named(pipeline)
     (named,) = declared_tables(spec, [table])
-    world, console = catalog_world(), stdout()
     if complete:
-        end_resync(spec, world, named)
-        console.print(f"{pipeline}: the snapshot of {named} counts as whole", style="bold")
-        facts(console, ("next", f"tidemark cut {pipeline}"))
-        return
-    begin_resync(spec, world, named)
-    console.print(f"{pipeline}: a snapshot of {named} is awaited", style="bold")
-    facts(
-        console,
-        ("signal", "execute-snapshot"),
-        ("data", signal_data(named)),
-        ("next", "send this signal to the connector, as a row of its signal table or by Kafka"),
-        ("then", f"when it has read the table: tidemark resync {pipeline} {named} --complete"),
-    )
+        end_resync(spec, catalog_world(), named)
+        action = ActionDocument(
+            pipeline=pipeline,
+            done=f"the snapshot of {named} counts as whole",
+            details={},
+            next=f"tidemark cut {pipeline}",
+        )
+    else:
+        begin_resync(spec, catalog_world(), named)
+        action = ActionDocument(
+            pipeline=pipeline,
+            done=f"a snapshot of {named} is awaited",
+            details={"signal": "execute-snapshot", "data": signal_data(named)},
+            next="send this signal to the connector, as a row of its signal table or by Kafka; "
+            f"when it has read the table: tidemark resync {pipeline} {named} --complete",
+        )
+    put_action(action, as_json=as_json)
 
 
 def signal_data(table: TableName) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from enum import StrEnum
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -17,11 +18,20 @@ class Described(StrEnum):
     SUITE = "suite"
     STATUS = "status"
     CUT = "cut"
+    PLAN = "plan"
+    VALIDATE = "validate"
+    QUARANTINE = "quarantine"
+    ACTION = "action"
 
 
 def schema(
     described: Annotated[
-        Described, typer.Argument(metavar="NAME", help="pipeline, suite, status or cut.")
+        Described,
+        typer.Argument(
+            metavar="NAME",
+            help="A file: pipeline or suite. A verb: cut, plan, status, validate, or quarantine "
+            "for its list and show; action for all others.",
+        ),
     ] = Described.PIPELINE,
 ) -> None:
     """Print a JSON Schema: of a file for editors, or of what a verb prints with --json."""
@@ -40,10 +50,11 @@ def _suite() -> dict[str, Any]:
     return suite_json_schema()
 
 
-def _status() -> dict[str, Any]:
-    from tidemark.cli.documents import StatusesDocument
+def _document(name: str) -> dict[str, Any]:
+    from tidemark.cli import documents
 
-    return StatusesDocument.model_json_schema()
+    schema: dict[str, Any] = getattr(documents, name).model_json_schema()
+    return schema
 
 
 def _cut() -> dict[str, Any]:
@@ -61,6 +72,10 @@ def _cut() -> dict[str, Any]:
 _SCHEMAS: Mapping[Described, Callable[[], dict[str, Any]]] = {
     Described.PIPELINE: _pipeline,
     Described.SUITE: _suite,
-    Described.STATUS: _status,
+    Described.STATUS: partial(_document, "StatusesDocument"),
     Described.CUT: _cut,
+    Described.PLAN: partial(_document, "PlanDocument"),
+    Described.VALIDATE: partial(_document, "FaultsDocument"),
+    Described.QUARANTINE: partial(_document, "QuarantineDocument"),
+    Described.ACTION: partial(_document, "ActionDocument"),
 }

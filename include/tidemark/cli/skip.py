@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tidemark.cli.arguments import AcknowledgedRecord, Pipeline, load_named
+from tidemark.cli.arguments import AcknowledgedRecord, AsJson, Pipeline, load_named
 from tidemark.model.position import Position
 
 Transaction = Annotated[
@@ -24,13 +24,14 @@ Statement = Annotated[
 Reason = Annotated[str, typer.Option(metavar="TEXT", help="Why it has none; kept in the ledger.")]
 
 
-def skip(
+def skip(  # noqa: PLR0913  options of a command are its arguments
     pipeline: Pipeline,
     transaction: Transaction = None,
     *,
     statement: Statement = None,
     record: AcknowledgedRecord = None,
     reason: Reason = "",
+    as_json: AsJson = False,
 ) -> None:
     """Let cuts go on behind a transaction of which events will never come, or a schema change.
 
@@ -38,24 +39,28 @@ def skip(
     re-snapshotted. A statement that stops tables counts as if it had not been; so does a record of
     a schema-change topic that cannot be read.
     """
-    from tidemark.cli.console import facts, stdout
+    from tidemark.cli.console import put_action
+    from tidemark.cli.documents import ActionDocument
     from tidemark.cli.session import catalog_world
     from tidemark.runs.orders import skip_record, skip_statement, skip_transaction
 
-    spec, console = load_named(pipeline), stdout()
-    following = ("next", f"tidemark cut {pipeline}")
+    spec = load_named(pipeline)
     given = [one for one in (transaction, statement, record) if one is not None]
     if len(given) != 1 or (transaction is None) != bool(reason.strip()):
         raise typer.BadParameter("give a TRANSACTION, or --statement or --record with a --reason")
     if transaction is not None:
         skip_transaction(spec, catalog_world(), transaction)
-        console.print(f"{pipeline}: transaction {transaction} is given up", style="bold")
-        then = f"tidemark status {pipeline} names the tables that have to be re-snapshotted"
-        facts(console, following, ("then", then))
-        return
+        done = f"transaction {transaction} is given up"
+        details = {
+            "then": f"tidemark status {pipeline} names the tables that have to be re-snapshotted"
+        }
+    else:
+        done, details = f"what stands at {given[0]} counts for nothing", {"because": reason}
     if statement is not None:
         skip_statement(spec, catalog_world(), Position(statement), reason)
     elif record is not None:
         skip_record(spec, catalog_world(), record, reason)
-    console.print(f"{pipeline}: what stands at {given[0]} counts for nothing", style="bold")
-    facts(console, following)
+    action = ActionDocument(
+        pipeline=pipeline, done=done, details=details, next=f"tidemark cut {pipeline}"
+    )
+    put_action(action, as_json=as_json)

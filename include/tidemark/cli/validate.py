@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tidemark.cli.arguments import AsJson
+
 if TYPE_CHECKING:
     from tidemark.spec import InstallationSpec, PipelineSpec, SuiteSpec
 
@@ -17,6 +19,8 @@ FILES = "Files to check: pipelines, suites, installations. Without any: all of t
 
 def validate(
     files: Annotated[list[Path] | None, typer.Argument(metavar="FILE", help=FILES)] = None,
+    *,
+    as_json: AsJson = False,
 ) -> None:
     """Check pipelines, suites and the installation; print every fault."""
     from tidemark.cli.console import plural, stderr, stdout
@@ -29,6 +33,11 @@ def validate(
             good += check()
         except SpecError as error:
             faults += error.what.splitlines()
+    if as_json:
+        from tidemark.cli.documents import FaultsDocument
+
+        typer.echo(FaultsDocument(good=good, faults=faults).model_dump_json())
+        raise typer.Exit(1 if faults else 0)
     for fault in faults:
         stdout().print(fault, soft_wrap=True)
     for line in good:

@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import structlog
@@ -87,6 +88,15 @@ def test_the_quarantine_is_worked_on_from_a_terminal(
         assert ended.exit_code == 0, ended.output
         return " ".join(ended.stdout.split())
 
+    def document(kind: str, *words: str) -> dict[str, Any]:
+        """What a verb prints for programs, with the fields that its schema states."""
+        described = json.loads(CliRunner().invoke(app, ["schema", kind]).stdout)
+        ended = CliRunner().invoke(app, [*words, "--json"])
+        assert ended.exit_code == 0, ended.output
+        found: dict[str, Any] = json.loads(ended.stdout)
+        assert set(found) == set(described["properties"])
+        return found
+
     told = CliRunner().invoke(app, ["status", stream.name]).stdout
     assert f"in doubt tables of topic {stream.topic} may lack a truncate" in " ".join(told.split())
     listed = said("list")
@@ -96,6 +106,19 @@ def test_the_quarantine_is_worked_on_from_a_terminal(
     place = (stream.topic, "0", "1")
     assert "secret" not in listed + said("show", *place)
     assert '"n": "secret\\u001b[2J"' in said("show", *place, "--payload")
+    waiting = document("quarantine", "quarantine", "list", stream.name)
+    assert "secret" not in json.dumps(waiting)
+    assert [(e["offset"], e["row"], e["code"], e["state"]) for e in waiting["entries"]] == [
+        (1, 0, "TYPE_MISMATCH", "waiting"),
+        (2, None, "JSON_INVALID", "waiting"),
+    ]
+    told_of_one = document("quarantine", "quarantine", "show", stream.name, *place, "--payload")
+    assert told_of_one["entries"] == waiting["entries"][:1]
+    assert json.loads(told_of_one["payload"])["after"]["n"] == "secret\x1b[2J"
+    tried = document(
+        "action", "quarantine", "replay", stream.name, "--record", f"{stream.topic}:0:1"
+    )
+    assert tried["done"] == "1 change will be tried again"
     assert "1 change will be tried again" in said("replay", "--code", "TYPE_MISMATCH")
     record = f"{stream.topic}:0:2"
     assert "1 change given up" in said("drop", "--record", record, "--reason", "a test")

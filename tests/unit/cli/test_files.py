@@ -101,7 +101,28 @@ def test_a_named_file_is_checked_as_what_it_is(installed: Path) -> None:
     assert ended.stdout.startswith(f"{installed / 'none.yaml'}:1 -> (file): got No such file")
 
 
-@pytest.mark.parametrize(("file", "key"), [("pipeline", "source"), ("suite", "expectations")])
+def test_faults_are_json_for_programs(installed: Path) -> None:
+    missing = installed / "none.yaml"
+    ended = CliRunner().invoke(app, ["validate", str(missing), "--json"])
+    found = json.loads(ended.stdout)
+    assert (ended.exit_code, found["good"]) == (1, [])
+    assert found["faults"][0].startswith(f"{missing}:1 -> (file): got No such file")
+    assert CliRunner().invoke(app, ["validate", "--json"]).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("file", "key"),
+    [
+        ("pipeline", "source"),
+        ("suite", "expectations"),
+        ("status", "pipelines"),
+        ("cut", "buckets"),
+        ("plan", "tables"),
+        ("validate", "faults"),
+        ("quarantine", "entries"),
+        ("action", "next"),
+    ],
+)
 def test_schemas_are_json_for_editors(file: str, key: str) -> None:
     ended = CliRunner().invoke(app, ["schema", file])
 
