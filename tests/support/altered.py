@@ -121,6 +121,18 @@ class AlteredTable:
         self.name = name
         self.sent.append(self.tell_ddl(self, statement))
 
+    def drop(self) -> None:
+        """DROP TABLE."""
+        self.say(f"DROP TABLE {self.name}")
+
+    def make_anew(self, columns: dict[str, str]) -> None:
+        """CREATE TABLE of the name of the one that was dropped."""
+        self.columns, self.rows = dict(columns), {}
+        listed = ", ".join(f"{quoted(name)} {kind}" for name, kind in columns.items())
+        self.say(
+            f"CREATE TABLE {self.name} ({listed}, PRIMARY KEY ({', '.join(map(quoted, self.key))}))"
+        )
+
     def say(self, statement: str) -> None:
         """A statement that changes no column."""
         self.place += 1

@@ -129,15 +129,17 @@ def debezium_ddl(table: AlteredTable, statement: str) -> Sent:
                 "enumValues": [],
             }
         )
+    verb = statement.split()[0]
+    state = {
+        "defaultCharsetName": "utf8mb4",
+        "primaryKeyColumnNames": list(table.key),
+        "columns": columns,
+        "comment": None,
+    }
     change = {
-        "type": "ALTER",
+        "type": verb if verb in ("CREATE", "DROP") else "ALTER",
         "id": f'"shop"."{table.name}"',
-        "table": {
-            "defaultCharsetName": "utf8mb4",
-            "primaryKeyColumnNames": list(table.key),
-            "columns": columns,
-            "comment": None,
-        },
+        "table": None if verb == "DROP" else state,
     }
     value = {
         "source": _source(table),

@@ -372,6 +372,47 @@ def test_a_schema_that_changes_alone_is_published(world: World) -> None:
         assert rows_of(stream) == table.expected
 
 
+@pytest.mark.parametrize("family", ["debezium", "ticdc"])
+def test_a_table_that_is_made_anew_begins_empty(world: World, family: str) -> None:
+    """SCHEMA-18: rows end at the DROP; a column of the same name and type stays what it is."""
+    stream, table = opened(world, family)
+    begin(table)
+    send(stream, table.sent, table)
+    stream.cut()
+    ids, start = field_ids(stream), len(table.sent)
+    table.put(2, name="of the one before")
+    table.drop()
+    table.make_anew({"id": "bigint", "name": "varchar(20)", "note": "int"})
+    table.put(1, name="new", note=5)
+    send(stream, table.sent[start:], table)
+    stream.cut()
+    assert rows_of(stream) == table.expected == {1: {"id": 1, "name": "new", "note": 5}}
+    now = field_ids(stream)
+    assert (now["id"], now["name"]) == (ids["id"], ids["name"])
+
+    table.drop()
+    send(stream, table.sent[-1:], table)
+    stream.cut()
+    assert rows_of(stream) == table.expected, "nothing takes its place yet"
+    made_at = len(table.sent)
+    table.make_anew({"id": "bigint", "note": "varchar(20)"})
+    table.put(3, note="a text")
+    send(stream, table.sent[made_at:], table)
+    stream.cut()
+    assert rows_of(stream) == table.expected == {3: {"id": 3, "note": "a text"}}
+    assert field_ids(stream)["note"] != now["note"], "values of the other one are not its own"
+    send(stream, table.sent[start:], table)
+    stream.cut()
+    assert rows_of(stream) == table.expected
+
+    start, table.key = len(table.sent), ("id", "note")
+    table.drop()
+    table.make_anew({"id": "bigint", "note": "varchar(20)"})
+    send(stream, table.sent[start:], table)
+    with pytest.raises(TableStoppedError, match="made anew .* with the key"):
+        stream.cut()
+
+
 @pytest.mark.parametrize("statement", ["DROP TABLE IF EXISTS items", "DROP DATABASE shop"])
 def test_a_dropped_table_is_kept_and_no_other_is_taken_for_it(world: World, statement: str) -> None:
     """SCHEMA-18, SCHEMA-21: what stood there before another one was made is not of that."""

@@ -63,7 +63,9 @@ def add_by_state(
         effects.follow(operation, position)
         match operation:
             case CreateTable(table) | CopyTable(table) if table in told:
-                effects.schemas[table] = told[table]
+                made = effects.schemas[table] = told[table]
+                types = {str(column.name): column.source_type for column in made.columns}
+                effects.create(table, position, types, made.key)
             case AlterColumns() | CutOver():
                 _add_altered(effects, operation, before, position, states)
 

@@ -27,6 +27,7 @@ def add_by_text(
             case CreateTable(table, columns, key):
                 effects.types[table] = {c.name: c.type_text for c in columns}
                 effects.keys[table] = key
+                effects.create(table, position, dict(effects.types[table]), key)
             case CopyTable(table, _, text):
                 why = f"its columns are those of another table or query: {text}"
                 effects.stop(table, why, position)

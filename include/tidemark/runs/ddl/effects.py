@@ -11,6 +11,7 @@ from tidemark.model.key_change import KeyChange
 from tidemark.model.names import ColumnName, TableName
 from tidemark.model.position import Position, event_id_of, place_of
 from tidemark.model.renames import Pairs, Rename, Renames, listed, unexplained
+from tidemark.model.target_mode import TargetMode
 from tidemark.runs.ddl.told_columns import ColumnChange, StatementChange
 from tidemark.schema.alter_items import ColumnItems
 from tidemark.schema.ddl_operations import (
@@ -25,6 +26,7 @@ from tidemark.schema.ddl_operations import (
     RenameTable,
     Unsupported,
 )
+from tidemark.spec import TableSpec
 
 REST = "the next run reads what was not sent yet; if it stops again, take was: out"
 TWICE = "fold what lies between two exchanges of names by itself first: tidemark cut with --until"
@@ -64,6 +66,15 @@ class DdlStop:
 
 
 @dataclass(frozen=True, slots=True)
+class Created:
+    """A table as it was made; types: column -> type text."""
+
+    position: Position
+    types: Mapping[str, str]
+    key: tuple[ColumnName, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class _Opened:
     """A rename of a statement that may tell more of them; state: of the table behind it."""
 
@@ -82,7 +93,8 @@ class DdlEffects:
     columns that were declared again, each time. Both in position order.
     schemas: table -> its state after Debezium's newest change. truncated: table -> its truncates.
     dropped: table -> where it was dropped, last. emptied: database -> likewise. made: tables that
-    were made, unless dropped later; remade: those of them that were dropped before.
+    were made, unless dropped later; remade: those of them that were dropped before. created: what
+    was told of those that were made, last.
     begun_cut_overs: table -> where it went out of the way of its shadow. cut_overs: table -> where
     that took its place, last. key_changes: of a table, in position order. unknown_shadows: those
     that took a place, and of which nothing was told. stops: table -> why it cannot go on; a table
@@ -100,6 +112,7 @@ class DdlEffects:
     emptied: dict[str, Position] = field(default_factory=dict)
     made: set[TableName] = field(default_factory=set)
     remade: set[TableName] = field(default_factory=set)
+    created: dict[TableName, Created] = field(default_factory=dict)
     begun_cut_overs: dict[TableName, Position] = field(default_factory=dict)
     key_changes: dict[TableName, list[KeyChange]] = field(default_factory=dict)
     cut_overs: dict[TableName, Position] = field(default_factory=dict)
@@ -140,6 +153,7 @@ class DdlEffects:
             *columns,
             self.truncated,
             self.dropped,
+            self.created,
             self.begun_cut_overs,
             self.cut_overs,
             self.key_changes,
@@ -281,6 +295,7 @@ class DdlEffects:
     def drop(self, table: TableName, position: Position) -> None:
         """A table goes."""
         self.made.discard(table)
+        self.created.pop(table, None)
         self.cut_overs.pop(table, None)
         self.dropped[table] = position
 
@@ -317,6 +332,29 @@ class DdlEffects:
         for known in (self.types, self.keys, self.column_renames, self.changed, self.schemas):
             known.pop(table, None)
         self.key_changes.pop(table, None)
+
+    def create(
+        self,
+        table: TableName,
+        position: Position,
+        types: Mapping[str, str],
+        key: tuple[ColumnName, ...],
+    ) -> None:
+        """What a statement tells of the table that it makes."""
+        self.created[table] = Created(position, types, key)
+
+    def recreated(self, spec: TableSpec, have: TableSchema | None) -> Created | None:
+        """How a table was made anew behind the DROP of the one that ``have`` is the schema of.
+
+        None where it was not, where positions do not tell what came again (POS-11), and of a target
+        that keeps more than a mirror.
+        """
+        table, created = spec.source, self.created.get(spec.source)
+        if have is None or created is None or spec.mode is not TargetMode.MIRROR:
+            return None
+        if place_of(created.position) is None or table in self.begun_cut_overs:
+            return None
+        return created if self.dropped_at(table, have.dropped_at) is not None else None
 
     def dropped_at(self, table: TableName, before: Position | None) -> Position | None:
         """Where the table went that bears this name no more; before: in an earlier cut."""

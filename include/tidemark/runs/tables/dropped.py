@@ -13,6 +13,7 @@ from tidemark.model.progress import Progress
 from tidemark.runs.choose import Chosen
 from tidemark.runs.run import Run
 from tidemark.runs.targets import targets_of
+from tidemark.spec import TableSpec
 
 
 def tables_of_dropped_databases(run: Run, chosen: Chosen, progress: Progress) -> set[TableName]:
@@ -26,18 +27,24 @@ def tables_of_dropped_databases(run: Run, chosen: Chosen, progress: Progress) ->
     }
 
 
-def begin_of(chosen: Chosen, table: TableName, have: TableSchema | None) -> Position | None:
-    """Where ``table`` starts over: the source dropped another one of that name (SCHEMA-18).
+def begin_of(chosen: Chosen, spec: TableSpec, have: TableSchema | None) -> Position | None:
+    """Where a table starts over: the source dropped another one of that name (SCHEMA-18).
 
-    None where it does not, or is not dropped. Raises TableStoppedError where the other one has a
-    target, which is kept.
+    The rows of that one end there. None where it does not, or is not dropped. Raises
+    TableStoppedError where nothing tells how the new one was made; the target of the dropped one is
+    kept.
     """
-    effects = chosen.effects
+    effects, table = chosen.effects, spec.source
     dropped = effects.dropped_at(table, have.dropped_at if have else None)
     if dropped is None:
         return None
     if have is None:
         return dropped if table in effects.remade else None
+    pending = chosen.profile.of(table, CheckpointStatus.PENDING)
+    # Rows of an incremental snapshot may have been read from the table that is gone.
+    is_read_anew = any(profile_entry.chunk_from for profile_entry in pending)
+    if effects.recreated(spec, have) is not None and not is_read_anew:
+        return dropped
     told = {*effects.types, *effects.schemas, *effects.column_renames, *effects.changed}
     is_told = table not in effects.dropped and table in told
     if table in effects.remade or is_told or _newest(chosen, table) > dropped:

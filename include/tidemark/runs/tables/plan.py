@@ -246,7 +246,7 @@ def _work(run: Run, chosen: Chosen, progress: Progress, told: _TableFacts) -> Ta
     have = head.source_schema if head else None
     again = chosen.profile.of(spec.source, CheckpointStatus.REPLAYED)
     profile_entries = chosen.profile.of(spec.source, CUT)
-    begins = begin_of(chosen, spec.source, have)
+    begins = begin_of(chosen, spec, have)
     records = [r for r in told.records if begins is None or (r.position or "") > begins]
     key_change, below, effects = key_change_of(run, chosen, spec, have), have, chosen.effects
     copies = Copies()

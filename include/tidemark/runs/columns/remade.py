@@ -1,0 +1,48 @@
+"""A table that was dropped and made anew: what becomes of the columns of the one before it."""
+
+from __future__ import annotations
+
+from tidemark.errors import WAITING, TableStoppedError
+from tidemark.model.column_rename import ColumnRename
+from tidemark.model.columns import SourceColumn, TableSchema
+from tidemark.runs.columns.changes import told_column
+from tidemark.runs.ddl.effects import Created
+from tidemark.runs.ddl.told_columns import StatementChange
+from tidemark.spec import SourceSpec, TableSpec
+
+
+def remake_of(
+    source: SourceSpec, spec: TableSpec, have: TableSchema, created: Created
+) -> StatementChange:
+    """What turns the columns of ``have`` into those of the new table, as one statement (SCHEMA-18).
+
+    No row outlives it. A column of the same name and type stays what it is; any other one goes, or
+    joins. Raises TableStoppedError where the new table has another key.
+    """
+    if not spec.key and {n.lower() for n in created.key} != {n.lower() for n in have.key}:
+        raise TableStoppedError(
+            f"{spec.source} was dropped and made anew at position {created.position}, with the key "
+            f"{list(created.key)} in place of {list(have.key)} (KEY_MISMATCH)",
+            state=WAITING,
+            next_step="drop or rename the target, or give the table another target: in the "
+            "pipeline file",
+        )
+    new = {name.lower(): told_column(source, name, text) for name, text in created.types.items()}
+    stays = {
+        column.name.lower()
+        for column in have.columns
+        if column.name.lower() in new and _is_same(column, new[column.name.lower()])
+    }
+    column_rename = ColumnRename(
+        created.position,
+        (),
+        tuple(column.name for column in have.columns if column.name.lower() not in stays),
+        tuple(column.name for name, column in new.items() if name not in stays),
+    )
+    return StatementChange(column_rename, {}, frozenset(), f"CREATE TABLE {spec.source}")
+
+
+def _is_same(old: SourceColumn, new: SourceColumn) -> bool:
+    if old.source_type == new.source_type:
+        return True
+    return old.iceberg == new.iceberg and not (old.labels or new.labels)
