@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
+from itertools import dropwhile
 from operator import and_
 
 from pyspark.sql import DataFrame
@@ -65,6 +66,8 @@ def key_change_of(
         target = TableId(run.pipeline.target_namespace, spec.target)
         if is_published(run.world.catalog, target):
             told = [one for one in told if not is_copy(one, have)]
+    if have is not None:
+        told = list(dropwhile(partial(_keeps_key, have), told))
     if not told:
         return None
     key_change = first_key_change(told)
@@ -88,6 +91,12 @@ def key_change_of(
         waiting = read_waiting(run.world.catalog, run.system, chosen.renames, str(spec.source))
         refuse_quarantined(run.pipeline, spec, len(set(waiting) - meant))
     return key_change
+
+
+def _keeps_key(have: TableSchema, key_change: KeyChange) -> bool:
+    """Whether the key has the same columns; such a statement leaves no trace, if it comes again."""
+    told = {name.lower() for name in key_change.key}
+    return bool(told) and not is_copy(key_change, have) and told == {n.lower() for n in have.key}
 
 
 def is_copy(key_change: KeyChange, have: TableSchema) -> bool:
