@@ -182,6 +182,7 @@ def test_what_is_quarantined_has_to_be_settled_first(world: World, family: str, 
     assert keyed.key == ("id", "code")
 
 
+@pytest.mark.smoke
 def test_an_attempt_that_died_leaves_no_key_behind(world: World) -> None:
     """SCHEMA-10: the key shows with the rows of its cut, and publishing twice changes nothing."""
     keyed = opened(world, "ticdc")

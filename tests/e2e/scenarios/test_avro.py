@@ -148,6 +148,7 @@ def test_a_registry_that_is_away_fails_the_run_and_changes_nothing(
     assert (landed(stream), stream.rows()) == (1, {1: "a"})
 
 
+@pytest.mark.smoke
 def test_what_cannot_be_read_is_landed_and_counted(world: World, registry: Registry) -> None:
     """POISON-6, ACC-1"""
     stream = stream_of(world, registry)

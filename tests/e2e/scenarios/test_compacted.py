@@ -115,6 +115,7 @@ def lone_tombstones(sent: Sequence[Record], left: Sequence[int], since: int) -> 
     )
 
 
+@pytest.mark.smoke
 def test_what_compaction_leaves_is_the_source(world: World) -> None:
     """KEY-12, KEY-13, TOP-6, ACC-1: records between two runs are gone, and no row is missed."""
     compact_often(world.broker)

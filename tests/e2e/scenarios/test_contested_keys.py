@@ -97,6 +97,7 @@ def lives(row: dict[str, Any]) -> bool:
     return not row.get("_tidemark_deleted") and row.get("_tidemark_end_position") is None
 
 
+@pytest.mark.smoke
 def test_a_row_that_takes_a_key_before_its_owner_is_deleted_stops_the_table(world: World) -> None:
     """KEY-9: no header tells that; the target knows that the key had a row."""
     stream = opened(world)

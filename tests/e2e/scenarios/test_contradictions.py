@@ -40,6 +40,7 @@ def opened(
     return stream
 
 
+@pytest.mark.smoke
 def test_a_row_with_two_values_is_quarantined_and_its_key_stays_as_it_was(world: World) -> None:
     """MSG-4, POISON-1, POISON-4: whatever the record does; equal values are one."""
     stream = opened(world, *(debezium_row("c", n, n) for n in (1, 2, 3, 4, 5)))

@@ -41,6 +41,7 @@ def test_newer_changes_at_lower_positions_are_refused(world: World) -> None:
     assert stream.rows() == {1: "old", 2: "old", 3: "old"}
 
 
+@pytest.mark.smoke
 def test_a_continuous_log_is_binlog_reset(world: World) -> None:
     """POS-17: from its first offset on; what the old log sent again before stays a repeat."""
     stream = failed_over(world)

@@ -32,6 +32,7 @@ def at(partition: int, record: Record) -> Record:
     return replace(record, partition=partition)
 
 
+@pytest.mark.smoke
 def test_a_delete_waits_for_the_insert_in_the_older_partition(world: World) -> None:
     """TOP-3: runs that read less than there is publish no delete before what it deletes."""
     limited = {"limits": {"max-records": 20}}

@@ -148,6 +148,7 @@ def test_an_attempt_waits_beside_maintenance(world: World) -> None:
     assert stream.rows() == mirrored(*PARTS[:3])
 
 
+@pytest.mark.smoke
 def test_erased_marks_are_refused(world: World) -> None:
     """PUB-10: nothing starts over by itself; once all of it is gone, everything does."""
     stream = published(world)
@@ -180,6 +181,7 @@ def test_a_lost_ledger_is_told_by_the_targets(world: World) -> None:
         stream.cut()
 
 
+@pytest.mark.smoke
 def test_foreign_changes_of_a_target_stop_it_alone(world: World) -> None:
     """PUB-11: they are named, with the way back; other tables go on, and so does it once fixed."""
     others = {"source": "shop.others", "expectations": "none", **COLUMNS}

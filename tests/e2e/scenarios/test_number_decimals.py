@@ -7,6 +7,8 @@ from base64 import b64encode
 from decimal import Decimal
 from typing import Any
 
+import pytest
+
 from tests.support.records import Record, debezium_row, postgres_row, ticdc_row
 from tests.support.stack import Stream
 from tidemark.runs.world import World
@@ -45,6 +47,7 @@ def values(stream: Stream, *names: str) -> dict[Any, tuple[Any, ...]]:
     return {row["id"]: tuple(row[name] for name in names) for row in rows}
 
 
+@pytest.mark.smoke
 def test_each_decimal_is_read_in_the_form_that_it_has(world: World) -> None:
     """MSG-4, TYPE-9: whatever stands in the record that tells the schema, and in one cut both."""
     stream = Stream(world, format="debezium-postgres", gate="none").create()

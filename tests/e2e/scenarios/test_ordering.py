@@ -34,6 +34,7 @@ def mark(stream: Stream) -> LandingMark:
     return read_mark(stream.world.catalog, SystemTables.of(stream.pipeline.name))
 
 
+@pytest.mark.smoke
 def test_without_positions_the_offset_orders(world: World) -> None:
     """POS-11, POS-12, KEY-5: for ever, and a preview says so before."""
     stream = Stream(world, 1, "debezium-mysql", "none", MYSQL).create()
@@ -79,6 +80,7 @@ def test_a_source_with_positions_keeps_them(world: World) -> None:
         stream.cut()
 
 
+@pytest.mark.smoke
 def test_changes_that_know_no_commit_beat_the_snapshot_before_them(world: World) -> None:
     """POS-7: within a landing, and when the snapshot was landed before."""
     stream = Stream(world, 1, "debezium-postgres", "none", POSTGRES).create()

@@ -36,6 +36,7 @@ from tidemark.runs.status import pipeline_status
 from tidemark.runs.world import World
 
 
+@pytest.mark.smoke
 def test_a_bad_row_is_quarantined_fixed_and_tried_again(world: World) -> None:
     """POISON-1, POISON-4, ACC-1: what is newer stays, and what was deleted stays deleted."""
     stream = opened(world, *(row("c", number, 10 + number, number) for number in range(1, 7)))

@@ -41,6 +41,7 @@ def test_a_change_that_is_quarantined_has_been_seen(world: World) -> None:
     assert published(stream) == {2: 2}
 
 
+@pytest.mark.smoke
 def test_what_cannot_be_read_of_a_transaction_has_been_seen(world: World) -> None:
     """POISON-5: whenever it came; it settles with its transaction, and the cut says so."""
     stream = Stream(world, 1, "debezium-mysql", "transaction", NARROW).create()

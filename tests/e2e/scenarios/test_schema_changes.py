@@ -95,6 +95,7 @@ def sent_again(stream: Stream, table: AlteredTable, rng: random.Random) -> list[
 FAMILIES = ("debezium", "ticdc", "canal", "debezium with schemas")
 
 
+@pytest.mark.smoke
 def test_random_histories(world: World, seed: int) -> None:
     """SCHEMA-4, SCHEMA-10, SCHEMA-14, SCHEMA-30, with cuts anywhere and records sent again."""
     rng = random.Random(f"schema changes {seed}")  # noqa: S311  repeatable, not secret
@@ -300,6 +301,7 @@ def test_a_statement_counts_for_each_of_its_tables_from_where_that_stands(world:
         assert stream.rows() == {1: "x"}
 
 
+@pytest.mark.smoke
 def test_an_attempt_that_dies_shows_nothing_and_is_repeated(world: World) -> None:
     """SCHEMA-10, PUB-8: a schema is as little there as its rows are, until both are published."""
     stream, table = opened(world, "canal")
@@ -372,6 +374,7 @@ def test_a_schema_that_changes_alone_is_published(world: World) -> None:
         assert rows_of(stream) == table.expected
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("family", ["debezium", "ticdc"])
 def test_a_table_that_is_made_anew_begins_empty(world: World, family: str) -> None:
     """SCHEMA-18: rows end at the DROP; a column of the same name and type stays what it is."""

@@ -69,6 +69,7 @@ def ordered(stream: Stream) -> list[str]:
     return [one.command for one in pipeline_status(stream.pipeline, stream.world).orders]
 
 
+@pytest.mark.smoke
 def test_rows_that_a_new_snapshot_lacks_are_removed(world: World) -> None:
     """SNAP-5, SNAP-6: one cut after its end was read, with what was streamed behind it kept."""
     stream = published(world, {})
@@ -148,6 +149,7 @@ def test_resync_of_a_table_while_it_is_published(world: World) -> None:
     assert said(stream) == ""
 
 
+@pytest.mark.smoke
 def test_a_row_that_changed_while_its_chunk_was_read_outlives_the_resync(world: World) -> None:
     """SNAP-8, SNAP-9: the connector leaves it out of the chunk, which stands behind the change."""
     stream = published(world, {})

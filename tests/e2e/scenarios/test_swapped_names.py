@@ -136,6 +136,7 @@ def test_a_file_may_say_so_early(world: World, family: str) -> None:
     pair.cut()
 
 
+@pytest.mark.smoke
 def test_what_is_known_of_a_table_stays_with_it_from_cut_to_cut(world: World) -> None:
     """SCHEMA-34, TRUNC-3: a row below the truncate of the other table, which comes late."""
     pair = opened(world, "debezium")

@@ -97,6 +97,7 @@ def test_random_histories(world: World, seed: int) -> None:
         assert published(stream) == expected(table), f"change {number}"
 
 
+@pytest.mark.smoke
 def test_what_a_rule_hides_never_comes_out_by_another_name(world: World) -> None:
     """SCHEMA-30: a source column that moves stops its table until the file knows its new name."""
     stream, table = with_columns(world, "ticdc")

@@ -190,6 +190,7 @@ def unavailable(op: str, key: int, lsn: int, name: str = UNAVAILABLE) -> Record:
     return postgres_row(op, key, (lsn - 5, lsn), name=name)
 
 
+@pytest.mark.smoke
 def test_values_that_updates_leave_out_are_found_for_each_version(world: World) -> None:
     """UNAV-3: in the cut, in the open version, and in a row that ends in the same cut."""
     toasted = {"columns": {"id": "integer", "name": "text"}}

@@ -53,6 +53,7 @@ def op_of(name: str | None) -> str:
     return "d" if name is None else "u"
 
 
+@pytest.mark.smoke
 def test_a_commit_caps_by_watermarks(world: World) -> None:
     log: Mapping[int, Change] = {
         10: (1, "a"),

@@ -49,6 +49,7 @@ def test_a_table_that_nothing_tells_of_is_refused_with_what_it_looks_like(world:
     assert "source.untyped takes them as they look" in str(told.value)
 
 
+@pytest.mark.smoke
 def test_types_are_inferred_from_all_values_of_a_cut_and_stand(world: World) -> None:
     """SCHEMA-1: a column without a value waits; what fits no more is quarantined."""
     stream = opened(world, "infer")

@@ -221,6 +221,7 @@ def test_a_change_without_its_whole_row_stops_the_table(world: World) -> None:
     assert published(stream) == {(1, "x"): 1}
 
 
+@pytest.mark.smoke
 def test_what_comes_again_is_known_by_whichever_partition(world: World) -> None:
     """POS-14: in one cut, in the next one, and by a partition that had not come so far."""
     first = [
