@@ -93,11 +93,11 @@ test-cluster: setup $(S3_SERVER)/installed ## as root: whole cuts on Spark worke
 	@$(call pytest,cluster)
 
 .PHONY: test-smoke
-test-smoke: setup ## ten scenarios, one of each kind
+test-smoke: setup ## scenarios, at least one of each kind
 	@$(call pytest,e2e/scenarios,$(SIDE_BY_SIDE) -m smoke)
 
 .PHONY: scenarios
-scenarios: setup ## whole cuts of all that a source may do, but the ten of `make test-smoke`
+scenarios: setup ## whole cuts of all that a source may do, but those of `make test-smoke`
 	@$(call pytest,e2e/scenarios,$(SIDE_BY_SIDE) -m "not smoke")
 
 SEEDS ?= 20

@@ -118,8 +118,15 @@ def test_files_that_the_guide_for_contributors_names_are_there() -> None:
 def test_hosted_ci_runs_what_has_to_pass() -> None:
     required = re.search(r"^exec make (.+)$", (REPOSITORY / ".ci" / "run").read_text("utf-8"), re.M)
     assert required is not None
-    workflow = yaml.safe_load((HABITS / "workflows" / "ci.yml").read_text("utf-8"))
-    assert workflow["jobs"]["make"]["strategy"]["matrix"]["verb"] == required[1].split()
+    verbs = {
+        name: yaml.safe_load((HABITS / "workflows" / name).read_text("utf-8"))["jobs"]["make"][
+            "strategy"
+        ]["matrix"]["verb"]
+        for name in ("ci.yml", "nightly.yml")
+    }
+    assert verbs["ci.yml"] == [*required[1].split(), "scenarios"]
+    listed = re.findall(r"^([a-z-]+):", (REPOSITORY / "Makefile").read_text("utf-8"), re.M)
+    assert {*verbs["ci.yml"], *verbs["nightly.yml"]} <= set(listed)
 
 
 def test_glossary_counts_its_own_words() -> None:
