@@ -15,6 +15,7 @@ from tests.bench.columns import KEY, source_schema, with_columns
 from tidemark.formats.place import hexadecimal, position
 from tidemark.lake.catalog import TableId, ensure_namespace
 from tidemark.lake.evolve import apply_changes, read_target
+from tidemark.lake.marks import PUBLISHED, Published, live_rows
 from tidemark.lake.refs import main_head, summary_value
 from tidemark.lake.sql import SYSTEM_COLUMNS, TARGET_PROPERTIES
 from tidemark.model.columns import COMMIT_TIME, POSITION
@@ -55,11 +56,23 @@ def make_empty(world: World, table: TableId) -> None:
 
 
 def clone(world: World, base: TableId, into: TableId) -> None:
-    """A table of its own that begins with the data files of ``base``, which it only reads."""
+    """A table of its own that begins with the data files of ``base``, which it only reads.
+
+    Its rows count as published, as no cut goes on with rows of which nothing tells.
+    """
     source = world.catalog.load_table(base.parts)
+    head = source.current_snapshot()
+    if head is None:
+        raise RuntimeError(f"{base} has no rows")
+    published = Published(head.snapshot_id, head.sequence_number or 0, live_rows(head), {})
     ensure_namespace(world.catalog, into.namespace)
     location = str(_folder(world, *into.parts))
-    own = {"location": location, "table_uuid": uuid4(), "metadata_log": []}
+    own = {
+        "location": location,
+        "table_uuid": uuid4(),
+        "metadata_log": [],
+        "properties": {**source.properties, PUBLISHED: published.to_json()},
+    }
     file = f"{location}/metadata/00000-{uuid4()}.metadata.json"
     ToOutputFile.table_metadata(source.metadata.model_copy(update=own), source.io.new_output(file))
     world.catalog.register_table(into.parts, file)
