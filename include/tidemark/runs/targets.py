@@ -18,11 +18,32 @@ def targets_of(
     declared = {spec.source: spec.target for spec in pipeline.tables}
     seen = {TableName.parse(table) for table, _ in history.folded} | progress.behind.keys()
     former = {rename.old for rename in pipeline.renames}
-    followed = {table: table.table for table in seen - declared.keys() - former}
+    followed = followed_targets(pipeline, history, seen - declared.keys() - former)
     return {
         table: TableId(pipeline.target_namespace, target)
         for table, target in (declared | followed).items()
     }
+
+
+def followed_targets(
+    pipeline: PipelineSpec, history: History, tables: Collection[TableName]
+) -> dict[TableName, str]:
+    """What the targets of ``tables`` are called, which are followed without being declared.
+
+    Like their table; where the table of another database has that target already, with the name of
+    the database in front. What was published stays.
+    """
+    published = {source: target.rpartition(".")[2] for source, target in history.folded}
+    owners = {spec.target.casefold(): str(spec.source) for spec in pipeline.tables}
+    for source, target in sorted(published.items()):
+        owners.setdefault(target.casefold(), source)
+    found: dict[TableName, str] = {}
+    for table in sorted(tables):
+        name = published.get(str(table), table.table)
+        if owners.setdefault(name.casefold(), str(table)) != str(table):
+            name = f"{table.schema}__{table.table}"
+        found[table] = name
+    return found
 
 
 def added_tables(pipeline: PipelineSpec, published: Progress) -> frozenset[TableName]:

@@ -7,6 +7,7 @@ import json
 import sqlite3
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -294,6 +295,23 @@ def test_what_changes_columns_of_a_table_without_rows_makes_none(world: World) -
     target = read_target(world.catalog, TableId(stream.name, "items"))
     assert target is not None
     assert target.source_schema["name"].source_type == "varchar(40)"
+
+
+def test_tables_of_two_databases_with_one_name_have_targets_of_their_own(world: World) -> None:
+    """The database stands in front of the one that comes second."""
+    stream = Stream(world, options={"other-tables": "follow", "tables": []}).create()
+
+    def of_other(number: int, commit_ts: int) -> Record:
+        told = ticdc_row("INSERT", number, commit_ts)
+        return replace(told, value=(told.value or b"").replace(b'"shop"', b'"crm"'))
+
+    stream.send([ticdc_row("INSERT", 1, 100), ticdc_watermark(200)])
+    stream.cut()
+    for number in (2, 3):
+        stream.send([of_other(number, 100 * number), ticdc_watermark(100 * number + 100)])
+        assert not stream.cut().stopped
+    other = world.catalog.load_table((stream.name, "crm__items")).scan().to_arrow()
+    assert (set(stream.rows()), set(other["id"].to_pylist())) == ({1}, {2, 3})
 
 
 @pytest.fixture

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from tidemark.runs.targets import possible_names
+from tidemark.lake.history import History
+from tidemark.model.names import TableName
+from tidemark.runs.targets import followed_targets, possible_names
 from tidemark.spec import PipelineSpec
 
 
@@ -45,3 +47,26 @@ def test_a_transaction_that_was_given_up_names_tables(
     """GATE-T8, SCHEMA-31, SCHEMA-34."""
     found = possible_names(pipeline(*tables), {f"shop.{one}" for one in told.split()})
     assert found == {f"shop.{one}" for one in names.split()}
+
+
+@pytest.mark.parametrize(
+    ("published", "found"),
+    [
+        ("", "shop__items items crm__orders"),
+        ("crm.items:items", "shop__items items crm__orders"),
+        ("shop.items:items crm.items:crm__items", "items crm__items crm__orders"),
+        ("crm.items:Items", "shop__items Items crm__orders"),
+    ],
+)
+def test_tables_of_one_name_get_targets_of_their_own(published: str, found: str) -> None:
+    """What was published stays; a declared table comes first."""
+    declared = pipeline("orders").model_copy(
+        update={"tables": (pipeline("orders").tables[0].model_copy(update={"target": "orders"}),)}
+    )
+    folded = frozenset(
+        (source, f"p.{target}")
+        for source, _, target in (x.partition(":") for x in published.split())
+    )
+    tables = [TableName.parse(name) for name in ("shop.items", "crm.items", "crm.orders")]
+    targets = followed_targets(declared, History(folded=folded), tables)
+    assert [targets[table] for table in tables] == found.split()

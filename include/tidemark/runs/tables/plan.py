@@ -52,7 +52,7 @@ from tidemark.runs.tables.refused import (
 from tidemark.runs.tables.truncates import truncates_of
 from tidemark.runs.tables.without_key import refuse_untold
 from tidemark.runs.tables.work import TableWork
-from tidemark.runs.targets import is_folded, targets_of
+from tidemark.runs.targets import followed_targets, is_folded, targets_of
 from tidemark.schema.changes import plan_changes
 from tidemark.spec import (
     NO_SUITE,
@@ -108,7 +108,7 @@ def plan_tables(run: Run, chosen: Chosen, progress: Progress) -> CutTables:
     snapshots, window_bounds = watched_snapshots(run, chosen, progress)
     late = {**progress.blocked, **late_tables(run, chosen, progress)}
     gone = tables_of_dropped_databases(run, chosen, progress)
-    specs = _concerned(run.pipeline, chosen, {*snapshots.due, *late, *gone})
+    specs = _concerned(run, chosen, {*snapshots.due, *late, *gone})
     requested = run.request.tables
     wanted = [spec for spec in specs if not requested or spec.source in requested]
     told = _told(run.pipeline, chosen, wanted)
@@ -168,11 +168,12 @@ def _removal(pipeline: PipelineSpec, snapshots: Snapshots, table: TableName) -> 
     return Removal(End(due.below), 1.0 if due.is_ordered else pipeline.snapshots.max_removed)
 
 
-def _concerned(pipeline: PipelineSpec, chosen: Chosen, due: Iterable[TableName]) -> list[TableSpec]:
+def _concerned(run: Run, chosen: Chosen, due: Iterable[TableName]) -> list[TableSpec]:
     """The specs of the tables that have anything in the cut, or lose rows in it, or go.
 
     A table that is not declared and whose name is unfit is never mapped: it is `filtered`.
     """
+    pipeline = run.pipeline
     declared = {(table.source.schema, table.source.table): table for table in pipeline.tables}
     names = {
         *chosen.profile.names(CheckpointStatus.PENDING),
@@ -184,11 +185,17 @@ def _concerned(pipeline: PipelineSpec, chosen: Chosen, due: Iterable[TableName])
         names |= declared.keys()
     specs = [declared[name] for name in sorted(names & declared.keys())]
     if pipeline.other_tables is OtherTables.FOLLOW:
+        followed = []
         for name in sorted(n for n in names - declared.keys() if is_folded(pipeline, n)):
             try:
-                specs.append(TableSpec(source=TableName(*name), expectations=NO_SUITE))
+                followed.append(TableName(*name))
             except NameRefusedError as error:
                 log.warning("table_refused", table=".".join(name), why=error.what)
+        history = read_history(run.world.catalog, run.system)
+        specs += [
+            TableSpec(source=table, target=target, expectations=NO_SUITE)
+            for table, target in followed_targets(pipeline, history, followed).items()
+        ]
     return specs
 
 
