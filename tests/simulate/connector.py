@@ -71,6 +71,7 @@ class Connector:
     """Sends what the log holds; what is in a queue is lost when it dies.
 
     has_signals: it writes when windows open. marks: it takes what it streams for rows it reads.
+    told_at: where the rows of its newest chunk stand.
     """
 
     database: Database
@@ -83,6 +84,7 @@ class Connector:
     first_entry: int = 0
     begun: int = 0
     gaps: list[Gap] = field(default_factory=list)
+    told_at: tuple[int, int] = (0, 0)
 
     @property
     def flavour(self) -> Flavour:
@@ -162,6 +164,8 @@ class Connector:
         # It may tell the place of the change that was streamed before it.
         beside_last = log and (self.has_signals or not truncated)
         at = log[-1].changes[-1].at if beside_last else self.database.here
+        # It never tells a place below the one that it told before.
+        at = self.told_at = max(at, self.told_at)
         self.begins.append(self.cursor)
         for key, value in rows:
             if key not in changed:
