@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from tidemark.model.names import TableName
+from tidemark.model.columns import TableSchema
+from tidemark.model.names import ColumnName, TableName
 from tidemark.model.position import Position
 from tidemark.runs.ddl.effects import DdlEffects, DdlRecord, DdlStop
 from tidemark.runs.ddl.records import add_up
-from tidemark.spec import SourceSpec
+from tidemark.spec import SourceSpec, TableSpec
 
 ITEMS = TableName("shop", "items")
 
@@ -116,6 +117,29 @@ def test_a_table_that_is_made_again_is_told_anew() -> None:
     assert (again.types, again.column_renames) == ({ITEMS: {"x": "int"}}, {})
     gone = canal("CREATE TABLE items (x int)", "DROP TABLE IF EXISTS items")
     assert (gone.remade, gone.types) == (set(), {ITEMS: {"x": "int"}})
+
+
+@pytest.mark.parametrize(
+    ("table", "dropped_at", "digits", "is_made"),
+    [
+        pytest.param({}, "1", 41, True, id="dropped in an earlier cut"),
+        pytest.param({}, None, 41, False, id="never dropped"),
+        pytest.param({"mode": "history"}, "1", 41, False, id="a target that keeps versions"),
+        pytest.param({}, "1", 20, False, id="a source without positions"),
+    ],
+)
+def test_what_a_dropped_table_becomes(
+    table: dict[str, Any], dropped_at: str | None, digits: int, is_made: bool
+) -> None:
+    """SCHEMA-18"""
+    spec = TableSpec.model_validate({"source": "shop.items", "expectations": "none", **table})
+    effects, made_at = DdlEffects(), Position("2".zfill(digits))
+    effects.make(ITEMS)
+    effects.create(ITEMS, made_at, {"x": "int"}, (ColumnName("x"),))
+    have = TableSchema((), dropped_at=Position(dropped_at) if dropped_at else None)
+    created = effects.recreated(spec, have)
+    assert (created is not None) == is_made
+    assert effects.recreated(spec, None) is None
 
 
 @pytest.mark.parametrize(
