@@ -180,17 +180,21 @@ def test_only_rows_that_may_be_equal_are_sorted(world: World, tmp_path: Path) ->
 
 
 def test_the_identity_of_a_change_is_that_of_its_copies(world: World) -> None:
-    """POS-14: its place, its number there and its row; a snapshot's row has its offset."""
+    """POS-14: its place, its number there and its row, in whichever partition.
+
+    A snapshot's row has its partition and offset.
+    """
     binlog, read = "0001" + "0" * 24 + "1", "0001" + "0" * 24 + "0"
     rows = [
-        (f"{binlog}{1:016X}", 0, None, "0", ("1", None)),
-        (f"{binlog}{2:016X}", 0, None, "0", ("1", None)),
-        (f"{binlog}{3:016X}", 0, None, "1", ("1", None)),
-        (f"{binlog}{4:016X}", 0, None, "0", (None, "1")),
-        (f"{read}{5:016X}", 0, "true", "0", ("1", None)),
-        (f"{read}{6:016X}", 0, "true", "0", ("1", None)),
+        (0, f"{binlog}{1:016X}", 0, None, "0", ("1", None)),
+        (1, f"{binlog}{2:016X}", 0, None, "0", ("1", None)),
+        (0, f"{binlog}{3:016X}", 0, None, "1", ("1", None)),
+        (0, f"{binlog}{4:016X}", 0, None, "0", (None, "1")),
+        (0, f"{read}{5:016X}", 0, "true", "0", ("1", None)),
+        (0, f"{read}{6:016X}", 0, "true", "0", ("1", None)),
+        (1, f"{read}{6:016X}", 0, "true", "0", ("1", None)),
     ]
-    fields = "position STRING, part INT, snapshot STRING, occurrence STRING, "
+    fields = "partition INT, position STRING, part INT, snapshot STRING, occurrence STRING, "
     frame = world.spark.createDataFrame(rows, f"{fields} image STRUCT<a: STRING, b: STRING>")
-    ids = [row["row_id"] for row in identified(frame).orderBy("position").collect()]
-    assert [ids.index(one) for one in ids] == [0, 1, 2, 2, 4, 5]
+    ids = [row["row_id"] for row in identified(frame).orderBy("position", "partition").collect()]
+    assert [ids.index(one) for one in ids] == [0, 1, 2, 3, 3, 5, 6]
