@@ -6,8 +6,7 @@ rows becomes what it does to identities, one op each, and is merged like any tab
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame, Observation
@@ -28,7 +27,7 @@ from tidemark.model.cut import GateMode
 from tidemark.model.equal_rows import CAME_AND_WENT, MATCHING, OVERTAKEN, SNAPSHOT_PASS, STEP, Step
 from tidemark.model.event import Kind, Op
 from tidemark.model.names import quote
-from tidemark.model.position import Position, place_of
+from tidemark.model.position import Position
 from tidemark.model.repeats import IDENTITY, REPEATS, eras
 
 STEPS = ("equal_hash", "equal", "step", "position", "part", "row_id", "scan", "commit_time", "at")
@@ -39,18 +38,11 @@ UNMATCHED = "unmatched"
 class SnapshotPasses:
     """Where the table was read: positions of the first rows of snapshots, and of the last ones.
 
-    Rows that were read at different places of the log are of different passes. Where two passes
-    share a place, what stands between two marks of it in their partition belongs to one; marks of
-    a pass may lack.
+    Marks of one scan may lack; what stands between two of them belongs to one.
     """
 
     first: tuple[Position, ...] = ()
     last: tuple[Position, ...] = ()
-
-    @property
-    def shares_a_place(self) -> bool:
-        """Whether two passes read the table at one place, as nothing was written between them."""
-        return bool(self._at_shared(self.first) or self._at_shared(self.last))
 
     @property
     def is_one(self) -> bool:
@@ -58,15 +50,9 @@ class SnapshotPasses:
         return len(self.first) <= 1 and len(self.last) <= 1
 
     def below(self, position: Column) -> Column:
-        """How many had begun or ended, of those at one place, where ``position`` was read."""
-        first, last = self._at_shared(self.first), self._at_shared(self.last)
-        begun = sum((F.when(position >= at, 1).otherwise(0) for at in first), F.lit(0))
-        return begun + sum((F.when(position > at, 1).otherwise(0) for at in last), F.lit(0))
-
-    @staticmethod
-    def _at_shared(marks: Sequence[Position]) -> tuple[Position, ...]:
-        places = Counter(map(place_of, marks))
-        return tuple(at for at in marks if places[place_of(at)] > 1)
+        """How many had begun or ended where the row at ``position`` was read."""
+        begun = sum((F.when(position >= at, 1).otherwise(0) for at in self.first), F.lit(0))
+        return begun + sum((F.when(position > at, 1).otherwise(0) for at in self.last), F.lit(0))
 
 
 def row_changes(

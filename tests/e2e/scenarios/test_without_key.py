@@ -238,18 +238,11 @@ def test_what_comes_again_is_known_by_whichever_partition(world: World) -> None:
     assert published(stream) == {(1, "x"): 2, (3, "x"): 1}
 
 
-def test_rows_of_a_snapshot_come_by_any_partition(world: World) -> None:
-    """SNAP-6: rows of one are told by where they stand, and rows of two only by another place."""
-    images = [*[row(1)] * 6, *[row(2)] * 4]
-    stream = opened(world, "debezium-mysql", *spread(snapshot(100, *images)), partitions=3)
-    stream.cut()
-    assert published(stream) == {(1, "x"): 6, (2, "x"): 4}
-    stream.send(spread(snapshot(200, *images[1:]), 1))
-    stream.cut()
-    stream.cut()
-    assert published(stream) == {(1, "x"): 5, (2, "x"): 4}
-    stream.send(spread(snapshot(200, *images[1:]), 2))
-    with pytest.raises(TableStoppedError, match="two snapshots of it were read at one place"):
+def test_rows_of_a_snapshot_need_one_partition(world: World) -> None:
+    """POS-14: they have offsets alone, so nothing tells what is sent again of them."""
+    read = spread(snapshot(100, row(1), row(1), row(2)))
+    stream = opened(world, "debezium-mysql", *read, partitions=3)
+    with pytest.raises(TableStoppedError, match="nothing tells what is sent again of the snapshot"):
         stream.cut()
 
 

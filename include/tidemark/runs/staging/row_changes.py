@@ -241,6 +241,7 @@ def _snapshot_passes(
     chosen: Chosen, work: TableWork, profile_entries: Collection[ProfileEntry]
 ) -> SnapshotPasses:
     """The marks of snapshots among all rows of the table that were ever landed (SNAP-4)."""
+    _refuse_several(chosen, work, profile_entries)
     rows = chosen.changelog.landed(work.spec.source)
     marks = rows.where(F.col("snapshot").isin(*(mark.value for mark in (*FIRST, *LAST))))
     found = [(Position(row[0]), row[1]) for row in marks.select("position", "snapshot").collect()]
@@ -254,26 +255,25 @@ def _snapshot_passes(
             state=WAITING,
             next_step="fold the table by a new pipeline from a new snapshot of the source",
         )
-    if snapshot_passes.shares_a_place:
-        _refuse_several(chosen, work, profile_entries)
     return snapshot_passes
 
 
 def _refuse_several(
     chosen: Chosen, work: TableWork, profile_entries: Collection[ProfileEntry]
 ) -> None:
-    """Raise where rows of two snapshots at one place came by several partitions."""
+    """Raise where rows of a snapshot came by several partitions: they have offsets alone."""
     topics = {entry.at.topic for entry in profile_entries}
     frontier = chosen.changelog.progress.frontier_of(work.spec.source)
     before = {at for at in frontier.offsets.keys() | frontier.reached.keys() if at.topic in topics}
     partitions = before | {entry.at for entry in profile_entries}
     if len(partitions) > 1:
         raise TableStoppedError(
-            f"{work.spec.source} has no key, two snapshots of it were read at one place of the "
-            f"source's log, and its rows came by {len(partitions)} partitions: nothing tells which "
-            "snapshot a row is of",
+            f"{work.spec.source} has no key, a snapshot of it was read, and its rows came by "
+            f"{len(partitions)} partitions: nothing tells what is sent again of the snapshot",
             state=WAITING,
-            next_step="fold the table by a new pipeline from a new snapshot of the source",
+            next_step="have the connector write the table to a topic of one partition, or with a "
+            f"key (message.key.columns), or declare key: of {work.spec.source} in the pipeline "
+            "file; then fold the table by a new pipeline",
         )
 
 
