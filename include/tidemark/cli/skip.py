@@ -50,17 +50,19 @@ def skip(  # noqa: PLR0913  options of a command are its arguments
         raise typer.BadParameter("give a TRANSACTION, or --statement or --record with a --reason")
     if transaction is not None:
         skip_transaction(spec, catalog_world(), transaction)
-        done = f"transaction {transaction} is given up"
-        details = {
-            "then": f"tidemark status {pipeline} names the tables that have to be re-snapshotted"
-        }
+        done, details = f"transaction {transaction} is given up", {}
+        then = f"; tidemark status {pipeline} names the tables that have to be re-snapshotted"
     else:
-        done, details = f"what stands at {given[0]} counts for nothing", {"because": reason}
+        done, details, then = (
+            f"what stands at {given[0]} counts for nothing",
+            {"because": reason},
+            "",
+        )
     if statement is not None:
         skip_statement(spec, catalog_world(), Position(statement), reason)
     elif record is not None:
         skip_record(spec, catalog_world(), record, reason)
     action = ActionDocument(
-        pipeline=pipeline, done=done, details=details, next=f"tidemark cut {pipeline}"
+        pipeline=pipeline, done=done, details=details, next=f"tidemark cut {pipeline}{then}"
     )
     put_action(action, as_json=as_json)

@@ -239,10 +239,12 @@ def test_what_comes_again_is_known_by_whichever_partition(world: World) -> None:
 
 
 def test_rows_of_a_snapshot_need_one_partition(world: World) -> None:
-    """POS-14: they have offsets alone, so nothing tells what is sent again of them."""
+    """POS-14: they have offsets alone, so redelivered ones cannot be detected."""
     read = spread(snapshot(100, row(1), row(1), row(2)))
     stream = opened(world, "debezium-mysql", *read, partitions=3)
-    with pytest.raises(TableStoppedError, match="nothing tells what is sent again of the snapshot"):
+    with pytest.raises(
+        TableStoppedError, match="redelivered rows of the snapshot cannot be detected"
+    ):
         stream.cut()
 
 

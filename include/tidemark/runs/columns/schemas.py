@@ -19,7 +19,7 @@ from tidemark.runs.columns.changes import follow_changes, told_column
 from tidemark.runs.columns.forms import RowImage, refuse_other_types, with_forms
 from tidemark.runs.columns.names import follow_names, refuse_untold
 from tidemark.runs.columns.overrides import refuse_unreadable, unreadable_as
-from tidemark.runs.columns.remade import remake_of
+from tidemark.runs.columns.recreated import recreation_of
 from tidemark.runs.columns.untyped import untold
 from tidemark.runs.ddl.effects import DdlEffects
 from tidemark.schema.changes import merge_schemas
@@ -95,7 +95,7 @@ def resolve(
     statements = effects.column_renames.get(spec.source, ())
     created = effects.recreated(spec, have)
     if have is not None and created is not None:
-        statements = (remake_of(source, spec, have, created), *statements)
+        statements = (recreation_of(source, spec, have, created), *statements)
     names = follow_names(spec, have, statements, records, effects.keys_of(spec.source))
     kept = names.kept(have) if have is not None else None
     records = names.renamed(records)

@@ -344,7 +344,7 @@ class DdlEffects:
         self.created[table] = Created(position, types, key)
 
     def recreated(self, spec: TableSpec, have: TableSchema | None) -> Created | None:
-        """How a table was made anew behind the DROP of the one that ``have`` is the schema of.
+        """How a table was recreated behind the DROP of the one that ``have`` is the schema of.
 
         None where it was not, where positions do not tell what came again (POS-11), and of a target
         that keeps more than a mirror.

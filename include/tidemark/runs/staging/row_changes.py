@@ -261,15 +261,15 @@ def _snapshot_passes(
 def _refuse_several(
     chosen: Chosen, work: TableWork, profile_entries: Collection[ProfileEntry]
 ) -> None:
-    """Raise where rows of a snapshot came by several partitions: they have offsets alone."""
+    """Raise where a snapshot was sent to a topic of several partitions: its rows have offsets."""
     topics = {entry.at.topic for entry in profile_entries}
     frontier = chosen.changelog.progress.frontier_of(work.spec.source)
     before = {at for at in frontier.offsets.keys() | frontier.reached.keys() if at.topic in topics}
     partitions = before | {entry.at for entry in profile_entries}
     if len(partitions) > 1:
         raise TableStoppedError(
-            f"{work.spec.source} has no key, a snapshot of it was read, and its rows came by "
-            f"{len(partitions)} partitions: nothing tells what is sent again of the snapshot",
+            f"{work.spec.source} has no key, a snapshot of it was read, and its topic has several "
+            "partitions: redelivered rows of the snapshot cannot be detected",
             state=WAITING,
             next_step="have the connector write the table to a topic of one partition, or with a "
             f"key (message.key.columns), or declare key: of {work.spec.source} in the pipeline "

@@ -31,8 +31,8 @@ def begin_of(chosen: Chosen, spec: TableSpec, have: TableSchema | None) -> Posit
     """Where a table starts over: the source dropped another one of that name (SCHEMA-18).
 
     The rows of that one end there. None where it does not, or is not dropped. Raises
-    TableStoppedError where nothing tells how the new one was made; the target of the dropped one is
-    kept.
+    TableStoppedError where no statement shows how the new one was made; the target of the dropped
+    one is kept.
     """
     effects, table = chosen.effects, spec.source
     dropped = effects.dropped_at(table, have.dropped_at if have else None)

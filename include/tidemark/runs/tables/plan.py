@@ -191,11 +191,12 @@ def _concerned(run: Run, chosen: Chosen, due: Iterable[TableName]) -> list[Table
                 followed.append(TableName(*name))
             except NameRefusedError as error:
                 log.warning("table_refused", table=".".join(name), why=error.what)
-        history = read_history(run.world.catalog, run.system)
-        specs += [
-            TableSpec(source=table, target=target, expectations=NO_SUITE)
-            for table, target in followed_targets(pipeline, history, followed).items()
-        ]
+        if followed:
+            history = read_history(run.world.catalog, run.system)
+            specs += [
+                TableSpec(source=table, target=target, expectations=NO_SUITE)
+                for table, target in followed_targets(pipeline, history, followed).items()
+            ]
     return specs
 
 

@@ -1,4 +1,4 @@
-"""A table that was dropped and made anew: what becomes of the columns of the one before it."""
+"""A table that was dropped and recreated: which columns of the dropped one stay."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from tidemark.runs.ddl.told_columns import StatementChange
 from tidemark.spec import SourceSpec, TableSpec
 
 
-def remake_of(
+def recreation_of(
     source: SourceSpec, spec: TableSpec, have: TableSchema, created: Created
 ) -> StatementChange:
     """What turns the columns of ``have`` into those of the new table, as one statement (SCHEMA-18).
 
-    No row outlives it. A column of the same name and type stays what it is; any other one goes, or
-    joins. Raises TableStoppedError where the new table has another key.
+    Its rows end at the DROP. A column of the same name and type stays what it is; any other one
+    goes, or joins. Raises TableStoppedError where the new table has another key.
     """
     if not spec.key and {n.lower() for n in created.key} != {n.lower() for n in have.key}:
         raise TableStoppedError(
-            f"{spec.source} was dropped and made anew at position {created.position}, with the key "
+            f"{spec.source} was dropped and recreated at position {created.position}, with the key "
             f"{list(created.key)} in place of {list(have.key)} (KEY_MISMATCH)",
             state=WAITING,
             next_step="drop or rename the target, or give the table another target: in the "
