@@ -10,6 +10,7 @@ INSTALLED := .venv/installed
 JARS := .state/jars
 S3_SERVER := .state/moto
 SITE_MAKER := .state/mkdocs
+TRINO := .state/trino
 CODE := $(wildcard include dags jobs)
 DOCTESTED := $(wildcard $(addprefix include/tidemark/,model spec gate schema jars/java.py)) include/reference/pages.py
 CASES ?= tests/corpus/cases
@@ -92,6 +93,10 @@ test-e2e: setup ## the stack: Airflow, broker, commands, runs that die, bad inpu
 test-cluster: setup $(S3_SERVER)/installed ## as root: whole cuts on Spark workers that share no disk
 	@$(call pytest,cluster)
 
+.PHONY: test-trino
+test-trino: setup $(S3_SERVER)/installed $(TRINO)/installed ## Trino on our tables: TRINO_JAVA_HOME=home of Java 24 or newer
+	@$(call pytest,trino)
+
 .PHONY: test-smoke
 test-smoke: setup ## scenarios, at least one of each kind
 	@$(call pytest,e2e/scenarios,$(SIDE_BY_SIDE) -m smoke)
@@ -163,6 +168,18 @@ $(INSTALLED): requirements.txt pyproject.toml | python
 $(SITE_MAKER)/installed: include/reference/requirements.txt | $(INSTALLED)
 	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(SITE_MAKER)
 	@$(BIN)/uv pip sync --quiet --python $(SITE_MAKER)/bin/python $<
+	@touch $@
+
+$(TRINO)/installed: tests/trino/ivy.xml tests/trino/sha256 | $(INSTALLED)
+	@rm -rf $(TRINO)
+	@mkdir -p $(TRINO)/server
+	@java -jar .venv/lib/python*/site-packages/pyspark/jars/ivy-*.jar -ivy $< \
+		-cache $(TRINO)/cache -types tar.gz zip -retrieve "$(TRINO)/[artifact].[ext]" \
+		>$(TRINO)/ivy.log || { tail -n 20 $(TRINO)/ivy.log >&2; exit 1; }
+	@cd $(TRINO) && sha256sum --check --quiet $(CURDIR)/tests/trino/sha256
+	@tar --extract --strip-components 1 --directory $(TRINO)/server --file $(TRINO)/trino-server-core.tar.gz
+	@$(BIN)/python -m zipfile --extract $(TRINO)/trino-iceberg.zip $(TRINO)/server/plugin
+	@rm -r $(TRINO)/cache $(TRINO)/ivy.log $(TRINO)/*.tar.gz $(TRINO)/*.zip
 	@touch $@
 
 $(S3_SERVER)/installed: tests/cluster/requirements.txt | $(INSTALLED)

@@ -10,15 +10,12 @@ from pathlib import Path
 import pytest
 
 from embedded.home import REPOSITORY
-from tests.support.postgres import make_catalog_user, running_postgres
-from tests.support.s3 import ACCESS_KEY, REGION, SECRET_KEY, Store, running_s3
+from tests.support.postgres import running_postgres
+from tests.support.s3 import Store, running_s3
+from tests.support.shared_lake import SECRETS, SharedLake
 from tests.support.spark_cluster import Cluster, running_cluster
 from tests.support.stack import SPARK_CONF
 from tidemark.runs.world import World, open_spark_world
-from tidemark.spec import InstallationSpec
-
-PASSWORD = "secret-of-the-catalog"  # noqa: S105  the server lets everybody in, and says nothing
-SECRETS = (PASSWORD, SECRET_KEY)
 
 
 @dataclass(frozen=True)
@@ -53,28 +50,8 @@ def deployment(
             "spark.executor.memory": "640m",
             "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         }
-        installation = InstallationSpec.model_validate(
-            {
-                "kafka": {"bootstrap-servers": broker},
-                "catalog": {
-                    "name": "lake",
-                    "uri": catalog,
-                    "user": make_catalog_user(catalog),
-                    "password": PASSWORD,
-                    "warehouse": f"s3://{store.bucket}/warehouse",
-                    "s3": {
-                        "endpoint": store.endpoint,
-                        "region": REGION,
-                        "path-style": True,
-                        "access-key-id": ACCESS_KEY,
-                        "secret-access-key": SECRET_KEY,
-                    },
-                },
-                "spark": {"jars": str(jars / "spark"), "conf": conf},
-                "state": str(folder / "state"),
-            }
-        )
-        world = open_spark_world(installation)
+        lake = SharedLake.make(catalog, store)
+        world = open_spark_world(lake.installation(broker, jars, folder / "state", conf))
         yield Deployment(cluster, store, world)
         world.spark.stop()
         assert telling_logs(cluster) == []

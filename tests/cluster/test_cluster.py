@@ -32,8 +32,9 @@ from embedded.sample import (
     shop_stream,
 )
 from embedded.sample import Stream as Recorded
-from tests.cluster.conftest import SECRETS, Deployment
+from tests.cluster.conftest import Deployment
 from tests.support.records import ticdc_row, ticdc_watermark
+from tests.support.shared_lake import SECRETS
 from tests.support.stack import Stream
 from tidemark.errors import TidemarkError
 from tidemark.model.names import AttemptId
