@@ -6,6 +6,7 @@ branch or an SQL identifier is refused when it could mean something else there (
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ AttemptId = NewType("AttemptId", str)
 
 SYSTEM_PREFIX = "_tidemark_"
 MAX_NAME_BYTES = 128
+_ESCAPE = "_x(002E|005F)_"
 FEW = 5
 
 
@@ -46,6 +48,29 @@ def column_name(name: str) -> ColumnName:
     if reason is not None:
         raise NameRefusedError("column", name, reason)
     return ColumnName(name)
+
+
+def without_dots(name: str) -> str:
+    """``name``, with each dot as ``_x002E_``, which `with_dots` takes back.
+
+    As SQL/XML writes characters that a name may not have. An underscore that would look like the
+    beginning of one is written so itself.
+
+    >>> without_dots("a.b"), without_dots("_x002E_")
+    ('a_x002E_b', '_x005F_x002E_')
+    """
+    return re.sub(
+        rf"_(?={_ESCAPE[1:]})|\.", lambda found: "_x002E_" if found[0] == "." else "_x005F_", name
+    )
+
+
+def with_dots(text: str) -> str:
+    """The reverse of `without_dots`.
+
+    >>> with_dots("a_x002E_b"), with_dots("_x005F_x002E_")
+    ('a.b', '_x002E_')
+    """
+    return re.sub(_ESCAPE, lambda found: chr(int(found[1], 16)), text)
 
 
 def quote(*parts: str) -> str:
@@ -76,12 +101,12 @@ class TableName:
 
     @classmethod
     def parse(cls, text: str) -> TableName:
-        """The name in ``schema.table``; the first dot divides."""
+        """The name in ``schema.table``; the first dot divides, and others are `without_dots`."""
         schema, _, table = text.partition(".")
-        return cls(schema, table)
+        return cls(with_dots(schema), table)
 
     def __str__(self) -> str:
-        return f"{self.schema}.{self.table}"
+        return f"{without_dots(self.schema)}.{self.table}"
 
 
 def few(names: Sequence[str], between: str = ", ") -> str:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 from tidemark.lake.catalog import TableId
 from tidemark.lake.history import History
-from tidemark.model.names import TableName, refusal
+from tidemark.model.names import TableName, refusal, without_dots
 from tidemark.model.progress import Progress
 from tidemark.spec import OtherTables, PipelineSpec
 
@@ -30,8 +30,8 @@ def followed_targets(
 ) -> dict[TableName, str]:
     """What the targets of ``tables`` are called, which are followed without being declared.
 
-    Like their table; where the table of another database has that target already, with the name of
-    the database in front. What was published stays.
+    Like their table, `without_dots`; where the table of another database has that target already,
+    with the name of the database in front. What was published stays.
     """
     published = {source: target.rpartition(".")[2] for source, target in history.folded}
     owners = {spec.target.casefold(): str(spec.source) for spec in pipeline.tables}
@@ -39,9 +39,9 @@ def followed_targets(
         owners.setdefault(target.casefold(), source)
     found: dict[TableName, str] = {}
     for table in sorted(tables):
-        name = published.get(str(table), table.table)
+        name = published.get(str(table), without_dots(table.table))
         if owners.setdefault(name.casefold(), str(table)) != str(table):
-            name = f"{table.schema}__{table.table}"
+            name = without_dots(f"{table.schema}__{table.table}")
         found[table] = name
     return found
 

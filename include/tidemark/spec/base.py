@@ -92,7 +92,7 @@ def _table_name(name: object) -> TableName:
     schema, _, table = name.partition(".")
     for part in (schema, table):
         _usable(part)
-    return TableName(schema, table)
+    return TableName.parse(name)
 
 
 def _usable(name: str) -> str:

@@ -181,7 +181,8 @@ class PipelineSpec(SpecModel):
     other_tables: OtherTables = Field(
         default=OtherTables.IGNORE,
         description="tables of the stream that are not declared below: ignore counts and leaves "
-        "them, follow gives each a target without expectations, called like the table, or "
+        "them, follow gives each a target without expectations, called like the table (a dot in "
+        "its name is written _x002E_), or "
         "database__table where the table of another database has that target",
     )
     tables: tuple[TableSpec, ...] = Field(

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import Field
 
 from tidemark.model.layout import Layout
+from tidemark.model.names import without_dots
 from tidemark.model.target_mode import TargetMode
 from tidemark.spec.audit import NO_SUITE, SuiteName
 from tidemark.spec.base import (
@@ -40,13 +41,16 @@ class ColumnPolicy(StrEnum):
 
 
 def _table_part(fields: dict[str, Any]) -> str:
-    return str(fields["source"].table)
+    return without_dots(fields["source"].table)
 
 
 class TableSpec(SpecModel):
     """One source table and the Iceberg table that follows it, row by row."""
 
-    source: SourceTableName = Field(description="the table as records name it: database.table")
+    source: SourceTableName = Field(
+        description="the table as records name it: database.table; the first dot divides them, and "
+        "a dot in the database's name is written _x002E_"
+    )
     was: SourceTableName | None = Field(
         default=None,
         description="the name that the table had before a RENAME TABLE; records below that "
@@ -55,7 +59,7 @@ class TableSpec(SpecModel):
     target: IcebergName = Field(
         default_factory=_table_part,
         validate_default=True,
-        description="the Iceberg table; default: the table part of source",
+        description="the Iceberg table; default: the table part of source, a dot in it as _x002E_",
     )
     key: tuple[SourceColumnName, ...] = Field(
         default=(),

@@ -97,9 +97,9 @@ from tidemark.spec import Consistency, OtherTables, TruncatePolicy, load_pipelin
             id="reserved target",
         ),
         pytest.param(
-            swapped("source: shop.orders", "source: shop.2026.orders"),
-            "shop.yaml:11 -> tables[0].target: got '2026.orders'; expected one name without dots",
-            id="default target with a dot",
+            SHOP + "    target: 2026.orders\n",
+            "shop.yaml:13 -> tables[0].target: got '2026.orders'; expected one name without dots",
+            id="target with a dot",
         ),
         pytest.param(
             SHOP + "target-namespace: tidemark_shop\n",
