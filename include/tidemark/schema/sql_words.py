@@ -25,6 +25,8 @@ begins one of them and has no end."""
 
 
 _NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?|\.[0-9]+")
+_INTRODUCERS = {"_UTF8MB4", "_UTF8MB3", "_UTF8"}
+"""Character sets in which a text is what the statement has between its quotes."""
 _TRUTH = {"TRUE": "1", "FALSE": "0"}
 _ESCAPES = {
     "n": "\n",
@@ -96,11 +98,14 @@ class Words:
         return self.words[self.at - 1].name
 
     def literal(self) -> str | None:
-        """Step over a plain literal, and give its text; None where something else comes."""
+        """Step over a plain literal, and give its text; None where something else comes.
+
+        A text may have its character set in front; the statement itself is Unicode.
+        """
         sign = "-" if self.keyword() == "-" else ""
-        at = self.at + (self.keyword() in {"-", "+"})
+        at = self.at + (self.keyword() in {"-", "+", *_INTRODUCERS})
         raw = self.text[self.words[at].start : self.words[at].end] if at < len(self.words) else ""
-        if raw[:1] in ("'", '"') and at == self.at:
+        if raw[:1] in ("'", '"') and self.keyword() not in {"-", "+"}:
             text = _unescaped(raw)
         elif raw.upper() in _TRUTH:
             text = _TRUTH[raw.upper()]

@@ -40,6 +40,7 @@ def filled(definition: str, *, written_by_canal: bool = False) -> str | None:
         ("double DEFAULT -1e-3", "-0.001"),
         ("float NOT NULL", "0.0"),
         ("varchar(20) NOT NULL", ""),
+        ("varchar(20) DEFAULT _UTF8MB4'it''s'", "it's"),
         ("varchar(20) DEFAULT 'it''s \\'x\\\\'", "it's 'x\\"),
         ('varchar(20) DEFAULT "say ""x"""', 'say "x"'),
         ("varchar(20) DEFAULT 7", "7"),

@@ -29,7 +29,7 @@ from tidemark.schema.ddl_operations import TruncateTable, Unsupported
         ("ALTER TABLE t MODIFY `_tidemark_op` int", ["db.t"], "_tidemark_"),
         ("ALTER TABLE t ADD COLUMN a datetime DEFAULT now()", ["db.t"], "get a value in a"),
         ("ALTER TABLE t ADD COLUMN a int DEFAULT 1+1", ["db.t"], "get a value in a"),
-        ("ALTER TABLE t ADD COLUMN a text DEFAULT _utf8'x'", ["db.t"], "get a value in a"),
+        ("ALTER TABLE t ADD COLUMN a text DEFAULT _latin1'x'", ["db.t"], "get a value in a"),
         ("ALTER TABLE t ADD a timestamp DEFAULT CURRENT_TIMESTAMP", ["db.t"], "get a value in a"),
         (
             "ALTER TABLE t ADD COLUMN a varchar(36) DEFAULT (uuid()) NULL",
