@@ -165,7 +165,7 @@ def _compare(
 ) -> Iterator[str]:
     """Every difference but those of the tables that are ``standing``."""
     is_postgres = source.format is Format.DEBEZIUM_POSTGRES
-    targets = {name.partition(".")[2]: name for name in stage.tables}
+    targets = {_target(world, pipeline, name): name for name in stage.tables}
     for target, name in targets.items():
         if name in standing:
             continue
@@ -183,6 +183,13 @@ def _in_utc(table: Table) -> Table:
         {**row, **{n: f"{row[n].rstrip('Z')}Z" for n in stamps if row.get(n)}} for row in table.rows
     )
     return replace(table, rows=rows)
+
+
+def _target(world: World, pipeline: PipelineSpec, name: str) -> str:
+    """The Iceberg table of ``name``, by the documentation: two databases may have one of a name."""
+    database, _, table = name.partition(".")
+    apart = f"{database}__{table}"
+    return apart if world.catalog.table_exists((pipeline.target_namespace, apart)) else table
 
 
 def _strange_tables(world: World, namespace: str, known: Mapping[str, str]) -> Iterator[str]:
