@@ -7,6 +7,7 @@ is there already is changed on a fork of it (SCHEMA-10, `lake.forks`).
 from __future__ import annotations
 
 import json
+import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -93,7 +94,9 @@ def apply_changes(
     if any(isinstance(change, CreateTarget) for change in changes):
         ensure_namespace(catalog, target.namespace)
     _refuse_lost_layout(catalog, target, changes)
-    for statement in (*_let_go(name, changes), *_moved(name, changes), *_made(name, changes, want)):
+    location = _new_location(catalog, target)
+    made = _made(name, changes, want, location)
+    for statement in (*_let_go(name, changes), *_moved(name, changes), *made):
         session.sql(statement)
     for change in changes:
         log.info("schema_changed", table=str(target), change=describe(change))
@@ -124,7 +127,15 @@ def _kept(schema: TableSchema) -> str:
     return json.dumps(schema.to_json())
 
 
-def _made(name: Sequence[str], changes: Sequence[SchemaChange], want: TableSchema) -> Iterator[str]:
+def _new_location(catalog: SqlCatalog, target: TableId) -> str:
+    """A folder that no table has: a target may leave its name, and another one get it."""
+    warehouse = catalog.properties["warehouse"].rstrip("/")
+    return f"{warehouse}/{target.namespace}/{target.table}-{uuid.uuid4().hex}"
+
+
+def _made(
+    name: Sequence[str], changes: Sequence[SchemaChange], want: TableSchema, location: str
+) -> Iterator[str]:
     """Statements that make what is declared or joined, and keep what the table is now.
 
     A table that is made and not sorted yet says so, should it come no further. Columns join in one
@@ -143,6 +154,8 @@ def _made(name: Sequence[str], changes: Sequence[SchemaChange], want: TableSchem
                 unsorted = replace(want, layout=replace(want.layout, sort=()))
                 properties = {**sql.TARGET_PROPERTIES, SOURCE_SCHEMA: _kept(unsorted)}
                 yield sql.create_target(name, schema, properties)
+                # Not in the statement above: Spark would want a Hadoop file system for it.
+                yield sql.set_location(name, location)
                 is_kept = unsorted == want
                 if schema.layout.sort:
                     yield sql.sort_files(name, schema.layout.sort)

@@ -87,9 +87,15 @@ class History:
         told = {
             "at_ms": now_ms,
             "held_ms": self.held_since(Entry(result, now_ms)),
-            "folded": sorted(self.folded | _folded(result)),
+            "folded": sorted(self._kept(result) | _folded(result)),
         }
         return ((REMEMBERED, json.dumps(to_stored(told))),)
+
+    def _kept(self, result: CutResult) -> frozenset[tuple[str, str]]:
+        """What stays of `folded`: a target that is renamed is of no table of before any more."""
+        gone = {table.renamed_from for table in result.tables}
+        gone |= {table.target for table in result.tables if table.renamed_from}
+        return frozenset((table, target) for table, target in self.folded if target not in gone)
 
 
 def _held(entry: Entry) -> tuple[str, int]:
@@ -123,8 +129,8 @@ def read_history(catalog: SqlCatalog, tables: SystemTables) -> History:
         if (command := summary_value(snapshot, ORDER)) is not None
     ]
     head = read_checked(ledger, tables.ledger)
-    text = head.marks.get(REMEMBERED, "{}") if head else "{}"
-    stored = from_stored(Stored.HISTORY, json.loads(text))
+    text = head.marks.get(REMEMBERED, "") if head else ""
+    stored = from_stored(Stored.HISTORY, json.loads(text or "{}"))
     published = published or _newest(head, stored["at_ms"])
     above = published[0].result.cut if published else 0
     attempts = [
@@ -134,9 +140,11 @@ def read_history(catalog: SqlCatalog, tables: SystemTables) -> History:
     ]
     attempts.sort(key=lambda entry: entry.at_ms, reverse=True)
     folded = frozenset((table, target) for table, target in stored["folded"])
+    if not text:  # Of a ledger whose newest cut was published before it was remembered.
+        folded = folded.union(*(_folded(entry.result) for entry in published))
     return History(
         *(tuple(published), tuple(attempts), tuple(orders)),
-        folded=folded.union(*(_folded(entry.result) for entry in published)),
+        folded=folded,
         held_ms=stored["held_ms"],
     )
 

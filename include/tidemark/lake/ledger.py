@@ -36,12 +36,14 @@ from tidemark.lake.marks import read_checked
 from tidemark.lake.refs import (
     Fork,
     RefUpdate,
+    TargetRename,
     ancestors,
     attempt_ref,
     is_ref_of,
     main_head,
     summary_value,
 )
+from tidemark.lake.swap import Displaced
 from tidemark.model.names import AttemptId
 from tidemark.model.progress import Progress
 from tidemark.model.result import CutResult
@@ -262,6 +264,11 @@ def moves_to_json(ref_updates: Sequence[RefUpdate], ledger_base: int | None) -> 
                     for number, m in enumerate(ref_updates)
                     if m.fork is not None
                 },
+                "renames": {
+                    str(number): _rename_to_json(m.rename)
+                    for number, m in enumerate(ref_updates)
+                    if m.rename is not None
+                },
             }
         )
     )
@@ -274,8 +281,26 @@ def moves_from_json(text: str) -> tuple[tuple[RefUpdate, ...], int | None]:
         int(number): Fork(TableId(namespace, table), origin)
         for number, (namespace, table, origin) in stored["forks"].items()
     }
+    renames = {int(number): _rename_from_json(one) for number, one in stored["renames"].items()}
     ref_updates = tuple(
-        RefUpdate(TableId(namespace, table), base, snapshot, tuple(drops), forks.get(number))
+        RefUpdate(
+            *(TableId(namespace, table), base, snapshot, tuple(drops), forks.get(number)),
+            rename=renames.get(number),
+        )
         for number, (namespace, table, base, snapshot, drops) in enumerate(stored["moves"])
     )
     return ref_updates, stored["ledger_base"]
+
+
+def _rename_to_json(rename: TargetRename) -> list[list[str]]:
+    """The new name; behind it, where a table has it until then, its metadata and its new name."""
+    names = [[rename.to.namespace, rename.to.table]]
+    if rename.displaced is not None:
+        names.append([rename.displaced.location, *rename.displaced.to.parts])
+    return names
+
+
+def _rename_from_json(stored: Sequence[Sequence[str]]) -> TargetRename:
+    to, *displaced = stored
+    one = Displaced(displaced[0][0], TableId(*displaced[0][1:])) if displaced else None
+    return TargetRename(TableId(*to), one)

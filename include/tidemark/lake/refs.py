@@ -29,7 +29,7 @@ from tidemark.errors import CatalogUnreachableError, OutcomeUnknownError, Supers
 from tidemark.lake.catalog import TableId, catalog_errors, commit_errors
 from tidemark.lake.fork_metadata import next_of, remove_own_files
 from tidemark.lake.marks import foreign_change, marked, read_published
-from tidemark.lake.swap import Entry, Swap, swap_all
+from tidemark.lake.swap import Displaced, Entry, Swap, swap_all
 from tidemark.model.names import AttemptId
 
 REF_PREFIX = "tidemark_"
@@ -45,12 +45,24 @@ class Fork:
 
 
 @dataclass(frozen=True, order=True, slots=True)
+class TargetRename:
+    """Give a table the name ``to`` (SCHEMA-31).
+
+    displaced: the table that has that name until then, by its file of metadata, and the name that
+    it gets; None where there is none, or where the same publication renames it as well.
+    """
+
+    to: TableId
+    displaced: Displaced | None = None
+
+
+@dataclass(frozen=True, order=True, slots=True)
 class RefUpdate:
     """Move ``main`` of a table from ``base`` (None: it has no snapshot yet) to ``snapshot``.
 
     drops: branches and tags that are not needed once main stands there. fork: what takes the
     table's place, with another schema; None where the table keeps its own. marks: what the table is
-    to say of it beside the summary of the snapshot (PUB-9).
+    to say of it beside the summary of the snapshot (PUB-9). rename: the name that it gets with it.
     """
 
     table: TableId
@@ -59,6 +71,12 @@ class RefUpdate:
     drops: tuple[str, ...] = ()
     fork: Fork | None = None
     marks: tuple[tuple[str, str], ...] = ()
+    rename: TargetRename | None = None
+
+    @property
+    def published_as(self) -> TableId:
+        """What the table is called once it is published."""
+        return self.table if self.rename is None else self.rename.to
 
     @property
     def place(self) -> TableId:
@@ -149,6 +167,7 @@ def update_mains(catalog: SqlCatalog, ref_updates: Sequence[RefUpdate]) -> None:
     pairs = [
         (ref_update, _load(catalog, ref_update.table))
         for ref_update in sorted(ref_updates, key=_by_table)
+        if ref_update.rename is None or not _is_made(catalog, ref_update)
     ]
     due = [
         _Due(ref_update, table, _source(catalog, ref_update, table)) for ref_update, table in pairs
@@ -174,7 +193,9 @@ class _Due:
 
     @property
     def is_made(self) -> bool:
-        """It was made before; a fork that was published is gone."""
+        """It was made before; a fork that was published is gone. Of a rename the name tells it."""
+        if self.ref_update.rename is not None:
+            return False
         stands = main_head(self.table) == self.ref_update.snapshot
         return stands and (self.ref_update.fork is None or self.source is None)
 
@@ -278,12 +299,19 @@ def _swap_of(due: _Due, after: StagedTable) -> Swap:
     before, gone = Entry(due.ref_update.table, due.table.metadata_location), None
     if due.ref_update.fork is not None and due.source is not None:
         gone = Entry(due.ref_update.place, due.source.metadata_location)
-    return Swap(before, after.metadata_location, gone)
+    rename = due.ref_update.rename
+    if rename is None:
+        return Swap(before, after.metadata_location, gone)
+    return Swap(before, after.metadata_location, gone, rename.to, rename.displaced)
 
 
 def _are_made(catalog: SqlCatalog, ref_updates: Sequence[RefUpdate]) -> bool:
     """What the tables say; `CatalogUnreachableError` when they cannot be read."""
-    return all(
-        main_head(_load(catalog, ref_update.table)) == ref_update.snapshot
-        for ref_update in ref_updates
-    )
+    return all(_is_made(catalog, ref_update) for ref_update in ref_updates)
+
+
+def _is_made(catalog: SqlCatalog, ref_update: RefUpdate) -> bool:
+    try:
+        return main_head(_load(catalog, ref_update.published_as)) == ref_update.snapshot
+    except NoSuchTableError:
+        return False

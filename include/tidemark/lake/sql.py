@@ -97,6 +97,11 @@ def create_target(table: Sequence[str], schema: TableSchema, properties: Mapping
     )
 
 
+def set_location(table: Sequence[str], location: str) -> str:
+    """ALTER TABLE: files that are written from now on lie there."""
+    return f"ALTER TABLE {quote(*table)} SET LOCATION {literal(location)}"
+
+
 def _partition_field(field: PartitionField) -> str:
     name = quote(field.column)
     match field.transform:

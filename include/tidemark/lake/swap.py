@@ -7,6 +7,7 @@ up, so that nothing may be deleted then (PUB-5, docs/adr/0003).
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -23,6 +24,7 @@ from tidemark.errors import (
     TidemarkError,
 )
 from tidemark.lake.catalog import TableId
+from tidemark.model.names import SYSTEM_PREFIX
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +35,27 @@ class Entry:
     location: str
 
 
+@dataclass(frozen=True, order=True, slots=True)
+class Displaced:
+    """A table that gives its name to another one: the place of its metadata, and its new name."""
+
+    location: str
+    to: TableId
+
+
 @dataclass(frozen=True, slots=True)
 class Swap:
-    """Have ``before`` stand at ``after``; ``gone``: an entry that goes in the same step."""
+    """Have ``before`` stand at ``after``; ``gone``: an entry that goes in the same step.
+
+    to: the name that the table gets, None where it keeps its own. Tables may exchange their names.
+    displaced: who has that name until then, unless another swap gives that table a new one.
+    """
 
     before: Entry
     after: str
     gone: Entry | None = None
+    to: TableId | None = None
+    displaced: Displaced | None = None
 
 
 def swap_all(catalog: SqlCatalog, swaps: Sequence[Swap]) -> None:
@@ -53,7 +69,7 @@ def swap_all(catalog: SqlCatalog, swaps: Sequence[Swap]) -> None:
     try:
         with Session(catalog.engine) as session:
             # Another transaction that was not answered yet holds these rows: we wait for its end.
-            stale = next((one for one in swaps if not _swap(session, catalog, one)), None)
+            stale = _first_stale(session, catalog, swaps)
             if stale is None:
                 is_asked = True
                 session.commit()
@@ -85,6 +101,12 @@ def _outcome(error: SQLAlchemyError, number: int, *, is_asked: bool) -> Tidemark
     )
 
 
+def _first_stale(session: Session, catalog: SqlCatalog, swaps: Sequence[Swap]) -> Swap | None:
+    """Carry out all of ``swaps``; the first that finds a table elsewhere, None where none does."""
+    steps = (_swap, _leave_names, _take_names)  # each for all tables: they may exchange names
+    return next((one for step in steps for one in swaps if not step(session, catalog, one)), None)
+
+
 def _swap(session: Session, catalog: SqlCatalog, one: Swap) -> bool:
     """Whether the table stood where the swap says."""
     result = session.execute(
@@ -94,6 +116,38 @@ def _swap(session: Session, catalog: SqlCatalog, one: Swap) -> bool:
     )
     if one.gone is not None:
         session.execute(delete(IcebergTables).where(*_row_of(catalog, one.gone)))
+    return getattr(result, "rowcount", 0) == 1
+
+
+def _leave_names(session: Session, catalog: SqlCatalog, one: Swap) -> bool:
+    """Whether a table that gets another name, and who has that, left theirs."""
+    if one.to is None:
+        return True
+    has_left = _rename(session, catalog, Entry(one.before.table, one.after), _passing(one))
+    if one.displaced is None:
+        return has_left
+    way_is_made = _rename(session, catalog, Entry(one.to, one.displaced.location), one.displaced.to)
+    return has_left and way_is_made
+
+
+def _take_names(session: Session, catalog: SqlCatalog, one: Swap) -> bool:
+    if one.to is None:
+        return True
+    return _rename(session, catalog, Entry(_passing(one), one.after), one.to)
+
+
+def _passing(one: Swap) -> TableId:
+    """The name inside the transaction, so that tables may exchange theirs; nobody reads it."""
+    name = hashlib.sha256(one.before.location.encode()).hexdigest()
+    return TableId(one.before.table.namespace, f"{SYSTEM_PREFIX}renamed_{name}")
+
+
+def _rename(session: Session, catalog: SqlCatalog, entry: Entry, to: TableId) -> bool:
+    result = session.execute(
+        update(IcebergTables)
+        .where(*_row_of(catalog, entry))
+        .values(table_namespace=to.namespace, table_name=to.table)
+    )
     return getattr(result, "rowcount", 0) == 1
 
 

@@ -19,6 +19,7 @@ class Rename:
     """A table that is called ``new``, and that records at and below ``position`` call ``old``.
 
     position: None while the statement has not come; then whatever is called ``old`` is this table.
+    One that is due at a position is told by the statement there alone (SCHEMA-31).
     target: the Iceberg table that the file has for it; empty where an older version kept none.
     """
 
@@ -46,7 +47,8 @@ class Rename:
 class Renames:
     """What the file says of former names, and what was followed of it.
 
-    declared: renames as the file has them, without positions. done: with theirs, in their order.
+    declared: renames as the file has them, without positions, and those that a statement tells
+    which the cut ends with. done: with their positions, in their order.
     others: tables that the file has under one name alone.
     """
 
@@ -69,6 +71,9 @@ class Renames:
         return table_swaps_of(self.due)
 
     def _has_come(self, one: Rename) -> bool:
+        if one.position is not None:
+            known = (done for done in self.done if done.is_at(one.position))
+            return any((done.old, done.new) == (one.old, one.new) for done in known)
         done = self.followed(one.old, one.new)
         if done is None or done.target in ("", one.target):
             return done is not None

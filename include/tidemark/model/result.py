@@ -42,7 +42,10 @@ EXIT_MEANINGS: Mapping[int, str] = {
 
 @dataclass(frozen=True, slots=True)
 class TableResult:
-    """What a cut did to one table; counts are rows, ``outcome`` is the verdict's."""
+    """What a cut did to one table; counts are rows, ``outcome`` is the verdict's.
+
+    renamed_from: what its target was called before, empty where it kept its name (SCHEMA-31).
+    """
 
     table: str
     target: str
@@ -52,6 +55,7 @@ class TableResult:
     deleted: int = 0
     truncated: int = 0
     outcome: str = ""
+    renamed_from: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from typing import Any
 
 from tidemark.errors import UNCHANGED, StoredStateError
 
-VERSION = 2
+VERSION = 3
 Body = dict[str, Any]
 Step = Callable[[Body], Body]
 
@@ -176,18 +176,26 @@ def _column_2(column: Body) -> Body:
     }
 
 
+def _result_3(body: Body) -> Body:
+    return body | {"tables": [{"renamed_from": ""} | table for table in body["tables"]]}
+
+
+def _ref_updates_3(body: Body) -> Body:
+    return {"renames": {}} | body
+
+
 def _as_it_was(body: Body) -> Body:
     return body
 
 
 _STEPS: Mapping[Stored, Sequence[Step]] = {
-    Stored.PROGRESS: (_progress_2,),
-    Stored.LANDING: (_landing_2,),
-    Stored.RESULT: (_result_2,),
-    Stored.REF_UPDATES: (_ref_updates_2,),
-    Stored.HISTORY: (_history_2,),
-    Stored.SCHEMA: (_schema_2,),
-    Stored.PUBLISHED: (_as_it_was,),
-    Stored.AUDIT: (_as_it_was,),
+    Stored.PROGRESS: (_progress_2, _as_it_was),
+    Stored.LANDING: (_landing_2, _as_it_was),
+    Stored.RESULT: (_result_2, _result_3),
+    Stored.REF_UPDATES: (_ref_updates_2, _ref_updates_3),
+    Stored.HISTORY: (_history_2, _as_it_was),
+    Stored.SCHEMA: (_schema_2, _as_it_was),
+    Stored.PUBLISHED: (_as_it_was, _as_it_was),
+    Stored.AUDIT: (_as_it_was, _as_it_was),
 }
 """Of each kind the steps from version 1 on, one per version."""

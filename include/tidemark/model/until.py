@@ -98,16 +98,25 @@ class Until:
                 raise ValueError(f"{self.text} caps commits, which have watermarks")
 
 
+class Behind(StrEnum):
+    """What a table is behind a statement at which a cut ends."""
+
+    OTHER_KEY = "has another key"
+    OTHER_NAME = "has another name"
+    DROPPED = "is dropped"
+
+
 @dataclass(frozen=True, slots=True)
 class Barrier:
     """A statement at which a cut ends, as its table goes on otherwise behind it (SCHEMA-11).
 
-    excluded: it waits itself, as not all that stands below it is there yet.
+    excluded: why it waits itself; empty where it does not.
     """
 
     table: TableName
     position: Position
-    excluded: bool = False
+    behind: Behind
+    excluded: str = ""
 
     @property
     def bound(self) -> Position:
@@ -120,15 +129,15 @@ class Barrier:
     @property
     def sentence(self) -> str:
         """Why a cut goes no further."""
-        told = f"{self.table} has another key behind the statement at position {self.position}"
+        told = f"{self.table} {self.behind} behind the statement at position {self.position}"
         if self.excluded:
-            return f"{told}, and partitions are not read up to it"
+            return f"{told}, and {self.excluded}"
         return f"{told}; the next run goes on from there"
 
     @property
     def commit_ts(self) -> int:
         """The least commitTs that waits."""
-        return commit_ts_at(self.position) + 1
+        return commit_ts_at(self.position) + (not self.excluded)
 
     def waits(self, _epoch: int) -> str:
         """SQL condition: a change of the changelog waits. Positions are our own digits."""

@@ -93,6 +93,16 @@ def check_read(read: int, written: int) -> CheckResult:
     )
 
 
+def check_kept(now: int, before: int) -> CheckResult:
+    """A table that gets another name and no change has as many rows as before (SCHEMA-31)."""
+    return CheckResult(
+        "every row of a renamed table is there",
+        now == before,
+        Severity.CRITICAL,
+        f"{now} rows, {before} before",
+    )
+
+
 def check_key(table: DataFrame, key: Sequence[ColumnName]) -> tuple[CheckResult, ...]:
     """The columns that become the key tell the rows of ``table`` apart, all of them (KEY-16)."""
     columns = [F.col(quote(name)) for name in key]

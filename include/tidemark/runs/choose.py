@@ -35,9 +35,11 @@ from tidemark.runs.ddl.table_swaps import hold_table_swaps
 from tidemark.runs.ddl.unread import refuse_unread_statements
 from tidemark.runs.landing.land import Landed
 from tidemark.runs.landing.look import first_waiting, look
+from tidemark.runs.renamed_tables import first_rename
 from tidemark.runs.run import Run
 from tidemark.spec import PipelineSpec
 
+UNREAD = "partitions are not read up to it"
 SAID = (HoldCode.GATE_NO_WATERMARK, HoldCode.UNTIL)
 
 
@@ -73,6 +75,11 @@ class Chosen:
     quarantined: frozenset[TableName] = frozenset()
     ends: Mapping[TableName, Frontier] = field(default_factory=dict)
     replay: Replay | None = None
+
+    @property
+    def run(self) -> Run:
+        """The run, with the names that tables have at its end."""
+        return self.changelog.run
 
     @property
     def cut(self) -> Cut:
@@ -143,12 +150,12 @@ def _choose(run: Run, changelog: Changelog, landed: Landed, until: Cap | None) -
     pipeline, progress, events = run.pipeline, changelog.progress, changelog.waiting()
     statistics = look(pipeline, events, landed, progress, until)
     if isinstance(until, Barrier) and _lags(pipeline, statistics, until):
-        until = replace(until, excluded=True)
+        until = replace(until, excluded=UNREAD)
         statistics = look(pipeline, events, landed, progress, until)
     cut = next_cut(pipeline.source.gate, progress, statistics, until)
     reading = _Reading(run, changelog, cut, landed)
     others = frozenset(table.source for table in pipeline.tables if table.was is None)
-    names = Renames(pipeline.renames, progress.renames, others)
+    names = Renames(run.renames, progress.renames, others)
     effects = reading.effects(names) if names.due else None
     renames = names.with_found(effects.renames if effects else ())
     named = changelog.under(renames)
@@ -170,12 +177,23 @@ def _choose(run: Run, changelog: Changelog, landed: Landed, until: Cap | None) -
             zoned = _zoned(named, cut, reading.cuts)
             found = profile(list(zoned.values()), progress.landing)
     effects = effects or DdlEffects()
+    for one in run.renamed:
+        if not one.stays and one.rename.position is not None:
+            effects.drop(one.spec.source, one.rename.position)
     before = told_before(progress.frontier, landed.plan.schema_changes)
     changed = effects.key_changes.keys() - progress.behind
-    barriers = (barrier_of(pipeline, table, effects, before) for table in changed)
+    barriers = [barrier_of(pipeline, table, effects, before) for table in changed]
+    renaming = first_rename(run, effects, found, before)
+    barriers += [renaming.barrier] if renaming is not None else []
     barrier = min(filter(None, barriers), key=lambda b: (b.position, b.table), default=None)
     if barrier is not None and barrier != until:
         return _choose(run, changelog, landed, barrier)
+    if renaming is not None and not run.renamed:
+        waits = renaming.waits_for(run, effects, found)
+        if waits:
+            return _choose(run, changelog, landed, replace(renaming.barrier, excluded=waits))
+        run = run.following(renaming.renames)
+        return _choose(run, replace(changelog, run=run), landed, until)
     ends = {table: _end(own, progress, found, table) for table, own in reading.cuts.items()}
     decision = Decision(cut, statistics, found)
     return Chosen(decision, zoned, effects, landed.schemas, named, progress.quarantined, ends)

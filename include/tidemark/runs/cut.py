@@ -24,6 +24,7 @@ from tidemark.lake.staging import mark_session
 from tidemark.lake.verdicts import write_verdicts
 from tidemark.log import get_logger
 from tidemark.model.progress import LandingMark, Progress
+from tidemark.model.renames import Rename
 from tidemark.model.result import CutResult, CutStatus, TableResult
 from tidemark.model.verdict import Outcome
 from tidemark.quality.report import write_data_docs
@@ -36,7 +37,7 @@ from tidemark.runs.run import CutRequest, Run, begin_run
 from tidemark.runs.staging.quarantined import records_quarantined
 from tidemark.runs.staging.replay import next_replays, with_replay
 from tidemark.runs.staging.stage import StagedTable, stage_one
-from tidemark.runs.tables.plan import CutTables, plan_tables
+from tidemark.runs.tables.plan import CutTables, plan_tables, together
 from tidemark.runs.tables.work import TableWork
 from tidemark.runs.unknown_kinds import codes_of, unknown_after
 from tidemark.runs.world import World, data_docs_folder, size_for
@@ -74,6 +75,7 @@ def stage_cut(pipeline: PipelineSpec, world: World, request: CutRequest) -> CutR
     size_for(world.spark, landed.records)
     with spark_errors("the choice of the cut"):
         chosen = choose_cut(run, Changelog(run), landed)
+        run, progress = chosen.run, chosen.run.progress
         chosen = with_replay(run, chosen, landed, progress)
         planned = plan_tables(run, chosen, progress)
     after = progress_after(progress, landed.mark, chosen, planned)
@@ -128,13 +130,21 @@ def progress_after(
     snapshots = after_reconciles(planned.snapshots, done, spared)
     effects = Effects(
         *(planned.standing, ended, snapshots, planned.window_bounds, planned.blocked),
-        renames=tuple(chosen.effects.renames),
+        renames=_followed(chosen, planned),
         quarantined=frozenset(table.work.spec.source for table in staged if table.quarantined),
         replays=next_replays(progress, chosen, planned),
         ends=chosen.ends,
-        followed=chosen.changelog.run.pipeline.declared,
+        followed=chosen.run.declared,
     )
     return advance(progress, mark.number, chosen.decision, effects)
+
+
+def _followed(chosen: Chosen, planned: CutTables) -> tuple[Rename, ...]:
+    """The renames that the cut makes; those of its last statement only if all its tables go on."""
+    waits = (
+        {(one.rename.old, one.rename.new) for one in chosen.run.renamed} if planned.waits else set()
+    )
+    return tuple(one for one in chosen.effects.renames if (one.old, one.new) not in waits)
 
 
 def _refuse_stopped(pipeline: PipelineSpec, planned: CutTables) -> None:
@@ -175,8 +185,14 @@ def _stage_all(run: Run, chosen: Chosen, planned: CutTables, branch: str) -> _Ou
             elif outcome is not None:
                 staged.append(outcome)
     done = tuple(work for work in planned.work if work.spec.source not in stopped)
-    planned = replace(planned, work=done, stopped=stopped)
-    return _Outcome(chosen, planned, tuple(staged), tuple(schemas))
+    planned = together(run, replace(planned, work=done, stopped=stopped))
+    targets = {work.target for work in planned.work}
+    return _Outcome(
+        chosen,
+        planned,
+        tuple(table for table in staged if table.work.target in targets),
+        tuple(ref_update for ref_update in schemas if ref_update.table in targets),
+    )
 
 
 def _finish(run: Run, progress: Progress, after: Progress, outcome: _Outcome) -> CutResult:
@@ -205,7 +221,7 @@ def _finish(run: Run, progress: Progress, after: Progress, outcome: _Outcome) ->
     if quarantined.num_rows:
         branch = attempt_ref(chosen.cut.number, attempt)
         ref_updates += (stage_entries(catalog, run.system, heads.quarantine, branch, quarantined),)
-    entry = StagedCut(result, after.as_kept(run.pipeline.renames), ref_updates)
+    entry = StagedCut(result, run.as_kept(after), ref_updates)
     stage_entry(catalog, run.system, heads.ledger.snapshot, entry, run.request.reason)
     log.info("cut_staged", cut=result.cut, status=result.status.value, **buckets)
     return result
@@ -243,11 +259,12 @@ def _result(run: Run, chosen: Chosen, status: CutStatus) -> CutResult:
 def _table_result(table: StagedTable) -> TableResult:
     return TableResult(
         table=str(table.work.spec.source),
-        target=str(table.work.target),
+        target=str(table.work.published_as),
         snapshot_id=table.ref_update.snapshot,
         inserted=table.effect.inserted,
         updated=table.effect.updated,
         deleted=table.effect.deleted + table.effect.removed,
         truncated=table.effect.truncated,
         outcome=table.verdict.outcome,
+        renamed_from=str(table.work.target) if table.work.becomes is not None else "",
     )

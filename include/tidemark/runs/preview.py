@@ -106,6 +106,7 @@ def preview_cut(pipeline: PipelineSpec, world: World, *, until: Until | None = N
     with spark_errors("the preview"), _decoded_once(run, unread) as (records, landed):
         changelog = Changelog(run, unlanded=records)
         chosen = choose_cut(run, changelog, landed)
+        run, progress = chosen.run, chosen.run.progress
         planned = plan_tables(run, chosen, progress)
     after = progress_after(progress, landed.mark, chosen, planned)
     old, new = progress.frontier.offsets, chosen.cut.frontier.offsets

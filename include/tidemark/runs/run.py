@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from tidemark.lake.catalog import SystemTables
 from tidemark.lake.heads import Heads, read_heads
 from tidemark.lake.landing import ChangelogHead
+from tidemark.lake.refs import TargetRename
 from tidemark.model.names import AttemptId, TableName
 from tidemark.model.progress import Progress
+from tidemark.model.renames import Rename
 from tidemark.model.until import Until
 from tidemark.runs.targets import added_tables
 from tidemark.runs.world import World
-from tidemark.spec import PipelineSpec
+from tidemark.spec import PipelineSpec, TableSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +33,34 @@ class CutRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class FollowedRename:
+    """A table that a statement renamed, taken as if the file had its former name (SCHEMA-31).
+
+    spec: of the table under its new name, with ``was`` and the target that it has so far. becomes:
+    the name that this target gets with the cut; None where it keeps its own. stays: the pipeline
+    goes on with the table, whose new name is one that it folds.
+    """
+
+    rename: Rename
+    spec: TableSpec
+    becomes: TargetRename | None
+    stays: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
-    """A pipeline, the world it runs in, the request, and the heads that all of it builds on."""
+    """A pipeline, the world it runs in, the request, and the heads that all of it builds on.
+
+    declared: the tables of the file. renamed: what the cut ends with, where that is a statement
+    that renames tables; the pipeline is as of its end.
+    """
 
     pipeline: PipelineSpec
     world: World
     request: CutRequest
     heads: Heads
+    declared: frozenset[TableName]
+    renamed: tuple[FollowedRename, ...] = ()
 
     @property
     def system(self) -> SystemTables:
@@ -49,8 +73,45 @@ class Run:
 
         A table that came into the file since then takes all that was ever landed of it.
         """
-        published = self.heads.ledger.progress.under(self.pipeline.renames)
+        published = self.heads.ledger.progress.under(self.renames)
         return published.with_added(added_tables(self.pipeline, published))
+
+    @property
+    def renames(self) -> tuple[Rename, ...]:
+        """The former names of tables, as the file has them and as the cut's end tells them."""
+        told = {(one.rename.old, one.rename.new): one.rename for one in self.renamed}
+        return tuple(told.get((one.old, one.new), one) for one in self.pipeline.renames)
+
+    def as_kept(self, after: Progress) -> Progress:
+        """``after``, progress once the cut is published, with the names that the ledger keeps.
+
+        Where the tables of the cut's last statement wait, both names do: what comes under the new
+        one belongs to their rows.
+        """
+        kept = after.as_kept(self.renames)
+        waits = [one.rename for one in self.renamed if one.stays and one.rename.old in kept.behind]
+        names = {one.new: kept.behind[one.old] for one in waits}
+        return replace(kept, behind={**names, **kept.behind})
+
+    def asks_for(self, tables: Collection[TableName]) -> bool:
+        """Whether the run was asked for all of ``tables``."""
+        return not self.request.tables or set(tables) <= set(self.request.tables)
+
+    def stands_apart(self, table: TableName) -> bool:
+        """Whether ``table`` is not where the frontier is, or will not go on."""
+        return table in self.progress.behind or table in self.progress.blocked
+
+    def following(self, renamed: Sequence[FollowedRename]) -> Run:
+        """The same run, in which the tables have the names that a statement gives them."""
+        named = {name for one in renamed for name in (one.rename.old, one.rename.new)}
+        others = (spec for spec in self.pipeline.tables if spec.source not in named)
+        tables = (*others, *(one.spec for one in renamed))
+        pipeline = self.pipeline.model_copy(update={"tables": tables})
+        return replace(self, pipeline=pipeline, renamed=tuple(renamed))
+
+    def becomes(self, table: TableName) -> TargetRename | None:
+        """The name that the target of ``table`` gets with the cut; None where it keeps its own."""
+        return next((one.becomes for one in self.renamed if one.spec.source == table), None)
 
     def behind(self, landed: ChangelogHead) -> Run:
         """The same run once it has landed: of the changelog it knows its own landing as well."""
@@ -60,4 +121,4 @@ class Run:
 def begin_run(pipeline: PipelineSpec, world: World, request: CutRequest) -> Run:
     """A run from what is published and landed now; it looks no second time."""
     heads = read_heads(world.catalog, SystemTables.of(pipeline.name))
-    return Run(pipeline, world, request, heads)
+    return Run(pipeline, world, request, heads, pipeline.declared)

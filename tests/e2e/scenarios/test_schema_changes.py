@@ -155,7 +155,10 @@ def test_an_online_schema_change_is_an_alter_of_its_table(world: World, family: 
 
 @pytest.mark.parametrize("family", ["canal", "ticdc", "debezium"])
 def test_a_renamed_table_goes_on_in_its_target(world: World, family: str) -> None:
-    """SCHEMA-4, SCHEMA-31: once the file says so; with rows on both sides in one cut."""
+    """SCHEMA-4, SCHEMA-31: once the file says so; with rows on both sides in one cut.
+
+    Where positions tell what comes again, the target is left with what came before the statement.
+    """
     stream, table = opened(world, family)
     begin(table)
     send(stream, table.sent, table)
@@ -166,13 +169,21 @@ def test_a_renamed_table_goes_on_in_its_target(world: World, family: str) -> Non
     table.put(1, name="last before")
     table.alter("RENAME COLUMN name TO title", renamed={"name": "title"})
     table.rename("articles")
+    left = {number: dict(row) for number, row in table.rows.items()}
     table.put(2, title="first behind")
     table.delete(3)
     send(stream, table.sent[start:], table)
-    with pytest.raises(TableStoppedError, match="called shop.articles now .CONTENT_DDL.") as why:
-        stream.cut()
-    assert "source: shop.articles, was: shop.items and target: items" in str(why.value)
-    assert rows_of(stream) == before
+    if family == "canal":
+        with pytest.raises(
+            TableStoppedError, match="called shop.articles now .CONTENT_DDL."
+        ) as why:
+            stream.cut()
+        assert "source: shop.articles, was: shop.items and target: items" in str(why.value)
+        assert rows_of(stream) == before
+    else:
+        while stream.cut().hold:
+            assert rows_of(stream) in (before, left)
+        assert rows_of(stream) == left
     stream.table = {"source": "shop.articles", "was": "shop.items", "target": "items"}
     stream.cut()
     assert rows_of(stream) == table.expected

@@ -96,7 +96,7 @@ def changelog(world: World) -> Changelog:
     progress = Progress(landing=GATED, oldest_held=2, epochs=(starts,))
     head = main_head(table)
     heads = Heads(LedgerHead(None, progress), ChangelogHead(head, LandingMark()), None)
-    return Changelog(Run(pipeline, world, CutRequest(AttemptId("one")), heads))
+    return Changelog(Run(pipeline, world, CutRequest(AttemptId("one")), heads, pipeline.declared))
 
 
 def test_names_go_by_the_positions_of_their_epoch(changelog: Changelog) -> None:

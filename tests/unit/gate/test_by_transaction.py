@@ -15,7 +15,7 @@ from tidemark.model.offsets import TopicPartition
 from tidemark.model.position import Place, Position
 from tidemark.model.progress import Progress
 from tidemark.model.transaction import Boundary, Share
-from tidemark.model.until import Barrier, Coordinate, Until
+from tidemark.model.until import Barrier, Behind, Coordinate, Until
 
 A0, A1 = (TopicPartition(TopicName("s.db.a"), number) for number in range(2))
 B0 = TopicPartition(TopicName("s.db.b"), 0)
@@ -373,7 +373,7 @@ def test_a_statement_between_transactions_caps_behind_itself(
         A0: PartitionStatistics(highest=place(20), capped_from=place(20), records=1),
         B0: PartitionStatistics(highest=place(21), capped_from=place(21), records=1),
     }
-    statement = Barrier(TableName("db", "a"), Position(place(15) + "0" * 16))
+    statement = Barrier(TableName("db", "a"), Position(place(15) + "0" * 16), Behind.OTHER_KEY)
     cut = transaction_cut(Progress(), statistics(boundaries, shares, late), statement)
     assert place(below) < cut.frontier.bound < place(below + 1)
     assert (cut.frontier.offsets, cut.frontier.time_ms) == ({TX: 2}, 1000)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,6 +15,7 @@ from tidemark.errors import SupersededError
 from tidemark.lake.catalog import TableId
 from tidemark.lake.refs import (
     RefUpdate,
+    TargetRename,
     attempt_ref,
     create_branch,
     create_tag,
@@ -22,6 +24,7 @@ from tidemark.lake.refs import (
     main_head,
     update_mains,
 )
+from tidemark.lake.swap import Displaced
 from tidemark.model.names import AttemptId
 
 ROWS = pa.schema([pa.field("id", pa.int64())])
@@ -85,6 +88,53 @@ def test_repeating_a_move_is_no_op(catalog: SqlCatalog) -> None:
     before = [load(catalog, table).metadata_location for table in (A, B)]
     update_mains(catalog, ref_updates)
     assert [load(catalog, table).metadata_location for table in (A, B)] == before
+
+
+def renamed(ref_update: RefUpdate, to: TableId, displaced: Displaced | None = None) -> RefUpdate:
+    return replace(ref_update, rename=TargetRename(to, displaced))
+
+
+def tables(catalog: SqlCatalog) -> dict[str, list[int]]:
+    return {name: ids(catalog, TableId("db", name)) for _, name in catalog.list_tables("db")}
+
+
+def test_tables_exchange_their_names_as_they_move(catalog: SqlCatalog) -> None:
+    """SCHEMA-34, PUB-5: in the same step, and no second time."""
+    ref_updates = [renamed(stage(catalog, A, 1), B), renamed(stage(catalog, B, 2, 3), A)]
+    update_mains(catalog, ref_updates)
+    assert tables(catalog) == {"a": [2, 3], "b": [1]}
+    before = [load(catalog, table).metadata_location for table in (A, B)]
+    update_mains(catalog, ref_updates)
+    assert [load(catalog, table).metadata_location for table in (A, B)] == before
+
+
+def test_who_has_the_name_gets_another(catalog: SqlCatalog) -> None:
+    """SCHEMA-31: nothing is lost that a statement takes the name from."""
+    load(catalog, B).append(pa.table({"id": [9]}, schema=ROWS))
+    aside = TableId("db", "b__until_cut_7")
+    displaced = Displaced(load(catalog, B).metadata_location, aside)
+    ref_update = renamed(stage(catalog, A, 1), B, displaced)
+    update_mains(catalog, [ref_update])
+    assert tables(catalog) == {"b": [1], "b__until_cut_7": [9]}
+    update_mains(catalog, [ref_update])
+    assert tables(catalog) == {"b": [1], "b__until_cut_7": [9]}
+
+
+def test_a_table_that_is_not_moved_can_get_a_name(catalog: SqlCatalog) -> None:
+    """SCHEMA-31: no row of it is in the cut."""
+    at = head(catalog, A)
+    to = TableId("db", "c")
+    update_mains(catalog, [RefUpdate(A, at, at, rename=TargetRename(to)), stage(catalog, B, 2)])
+    assert tables(catalog) == {"b": [2], "c": []}
+
+
+def test_a_name_that_somebody_changed_meanwhile_moves_nothing(catalog: SqlCatalog) -> None:
+    displaced = Displaced(load(catalog, B).metadata_location, TableId("db", "aside"))
+    ref_update = renamed(stage(catalog, A, 1), B, displaced)
+    load(catalog, B).append(pa.table({"id": [9]}, schema=ROWS))
+    with pytest.raises(SupersededError, match="was changed by another writer"):
+        update_mains(catalog, [ref_update])
+    assert tables(catalog) == {"a": [], "b": [9]}
 
 
 def test_a_snapshot_that_does_not_descend_from_main_is_refused(catalog: SqlCatalog) -> None:

@@ -30,6 +30,7 @@ ENDS = (End(Position("0A"), 1), End(Position("0B")))
     "statement",
     [
         sql.create_target(TABLE, SCHEMA, {"p'": "v\\'"}),
+        sql.set_location(TABLE, "/it's/o`dd"),
         sql.add_columns(TABLE, [COLUMN]),
         sql.widen_columns(TABLE, [COLUMN]),
         sql.set_property(TABLE, "p", "'; DROP TABLE x; --"),

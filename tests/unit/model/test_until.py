@@ -9,7 +9,7 @@ import pytest
 
 from tidemark.model.names import TableName
 from tidemark.model.position import Position
-from tidemark.model.until import Barrier, Coordinate, Until
+from tidemark.model.until import Barrier, Behind, Coordinate, Until
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 NOON_MS = 1_769_860_800_000
@@ -106,22 +106,24 @@ def test_a_commit_is_what_watermarks_count_in() -> None:
 )
 def test_a_statement(position: str, expected: tuple[bool, bool]) -> None:
     """SCHEMA-11: it is taken, unless it has to wait itself."""
-    statement = Barrier(TableName("shop", "items"), Position(binlog(3, 1547)))
-    excluded = Barrier(statement.table, statement.position, excluded=True)
+    statement = Barrier(TableName("shop", "items"), Position(binlog(3, 1547)), Behind.OTHER_KEY)
+    excluded = Barrier(
+        statement.table, statement.position, Behind.OTHER_KEY, excluded="it is not read yet"
+    )
     found = waits(statement, position=position), waits(excluded, position=position)
     assert found == expected
 
 
 def test_a_statement_among_offsets() -> None:
     """POS-11: where these are all the order there is."""
-    statement = Barrier(TableName("shop", "items"), Position(f"0001{9:016X}"))
+    statement = Barrier(TableName("shop", "items"), Position(f"0001{9:016X}"), Behind.OTHER_KEY)
     found = [waits(statement, position=f"0001{offset:016X}") for offset in (8, 9, 10)]
     assert found == [False, False, True]
 
 
 def test_a_statement_in_words() -> None:
     commit = Position(f"0001{500:016X}2{0:04X}{0:016X}")
-    statement = Barrier(TableName("shop", "items"), commit)
+    statement = Barrier(TableName("shop", "items"), commit, Behind.OTHER_KEY)
     assert statement.commit_ts == 501
     assert statement.sentence.startswith("shop.items has another key behind the statement at posi")
     assert statement.sentence.endswith("; the next run goes on from there")

@@ -15,7 +15,7 @@ from tidemark.model.key_change import KeyChange, first_key_change
 from tidemark.model.names import ColumnName, TableName, TopicName
 from tidemark.model.offsets import TopicPartition
 from tidemark.model.position import Place, Position
-from tidemark.model.until import Barrier
+from tidemark.model.until import Barrier, Behind
 from tidemark.runs.ddl.barriers import barrier_of, told_before
 from tidemark.runs.ddl.effects import DdlEffects
 from tidemark.runs.tables.key_changes import behind_key_change, below_key_change, is_copy
@@ -98,7 +98,7 @@ def test_which_statement_is_followed_first(
 def test_where_a_cut_ends(table: dict[str, Any], other: str, is_one: bool) -> None:
     named = TableName("shop", other)
     effects = DdlEffects(key_changes={named: [key_change(5, "code")]})
-    wanted = Barrier(named, at(5)) if is_one else None
+    wanted = Barrier(named, at(5), Behind.OTHER_KEY) if is_one else None
     assert barrier_of(pipeline(**table), named, effects, Place("")) == wanted
 
 
@@ -109,10 +109,12 @@ def test_no_cut_ends_twice_at_a_statement() -> None:
     before = told_before(frontier, [schemas.topic])
     assert before == at(5)[:-16]
     again = DdlEffects(key_changes={ITEMS: [key_change(5, "code", offset=7), key_change(6, "id")]})
-    assert barrier_of(pipeline(), ITEMS, again, before) == Barrier(ITEMS, at(6))
+    assert barrier_of(pipeline(), ITEMS, again, before) == Barrier(ITEMS, at(6), Behind.OTHER_KEY)
     unplaced = Position(f"0001{9:016X}")
     effects = DdlEffects(key_changes={ITEMS: [replace(key_change(5, "code"), position=unplaced)]})
-    assert barrier_of(pipeline(), ITEMS, effects, Place("")) == Barrier(ITEMS, unplaced)
+    assert barrier_of(pipeline(), ITEMS, effects, Place("")) == Barrier(
+        ITEMS, unplaced, Behind.OTHER_KEY
+    )
 
 
 @pytest.mark.parametrize(
@@ -137,14 +139,14 @@ def test_a_table_that_stands_lower_ends_at_the_statement(
 ) -> None:
     """SCHEMA-11: the others go on."""
     old = Frontier(offsets={P0: 7, P1: 2})
-    found = ended_at(Cut(3, mode, cut), Barrier(ITEMS, at(5)), old, {P0: 4})
+    found = ended_at(Cut(3, mode, cut), Barrier(ITEMS, at(5), Behind.OTHER_KEY), old, {P0: 4})
     assert found == Cut(3, mode, expected)
 
 
 def test_commits_behind_the_statement_wait() -> None:
     commit = Position(f"0001{500:016X}2{0:04X}{0:016X}")
     cut = Cut(3, GateMode.WATERMARK, Frontier(commit_ts=900))
-    ended = ended_at(cut, Barrier(ITEMS, commit), Frontier(), {})
+    ended = ended_at(cut, Barrier(ITEMS, commit, Behind.OTHER_KEY), Frontier(), {})
     assert ended.frontier == Frontier(commit_ts=501)
 
 

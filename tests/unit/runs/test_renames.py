@@ -88,7 +88,7 @@ def test_a_rename_that_was_followed_is_not_followed_again() -> None:
 def test_a_rename_that_nobody_declared_stops_both(statement: str, names: Renames) -> None:
     """SCHEMA-31: a message names the new name, as the file may be told to go on under it."""
     stops = told(statement, names=names).stops
-    by = RenamedBy(((A, B),), f"{statement} (at position 1)")
+    by = RenamedBy(((A, B),), f"{statement} (at position 1)", Position("1"))
     why = f"it is called shop.b now (CONTENT_DDL): {by.text}"
     assert stops[A] == DdlStop(why, None, B, by)
     why = f"its rows are those that shop.a had (CONTENT_DDL): {by.text}"

@@ -8,7 +8,7 @@ from tidemark.model.cut import Frontier
 from tidemark.model.key_change import first_key_change
 from tidemark.model.names import TableName, TopicName
 from tidemark.model.position import LAST, Place, place_of
-from tidemark.model.until import Barrier
+from tidemark.model.until import Barrier, Behind
 from tidemark.runs.ddl.effects import DdlEffects
 from tidemark.runs.targets import is_folded
 from tidemark.spec import PipelineSpec
@@ -32,4 +32,4 @@ def barrier_of(
     has_own = any(spec.source == table and spec.key for spec in pipeline.tables)
     if key_change is None or has_own or not is_folded(pipeline, (table.schema, table.table)):
         return None
-    return Barrier(table, key_change.position)
+    return Barrier(table, key_change.position, Behind.OTHER_KEY)

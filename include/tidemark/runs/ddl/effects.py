@@ -43,10 +43,15 @@ class DdlRecord:
 
 @dataclass(frozen=True, slots=True)
 class RenamedBy:
-    """What one statement renames; text: its own with its position."""
+    """What one statement renames; text: its own with its position.
+
+    freed: of the new names those of tables that were dropped below it in the cut, and where.
+    """
 
     pairs: Pairs
     text: str
+    position: Position
+    freed: Mapping[TableName, Position] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +209,8 @@ class DdlEffects:
         known = {(one.old, one.new) for one in again}
         made = [o for o in names.made_by(pairs, position) if (o.old, o.new) not in known]
         moves = {one.old: one.new for one in (*again, *made)}
+        dropped = {new: self.dropped_at(new, None) for _, new in pairs}
+        freed = {new: at for new, at in dropped.items() if at is not None}
         for new in moves.values():
             if new not in moves:
                 self.stops.pop(new, None)
@@ -211,14 +218,21 @@ class DdlEffects:
         self.move(moves)
         self._stop_table_swaps(names, pairs, moves, position)
         texts = dict.fromkeys(one.told.statement for one in opened)
-        by = RenamedBy(pairs, f"{'; '.join(texts)} (at position {position})")
+        text = f"{'; '.join(texts)} (at position {position})"
+        by = RenamedBy(pairs, text, position, freed)
         left = unexplained(pairs, moves)
         for one, pair in zip(opened, pairs, strict=True):
-            before = names.followed(*pair)
-            if pair in left and (before is None or names.is_table_swap(before)):
+            if pair in left and not self._came_before(names, pair, position):
                 self._stop_renamed(pair, by)
             if one.state is not None:
                 self.schemas[one.told.new] = one.state
+
+    @staticmethod
+    def _came_before(names: Renames, pair: tuple[TableName, TableName], position: Position) -> bool:
+        """Whether a statement without place is taken for a copy of one that was followed."""
+        before = names.followed(*pair)
+        is_unplaced = place_of(position) is None
+        return is_unplaced and before is not None and not names.is_table_swap(before)
 
     def _stop_table_swaps(
         self,

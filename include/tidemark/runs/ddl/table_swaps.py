@@ -50,6 +50,8 @@ def _of_another(
     namespace = run.pipeline.target_namespace
     folded |= {(done.new, str(TableId(namespace, done.target))) for done in names.done}
     for one in table_swap:
+        if one.position is not None:
+            continue  # A statement tells it, and targets follow the names.
         target = str(TableId(namespace, one.target))
         if (one.old, target) not in folded and one.old in {table for table, _ in folded}:
             why = (

@@ -13,7 +13,14 @@ from tidemark.model.names import quote
 from tidemark.model.target_mode import TargetMode
 from tidemark.model.verdict import CheckResult, Severity, Verdict
 from tidemark.quality.audit import SuiteRun, run_suite
-from tidemark.quality.checks import check_ended, check_filled, check_key, check_read, check_winners
+from tidemark.quality.checks import (
+    check_ended,
+    check_filled,
+    check_kept,
+    check_key,
+    check_read,
+    check_winners,
+)
 from tidemark.quality.kept_checks import check_appended, check_truncates, check_versions
 from tidemark.runs.staging.row_changes import StagedChanges
 from tidemark.runs.tables.work import TableWork
@@ -37,6 +44,8 @@ def audit(
     newest = max(filter(None, (work.truncated_at, removed)), default=None)
     if newest is not None and work.spec.mode is not TargetMode.APPEND:
         checks = (*checks, check_ended(table.where(work.schema.stands), newest))
+    if work.becomes is not None and found.rows.place is None and newest is None:
+        checks = (*checks, _all_there(world, work, table, ref_update))
     older = table.where(work.schema.holds_values)
     if work.changes_key and work.spec.mode is not TargetMode.APPEND:
         key = work.source_schema.in_target.key
@@ -73,6 +82,15 @@ def _check_merged(
         case TargetMode.APPEND:
             read = check_read(staged.count(), found.rows.rows)
             return (read, *check_appended(staged, table), *checks)
+
+
+def _all_there(
+    world: World, work: TableWork, table: DataFrame, ref_update: RefUpdate
+) -> CheckResult:
+    """A renamed table of which nothing else came has the rows that it had."""
+    name = quote(world.catalog.name, *work.target.parts)
+    before = world.spark.read.option("versionAsOf", ref_update.base).table(name).count()
+    return check_kept(table.count(), before)
 
 
 def _spared(why: str) -> CheckResult:

@@ -102,6 +102,7 @@ def stage_one(
     if work.removal is not None and may_miss(run, chosen, work, found, work.removal.end.position):
         work, spared = replace(work, removal=None), SPARED_ASIDE
     ref_update, effect = stage_table(context, work.schema, rows, ends, _removal(chosen, work))
+    ref_update = replace(ref_update, rename=work.becomes)
     if not is_folded:
         return ref_update
     if effect.spared:

@@ -73,7 +73,7 @@ class CutTables:
     snapshots: what is known of tables that are re-snapshotted. window_bounds: as in progress.
     stopped: table -> why it cannot be folded. skipped: tables that this run was not asked for.
     blocked: those that stay stopped, whatever comes. ended: tables without target -> their newest
-    truncate (TRUNC-16).
+    truncate (TRUNC-16). waits: the tables of the statement that the cut ends with.
     """
 
     snapshots: Snapshots
@@ -83,6 +83,7 @@ class CutTables:
     skipped: frozenset[TableName] = frozenset()
     blocked: Mapping[TableName, str] = field(default_factory=dict)
     ended: Mapping[TableName, Position] = field(default_factory=dict)
+    waits: bool = False
 
     @property
     def standing(self) -> frozenset[TableName]:
@@ -108,7 +109,8 @@ def plan_tables(run: Run, chosen: Chosen, progress: Progress) -> CutTables:
     snapshots, window_bounds = watched_snapshots(run, chosen, progress)
     late = {**progress.blocked, **late_tables(run, chosen, progress)}
     gone = tables_of_dropped_databases(run, chosen, progress)
-    specs = _concerned(run, chosen, {*snapshots.due, *late, *gone})
+    moved = {one.spec.source for one in run.renamed}
+    specs = _concerned(run, chosen, {*snapshots.due, *late, *gone, *moved})
     requested = run.request.tables
     wanted = [spec for spec in specs if not requested or spec.source in requested]
     told = _told(run.pipeline, chosen, wanted)
@@ -123,12 +125,13 @@ def plan_tables(run: Run, chosen: Chosen, progress: Progress) -> CutTables:
             refuse_statement(run.pipeline, spec, chosen.effects.stops, renamed)
             refuse_shared(spec, owners.setdefault(spec.target.lower(), spec.source))
             target = _target(run.pipeline, spec)
-            head = read_target(run.world.catalog, target)
+            head = _taken_up(read_target(run.world.catalog, target), spec, progress)
             refuse_foreign(run.pipeline, spec, head, progress.cut)
             have = head.source_schema if head else None
             refuse_other_mode(spec, have)
             if have is None and progress.cut > 0:
-                refuse_other_target(spec, chosen.effects.renames)
+                if all(one.spec.source != spec.source for one in run.renamed):
+                    refuse_other_target(spec, chosen.effects.renames)
                 history = read_history(run.world.catalog, run.system)
                 refuse_lost(run.pipeline, spec, history.folded, progress)
             if have is None and _begins_with_a_row(run.pipeline, chosen, spec):
@@ -151,7 +154,20 @@ def plan_tables(run: Run, chosen: Chosen, progress: Progress) -> CutTables:
             stopped[spec.source] = str(error)
             log.warning("table_stopped", table=str(spec.source), why=error.what)
     skipped = frozenset(spec.source for spec in specs if spec not in wanted)
-    return CutTables(snapshots, window_bounds, tuple(work), stopped, skipped, late, ended)
+    planned = CutTables(snapshots, window_bounds, tuple(work), stopped, skipped, late, ended)
+    return together(run, planned)
+
+
+def together(run: Run, planned: CutTables) -> CutTables:
+    """``planned``, where the tables that one statement renames all go on, or none of them does."""
+    renamed = {one.spec.source for one in run.renamed}
+    first = min(renamed & planned.standing, default=None)
+    if first is None:
+        return planned
+    why = f"it is renamed by the statement that renames {first}, which cannot go on"
+    stopped = {**dict.fromkeys(renamed - planned.standing, why), **planned.stopped}
+    work = tuple(one for one in planned.work if one.spec.source not in stopped)
+    return replace(planned, work=work, stopped=stopped, waits=True)
 
 
 def _renamed(run: Run, chosen: Chosen, progress: Progress) -> Mapping[TableName, TableId]:
@@ -218,6 +234,16 @@ def _told(
         for table, told in examples(chosen.replay.again, profile_entries, decoder).items():
             found[table] = (*told, *found.get(table, ()))
     return found
+
+
+def _taken_up(head: TargetHead | None, spec: TableSpec, progress: Progress) -> TargetHead | None:
+    """``head``, where its table left it by a rename to a name that only now is in the file."""
+    if head is None or head.source_schema.dropped_at is None:
+        return head
+    left_at = head.source_schema.dropped_at
+    if not any(one.new == spec.source and one.is_at(left_at) for one in progress.renames):
+        return head
+    return replace(head, source_schema=replace(head.source_schema, dropped_at=None))
 
 
 def _begins_with_a_row(pipeline: PipelineSpec, chosen: Chosen, spec: TableSpec) -> bool:
@@ -294,4 +320,5 @@ def _work(run: Run, chosen: Chosen, progress: Progress, told: _TableFacts) -> Ta
         replayed=count(again) if schema.key and spec.mode is TargetMode.MIRROR else 0,
         changes_key=schema != read,
         copies=copies,
+        becomes=run.becomes(spec.source),
     )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from tidemark.lake.catalog import TableId
 from tidemark.lake.evolve import TargetHead
+from tidemark.lake.refs import TargetRename
 from tidemark.lake.staging import Removal
 from tidemark.model.columns import TableSchema
 from tidemark.model.names import ColumnName
@@ -30,7 +31,7 @@ class TableWork:
     newest truncate of earlier cuts, or where another table of that name ended. changes_key: the cut
     ends where other columns become the key, and its rows have those of before. copies: rows of the
     cut that have the key of before and are left out. inferred: columns that only their values tell
-    the types of, and those.
+    the types of, and those. becomes: the name that the target gets with the cut.
     """
 
     spec: TableSpec
@@ -49,11 +50,17 @@ class TableWork:
     changes_key: bool = False
     copies: Copies = Copies()
     inferred: Mapping[ColumnName, str] = field(default_factory=dict)
+    becomes: TargetRename | None = None
 
     @property
     def have(self) -> TableSchema | None:
         """The columns that the target was made from, None where there is none."""
         return self.head.source_schema if self.head else None
+
+    @property
+    def published_as(self) -> TableId:
+        """What the target is called once the cut is published."""
+        return self.target if self.becomes is None else self.becomes.to
 
     @property
     def counts(self) -> str:
@@ -87,7 +94,7 @@ class TableWork:
         is_removed = self.removal is not None and self.spec.mode is not TargetMode.APPEND
         ends_rows = self.new_truncate is not None or is_removed
         is_checked = self.changes_key and self.spec.mode is not TargetMode.APPEND
-        touches = ends_rows or bool(self.backfills) or is_checked
+        touches = ends_rows or bool(self.backfills) or is_checked or self.becomes is not None
         return self.has_events or (self.have is not None and touches)
 
     @property

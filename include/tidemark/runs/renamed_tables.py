@@ -1,0 +1,220 @@
+"""Tables that the source renamed and whose file says nothing of it: targets follow the names.
+
+The target of a table is at every cut what the source calls so at that cut (SCHEMA-31). So a cut
+ends at the statement. For this one cut the table is taken as if its file had the former name
+(`was:`, SCHEMA-31), and as the cut is published, its target gets the name that belongs to the new
+one, together with the targets of all tables of the statement. No file of any table is written anew,
+and what had the name before stays, under another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from tidemark.errors import TableStoppedError
+from tidemark.lake.catalog import TableId
+from tidemark.lake.evolve import TargetHead, read_target
+from tidemark.lake.history import History, read_history
+from tidemark.lake.refs import TargetRename
+from tidemark.lake.swap import Displaced
+from tidemark.model.checkpoint_status import CheckpointStatus
+from tidemark.model.event import Kind
+from tidemark.model.names import TableName
+from tidemark.model.position import LAST, Place, Position, place_of
+from tidemark.model.profile import BatchProfile
+from tidemark.model.renames import Pairs, Rename, Renames
+from tidemark.model.until import Barrier, Behind
+from tidemark.runs.ddl.effects import DdlEffects, RenamedBy
+from tidemark.runs.run import FollowedRename, Run
+from tidemark.runs.targets import followed_targets, is_folded, targets_of
+from tidemark.spec import NO_SUITE, TableSpec
+
+
+@dataclass(frozen=True, slots=True)
+class RenameStatement:
+    """One statement, and what becomes of the tables that it renames.
+
+    freed_at: where a table with one of the new names was dropped before, in the same cut.
+    """
+
+    table: TableName
+    position: Position
+    freed_at: Position | None
+    renames: tuple[FollowedRename, ...]
+
+    def waits_for(self, run: Run, effects: DdlEffects, found: BatchProfile) -> str:
+        """Why the cut must end before the statement; empty where it need not.
+
+        Debezium tells a list of renames by one record each, at one place (MSG-23). What may be the
+        last record of its topic and was landed just now may have others behind it.
+        """
+        if effects.renames:
+            return "the renames that the file tells come first"
+        if run.pipeline.source.format.is_canal:
+            return ""  # They are one barrier, and the watermark stands above it (MSG-54).
+        place = place_of(self.position) or Place("")
+        ddl = [entry for entry in found.profile_entries if entry.kind is Kind.DDL]
+        is_last = all((entry.highest_place or place) <= place for entry in ddl)
+        is_new = any(entry.is_new for entry in ddl if entry.highest_place == place)
+        return "its last part may not be read yet" if is_last and is_new else ""
+
+    @property
+    def barrier(self) -> Barrier:
+        """Where the cut ends: at the statement, or before it where a name has to be freed first."""
+        if self.freed_at is not None:
+            return Barrier(self.table, self.freed_at, Behind.DROPPED)
+        return Barrier(self.table, self.position, Behind.OTHER_NAME)
+
+
+def first_rename(
+    run: Run, effects: DdlEffects, found: BatchProfile, before: Place
+) -> RenameStatement | None:
+    """The first statement that the file does not explain and that can be followed all the same.
+
+    found: what the cut holds. before: as of `told_before`. What stands at it came again. None also
+    where it is unknown which rows a table had, or which target; then the tables stop with the
+    statement (SCHEMA-31).
+    """
+    told = {
+        stop.by.position: stop.by
+        for table, stop in effects.stops.items()
+        if stop.by is not None and table not in run.progress.behind
+    }
+    names = _Names(run, effects, found) if told else None
+    for position in sorted(told):
+        place = place_of(position)
+        if names is None or place is None or place <= before:
+            continue
+        try:
+            renames = tuple(names.followed(told[position]))
+        except TableStoppedError:  # A target of one of the names is not ours.
+            continue
+        if renames:
+            freed = [at for at in told[position].freed.values() if (place_of(at) or "") > before]
+            table = renames[0].spec.source
+            return RenameStatement(table, position, max(freed, default=None), renames)
+    return None
+
+
+def _first_seen(effects: DdlEffects, found: BatchProfile) -> Mapping[TableName, Place]:
+    """Where each table comes first in the cut, by its changes or by the statement that made it."""
+    seen: dict[TableName, Place] = {}
+    for entry in found.profile_entries:
+        if entry.status is CheckpointStatus.PENDING and entry.is_change and entry.table:
+            table, place = TableName(*entry.table), entry.lowest_place or Place("")
+            seen[table] = min(place, seen.get(table, place))
+    for table, created in effects.created.items():
+        place = place_of(created.position) or Place("")
+        seen[table] = min(place, seen.get(table, place))
+    return seen
+
+
+class _Names:
+    """Who bears which name before a statement, and which target each has."""
+
+    def __init__(self, run: Run, effects: DdlEffects, found: BatchProfile) -> None:
+        self._run, self._first_seen = run, _first_seen(effects, found)
+        done = (*run.progress.renames, *effects.renames)
+        due = Renames(run.renames, done).due
+        self._due = {name for one in due for name in (one.old, one.new)}
+        self._history = read_history(run.world.catalog, run.system)
+        self._targets = targets_of(run.pipeline, self._history, run.progress)
+        self._heads: dict[TableId, TargetHead | None] = {}
+
+    def followed(self, by: RenamedBy) -> Iterator[FollowedRename]:
+        """What becomes of each table of a statement; nothing unless all of it can be followed."""
+        bearers = {name for pair in by.pairs for name in pair if self._is_borne(name, by)}
+        moves = net_moves(by.pairs, bearers)
+        if not self._explains(by.pairs, moves, bearers):
+            return
+        kept = frozenset(
+            (table, target)
+            for table, target in self._history.folded
+            if table not in {str(old) for old in moves}
+        )
+        history = replace(self._history, folded=kept)
+        for old, new in moves.items():
+            target = self._targets.get(old) or self._target_of(old, self._history)
+            becomes = self._target_of(new, history) if self._is_folded(new) else target
+            rename = self._renamed(becomes, moves) if becomes != target else None
+            spec = self._spec(new if self._is_folded(new) else old)
+            update = {"source": new, "was": old, "target": target.table}
+            due = Rename(old, new, by.position, becomes.table)
+            yield FollowedRename(due, spec.model_copy(update=update), rename, self._is_folded(new))
+
+    def _is_borne(self, name: TableName, by: RenamedBy) -> bool:
+        """Whether a table of the pipeline bears ``name`` before the statement ``by``."""
+        if not self._is_folded(name) or name in by.freed:
+            return False
+        head = self._head(self._targets[name]) if name in self._targets else None
+        is_there = head is not None and head.source_schema.dropped_at is None
+        return is_there or self._first_seen.get(name, LAST) < by.position
+
+    def _explains(
+        self,
+        pairs: Pairs,
+        moves: Mapping[TableName, TableName],
+        bearers: Collection[TableName],
+    ) -> bool:
+        """Whether every table that gets a name of the pipeline is known, and the name is free."""
+        if not moves or not self._run.asks_for({*moves, *moves.values()}):
+            return False
+        if self._due & {name for pair in pairs for name in pair}:
+            return False
+        if any(self._run.stands_apart(table) for table in moves):
+            return False
+        arrive = {new for _, new in pairs if self._is_folded(new)}
+        passing = {old for old, _ in pairs} - moves.keys()
+        return arrive - passing <= set(moves.values()) and all(
+            new in moves or new not in bearers for new in moves.values()
+        )
+
+    def _renamed(self, becomes: TableId, moves: Mapping[TableName, TableName]) -> TargetRename:
+        """Who has the name that a target gets keeps its rows, under the number of the cut."""
+        leaving = {self._targets.get(old) for old in moves}
+        head = self._head(becomes)
+        if head is None or becomes in leaving:
+            return TargetRename(becomes)
+        number = self._run.progress.cut + 1
+        aside = TableId(becomes.namespace, f"{becomes.table}__until_cut_{number}")
+        return TargetRename(becomes, Displaced(head.metadata, aside))
+
+    def _target_of(self, table: TableName, history: History) -> TableId:
+        declared = {spec.source: spec.target for spec in self._run.pipeline.tables}
+        pipeline = self._run.pipeline
+        name = declared.get(table) or followed_targets(pipeline, history, {table})[table]
+        return TableId(pipeline.target_namespace, name)
+
+    def _spec(self, table: TableName) -> TableSpec:
+        declared = {spec.source: spec for spec in self._run.pipeline.tables}
+        return declared.get(table) or TableSpec(source=table, expectations=NO_SUITE)
+
+    def _is_folded(self, name: TableName) -> bool:
+        return is_folded(self._run.pipeline, (name.schema, name.table))
+
+    def _head(self, target: TableId) -> TargetHead | None:
+        if target not in self._heads:
+            self._heads[target] = read_target(self._run.world.catalog, target)
+        return self._heads[target]
+
+
+def net_moves(pairs: Pairs, bearers: Collection[TableName]) -> dict[TableName, TableName]:
+    """Old -> new names of ``bearers``, the tables that are there, after all of ``pairs``.
+
+    A name that no table bears is passed through, in whatever order the pairs come. Of several pairs
+    with one old name the last counts (MSG-54).
+
+    >>> a, b, c = (TableName("s", name) for name in "abc")
+    >>> net_moves([(a, c), (b, a), (c, b)], {a, b}) == {a: b, b: a}
+    True
+    """
+    leads = dict(pairs)
+    moves = {}
+    for old in sorted(set(leads) & set(bearers)):
+        new = leads[old]
+        while new in leads and new not in bearers and new != old:
+            new = leads[new]
+        if new != old:
+            moves[old] = new
+    return moves
