@@ -77,6 +77,9 @@ class PlannedTableDocument(_Document):
     changes: list[str] = Field(description="what becomes of its columns")
     losses: dict[str, str] = Field(description="column to what records lack of its values")
     inferred: dict[str, str] = Field(description="column to a type that only its values show")
+    renamed_from: str = Field(
+        description="what the target is called until the cut; empty where it keeps its name"
+    )
     stopped: str = Field(description="why it cannot be folded; empty when it can")
 
 
@@ -189,6 +192,7 @@ def _planned(row: TablePreview) -> PlannedTableDocument:
         changes=[describe(change) for change in row.changes],
         losses=dict(row.losses),
         inferred={str(name): of for name, of in row.inferred.items()},
+        renamed_from=row.renamed_from,
         stopped=row.stopped,
     )
 

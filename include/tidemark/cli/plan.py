@@ -59,7 +59,9 @@ def _show(console: Console, preview: CutPreview) -> None:
             right=("in the cut", "held"),
         )
         for row in preview.tables:
-            schema = "stopped" if row.stopped else ", ".join(map(describe, row.changes))
+            renamed = [f"renamed from {row.renamed_from}"] if row.renamed_from else []
+            changes = [*renamed, *map(describe, row.changes)]
+            schema = "stopped" if row.stopped else ", ".join(changes)
             truncate = "yes" if row.is_truncated else ""
             table.add_row(row.target, f"{row.rows:,}", f"{row.held:,}", truncate, schema)
         console.print()

@@ -47,8 +47,9 @@ class TablePreview:
 
     rows: row events in the cut. held: those that wait above it. has_key: rows are not told apart by
     all their columns. losses: column -> what records lack of its values (TYPE-3). inferred: column
-    -> type, of those that their values alone tell (SCHEMA-1). stopped: why the table cannot be
-    folded, empty when it can.
+    -> type, of those that their values alone tell (SCHEMA-1). renamed_from: what the target is
+    called until the cut, empty where it keeps its name (SCHEMA-31). stopped: why the table cannot
+    be folded, empty when it can.
     """
 
     table: TableName
@@ -60,6 +61,7 @@ class TablePreview:
     changes: tuple[SchemaChange, ...] = ()
     losses: Mapping[str, str] = field(default_factory=dict)
     inferred: Mapping[ColumnName, str] = field(default_factory=dict)
+    renamed_from: str = ""
     stopped: str = ""
 
 
@@ -182,8 +184,11 @@ def _tables(pipeline: PipelineSpec, chosen: Chosen, planned: CutTables) -> Itera
             stopped=planned.stopped.get(table, ""),
         )
         if table in work:
+            becomes = work[table].becomes
             preview = replace(
                 preview,
+                target=str(work[table].published_as),
+                renamed_from=str(work[table].target) if becomes is not None else "",
                 is_truncated=work[table].new_truncate is not None,
                 has_key=bool(work[table].schema.key),
                 changes=work[table].changes,

@@ -17,6 +17,7 @@ def test_a_plan_reads_back() -> None:
         held=1,
         losses={"at": "its zone"},
         inferred={ColumnName("n"): "bigint"},
+        renamed_from="lake.sales",
         stopped="why",
     )
     preview = CutPreview(
@@ -34,6 +35,7 @@ def test_a_plan_reads_back() -> None:
     (planned,), (offsets,) = document.tables, document.offsets
     assert (planned.table, planned.rows, planned.held) == ("shop.orders", 3, 1)
     assert (planned.inferred, planned.stopped) == ({"n": "bigint"}, "why")
+    assert (planned.target, planned.renamed_from) == ("lake.orders", "lake.sales")
     assert (offsets.topic, offsets.partition, offsets.start, offsets.end) == (
         *("shop.orders", 2),
         *(7, 12),
