@@ -19,7 +19,7 @@ class Rename:
     """A table that is called ``new``, and that records at and below ``position`` call ``old``.
 
     position: None while the statement has not come; then whatever is called ``old`` is this table.
-    One that is due at a position is told by the statement there alone (SCHEMA-31).
+    A rename that is due at a position is made only by the statement at that position (SCHEMA-31).
     target: the Iceberg table that the file has for it; empty where an older version kept none.
     """
 

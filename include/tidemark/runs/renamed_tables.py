@@ -3,8 +3,8 @@
 The target of a table is at every cut what the source calls so at that cut (SCHEMA-31). So a cut
 ends at the statement. For this one cut the table is taken as if its file had the former name
 (`was:`, SCHEMA-31), and as the cut is published, its target gets the name that belongs to the new
-one, together with the targets of all tables of the statement. No file of any table is written anew,
-and what had the name before stays, under another one.
+one, together with the targets of all tables of the statement. No data file is rewritten, and what
+had the name before stays, under another one.
 """
 
 from __future__ import annotations
@@ -97,16 +97,19 @@ def first_rename(
     return None
 
 
-def _first_seen(effects: DdlEffects, found: BatchProfile) -> Mapping[TableName, Place]:
-    """Where each table comes first in the cut, by its changes or by the statement that made it."""
-    seen: dict[TableName, Place] = {}
+def _first_seen(effects: DdlEffects, found: BatchProfile) -> Mapping[tuple[str, str], Place]:
+    """Where each table comes first in the cut, by its changes or by the statement that made it.
+
+    By the schema and table that records name, which may be unfit for a target.
+    """
+    seen: dict[tuple[str, str], Place] = {}
     for entry in found.profile_entries:
         if entry.status is CheckpointStatus.PENDING and entry.is_change and entry.table:
-            table, place = TableName(*entry.table), entry.lowest_place or Place("")
-            seen[table] = min(place, seen.get(table, place))
+            place = entry.lowest_place or Place("")
+            seen[entry.table] = min(place, seen.get(entry.table, place))
     for table, created in effects.created.items():
-        place = place_of(created.position) or Place("")
-        seen[table] = min(place, seen.get(table, place))
+        name, place = (table.schema, table.table), place_of(created.position) or Place("")
+        seen[name] = min(place, seen.get(name, place))
     return seen
 
 
@@ -149,7 +152,7 @@ class _Names:
             return False
         head = self._head(self._targets[name]) if name in self._targets else None
         is_there = head is not None and head.source_schema.dropped_at is None
-        return is_there or self._first_seen.get(name, LAST) < by.position
+        return is_there or self._first_seen.get((name.schema, name.table), LAST) < by.position
 
     def _explains(
         self,

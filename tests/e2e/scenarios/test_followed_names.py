@@ -7,6 +7,7 @@ name they have. What reads the targets is pyiceberg.
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -47,6 +48,8 @@ def test_a_target_follows_its_name(world: World, family: str) -> None:
     source.rename(("code", "codex"))
     source.on("codex").put(5, name="behind")
     source.on("other").put(9, name="untouched")
+    unfit = replace(source.on("other"), name="un/fit", rows={})
+    unfit.put(1, name="of a table that can have no target")
     source.send()
     planned = preview_cut(source.stream.pipeline, world).tables
     renamed = {row.target: row.renamed_from for row in planned if row.renamed_from}
