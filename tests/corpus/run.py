@@ -24,7 +24,6 @@ from tests.corpus.produce import create_topics, open_producer, place, send, spre
 from tests.corpus.redeliver import with_repeats
 from tests.corpus.source import Format, Source, source_of
 from tidemark.errors import SpecError, TidemarkError
-from tidemark.model.cut import GateMode
 from tidemark.model.names import AttemptId
 from tidemark.model.result import CutStatus
 from tidemark.runs.cut import run_cut
@@ -76,10 +75,12 @@ class Outcome:
 class _Said:
     """What a case has come to: its cuts, and which tables were not compared from which stage on.
 
-    standing: those that are blocked by the newest cut for a reason that is known.
+    is_idle: the newest cut published nothing. standing: those that are blocked by it for a reason
+    that is known.
     """
 
     cuts: int = 0
+    is_idle: bool = False
     standing: set[str] = field(default_factory=set)
     not_compared: dict[str, str] = field(default_factory=dict)
 
@@ -126,10 +127,8 @@ def _run(case: Case, name: str, world: World, options: Options, said: _Said) -> 
         send(producer, name, (record for line in lines[start:end] for record in line))
         start = end
         faults = tuple(_cut(pipeline, world, options, said))
-        if stage is not None and pipeline.source.gate is GateMode.TRANSACTION:
-            # What stands outside transactions settles once a run finds nothing new (GATE-T6).
-            faults += tuple(_cut(pipeline, world, options, said))
         if stage is not None:
+            faults += tuple(_settle(pipeline, world, options, said))
             for table in sorted(said.standing & stage.tables.keys()):
                 said.not_compared.setdefault(table, f"stage {stage.name}")
             faults += tuple(_compare(stage, pipeline, world, source, said.standing))
@@ -146,11 +145,23 @@ def _knows_repeats(case: Case, source: Source) -> bool:
     return source.has_positions or all(table.key for table in case.tables.values())
 
 
+def _settle(pipeline: PipelineSpec, world: World, options: Options, said: _Said) -> Iterator[str]:
+    """Run until a run finds nothing to do.
+
+    A cut ends where a statement renames tables or changes a key (SCHEMA-31, SCHEMA-24), and what
+    stands outside transactions settles once a run finds nothing new (GATE-T6).
+    """
+    while not said.is_idle:
+        yield from _cut(pipeline, world, options, said)
+
+
 def _cut(pipeline: PipelineSpec, world: World, options: Options, said: _Said) -> Iterator[str]:
     """Run one micro-batch; what it says when it did not end as it should."""
     said.cuts += 1
     result = run_cut(pipeline, world, CutRequest(AttemptId(f"cut_{said.cuts}")))
     said.standing.clear()
+    # What waits for good is no news: a run that fails or is blocked says so by itself.
+    said.is_idle = result.status is not CutStatus.PUBLISHED
     if result.status not in _ENDED_WELL:
         yield f"the cut ended as {result.status}: {result.error or result.hold}".split("\n", 1)[0]
     for table, why in result.stopped.items():

@@ -80,6 +80,9 @@ class PlannedTableDocument(_Document):
     renamed_from: str = Field(
         description="what the target is called until the cut; empty where it keeps its name"
     )
+    rewritten: int = Field(
+        description="rows of the target that are written anew for another type of a column"
+    )
     stopped: str = Field(description="why it cannot be folded; empty when it can")
 
 
@@ -193,6 +196,7 @@ def _planned(row: TablePreview) -> PlannedTableDocument:
         losses=dict(row.losses),
         inferred={str(name): of for name, of in row.inferred.items()},
         renamed_from=row.renamed_from,
+        rewritten=row.rewritten,
         stopped=row.stopped,
     )
 

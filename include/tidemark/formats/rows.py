@@ -116,7 +116,9 @@ def _value(column: SourceColumn, column_alias: ColumnAlias) -> Column:
     raw = F.col(IMAGE)[column.name]
 
     def read(way: SourceColumn) -> Column:
-        value = typed(raw, way).cast(column.iceberg)
+        value = typed(raw, way)
+        if way.iceberg != column.iceberg:
+            value = value.try_cast(column.iceberg)
         if way.former is None:
             return value
         is_former = F.col("position") <= F.lit(way.changed_at)

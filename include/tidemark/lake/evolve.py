@@ -18,7 +18,14 @@ from pyspark.sql import SparkSession
 from tidemark.errors import WAITING, TableStoppedError
 from tidemark.lake import sql
 from tidemark.lake.catalog import TableId, catalog_errors, ensure_namespace
-from tidemark.lake.marks import Published, foreign_change, read_published, unmarked, way_back
+from tidemark.lake.marks import (
+    Published,
+    foreign_change,
+    live_rows,
+    read_published,
+    unmarked,
+    way_back,
+)
 from tidemark.lake.refs import main_head
 from tidemark.log import get_logger
 from tidemark.model.columns import TableSchema
@@ -30,6 +37,7 @@ from tidemark.schema.changes import (
     CreateTarget,
     DropColumn,
     RenameColumn,
+    RewriteColumn,
     SchemaChange,
     WidenColumn,
     describe,
@@ -44,9 +52,9 @@ SOURCE_SCHEMA = "tidemark.source-schema"
 class TargetHead:
     """A target as it was read: ``main``, the file of its metadata, and what it was made from.
 
-    snapshot: None where nothing was ever published in it; published: what was. change: what
-    somebody else did to its rows since, empty when nothing; back: how to undo that, empty when
-    nothing does.
+    snapshot: None where nothing was ever published in it; published: what was; rows: how many it
+    has. change: what somebody else did to its rows since, empty when nothing; back: how to undo
+    that, empty when nothing does.
     """
 
     snapshot: int | None
@@ -55,6 +63,7 @@ class TargetHead:
     published: Published | None = None
     change: str = ""
     back: str = ""
+    rows: int = 0
 
 
 def read_target(catalog: SqlCatalog, target: TableId) -> TargetHead | None:
@@ -76,7 +85,10 @@ def read_target(catalog: SqlCatalog, target: TableId) -> TargetHead | None:
     published = read_published(table)
     change = unmarked(table, published) or foreign_change(table, published)
     back = way_back(table, target, published) if change else ""
-    return TargetHead(main_head(table), table.metadata_location, schema, published, change, back)
+    rows = live_rows(table.current_snapshot())
+    return TargetHead(
+        main_head(table), table.metadata_location, schema, published, change, back, rows
+    )
 
 
 def apply_changes(
@@ -88,7 +100,7 @@ def apply_changes(
 ) -> None:
     """Apply ``changes`` to ``target``, a new table or a fork, and keep ``want`` with it.
 
-    Rows are filled on a branch (`lake.staging`).
+    Rows are filled on a branch (`lake.staging`), and written anew on the fork (`lake.rewrite`).
     """
     name = (catalog.name, *target.parts)
     if any(isinstance(change, CreateTarget) for change in changes):
@@ -105,8 +117,12 @@ def apply_changes(
 def _refuse_lost_layout(
     catalog: SqlCatalog, target: TableId, changes: Sequence[SchemaChange]
 ) -> None:
-    """Raise where a column goes by which files were ever laid out: nobody could write any more."""
+    """Raise where a column goes by which files were ever laid out: nobody could write any more.
+
+    So does one that gets another type, and another field id with it.
+    """
     gone = [change.name for change in changes if isinstance(change, DropColumn)]
+    gone += [change.called for change in changes if isinstance(change, RewriteColumn)]
     if not gone:
         return
     with catalog_errors(f"the reading of {target}"):
@@ -116,8 +132,8 @@ def _refuse_lost_layout(
     for name in gone:
         if table.schema().find_field(name).field_id in ids:
             raise TableStoppedError(
-                f"column {name} cannot be dropped: files were laid out by it, and Iceberg keeps "
-                "every partition spec and sort order of a table",
+                f"column {name} cannot be dropped, nor written anew: files were laid out by it, "
+                "and Iceberg keeps every partition spec and sort order of a table",
                 state=WAITING,
                 next_step="fold the table into a new target from a new snapshot of the source",
             )
@@ -142,12 +158,7 @@ def _made(
     commit, however many: each commit writes all metadata of the table anew.
     """
     is_kept = False
-    added = [change.column for change in changes if isinstance(change, AddColumn)]
-    widened = [change.column for change in changes if isinstance(change, WidenColumn)]
-    if added:
-        yield sql.add_columns(name, added)
-    if widened:
-        yield sql.widen_columns(name, widened)
+    yield from _joined(name, changes)
     for change in changes:
         match change:
             case CreateTarget(schema):
@@ -167,6 +178,19 @@ def _made(
                     yield sql.sort_files(name, layout.sort)
     if not is_kept:
         yield sql.set_property(name, SOURCE_SCHEMA, _kept(want))
+
+
+def _joined(name: Sequence[str], changes: Sequence[SchemaChange]) -> Iterator[str]:
+    """Statements that add columns and give them other types; one kind of them in one commit."""
+    added = [change.column for change in changes if isinstance(change, AddColumn)]
+    widened = [change.column for change in changes if isinstance(change, WidenColumn)]
+    rewritten = [change.column for change in changes if isinstance(change, RewriteColumn)]
+    if rewritten:
+        yield sql.drop_columns(name, [column.name for column in rewritten])
+    if added or rewritten:
+        yield sql.add_columns(name, [*rewritten, *added])
+    if widened:
+        yield sql.widen_columns(name, widened)
 
 
 def _let_go(name: Sequence[str], changes: Sequence[SchemaChange]) -> Iterator[str]:

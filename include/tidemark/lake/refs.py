@@ -22,6 +22,7 @@ from pyiceberg.table.update import (
     RemoveSnapshotRefUpdate,
     SetPropertiesUpdate,
     SetSnapshotRefUpdate,
+    TableRequirement,
     TableUpdate,
 )
 
@@ -245,9 +246,13 @@ def _descends(table: Table, ref_update: RefUpdate) -> bool:
 
 
 def _stage(catalog: SqlCatalog, due: _Due) -> StagedTable:
+    """Metadata with the move; `_refuse_stale` has seen where main stands, and the swap will."""
     ref_update, table = due.ref_update, due.table
+    required: list[TableRequirement] = [AssertTableUUID(uuid=due.table.metadata.table_uuid)]
     if due.source is not None and ref_update.fork is not None:
-        table = next_of(table, due.source)
+        table = next_of(table, due.source)  # Its main may stand at rows that were written anew.
+    else:
+        required.append(AssertRefSnapshotId(ref=MAIN_BRANCH, snapshot_id=ref_update.base))
     updates: list[TableUpdate] = [
         SetSnapshotRefUpdate(
             ref_name=MAIN_BRANCH,
@@ -267,10 +272,7 @@ def _stage(catalog: SqlCatalog, due: _Due) -> StagedTable:
     staged = catalog._update_and_stage_table(
         table,
         due.table.name(),
-        (
-            AssertTableUUID(uuid=due.table.metadata.table_uuid),
-            AssertRefSnapshotId(ref=MAIN_BRANCH, snapshot_id=ref_update.base),
-        ),
+        tuple(required),
         tuple(updates),
     )
     catalog._write_metadata(staged.metadata, staged.io, staged.metadata_location)

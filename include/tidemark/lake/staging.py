@@ -67,6 +67,8 @@ class StagingContext:
     cut: number of the cut; what attempts at earlier ones left on the target is removed. base: the
     snapshot of ``main`` by which the cut was planned, None where there was none. fork: of the
     target, where its schema changes with the cut. backfills: what older rows hold in new columns.
+    rewritten: the snapshot of the fork in which the rows of ``base`` were written anew, None where
+    they were not.
     """
 
     session: SparkSession
@@ -77,6 +79,7 @@ class StagingContext:
     base: int | None
     fork: Fork | None = None
     backfills: tuple[BackfillColumn, ...] = ()
+    rewritten: int | None = None
 
     @property
     def place(self) -> TableId:
@@ -117,7 +120,7 @@ def stage_table(
     the rows it changed as the snapshots' own summaries count them.
     """
     table = context.catalog.load_table(context.place.parts)
-    base = context.base
+    base = context.base if context.rewritten is None else context.rewritten
     drop_dead_refs(table, context.cut)
     context.session.sql(sql.create_branch(context.table, context.branch, base))
     effect = Effect()
@@ -146,7 +149,8 @@ def stage_table(
         deleted=effect.deleted + effect.removed,
         truncated=effect.truncated,
     )
-    return RefUpdate(context.target, base, snapshot_id, (context.branch, tag), context.fork), effect
+    drops = (context.branch, tag)
+    return RefUpdate(context.target, context.base, snapshot_id, drops, context.fork), effect
 
 
 def _merge(

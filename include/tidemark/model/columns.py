@@ -89,11 +89,11 @@ class SourceColumn:
     BIT; zone: of a local time. labels: of an ENUM or SET whose values records number (TYPE-32).
     has_infinity: dates of the source may be infinite, which is null in the target (TYPE-22).
     may_be_unavailable: where an update does not change the value, records may hold a placeholder
-    for it (UNAV-1). former: how records at and below the position ``changed_at`` hold it; None
-    where they do not differ (SCHEMA-4). forms: how those hold it whose schema says something else,
-    with the ids of such schemas. backfill: what rows hold that are older than the column, as text
-    that can be cast to ``iceberg``; None is null (SCHEMA-14). mask: what the target has in place of
-    values.
+    for it (UNAV-1). former: how records at and below the position ``changed_at`` hold it, which may
+    have a former of its own; None where they do not differ (SCHEMA-4). forms: how those hold it
+    whose schema says something else, with the ids of such schemas. backfill: what rows hold that
+    are older than the column, as text that can be cast to ``iceberg``; None is null (SCHEMA-14).
+    mask: what the target has in place of values.
     """
 
     name: ColumnName
@@ -114,7 +114,7 @@ class SourceColumn:
     @property
     def ways(self) -> tuple[SourceColumn, ...]:
         """Every way in which records hold it."""
-        former = (self.former,) if self.former else ()
+        former = self.former.ways if self.former else ()
         return (self, *former, *(form for _, form in self.forms))
 
     @property

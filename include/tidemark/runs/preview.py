@@ -48,7 +48,8 @@ class TablePreview:
     rows: row events in the cut. held: those that wait above it. has_key: rows are not told apart by
     all their columns. losses: column -> what records lack of its values (TYPE-3). inferred: column
     -> type, of those that their values alone tell (SCHEMA-1). renamed_from: what the target is
-    called until the cut, empty where it keeps its name (SCHEMA-31). stopped: why the table cannot
+    called until the cut, empty where it keeps its name (SCHEMA-31). rewritten: how many rows of it
+    are written anew for another type of a column (SCHEMA-13). stopped: why the table cannot
     be folded, empty when it can.
     """
 
@@ -62,6 +63,7 @@ class TablePreview:
     losses: Mapping[str, str] = field(default_factory=dict)
     inferred: Mapping[ColumnName, str] = field(default_factory=dict)
     renamed_from: str = ""
+    rewritten: int = 0
     stopped: str = ""
 
 
@@ -189,6 +191,7 @@ def _tables(pipeline: PipelineSpec, chosen: Chosen, planned: CutTables) -> Itera
                 preview,
                 target=str(work[table].published_as),
                 renamed_from=str(work[table].target) if becomes is not None else "",
+                rewritten=_rewritten(work[table]),
                 is_truncated=work[table].new_truncate is not None,
                 has_key=bool(work[table].schema.key),
                 changes=work[table].changes,
@@ -196,6 +199,10 @@ def _tables(pipeline: PipelineSpec, chosen: Chosen, planned: CutTables) -> Itera
                 inferred=work[table].inferred,
             )
         yield preview
+
+
+def _rewritten(work: TableWork) -> int:
+    return work.head.rows if work.head is not None and work.rewrites else 0
 
 
 def _losses(pipeline: PipelineSpec, work: TableWork) -> dict[str, str]:

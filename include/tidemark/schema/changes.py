@@ -1,8 +1,8 @@
 """Two schemas of a table to the changes that lead from one to the other (semantics 8.2).
 
-Creation, columns that join, go or take another name, and Iceberg's type promotions; any other
-change of a type stops the table. What is planned is staged with the cut's rows, and shows with
-them.
+Creation, columns that join, go or take another name, Iceberg's type promotions, and types into
+which rows are cast; any other change of a type stops the table. What is planned is staged with the
+cut's rows, and shows with them.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ from functools import reduce
 
 from tidemark.errors import TableStoppedError
 from tidemark.model.column_rename import ColumnRename, column_alias, name_after
+from tidemark.model.column_rules import Mask
 from tidemark.model.columns import ARRAY, ROW, SourceColumn, TableSchema
 from tidemark.model.layout import Layout, PartitionField
 from tidemark.model.names import ColumnName
 from tidemark.model.position import Position
+from tidemark.schema.rewrites import is_rewrite
 
 _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 _PROMOTIONS = {("int", "bigint"), ("float", "double")}
@@ -43,6 +45,18 @@ class WidenColumn:
 
     column: SourceColumn
     was: str
+
+
+@dataclass(frozen=True, slots=True)
+class RewriteColumn:
+    """A column takes a type that Iceberg does not promote it to: every row is written anew.
+
+    was: its type before; called: its name before.
+    """
+
+    column: SourceColumn
+    was: str
+    called: ColumnName
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +111,7 @@ SchemaChange = (
     | DropColumn
     | AddColumn
     | WidenColumn
+    | RewriteColumn
     | ChangeKey
     | BackfillColumn
     | ChangeLayout
@@ -105,7 +120,7 @@ SchemaChange = (
 DECLARED = (CreateTarget, ChangeLayout)
 """What the pipeline file orders, whatever the source does."""
 
-ADDITIVE = (*DECLARED, AddColumn, WidenColumn, BackfillColumn)
+ADDITIVE = (*DECLARED, AddColumn, WidenColumn, RewriteColumn, BackfillColumn)
 
 
 def is_widening(narrow: str, wide: str) -> bool:
@@ -124,6 +139,11 @@ def is_widening(narrow: str, wide: str) -> bool:
     return before[2] == after[2] and int(before[1]) < int(after[1])
 
 
+def is_followed(was: str, now: str) -> bool:
+    """Whether rows of the type ``was`` can get the other type ``now``, and are the same."""
+    return is_widening(was, now) or is_rewrite(was, now)
+
+
 def plan_changes(
     have: TableSchema | None, want: TableSchema, *, is_empty: bool = False
 ) -> tuple[SchemaChange, ...]:
@@ -132,7 +152,7 @@ def plan_changes(
     What became of the names of ``have`` tell the shifts that ``want`` has beyond its own. is_empty:
     there is no row, so that records may tell a key that no statement told.
     Raises TableStoppedError for names that differ in case alone, for a key that no statement gave,
-    and for another type that is no promotion.
+    and for another type into which Iceberg neither promotes nor casts what is there.
     """
     if have is None:
         _refuse_collisions(want.in_target)
@@ -160,12 +180,26 @@ def plan_changes(
     told = want.in_target
     if want.key_changed_at != have.key_changed_at:
         is_bound = want.row_key == want.key
-        free = tuple(name for name in key if is_bound and name not in told.key)
+        stay = [name for name in map(names.__getitem__, have.in_target.key) if name]
+        free = tuple(name for name in stay if is_bound and name not in told.key)
         moves.append(ChangeKey(told.key, free))
         key = ()
     _refuse_collisions(merge_schemas((TableSchema(tuple(present), key), told)))
-    types = {column.name: column.stored for column in present}
-    return (*moves, *_joined(types, told), *_filled(fresh, told), *_laid_out(have, want, names))
+    called = {now: was for was, now in names.items() if now}
+    types = {column.name: column for column in present}
+    changed = _joined(types, told)
+    rewritten = (
+        RewriteColumn(column, was.stored, called[column.name])
+        for column in told.columns
+        if (was := types.get(column.name)) is not None and _is_rewritten(was, column, told)
+    )
+    return (
+        *moves,
+        *changed,
+        *rewritten,
+        *_filled(fresh, told),
+        *_laid_out(have, want, names),
+    )
 
 
 def _target_names(
@@ -201,6 +235,8 @@ def describe(change: SchemaChange) -> str:
             return f"add {column.name} {column.stored}"
         case WidenColumn(column, was):
             return f"widen {column.name} {was} to {column.stored}"
+        case RewriteColumn(column, was):
+            return f"rewrite {column.name} {was} to {column.stored}"
         case RenameColumn(was, name):
             return f"rename {was} to {name}"
         case DropColumn(name):
@@ -213,16 +249,28 @@ def describe(change: SchemaChange) -> str:
             return f"fill {column.name} with {value!r} in older rows"
 
 
-def _joined(types: Mapping[ColumnName, str], want: TableSchema) -> list[SchemaChange]:
-    """types: of the columns that are there already."""
+def _joined(there: Mapping[ColumnName, SourceColumn], want: TableSchema) -> list[SchemaChange]:
+    """there: the columns of before, by their names of now."""
     changes: list[SchemaChange] = []
     for column in want.columns:
-        was = types.get(column.name)
+        was = there.get(column.name)
         if was is None:
             changes.append(AddColumn(column))
-        elif is_widening(was, column.stored):
-            changes.append(WidenColumn(column, was))
+        elif is_widening(was.stored, column.stored):
+            changes.append(WidenColumn(column, was.stored))
     return changes
+
+
+def _is_rewritten(was: SourceColumn, column: SourceColumn, want: TableSchema) -> bool:
+    """Raises TableStoppedError for what cannot be: keys find rows, hashes tell no values."""
+    if not is_rewrite(was.iceberg, column.iceberg):
+        return False
+    kinds = f"column {column.name} changed from {was.source_type} to {column.source_type}"
+    if column.name in want.key:
+        raise _stopped(f"{kinds}, and rows are found by it")
+    if column.mask is Mask.HASH and column.iceberg != "string":
+        raise _stopped(f"{kinds}, and the target has hashes of what its values were")
+    return was.stored != column.stored
 
 
 def _filled(fresh: Sequence[ColumnRename], want: TableSchema) -> list[SchemaChange]:
@@ -277,7 +325,7 @@ def _merge(old: TableSchema, new: TableSchema) -> TableSchema:
 
 
 def _newer(before: SourceColumn, column: SourceColumn) -> SourceColumn:
-    if before.iceberg != column.iceberg and not is_widening(before.iceberg, column.iceberg):
+    if before.iceberg != column.iceberg and not is_followed(before.iceberg, column.iceberg):
         raise _stopped(
             f"column {column.name} changed from {before.source_type} ({before.iceberg}) "
             f"to {column.source_type} ({column.iceberg}), which Iceberg cannot promote"

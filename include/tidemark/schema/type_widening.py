@@ -1,7 +1,8 @@
 """Whether a column's new type holds every value of its old one, as it is (SCHEMA-13, SCHEMA-16).
 
 A source rewrites its rows when a column's type changes, and no event tells. So a change is followed
-only when no row can have come out of it with another value, or with another text of the same one.
+only when no row can have come out of it with another value, or with a text that the target's cast
+of the old value does not make as well.
 """
 
 from __future__ import annotations
@@ -40,9 +41,10 @@ def holds_every_value(
     is_numbered: records hold the numbers of labels. tells_sizes: what ``old`` does not say is what
     MySQL takes for it; otherwise it is not known.
     """
-    family = _FAMILIES[old.base]
-    if _FAMILIES.get(new.base) is not family:
-        return False
+    family, other = _FAMILIES[old.base], _FAMILIES.get(new.base)
+    if other is not family:
+        crossing = _CROSSINGS.get((family, other)) if other is not None else None
+        return crossing is not None and crossing(new, old, is_numbered)
     if family is _labels and not is_numbered:
         return new.base == old.base and set(old.parameters) <= set(new.parameters)
     if family is _moments and not tells_sizes and not old.parameters:
@@ -65,8 +67,14 @@ def _precision(new: SourceType, old: SourceType) -> bool:
     """What an unknown precision becomes is judged by the types of the target."""
     if not old.numbers:
         return True
-    (wide, scale), (narrow, kept) = ((*known.numbers, 0, 0)[:2] for known in (new, old))
-    return scale == kept and wide >= narrow
+    (wide, scale), (narrow, kept) = _digits(new), _digits(old)
+    return scale >= kept and wide >= narrow
+
+
+def _digits(known: SourceType) -> tuple[int, int]:
+    """Of a decimal: before the point and behind it; MySQL takes 10 for what is not said."""
+    digits, scale = (*known.numbers, *(10, 0)[len(known.numbers) :])[:2]
+    return digits - scale, scale
 
 
 def _floats(new: SourceType, old: SourceType) -> bool:
@@ -110,6 +118,53 @@ def _moments(new: SourceType, old: SourceType) -> bool:
     return new.base == old.base and digits >= had
 
 
+def _to_decimal(new: SourceType, old: SourceType, _: bool) -> bool:
+    return _keeps_sign(new, old) and _digits(new)[0] >= _most_digits(old)
+
+
+def _to_double(new: SourceType, old: SourceType, _: bool) -> bool:
+    """A double holds 53 bits; one that is declared with digits may round."""
+    is_exact = new.base == "double" and not new.parameters and old.base != "bigint"
+    return is_exact and _keeps_sign(new, old)
+
+
+def _number_to_text(new: SourceType, old: SourceType, _: bool) -> bool:
+    """Digits and sign; an unsigned one may be ZEROFILL, and has zeros in front of them then."""
+    return not old.unsigned and _room(new) >= _most_digits(old) + len("-")
+
+
+def _decimal_to_text(new: SourceType, old: SourceType, _: bool) -> bool:
+    is_sized = bool(old.numbers) and not old.unsigned
+    return is_sized and _room(new) >= sum(_digits(old)) + len("-0.")
+
+
+def _date_to_text(new: SourceType, old: SourceType, _: bool) -> bool:
+    return old.base == "date" and _room(new) >= len("2026-01-01")
+
+
+def _date_to_moment(new: SourceType, old: SourceType, _: bool) -> bool:
+    """Midnight; of a TIMESTAMP that depends on the zone of the session."""
+    return (old.base, new.base) == ("date", "datetime")
+
+
+def _label_to_text(new: SourceType, old: SourceType, is_numbered: bool) -> bool:
+    sizes = [len(label) for label in old.parameters]
+    if is_numbered or not sizes:
+        return False
+    longest = sum(sizes) + len(sizes) - 1 if old.base == "set" else max(sizes)
+    return _room(new) >= longest
+
+
+def _most_digits(whole: SourceType) -> int:
+    return len(str(2 ** (_INT_BITS[whole.base] - (0 if whole.unsigned else 1))))
+
+
+def _room(text: SourceType) -> int:
+    """How many characters a text holds for sure."""
+    most = _TEXTS.get(text.base)
+    return _length(text) if most is None else most // _BYTES_A_CHARACTER
+
+
 def _labels(new: SourceType, old: SourceType) -> bool:
     """Appended ones alone; those that are not known can have had any order (SCHEMA-17)."""
     known = old.parameters
@@ -135,3 +190,13 @@ _FAMILIES: Mapping[str, Callable[[SourceType, SourceType], bool]] = {
     **dict.fromkeys(("enum", "set"), _labels),
     **dict.fromkeys(_OTHERS, _others),
 }
+_CROSSINGS: Mapping[tuple[object, object], Callable[[SourceType, SourceType, bool], bool]] = {
+    (_integers, _decimals): _to_decimal,
+    (_integers, _floats): _to_double,
+    (_integers, _texts): _number_to_text,
+    (_decimals, _texts): _decimal_to_text,
+    (_others, _moments): _date_to_moment,
+    (_others, _texts): _date_to_text,
+    (_labels, _texts): _label_to_text,
+}
+"""(family of the old type, of the new one) -> whether every value goes over."""

@@ -99,6 +99,13 @@ class LimitsSpec(SpecModel):
         description="changes of one table that may wait in quarantine, and of one run at most the "
         "larger of 10 and 0.1 % of its changes; above it the table stops",
     )
+    max_rewrite_rows: int = Field(
+        default=50_000_000,
+        ge=0,
+        strict=True,
+        description="rows of one table that a cut writes anew at most, where a column takes a type "
+        "that Iceberg does not promote it to; above it the table stops",
+    )
     stalled_after: int = Field(
         default=30,
         gt=0,

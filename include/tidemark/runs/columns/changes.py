@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tidemark.errors import WAITING, TableStoppedError
@@ -10,7 +10,8 @@ from tidemark.model.columns import SourceColumn, TableSchema, Wire
 from tidemark.model.names import ColumnName, TableName
 from tidemark.model.position import Position
 from tidemark.runs.ddl.told_columns import ColumnChange
-from tidemark.schema.changes import is_widening
+from tidemark.schema.changes import is_followed
+from tidemark.schema.rewrites import is_rewrite
 from tidemark.schema.source_types import canal_column, debezium_column
 from tidemark.schema.type_text import parse_type
 from tidemark.schema.type_widening import holds_every_value, is_known, is_same
@@ -29,12 +30,14 @@ class Followed:
     """What became of changed columns.
 
     columns: as statements of the cut declare them, last. formers: how records up to a position
-    hold a column. changed_at: of the newest change.
+    hold a column. changed_at: of the newest change. rewritten: columns of which statements of the
+    cut have the rows written anew.
     """
 
     columns: dict[ColumnName, SourceColumn] = field(default_factory=dict)
     formers: dict[ColumnName, tuple[SourceColumn, Position]] = field(default_factory=dict)
     changed_at: Position | None = None
+    rewritten: set[ColumnName] = field(default_factory=set)
 
     @classmethod
     def before(cls, have: TableSchema | None) -> Followed:
@@ -50,7 +53,7 @@ class Followed:
         after = self.columns.get(column.name)
         if after is None or after.source_type == column.source_type:
             return self.read(column)
-        fits = after.iceberg == column.iceberg or is_widening(column.iceberg, after.iceberg)
+        fits = after.iceberg == column.iceberg or is_followed(column.iceberg, after.iceberg)
         return self.read(after if fits else column)
 
     def read(self, column: SourceColumn) -> SourceColumn:
@@ -59,6 +62,33 @@ class Followed:
             return column
         former, changed_at = self.formers[column.name]
         return replace(column, former=former, changed_at=changed_at)
+
+    def newer(self, version: TableSchema, at: Position | None) -> TableSchema:
+        """``version``, which a record at ``at`` tells, with what statements above it changed."""
+        changed = {name for name, (_, until) in self.formers.items() if at and at <= until}
+        told = (
+            self.columns.get(column.name) if column.name in changed else column
+            for column in version.columns
+        )
+        return replace(version, columns=tuple(column for column in told if column is not None))
+
+    def refuse_unstated(
+        self, table: TableName, have: TableSchema, columns: Mapping[ColumnName, SourceColumn]
+    ) -> None:
+        """Raise where rows would be written anew and no statement that was read says why.
+
+        columns: that statements tell of, or the file.
+        """
+        for name, column in columns.items():
+            before = have[name] if name in have.names else column
+            if is_rewrite(before.iceberg, column.iceberg) and name not in self.rewritten:
+                raise TableStoppedError(
+                    f"{table} cannot be followed: column {name} is {column.source_type} and was "
+                    f"{before.source_type}, and the statement that changed it was not read",
+                    state=WAITING,
+                    next_step="nothing to do, if the next run finds the statement; otherwise fold "
+                    "the table into a new target from a new snapshot of the source",
+                )
 
     def refuse_stale(self, table: TableName, declared: Iterable[SourceColumn]) -> None:
         """Raise where the file still declares what a column was before it changed."""
@@ -117,11 +147,15 @@ def follow_changes(
             before = was or known.get(name)
             if before is not None:
                 _judge(source, spec.source, change, before, after)
-                rewritten = (before.wire, after.wire) in _REWRITTEN
-                if rewritten and name in key:
+                is_rewritten = is_rewrite(before.iceberg, after.iceberg)
+                is_written_otherwise = is_rewritten or (before.wire, after.wire) in _REWRITTEN
+                if is_written_otherwise and name in key:
                     raise _stopped(spec.source, change, "records write keys in another way")
-                if rewritten:
-                    followed.formers[name] = (replace(before, former=None), change.position)
+                if is_written_otherwise:
+                    former = replace(followed.read(before), backfill=None, mask=None, forms=())
+                    followed.formers[name] = (former, change.position)
+                if is_rewritten:
+                    followed.rewritten.add(name)
             followed.changed_at = change.position
         known[name] = followed.columns[name] = after
     return followed
@@ -157,7 +191,7 @@ def _judge(
     old, new = parse_type(before.source_type), parse_type(after.source_type)
     if old is None or new is None or not is_known(old):
         return  # A type that a record's schema names; the types of the target decide alone.
-    fits = before.iceberg == after.iceberg or is_widening(before.iceberg, after.iceberg)
+    fits = before.iceberg == after.iceberg or is_followed(before.iceberg, after.iceberg)
     if not fits:
         why = f"Iceberg cannot promote {before.iceberg} to {after.iceberg}"
     elif not holds_every_value(

@@ -13,9 +13,10 @@ from dataclasses import replace
 from tidemark.errors import TableStoppedError
 from tidemark.model.columns import SourceColumn, TableSchema, Wire
 from tidemark.model.names import ColumnName, TableName
-from tidemark.schema.changes import is_widening
+from tidemark.schema.changes import is_followed, is_widening
 from tidemark.schema.connect_types import SIZED_WIRES
 from tidemark.schema.overrides import read_as_text
+from tidemark.schema.rewrites import is_rewrite, is_told_by_records
 
 RowImage = Collection[tuple[int, Collection[SourceColumn]]]
 """The id of a record schema, and the columns as such records hold them."""
@@ -56,7 +57,7 @@ def _with_forms(
         column = replace(column, wire=before.wire, digits=digits)
     for schema, one in told.items():
         is_other = schema in known or column.former is not None or _form(one) != _form(column)
-        if is_other and (one.iceberg == column.iceberg or is_widening(one.iceberg, column.iceberg)):
+        if is_other and (one.iceberg == column.iceberg or is_followed(one.iceberg, column.iceberg)):
             known[schema] = _plain(one)
     ids: dict[SourceColumn, list[int]] = {}
     for schema, form in sorted(known.items()):
@@ -73,6 +74,14 @@ def _plain(column: SourceColumn) -> SourceColumn:
     return replace(column, former=None, changed_at=None, backfill=None, mask=None, forms=())
 
 
+def is_old_form(have: TableSchema | None, name: ColumnName, schema_id: int | None) -> bool:
+    """Whether records of a schema hold a column as it was before its rows were written anew."""
+    if have is None or name not in have.names:
+        return False
+    forms = (form for ids, form in have[name].forms if schema_id in ids)
+    return any(is_rewrite(form.iceberg, have[name].iceberg) for form in forms)
+
+
 def refuse_other_types(
     table: TableName, versions: Iterable[TableSchema], *, may_be_unsigned: bool
 ) -> None:
@@ -86,7 +95,10 @@ def refuse_other_types(
         before = known.get(column.name, column)
         if is_widening(column.iceberg, before.iceberg):
             continue
-        if column.iceberg != before.iceberg and not is_widening(before.iceberg, column.iceberg):
+        if column.iceberg != before.iceberg and not (
+            is_widening(before.iceberg, column.iceberg)
+            or is_told_by_records(before.iceberg, column.iceberg, may_be_unsigned=may_be_unsigned)
+        ):
             is_text = all(
                 read_as_text(one, may_be_unsigned=may_be_unsigned) for one in (before, column)
             )

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from tidemark.errors import WAITING, TableStoppedError
 from tidemark.runs.ddl.effects import DdlEffects
-from tidemark.schema.changes import ADDITIVE, DECLARED, SchemaChange, describe
-from tidemark.spec import ColumnPolicy, TableSpec
+from tidemark.schema.changes import ADDITIVE, DECLARED, RewriteColumn, SchemaChange, describe
+from tidemark.spec import ColumnPolicy, LimitsSpec, TableSpec
 
 
 def refuse_by_policy(spec: TableSpec, changes: Sequence[SchemaChange], effects: DdlEffects) -> None:
@@ -23,6 +23,25 @@ def refuse_by_policy(spec: TableSpec, changes: Sequence[SchemaChange], effects: 
             f"{_statements(spec, effects)}",
             state=WAITING,
             next_step=f"set column-changes: {ColumnPolicy.EVOLVE} for it in the pipeline file",
+        )
+
+
+def refuse_large_rewrite(
+    spec: TableSpec, changes: Sequence[SchemaChange], rows: int, limits: LimitsSpec
+) -> None:
+    """Raise TableStoppedError where more rows would be written anew than one run may.
+
+    rows: of the target.
+    """
+    rewritten = [describe(change) for change in changes if isinstance(change, RewriteColumn)]
+    if rewritten and rows > limits.max_rewrite_rows:
+        raise TableStoppedError(
+            f"{spec.source} is not followed any further: its columns change "
+            f"({', '.join(rewritten)}), for which {rows:,} rows of its target are to be written "
+            f"anew, and limits.max-rewrite-rows is {limits.max_rewrite_rows:,}",
+            state=WAITING,
+            next_step=f"set limits.max-rewrite-rows: {rows} in the pipeline file, or more, for "
+            "the run that may take as long",
         )
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tidemark.errors import WAITING, TableStoppedError
 from tidemark.model.column_rename import ColumnRename
 from tidemark.model.columns import SourceColumn, TableSchema
+from tidemark.model.position import Position
 from tidemark.runs.columns.changes import told_column
 from tidemark.runs.ddl.effects import Created
 from tidemark.runs.ddl.told_columns import StatementChange
@@ -17,16 +20,8 @@ def recreation_of(
     """What turns the columns of ``have`` into those of the new table, as one statement (SCHEMA-18).
 
     Its rows end at the DROP. A column of the same name and type stays what it is; any other one
-    goes, or joins. Raises TableStoppedError where the new table has another key.
+    goes, or joins.
     """
-    if not spec.key and {n.lower() for n in created.key} != {n.lower() for n in have.key}:
-        raise TableStoppedError(
-            f"{spec.source} was dropped and recreated at position {created.position}, with the key "
-            f"{list(created.key)} in place of {list(have.key)} (KEY_MISMATCH)",
-            state=WAITING,
-            next_step="drop or rename the target, or give the table another target: in the "
-            "pipeline file",
-        )
     new = {name.lower(): told_column(source, name, text) for name, text in created.types.items()}
     stays = {
         column.name.lower()
@@ -40,6 +35,26 @@ def recreation_of(
         tuple(column.name for name, column in new.items() if name not in stays),
     )
     return StatementChange(column_rename, {}, frozenset(), f"CREATE TABLE {spec.source}")
+
+
+def begun_over(
+    spec: TableSpec, have: TableSchema, created: Created, dropped_at: Position
+) -> TableSchema:
+    """``have`` as the new table finds it: no row is left that another key would have to tell apart.
+
+    Raises TableStoppedError where one of the two has no key.
+    """
+    if spec.key or {n.lower() for n in created.key} == {n.lower() for n in have.key}:
+        return have
+    if not created.key or not have.key:
+        raise TableStoppedError(
+            f"{spec.source} was dropped and recreated at position {created.position}, with the key "
+            f"{list(created.key)} in place of {list(have.key)} (KEY_MISMATCH)",
+            state=WAITING,
+            next_step="drop or rename the target, or give the table another target: in the "
+            "pipeline file",
+        )
+    return replace(have, key=(), key_changed_at=dropped_at, former_key=have.key)
 
 
 def _is_same(old: SourceColumn, new: SourceColumn) -> bool:

@@ -14,12 +14,13 @@ from tidemark.formats.record_schema import RecordSchema
 from tidemark.model.columns import SourceColumn, TableSchema
 from tidemark.model.event import UNTOLD, Op
 from tidemark.model.names import ColumnName, TableName, column_name
+from tidemark.model.position import Position
 from tidemark.model.profile import ProfileEntry
 from tidemark.runs.columns.changes import follow_changes, told_column
-from tidemark.runs.columns.forms import RowImage, refuse_other_types, with_forms
+from tidemark.runs.columns.forms import RowImage, is_old_form, refuse_other_types, with_forms
 from tidemark.runs.columns.names import follow_names, refuse_untold
 from tidemark.runs.columns.overrides import refuse_unreadable, unreadable_as
-from tidemark.runs.columns.recreated import recreation_of
+from tidemark.runs.columns.recreated import begun_over, recreation_of
 from tidemark.runs.columns.untyped import untold
 from tidemark.runs.ddl.effects import DdlEffects
 from tidemark.schema.changes import merge_schemas
@@ -29,6 +30,9 @@ from tidemark.schema.overrides import overridden
 from tidemark.schema.postgres_types import postgres_column, postgres_record_columns
 from tidemark.schema.source_types import canal_column
 from tidemark.spec import SourceFormat, SourceSpec, TableSpec
+
+_Version = tuple[TableSchema, Position | None]
+"""Columns, and the position of the record that tells them; None where statements do."""
 
 
 def examples(
@@ -94,8 +98,10 @@ def resolve(
     _refuse_flawed(spec, records)
     statements = effects.column_renames.get(spec.source, ())
     created = effects.recreated(spec, have)
-    if have is not None and created is not None:
+    dropped_at = effects.dropped_at(spec.source, have.dropped_at if have else None)
+    if have is not None and created is not None and dropped_at is not None:
         statements = (recreation_of(source, spec, have, created), *statements)
+        have = begun_over(spec, have, created, dropped_at)
     names = follow_names(spec, have, statements, records, effects.keys_of(spec.source))
     kept = names.kept(have) if have is not None else None
     records = names.renamed(records)
@@ -103,8 +109,9 @@ def resolve(
     declared = _declared(source, spec)
     versions, forms = told(source, spec, kept, effects, records, declared)
     changes = names.changed(effects.changed.get(spec.source, ()))
-    followed = follow_changes(source, spec, kept, versions, changes)
-    known = [*([kept] if kept else []), *versions]
+    followed = follow_changes(source, spec, kept, [one for one, _ in versions], changes)
+    newer = [followed.newer(version, at) for version, at in versions]
+    known = [*([kept] if kept else []), *newer]
     if not declared and not any(version.columns for version in known):
         raise untold(source, spec.source, records)
     merged = merge_schemas(known) if known else TableSchema(())
@@ -115,6 +122,9 @@ def resolve(
     columns = {column.name: now(column) for column in merged.columns}
     columns |= {name: followed.read(column) for name, column in fixed.items()}
     columns = with_forms(columns, kept, forms, followed.columns)
+    if kept is not None:
+        are_stated = source.format.is_canal or source.topics.schema_changes
+        followed.refuse_unstated(spec.source, kept, columns if are_stated else fixed)
     for name, column in columns.items():
         if name in names.backfills:
             columns[name] = names.backfill(column, effects.type_of(spec.source, column))
@@ -128,12 +138,16 @@ def resolve(
             state=NOT_FOLDED,
             next_step=f"declare key: or columns: of {spec.source} in the pipeline file",
         )
-    dropped_at = None
-    if spec.source not in effects.made:
-        dropped_at = effects.dropped_at(spec.source, have.dropped_at if have else None)
+    is_dropped = spec.source not in effects.made
     at = followed.changed_at
     schema = TableSchema(
-        *(tuple(columns.values()), key, at, names.column_renames, dropped_at),
+        *(
+            tuple(columns.values()),
+            key,
+            at,
+            names.column_renames,
+            dropped_at if is_dropped else None,
+        ),
         *(spec.layout, spec.target_columns.rules, spec.mode),
     )
     if have is not None:
@@ -175,7 +189,7 @@ def _debezium(  # noqa: PLR0913  all that tells of a table
     effects: DdlEffects,
     records: Sequence[RecordSchema],
     declared: Mapping[ColumnName, SourceColumn],
-) -> tuple[list[TableSchema], RowImage]:
+) -> tuple[list[_Version], RowImage]:
     changed = effects.schemas.get(spec.source)
     if have is not None and changed is not None:
         _refuse_dropped(spec, have, changed)
@@ -183,7 +197,7 @@ def _debezium(  # noqa: PLR0913  all that tells of a table
     if known and source.topics.schema_changes and not spec.columns:
         refuse_untold(spec, known.names, records)
     names = {column.name: column for column in known.columns} if known else {}
-    versions = [changed] if changed else []
+    versions: list[_Version] = [(changed, None)] if changed else []
     if source.topics.schema_changes and known is not None:
         refuse_unreadable(spec.source, known, declared)
     forms = []
@@ -195,12 +209,13 @@ def _debezium(  # noqa: PLR0913  all that tells of a table
             forms.append((record.schema_id, columns))
         # Deletes may have an older schema than rows below them (SCHEMA-5).
         if source.topics.schema_changes or record in newest:
-            versions.append(TableSchema(columns, () if spec.key else key))
+            news = tuple(c for c in columns if not is_old_form(have, c.name, record.schema_id))
+            versions.append((TableSchema(news, () if spec.key else key), record.position))
     if not source.topics.schema_changes:
-        known_first = [*([have] if have else []), *versions]
+        known_first = [*([have] if have else []), *(version for version, _ in versions)]
         may_be_unsigned = source.format is not SourceFormat.DEBEZIUM_POSTGRES
         refuse_other_types(spec.source, known_first, may_be_unsigned=may_be_unsigned)
-    return [replace(version, key=spec.key or version.key) for version in versions], forms
+    return [(replace(one, key=spec.key or one.key), at) for one, at in versions], forms
 
 
 def _record_columns(
@@ -250,13 +265,13 @@ def _canal(  # noqa: PLR0913  all that tells of a table
     effects: DdlEffects,
     records: Sequence[RecordSchema],
     declared: Mapping[ColumnName, SourceColumn],
-) -> tuple[list[TableSchema], RowImage]:
+) -> tuple[list[_Version], RowImage]:
     ddl = effects.types.get(spec.source, {})
     known = {c.name: c.source_type for c in have.columns if c.is_sized} if have else {}
-    versions = []
+    versions: list[_Version] = []
     if ddl:
         columns = [told_column(source, name, text) for name, text in ddl.items()]
-        versions.append(TableSchema(tuple(columns), effects.keys.get(spec.source, ())))
+        versions.append((TableSchema(tuple(columns), effects.keys.get(spec.source, ())), None))
     for record in records:
         columns = [
             canal_column(
@@ -268,7 +283,7 @@ def _canal(  # noqa: PLR0913  all that tells of a table
             for name, text in ((column_name(n), text) for n, text in record.types.items())
         ]
         key = tuple(column_name(name) for name in record.key)
-        versions.append(TableSchema(tuple(columns), key))
-    for version in versions:
+        versions.append((TableSchema(tuple(columns), key), record.position))
+    for version, _ in versions:
         refuse_unreadable(spec.source, version, declared)
-    return [replace(version, key=spec.key or version.key) for version in versions], ()
+    return [(replace(one, key=spec.key or one.key), at) for one, at in versions], ()

@@ -17,6 +17,7 @@ from tidemark.lake.effect import Effect
 from tidemark.lake.evolve import apply_changes
 from tidemark.lake.forks import make_fork
 from tidemark.lake.refs import RefUpdate
+from tidemark.lake.rewrite import rewrite_rows
 from tidemark.lake.staged import StagedPlace, StagedRows, stage_rows
 from tidemark.lake.staging import Removal, StagingContext, stage_table
 from tidemark.model.checkpoint_status import CheckpointStatus
@@ -91,6 +92,11 @@ def stage_one(
         apply_changes(
             context.session, context.catalog, context.place, work.changes, work.source_schema
         )
+    if work.rewrites:
+        rewritten = rewrite_rows(
+            context.session, context.catalog, work.target, context.place, work.rewrites
+        )
+        context = replace(context, rewritten=rewritten)
     found = _matched(run, chosen, work, found, context.place)
     if work.changes_key:
         refuse_quarantined(

@@ -139,13 +139,17 @@ def refuse_quarantined(
     )
 
 
-def copies_below(chosen: Chosen, spec: TableSpec, have: TableSchema | None) -> Copies:
+def copies_below(
+    chosen: Chosen, spec: TableSpec, have: TableSchema | None, ended: Position | None
+) -> Copies:
     """The rows of the cut that the key of a published target cannot tell, as they are older.
 
-    Copies of what is published, known by partition, place, key and what they do, change nothing.
+    ended: below it no row is one of the table any more, whatever its key. Copies of what is published, known by partition, place, key and what they do, change nothing.
     Anything else raises TableStoppedError. Costs a job only where there are some.
     """
     if have is None or have.key_changed_at is None or place_of(have.key_changed_at) is None:
+        return Copies()
+    if (ended or "") >= have.key_changed_at:
         return Copies()
     # Rows of an incremental snapshot that was read at the statement's place came behind it.
     below = Position(have.key_changed_at[:BINLOG_RANK_AT])

@@ -24,7 +24,7 @@ from tidemark.model.reconcile import Snapshots
 from tidemark.model.reduction import new_truncate
 from tidemark.model.target_mode import TargetMode
 from tidemark.runs.choose import Chosen
-from tidemark.runs.columns.policy import refuse_by_policy
+from tidemark.runs.columns.policy import refuse_by_policy, refuse_large_rewrite
 from tidemark.runs.columns.schemas import examples, resolve
 from tidemark.runs.columns.untyped import untyped_columns
 from tidemark.runs.landing.compacted import only_tombstones, refuse_other_record_key
@@ -286,8 +286,9 @@ def _work(run: Run, chosen: Chosen, progress: Progress, told: _TableFacts) -> Ta
     copies = Copies()
     if key_change is not None:
         below, effects = below_key_change(spec.source, key_change, have, effects)
+    before = progress.truncated.get(spec.source)
     if below is have:
-        copies = copies_below(chosen, spec, have)
+        copies = copies_below(chosen, spec, have, before)
         records = [r for r in records if (r.position or "") >= copies.below]
     schema = read = resolve(pipeline.source, spec, below, effects, records)
     refuse_other_record_key(pipeline.source, spec, schema, records)
@@ -298,11 +299,11 @@ def _work(run: Run, chosen: Chosen, progress: Progress, told: _TableFacts) -> Ta
         if profile_entries:
             refuse_without_key(spec)
         refuse_untold(pipeline.source, spec, profile_entries)
-    before = progress.truncated.get(spec.source)
     ended = [*truncates_of(chosen, spec), *([begins] if begins else [])]
     truncate = new_truncate(ended, before)
     changes = plan_changes(have, schema, is_empty=told.is_empty)
     refuse_by_policy(spec, changes, chosen.effects)
+    refuse_large_rewrite(spec, changes, head.rows if head else 0, pipeline.limits)
     return TableWork(
         spec=spec,
         target=_target(pipeline, spec),

@@ -15,7 +15,7 @@ from tidemark.model.position import Position
 from tidemark.model.reduction import above_truncate, not_ended_before
 from tidemark.model.target_mode import TargetMode
 from tidemark.runs.tables.key_changes import Copies
-from tidemark.schema.changes import BackfillColumn, SchemaChange
+from tidemark.schema.changes import BackfillColumn, RewriteColumn, SchemaChange
 from tidemark.spec import TableSpec
 
 
@@ -94,13 +94,19 @@ class TableWork:
         is_removed = self.removal is not None and self.spec.mode is not TargetMode.APPEND
         ends_rows = self.new_truncate is not None or is_removed
         is_checked = self.changes_key and self.spec.mode is not TargetMode.APPEND
-        touches = ends_rows or bool(self.backfills) or is_checked or self.becomes is not None
+        is_written = bool(self.backfills or self.rewrites)
+        touches = ends_rows or is_written or is_checked or self.becomes is not None
         return self.has_events or (self.have is not None and touches)
 
     @property
     def backfills(self) -> tuple[BackfillColumn, ...]:
         """Columns that joined, and what older rows hold in them."""
         return tuple(change for change in self.changes if isinstance(change, BackfillColumn))
+
+    @property
+    def rewrites(self) -> tuple[RewriteColumn, ...]:
+        """Columns for which every row is written anew."""
+        return tuple(change for change in self.changes if isinstance(change, RewriteColumn))
 
     @property
     def moves_schema(self) -> bool:

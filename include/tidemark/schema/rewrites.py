@@ -1,0 +1,54 @@
+"""Types that Iceberg does not promote, though a cast loses nothing: the rows are written anew.
+
+That every value fits is for others to say: of a source that refuses an ``ALTER TABLE`` with a value
+that does not fit, or of `schema.type_widening`. Here it is asked whether values that do fit stay
+what they are (SCHEMA-13).
+"""
+
+from __future__ import annotations
+
+import re
+
+_DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
+_CASTS: dict[str, frozenset[str]] = {
+    "int": frozenset({"string", "double"}),
+    "bigint": frozenset({"string"}),
+    "date": frozenset({"string", "timestamp_ntz"}),
+}
+_WHOLE = ("int", "bigint")
+_UNAMBIGUOUS = {("int", "string"), ("int", "double"), ("date", "timestamp_ntz")}
+
+
+def is_rewrite(was: str, now: str) -> bool:
+    """Whether a value of the type ``was`` that fits into ``now`` is the same value there.
+
+    Both are types of Iceberg, of which the one is not promoted to the other.
+
+    >>> is_rewrite("decimal(6,2)", "decimal(12,4)"), is_rewrite("decimal(6,2)", "decimal(6,1)")
+    (True, False)
+    >>> is_rewrite("int", "string"), is_rewrite("string", "int")
+    (True, False)
+    """
+    if now in _CASTS.get(was, ()):
+        return True
+    before, after = _DECIMAL.fullmatch(was), _DECIMAL.fullmatch(now)
+    if before is None:
+        return was in _WHOLE and after is not None
+    if after is None:
+        return now == "string"
+    scales, digits = (int(before[2]), int(after[2])), (int(before[1]), int(after[1]))
+    is_promoted = scales[0] == scales[1] and digits[0] <= digits[1]
+    return scales[0] <= scales[1] and not is_promoted
+
+
+def is_told_by_records(was: str, now: str, *, may_be_unsigned: bool) -> bool:
+    """`is_rewrite`, where only what records hold tells that the type changed.
+
+    A connector that is told to write decimals, or 64 bits, in another way makes records that look
+    as if their column had become a text or a decimal. may_be_unsigned: 64 bits may be such.
+    """
+    if not is_rewrite(was, now):
+        return False
+    if _DECIMAL.fullmatch(now):
+        return was != "bigint" or not may_be_unsigned
+    return (was, now) in _UNAMBIGUOUS
