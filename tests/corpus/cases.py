@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,7 @@ from tests.corpus.avro import json_of
 
 EXPECTED = "expected.json"
 _BEFORE, _AFTER = "messages.", ".jsonl"
+_EXCLUDED = "table.exclude.list"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,16 +104,17 @@ def read_case(folder: Path, variant: str) -> Case:
     lines = (folder / f"{_BEFORE}{variant}{_AFTER}").read_text(encoding="utf-8").split("\n")
     schemas = _schemas(folder, variant)
     records = tuple(_record(json.loads(line), schemas) for line in lines if line)
-    connector = folder / f"connector.{variant}.json"
+    file = folder / f"connector.{variant}.json"
+    connector = json.loads(file.read_text("utf-8")) if file.exists() else {}
     return Case(
         name=f"{folder.parent.name}/{folder.name}",
         variant=variant,
         records=records,
-        stages=tuple(_stages(expected["stages"], variant)),
+        stages=tuple(_stages(expected["stages"], variant, connector.get(_EXCLUDED, ""))),
         partitions=_partitions(records, expected.get("partitions", {}).get(variant)),
         is_gated=any("watermark" in stage for stage in expected["stages"]),
         lacks_keys="primary_key_given_by_job" in expected or "key_not_recorded" in expected,
-        connector=json.loads(connector.read_text("utf-8")) if connector.exists() else {},
+        connector=connector,
         schemas=schemas,
     )
 
@@ -163,9 +166,15 @@ def _partitions(
     return {**counts, **(declared or {})}
 
 
-def _stages(stages: Sequence[Mapping[str, Any]], variant: str) -> Iterator[Stage]:
+def _stages(stages: Sequence[Mapping[str, Any]], variant: str, excluded: str) -> Iterator[Stage]:
+    """excluded: the connector's list of patterns of tables that it does not capture."""
+    patterns = [pattern for pattern in excluded.split(",") if pattern]
     for stage in stages:
-        tables = {name: _table(table) for name, table in stage["tables"].items()}
+        tables = {
+            name: _table(table)
+            for name, table in stage["tables"].items()
+            if not any(re.fullmatch(pattern, name, re.IGNORECASE) for pattern in patterns)
+        }
         yield Stage(stage["stage"], stage["messages_so_far"][variant], tables)
 
 

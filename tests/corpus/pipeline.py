@@ -66,6 +66,7 @@ def pipeline_content(case: Case, source: Source, name: str) -> dict[str, Any]:
             **_modes(case.connector),
         },
         "other-tables": "follow",
+        "on-drop": "empty",  # A case has no table that its source dropped.
         "tables": [
             declared
             for table_name, table in sorted(case.tables.items())

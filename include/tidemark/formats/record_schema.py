@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tidemark.model.json_kind import JsonKind
-from tidemark.model.position import Position
+from tidemark.model.position import Place, Position
 
 ROUTED_FROM = "__dbz__physicalTableIdentifier"
 """What Debezium's ByLogicalTableRouter adds to keys: the topic that a record would have gone to."""
@@ -26,7 +26,7 @@ class RecordSchema:
     above all statements. kinds: of the values in its row image, by their columns, where it tells
     nothing else of them. has_rows: it reads rows of the cut, and not only keys of deletes. flaw:
     why nobody can say what it tells; empty when all is well. schema_id: of the events that it tells
-    of.
+    of. begins_at: the lowest place of those in the cut.
     """
 
     fields: Sequence[Mapping[str, Any]] = ()
@@ -37,6 +37,7 @@ class RecordSchema:
     has_rows: bool = True
     flaw: str = ""
     schema_id: int | None = None
+    begins_at: Place | None = None
 
 
 class InvalidSchemaError(ValueError):

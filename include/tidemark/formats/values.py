@@ -30,6 +30,8 @@ LAST_DURATION_MILLI = 839 * 3_600_000 - 1
 """A TIME of MySQL reaches 838:59:59, in both directions."""
 TIME = r"^-?[0-9]{2,3}:[0-5][0-9]:[0-5][0-9](\.[0-9]{1,6})?Z?$"
 MICRO_DIGITS = 6
+ZERO_DATE = r"^[0-9]{4}-(00-[0-9]{2}|[0-9]{2}-00)"
+_DATES = (Wire.DATE_TEXT, Wire.TIMESTAMP_TEXT, Wire.LOCAL_TEXT)
 
 
 def typed(raw: Column, column: SourceColumn) -> Column:
@@ -43,8 +45,13 @@ def typed(raw: Column, column: SourceColumn) -> Column:
 
 
 def conversion_error(raw: Column, value: Column, column: SourceColumn) -> Column:
-    """Whether ``value``, typed from ``raw``, lost what was there; infinity has no value."""
+    """Whether ``value``, typed from ``raw``, lost what was there.
+
+    Infinity has no value, and nor has a date whose month or day is zero (TYPE-12).
+    """
     lost = raw.isNotNull() & value.isNull()
+    if column.wire in _DATES:
+        lost = lost & ~raw.rlike(ZERO_DATE)
     return lost & ~infinite(raw, column) if column.has_infinity else lost
 
 

@@ -16,7 +16,6 @@ _CASTS: dict[str, frozenset[str]] = {
     "date": frozenset({"string", "timestamp_ntz"}),
 }
 _WHOLE = ("int", "bigint")
-_UNAMBIGUOUS = {("int", "string"), ("int", "double"), ("date", "timestamp_ntz")}
 
 
 def is_rewrite(was: str, now: str) -> bool:
@@ -39,16 +38,3 @@ def is_rewrite(was: str, now: str) -> bool:
     scales, digits = (int(before[2]), int(after[2])), (int(before[1]), int(after[1]))
     is_promoted = scales[0] == scales[1] and digits[0] <= digits[1]
     return scales[0] <= scales[1] and not is_promoted
-
-
-def is_told_by_records(was: str, now: str, *, may_be_unsigned: bool) -> bool:
-    """`is_rewrite`, where only what records hold tells that the type changed.
-
-    A connector that is told to write decimals, or 64 bits, in another way makes records that look
-    as if their column had become a text or a decimal. may_be_unsigned: 64 bits may be such.
-    """
-    if not is_rewrite(was, now):
-        return False
-    if _DECIMAL.fullmatch(now):
-        return was != "bigint" or not may_be_unsigned
-    return (was, now) in _UNAMBIGUOUS

@@ -33,6 +33,7 @@ Form = tuple[str, Wire]
 MAX_PRECISION = 38
 MILLIS_DIGITS = 3
 FLOAT_BITS = 24
+MOST_MEMBERS = 64
 UNSIGNED_BIGINT = "decimal(20,0)"
 GEOMETRY = "struct<srid:int,wkb:binary>"
 
@@ -70,6 +71,7 @@ CANAL_FORMS: Mapping[str, Form] = {
     "decimal(?)": ("string", Wire.DECIMAL_TEXT),
     "enum": ("int", Wire.INTEGER),
     "set": ("bigint", Wire.INTEGER),
+    "set(64)": (UNSIGNED_BIGINT, Wire.DECIMAL_TEXT),
     "date": ("date", Wire.DATE_TEXT),
     "datetime": ("timestamp_ntz", Wire.TIMESTAMP_TEXT),
     "timestamp": ("timestamp_ntz", Wire.TIMESTAMP_TEXT),
@@ -243,6 +245,8 @@ def _variant(known: SourceType) -> str:
         return f"{base}(?)"
     if base == "bit" and numbers == (1,):
         return "bit(1)"
+    if base == "set" and len(known.parameters) == MOST_MEMBERS:
+        return f"{base}({MOST_MEMBERS})"
     if base in _TEMPORALS and numbers and numbers[0] > MILLIS_DIGITS:
         return f"{base}(6)"
     return f"{base} unsigned" if known.unsigned else base

@@ -16,6 +16,7 @@ from tidemark.spec.modes import ModesSpec
 from tidemark.spec.pipeline import (
     Consistency,
     LimitsSpec,
+    OnDrop,
     OtherTables,
     PipelineSpec,
     PublishSpec,
@@ -39,6 +40,7 @@ __all__ = [
     "InstallationSpec",
     "KafkaSpec",
     "LimitsSpec",
+    "OnDrop",
     "ModesSpec",
     "OtherTables",
     "PipelineSpec",

@@ -33,6 +33,13 @@ class OtherTables(StrEnum):
     FOLLOW = "follow"
 
 
+class OnDrop(StrEnum):
+    """What becomes of the rows of a target whose table the source drops."""
+
+    KEEP = "keep"
+    EMPTY = "empty"
+
+
 class Consistency(StrEnum):
     """What is published together."""
 
@@ -191,6 +198,11 @@ class PipelineSpec(SpecModel):
         "them, follow gives each a target without expectations, called like the table (a dot in "
         "its name is written _x002E_), or "
         "database__table where the table of another database has that target",
+    )
+    on_drop: OnDrop = Field(
+        default=OnDrop.KEEP,
+        description="rows of a table that the source drops: keep leaves them in its target, empty "
+        "ends them as a truncate would",
     )
     tables: tuple[TableSpec, ...] = Field(
         default=(), description="the tables that are folded; each source and target once"

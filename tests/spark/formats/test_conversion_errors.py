@@ -26,7 +26,7 @@ CASES = [
     ("float", Wire.FLOAT, "1e300", Reason.VALUE_OUT_OF_RANGE),
     ("decimal(4,2)", Wire.DECIMAL_TEXT, "123.45", Reason.DECIMAL_OVERFLOW),
     ("decimal(4,2)", Wire.DECIMAL_TEXT, "NaN", Reason.TYPE_MISMATCH),
-    ("date", Wire.DATE_TEXT, "0000-00-00", Reason.TEMPORAL_INVALID),
+    ("date", Wire.DATE_TEXT, "0000-01-01", Reason.TEMPORAL_INVALID),
     ("timestamp_ntz", Wire.TIMESTAMP_MILLIS, "99999999999999999", Reason.TEMPORAL_INVALID),
     ("binary", Wire.HEX, "abc", Reason.BINARY_INVALID),
     ("string", Wire.ENUM_INDEX, "9", Reason.ENUM_UNKNOWN),

@@ -96,8 +96,9 @@ def test_a_wider_type_is_followed_and_kept(written: str, old: str, new: str, ice
     [
         ("varchar(20)", "int", "cannot promote string to int"),
         ("bigint", "int", "cannot promote bigint to int"),
-        ("decimal(8,3)", "decimal(10,4)", r"cannot promote decimal\(8,3\)"),
-        ("bigint", "bigint unsigned", "cannot promote bigint to decimal"),
+        ("decimal(8,3)", "decimal(10,2)", r"cannot promote decimal\(8,3\)"),
+        ("decimal(8,3)", "decimal(8,4)", "the source may have changed values"),
+        ("bigint", "bigint unsigned", "the source may have changed values"),
         ("mediumint", "tinyint", "mediumint became tinyint: the source may have changed values"),
         ("varchar(20)", "varchar(10)", "the source may have changed values"),
         ("datetime(6)", "datetime", "the source may have changed values"),

@@ -43,6 +43,7 @@ TYPES: dict[str, dict[str, Any]] = {
     "real": {"type": "float"},
     "double": {"type": "double"},
     "text": {"type": "string"},
+    "date": {"type": "int32", "name": f"{TIME}Date"},
     "timestamp(6)": {"type": "int64", "name": f"{TIME}MicroTimestamp"},
     "timestamp(3)": {"type": "int64", "name": f"{TIME}Timestamp"},
     "time(6)": {"type": "int64", "name": f"{TIME}MicroTime"},
@@ -139,6 +140,35 @@ def test_what_records_tell(
     assert schema(want, told("3", **after)).columns == want.columns
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "kinds"),
+    [
+        ("int", "text", "int to string"),
+        ("int", "double", "int to double"),
+        ("int", "numeric(5,2)", "int to decimal(5,2)"),
+        ("bigint", "numeric(12,4)", "bigint to decimal(12,4)"),
+        ("numeric(5,2)", "numeric(12,4)", "decimal(5,2) to decimal(12,4)"),
+        ("numeric(5,2)", "numeric(50,2)", "decimal(5,2) to string"),
+        ("date", "timestamp(6)", "date to timestamp_ntz"),
+    ],
+)
+def test_rows_are_written_anew_where_iceberg_does_not_promote(
+    before: str, after: str, kinds: str
+) -> None:
+    """SCHEMA-13: PostgreSQL refuses an ALTER TABLE with a value that does not fit."""
+    old, new = told("1", a=before), told("2", a=after)
+    have = schema(None, old)
+    want = schema(have, old, new)
+    assert [describe(change) for change in plan_changes(have, want)] == [f"rewrite a {kinds}"]
+    assert forms(want["a"]).get(1, want["a"].wire.value) == have["a"].wire.value
+    again = schema(want, old)
+    assert again == want
+    assert plan_changes(want, again) == ()
+    fresh = schema(None, old, new)["a"]
+    assert fresh.iceberg == want["a"].iceberg
+    assert forms(fresh) == forms(want["a"])
+
+
 TWO_FORMS = [
     ("timestamp(6)", "timestamp(3)", "timestamp-micros", "timestamp-millis"),
     ("time(3)", "time(6)", "time-millis", "time-micros"),
@@ -197,9 +227,9 @@ def test_a_form_of_another_type_stops_the_table_with_a_way_out() -> None:
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        ("int", "text"),
-        ("numeric(5,2)", "numeric(12,4)"),
-        ("numeric(5,2)", "numeric(50,2)"),
+        ("text", "int"),
+        ("bigint", "text"),
+        ("numeric(12,4)", "numeric(5,2)"),
         ("numeric(5,2)[]", "numeric(12,2)"),
     ],
 )

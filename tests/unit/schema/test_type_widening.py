@@ -52,6 +52,17 @@ def holds(old: str, new: str, *, numbered: bool = True, sizes: bool = True) -> b
         ("bit(8)", "bit(8)"),
         ("json", "json"),
         ("year", "year"),
+        ("int", "decimal(10,0)"),
+        ("smallint", "decimal(7,2)"),
+        ("int unsigned", "decimal(10,0) unsigned"),
+        ("bigint", "decimal(19,0)"),
+        ("decimal(10,3)", "decimal(12,4)"),
+        ("int", "double"),
+        ("int", "varchar(11)"),
+        ("bigint", "text"),
+        ("decimal(10,3)", "varchar(13)"),
+        ("date", "datetime"),
+        ("date", "char(10)"),
     ],
 )
 def test_nothing_can_have_changed(old: str, new: str) -> None:
@@ -66,12 +77,25 @@ def test_nothing_can_have_changed(old: str, new: str) -> None:
         ("int", "int unsigned"),
         ("int", "bigint unsigned"),
         ("int unsigned", "int"),
-        ("int", "varchar(20)"),
+        ("int", "varchar(10)"),
+        ("int unsigned", "varchar(20)"),
         ("varchar(20)", "int"),
-        ("int", "decimal(10,0)"),
+        ("int", "decimal(9,0)"),
+        ("int", "decimal(10,0) unsigned"),
+        ("int", "decimal(10,1)"),
+        ("int", "float"),
+        ("int", "double unsigned"),
+        ("int", "double(9,2)"),
+        ("bigint", "double"),
         ("int", "year"),
         ("decimal(10,3)", "decimal(8,3)"),
-        ("decimal(10,3)", "decimal(12,4)"),
+        ("decimal(10,3)", "decimal(10,4)"),
+        ("decimal(10,3)", "decimal(12,2)"),
+        ("decimal(10,3)", "varchar(12)"),
+        ("decimal", "varchar(99)"),
+        ("date", "timestamp"),
+        ("date", "varchar(9)"),
+        ("year", "text"),
         ("decimal(10,3)", "decimal(12,3) unsigned"),
         ("double", "float"),
         ("float", "float(7,4)"),
@@ -108,6 +132,15 @@ def test_labels_that_records_write_out_may_change_their_order() -> None:
     assert holds("enum('a','b')", "enum('b','x','a')", numbered=False)
     assert not holds("enum('a','b')", "enum('b')", numbered=False)
     assert not holds("enum('a')", "set('a')", numbered=False)
+
+
+def test_labels_that_records_write_out_may_become_texts() -> None:
+    """SCHEMA-13: as long as the longest, of a SET as all of them."""
+    assert holds("enum('a','bcd')", "varchar(3)", numbered=False)
+    assert not holds("enum('a','bcd')", "varchar(2)", numbered=False)
+    assert holds("set('a','bcd')", "varchar(5)", numbered=False)
+    assert not holds("set('a','bcd')", "varchar(4)", numbered=False)
+    assert not holds("enum", "text", numbered=False)
 
 
 def test_sizes_that_nothing_tells() -> None:

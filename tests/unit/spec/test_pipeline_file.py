@@ -26,8 +26,8 @@ from tidemark.spec import Consistency, OtherTables, TruncatePolicy, load_pipelin
         pytest.param(
             SHOP + "limit: {}\n",
             "shop.yaml:13 -> limit: got an unknown key; expected one of name, description, owner, "
-            "schedule, start-date, source, target-namespace, other-tables, tables, publish, "
-            "snapshots, limits, spark; did you mean 'limits'",
+            "schedule, start-date, source, target-namespace, other-tables, on-drop, tables, "
+            "publish, snapshots, limits, spark; did you mean 'limits'",
             id="unknown key",
         ),
         pytest.param(
@@ -40,8 +40,8 @@ from tidemark.spec import Consistency, OtherTables, TruncatePolicy, load_pipelin
         pytest.param(
             SHOP + "limits: {max_records: 5}\n",
             "shop.yaml:13 -> limits.max_records: got an unknown key; expected one of max-records, "
-            "max-unreadable, max-quarantined, stalled-after, when-stalled; did you mean "
-            "'max-records'",
+            "max-unreadable, max-quarantined, max-rewrite-rows, stalled-after, when-stalled; did "
+            "you mean 'max-records'",
             id="keys are written in kebab-case",
         ),
         pytest.param(

@@ -7,6 +7,7 @@ logical types, and names records after their Connect schemas.
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -50,6 +51,7 @@ def connect_field(name: str, avro: AvroType) -> Field:
 
 
 def _connect_type(avro: AvroType) -> Field:
+    """A default of bytes is text of one character each in Avro, and base64 in JSON."""
     properties = avro.properties
     kind = str(properties.get("connect.type") or _KINDS.get(avro.kind, avro.kind))
     made: Field = {"type": kind}
@@ -62,6 +64,10 @@ def _connect_type(avro: AvroType) -> Field:
     semantic = properties.get("connect.name") or _semantic(avro)
     if semantic:
         made["name"] = semantic
+    default = properties.get("connect.default")
+    if default is not None:
+        is_bytes = kind == "bytes" and isinstance(default, str)
+        made["default"] = b64encode(default.encode("latin-1")).decode() if is_bytes else default
     parameters = properties.get("connect.parameters") or _parameters(avro, semantic)
     return made | ({"parameters": parameters} if parameters else {})
 

@@ -16,7 +16,7 @@ from tidemark.model.names import ColumnName, TableName
 from tidemark.schema.changes import is_followed, is_widening
 from tidemark.schema.connect_types import SIZED_WIRES
 from tidemark.schema.overrides import read_as_text
-from tidemark.schema.rewrites import is_rewrite, is_told_by_records
+from tidemark.schema.rewrites import is_rewrite
 
 RowImage = Collection[tuple[int, Collection[SourceColumn]]]
 """The id of a record schema, and the columns as such records hold them."""
@@ -97,13 +97,26 @@ def refuse_other_types(
             continue
         if column.iceberg != before.iceberg and not (
             is_widening(before.iceberg, column.iceberg)
-            or is_told_by_records(before.iceberg, column.iceberg, may_be_unsigned=may_be_unsigned)
+            or _is_told_rewrite(before, column, may_be_unsigned=may_be_unsigned)
         ):
             is_text = all(
                 read_as_text(one, may_be_unsigned=may_be_unsigned) for one in (before, column)
             )
             raise _two_types(table, before, column, is_text=is_text)
         known[column.name] = column
+
+
+def _is_told_rewrite(was: SourceColumn, now: SourceColumn, *, may_be_unsigned: bool) -> bool:
+    """Whether records show that the type of a column changed, into which its rows are cast.
+
+    A connector that is told to write decimals, times or 64 bits in another way makes records that
+    look as if the column had become a text or a decimal.
+    """
+    if not is_rewrite(was.iceberg, now.iceberg):
+        return False
+    if now.iceberg == "string":
+        return was.iceberg == "int" or now.wire in (Wire.DECIMAL_BASE64, Wire.DECIMAL_SCALED)
+    return was.iceberg != "bigint" or not may_be_unsigned
 
 
 def _two_types(

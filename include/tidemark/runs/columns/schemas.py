@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from pyspark.sql import DataFrame
@@ -11,14 +11,15 @@ from pyspark.sql import functions as F
 from tidemark.errors import NOT_FOLDED, WAITING, SchemaUnknownError, TableStoppedError
 from tidemark.formats.decoder import Decoder
 from tidemark.formats.record_schema import RecordSchema
+from tidemark.model.column_rename import ColumnRename
 from tidemark.model.columns import SourceColumn, TableSchema
 from tidemark.model.event import UNTOLD, Op
 from tidemark.model.names import ColumnName, TableName, column_name
-from tidemark.model.position import Position
+from tidemark.model.position import LAST, Place, Position
 from tidemark.model.profile import ProfileEntry
 from tidemark.runs.columns.changes import follow_changes, told_column
 from tidemark.runs.columns.forms import RowImage, is_old_form, refuse_other_types, with_forms
-from tidemark.runs.columns.names import follow_names, refuse_untold
+from tidemark.runs.columns.names import Names, follow_names, refuse_untold
 from tidemark.runs.columns.overrides import refuse_unreadable, unreadable_as
 from tidemark.runs.columns.recreated import begun_over, recreation_of
 from tidemark.runs.columns.untyped import untold
@@ -28,6 +29,7 @@ from tidemark.schema.connect_types import connect_columns, refine_known
 from tidemark.schema.layouts import check_layout, check_rules
 from tidemark.schema.overrides import overridden
 from tidemark.schema.postgres_types import postgres_column, postgres_record_columns
+from tidemark.schema.record_defaults import joined_defaults
 from tidemark.schema.source_types import canal_column
 from tidemark.spec import SourceFormat, SourceSpec, TableSpec
 
@@ -43,6 +45,7 @@ def examples(
     The examples are named by partition and offset, so that only their payload is read.
     """
     newest: dict[tuple[tuple[str, str], int | None], ProfileEntry] = {}
+    lowest: dict[tuple[tuple[str, str], int | None], Place] = {}
     profile_entries = list(profile_entries)
     upserted = {
         (profile_entry.table, profile_entry.schema_id)
@@ -52,6 +55,9 @@ def examples(
     for profile_entry in profile_entries:
         if profile_entry.table is None or profile_entry.schema_id == UNTOLD:
             continue
+        if profile_entry.lowest_place is not None:
+            alike = (profile_entry.table, profile_entry.schema_id)
+            lowest[alike] = min(profile_entry.lowest_place, lowest.get(alike, Place(LAST)))
         known = newest.get((profile_entry.table, profile_entry.schema_id))
         if known is None or (profile_entry.highest or "") > (known.highest or ""):
             newest[profile_entry.table, profile_entry.schema_id] = profile_entry
@@ -74,9 +80,13 @@ def examples(
         table = TableName(row["source_schema"], row["source_table"])
         key = bytes(row["key"]) if row["key"] is not None else None
         schema = decoder.record_schema(key, bytes(row["value"]))
-        has_rows = ((table.schema, table.table), row["schema_id"]) in upserted
+        alike = ((table.schema, table.table), row["schema_id"])
         placed = replace(
-            schema, position=row["position"], has_rows=has_rows, schema_id=row["schema_id"]
+            schema,
+            position=row["position"],
+            has_rows=alike in upserted,
+            schema_id=row["schema_id"],
+            begins_at=lowest.get(alike),
         )
         found[table] = (*found.get(table, ()), placed)
     return found
@@ -122,14 +132,15 @@ def resolve(
     columns = {column.name: now(column) for column in merged.columns}
     columns |= {name: followed.read(column) for name, column in fixed.items()}
     columns = with_forms(columns, kept, forms, followed.columns)
+    are_stated = source.format.is_canal or bool(source.topics.schema_changes)
     if kept is not None:
-        are_stated = source.format.is_canal or source.topics.schema_changes
         followed.refuse_unstated(spec.source, kept, columns if are_stated else fixed)
+    joined = {}
+    if not are_stated:
+        of_records = ((record.fields, record.begins_at) for record in records)
+        joined = joined_defaults(kept.names if kept else (), of_records)
     for name, column in columns.items():
-        if name in names.backfills:
-            columns[name] = names.backfill(column, effects.type_of(spec.source, column))
-        elif kept is not None and name in kept.names:
-            columns[name] = replace(column, backfill=kept[name].backfill)
+        columns[name] = _backfilled(column, kept, names, effects, joined)
     key = spec.key or merged.key
     if any(name not in columns for name in key):
         raise TableStoppedError(
@@ -138,16 +149,11 @@ def resolve(
             state=NOT_FOLDED,
             next_step=f"declare key: or columns: of {spec.source} in the pipeline file",
         )
-    is_dropped = spec.source not in effects.made
+    if spec.source in effects.made:
+        dropped_at = None
     at = followed.changed_at
     schema = TableSchema(
-        *(
-            tuple(columns.values()),
-            key,
-            at,
-            names.column_renames,
-            dropped_at if is_dropped else None,
-        ),
+        *(tuple(columns.values()), key, at, (*names.column_renames, *_joins(joined)), dropped_at),
         *(spec.layout, spec.target_columns.rules, spec.mode),
     )
     if have is not None:
@@ -155,6 +161,28 @@ def resolve(
     check_rules(spec.source, schema)
     check_layout(spec.source, schema.in_target)
     return schema
+
+
+def _backfilled(
+    column: SourceColumn,
+    kept: TableSchema | None,
+    names: Names,
+    effects: DdlEffects,
+    joined: Mapping[ColumnName, tuple[str, Place]],
+) -> SourceColumn:
+    """``column`` with what rows hold in it that are older than it is (SCHEMA-14)."""
+    if column.name in names.backfills:
+        return names.backfill(column, effects.type_of(names.table, column))
+    if kept is not None and column.name in kept.names:
+        return replace(column, backfill=kept[column.name].backfill)
+    return replace(column, backfill=joined[column.name][0]) if column.name in joined else column
+
+
+def _joins(joined: Mapping[ColumnName, tuple[str, Place]]) -> Iterator[ColumnRename]:
+    """What added columns that records alone tell of, with their defaults, in position order."""
+    for at in sorted({at for _, at in joined.values()}):
+        names = tuple(name for name, (_, since) in joined.items() if since == at)
+        yield ColumnRename(Position(at), added=names)
 
 
 def _refuse_flawed(spec: TableSpec, records: Iterable[RecordSchema]) -> None:

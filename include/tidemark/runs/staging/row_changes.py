@@ -240,9 +240,15 @@ def _settled(
 def _snapshot_passes(
     chosen: Chosen, work: TableWork, profile_entries: Collection[ProfileEntry]
 ) -> SnapshotPasses:
-    """The marks of snapshots among all rows of the table that were ever landed (SNAP-4)."""
-    _refuse_several(chosen, work, profile_entries)
+    """The marks of snapshots among all rows of the table that were ever landed (SNAP-4).
+
+    In several partitions marks stand beside the rows and not around them: there what was read at
+    one place of the log is one pass.
+    """
     rows = chosen.changelog.landed(work.spec.source)
+    if _is_spread(chosen, work, profile_entries):
+        _refuse_read_twice(work, rows)
+        return SnapshotPasses()
     marks = rows.where(F.col("snapshot").isin(*(mark.value for mark in (*FIRST, *LAST))))
     found = [(Position(row[0]), row[1]) for row in marks.select("position", "snapshot").collect()]
     snapshot_passes = SnapshotPasses(
@@ -258,23 +264,34 @@ def _snapshot_passes(
     return snapshot_passes
 
 
-def _refuse_several(
-    chosen: Chosen, work: TableWork, profile_entries: Collection[ProfileEntry]
-) -> None:
-    """Raise where a snapshot was sent to a topic of several partitions: its rows have offsets."""
+def _is_spread(chosen: Chosen, work: TableWork, profile_entries: Collection[ProfileEntry]) -> bool:
+    """Whether records of the table came by several partitions."""
     topics = {entry.at.topic for entry in profile_entries}
     frontier = chosen.changelog.progress.frontier_of(work.spec.source)
     before = {at for at in frontier.offsets.keys() | frontier.reached.keys() if at.topic in topics}
-    partitions = before | {entry.at for entry in profile_entries}
-    if len(partitions) > 1:
-        raise TableStoppedError(
-            f"{work.spec.source} has no key, a snapshot of it was read, and its topic has several "
-            "partitions: redelivered rows of the snapshot cannot be detected",
-            state=WAITING,
-            next_step="have the connector write the table to a topic of one partition, or with a "
-            f"key (message.key.columns), or declare key: of {work.spec.source} in the pipeline "
-            "file; then fold the table by a new pipeline",
-        )
+    return len(before | {entry.at for entry in profile_entries}) > 1
+
+
+def _refuse_read_twice(work: TableWork, rows: DataFrame) -> None:
+    """Raise where a snapshot, whose rows are in several partitions, may have come twice.
+
+    Copies of a record hold the very time at which the connector made it, so that two rows of one
+    pass that are the same byte for byte are one that came again, or were made within that time.
+    """
+    passed = rows.where(F.col("snapshot").isNotNull()).withColumn("place", F.expr(PLACE))
+    begun = F.count_if(F.col("snapshot").isin(*(mark.value for mark in FIRST)))
+    twice = passed.groupBy("place").agg(begun.alias("begun")).where("begun > 1")
+    same = passed.groupBy("place", F.xxhash64("value"), F.length("value")).count()
+    if twice.isEmpty() and same.where("count > 1").isEmpty():
+        return
+    raise TableStoppedError(
+        f"{work.spec.source} has no key, its topic has several partitions, and rows of a snapshot "
+        "of it came twice, or two of them are the same: it is unknown which",
+        state=WAITING,
+        next_step="have the connector write the table to a topic of one partition, or with a "
+        f"key (message.key.columns), or declare key: of {work.spec.source} in the pipeline "
+        "file; then fold the table by a new pipeline",
+    )
 
 
 def _is_uncertain(work: TableWork, example: str) -> TableStoppedError:

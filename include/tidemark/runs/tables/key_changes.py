@@ -144,8 +144,9 @@ def copies_below(
 ) -> Copies:
     """The rows of the cut that the key of a published target cannot tell, as they are older.
 
-    ended: below it no row is one of the table any more, whatever its key. Copies of what is published, known by partition, place, key and what they do, change nothing.
-    Anything else raises TableStoppedError. Costs a job only where there are some.
+    Copies of what is published, known by partition, place, key and what they do, change nothing.
+    Anything else raises TableStoppedError. ended: no row below it is one of the table any more,
+    whatever its key. Costs a job only where there are some.
     """
     if have is None or have.key_changed_at is None or place_of(have.key_changed_at) is None:
         return Copies()

@@ -15,7 +15,7 @@ from tidemark.model.event import Kind
 from tidemark.model.position import Position
 from tidemark.model.reduction import new_truncate
 from tidemark.runs.choose import Chosen
-from tidemark.spec import TableSpec, TruncatePolicy
+from tidemark.spec import OnDrop, TableSpec, TruncatePolicy
 
 
 def truncates_of(chosen: Chosen, spec: TableSpec) -> list[Position]:
@@ -36,7 +36,17 @@ def truncates_of(chosen: Chosen, spec: TableSpec) -> list[Position]:
             state=WAITING,
             next_step="set truncate: apply or truncate: ignore for it in the pipeline file",
         )
-    return [] if spec.truncate is TruncatePolicy.IGNORE else found
+    return _drops(chosen, spec) + ([] if spec.truncate is TruncatePolicy.IGNORE else found)
+
+
+def _drops(chosen: Chosen, spec: TableSpec) -> list[Position]:
+    """Where the source dropped the table, if that ends its rows (SCHEMA-18)."""
+    effects, table = chosen.effects, spec.source
+    is_cut_over = table in effects.cut_overs or table in effects.begun_cut_overs
+    dropped = effects.dropped.get(table, effects.emptied.get(table.schema))
+    if chosen.run.pipeline.on_drop is OnDrop.KEEP or is_cut_over or dropped is None:
+        return []
+    return [dropped]
 
 
 def ends_of(chosen: Chosen, spec: TableSpec, ended_before: Position | None) -> tuple[End, ...]:
@@ -46,7 +56,7 @@ def ends_of(chosen: Chosen, spec: TableSpec, ended_before: Position | None) -> t
     """
     together = reduce(DataFrame.unionByName, chosen.zoned.values())
     is_record = is_table(spec.source) & (F.col("kind") == Kind.TRUNCATE.value)
-    told = chosen.effects.truncated.get(spec.source, [])
+    told = [*chosen.effects.truncated.get(spec.source, []), *_drops(chosen, spec)]
     truncates = together.where(F.col("status") == CheckpointStatus.PENDING.value).where(
         is_record | F.col("position").isin(*told)
     )
