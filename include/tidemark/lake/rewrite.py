@@ -29,6 +29,18 @@ log = get_logger()
 
 
 @dataclass(frozen=True, slots=True)
+class Rewritten:
+    """Rows of the snapshot ``base`` of a fork, as they are in ``snapshot``.
+
+    columns: pairs of the name that a column had there, and of the name that it has now.
+    """
+
+    base: int
+    snapshot: int
+    columns: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class _Column:
     """A column of the fork, the Spark type of it, and what a row that is there has in it.
 
@@ -41,21 +53,24 @@ class _Column:
     change: RewriteColumn | None
 
     @property
+    def is_kept(self) -> bool:
+        """Whether what a row had in it is there to be read afterwards."""
+        is_redacted = self.change is not None and self.change.column.mask is Mask.REDACT
+        return self.old is not None and not is_redacted
+
+    @property
     def value(self) -> Column:
         """Null where it does not fit the type."""
-        if self._old is None:
+        if self.old is None or not self.is_kept:
             return F.lit(None).cast(self.kind)
-        return self._old.try_cast(self.kind)
+        return F.col(quote(self.old)).try_cast(self.kind)
 
     @property
     def is_lost(self) -> Column:
         """Whether a row has a value that does not fit."""
-        return F.lit(False) if self._old is None else self._old.isNotNull() & self.value.isNull()
-
-    @property
-    def _old(self) -> Column | None:
-        is_redacted = self.change is not None and self.change.column.mask is Mask.REDACT
-        return None if self.old is None or is_redacted else F.col(quote(self.old))
+        if self.old is None or not self.is_kept:
+            return F.lit(False)
+        return F.col(quote(self.old)).isNotNull() & self.value.isNull()
 
 
 def rewrite_rows(
@@ -64,8 +79,8 @@ def rewrite_rows(
     target: TableId,
     fork: TableId,
     changes: Sequence[RewriteColumn],
-) -> int | None:
-    """Write every row of ``fork`` anew; its newest snapshot after it, None where it has none.
+) -> Rewritten | None:
+    """Write every row of ``fork`` anew; None where it has none.
 
     target: the table that it is a fork of, whose schema is still the one of before. Raises
     TableStoppedError where a value does not fit, and AccountingError where rows are missing after
@@ -95,7 +110,9 @@ def rewrite_rows(
             next_step="run again; if this repeats, its files are not sound",
         )
     log.info("rows_rewritten", table=str(target), rows=rows)
-    return after.snapshot_id
+    pairs = ((c.old, c.name) for c in columns if c.change is not None and c.is_kept)
+    told = tuple((old, name) for old, name in pairs if old is not None)
+    return Rewritten(base.snapshot_id, after.snapshot_id, told)
 
 
 def _origins(

@@ -94,12 +94,33 @@ def check_read(read: int, written: int) -> CheckResult:
 
 
 def check_kept(now: int, before: int) -> CheckResult:
-    """A table that gets another name and no change has as many rows as before (SCHEMA-31)."""
+    """A table that gets another name, or another type, has as many rows as before (SCHEMA-31)."""
     return CheckResult(
-        "every row of a renamed table is there",
+        "every row of before is there",
         now == before,
         Severity.CRITICAL,
         f"{now} rows, {before} before",
+    )
+
+
+def check_rewritten(before: DataFrame, after: DataFrame, old: str, new: str) -> CheckResult:
+    """Every value that was written anew is, in the type of before, what it was there (SCHEMA-13).
+
+    before, after: the rows of two snapshots, with POSITION; old, new: names of the column.
+    """
+    kind = before.schema[old].dataType
+
+    def told(rows: DataFrame, name: str) -> tuple[int, int]:
+        value = F.xxhash64(POSITION, F.col(quote(name)).try_cast(kind)).cast("decimal(38,0)")
+        count, hashes = rows.agg(F.count(F.lit(1)), F.sum(value)).collect()[0]
+        return count, int(hashes or 0)
+
+    was, now = told(before, old), told(after, new)
+    return CheckResult(
+        f"every value of column {new} that was written anew is what it was",
+        was == now,
+        Severity.CRITICAL,
+        f"{now[0]} rows, {was[0]} before" + ("" if was[1] == now[1] else ", of other values"),
     )
 
 

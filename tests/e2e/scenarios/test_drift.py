@@ -190,6 +190,6 @@ def test_more_digits_than_a_number_of_the_target_can_have_stop_the_table(world: 
     stream.send([priced("c", 1, 100, FEW, SMALL)])
     stream.cut()
     stream.send([priced("c", 2, 200, 50, LARGE)])
-    with pytest.raises(TableStoppedError, match="price changed from .* cannot promote"):
+    with pytest.raises(TableStoppedError, match="prices changed from .* cannot promote"):
         stream.cut()
     assert stream.rows() == {1: "x"}

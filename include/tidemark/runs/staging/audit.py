@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -19,6 +21,7 @@ from tidemark.quality.checks import (
     check_kept,
     check_key,
     check_read,
+    check_rewritten,
     check_winners,
 )
 from tidemark.quality.kept_checks import check_appended, check_truncates, check_versions
@@ -34,8 +37,8 @@ def audit(
     """The engine's checks and the table's suite on exactly the snapshot of ``ref_update``.
 
     At least one check is made: rows are staged, be they none as all came before, or a truncate or
-    a snapshot takes some away, or a column fills them. spared: why rows that a snapshot does not
-    contain stay until a person is asked.
+    a snapshot takes some away, or a column fills them or has them written anew. spared: why rows
+    that a snapshot does not contain stay until a person is asked.
     """
     name, snapshot_id = quote(world.catalog.name, *ref_update.place.parts), ref_update.snapshot
     table = world.spark.read.option("versionAsOf", snapshot_id).table(name)
@@ -51,7 +54,7 @@ def audit(
         key = work.source_schema.in_target.key
         checks = (*checks, *check_key(table.where(work.schema.stands), key))
     filled = (check_filled(older, fill.column, fill.value, fill.below) for fill in work.backfills)
-    checks = (*checks, *filled)
+    checks = (*checks, *filled, *_check_rewritten(world, found, name))
     if spared:
         checks = (*checks, _spared(spared))
     if work.spec.suite is not None:
@@ -82,6 +85,19 @@ def _check_merged(
         case TargetMode.APPEND:
             read = check_read(staged.count(), found.rows.rows)
             return (read, *check_appended(staged, table), *checks)
+
+
+def _check_rewritten(world: World, found: StagedChanges, fork: str) -> Iterator[CheckResult]:
+    """What rows had before they were written anew, against what they have."""
+    if found.rewritten is None:
+        return
+    before, after = (
+        world.spark.read.option("versionAsOf", snapshot).table(fork)
+        for snapshot in (found.rewritten.base, found.rewritten.snapshot)
+    )
+    yield check_kept(after.count(), before.count())
+    for old, new in found.rewritten.columns:
+        yield check_rewritten(before, after, old, new)
 
 
 def _all_there(

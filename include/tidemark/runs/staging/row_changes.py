@@ -29,6 +29,7 @@ from tidemark.formats.decoder import decoder_of
 from tidemark.formats.rows import RowImage, typed_rows
 from tidemark.lake.catalog import TableId
 from tidemark.lake.quarantine import SCHEMA as QUARANTINE
+from tidemark.lake.rewrite import Rewritten
 from tidemark.lake.staged import StagedPlace, StagedRows, read_staged, read_unavailable, stage_rows
 from tidemark.lake.stored import read_stored
 from tidemark.model.checkpoint_status import CheckpointStatus
@@ -58,7 +59,8 @@ class StagedChanges:
     that make or end versions, None of others. snapshot_passes: where a table without a key was
     read, None where the cut has no row of a snapshot. aside: rows of the quarantine for what
     cannot be applied. ends: truncates of the cut, as `lake.staging.stage_table` takes them.
-    contested: keys that two rows may have had in one transaction.
+    contested: keys that two rows may have had in one transaction. rewritten: the rows that other
+    types of columns had written anew.
     """
 
     rows: StagedRows
@@ -70,6 +72,7 @@ class StagedChanges:
     aside: pa.Table = field(default_factory=QUARANTINE.empty_table)
     ends: tuple[End, ...] = ()
     contested: int = 0
+    rewritten: Rewritten | None = None
 
     @property
     def quarantined(self) -> int:

@@ -96,7 +96,8 @@ def stage_one(
         rewritten = rewrite_rows(
             context.session, context.catalog, work.target, context.place, work.rewrites
         )
-        context = replace(context, rewritten=rewritten)
+        context = replace(context, rewritten=rewritten.snapshot if rewritten else None)
+        found = replace(found, rewritten=rewritten)
     found = _matched(run, chosen, work, found, context.place)
     if work.changes_key:
         refuse_quarantined(

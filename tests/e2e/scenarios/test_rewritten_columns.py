@@ -1,0 +1,158 @@
+"""Columns that get a type to which Iceberg promotes none: their rows are written anew.
+
+The published rows are compared with a table in plain Python, as pyiceberg reads them.
+"""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from tests.e2e.scenarios.test_drift import with_schema
+from tests.e2e.scenarios.test_schema_changes import field_ids, opened, rows_of, send
+from tests.support.altered import AlteredTable
+from tests.support.records import Record, postgres_row
+from tests.support.stack import Stream
+from tidemark.errors import SupersededError, TableStoppedError
+from tidemark.model.result import CutStatus
+from tidemark.runs.cut import stage_cut
+from tidemark.runs.preview import preview_cut
+from tidemark.runs.publish import publish_cut
+from tidemark.runs.run import CutRequest
+from tidemark.runs.world import World
+
+FAMILIES = ("canal", "ticdc", "debezium", "debezium with schemas")
+
+
+def begin(table: AlteredTable) -> None:
+    """Rows with a number beside their name."""
+    table.alter("ADD COLUMN a int", added={"a": ("int", None)})
+    for number in range(1, 6):
+        table.put(number, name=f"n{number}", a=None if number == 5 else -number)
+
+
+def modify(table: AlteredTable) -> None:
+    """The number becomes a text."""
+    table.columns["a"] = "varchar(20)"
+    for row in table.rows.values():
+        row["a"] = None if row["a"] is None else str(row["a"])
+    table.alter("MODIFY a varchar(20)")
+
+
+def sent_since(stream: Stream, table: AlteredTable, start: int) -> int:
+    """Send what the table told from ``start`` on; how much it has told."""
+    send(stream, table.sent[start:], table)
+    return len(table.sent)
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("family", FAMILIES)
+def test_rows_on_both_sides_of_the_statement(world: World, family: str) -> None:
+    """SCHEMA-13: of an earlier cut, and of the same one; what came before reads as it did."""
+    stream, table = opened(world, family)
+    begin(table)
+    at = sent_since(stream, table, 0)
+    stream.cut()
+    ids, before = field_ids(stream), rows_of(stream)
+    snapshot = world.catalog.load_table((stream.name, "items")).metadata.current_snapshot_id
+    table.put(1, a=11)
+    table.put(6, name="n6", a=6)
+    modify(table)
+    table.put(2, a="two")
+    table.delete(3)
+    at = sent_since(stream, table, at)
+    result = stream.cut()
+    assert result.buckets["quarantined"] == 0
+    assert rows_of(stream) == table.expected
+    assert rows_of(stream, snapshot) == before
+    assert {name for name, own in field_ids(stream).items() if ids[name] != own} == {"a"}
+    table.put(4, a="four")
+    sent_since(stream, table, at)
+    stream.cut()
+    assert rows_of(stream) == table.expected
+    if family != "canal":  # Without positions what comes again is news.
+        send(stream, table.sent, table)
+        stream.cut()
+        assert rows_of(stream) == table.expected
+
+
+def test_an_attempt_that_dies_shows_nothing_of_it(world: World) -> None:
+    """SCHEMA-10, PUB-8: also where no row is in the cut but those that are written anew."""
+    stream, table = opened(world, "ticdc")
+    begin(table)
+    at = sent_since(stream, table, 0)
+    stream.cut()
+    before, ids = rows_of(stream), field_ids(stream)
+    modify(table)
+    sent_since(stream, table, at)
+    dead = CutRequest(stream.attempt())
+    assert stage_cut(stream.pipeline, world, dead).status is CutStatus.STAGED
+    assert (rows_of(stream), field_ids(stream)) == (before, ids)
+    stream.cut()
+    assert rows_of(stream) == table.expected
+    with pytest.raises(SupersededError):
+        publish_cut(stream.pipeline, world, dead.attempt)
+    assert rows_of(stream) == table.expected
+
+
+def test_more_rows_than_a_run_may_write_anew_stop_the_table(world: World) -> None:
+    """SCHEMA-13: the plan says how many, and the file lets them."""
+    stream, table = opened(world, "ticdc")
+    begin(table)
+    at = sent_since(stream, table, 0)
+    stream.cut()
+    before = rows_of(stream)
+    modify(table)
+    sent_since(stream, table, at)
+    assert [row.rewritten for row in preview_cut(stream.pipeline, world).tables] == [5]
+    stream.options = {"limits": {"max-rewrite-rows": 4}}
+    with pytest.raises(TableStoppedError, match="5 rows of its target .*max-rewrite-rows is 4"):
+        stream.cut()
+    assert rows_of(stream) == before
+    stream.options = {"limits": {"max-rewrite-rows": 5}}
+    stream.cut()
+    assert rows_of(stream) == table.expected
+
+
+def priced(op: str, number: int, lsn: int, scale: int, price: str | None) -> Record:
+    """A row with a ``numeric(9,scale)`` of PostgreSQL; None: a value that was not sent."""
+    numeric = {
+        "type": "bytes",
+        "optional": True,
+        "name": "org.apache.kafka.connect.data.Decimal",
+        "parameters": {"scale": str(scale), "connect.decimal.precision": str(6 + scale)},
+    }
+    text = {"type": "string", "optional": True}
+    unscaled = int(Decimal(price or 0).scaleb(scale))
+    raw = unscaled.to_bytes(unscaled.bit_length() // 8 + 1, "big", signed=True)
+    values: dict[str, Any] = {"price": base64.b64encode(raw).decode(), "note": f"note {number}"}
+    if op == "u":
+        values["note"] = "__debezium_unavailable_value"
+    plain = postgres_row(op, number, (lsn, lsn + 1), **values)
+    return with_schema(plain, numeric | {"field": "price"}, text | {"field": "note"})
+
+
+def test_records_alone_tell_more_fraction_digits(world: World) -> None:
+    """SCHEMA-13, UNAV-1: values that updates leave out are found in rows that are written anew."""
+    stream = Stream(world, format="debezium-postgres", gate="none").create()
+    older = [priced("c", 1, 100, 2, "-1.50"), priced("c", 2, 200, 2, "999999.99")]
+    stream.send(older)
+    stream.cut()
+    newer = [priced("u", 1, 300, 4, "2.0001"), priced("c", 3, 400, 4, "0.1234")]
+    stream.send([priced("c", 4, 250, 2, "0.07"), *newer])
+    stream.cut()
+    for again in ([], [*older, *newer]):
+        if again:
+            stream.send([replace(record) for record in again])
+            stream.cut()
+        loaded = world.catalog.load_table((stream.name, "items"))
+        rows = {row["id"]: row for row in loaded.scan().to_arrow().to_pylist()}
+        prices = {1: "2.0001", 2: "999999.9900", 3: "0.1234", 4: "0.0700"}
+        assert {number: str(row["price"]) for number, row in rows.items()} == prices
+        assert {number: row["note"] for number, row in rows.items()} == {
+            number: f"note {number}" for number in prices
+        }
