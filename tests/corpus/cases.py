@@ -5,12 +5,13 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tests.corpus.avro import json_of
+from tidemark.model.names import TableName
 
 EXPECTED = "expected.json"
 _BEFORE, _AFTER = "messages.", ".jsonl"
@@ -110,13 +111,23 @@ def read_case(folder: Path, variant: str) -> Case:
         name=f"{folder.parent.name}/{folder.name}",
         variant=variant,
         records=records,
-        stages=tuple(_stages(expected["stages"], variant, connector.get(_EXCLUDED, ""))),
+        stages=tuple(_stages(expected, variant, connector.get(_EXCLUDED, ""))),
         partitions=_partitions(records, expected.get("partitions", {}).get(variant)),
         is_gated=any("watermark" in stage for stage in expected["stages"]),
         lacks_keys="primary_key_given_by_job" in expected or "key_not_recorded" in expected,
         connector=connector,
         schemas=schemas,
     )
+
+
+def name_of(text: str) -> TableName:
+    """The table that a case calls ``text``: both of its names may have dots in them.
+
+    The first dot divides them that leaves neither with blanks at its ends.
+    """
+    parts = text.split(".")
+    halves = ((".".join(parts[:n]), ".".join(parts[n:])) for n in range(1, len(parts)))
+    return TableName(*next(two for two in halves if all(one == one.strip() for one in two)))
 
 
 def _variants(folder: Path) -> tuple[str, ...]:
@@ -166,21 +177,23 @@ def _partitions(
     return {**counts, **(declared or {})}
 
 
-def _stages(stages: Sequence[Mapping[str, Any]], variant: str, excluded: str) -> Iterator[Stage]:
+def _stages(expected: Mapping[str, Any], variant: str, excluded: str) -> Iterator[Stage]:
     """excluded: the connector's list of patterns of tables that it does not capture."""
     patterns = [pattern for pattern in excluded.split(",") if pattern]
-    for stage in stages:
+    unsent = expected.get("columns_not_captured", {})
+    for stage in expected["stages"]:
         tables = {
-            name: _table(table)
+            name: _table(table, unsent.get(name, ()))
             for name, table in stage["tables"].items()
             if not any(re.fullmatch(pattern, name, re.IGNORECASE) for pattern in patterns)
         }
         yield Stage(stage["stage"], stage["messages_so_far"][variant], tables)
 
 
-def _table(table: Mapping[str, Any]) -> Table:
+def _table(table: Mapping[str, Any], unsent: Collection[str]) -> Table:
     columns = tuple(
         Column(column["name"], column["source_type"], column.get("expected_as", ""))
         for column in table["columns"]
+        if column["name"] not in unsent
     )
     return Table(tuple(table["primary_key"]), columns, tuple(table["rows"]))

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from tests.corpus.cases import Case, Column, Table
+from tests.corpus.cases import Case, Column, Table, name_of
 from tests.corpus.source import Role, Source
 from tidemark.model.cut import GateMode
 from tidemark.spec import PipelineSpec, load_pipeline
@@ -25,8 +25,8 @@ _MODES = {
     "hstore": "hstore.handling.mode",
     "field-names": "field.name.adjustment.mode",
 }
-_SOURCE_TYPES = {"string": "text"}
-"""What cases write that have their types from a reader, not from the source."""
+_SOURCE_TYPES = {"string": "text", "isbn": "text"}
+"""What cases write that have their types from a reader, not from the source; and of extensions."""
 _RENAMED = {"adaptive_time_microseconds": "adaptive-microseconds"}
 
 
@@ -104,7 +104,7 @@ def _declared(name: str, table: Table, case: Case, source: Source) -> dict[str, 
     }
     if columns:
         told["columns"] = columns
-    return {"source": name, **told, "expectations": "none"} if told else {}
+    return {"source": str(name_of(name)), **told, "expectations": "none"} if told else {}
 
 
 def _is_untold(column: Column, source: Source) -> bool:

@@ -16,7 +16,7 @@ from pyiceberg.exceptions import NoSuchTableError
 from embedded.broker import running_broker
 from embedded.home import JARS, embedded_environment
 from tests.corpus.batches import batches_of
-from tests.corpus.cases import Case, Stage, Table
+from tests.corpus.cases import Case, Stage, Table, name_of
 from tests.corpus.compare import differences
 from tests.corpus.leave_out import without_unchanged
 from tests.corpus.pipeline import make_pipeline
@@ -25,7 +25,7 @@ from tests.corpus.redeliver import with_repeats
 from tests.corpus.source import Format, Source, source_of
 from tests.corpus.unknowable import UNKNOWABLE
 from tidemark.errors import SpecError, TidemarkError
-from tidemark.model.names import AttemptId
+from tidemark.model.names import AttemptId, without_dots
 from tidemark.model.result import CutStatus
 from tidemark.runs.cut import run_cut
 from tidemark.runs.run import CutRequest
@@ -210,7 +210,8 @@ def _in_utc(table: Table) -> Table:
 
 def _target(world: World, pipeline: PipelineSpec, name: str) -> str:
     """The Iceberg table of ``name``, by the documentation: two databases may have one of a name."""
-    database, _, table = name.partition(".")
+    source = name_of(name)
+    database, table = map(without_dots, (source.schema, source.table))
     apart = f"{database}__{table}"
     return apart if world.catalog.table_exists((pipeline.target_namespace, apart)) else table
 
