@@ -21,7 +21,7 @@ from tidemark.lake.catalog import TableId, catalog_errors, ensure_namespace
 from tidemark.lake.marks import (
     Published,
     foreign_change,
-    live_rows,
+    most_rows,
     read_published,
     unmarked,
     way_back,
@@ -52,9 +52,9 @@ SOURCE_SCHEMA = "tidemark.source-schema"
 class TargetHead:
     """A target as it was read: ``main``, the file of its metadata, and what it was made from.
 
-    snapshot: None where nothing was ever published in it; published: what was; rows: how many it
-    has. change: what somebody else did to its rows since, empty when nothing; back: how to undo
-    that, empty when nothing does.
+    snapshot: None where nothing was ever published in it; published: what was; rows: how many its
+    files hold. change: what somebody else did to its rows since, empty when nothing; back: how to
+    undo that, empty when nothing does.
     """
 
     snapshot: int | None
@@ -85,7 +85,7 @@ def read_target(catalog: SqlCatalog, target: TableId) -> TargetHead | None:
     published = read_published(table)
     change = unmarked(table, published) or foreign_change(table, published)
     back = way_back(table, target, published) if change else ""
-    rows = live_rows(table.current_snapshot())
+    rows = most_rows(table.current_snapshot())
     return TargetHead(
         main_head(table), table.metadata_location, schema, published, change, back, rows
     )

@@ -92,16 +92,19 @@ def examples(
     return found
 
 
-def resolve(
+def resolve(  # noqa: PLR0913  all that tells of a table
     source: SourceSpec,
     spec: TableSpec,
     have: TableSchema | None,
     effects: DdlEffects,
     records: Sequence[RecordSchema],
+    *,
+    is_empty: bool = False,
 ) -> TableSchema:
     """The schema of one table at the cut.
 
-    have: what the target was made from. records: what examples of the cut's records tell.
+    have: what the target was made from; is_empty: it has no row that another type might change.
+    records: what examples of the cut's records tell.
     `SchemaUnknownError` when nothing tells the columns, `TableStoppedError` when its key is not
     among them, or when it changed in a way that cannot be followed.
     """
@@ -133,7 +136,7 @@ def resolve(
     columns |= {name: followed.read(column) for name, column in fixed.items()}
     columns = with_forms(columns, kept, forms, followed.columns)
     are_stated = source.format.is_canal or bool(source.topics.schema_changes)
-    if kept is not None:
+    if kept is not None and not is_empty:
         followed.refuse_unstated(spec.source, kept, columns if are_stated else fixed)
     joined = {}
     if not are_stated:

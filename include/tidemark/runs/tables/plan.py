@@ -10,7 +10,7 @@ from tidemark.formats.decoder import decoder_of
 from tidemark.formats.record_schema import RecordSchema
 from tidemark.lake.catalog import TableId
 from tidemark.lake.evolve import TargetHead, read_target
-from tidemark.lake.history import holds_rows, read_history
+from tidemark.lake.history import read_history
 from tidemark.lake.staging import Removal
 from tidemark.log import get_logger
 from tidemark.model.checkpoint_status import CheckpointStatus
@@ -93,14 +93,10 @@ class CutTables:
 
 @dataclass(frozen=True, slots=True)
 class _TableFacts:
-    """What is known of a table: by the file, by its target if it has one, by its records.
-
-    is_empty: its target has no key and no rows.
-    """
+    """What is known of a table: by the file, by its target if it has one, by its records."""
 
     spec: TableSpec
     head: TargetHead | None
-    is_empty: bool
     records: Sequence[RecordSchema]
 
 
@@ -139,12 +135,10 @@ def plan_tables(run: Run, chosen: Chosen, progress: Progress) -> CutTables:
                 truncate = new_truncate(truncates_of(chosen, spec), before)
                 ended |= {} if truncate is None else {spec.source: truncate}
             else:
-                may_get_key = have is not None and not have.key
-                is_empty = may_get_key and not holds_rows(run.world.catalog, target)
                 records = told.get(spec.source, ())
                 inferred = untyped_columns(run, chosen, spec, have, records)
                 columns = {"columns": {**inferred, **spec.columns}}
-                known = _TableFacts(spec.model_copy(update=columns), head, is_empty, records)
+                known = _TableFacts(spec.model_copy(update=columns), head, records)
                 one = replace(_work(run, chosen, progress, known), inferred=inferred)
                 removal = _removal(run.pipeline, snapshots, spec.source)
                 work.append(
@@ -290,7 +284,8 @@ def _work(run: Run, chosen: Chosen, progress: Progress, told: _TableFacts) -> Ta
     if below is have:
         copies = copies_below(chosen, spec, have, before)
         records = [r for r in records if (r.position or "") >= copies.below]
-    schema = read = resolve(pipeline.source, spec, below, effects, records)
+    is_empty = head is not None and head.rows == 0
+    schema = read = resolve(pipeline.source, spec, below, effects, records, is_empty=is_empty)
     refuse_other_record_key(pipeline.source, spec, schema, records)
     if key_change is not None:
         schema = behind_key_change(pipeline.source, spec, key_change, read, chosen.effects)
@@ -301,7 +296,7 @@ def _work(run: Run, chosen: Chosen, progress: Progress, told: _TableFacts) -> Ta
         refuse_untold(pipeline.source, spec, profile_entries)
     ended = [*truncates_of(chosen, spec), *([begins] if begins else [])]
     truncate = new_truncate(ended, before)
-    changes = plan_changes(have, schema, is_empty=told.is_empty)
+    changes = plan_changes(have, schema, is_empty=is_empty)
     refuse_by_policy(spec, changes, chosen.effects)
     refuse_large_rewrite(spec, changes, head.rows if head else 0, pipeline.limits)
     return TableWork(
