@@ -28,8 +28,11 @@ from tidemark.model.equal_rows import CAME_AND_WENT, MATCHING, OVERTAKEN, SNAPSH
 from tidemark.model.event import Kind, Op
 from tidemark.model.names import quote
 from tidemark.model.position import Position
+from tidemark.model.reduction import EVENT_ID
 from tidemark.model.repeats import IDENTITY, REPEATS, eras
 
+COPY_ID = "copy_id"
+"""What copies of a row that a snapshot read share, where more than the offset tells them."""
 STEPS = ("equal_hash", "equal", "step", "position", "part", "row_id", "scan", "commit_time", "at")
 UNMATCHED = "unmatched"
 
@@ -63,18 +66,25 @@ def row_changes(
     In: changelog rows of one table with ``in_cut``; those that are not in the cut tell what came
     before it: earlier copies, and watermarks with gate ``watermark``. decode:
     `Decoder.row_changes`. Out: one row per change in the cut with ``op``, ``part``, ``image``,
-    ``row_id``, ``is_repeat`` and ``is_uncertain``, a repeat that may be no repeat.
+    ``row_id``, ``is_repeat`` and ``is_uncertain``, a repeat that may be no repeat. Events may have
+    a COPY_ID, null where they have none.
     """
     placed = _step_by_step(events, eras(mode)).where(F.col("kind") == Kind.ROW.value)
     named = identified(decode(placed))
-    return _step_by_step(named, REPEATS).where("in_cut")
+    has_copy_id = F.col(COPY_ID).isNotNull() if COPY_ID in named.columns else F.lit(False)
+    repeated = _step_by_step(named, REPEATS).where("in_cut")
+    return repeated.withColumn("is_uncertain", F.col("is_uncertain") & ~has_copy_id)
 
 
 def identified(changes: DataFrame) -> DataFrame:
     """Changes with ``row_id``, what copies of each share, and ``image_hash``."""
     text = F.to_json("image", {"ignoreNullFields": "false"})
     hashed = changes.withColumn("image_hash", F.hex(F.xxhash64(text)))
-    return hashed.withColumn("row_id", F.expr(IDENTITY))
+    row_id = F.expr(IDENTITY)
+    if COPY_ID in changes.columns:
+        told = F.concat_ws(".", F.expr(EVENT_ID), COPY_ID)
+        row_id = F.when(F.col(COPY_ID).isNotNull(), told).otherwise(row_id)
+    return hashed.withColumn("row_id", row_id)
 
 
 def for_typing(changes: DataFrame, snapshot_passes: SnapshotPasses) -> DataFrame:

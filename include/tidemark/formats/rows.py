@@ -111,12 +111,15 @@ def typed_rows(
 def _value(column: SourceColumn, column_alias: ColumnAlias) -> Column:
     """Records hold what their schema says; without one, below a change of type, what it was then.
 
-    Rows that are older than the column have what it was filled with (SCHEMA-14).
+    Numbers of a column that may hold decimals have a point (`formats.number_tokens`). Rows that are
+    older than the column have what it was filled with (SCHEMA-14).
     """
     raw = F.col(IMAGE)[column.name]
+    has_points = any(way.wire is Wire.DECIMAL_BASE64 for way in column.ways)
 
     def read(way: SourceColumn) -> Column:
-        value = typed(raw, way)
+        is_pointed = has_points and way.wire in (Wire.INTEGER, Wire.UNSIGNED_AS_SIGNED)
+        value = typed(F.rtrim(raw, F.lit(".")) if is_pointed else raw, way)
         if way.iceberg != column.iceberg:
             value = value.try_cast(column.iceberg)
         if way.former is None:

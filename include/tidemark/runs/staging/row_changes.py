@@ -12,11 +12,12 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, Observation
+from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
 from tidemark.errors import WAITING, TableStoppedError
 from tidemark.fold.row_changes import (
+    COPY_ID,
     UNMATCHED,
     SnapshotPasses,
     for_staging,
@@ -47,6 +48,8 @@ from tidemark.runs.tables.work import TableWork
 
 FIRST = (SnapshotMark.FIRST, SnapshotMark.FIRST_IN_TABLE)
 LAST = (SnapshotMark.LAST, SnapshotMark.LAST_IN_TABLE)
+NANOSECOND = '"ts_ns"'
+"""What a record has that tells when it was made; connectors before Debezium 2.6 have none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +86,11 @@ class StagedChanges:
 def stage_row_changes(run: Run, chosen: Chosen, work: TableWork, to: StagedPlace) -> StagedChanges:
     """Write the changes of a table without a key; raise where one is not told as a whole."""
     profile_entries = chosen.profile.of(work.spec.source, CheckpointStatus.PENDING)
-    snapshot_passes = (
-        _snapshot_passes(chosen, work, profile_entries)
-        if any(profile_entry.read_at for profile_entry in profile_entries)
-        else None
-    )
+    is_read = any(profile_entry.read_at for profile_entry in profile_entries)
+    is_spread = is_read and _is_spread(chosen, work, profile_entries)
+    snapshot_passes = None
+    if is_read:
+        snapshot_passes = _snapshot_passes(chosen, work, is_spread=is_spread)
     decoder = decoder_of(run.pipeline.source, chosen.schemas_of(work.spec.source))
     counted, doubted = Observation(), Observation()
     taken = F.coalesce(F.expr(work.counts), F.lit(False))
@@ -106,6 +109,8 @@ def stage_row_changes(run: Run, chosen: Chosen, work: TableWork, to: StagedPlace
     events = _in_cut(chosen, work)
     if has_places:
         events = events.unionByName(_witnesses(run, chosen, work, profile_entries))
+        if is_spread:
+            events = events.withColumn(COPY_ID, _copy_id())
         changes = row_changes(events, decode, run.pipeline.source.gate)
     else:
         nothing = {"is_repeat": F.lit(False), "is_uncertain": F.lit(False)}
@@ -240,16 +245,14 @@ def _settled(
     )
 
 
-def _snapshot_passes(
-    chosen: Chosen, work: TableWork, profile_entries: Collection[ProfileEntry]
-) -> SnapshotPasses:
+def _snapshot_passes(chosen: Chosen, work: TableWork, *, is_spread: bool) -> SnapshotPasses:
     """The marks of snapshots among all rows of the table that were ever landed (SNAP-4).
 
     In several partitions marks stand beside the rows and not around them: there what was read at
     one place of the log is one pass.
     """
     rows = chosen.changelog.landed(work.spec.source)
-    if _is_spread(chosen, work, profile_entries):
+    if is_spread:
         _refuse_read_twice(work, rows)
         return SnapshotPasses()
     marks = rows.where(F.col("snapshot").isin(*(mark.value for mark in (*FIRST, *LAST))))
@@ -275,17 +278,28 @@ def _is_spread(chosen: Chosen, work: TableWork, profile_entries: Collection[Prof
     return len(before | {entry.at for entry in profile_entries}) > 1
 
 
-def _refuse_read_twice(work: TableWork, rows: DataFrame) -> None:
-    """Raise where a snapshot, whose rows are in several partitions, may have come twice.
+def _copy_id() -> Column:
+    """Of a row that a snapshot read, and whose record tells the nanosecond in which it was made.
 
-    Copies of a record hold the very time at which the connector made it, so that two rows of one
-    pass that are the same byte for byte are one that came again, or were made within that time.
+    Records of equal rows are made one after the other, so that two which are the same byte for byte
+    are one that came again.
     """
-    passed = rows.where(F.col("snapshot").isNotNull()).withColumn("place", F.expr(PLACE))
-    begun = F.count_if(F.col("snapshot").isin(*(mark.value for mark in FIRST)))
+    text = F.col("value").cast("string")
+    is_known = F.col("snapshot").isNotNull() & text.contains(NANOSECOND)
+    return F.when(is_known, F.hex(F.xxhash64("value")))
+
+
+def _refuse_read_twice(work: TableWork, rows: DataFrame) -> None:
+    """Raise where a snapshot, whose rows are in several partitions, may have come twice."""
+    passed = rows.where(F.col("snapshot").isNotNull()).withColumns(
+        {"place": F.expr(PLACE), COPY_ID: _copy_id(), "hash": F.xxhash64("value")}
+    )
+    begins = F.col("snapshot").isin(*(mark.value for mark in FIRST))
+    begun = F.count_distinct(F.when(begins, F.col("hash")))
     twice = passed.groupBy("place").agg(begun.alias("begun")).where("begun > 1")
-    same = passed.groupBy("place", F.xxhash64("value"), F.length("value")).count()
-    if twice.isEmpty() and same.where("count > 1").isEmpty():
+    untold = passed.where(F.col(COPY_ID).isNull())
+    same = untold.groupBy("place", "hash").count().where("count > 1")
+    if twice.isEmpty() and same.isEmpty():
         return
     raise TableStoppedError(
         f"{work.spec.source} has no key, its topic has several partitions, and rows of a snapshot "

@@ -1,0 +1,189 @@
+"""What Debezium's MySQL connector sends of a real server's tables, written by its documentation.
+
+Rows and statements are those of the server; only their form is ours (semantics 9.2, MSG-22).
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any
+
+from tests.servers.mariadb import DATABASE, Column, Server
+from tests.support.records import Record, mysql_source
+
+Row = Mapping[str, str | None]
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICRO = timedelta(microseconds=1)
+_SIZES = re.compile(r"\((.*)\)")
+
+
+@dataclass
+class Connector:
+    """The records of everything that happens on ``server``, in its order.
+
+    place: of the newest change. rows, statements: what is to be sent to the two topics.
+    """
+
+    server: Server
+    place: int = 0
+    rows: list[Record] = field(default_factory=list)
+    statements: list[Record] = field(default_factory=list)
+
+    def insert(self, table: str, values: str) -> None:
+        """INSERT of one row; values: what stands behind the name of the table."""
+        before = self._by_key(table)
+        self.server.run(f"INSERT INTO `{table}` {values}")
+        self._changed(table, before)
+
+    def change(self, table: str, statement: str) -> None:
+        """UPDATE or DELETE of rows of ``table``."""
+        before = self._by_key(table)
+        self.server.run(statement)
+        self._changed(table, before)
+
+    def truncate(self, table: str) -> None:
+        """TRUNCATE TABLE, which is a record among the rows."""
+        self.server.run(f"TRUNCATE TABLE `{table}`")
+        self.place += 1
+        value = {"op": "t", "before": None, "after": None, "source": self._source(table)}
+        self.rows.append(Record(json.dumps(value).encode(), None))
+
+    def alter(self, statement: str, *tables: str, verb: str = "ALTER") -> None:
+        """A statement about ``tables``, which are what they are called behind it."""
+        self.server.run(statement)
+        self.place += 1
+        changes = [
+            {
+                "type": verb,
+                "id": f'"{DATABASE}"."{table}"',
+                "table": None if verb == "DROP" else self._state(table),
+            }
+            for table in tables
+        ]
+        value = {
+            "source": self._source(tables[0]),
+            "ts_ms": 1,
+            "databaseName": DATABASE,
+            "schemaName": None,
+            "ddl": statement,
+            "tableChanges": changes,
+        }
+        key = json.dumps({"databaseName": DATABASE}).encode()
+        self.statements.append(Record(json.dumps(value).encode(), key))
+
+    def _source(self, table: str) -> dict[str, Any]:
+        return mysql_source(100 * self.place, table=table, at=self.place)
+
+    def _by_key(self, table: str) -> dict[tuple[str | None, ...], Row]:
+        key = self.server.key(table)
+        return {tuple(row[name] for name in key): row for row in self.server.rows(table)}
+
+    def _changed(self, table: str, before: Mapping[tuple[str | None, ...], Row]) -> None:
+        after = self._by_key(table)
+        columns = self.server.columns(table)
+        key = self.server.key(table)
+        for at in sorted(before.keys() | after.keys(), key=repr):
+            old, new = before.get(at), after.get(at)
+            if old == new:
+                continue
+            op = "c" if old is None else "d" if new is None else "u"
+            self.place += 1
+            value = {
+                "before": None if old is None else image(columns, old),
+                "after": None if new is None else image(columns, new),
+                "source": self._source(table),
+                "transaction": None,
+                "op": op,
+                "ts_ms": 1,
+            }
+            names = image(columns, new or old or {})
+            self.rows.append(
+                Record(
+                    json.dumps(value).encode(),
+                    json.dumps({name: names[name] for name in key}).encode(),
+                )
+            )
+
+    def _state(self, table: str) -> dict[str, Any]:
+        columns = enumerate(self.server.columns(table), start=1)
+        return {
+            "defaultCharsetName": "utf8mb4",
+            "primaryKeyColumnNames": self.server.key(table),
+            "columns": [_column_state(column, place) for place, column in columns],
+            "comment": None,
+        }
+
+
+def _column_state(column: Column, place: int) -> dict[str, Any]:
+    sizes = _SIZES.search(column.text)
+    labels = column.kind in {"enum", "set"}
+    numbers = sizes[1].split(",") if sizes and not labels else []
+    name = column.kind.upper() + (" UNSIGNED" if "unsigned" in column.text else "")
+    return {
+        "name": column.name,
+        "jdbcType": 4,
+        "typeName": name,
+        "typeExpression": name,
+        "charsetName": None,
+        "length": int(numbers[0]) if numbers else None,
+        "scale": int(numbers[1]) if len(numbers) > 1 else None,
+        "position": place,
+        "optional": column.is_nullable,
+        "autoIncremented": False,
+        "generated": False,
+        "enumValues": sizes[1].split(",") if sizes and labels else [],
+    }
+
+
+def image(columns: Sequence[Column], row: Row) -> dict[str, Any]:
+    """A row as a record has it."""
+    return {
+        column.name: None if row[column.name] is None else _written(column, str(row[column.name]))
+        for column in columns
+    }
+
+
+def _written(column: Column, text: str) -> Any:
+    match column.kind:
+        case "tinyint" | "smallint" | "mediumint" | "int" | "year":
+            return int(text)
+        case "bigint":
+            return int(text) - (2**64 if int(text) >= 2**63 else 0)
+        case "double":
+            return float(text)
+        case "decimal":
+            digits = Decimal(text).as_tuple()
+            unscaled = int(Decimal(text).scaleb(-int(digits.exponent)))
+            return _base64(unscaled.to_bytes(unscaled.bit_length() // 8 + 1, "big", signed=True))
+        case "varbinary" | "binary" | "blob":
+            return _base64(bytes.fromhex(text))
+        case "date":
+            return (datetime.fromisoformat(text).replace(tzinfo=UTC) - _EPOCH).days
+        case "datetime":
+            micros = (datetime.fromisoformat(text).replace(tzinfo=UTC) - _EPOCH) // _MICRO
+            return micros if column.digits > 3 else micros // 1000
+        case "timestamp":
+            return f"{text.replace(' ', 'T')}Z"
+        case "time":
+            at = time.fromisoformat(text)
+            seconds = (at.hour * 60 + at.minute) * 60 + at.second
+            return seconds * 1_000_000 + at.microsecond
+        case "bit":
+            bits = int(column.text.partition("(")[2].rstrip(")"))
+            return bool(int(text)) if bits == 1 else _bits(int(text), bits)
+        case _:
+            return text
+
+
+def _bits(value: int, bits: int) -> str:
+    return _base64(value.to_bytes((bits + 7) // 8, "little"))
+
+
+def _base64(raw: bytes) -> str:
+    return base64.b64encode(raw).decode()

@@ -1,0 +1,165 @@
+"""Statements that change columns, at random, weighted by how often people write them."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Sequence
+
+from tests.servers.mariadb import Column
+
+_GROWN = {
+    "tinyint": ("smallint", "int", "bigint"),
+    "smallint": ("int", "bigint", "decimal(9,2)"),
+    "int": ("bigint", "decimal(12,2)", "varchar(20)", "double"),
+    "bigint": ("decimal(20,0)", "varchar(30)"),
+    "date": ("datetime", "datetime(6)", "varchar(20)"),
+    "datetime": ("datetime(3)", "datetime(6)"),
+    "varchar": ("varchar(60)", "varchar(200)", "text"),
+    "text": ("mediumtext", "longtext"),
+    "decimal": ("decimal(14,2)", "decimal(14,4)", "varchar(40)"),
+    "varbinary": ("varbinary(60)", "blob"),
+    "enum": ("enum('a','b','c','d')", "varchar(9)"),
+    "time": ("time(3)", "time(6)"),
+}
+"""Base type -> types that hold every value of the usual one."""
+_OTHER = ("int", "varchar(5)", "tinyint", "decimal(5,1)", "date", "double", "char(12)")
+TYPES = (
+    *("int", "int", "bigint", "smallint", "tinyint", "int unsigned", "bigint unsigned"),
+    *("varchar(20)", "varchar(20)", "text", "char(8)", "decimal(8,2)", "decimal(8,2)", "double"),
+    *("date", "datetime", "datetime(6)", "time", "timestamp(3) null", "enum('a','b','c')"),
+    *("varbinary(20)", "bit(1)", "bit(12)", "year", "set('x','y','z')"),
+)
+_DEFAULTS = {
+    "int": ("0", "7", "-1"),
+    "bigint": ("0", "9000000000"),
+    "smallint": ("3",),
+    "tinyint": ("1",),
+    "varchar": ("''", "'new'", "'it''s'"),
+    "char": ("'c'",),
+    "decimal": ("0", "1.50", "-3.25"),
+    "date": ("'2026-01-02'",),
+    "datetime": ("'2026-01-02 03:04:05'",),
+    "enum": ("'b'",),
+    "double": ("0.5",),
+}
+
+
+def value(column: Column, rng: random.Random) -> str:  # noqa: PLR0911  a type is a line
+    """A literal that fits ``column``."""
+    if column.is_nullable and rng.random() < 0.2:
+        return "NULL"
+    signed = "unsigned" not in column.text
+    match column.kind:
+        case "tinyint" | "smallint" | "mediumint" | "int" | "bigint":
+            bits = {"tinyint": 7, "smallint": 15, "mediumint": 23, "int": 31, "bigint": 63}
+            most = 2 ** bits[column.kind] - 1
+            return str(
+                rng.choice((0, 1, most, rng.randrange(100), *((-1, -most) if signed else ())))
+            )
+        case "decimal":
+            digits, _, scale = column.text.partition("(")[2].partition(")")[0].partition(",")
+            whole, places = int(digits) - int(scale), int(scale)
+            most = "9" * whole + ("." + "9" * places if places else "")
+            return rng.choice(("0", "1", f"-{most}", most))
+        case "double":
+            return rng.choice(("0", "0.1", "-1e30", "123456.789"))
+        case "date":
+            return rng.choice(("'1000-01-01'", "'2024-02-29'", "'9999-12-31'", "'1969-12-31'"))
+        case "datetime":
+            return rng.choice(
+                ("'1000-01-01 00:00:00'", "'2026-03-29 02:30:00'", "'1969-12-31 23:59:59'")
+            )
+        case "timestamp":
+            return rng.choice(("'1970-01-01 00:00:01'", "'2026-03-29 02:30:00.125'"))
+        case "time":
+            return rng.choice(("'00:00:00'", "'23:59:59'", "'12:30:00'"))
+        case "year":
+            return rng.choice(("1901", "2026", "2155"))
+        case "enum":
+            return rng.choice(("'a'", "'b'", "'c'"))
+        case "set":
+            return rng.choice(("''", "'x'", "'x,z'"))
+        case "bit":
+            return rng.choice(("b'0'", "b'1'"))
+        case "varbinary" | "blob":
+            return rng.choice(("''", "x'00FF'", "'abc'"))
+        case _:
+            return rng.choice(("''", "'abc'", "'Täble'", "'it''s'", "'12'"))
+
+
+def statement(table: str, columns: Sequence[Column], key: Sequence[str], rng: random.Random) -> str:
+    """One ALTER TABLE of ``table``."""
+    others = [column for column in columns if column.name not in key]
+    kinds: list[tuple[int, Callable[[], str]]] = [
+        (8, lambda: _added(columns, rng)),
+        (2, lambda: f"ADD INDEX ({rng.choice(list(key))})"),
+        (2, lambda: f"COMMENT = 'c{rng.randrange(9)}'"),
+        (1, lambda: "ENGINE = InnoDB"),
+    ]
+    if others:
+        one = rng.choice(others)
+        kinds += [
+            (3, lambda: f"DROP COLUMN `{one.name}`"),
+            (4, lambda: f"RENAME COLUMN `{one.name}` TO `{_new_name(columns, rng)}`"),
+            (2, lambda: f"CHANGE `{one.name}` `{_new_name(columns, rng)}` {_grown(one, rng)}"),
+            (8, lambda: f"MODIFY `{one.name}` {_grown(one, rng)}{_place(columns, rng)}"),
+            (1, lambda: f"MODIFY `{one.name}` {rng.choice(_OTHER)}"),
+            (
+                2,
+                lambda: (
+                    f"MODIFY `{one.name}` {one.text} {rng.choice(('NULL', 'COMMENT ' + repr('x')))}"
+                ),
+            ),
+            (1, lambda: f"ALTER COLUMN `{one.name}` DROP DEFAULT"),
+        ]
+    weights, makers = zip(*kinds, strict=True)
+    parts = [rng.choices(makers, weights)[0]()]
+    if rng.random() < 0.2:
+        parts.append(_added(columns, rng, suffix="_2"))
+    return f"ALTER TABLE `{table}` {', '.join(parts)}"
+
+
+def _added(columns: Sequence[Column], rng: random.Random, suffix: str = "") -> str:
+    kind = rng.choice(TYPES)
+    base = kind.partition("(")[0].partition(" ")[0]
+    default = ""
+    if base in _DEFAULTS and "unsigned" not in kind and rng.random() < 0.5:
+        null = rng.choice(("", " NOT NULL"))
+        default = f"{null} DEFAULT {rng.choice(_DEFAULTS[base])}"
+    name = _new_name(columns, rng) + suffix
+    return f"ADD COLUMN `{name}` {kind}{default}{_place(columns, rng)}"
+
+
+def _new_name(columns: Sequence[Column], rng: random.Random) -> str:
+    taken = {column.name for column in columns}
+    return rng.choice([name for name in "abcdefghijklmnop" if name not in taken])
+
+
+def _grown(column: Column, rng: random.Random) -> str:
+    """A type that holds every value of ``column``; its own where there is none."""
+    if "unsigned" in column.text:
+        return "bigint unsigned"
+    size = _sizes(column.text)
+    larger = [
+        kind
+        for kind in _GROWN.get(column.kind, ())
+        if kind.partition("(")[0] != column.kind or _holds(_sizes(kind), size)
+    ]
+    return rng.choice(larger or [column.text])
+
+
+def _sizes(kind: str) -> list[int]:
+    return [int(size) for size in re.findall(r"\d+", kind)] if "'" not in kind else []
+
+
+def _holds(new: Sequence[int], old: Sequence[int]) -> bool:
+    """Digits before the point and behind it, or a length."""
+    new, old = ([*sizes, 0, 0][:2] for sizes in (new, old))
+    return new[1] >= old[1] and new[0] - new[1] >= old[0] - old[1]
+
+
+def _place(columns: Sequence[Column], rng: random.Random) -> str:
+    if rng.random() < 0.7:
+        return ""
+    return rng.choice(("", f" AFTER `{columns[0].name}`"))
