@@ -97,6 +97,11 @@ test-cluster: setup $(S3_SERVER)/installed ## as root: whole cuts on Spark worke
 test-trino: setup $(S3_SERVER)/installed $(TRINO)/installed ## Trino on our tables: TRINO_JAVA_HOME=home of Java 24 or newer
 	@$(call pytest,trino)
 
+SEEDS ?= 20
+.PHONY: test-mariadb
+test-mariadb: setup ## random DDL on a MariaDB server, compared with what it selects: SEEDS=20
+	@$(call pytest,mariadb,-s --seeds $(SEEDS))
+
 .PHONY: test-smoke
 test-smoke: setup ## scenarios, at least one of each kind
 	@$(call pytest,e2e/scenarios,$(SIDE_BY_SIDE) -m smoke)
@@ -105,7 +110,6 @@ test-smoke: setup ## scenarios, at least one of each kind
 scenarios: setup ## whole cuts of all that a source may do, but those of `make test-smoke`
 	@$(call pytest,e2e/scenarios,$(SIDE_BY_SIDE) -m "not smoke")
 
-SEEDS ?= 20
 .PHONY: histories
 histories: setup ## random histories through whole cuts, SEEDS=20 of each kind; `make scenarios` has one
 	@$(call pytest,e2e/scenarios,$(SIDE_BY_SIDE) -k random_histories --seeds $(SEEDS))

@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.servers.mariadb import Server, running_mariadb
+from tests.support.mariadb import Server, running_mariadb
+from tests.support.seeds import pytest_addoption, pytest_generate_tests
 from tests.support.stack import open_stack
 from tidemark.runs.world import World
+
+__all__ = ["pytest_addoption", "pytest_generate_tests"]
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -8,18 +8,19 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 
-from tests.servers.mariadb import DATABASE, Column, Server
+from tests.support.mariadb import DATABASE, Column, Server
 from tests.support.records import Record, mysql_source
 
 Row = Mapping[str, str | None]
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICRO = timedelta(microseconds=1)
+MILLIS = 3
 _SIZES = re.compile(r"\((.*)\)")
 
 
@@ -35,26 +36,19 @@ class Connector:
     rows: list[Record] = field(default_factory=list)
     statements: list[Record] = field(default_factory=list)
 
-    def insert(self, table: str, values: str) -> None:
-        """INSERT of one row; values: what stands behind the name of the table."""
-        before = self._by_key(table)
-        self.server.run(f"INSERT INTO `{table}` {values}")
-        self._changed(table, before)
-
-    def change(self, table: str, statement: str) -> None:
-        """UPDATE or DELETE of rows of ``table``."""
+    def rows_of(self, table: str, statement: str) -> None:
+        """A statement that changes rows of ``table``."""
         before = self._by_key(table)
         self.server.run(statement)
         self._changed(table, before)
 
-    def truncate(self, table: str) -> None:
-        """TRUNCATE TABLE, which is a record among the rows."""
-        self.server.run(f"TRUNCATE TABLE `{table}`")
-        self.place += 1
-        value = {"op": "t", "before": None, "after": None, "source": self._source(table)}
-        self.rows.append(Record(json.dumps(value).encode(), None))
+    def taken(self) -> tuple[list[Record], list[Record]]:
+        """What is to be sent since the last time: of rows, of statements."""
+        taken = self.rows, self.statements
+        self.rows, self.statements = [], []
+        return taken
 
-    def alter(self, statement: str, *tables: str, verb: str = "ALTER") -> None:
+    def state(self, statement: str, *tables: str, verb: str = "ALTER") -> None:
         """A statement about ``tables``, which are what they are called behind it."""
         self.server.run(statement)
         self.place += 1
@@ -150,39 +144,72 @@ def image(columns: Sequence[Column], row: Row) -> dict[str, Any]:
 
 
 def _written(column: Column, text: str) -> Any:
-    match column.kind:
-        case "tinyint" | "smallint" | "mediumint" | "int" | "year":
-            return int(text)
-        case "bigint":
-            return int(text) - (2**64 if int(text) >= 2**63 else 0)
-        case "double":
-            return float(text)
-        case "decimal":
-            digits = Decimal(text).as_tuple()
-            unscaled = int(Decimal(text).scaleb(-int(digits.exponent)))
-            return _base64(unscaled.to_bytes(unscaled.bit_length() // 8 + 1, "big", signed=True))
-        case "varbinary" | "binary" | "blob":
-            return _base64(bytes.fromhex(text))
-        case "date":
-            return (datetime.fromisoformat(text).replace(tzinfo=UTC) - _EPOCH).days
-        case "datetime":
-            micros = (datetime.fromisoformat(text).replace(tzinfo=UTC) - _EPOCH) // _MICRO
-            return micros if column.digits > 3 else micros // 1000
-        case "timestamp":
-            return f"{text.replace(' ', 'T')}Z"
-        case "time":
-            at = time.fromisoformat(text)
-            seconds = (at.hour * 60 + at.minute) * 60 + at.second
-            return seconds * 1_000_000 + at.microsecond
-        case "bit":
-            bits = int(column.text.partition("(")[2].rstrip(")"))
-            return bool(int(text)) if bits == 1 else _bits(int(text), bits)
-        case _:
-            return text
+    return _WRITTEN.get(column.kind, _text)(column, text)
 
 
-def _bits(value: int, bits: int) -> str:
-    return _base64(value.to_bytes((bits + 7) // 8, "little"))
+def _text(_: Column, text: str) -> str:
+    return text
+
+
+def _whole(_: Column, text: str) -> int:
+    return int(text)
+
+
+def _unsigned_as_signed(_: Column, text: str) -> int:
+    return int(text) - (2**64 if int(text) >= 2**63 else 0)
+
+
+def _double(_: Column, text: str) -> float:
+    return float(text)
+
+
+def _decimal(_: Column, text: str) -> str:
+    exponent = Decimal(text).as_tuple().exponent
+    unscaled = int(Decimal(text).scaleb(-int(exponent)))
+    return _base64(unscaled.to_bytes(unscaled.bit_length() // 8 + 1, "big", signed=True))
+
+
+def _binary(_: Column, text: str) -> str:
+    return _base64(bytes.fromhex(text))
+
+
+def _date(_: Column, text: str) -> int:
+    return (datetime.fromisoformat(text).replace(tzinfo=UTC) - _EPOCH).days
+
+
+def _datetime(column: Column, text: str) -> int:
+    micros = (datetime.fromisoformat(text).replace(tzinfo=UTC) - _EPOCH) // _MICRO
+    return micros if column.digits > MILLIS else micros // 1000
+
+
+def _timestamp(_: Column, text: str) -> str:
+    return f"{text.replace(' ', 'T')}Z"
+
+
+def _time(_: Column, text: str) -> int:
+    at = time.fromisoformat(text)
+    return (at.hour * 3600 + at.minute * 60 + at.second) * 1_000_000 + at.microsecond
+
+
+def _bit(column: Column, text: str) -> bool | str:
+    if column.digits == 1:
+        return bool(int(text))
+    return _base64(int(text).to_bytes((column.digits + 7) // 8, "little"))
+
+
+_WRITTEN: Mapping[str, Callable[[Column, str], Any]] = {
+    **dict.fromkeys(("tinyint", "smallint", "mediumint", "int", "year"), _whole),
+    **dict.fromkeys(("varbinary", "binary", "blob"), _binary),
+    "bigint": _unsigned_as_signed,
+    "double": _double,
+    "decimal": _decimal,
+    "date": _date,
+    "datetime": _datetime,
+    "timestamp": _timestamp,
+    "time": _time,
+    "bit": _bit,
+}
+"""Base type -> how its value is written; all others are texts."""
 
 
 def _base64(raw: bytes) -> str:

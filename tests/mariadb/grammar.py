@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from tests.servers.mariadb import Column
+from tests.support.mariadb import Column
 
 _GROWN = {
     "tinyint": ("smallint", "int", "bigint"),
@@ -24,6 +24,7 @@ _GROWN = {
 }
 """Base type -> types that hold every value of the usual one."""
 _OTHER = ("int", "varchar(5)", "tinyint", "decimal(5,1)", "date", "double", "char(12)")
+NULLS = 0.2
 TYPES = (
     *("int", "int", "bigint", "smallint", "tinyint", "int unsigned", "bigint unsigned"),
     *("varchar(20)", "varchar(20)", "text", "char(8)", "decimal(8,2)", "decimal(8,2)", "double"),
@@ -45,47 +46,36 @@ _DEFAULTS = {
 }
 
 
-def value(column: Column, rng: random.Random) -> str:  # noqa: PLR0911  a type is a line
+_BITS = {"tinyint": 7, "smallint": 15, "mediumint": 23, "int": 31, "bigint": 63}
+_VALUES: Mapping[str, Sequence[str]] = {
+    "double": ("0", "0.1", "-1e30", "123456.789"),
+    "date": ("'1000-01-01'", "'2024-02-29'", "'9999-12-31'", "'1969-12-31'"),
+    "datetime": ("'1000-01-01 00:00:00'", "'2026-03-29 02:30:00'", "'1969-12-31 23:59:59'"),
+    "timestamp": ("'1970-01-01 00:00:01'", "'2026-03-29 02:30:00.125'"),
+    "time": ("'00:00:00'", "'23:59:59'", "'12:30:00'"),
+    "year": ("1901", "2026", "2155"),
+    "enum": ("'a'", "'b'", "'c'"),
+    "set": ("''", "'x'", "'x,z'"),
+    "bit": ("b'0'", "b'1'"),
+    "varbinary": ("''", "x'00FF'", "'abc'"),
+    "blob": ("''", "x'00FF'", "'abc'"),
+}
+_TEXTS = ("''", "'abc'", "'Täble'", "'it''s'", "'12'")
+
+
+def value(column: Column, rng: random.Random) -> str:
     """A literal that fits ``column``."""
-    if column.is_nullable and rng.random() < 0.2:
+    if column.is_nullable and rng.random() < NULLS:
         return "NULL"
-    signed = "unsigned" not in column.text
-    match column.kind:
-        case "tinyint" | "smallint" | "mediumint" | "int" | "bigint":
-            bits = {"tinyint": 7, "smallint": 15, "mediumint": 23, "int": 31, "bigint": 63}
-            most = 2 ** bits[column.kind] - 1
-            return str(
-                rng.choice((0, 1, most, rng.randrange(100), *((-1, -most) if signed else ())))
-            )
-        case "decimal":
-            digits, _, scale = column.text.partition("(")[2].partition(")")[0].partition(",")
-            whole, places = int(digits) - int(scale), int(scale)
-            most = "9" * whole + ("." + "9" * places if places else "")
-            return rng.choice(("0", "1", f"-{most}", most))
-        case "double":
-            return rng.choice(("0", "0.1", "-1e30", "123456.789"))
-        case "date":
-            return rng.choice(("'1000-01-01'", "'2024-02-29'", "'9999-12-31'", "'1969-12-31'"))
-        case "datetime":
-            return rng.choice(
-                ("'1000-01-01 00:00:00'", "'2026-03-29 02:30:00'", "'1969-12-31 23:59:59'")
-            )
-        case "timestamp":
-            return rng.choice(("'1970-01-01 00:00:01'", "'2026-03-29 02:30:00.125'"))
-        case "time":
-            return rng.choice(("'00:00:00'", "'23:59:59'", "'12:30:00'"))
-        case "year":
-            return rng.choice(("1901", "2026", "2155"))
-        case "enum":
-            return rng.choice(("'a'", "'b'", "'c'"))
-        case "set":
-            return rng.choice(("''", "'x'", "'x,z'"))
-        case "bit":
-            return rng.choice(("b'0'", "b'1'"))
-        case "varbinary" | "blob":
-            return rng.choice(("''", "x'00FF'", "'abc'"))
-        case _:
-            return rng.choice(("''", "'abc'", "'Täble'", "'it''s'", "'12'"))
+    if column.kind in _BITS:
+        most = 2 ** _BITS[column.kind] - 1
+        signs = (1,) if "unsigned" in column.text else (1, -1)
+        return str(rng.choice((0, 1, most, rng.randrange(100))) * rng.choice(signs))
+    if column.kind == "decimal":
+        digits, scale = sizes(column.text)
+        most = "9" * (digits - scale) + ("." + "9" * scale if scale else "")
+        return rng.choice(("0", "1", f"-{most}", most))
+    return rng.choice(_VALUES.get(column.kind, _TEXTS))
 
 
 def statement(table: str, columns: Sequence[Column], key: Sequence[str], rng: random.Random) -> str:
@@ -140,16 +130,17 @@ def _grown(column: Column, rng: random.Random) -> str:
     """A type that holds every value of ``column``; its own where there is none."""
     if "unsigned" in column.text:
         return "bigint unsigned"
-    size = _sizes(column.text)
+    size = sizes(column.text)
     larger = [
         kind
         for kind in _GROWN.get(column.kind, ())
-        if kind.partition("(")[0] != column.kind or _holds(_sizes(kind), size)
+        if kind.partition("(")[0] != column.kind or _holds(sizes(kind), size)
     ]
     return rng.choice(larger or [column.text])
 
 
-def _sizes(kind: str) -> list[int]:
+def sizes(kind: str) -> list[int]:
+    """Length, or precision and scale; none of a type with labels."""
     return [int(size) for size in re.findall(r"\d+", kind)] if "'" not in kind else []
 
 
