@@ -48,6 +48,13 @@ class Connector:
         self.rows, self.statements = [], []
         return taken
 
+    def truncate(self, table: str) -> None:
+        """TRUNCATE TABLE, which is a record among the rows."""
+        self.server.run(f"TRUNCATE TABLE `{table}`")
+        self.place += 1
+        value = {"op": "t", "before": None, "after": None, "source": self._source(table)}
+        self.rows.append(Record(json.dumps(value).encode(), None))
+
     def state(self, statement: str, *tables: str, verb: str = "ALTER") -> None:
         """A statement about ``tables``, which are what they are called behind it."""
         self.server.run(statement)
