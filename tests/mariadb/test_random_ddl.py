@@ -61,6 +61,14 @@ class Workload:
         listed = ", ".join(values)
         self.connector.rows_of(table, f"REPLACE INTO `{table}` ({names}) VALUES ({listed})")
 
+    def say(self, statement: str, table: str) -> None:
+        """A statement about ``table``, unless the server refuses it."""
+        try:
+            self.connector.state(statement, table)
+        except RefusedError:
+            return
+        self.told[table].append(statement)
+
     def step(self) -> None:
         """One statement, and rows on both sides of it."""
         table, server = self.rng.choice(sorted(self.told)), self.connector.server
@@ -72,12 +80,7 @@ class Workload:
             self.put(table, self.rng.randrange(1, NUMBERS))
         gone = self.rng.randrange(4 * NUMBERS)
         self.connector.rows_of(table, f"DELETE FROM `{table}` WHERE id = {gone}")
-        text = statement(table, server.columns(table), server.key(table), self.rng)
-        try:
-            self.connector.state(text, table)
-        except RefusedError:
-            return
-        self.told[table].append(text)
+        self.say(statement(table, server.columns(table), server.key(table), self.rng), table)
         if self.rng.random() < 0.5:
             self.put(table, self.rng.randrange(1, NUMBERS))
 
@@ -109,12 +112,9 @@ class Workload:
         """ALTER TABLE that gives it another primary key."""
         self.made += 1
         name = f"k{self.made}"
-        changed = (
-            f"ALTER TABLE `{table}` ADD COLUMN `{name}` int NOT NULL DEFAULT 5, "
-            f"DROP PRIMARY KEY, ADD PRIMARY KEY (id, `{name}`)"
-        )
-        self.connector.state(changed, table)
-        self.told[table].append(changed)
+        added = f"ADD COLUMN `{name}` int NOT NULL DEFAULT 5"
+        key = f"DROP PRIMARY KEY, ADD PRIMARY KEY (id, `{name}`)"
+        self.say(f"ALTER TABLE `{table}` {added}, {key}", table)
         return table
 
 

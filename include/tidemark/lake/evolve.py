@@ -121,19 +121,19 @@ def _refuse_lost_layout(
 
     So does one that gets another type, and another field id with it.
     """
-    gone = [change.name for change in changes if isinstance(change, DropColumn)]
-    gone += [change.called for change in changes if isinstance(change, RewriteColumn)]
+    gone = {change.name: "dropped" for change in changes if isinstance(change, DropColumn)}
+    gone |= {change.called: "rewritten" for change in changes if isinstance(change, RewriteColumn)}
     if not gone:
         return
     with catalog_errors(f"the reading of {target}"):
         table = catalog.load_table(target.parts)
     ids = {field.source_id for spec in table.metadata.partition_specs for field in spec.fields}
     ids |= {field.source_id for order in table.metadata.sort_orders for field in order.fields}
-    for name in gone:
+    for name, what in gone.items():
         if table.schema().find_field(name).field_id in ids:
             raise TableStoppedError(
-                f"column {name} cannot be dropped, nor written anew: files were laid out by it, "
-                "and Iceberg keeps every partition spec and sort order of a table",
+                f"column {name} cannot be {what}: files were laid out by it, and Iceberg keeps "
+                "every partition spec and sort order of a table",
                 state=WAITING,
                 next_step="fold the table into a new target from a new snapshot of the source",
             )

@@ -122,6 +122,21 @@ def test_more_rows_than_a_run_may_write_anew_stop_the_table(world: World) -> Non
     assert rows_of(stream) == table.expected
 
 
+def test_a_column_by_which_files_are_sorted_stops_the_table(world: World) -> None:
+    """SCHEMA-13, SCHEMA-16: Iceberg keeps the field id in its sort orders for good."""
+    stream, table = opened(world, "ticdc")
+    stream.table = {"sort-by": ["a"]}
+    begin(table)
+    at = sent_since(stream, table, 0)
+    stream.cut()
+    before = rows_of(stream)
+    modify(table)
+    sent_since(stream, table, at)
+    with pytest.raises(TableStoppedError, match="column a cannot be rewritten: files were laid"):
+        stream.cut()
+    assert rows_of(stream) == before
+
+
 def priced(op: str, number: int, lsn: int, scale: int, price: str | None) -> Record:
     """A row with a ``numeric(9,scale)`` of PostgreSQL; None: a value that was not sent."""
     numeric = {
