@@ -193,3 +193,19 @@ def test_more_digits_than_a_number_of_the_target_can_have_stop_the_table(world: 
     with pytest.raises(TableStoppedError, match="prices changed from .* cannot promote"):
         stream.cut()
     assert stream.rows() == {1: "x"}
+
+
+@pytest.mark.parametrize("cuts", [1, 2])
+def test_older_rows_get_the_default_of_a_column_that_joins(world: World, cuts: int) -> None:
+    """SCHEMA-14: as the schema of the records tells it, whether they come together or apart."""
+    stream = Stream(world, format="debezium-postgres", gate="none").create()
+    seven = {"type": "int32", "optional": False, "default": 7, "field": "size"}
+    older = [
+        with_schema(postgres_row("c", number, (100 * number, 101 * number))) for number in (1, 2)
+    ]
+    newer = [with_schema(postgres_row("c", 3, (300, 303), size=9), seven)]
+    for records in [[*older, *newer]] if cuts == 1 else [older, newer, older]:
+        stream.send(records)
+        stream.cut()
+    rows = world.catalog.load_table((stream.name, "items")).scan().to_arrow().to_pylist()
+    assert {row["id"]: row["size"] for row in rows} == {1: 7, 2: 7, 3: 9}
