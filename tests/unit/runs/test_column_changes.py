@@ -224,6 +224,17 @@ def test_debezium_tells_the_new_type_beside_the_text() -> None:
         after(have, written=DEBEZIUM, landed=[micros, back])
 
 
+def test_a_column_that_joins_beside_a_change_is_not_one_that_changes() -> None:
+    """SCHEMA-13: also where a later statement of the cut changes that one."""
+    have = target(DEBEZIUM, id="INT", b="INT")
+    columns = ("id", "INT", None), ("b", "BIGINT", None)
+    text = "ALTER TABLE items MODIFY b BIGINT, ADD COLUMN at DATE"
+    added = debezium(1, text, *columns, ("at", "DATE", None))
+    moved = debezium(2, change("at", "DATETIME"), *columns, ("at", "DATETIME", None))
+    want = after(have, written=DEBEZIUM, landed=[added, moved])
+    assert [column.source_type for column in want.columns] == ["int", "bigint", "datetime"]
+
+
 def test_debezium_without_the_new_state_stops_the_table() -> None:
     record = debezium(1, change("at", "DATETIME(6)"))
     text = json.loads(record.text) | {"tableChanges": []}

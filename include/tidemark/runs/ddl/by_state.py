@@ -89,12 +89,13 @@ def _add_altered(
         return
     names = {written(old): written(new) for old, new in operation.items.renamed}
     had = {names.get(c.name, c.name): c.source_type for c in before.columns} if before else {}
+    joined = {written(column.name) for column in operation.items.added}
     effects.changed.setdefault(table, []).extend(
         ColumnChange(
             column.name, column.source_type, had.get(column.name), operation.statement, position
         )
         for column in now.columns
-        if had.get(column.name) != column.source_type
+        if column.name not in joined and had.get(column.name) != column.source_type
     )
 
 
