@@ -94,24 +94,32 @@ def _create(statement: Words, schema: str) -> tuple[DdlOperation, ...]:
     if kind in _WITHOUT_ROWS or kind == "TEMPORARY":
         return (NoEffect(f"CREATE {kind}"),)
     statement.accept("CREATE")
+    is_replaced = statement.accept("OR", "REPLACE")
+    begins = statement.at
     if statement.accept(kind) and kind in _DATABASES:
         statement.accept("IF", "NOT", "EXISTS")
         return (CreateDatabase(statement.name()),)
-    if kind != "TABLE" or statement.at != 2:
+    if kind != "TABLE" or statement.at != begins + 1:
         return (Unsupported(None, text, f"CREATE {statement.keyword()} is not known"),)
     statement.accept("IF", "NOT", "EXISTS")
     table = _table(statement, schema)
     if table is None:
         return (NO_TARGET,)
+    made = _made(statement, table, schema, text)
+    return (DropTable(table), made) if is_replaced else (made,)
+
+
+def _made(statement: Words, table: TableName, schema: str, text: str) -> DdlOperation:
+    """What CREATE TABLE makes; ``statement`` stands behind the name."""
     if statement.accept("LIKE"):
-        return (CopyTable(table, _table(statement, schema), text),)
+        return CopyTable(table, _table(statement, schema), text)
     items = list(statement.group().split(",")) if statement.keyword() == "(" else []
     rest = {word.keyword for word in statement.words[statement.at :]}
     if items and items[0].accept("LIKE"):
-        return (CopyTable(table, _table(items[0], schema), text),)
+        return CopyTable(table, _table(items[0], schema), text)
     if not items or rest & {"SELECT", "AS", "TABLE"}:
-        return (CopyTable(table, None, text),)
-    return (_new_table(table, items, text),)
+        return CopyTable(table, None, text)
+    return _new_table(table, items, text)
 
 
 def _new_table(table: TableName, items: list[Words], text: str) -> CreateTable | Unsupported:
@@ -234,6 +242,20 @@ def _rename(statement: Words, schema: str) -> tuple[DdlOperation, ...]:
     return tuple(renames)
 
 
+def _recover(statement: Words, schema: str) -> tuple[DdlOperation, ...]:
+    """FLASHBACK TABLE or RECOVER TABLE of TiDB, which may give the table another name."""
+    text, verb = statement.source(), statement.keyword()
+    if not statement.accept(verb, "TABLE") or statement.accept("BY"):
+        return (Unsupported(None, text, f"{verb} of something else than a named table"),)
+    table = _table(statement, schema)
+    if statement.accept("TO"):
+        table = _table(statement, schema)
+    if statement.left:
+        raise ParseError("more follows than a name")
+    why = "rows come back without events"
+    return (NO_TARGET if table is None else Unsupported(table, text, why),)
+
+
 def _named(tables: list[TableName | None]) -> list[TableName]:
     """Each table that can have a target, once."""
     return list(dict.fromkeys(table for table in tables if table is not None))
@@ -255,4 +277,6 @@ _VERBS: Mapping[str, Callable[[Words, str], tuple[DdlOperation, ...]]] = {
     "DROP": _drop,
     "TRUNCATE": _truncate,
     "RENAME": _rename,
+    "FLASHBACK": _recover,
+    "RECOVER": _recover,
 }

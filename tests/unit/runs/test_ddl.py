@@ -145,7 +145,7 @@ def test_what_a_dropped_table_becomes(
 @pytest.mark.parametrize(
     ("statement", "tables"),
     [
-        ("FLASHBACK TABLE items", [None]),
+        ("FROBNICATE TABLE items", [None]),
         ("ALTER TABLE items FROBNICATE", [ITEMS]),
         ("ALTER TABLE items ADD COLUMN c int, IMPORT TABLESPACE", [ITEMS]),
         ("CREATE TABLE items LIKE others", [ITEMS]),

@@ -326,6 +326,24 @@ def test_columns_of_another_table_or_query(sql: str, like: TableName | None) -> 
 
 
 @pytest.mark.parametrize(
+    ("sql", "made"),
+    [
+        ("CREATE OR REPLACE TABLE t (a int KEY)", CreateTable),
+        ("CREATE OR REPLACE TABLE `t` LIKE u", CopyTable),
+        ("create or replace table t as select 1", CopyTable),
+    ],
+)
+def test_a_replaced_table_is_dropped_first(
+    sql: str, made: type[CreateTable] | type[CopyTable]
+) -> None:
+    """SCHEMA-18: MariaDB."""
+    gone, new = parse_ddl(sql, "db")
+    assert gone == DropTable(TableName("db", "t"))
+    assert isinstance(new, made)
+    assert new.table == TableName("db", "t")
+
+
+@pytest.mark.parametrize(
     ("sql", "pairs"),
     [
         ("RENAME TABLE a TO b, c TO x.d", [("db.a", "db.b"), ("db.c", "x.d")]),
