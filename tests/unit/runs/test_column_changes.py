@@ -16,7 +16,7 @@ from tidemark.runs.columns.changes import told_column
 from tidemark.runs.columns.schemas import resolve
 from tidemark.runs.ddl.effects import DdlRecord
 from tidemark.runs.ddl.records import add_up
-from tidemark.schema.changes import WidenColumn, plan_changes
+from tidemark.schema.changes import RewriteColumn, WidenColumn, plan_changes
 from tidemark.spec import SourceSpec, TableSpec
 
 TABLE = TableName("shop", "items")
@@ -110,6 +110,51 @@ def test_any_other_type_stops_the_table(old: str, new: str, why: str) -> None:
     with pytest.raises(TableStoppedError, match=why) as stopped:
         after(target(CANAL, id="int", v=old), change("v", new))
     assert f"{change('v', new)} (at position 1)" in str(stopped.value)
+
+
+@pytest.mark.parametrize("written", [CANAL, TICDC])
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("int", "varchar(20)"), ("decimal(8,3)", "decimal(12,4)"), ("date", "datetime")],
+)
+def test_rows_are_written_anew_for_a_type_that_holds_them(written: str, old: str, new: str) -> None:
+    """SCHEMA-13, SCHEMA-4: records at and below the statement keep the form that they had."""
+    have = target(written, id="int", v=old)
+    sized = written == CANAL
+    for kind in (old, new):
+        types = {"id": "int", "v": kind if sized else kind.partition("(")[0]}
+        want = after(have, change("v", new), written=written, records=(types,))
+        assert (want["v"].former, want["v"].changed_at) == (have["v"], Position("1"))
+        (rewritten,) = plan_changes(have, want)
+        assert rewritten == RewriteColumn(want["v"], have["v"].iceberg, ColumnName("v"))
+    assert after(want, change("v", new), written=written) == want
+
+
+def test_a_column_that_changes_twice_has_a_form_for_each_stretch() -> None:
+    """SCHEMA-4, SCHEMA-13."""
+    have = target(CANAL, id="int", v="decimal(6,2)")
+    once = after(have, change("v", "decimal(9,3)"))
+    added = "ALTER TABLE items ADD COLUMN w int"
+    twice = after(once, added, change("v", "decimal(12,4)"))
+    assert twice["v"].former == once["v"]
+    assert [way.iceberg for way in twice["v"].ways] == [
+        "decimal(12,4)",
+        "decimal(9,3)",
+        "decimal(6,2)",
+    ]
+
+
+def test_no_row_is_written_anew_for_a_statement_that_was_not_read() -> None:
+    """SCHEMA-13: whether records outran it, or the file alone says so; an empty target may."""
+    have = target(CANAL, id="int", v="int")
+    record = RecordSchema(types={"id": "int", "v": "varchar(20)"}, key=("id",))
+    effects = add_up(source(CANAL), [])
+    with pytest.raises(TableStoppedError, match="v is varchar.* and was int, and the statement"):
+        resolve(source(CANAL), table({}), have, effects, [record])
+    with pytest.raises(TableStoppedError, match=r"declare v: int in columns: of shop\.items"):
+        resolve(source(CANAL), table({"v": "varchar(20)"}), have, effects, [])
+    want = resolve(source(CANAL), table({}), have, effects, [record], is_empty=True)
+    assert want["v"].iceberg == "string"
 
 
 def test_each_change_is_acknowledged_by_the_one_before_it() -> None:

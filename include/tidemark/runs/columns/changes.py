@@ -86,8 +86,9 @@ class Followed:
                     f"{table} cannot be followed: column {name} is {column.source_type} and was "
                     f"{before.source_type}, and the statement that changed it was not read",
                     state=WAITING,
-                    next_step="nothing to do, if the next run finds the statement; otherwise fold "
-                    "the table into a new target from a new snapshot of the source",
+                    next_step=f"nothing to do, if the next run finds the statement; if the file "
+                    f"alone changed, declare {name}: {before.source_type} in columns: of {table}; "
+                    "otherwise fold the table into a new target from a new snapshot of the source",
                 )
 
     def refuse_stale(self, table: TableName, declared: Iterable[SourceColumn]) -> None:
