@@ -57,8 +57,9 @@ class Connector:
 
     def state(self, statement: str, *tables: str, verb: str = "ALTER") -> None:
         """A statement about ``tables``, which are what they are called behind it."""
-        self.server.run(statement)
         self.place += 1
+        second = mysql_source(0, at=self.place)["ts_ms"] // 1000
+        self.server.run(f"SET timestamp = {second}; {statement}")
         changes = [
             {
                 "type": verb,

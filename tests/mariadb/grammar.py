@@ -29,6 +29,7 @@ TYPES = (
     *("int", "int", "bigint", "smallint", "tinyint", "int unsigned", "bigint unsigned"),
     *("varchar(20)", "varchar(20)", "text", "char(8)", "decimal(8,2)", "decimal(8,2)", "double"),
     *("date", "datetime", "datetime(6)", "time", "timestamp(3) null", "enum('a','b','c')"),
+    *("timestamp DEFAULT CURRENT_TIMESTAMP", "timestamp NOT NULL DEFAULT now() ON UPDATE now()"),
     *("varbinary(20)", "bit(1)", "bit(12)", "year", "set('x','y','z')"),
 )
 _DEFAULTS = {

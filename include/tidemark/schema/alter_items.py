@@ -13,6 +13,7 @@ from tidemark.schema.ddl_columns import ColumnText, column_definition, key_colum
 from tidemark.schema.sql_words import Words
 
 CHANGES_KEY = "it changes the key"
+UNTOLD_BACKFILL = "the rows that are there get a value in {}, which no event tells"
 UNKNOWN_ITEM = "it is not among the known changes of a table"
 
 _NO_EFFECT = """
@@ -163,7 +164,7 @@ def _added(item: Words, items: ColumnItems) -> str | None:
         if attributes.is_key:
             items.key = (column.name,)
         if attributes.unknown_backfills:
-            return f"the rows that are there get a value in {column.name}, which no event tells"
+            return UNTOLD_BACKFILL.format(column.name)
         items.added.append(column._replace(backfill=attributes.backfill))
         if is_optional:
             items.optional.add(column.name)

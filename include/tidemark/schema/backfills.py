@@ -34,6 +34,10 @@ def backfill_text(column: SourceColumn, backfill: DefaultBackfill) -> str | None
     Raises UnknownFillError where neither the literal nor the type tells it exactly.
     """
     known = parse_type(column.source_type)
+    if backfill.is_now:
+        if backfill.text is None or column.iceberg != "timestamp":
+            raise UnknownBackfillError("no event tells when the statement was made")
+        return backfill.text
     reader = _READERS.get(known.base) if known else None
     if known is None or reader is None:
         raise UnknownBackfillError(f"of the type {column.source_type} no default is followed")

@@ -24,13 +24,21 @@ _AFTER_DEFAULT = {
     *("COLUMN_FORMAT", "STORAGE", "VISIBLE", "INVISIBLE", "CHECK", "CONSTRAINT", "REFERENCES"),
 }
 """What may follow a DEFAULT that is a plain literal; anything else makes it an expression."""
+_NOW = {"CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP"}
+_SECONDS = {"timestamp", "timestamp(0)"}
+"""Types that hold the second in which a statement began, whatever the zone of its session."""
 _MARKS = {"SIGNED", "UNSIGNED", "ZEROFILL"}
 
 
 class DefaultBackfill(NamedTuple):
-    """What rows hold in a column that joins them; text: None is what the type implies."""
+    """What rows hold in a column that joins them.
+
+    text: None is what the type implies. is_now: the time of the statement, which ``text`` is once
+    that is known.
+    """
 
     text: str | None
+    is_now: bool = False
 
 
 class ColumnText(NamedTuple):
@@ -85,16 +93,16 @@ def column_definition(item: Words) -> tuple[ColumnText, Attributes]:
     while item.keyword() in _MARKS:
         item.at += 1
     column = ColumnText(name, item.source(start, item.at))
-    return column, _attributes(first, item)
+    return column, _attributes(column.type_text, item)
 
 
-def _attributes(type_word: str, item: Words) -> Attributes:
+def _attributes(type_text: str, item: Words) -> Attributes:
     words = item.outside_parentheses()
     pairs = list(pairwise([*words, ""]))
     lone_key = any(word == "KEY" and before not in {"UNIQUE", "PRIMARY"} for before, word in pairs)
     is_computed = bool({"AS", "GENERATED"} & set(words))
-    counts = type_word == "SERIAL" or "AUTO_INCREMENT" in words
-    backfill, is_told = _default(item)
+    counts = type_text.upper() == "SERIAL" or "AUTO_INCREMENT" in words
+    backfill, is_told = _default(item, may_be_now=type_text.lower() in _SECONDS)
     if backfill is None and ("NOT", "NULL") in pairs:
         backfill = DefaultBackfill(None)
     return Attributes(
@@ -106,7 +114,7 @@ def _attributes(type_word: str, item: Words) -> Attributes:
     )
 
 
-def _default(item: Words) -> tuple[DefaultBackfill | None, bool]:
+def _default(item: Words, *, may_be_now: bool) -> tuple[DefaultBackfill | None, bool]:
     """The DEFAULT of a column, None when it is null, and whether its text tells it (SCHEMA-14)."""
     while item.left and item.keyword() != "DEFAULT":
         if item.keyword() == "(":
@@ -115,6 +123,21 @@ def _default(item: Words) -> tuple[DefaultBackfill | None, bool]:
             item.at += 1
     if not item.accept("DEFAULT") or item.accept("NULL"):
         return None, True
+    if may_be_now and _is_now(item):
+        return DefaultBackfill(None, is_now=True), True
     text = item.literal()
     is_whole = text is not None and item.keyword() in _AFTER_DEFAULT
     return (DefaultBackfill(text), True) if is_whole else (None, False)
+
+
+def _is_now(item: Words) -> bool:
+    """Step over CURRENT_TIMESTAMP, or another name of it; False where something else comes."""
+    start = item.at
+    if item.keyword() not in _NOW:
+        return False
+    item.at += 1
+    is_second = item.keyword() != "(" or item.group().source() in ("", "0")
+    if is_second and item.keyword() in {*_AFTER_DEFAULT, "ON"}:
+        return True
+    item.at = start
+    return False

@@ -280,6 +280,25 @@ def test_a_column_that_joins_beside_a_change_is_not_one_that_changes() -> None:
     assert [column.source_type for column in want.columns] == ["int", "bigint", "datetime"]
 
 
+@pytest.mark.parametrize(
+    "default", ["CURRENT_TIMESTAMP", "now()", "localtimestamp(0) ON UPDATE now()"]
+)
+def test_rows_get_the_second_in_which_a_statement_began(default: str) -> None:
+    """SCHEMA-14: the binlog has it, but not the zone of the session, as a DATETIME would need."""
+    have = target(DEBEZIUM, id="INT")
+    text = f"ALTER TABLE items ADD COLUMN at TIMESTAMP NOT NULL DEFAULT {default}"
+    untold = debezium(1, text, ("id", "INT", None), ("at", "TIMESTAMP", None))
+    body = json.loads(untold.text)
+    body["source"]["ts_ms"] = 1_774_998_000_000
+    want = after(have, written=DEBEZIUM, landed=[replace(untold, text=json.dumps(body))])
+    assert want["at"].backfill == "2026-03-31 23:00:00"
+    assert want["at"].iceberg == "timestamp"
+    for written, record in ((DEBEZIUM, untold), (CANAL, statements(text)[0])):
+        stop = add_up(source(written), [record]).stops[TABLE]
+        assert "the rows that are there get a value in at, which no event tells" in stop.why
+        assert stop.position == Position("1")
+
+
 def test_debezium_without_the_new_state_stops_the_table() -> None:
     record = debezium(1, change("at", "DATETIME(6)"))
     text = json.loads(record.text) | {"tableChanges": []}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from tidemark.errors import NameRefusedError, TableStoppedError
@@ -22,6 +23,8 @@ from tidemark.schema.ddl_operations import (
     RenameTable,
 )
 
+YEAR_10000 = 253_402_300_800_000
+"""In milliseconds since 1970."""
 _QUOTED = re.compile(r'"((?:[^"]|"")*)"')
 
 
@@ -67,19 +70,31 @@ def add_by_state(
                 types = {str(column.name): column.source_type for column in made.columns}
                 effects.create(table, position, types, made.key)
             case AlterColumns() | CutOver():
-                _add_altered(effects, operation, before, position, states)
+                is_own = isinstance(operation, AlterColumns)  # No cut-over tells when its was.
+                made_at = _second_of(body) if is_own else None
+                _add_altered(effects, operation, before, position, states, made_at)
 
 
-def _add_altered(
+def _second_of(body: Mapping[str, Any]) -> str | None:
+    """When the statement began, in UTC, as the binlog has it; None where the record has it not."""
+    source = body.get("source")
+    millis = source.get("ts_ms") if isinstance(source, dict) else None
+    if not isinstance(millis, int) or not 0 < millis < YEAR_10000:
+        return None
+    return f"{datetime.fromtimestamp(millis // 1000, UTC):%Y-%m-%d %H:%M:%S}"
+
+
+def _add_altered(  # noqa: PLR0913  a statement, and all that tells of it
     effects: DdlEffects,
     operation: AlterColumns | CutOver,
     states_before: Mapping[TableName, TableSchema],
     position: Position,
     states: States,
+    made_at: str | None,
 ) -> None:
     """What a changed column is now, the table's new state says."""
     table, written = operation.table, states.written
-    effects.column_rename(table, column_rename_of(operation, position, written))
+    effects.column_rename(table, column_rename_of(operation, position, written, made_at))
     if not operation.items.changed:
         return
     now, before = effects.schemas.get(table), states_before.get(table)

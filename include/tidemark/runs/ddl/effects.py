@@ -13,7 +13,7 @@ from tidemark.model.position import Position, event_id_of, place_of
 from tidemark.model.renames import Pairs, Rename, Renames, listed, unexplained
 from tidemark.model.target_mode import TargetMode
 from tidemark.runs.ddl.told_columns import ColumnChange, StatementChange
-from tidemark.schema.alter_items import ColumnItems
+from tidemark.schema.alter_items import UNTOLD_BACKFILL, ColumnItems
 from tidemark.schema.ddl_operations import (
     AlterColumns,
     BeginCutOver,
@@ -303,6 +303,10 @@ class DdlEffects:
     def column_rename(self, table: TableName, column_rename: StatementChange) -> None:
         """The names of a table's columns change, or must have been certain ones."""
         moves = column_rename.column_rename
+        for name, backfill in column_rename.backfills.items():
+            if backfill.is_now and backfill.text is None:
+                why = f"{UNTOLD_BACKFILL.format(name)}: {column_rename.statement}"
+                self.stop(table, why, moves.position)
         if moves.renamed or moves.dropped or moves.added or column_rename.had is not None:
             self.column_renames.setdefault(table, []).append(column_rename)
 

@@ -40,9 +40,15 @@ class StatementChange:
 
 
 def column_rename_of(
-    operation: AlterColumns | CutOver, position: Position, written: Callable[[str], str]
+    operation: AlterColumns | CutOver,
+    position: Position,
+    written: Callable[[str], str],
+    made_at: str | None = None,
 ) -> StatementChange:
-    """What ``operation`` does to names; written: a column's name -> as records have it (MSG-20)."""
+    """What ``operation`` does to names; written: a column's name -> as records have it (MSG-20).
+
+    made_at: the second in which the statement began, None where nothing tells it.
+    """
 
     def named(name: ColumnName) -> ColumnName:
         return ColumnName(written(name))
@@ -57,7 +63,9 @@ def column_rename_of(
         tuple(named(column.name) for column in items.added),
     )
     backfills = {
-        named(column.name): column.backfill for column in items.added if column.backfill is not None
+        named(column.name): fill._replace(text=made_at) if fill.is_now else fill
+        for column in items.added
+        if (fill := column.backfill) is not None
     }
     optional = frozenset(map(named, items.optional))
     return StatementChange(column_rename, backfills, optional, operation.statement, had)
