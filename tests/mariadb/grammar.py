@@ -30,6 +30,7 @@ TYPES = (
     *("varchar(20)", "varchar(20)", "text", "char(8)", "decimal(8,2)", "decimal(8,2)", "double"),
     *("date", "datetime", "datetime(6)", "time", "timestamp(3) null", "enum('a','b','c')"),
     *("timestamp DEFAULT CURRENT_TIMESTAMP", "timestamp NOT NULL DEFAULT now() ON UPDATE now()"),
+    "bit(1) NOT NULL DEFAULT b'1'",
     *("varbinary(20)", "bit(1)", "bit(12)", "year", "set('x','y','z')"),
 )
 _DEFAULTS = {
@@ -44,6 +45,8 @@ _DEFAULTS = {
     "datetime": ("'2026-01-02 03:04:05'",),
     "enum": ("'b'",),
     "double": ("0.5",),
+    "time": ("'01:02:03'",),
+    "set": ("'x,z'", "''"),
 }
 
 
@@ -114,10 +117,13 @@ def statement(table: str, columns: Sequence[Column], key: Sequence[str], rng: ra
 def _added(columns: Sequence[Column], rng: random.Random, suffix: str = "") -> str:
     kind = rng.choice(TYPES)
     base = kind.partition("(")[0].partition(" ")[0]
+    null = rng.choice(("", " NOT NULL"))
     default = ""
-    if base in _DEFAULTS and "unsigned" not in kind and rng.random() < 0.5:
-        null = rng.choice(("", " NOT NULL"))
-        default = f"{null} DEFAULT {rng.choice(_DEFAULTS[base])}"
+    if " " not in kind and base in _DEFAULTS:
+        if rng.random() < 0.5:
+            default = f"{null} DEFAULT {rng.choice(_DEFAULTS[base])}"
+        elif base not in {"date", "datetime"}:  # A zero date is in no record.
+            default = null
     name = _new_name(columns, rng) + suffix
     return f"ADD COLUMN `{name}` {kind}{default}{_place(columns, rng)}"
 

@@ -18,6 +18,7 @@ Reader = Callable[[str, SourceType, SourceColumn], str | None]
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _MOMENT = re.compile(r"\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}(\.\d{1,6})?")
+_TIME = re.compile(r"(?P<whole>-?\d{2,3}:[0-5]\d:[0-5]\d)(?:\.(?P<fraction>\d{1,6}))?")
 _INTEGERS = ("tinyint", "smallint", "mediumint", "int", "bigint", "year")
 _FLOATS = ("float", "double")
 _TEXTS = ("char", "varchar", "tinytext", "text", "mediumtext", "longtext")
@@ -52,8 +53,10 @@ def backfill_text(column: SourceColumn, backfill: DefaultBackfill) -> str | None
 
 def _implied(known: SourceType) -> str:
     """What a NOT NULL column without DEFAULT holds in the rows that are there."""
-    if known.base in _TEXTS:
+    if known.base in {*_TEXTS, "set"}:
         return ""
+    if known.base == "time":
+        return "00:00:00"
     if known.base == "enum":
         return known.parameters[0] if known.parameters else "0"
     return _ZERO_DATE if known.base in {"date", "datetime"} else "0"
@@ -101,6 +104,32 @@ def _moment_of(text: str, form: re.Pattern[str]) -> str | None:
     return None if text.startswith(_ZERO_DATE) else text
 
 
+def _time(text: str, known: SourceType, _column: SourceColumn) -> str:
+    """With as many fraction digits as the column has (TYPE-13)."""
+    digits = known.numbers[0] if known.numbers else 0
+    written = _TIME.fullmatch(text)
+    if written is None or len(written["fraction"] or "") > digits:
+        raise UnknownBackfillError(f"{text!r} is not written as a time of {digits} digits is")
+    fraction = (written["fraction"] or "").ljust(digits, "0")
+    return f"{written['whole']}.{fraction}" if digits else written["whole"]
+
+
+def _bit(text: str, _known: SourceType, column: SourceColumn) -> str:
+    if column.iceberg != "boolean" or text not in {"0", "1"}:
+        raise UnknownBackfillError(f"of the type {column.source_type} no default is followed")
+    return "true" if text == "1" else "false"
+
+
+def _set(text: str, known: SourceType, column: SourceColumn) -> str:
+    """The labels in the order of the type."""
+    labels = column.labels or known.parameters
+    chosen = {label.lower() for label in text.split(",") if label}
+    found = [label for label in labels if label.lower() in chosen]
+    if len(found) != len(chosen) or column.iceberg != "string":
+        raise UnknownBackfillError(f"{text!r} is not among the labels of {column.source_type}")
+    return ",".join(found)
+
+
 def _enum(text: str, known: SourceType, column: SourceColumn) -> str:
     labels = column.labels or known.parameters
     found = [place for place, label in enumerate(labels) if label.lower() == text.lower()]
@@ -117,4 +146,7 @@ _READERS: Mapping[str, Reader] = {
     "date": _date,
     "datetime": _datetime,
     "enum": _enum,
+    "set": _set,
+    "time": _time,
+    "bit": _bit,
 }

@@ -33,7 +33,7 @@ _ROUTINES = {"PROCEDURE", "FUNCTION", "TRIGGER", "EVENT"}
 """Their bodies hold statements of their own, which do not run now."""
 _WITHOUT_ROWS = _ROUTINES | {
     *("VIEW", "INDEX", "USER", "ROLE", "SERVER", "SEQUENCE", "TABLESPACE", "PLACEMENT"),
-    *("RESOURCE", "BINDING", "STATISTICS", "LOGFILE", "UNDO"),
+    *("RESOURCE", "BINDING", "STATISTICS", "LOGFILE", "UNDO", "INSTANCE"),
 }
 _HARMLESS = {
     *("SET", "USE", "GRANT", "REVOKE", "ANALYZE", "OPTIMIZE", "FLUSH"),
@@ -144,6 +144,7 @@ def _alter(statement: Words, schema: str) -> tuple[DdlOperation, ...]:
     if kind in _WITHOUT_ROWS | _DATABASES:
         return (NoEffect(f"ALTER {kind}"),)
     statement.accept("ALTER")
+    statement.accept("ONLINE")
     statement.accept("IGNORE")
     if not statement.accept("TABLE"):
         return (Unsupported(None, text, f"ALTER {statement.keyword()} is not known"),)
@@ -151,6 +152,8 @@ def _alter(statement: Words, schema: str) -> tuple[DdlOperation, ...]:
     table = _table(statement, schema)
     if table is None:
         return (NO_TARGET,)
+    if not statement.accept("NOWAIT") and statement.accept("WAIT"):
+        statement.name()
     if statement.keyword(1) == "PARTITION" and refusal(statement) is None:
         return (NoEffect(f"{statement.keyword()} PARTITION"),)
     items, renames = ColumnItems(), []
@@ -194,7 +197,8 @@ def _drop(statement: Words, schema: str) -> tuple[DdlOperation, ...]:
     if kind in _WITHOUT_ROWS or kind == "TEMPORARY":
         return (NoEffect(f"DROP {kind}"),)
     statement.accept("DROP")
-    statement.accept(kind)
+    if not statement.accept(kind) and statement.accept("TABLES"):
+        kind = "TABLE"
     statement.accept("IF", "EXISTS")
     if kind in _DATABASES:
         return (DropDatabase(statement.name()),)

@@ -25,6 +25,7 @@ _AFTER_DEFAULT = {
 }
 """What may follow a DEFAULT that is a plain literal; anything else makes it an expression."""
 _NOW = {"CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP"}
+_ONE_BIT = {"bit", "bit(1)"}
 _SECONDS = {"timestamp", "timestamp(0)"}
 """Types that hold the second in which a statement began, whatever the zone of its session."""
 _MARKS = {"SIGNED", "UNSIGNED", "ZEROFILL"}
@@ -102,7 +103,7 @@ def _attributes(type_text: str, item: Words) -> Attributes:
     lone_key = any(word == "KEY" and before not in {"UNIQUE", "PRIMARY"} for before, word in pairs)
     is_computed = bool({"AS", "GENERATED"} & set(words))
     counts = type_text.upper() == "SERIAL" or "AUTO_INCREMENT" in words
-    backfill, is_told = _default(item, may_be_now=type_text.lower() in _SECONDS)
+    backfill, is_told = _default(item, type_text.lower())
     if backfill is None and ("NOT", "NULL") in pairs:
         backfill = DefaultBackfill(None)
     return Attributes(
@@ -114,7 +115,7 @@ def _attributes(type_text: str, item: Words) -> Attributes:
     )
 
 
-def _default(item: Words, *, may_be_now: bool) -> tuple[DefaultBackfill | None, bool]:
+def _default(item: Words, type_text: str) -> tuple[DefaultBackfill | None, bool]:
     """The DEFAULT of a column, None when it is null, and whether its text tells it (SCHEMA-14)."""
     while item.left and item.keyword() != "DEFAULT":
         if item.keyword() == "(":
@@ -123,9 +124,9 @@ def _default(item: Words, *, may_be_now: bool) -> tuple[DefaultBackfill | None, 
             item.at += 1
     if not item.accept("DEFAULT") or item.accept("NULL"):
         return None, True
-    if may_be_now and _is_now(item):
+    if type_text in _SECONDS and _is_now(item):
         return DefaultBackfill(None, is_now=True), True
-    text = item.literal()
+    text = (item.bit() if type_text in _ONE_BIT else None) or item.literal()
     is_whole = text is not None and item.keyword() in _AFTER_DEFAULT
     return (DefaultBackfill(text), True) if is_whole else (None, False)
 

@@ -25,6 +25,7 @@ begins one of them and has no end."""
 
 
 _NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?|\.[0-9]+")
+_BIT = re.compile(r"[bB]'([01])'|0b([01])")
 _INTRODUCERS = {"_UTF8MB4", "_UTF8MB3", "_UTF8"}
 """Character sets in which a text is what the statement has between its quotes."""
 _TRUTH = {"TRUE": "1", "FALSE": "0"}
@@ -115,6 +116,15 @@ class Words:
             return None
         self.at = at + 1
         return text
+
+    def bit(self) -> str | None:
+        """Step over a literal of one bit, and give its digit; None where something else comes."""
+        raw = self.text[self.words[self.at].start : self.words[self.at].end] if self.left else ""
+        bit = _BIT.fullmatch(raw)
+        if bit is None:
+            return None
+        self.at += 1
+        return bit[1] or bit[2]
 
     def group(self) -> Words:
         """Step over parentheses, and give what is inside. Raises ParseError where none come."""

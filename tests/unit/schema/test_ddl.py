@@ -229,6 +229,8 @@ def test_added_columns(sql: str, table: str, columns: Columns) -> None:
             "ALTER TABLE t MODIFY COLUMN IF EXISTS a text /*!50000 UNIQUE */ KEY",
             ["alter db.t: change a text"],
         ),
+        ("ALTER ONLINE TABLE t WAIT 5 MODIFY a text", ["alter db.t: change a text"]),
+        ("alter table t nowait modify a text", ["alter db.t: change a text"]),
     ],
 )
 def test_changed_columns(sql: str, operations: list[str]) -> None:
@@ -246,6 +248,7 @@ def test_changed_columns(sql: str, operations: list[str]) -> None:
             "DROP TABLE a, x.b, `c/d` CASCADE",
             [DropTable(TableName("db", "a")), DropTable(TableName("x", "b"))],
         ),
+        ("DROP TABLES IF EXISTS a", [DropTable(TableName("db", "a"))]),
         ("DROP DATABASE IF EXISTS `inventory`", [DropDatabase("inventory")]),
         ("drop schema s", [DropDatabase("s")]),
         ("CREATE DATABASE `shop`", [CreateDatabase("shop")]),
@@ -292,6 +295,7 @@ def test_other_operations(sql: str, expected: list[DdlOperation]) -> None:
         "ALTER TABLE t SET TIFLASH REPLICA 1",
         "ALTER DATABASE shop CHARACTER SET utf8mb4",
         "CREATE OR REPLACE DEFINER=`root`@`%` SQL SECURITY DEFINER VIEW v AS SELECT 1",
+        "ALTER INSTANCE ROTATE INNODB MASTER KEY",
         "DROP VIEW IF EXISTS v",
         "CREATE TEMPORARY TABLE t (a int)",
         "DROP TEMPORARY TABLE IF EXISTS t",

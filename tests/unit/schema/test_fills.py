@@ -51,6 +51,13 @@ def filled(definition: str, *, written_by_canal: bool = False) -> str | None:
         ("datetime NOT NULL DEFAULT '0000-00-00 00:00:00'", None),
         ("enum('a','b') NOT NULL", "a"),
         ("enum('a','b') DEFAULT 'B'", "b"),
+        ("set('a','b') NOT NULL", ""),
+        ("set('a','b','c') DEFAULT 'C,a'", "a,c"),
+        ("time NOT NULL", "00:00:00"),
+        ("time(3) DEFAULT '-100:02:03.5'", "-100:02:03.500"),
+        ("bit(1) NOT NULL DEFAULT b'0'", "false"),
+        ("bit DEFAULT 0b1", "true"),
+        ("bit NOT NULL", "false"),
     ],
 )
 def test_what_rows_get(definition: str, value: str | None) -> None:
@@ -61,6 +68,8 @@ def test_what_rows_get(definition: str, value: str | None) -> None:
 def test_a_numbered_label() -> None:
     """TYPE-32: where records number labels, so does what rows get."""
     assert filled("enum('a','b') DEFAULT 'b'", written_by_canal=True) == "2"
+    with pytest.raises(UnknownBackfillError):
+        filled("set('a','b') DEFAULT 'b'", written_by_canal=True)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +84,10 @@ def test_a_numbered_label() -> None:
         "int DEFAULT 1.5",
         "binary(3) NOT NULL",
         "json NOT NULL",
-        "set('a','b') DEFAULT 'a,b'",
+        "set('a','b') DEFAULT 'a,c'",
+        "time DEFAULT '01:02:03.5'",
+        "time DEFAULT '1:2'",
+        "varbinary(9) DEFAULT 'x'",
         "enum('a','b') DEFAULT 'c'",
     ],
 )

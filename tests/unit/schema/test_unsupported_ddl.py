@@ -30,6 +30,7 @@ from tidemark.schema.ddl_operations import TruncateTable, Unsupported
         ("ALTER TABLE t ADD COLUMN a datetime DEFAULT now()", ["db.t"], "get a value in a"),
         ("ALTER TABLE t ADD COLUMN a int DEFAULT 1+1", ["db.t"], "get a value in a"),
         ("ALTER TABLE t ADD COLUMN a text DEFAULT _latin1'x'", ["db.t"], "get a value in a"),
+        ("ALTER TABLE t ADD a varchar(9) DEFAULT b'0'", ["db.t"], "get a value in a"),
         ("ALTER TABLE t ADD a timestamp(6) DEFAULT now(6)", ["db.t"], "get a value in a"),
         ("ALTER TABLE t ADD a timestamp DEFAULT now() + 1", ["db.t"], "get a value in a"),
         (
