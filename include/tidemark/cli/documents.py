@@ -81,7 +81,7 @@ class PlannedTableDocument(_Document):
         description="what the target is called until the cut; empty where it keeps its name"
     )
     rewritten: int = Field(
-        description="rows of the target that are written anew for another type of a column"
+        description="rows of the target that are rewritten for another type of a column"
     )
     stopped: str = Field(description="why it cannot be folded; empty when it can")
 

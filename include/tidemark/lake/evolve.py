@@ -100,7 +100,7 @@ def apply_changes(
 ) -> None:
     """Apply ``changes`` to ``target``, a new table or a fork, and keep ``want`` with it.
 
-    Rows are filled on a branch (`lake.staging`), and written anew on the fork (`lake.rewrite`).
+    Rows are filled on a branch (`lake.staging`), and rewritten on the fork (`lake.rewrite`).
     """
     name = (catalog.name, *target.parts)
     if any(isinstance(change, CreateTarget) for change in changes):

@@ -250,7 +250,7 @@ def _stage(catalog: SqlCatalog, due: _Due) -> StagedTable:
     ref_update, table = due.ref_update, due.table
     required: list[TableRequirement] = [AssertTableUUID(uuid=due.table.metadata.table_uuid)]
     if due.source is not None and ref_update.fork is not None:
-        table = next_of(table, due.source)  # Its main may stand at rows that were written anew.
+        table = next_of(table, due.source)  # Its main may stand at rows that were rewritten.
     else:
         required.append(AssertRefSnapshotId(ref=MAIN_BRANCH, snapshot_id=ref_update.base))
     updates: list[TableUpdate] = [

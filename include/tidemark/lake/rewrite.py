@@ -1,4 +1,4 @@
-"""Rows written anew, where a column takes a type that Iceberg does not promote it to (SCHEMA-13).
+"""Rewritten rows, where a column takes a type that Iceberg does not promote it to (SCHEMA-13).
 
 A fork has such a column twice: the schema of its newest snapshot has the old one, and its own
 schema the new one, under another field id. What is read by the one is written by the other.
@@ -80,7 +80,7 @@ def rewrite_rows(
     fork: TableId,
     changes: Sequence[RewriteColumn],
 ) -> Rewritten | None:
-    """Write every row of ``fork`` anew; None where it has none.
+    """Rewrite every row of ``fork``; None where it has none.
 
     target: the table that it is a fork of, whose schema is still the one of before. Raises
     TableStoppedError where a value does not fit, and AccountingError where rows are missing after
@@ -105,7 +105,7 @@ def rewrite_rows(
         after = table.refresh().current_snapshot()
     if after is None or live_rows(after) != rows:
         raise AccountingError(
-            f"{rows} rows of {target} were to be written anew, and {live_rows(after)} were",
+            f"{rows} rows of {target} were to be rewritten, and {live_rows(after)} were",
             state=UNCHANGED,
             next_step="run again; if this repeats, its files are not sound",
         )

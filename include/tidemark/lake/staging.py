@@ -67,7 +67,7 @@ class StagingContext:
     cut: number of the cut; what attempts at earlier ones left on the target is removed. base: the
     snapshot of ``main`` by which the cut was planned, None where there was none. fork: of the
     target, where its schema changes with the cut. backfills: what older rows hold in new columns.
-    rewritten: the snapshot of the fork in which the rows of ``base`` were written anew, None where
+    rewritten: the snapshot of the fork in which the rows of ``base`` were rewritten, None where
     they were not.
     """
 

@@ -3,7 +3,7 @@
 Copies of a change have one *identity*: where it stands in the source's log, which of the changes
 there it is, and what is in it. So they are known whichever partition they come by. Rows that a
 snapshot read and rows of sources without positions have nothing but their offset; copies of theirs
-are not known as such.
+are not known as such, unless `fold.row_changes` has an id for them.
 
 Some sources do not say which of the changes at one place a record is. Two equal ones may then be
 one that came twice, or two. The partition tells where it went back between them; if it does not,

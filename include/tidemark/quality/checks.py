@@ -104,7 +104,7 @@ def check_kept(now: int, before: int) -> CheckResult:
 
 
 def check_rewritten(before: DataFrame, after: DataFrame, old: str, new: str) -> CheckResult:
-    """Every value that was written anew is, in the type of before, what it was there (SCHEMA-13).
+    """Every value that was rewritten is, in the type of before, what it was there (SCHEMA-13).
 
     before, after: the rows of two snapshots, with POSITION; old, new: names of the column.
     """
@@ -117,7 +117,7 @@ def check_rewritten(before: DataFrame, after: DataFrame, old: str, new: str) -> 
 
     was, now = told(before, old), told(after, new)
     return CheckResult(
-        f"every value of column {new} that was written anew is what it was",
+        f"every value of column {new} that was rewritten is what it was",
         was == now,
         Severity.CRITICAL,
         f"{now[0]} rows, {was[0]} before" + ("" if was[1] == now[1] else ", of other values"),

@@ -49,7 +49,7 @@ class TablePreview:
     all their columns. losses: column -> what records lack of its values (TYPE-3). inferred: column
     -> type, of those that their values alone tell (SCHEMA-1). renamed_from: what the target is
     called until the cut, empty where it keeps its name (SCHEMA-31). rewritten: how many rows of it
-    are written anew for another type of a column (SCHEMA-13). stopped: why the table cannot
+    are rewritten for another type of a column (SCHEMA-13). stopped: why the table cannot
     be folded, empty when it can.
     """
 

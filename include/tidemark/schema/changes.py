@@ -49,7 +49,7 @@ class WidenColumn:
 
 @dataclass(frozen=True, slots=True)
 class RewriteColumn:
-    """A column takes a type that Iceberg does not promote it to: every row is written anew.
+    """A column takes a type that Iceberg does not promote it to: every row is rewritten.
 
     was: its type before; called: its name before.
     """

@@ -1,4 +1,4 @@
-"""Types that Iceberg does not promote, though a cast loses nothing: the rows are written anew.
+"""Types that Iceberg does not promote, though a cast loses nothing: the rows are rewritten.
 
 That every value fits is for others to say: of a source that refuses an ``ALTER TABLE`` with a value
 that does not fit, or of `schema.type_widening`. Here it is asked whether values that do fit stay

@@ -110,7 +110,7 @@ class LimitsSpec(SpecModel):
         default=50_000_000,
         ge=0,
         strict=True,
-        description="rows of one table that a cut writes anew at most, where a column takes a type "
+        description="rows of one table that a cut rewrites at most, where a column takes a type "
         "that Iceberg does not promote it to; above it the table stops",
     )
     stalled_after: int = Field(

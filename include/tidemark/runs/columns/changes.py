@@ -31,7 +31,7 @@ class Followed:
 
     columns: as statements of the cut declare them, last. formers: how records up to a position
     hold a column. changed_at: of the newest change. rewritten: columns of which statements of the
-    cut have the rows written anew.
+    cut have the rows rewritten.
     """
 
     columns: dict[ColumnName, SourceColumn] = field(default_factory=dict)
@@ -75,7 +75,7 @@ class Followed:
     def refuse_unstated(
         self, table: TableName, have: TableSchema, columns: Mapping[ColumnName, SourceColumn]
     ) -> None:
-        """Raise where rows would be written anew and no statement that was read says why.
+        """Raise where rows would be rewritten and no statement that was read says why.
 
         columns: that statements tell of, or the file.
         """

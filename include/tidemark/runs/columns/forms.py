@@ -75,7 +75,7 @@ def _plain(column: SourceColumn) -> SourceColumn:
 
 
 def is_old_form(have: TableSchema | None, name: ColumnName, schema_id: int | None) -> bool:
-    """Whether records of a schema hold a column as it was before its rows were written anew."""
+    """Whether records of a schema hold a column as it was before its rows were rewritten."""
     if have is None or name not in have.names:
         return False
     forms = (form for ids, form in have[name].forms if schema_id in ids)

@@ -29,7 +29,7 @@ def refuse_by_policy(spec: TableSpec, changes: Sequence[SchemaChange], effects: 
 def refuse_large_rewrite(
     spec: TableSpec, changes: Sequence[SchemaChange], rows: int, limits: LimitsSpec
 ) -> None:
-    """Raise TableStoppedError where more rows would be written anew than one run may.
+    """Raise TableStoppedError where more rows would be rewritten than one run may.
 
     rows: of the target.
     """
@@ -37,8 +37,8 @@ def refuse_large_rewrite(
     if rewritten and rows > limits.max_rewrite_rows:
         raise TableStoppedError(
             f"{spec.source} is not followed any further: its columns change "
-            f"({', '.join(rewritten)}), for which {rows:,} rows of its target are to be written "
-            f"anew, and limits.max-rewrite-rows is {limits.max_rewrite_rows:,}",
+            f"({', '.join(rewritten)}), for which {rows:,} rows of its target are to be "
+            f"rewritten, and limits.max-rewrite-rows is {limits.max_rewrite_rows:,}",
             state=WAITING,
             next_step=f"set limits.max-rewrite-rows: {rows} in the pipeline file, or more, for "
             "the run that may take as long",

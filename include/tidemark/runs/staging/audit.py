@@ -37,7 +37,7 @@ def audit(
     """The engine's checks and the table's suite on exactly the snapshot of ``ref_update``.
 
     At least one check is made: rows are staged, be they none as all came before, or a truncate or
-    a snapshot takes some away, or a column fills them or has them written anew. spared: why rows
+    a snapshot takes some away, or a column fills them or has them rewritten. spared: why rows
     that a snapshot does not contain stay until a person is asked.
     """
     name, snapshot_id = quote(world.catalog.name, *ref_update.place.parts), ref_update.snapshot
@@ -88,7 +88,7 @@ def _check_merged(
 
 
 def _check_rewritten(world: World, found: StagedChanges, fork: str) -> Iterator[CheckResult]:
-    """What rows had before they were written anew, against what they have."""
+    """What rows had before they were rewritten, against what they have."""
     if found.rewritten is None:
         return
     before, after = (

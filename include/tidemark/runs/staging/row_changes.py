@@ -63,7 +63,7 @@ class StagedChanges:
     read, None where the cut has no row of a snapshot. aside: rows of the quarantine for what
     cannot be applied. ends: truncates of the cut, as `lake.staging.stage_table` takes them.
     contested: keys that two rows may have had in one transaction. rewritten: the rows that other
-    types of columns had written anew.
+    types of columns had rewritten.
     """
 
     rows: StagedRows

@@ -105,7 +105,7 @@ class TableWork:
 
     @property
     def rewrites(self) -> tuple[RewriteColumn, ...]:
-        """Columns for which every row is written anew."""
+        """Columns for which every row is rewritten."""
         return tuple(change for change in self.changes if isinstance(change, RewriteColumn))
 
     @property
