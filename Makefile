@@ -11,6 +11,7 @@ JARS := .state/jars
 S3_SERVER := .state/moto
 SITE_MAKER := .state/mkdocs
 TRINO := .state/trino
+CONNECT := .state/connect
 CODE := $(wildcard include dags jobs)
 DOCTESTED := $(wildcard $(addprefix include/tidemark/,model spec gate schema jars/java.py)) include/reference/pages.py
 CASES ?= tests/corpus/cases
@@ -102,6 +103,10 @@ SEEDS ?= 20
 test-mariadb: setup ## random DDL on a MariaDB server, compared with what it selects: SEEDS=20
 	@$(call pytest,mariadb,-s --seeds $(SEEDS))
 
+.PHONY: live
+live: setup $(CONNECT)/installed ## random work on PostgreSQL and MariaDB, by Debezium, compared with what they select: SEEDS=20
+	@$(call pytest,live,-s --seeds $(SEEDS))
+
 .PHONY: test-smoke
 test-smoke: setup ## scenarios, at least one of each kind
 	@$(call pytest,e2e/scenarios,$(SIDE_BY_SIDE) -m smoke)
@@ -184,6 +189,17 @@ $(TRINO)/installed: tests/trino/ivy.xml tests/trino/sha256 | $(INSTALLED)
 	@tar --extract --strip-components 1 --directory $(TRINO)/server --file $(TRINO)/trino-server-core.tar.gz
 	@$(BIN)/python -m zipfile --extract $(TRINO)/trino-iceberg.zip $(TRINO)/server/plugin
 	@rm -r $(TRINO)/cache $(TRINO)/ivy.log $(TRINO)/*.tar.gz $(TRINO)/*.zip
+	@touch $@
+
+$(CONNECT)/installed: tests/live/ivy.xml tests/live/sha256 | $(INSTALLED)
+	@rm -rf $(CONNECT)
+	@mkdir -p $(CONNECT)
+	@for set in worker debezium; do java -jar .venv/lib/python*/site-packages/pyspark/jars/ivy-*.jar \
+		-ivy $< -confs $$set -cache $(CONNECT)/cache -types jar bundle \
+		-retrieve "$(CONNECT)/$$set/[artifact]-[revision].[ext]" \
+		>$(CONNECT)/ivy.log || { tail -n 20 $(CONNECT)/ivy.log >&2; exit 1; }; done
+	@cd $(CONNECT) && sha256sum --check --quiet $(CURDIR)/tests/live/sha256
+	@rm -r $(CONNECT)/cache $(CONNECT)/ivy.log
 	@touch $@
 
 $(S3_SERVER)/installed: tests/cluster/requirements.txt | $(INSTALLED)

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from embedded.ports import HOST, free_ports
 from embedded.process import Program, tethered
 
 DATABASE = "shop"
@@ -41,9 +42,10 @@ class Column:
 
 @dataclass(frozen=True)
 class Server:
-    """A server with one database."""
+    """A server with one database; port: on 127.0.0.1, where its user root needs no password."""
 
     socket: Path
+    port: int
 
     def run(self, statement: str) -> str:
         """What the client prints; raises `RefusedError` where the server refuses."""
@@ -107,6 +109,7 @@ def running_mariadb() -> Iterator[Server]:
     with tempfile.TemporaryDirectory(prefix="tidemark-mariadb-") as name:
         folder = Path(name)
         data, socket = folder / "data", folder / "socket"
+        (port,) = free_ports(1)
         make = ["mariadb-install-db", "--no-defaults", f"--datadir={data}", "--user=root"]
         subprocess.run(  # noqa: S603  every argument is ours
             [*make, "--auth-root-authentication-method=normal", "--skip-test-db"],
@@ -115,12 +118,13 @@ def running_mariadb() -> Iterator[Server]:
             check=True,
         )
         command = [binary, "--no-defaults", f"--datadir={data}", f"--socket={socket}"]
-        command += ["--user=root", "--skip-networking", f"--pid-file={folder / 'pid'}"]
+        command += ["--user=root", f"--bind-address={HOST}", f"--port={port}"]
+        command += [f"--pid-file={folder / 'pid'}", "--log-bin", "--binlog-format=ROW"]
         command += ["--innodb-flush-log-at-trx-commit=0", "--character-set-server=utf8mb4"]
         program = Program(command, folder / "log", folder / "tether.pid", _ENVIRONMENT)
         with tethered(program) as tether:
             _await_ready(socket, tether, program.log)
-            yield Server(socket)
+            yield Server(socket, port)
 
 
 def _await_ready(socket: Path, tether: subprocess.Popen[bytes], log: Path) -> None:

@@ -11,9 +11,10 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import MappingProxyType
 
 import psutil
 from pyiceberg.catalog.sql import SqlCatalog
@@ -30,9 +31,10 @@ _SETTINGS = {"listen_addresses": HOST, "max_connections": "200", "fsync": "off"}
 
 
 @contextmanager
-def running_postgres() -> Iterator[str]:
+def running_postgres(more: Mapping[str, str] = MappingProxyType({})) -> Iterator[str]:
     """URI ``postgresql://host:port/database`` of a new, empty server; `USER` is let in.
 
+    more: settings beside those that the tests of catalogs need.
     RuntimeError when PostgreSQL is not installed, or does not become ready.
     """
     binaries = _binaries()
@@ -43,7 +45,7 @@ def running_postgres() -> Iterator[str]:
         (port,) = free_ports(1)
         data = folder / "data"
         _initialize([*as_user, str(binaries / "initdb")], data)
-        settings = _SETTINGS | {"port": str(port), "unix_socket_directories": str(folder)}
+        settings = _SETTINGS | dict(more) | {"port": str(port), "unix_socket_directories": str(folder)}
         arguments = [f"--{name}={value}" for name, value in settings.items()]
         command = [*as_user, str(binaries / "postgres"), "-D", str(data), *arguments]
         program = Program(command, folder / "log", folder / "tether.pid", _ENVIRONMENT)

@@ -38,13 +38,20 @@ def recreation_of(
 
 
 def begun_over(
-    spec: TableSpec, have: TableSchema, created: Created, dropped_at: Position
+    spec: TableSpec,
+    have: TableSchema,
+    created: Created,
+    recreation: StatementChange,
+    dropped_at: Position,
 ) -> TableSchema:
     """``have`` as the new table finds it: no row is left that another key would have to tell apart.
 
-    Raises TableStoppedError where one of the two has no key.
+    recreation: what becomes of its columns. Raises TableStoppedError where one of the two has no
+    key.
     """
-    if spec.key or {n.lower() for n in created.key} == {n.lower() for n in have.key}:
+    has_same_names = {n.lower() for n in created.key} == {n.lower() for n in have.key}
+    is_same_key = has_same_names and not {*recreation.column_rename.dropped} & {*have.key}
+    if spec.key or is_same_key:
         return have
     if not created.key or not have.key:
         raise TableStoppedError(

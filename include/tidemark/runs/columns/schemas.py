@@ -113,8 +113,9 @@ def resolve(  # noqa: PLR0913  all that tells of a table
     created = effects.recreated(spec, have)
     dropped_at = effects.dropped_at(spec.source, have.dropped_at if have else None)
     if have is not None and created is not None and dropped_at is not None:
-        statements = (recreation_of(source, spec, have, created), *statements)
-        have = begun_over(spec, have, created, dropped_at)
+        recreation = recreation_of(source, spec, have, created)
+        statements = (recreation, *statements)
+        have = begun_over(spec, have, created, recreation, dropped_at)
     names = follow_names(spec, have, statements, records, effects.keys_of(spec.source))
     kept = names.kept(have) if have is not None else None
     records = names.renamed(records)

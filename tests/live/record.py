@@ -1,0 +1,83 @@
+"""One recording: a database, its connector, and a workload in stages."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from tests.live import mariadb, postgres
+from tests.live.recorder import Recorder
+from tests.live.source import Source
+from tests.live.worker import Worker
+from tests.live.workload import Workload
+
+STAGES = 4
+KINDS: Mapping[str, Mapping[str, float]] = {
+    "postgres-plain": {"truncate": 0.05},
+    "postgres-snapshots": {"truncate": 0.05, "snapshot": 0.05, "kill": 0.02},
+    "postgres-ddl": {"truncate": 0.05, "alter": 0.15},
+    "mariadb-plain": {"truncate": 0.05},
+    "mariadb-snapshots": {"truncate": 0.05, "snapshot": 0.05, "kill": 0.02},
+    "mariadb-ddl": {"truncate": 0.05, "alter": 0.15, "rearrange": 0.1},
+    "mariadb-everything": {
+        "truncate": 0.05,
+        "alter": 0.1,
+        "rearrange": 0.05,
+        "snapshot": 0.04,
+        "kill": 0.02,
+    },
+}
+"""Kind of recording -> what happens beside transactions, and how likely it is at each step."""
+
+
+def record(kind: str, seed: int, steps: int, worker: Worker, folder: Path) -> None:
+    """Write the case ``folder``."""
+    rng = random.Random(f"{kind} {seed}")  # noqa: S311  repeatable, not secret
+    database, _, _ = kind.partition("-")
+    name = f"{kind.replace('-', '_')}_{seed}"
+    with _source(database, name, rng, worker) as source:
+        workload, recorder = (
+            Workload(source, rng),
+            Recorder(source, worker, _has_schemas(kind, seed)),
+        )
+        workload.run(*source.made())
+        workload.fill()
+        recorder.start()
+        recorder.end_stage("snapshot")
+        for number in range(1, STAGES + 1):
+            workload.log.append(f"-- stage {number}")
+            for _ in range(steps):
+                _step(KINDS[kind], workload, worker, rng)
+            recorder.end_stage(f"stage {number}")
+        worker.delete(source.name)
+        recorder.write(folder, workload.log)
+
+
+def _has_schemas(kind: str, seed: int) -> bool:
+    """Without them nobody can know the types of PostgreSQL's columns once they change."""
+    return kind == "postgres-ddl" or seed % 2 == 1
+
+
+def _source(
+    database: str, name: str, rng: random.Random, worker: Worker
+) -> AbstractContextManager[Source]:
+    if database == "postgres":
+        return postgres.running_source(name, rng)
+    return mariadb.running_source(name, rng, worker.servers)
+
+
+def _step(
+    chances: Mapping[str, float], workload: Workload, worker: Worker, rng: random.Random
+) -> None:
+    for what, chance in chances.items():
+        if rng.random() >= chance:
+            continue
+        if what == "kill":
+            workload.log.append("-- the worker is killed")
+            worker.kill()
+            worker.start()
+        else:
+            getattr(workload, what)()
+    workload.transact()
