@@ -144,6 +144,8 @@ def _format(envelopes: Sequence[Mapping[str, Any]]) -> Format:
 def _role(envelope: Mapping[str, Any]) -> Role:
     if "tableChanges" in envelope or ("ddl" in envelope and "op" not in envelope):
         return Role.SCHEMA_CHANGES
+    if envelope.get("op") == "m" and envelope["message"]["prefix"] == "tidemark":
+        return Role.SCHEMA_CHANGES
     return Role.TRANSACTIONS if "event_count" in envelope else Role.DATA
 
 

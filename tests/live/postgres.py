@@ -16,6 +16,7 @@ from sqlalchemy import make_url
 
 from tests.live.source import Column, Key, RefusedError, Script
 from tests.support.postgres import USER, running_postgres
+from tidemark.schema.postgres_statements import TRIGGERS
 
 SCHEMA = "app"
 _ENUM = "mood"
@@ -86,6 +87,7 @@ class Postgres:
     port: int
     rng: random.Random
     session: Cursor
+    tells_ddl: bool
     namespace = SCHEMA
 
     def run(self, script: Script) -> None:
@@ -190,10 +192,11 @@ class Postgres:
             "CREATE TABLE marker (id integer PRIMARY KEY)",
             "CREATE TABLE signals (id varchar(42) PRIMARY KEY, type varchar(32), data text)",
             "CREATE PUBLICATION sent FOR ALL TABLES",
+            *([TRIGGERS.read_text()] if self.tells_ddl else []),
         ]
 
     def altered(self, table: str) -> str:
-        """What records tell of without any statement: columns that join, go and grow."""
+        """ALTER TABLE."""
         columns, key = self.columns(table), self.key(table)
         taken = {column.name for column in columns}
         name = self.rng.choice([n for n in "defghijklmnopqr" if n not in taken])
@@ -204,6 +207,7 @@ class Postgres:
         if len(others) > 1:
             one = self.rng.choice(others)
             changes.append(f"DROP COLUMN {self.quoted(one.name)}")
+            changes += [f"RENAME COLUMN {self.quoted(one.name)} TO {name}"] * 2
             base = one.kind.removesuffix(" without time zone")
             changes += [
                 f"ALTER COLUMN {self.quoted(one.name)} TYPE {t}" for t in _GROWN.get(base, ())
@@ -234,7 +238,8 @@ class Postgres:
 
     def _ask(self, query: str, *values: str) -> list[tuple[Any, ...]]:
         self.session.execute(query, values or None)
-        return self.session.fetchall()
+        rows: list[tuple[Any, ...]] = self.session.fetchall()
+        return rows
 
     def _shown(self, column: Column) -> str:
         name = self.quoted(column.name)
@@ -242,15 +247,15 @@ class Postgres:
 
 
 @contextmanager
-def running_source(name: str, rng: random.Random) -> Iterator[Postgres]:
-    """A server of its own, with one empty database."""
+def running_source(name: str, rng: random.Random, *, tells_ddl: bool) -> Iterator[Postgres]:
+    """A server of its own, with one empty database; tells_ddl: it has our event triggers."""
     with running_postgres({"wal_level": "logical"}) as uri:
         port = make_url(uri).port or 0
         with _session(port, "postgres") as session:
             session.execute(f"CREATE DATABASE {name}")
         with _session(port, name) as session:
             session.execute(_SESSION)
-            yield Postgres(name, port, rng, session)
+            yield Postgres(name, port, rng, session, tells_ddl)
 
 
 @contextmanager

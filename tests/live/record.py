@@ -17,7 +17,7 @@ STAGES = 4
 KINDS: Mapping[str, Mapping[str, float]] = {
     "postgres-plain": {"truncate": 0.05},
     "postgres-snapshots": {"truncate": 0.05, "snapshot": 0.05, "kill": 0.02},
-    "postgres-ddl": {"truncate": 0.05, "alter": 0.15},
+    "postgres-ddl": {"truncate": 0.05, "alter": 0.15, "rearrange": 0.1},
     "mariadb-plain": {"truncate": 0.05},
     "mariadb-snapshots": {"truncate": 0.05, "snapshot": 0.05, "kill": 0.02},
     "mariadb-ddl": {"truncate": 0.05, "alter": 0.15, "rearrange": 0.1},
@@ -37,11 +37,9 @@ def record(kind: str, seed: int, steps: int, worker: Worker, folder: Path) -> No
     rng = random.Random(f"{kind} {seed}")  # noqa: S311  repeatable, not secret
     database, _, _ = kind.partition("-")
     name = f"{kind.replace('-', '_')}_{seed}"
-    with _source(database, name, rng, worker) as source:
-        workload, recorder = (
-            Workload(source, rng),
-            Recorder(source, worker, _has_schemas(kind, seed)),
-        )
+    with _source(database, name, rng, worker, tells_ddl="alter" in KINDS[kind]) as source:
+        workload = Workload(source, rng)
+        recorder = Recorder(source, worker, _has_schemas(kind, seed))
         workload.run(*source.made())
         workload.fill()
         recorder.start()
@@ -61,10 +59,10 @@ def _has_schemas(kind: str, seed: int) -> bool:
 
 
 def _source(
-    database: str, name: str, rng: random.Random, worker: Worker
+    database: str, name: str, rng: random.Random, worker: Worker, *, tells_ddl: bool
 ) -> AbstractContextManager[Source]:
     if database == "postgres":
-        return postgres.running_source(name, rng)
+        return postgres.running_source(name, rng, tells_ddl=tells_ddl)
     return mariadb.running_source(name, rng, worker.servers)
 
 

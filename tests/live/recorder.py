@@ -148,18 +148,19 @@ class Recorder:
             start = {at: self._read.setdefault(at, 0) for at in places}
             waiting = {at for at in places if ends[at] > start[at]}
             consumer.assign([TopicPartition(*at, start[at]) for at in waiting])
-            new: list[Message] = []
+            new: list[dict[str, Any]] = []
             while any(self._read[at] < ends[at] for at in waiting):
                 for message in consumer.consume(500, timeout=1):
                     if message.error() is not None:
                         raise RuntimeError(str(message.error()))
-                    at = message.topic(), message.partition()
-                    if message.offset() < ends[at]:
-                        new.append(message)
-                        self._read[at] = message.offset() + 1
+                    line = _line(message)
+                    at = line["topic"], line["partition"]
+                    if line["offset"] < ends[at]:
+                        new.append(line)
+                        self._read[at] = line["offset"] + 1
         finally:
             consumer.close()
-        return sorted(map(_line, new), key=_when)
+        return sorted(new, key=_when)
 
 
 def _when(line: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -172,13 +173,18 @@ def _line(message: Message) -> dict[str, Any]:
         "partition": message.partition(),
         "key": _text(message.key()),
         "value": _text(message.value()),
-        "headers": [[name, _text(value)] for name, value in message.headers() or ()],
+        "headers": [[name, _text(value)] for name, value in _headers(message)],
         "offset": message.offset(),
         "timestamp": message.timestamp()[1],
     }
 
 
-def _text(raw: bytes | None) -> Any:
+def _headers(message: Message) -> list[tuple[str, bytes | None]]:
+    headers: Any = message.headers()
+    return list(headers or ())
+
+
+def _text(raw: Any) -> Any:
     if raw is None:
         return None
     try:

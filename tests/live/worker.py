@@ -19,7 +19,7 @@ from embedded.process import Program, tethered
 from tidemark.jars.java import java_command
 
 READY_SECONDS = 120
-FLUSH_SECONDS = 20
+FLUSH_SECONDS = 5
 """How long sent records may stay without a stored offset: after a kill they come again."""
 
 

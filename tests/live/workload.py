@@ -107,7 +107,7 @@ class Workload:
     def _change(self, table: _Open) -> list[str]:
         """Statements about a few rows."""
         if not table.key:
-            return self.rng.choice((self._keyless_change, lambda t: [self._upsert(t)]))(table)
+            return self._keyless_change(table) if self.rng.random() < 0.5 else [self._upsert(table)]
         if not table.keys:
             return [self._upsert(table)]
         kinds: list[tuple[int, Callable[[_Open], list[str]]]] = [

@@ -45,7 +45,7 @@ def running_postgres(more: Mapping[str, str] = MappingProxyType({})) -> Iterator
         (port,) = free_ports(1)
         data = folder / "data"
         _initialize([*as_user, str(binaries / "initdb")], data)
-        settings = _SETTINGS | dict(more) | {"port": str(port), "unix_socket_directories": str(folder)}
+        settings = {**_SETTINGS, **more, "port": str(port), "unix_socket_directories": str(folder)}
         arguments = [f"--{name}={value}" for name, value in settings.items()]
         command = [*as_user, str(binaries / "postgres"), "-D", str(data), *arguments]
         program = Program(command, folder / "log", folder / "tether.pid", _ENVIRONMENT)

@@ -20,6 +20,7 @@ from tidemark.cli.quarantine import VERBS as QUARANTINE
 from tidemark.cli.resync import resync
 from tidemark.cli.schema import schema
 from tidemark.cli.skip import skip
+from tidemark.cli.sources import VERBS as SOURCES
 from tidemark.cli.status import status
 from tidemark.cli.validate import validate
 from tidemark.errors import SupersededError, TidemarkError
@@ -106,6 +107,10 @@ quarantine = typer.Typer(
 for name, verb in QUARANTINE.items():
     quarantine.command(name, cls=_Command)(in_letters(verb))
 app.add_typer(quarantine, name="quarantine")
+sources = typer.Typer(help="What a source can be given to tell more.", no_args_is_help=True)
+for name, verb in SOURCES.items():
+    sources.command(name, cls=_Command)(in_letters(verb))
+app.add_typer(sources, name="sources")
 
 
 def main() -> None:

@@ -97,9 +97,16 @@ class StagingContext:
         return (*self.table, f"branch_{self.branch}")
 
 
+FEW_ROWS = 100
+"""Rows that a snapshot may lack however small its table is."""
+
+
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """Rows below ``end`` go, unless they are more than ``max_share`` of the table (SNAP-6)."""
+    """Rows below ``end`` go, unless they are suspiciously many (SNAP-6).
+
+    That is more than `FEW_ROWS` of them, and more than ``max_share`` of the table.
+    """
 
     end: End
     max_share: float
@@ -216,7 +223,7 @@ def _remove(context: StagingContext, schema: TableSchema, removal: Removal) -> E
     rows = context.session.table(quote(*context.branch_table)).where(schema.stands)
     at, below = F.col(POSITION), removal.end.position
     gone = rows.where(at.isNull() | (at < below)).count()
-    if gone > removal.max_share * rows.count():
+    if gone > FEW_ROWS and gone > removal.max_share * rows.count():
         return Effect(spared=gone)
     if gone and schema.mode is TargetMode.MIRROR:
         context.session.sql(sql.delete_below(context.branch_table, below))

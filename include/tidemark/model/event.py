@@ -93,6 +93,9 @@ class Reason(StrEnum):
 
 # event_order: Debezium's total_order. snapshot: a SnapshotMark of rows that were read.
 RECORD_COLUMNS = ("topic", "partition", "offset", "kafka_time", "headers", "key", "value")
+MESSAGE_PREFIX = "tidemark"
+"""Of the logical messages that tell what DDL did to tables of PostgreSQL."""
+
 ENVELOPE_COLUMNS = (
     "kind",
     "source_schema",

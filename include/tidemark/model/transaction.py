@@ -17,6 +17,8 @@ _GTID = re.compile(r"(?P<domain>[0-9a-fA-F-]{36}(?::[^:]+)?):(?P<number>\d+)")
 _MARIADB = re.compile(r"(?P<domain>\d+)-\d+-(?P<number>\d+)")
 _BINLOG = re.compile(r"file=.*\.(?P<file>\d+),pos=(?P<pos>\d+)")
 _POS_BITS = 64
+_MESSAGES = "io.debezium.connector.postgresql.LogicalDecodingMessageMonitor$"
+"""What an END calls logical messages that it counts: the name of a class (MSG-30)."""
 _PLAIN = re.compile(r"[A-Za-z0-9:=.,_-]{1,200}")
 
 
@@ -24,8 +26,8 @@ _PLAIN = re.compile(r"[A-Za-z0-9:=.,_-]{1,200}")
 class Boundary:
     """A BEGIN or END record of the transaction topic (MSG-26).
 
-    counts: of an END, events per table in the source's words; None for a BEGIN. time_ms: the
-    record's own ``ts_ms``.
+    counts: of an END, events per table in the source's words, without logical messages; None for a
+    BEGIN. time_ms: the record's own ``ts_ms``.
     """
 
     at: TopicPartition
@@ -63,7 +65,11 @@ def boundary_of(at: TopicPartition, offset: int, value: bytes | str) -> Boundary
     counts = None
     if body["status"] == "END":
         listed = body.get("data_collections") or ()
-        counts = {item["data_collection"]: int(item["event_count"]) for item in listed}
+        counts = {
+            item["data_collection"]: int(item["event_count"])
+            for item in listed
+            if not item["data_collection"].startswith(_MESSAGES)
+        }
     return Boundary(at, offset, str(body["id"]), counts, int(body.get("ts_ms") or 0))
 
 

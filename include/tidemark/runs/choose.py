@@ -17,6 +17,7 @@ from tidemark.formats.decoder import decoder_of
 from tidemark.gate.epoch import suspects
 from tidemark.gate.next_cut import Decision, ended_at, next_cut, with_reached
 from tidemark.gate.statistics import StreamStatistics
+from tidemark.lake.history import read_history
 from tidemark.model.checkpoint_status import CheckpointStatus
 from tidemark.model.cut import Cut, Frontier, GateMode, Hold, HoldCode
 from tidemark.model.event import Kind
@@ -28,7 +29,7 @@ from tidemark.model.quarantine import Entry
 from tidemark.model.renames import Rename, Renames
 from tidemark.model.until import Barrier, Cap
 from tidemark.runs.changelog import Changelog
-from tidemark.runs.ddl.barriers import barrier_of, told_before
+from tidemark.runs.ddl.barriers import barrier_of, barriers_of_ended, told_before
 from tidemark.runs.ddl.effects import DdlEffects, DdlRecord, DdlStop
 from tidemark.runs.ddl.records import add_up, collect_ddl
 from tidemark.runs.ddl.table_swaps import hold_table_swaps
@@ -37,6 +38,7 @@ from tidemark.runs.landing.land import Landed
 from tidemark.runs.landing.look import first_waiting, look
 from tidemark.runs.renamed_tables import first_rename
 from tidemark.runs.run import Run
+from tidemark.runs.targets import targets_of
 from tidemark.spec import PipelineSpec
 
 UNREAD = "partitions are not read up to it"
@@ -185,6 +187,10 @@ def _choose(run: Run, changelog: Changelog, landed: Landed, until: Cap | None) -
     barriers = [barrier_of(pipeline, table, effects, before) for table in changed]
     renaming = first_rename(run, effects, found, before)
     barriers += [renaming.barrier] if renaming is not None else []
+    if effects.ended:
+        history = read_history(run.world.catalog, run.system)
+        known = targets_of(pipeline, history, progress).keys() - progress.behind
+        barriers += barriers_of_ended(effects, before, known)
     barrier = min(filter(None, barriers), key=lambda b: (b.position, b.table), default=None)
     if barrier is not None and barrier != until:
         return _choose(run, changelog, landed, barrier)

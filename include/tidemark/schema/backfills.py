@@ -12,6 +12,7 @@ from decimal import Decimal, InvalidOperation
 
 from tidemark.model.columns import SourceColumn
 from tidemark.schema.ddl_columns import DefaultBackfill
+from tidemark.schema.postgres_types import parse_postgres_type
 from tidemark.schema.type_text import SourceType, parse_type
 
 Reader = Callable[[str, SourceType, SourceColumn], str | None]
@@ -23,6 +24,10 @@ _INTEGERS = ("tinyint", "smallint", "mediumint", "int", "bigint", "year")
 _FLOATS = ("float", "double")
 _TEXTS = ("char", "varchar", "tinytext", "text", "mediumtext", "longtext")
 _ZERO_DATE = "0000-00-00"
+_NUMBER = re.compile(r"-?\d+(\.\d+)?")
+_MOMENTS = ("timestamp", "timestamp with time zone")
+_SHOWN_TEXTS = ("text", "character varying", "character", "uuid", "json", "jsonb")
+_AS_SHOWN = (*_SHOWN_TEXTS, "smallint", "integer", "bigint", "real", "double precision")
 
 
 class UnknownBackfillError(ValueError):
@@ -32,8 +37,10 @@ class UnknownBackfillError(ValueError):
 def backfill_text(column: SourceColumn, backfill: DefaultBackfill) -> str | None:
     """The value that rows get, as text that can be cast to ``column.iceberg``; None is null.
 
-    Raises UnknownFillError where neither the literal nor the type tells it exactly.
+    Raises UnknownBackfillError where neither the literal nor the type tells it exactly.
     """
+    if backfill.is_output:
+        return _shown(backfill.text or "", column)
     known = parse_type(column.source_type)
     if backfill.is_now:
         if backfill.text is None or column.iceberg != "timestamp":
@@ -49,6 +56,22 @@ def backfill_text(column: SourceColumn, backfill: DefaultBackfill) -> str | None
         if isinstance(error, UnknownBackfillError):
             raise
         raise UnknownBackfillError(f"{text!r} is no {column.source_type}") from error
+
+
+def _shown(text: str, column: SourceColumn) -> str:
+    """The value that PostgreSQL shows as ``text``, in UTC and as ISO 8601 has it."""
+    known = parse_postgres_type(column.source_type)
+    base = known.base if known and not known.is_array else ""
+    if base == "boolean" and text in {"t", "f"}:
+        return "true" if text == "t" else "false"
+    is_date = base == "date" and _DATE.fullmatch(text)
+    is_moment = base in _MOMENTS and _MOMENT.fullmatch(text.removesuffix("+00"))
+    is_exact = column.iceberg.startswith("decimal") and _NUMBER.fullmatch(text)
+    if is_date or is_moment or is_exact:
+        return text.removesuffix("+00")
+    if base in _AS_SHOWN and (column.iceberg == "string") == (base in _SHOWN_TEXTS):
+        return text
+    raise UnknownBackfillError(f"{text!r} of the type {column.source_type} is not followed")
 
 
 def _implied(known: SourceType) -> str:

@@ -35,11 +35,12 @@ class DefaultBackfill(NamedTuple):
     """What rows hold in a column that joins them.
 
     text: None is what the type implies. is_now: the time of the statement, which ``text`` is once
-    that is known.
+    that is known. is_output: ``text`` is how PostgreSQL shows the value.
     """
 
     text: str | None
     is_now: bool = False
+    is_output: bool = False
 
 
 class ColumnText(NamedTuple):

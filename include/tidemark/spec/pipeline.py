@@ -76,7 +76,8 @@ class SnapshotsSpec(SpecModel):
         default=0.2,
         ge=0,
         le=1,
-        description="share of a table's rows above which an operator has to confirm in any case",
+        description="share of a table's rows above which an operator has to confirm in any case, "
+        "if it is more than 100 rows",
     )
 
 

@@ -33,6 +33,11 @@ class SourceFormat(StrEnum):
         """Records are Canal-JSON, official or TiCDC's; else they are Debezium's."""
         return self in {SourceFormat.TICDC_CANAL_JSON, SourceFormat.CANAL_JSON}
 
+    @property
+    def has_table_states(self) -> bool:
+        """Schema changes tell their tables' columns, as they are after the statement (MSG-22)."""
+        return self in {SourceFormat.DEBEZIUM_MYSQL, SourceFormat.DEBEZIUM_MARIADB}
+
 
 class Compacted(StrEnum):
     """What becomes of a data topic that is compacted (KEY-13)."""
@@ -102,6 +107,11 @@ class SourceSpec(SpecModel):
         return self.modes.field_names or default
 
     @property
+    def has_table_states(self) -> bool:
+        """Every table is told by the schema changes that are read, with all of its columns."""
+        return bool(self.topics.schema_changes) and self.format.has_table_states
+
+    @property
     def is_compacted(self) -> bool:
         """Data topics may be compacted: tombstones delete, and offsets alone order (KEY-13)."""
         return self.compacted is Compacted.ALLOW
@@ -156,18 +166,12 @@ class SourceSpec(SpecModel):
         tellers = {
             "Canal's and TiCDC's records have types": self.format.is_canal,
             "Avro schemas have types": self.avro is not None,
-            "schema changes have types": bool(self.topics.schema_changes),
+            "schema changes have types": self.has_table_states,
         }
         for why in (why for why, is_so in tellers.items() if is_so):
             yield BrokenRule(("untyped",), repr(self.untyped.value), f"refuse: {why}")
 
     def _statements_only(self) -> Iterator[BrokenRule]:
-        if self.topics.schema_changes:
-            yield BrokenRule(
-                ("topics", "schema-changes"),
-                "a list of topics",
-                "no schema-change topics: the PostgreSQL connector has none",
-            )
         if "shadow_tables" in self.model_fields_set:
             yield BrokenRule(
                 ("shadow-tables",),

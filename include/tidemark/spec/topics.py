@@ -57,7 +57,10 @@ class TopicsSpec(SpecModel):
         description="topics that carry rows; with Canal and TiCDC also DDL and watermarks",
     )
     schema_changes: tuple[TopicSelector, ...] = Field(
-        default=(), description="Debezium's schema-change topic, named like its topic prefix"
+        default=(),
+        description="Debezium's schema-change topic, named like its topic prefix; of PostgreSQL "
+        "the topic of logical messages, <topic.prefix>.message, once the database has what "
+        "`tidemark sources postgres-ddl` prints",
     )
     transactions: tuple[TopicSelector, ...] = Field(
         default=(), description="Debezium's transaction topic, for gate transaction"

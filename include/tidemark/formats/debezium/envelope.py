@@ -19,7 +19,15 @@ from tidemark.formats.place import hexadecimal, millis_to_time, number, position
 from tidemark.formats.refuse import OBJECT, because, first_reason, read_object
 from tidemark.formats.topic_roles import TopicRoles
 from tidemark.model.checkpoint_status import CHANGES
-from tidemark.model.event import ENVELOPE_COLUMNS, RECORD_COLUMNS, Kind, Op, Reason, SnapshotMark
+from tidemark.model.event import (
+    ENVELOPE_COLUMNS,
+    MESSAGE_PREFIX,
+    RECORD_COLUMNS,
+    Kind,
+    Op,
+    Reason,
+    SnapshotMark,
+)
 from tidemark.model.names import TableName
 
 FIELDS = {
@@ -36,6 +44,7 @@ FIELDS = {
     "tableChanges": "ARRAY<STRUCT<>>",
     "position": "STRUCT<>",
     "aggregate_type": "STRING",
+    "message": "STRUCT<prefix STRING>",
 }
 
 SIGNAL_IMAGE = {"after": "STRUCT<type STRING, data STRING>"}
@@ -167,7 +176,10 @@ def _reason(text: Column, roles: TopicRoles, block: SourceBlock, encoding: Encod
         because(Reason.IMAGE_MISSING, (needs_after & body["after"].isNull()) | keyless),
         because(Reason.POSITION_MISSING, unplaced),
     )
-    is_other = source.isNull() | (body["ddl"].isNull() & body["tableChanges"].isNull())
+    tells_statement = body["ddl"].isNotNull() | body["tableChanges"].isNotNull()
+    if block.has_messages:
+        tells_statement = F.coalesce(op == "m", F.lit(False))
+    is_other = source.isNull() | ~tells_statement
     schema_change = first_reason(history, because(Reason.FORMAT_MISMATCH, is_other))
     transaction = because(Reason.FORMAT_MISMATCH, kind_of(body["status"], BOUNDARIES).isNull())
     by_role = (
@@ -206,11 +218,18 @@ def _kind(text: Column, roles: TopicRoles, encoding: Encoding, signal: Column) -
     return (
         F.when(_is_tombstone(text), F.lit(Kind.TOMBSTONE.value))
         .when(F.col("reason").isNotNull(), F.lit(Kind.UNREADABLE.value))
-        .when(_is_role(roles.schema_changes), F.lit(Kind.DDL.value))
+        .when(_is_role(roles.schema_changes), _kind_of_statement())
         .when(_is_role(roles.transactions), kind_of(body["status"], BOUNDARIES))
         .when(_is_heartbeat(encoding) | _is_notification(), F.lit(Kind.CONTROL.value))
         .otherwise(F.coalesce(signal, kind_of(body["op"], OPS)))
     )
+
+
+def _kind_of_statement() -> Column:
+    """A logical message may be anybody's: its prefix tells whose it is (MSG-30, SCHEMA-36)."""
+    prefix = F.col("_body.message.prefix")
+    is_foreign = F.coalesce(prefix != MESSAGE_PREFIX, F.lit(False))
+    return F.when(is_foreign, Kind.CONTROL.value).otherwise(Kind.DDL.value)
 
 
 def _envelope_columns(roles: TopicRoles, block: SourceBlock) -> tuple[Column, ...]:
@@ -226,7 +245,8 @@ def _envelope_columns(roles: TopicRoles, block: SourceBlock) -> tuple[Column, ..
     columns = {
         "kind": kind,
         "source_schema": F.coalesce(schema, body["databaseName"]),
-        "source_table": table,
+        # A logical message is about no table.
+        "source_table": F.nullif(table, F.lit("")),
         "op": F.when(kind == Kind.ROW.value, upsert_or_delete),
         "position": F.when(is_placed, placed),
         "commit_time": millis_to_time(source["ts_ms"]),

@@ -36,13 +36,15 @@ class SourceBlock:
     fields: its own ones, as a `from_json` schema. schema: the field that holds a table's schema.
     coordinates: (the block, whether the row was read and not streamed) -> the numbers of the
     position between epoch and offset, each with its digits; null: it has none (POS-12). is_logged:
-    the block -> whether it tells that its change stands in a log, never null.
+    the block -> whether it tells that its change stands in a log, never null. has_messages: its
+    statements come as logical messages (SCHEMA-36).
     """
 
     fields: str
     schema: str
     coordinates: Callable[[Column, Column], Coordinates]
     is_logged: Callable[[Column], Column]
+    has_messages: bool = False
 
 
 def binlog_block(ordering: Ordering) -> SourceBlock:
@@ -90,7 +92,7 @@ def postgres_block(ordering: Ordering) -> SourceBlock:
 
     fields = "schema STRING, sequence STRING, lsn STRING"
     ordered = _ordered(ordering, coordinates)
-    return SourceBlock(fields, "schema", ordered, lambda _: F.lit(False))
+    return SourceBlock(fields, "schema", ordered, lambda _: F.lit(False), has_messages=True)
 
 
 def _ordered(

@@ -11,6 +11,7 @@ from tidemark.model.names import ColumnName, TableName
 from tidemark.model.position import Position
 from tidemark.runs.ddl.told_columns import ColumnChange
 from tidemark.schema.changes import is_followed
+from tidemark.schema.postgres_types import postgres_column
 from tidemark.schema.rewrites import is_rewrite
 from tidemark.schema.source_types import canal_column, debezium_column
 from tidemark.schema.type_text import parse_type
@@ -112,6 +113,8 @@ def told_column(source: SourceSpec, name: str, type_text: str) -> SourceColumn:
 
     TiCDC's ``mysqlType`` has no length, scale or labels.
     """
+    if source.format is SourceFormat.DEBEZIUM_POSTGRES:
+        return postgres_column(name, type_text, source.modes.postgres)
     if not source.format.is_canal:
         return debezium_column(name, type_text, source.modes.connector)
     parsed, told = parse_type(type_text), type_text

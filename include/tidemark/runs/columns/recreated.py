@@ -15,12 +15,17 @@ from tidemark.spec import SourceSpec, TableSpec
 
 
 def recreation_of(
-    source: SourceSpec, spec: TableSpec, have: TableSchema, created: Created
+    source: SourceSpec,
+    spec: TableSpec,
+    have: TableSchema,
+    created: Created,
+    dropped_at: Position,
 ) -> StatementChange:
     """What turns the columns of ``have`` into those of the new table, as one statement (SCHEMA-18).
 
-    Its rows end at the DROP. A column of the same name and type stays what it is; any other one
-    goes, or joins.
+    Rows of the one end at the DROP, and those of the other may begin before the statement that
+    made it, if it was made from a query. A column of the same name and type stays what it is; any
+    other one goes, or joins.
     """
     new = {name.lower(): told_column(source, name, text) for name, text in created.types.items()}
     stays = {
@@ -29,7 +34,7 @@ def recreation_of(
         if column.name.lower() in new and _is_same(column, new[column.name.lower()])
     }
     column_rename = ColumnRename(
-        created.position,
+        dropped_at,
         (),
         tuple(column.name for column in have.columns if column.name.lower() not in stays),
         tuple(column.name for name, column in new.items() if name not in stays),

@@ -28,7 +28,7 @@ from tidemark.schema.changes import merge_schemas
 from tidemark.schema.connect_types import connect_columns, refine_known
 from tidemark.schema.layouts import check_layout, check_rules
 from tidemark.schema.overrides import overridden
-from tidemark.schema.postgres_types import postgres_column, postgres_record_columns
+from tidemark.schema.postgres_types import postgres_record_columns
 from tidemark.schema.record_defaults import joined_defaults
 from tidemark.schema.source_types import canal_column
 from tidemark.spec import SourceFormat, SourceSpec, TableSpec
@@ -113,7 +113,7 @@ def resolve(  # noqa: PLR0913  all that tells of a table
     created = effects.recreated(spec, have)
     dropped_at = effects.dropped_at(spec.source, have.dropped_at if have else None)
     if have is not None and created is not None and dropped_at is not None:
-        recreation = recreation_of(source, spec, have, created)
+        recreation = recreation_of(source, spec, have, created, dropped_at)
         statements = (recreation, *statements)
         have = begun_over(spec, have, created, recreation, dropped_at)
     names = follow_names(spec, have, statements, records, effects.keys_of(spec.source))
@@ -136,7 +136,7 @@ def resolve(  # noqa: PLR0913  all that tells of a table
     columns = {column.name: now(column) for column in merged.columns}
     columns |= {name: followed.read(column) for name, column in fixed.items()}
     columns = with_forms(columns, kept, forms, followed.columns)
-    are_stated = source.format.is_canal or bool(source.topics.schema_changes)
+    are_stated = source.format.is_canal or source.has_table_states
     if kept is not None and not is_empty:
         followed.refuse_unstated(spec.source, kept, columns if are_stated else fixed)
     joined = {}
@@ -202,9 +202,6 @@ def _refuse_flawed(spec: TableSpec, records: Iterable[RecordSchema]) -> None:
 
 
 def _declared(source: SourceSpec, spec: TableSpec) -> dict[ColumnName, SourceColumn]:
-    if source.format is SourceFormat.DEBEZIUM_POSTGRES:
-        modes = source.modes.postgres
-        return {name: postgres_column(name, text, modes) for name, text in spec.columns.items()}
     return {name: told_column(source, name, text) for name, text in spec.columns.items()}
 
 
@@ -230,7 +227,7 @@ def _debezium(  # noqa: PLR0913  all that tells of a table
         refuse_untold(spec, known.names, records)
     names = {column.name: column for column in known.columns} if known else {}
     versions: list[_Version] = [(changed, None)] if changed else []
-    if source.topics.schema_changes and known is not None:
+    if source.has_table_states and known is not None:
         refuse_unreadable(spec.source, known, declared)
     forms = []
     newest = [record for record in records if record.has_rows] or records
@@ -240,10 +237,10 @@ def _debezium(  # noqa: PLR0913  all that tells of a table
         if record.schema_id is not None and columns:
             forms.append((record.schema_id, columns))
         # Deletes may have an older schema than rows below them (SCHEMA-5).
-        if source.topics.schema_changes or record in newest:
+        if source.has_table_states or record in newest:
             news = tuple(c for c in columns if not is_old_form(have, c.name, record.schema_id))
             versions.append((TableSchema(news, () if spec.key else key), record.position))
-    if not source.topics.schema_changes:
+    if not source.has_table_states:
         known_first = [*([have] if have else []), *(version for version, _ in versions)]
         may_be_unsigned = source.format is not SourceFormat.DEBEZIUM_POSTGRES
         refuse_other_types(spec.source, known_first, may_be_unsigned=may_be_unsigned)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from collections.abc import Set as AbstractSet
 
 from tidemark.model.cut import Frontier
 from tidemark.model.key_change import first_key_change
@@ -33,3 +34,17 @@ def barrier_of(
     if key_change is None or has_own or not is_folded(pipeline, (table.schema, table.table)):
         return None
     return Barrier(table, key_change.position, Behind.OTHER_KEY)
+
+
+def barriers_of_ended(
+    effects: DdlEffects, before: Place, known: AbstractSet[TableName]
+) -> Iterator[Barrier]:
+    """Statements that made a table which is dropped again in the same cut (SCHEMA-18).
+
+    The rows of one table end at its DROP, and those of another one of its name begin there; so that
+    each is told apart, a cut holds one of them. known: tables that have targets.
+    """
+    for table, made_at in effects.ended.items():
+        place = place_of(made_at)
+        if table in known | effects.remade and place is not None and place > before:
+            yield Barrier(table, made_at, Behind.DROPPED)

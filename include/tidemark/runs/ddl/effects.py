@@ -99,7 +99,8 @@ class DdlEffects:
     schemas: table -> its state after Debezium's newest change. truncated: table -> its truncates.
     dropped: table -> where it was dropped, last. emptied: database -> likewise. made: tables that
     were made, unless dropped later; remade: those of them that were dropped before. created: what
-    was told of those that were made, last.
+    was told of those that were made, last. ended: tables that were made and dropped again -> where
+    they were made, first.
     begun_cut_overs: table -> where it went out of the way of its shadow. cut_overs: table -> where
     that took its place, last. key_changes: of a table, in position order. unknown_shadows: those
     that took a place, and of which nothing was told. stops: table -> why it cannot go on; a table
@@ -118,6 +119,7 @@ class DdlEffects:
     made: set[TableName] = field(default_factory=set)
     remade: set[TableName] = field(default_factory=set)
     created: dict[TableName, Created] = field(default_factory=dict)
+    ended: dict[TableName, Position] = field(default_factory=dict)
     begun_cut_overs: dict[TableName, Position] = field(default_factory=dict)
     key_changes: dict[TableName, list[KeyChange]] = field(default_factory=dict)
     cut_overs: dict[TableName, Position] = field(default_factory=dict)
@@ -159,6 +161,7 @@ class DdlEffects:
             self.truncated,
             self.dropped,
             self.created,
+            self.ended,
             self.begun_cut_overs,
             self.cut_overs,
             self.key_changes,
@@ -313,7 +316,9 @@ class DdlEffects:
     def drop(self, table: TableName, position: Position) -> None:
         """A table goes."""
         self.made.discard(table)
-        self.created.pop(table, None)
+        made = self.created.pop(table, None)
+        if made is not None:
+            self.ended.setdefault(table, made.position)
         self.cut_overs.pop(table, None)
         self.dropped[table] = position
 

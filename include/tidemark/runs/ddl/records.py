@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -26,9 +27,10 @@ from tidemark.schema.ddl_operations import (
     DdlOperation,
     Unsupported,
 )
+from tidemark.schema.postgres_statements import postgres_operations
 from tidemark.schema.shadow_tables import Shadows
 from tidemark.schema.source_types import table_change_columns
-from tidemark.spec import SourceSpec
+from tidemark.spec import SourceFormat, SourceSpec
 
 UNNAMED = Renames()
 NOT_SNAPSHOT = (None, False, "false")
@@ -82,7 +84,7 @@ def add_up(
             continue
         if event_id_of(record.position) in without_effect and _any_is(operations, unfollowed):
             operations = []
-        if source.format.is_canal:
+        if not source.format.has_table_states:
             add_by_text(effects, operations, record.position)
         else:
             add_by_state(effects, _body(content), operations, record.position, states)
@@ -136,7 +138,7 @@ def _each_once(
 def _identity(record: DdlRecord, content: Mapping[str, Any]) -> tuple[object, ...]:
     """What copies of one statement share; several stand at one place (MSG-23, SCHEMA-25)."""
     body = _body(content)
-    statement = body.get("ddl") or body.get("sql")
+    statement = body.get("ddl") or body.get("sql") or body.get("message")
     place = event_id_of(record.position)
     return (place, record.schema, str(body.get("table")), str(statement), named_tables(body))
 
@@ -160,6 +162,8 @@ def _operations(
             return _rows_as_text(record, content)
         return parse_ddl(str(content["sql"]), record.schema)
     body = _body(content)
+    if source.format is SourceFormat.DEBEZIUM_POSTGRES:
+        return postgres_operations(base64.b64decode(body["message"]["content"]).decode())
     told_by = body["source"]
     # A marked statement knows no server (MSG-12), but that of a connector that died in a snapshot.
     if told_by.get("snapshot") not in NOT_SNAPSHOT and not told_by.get("server_id"):

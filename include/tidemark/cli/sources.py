@@ -1,0 +1,20 @@
+"""`tidemark sources`: what a source database can be given, so that its connector tells more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import typer
+
+
+def postgres_ddl() -> None:
+    """Print SQL by which PostgreSQL tells of DDL, to be run once in each database.
+
+    For example: tidemark sources postgres-ddl | psql --set ON_ERROR_STOP=1 shop
+    """
+    from tidemark.schema.postgres_statements import TRIGGERS
+
+    typer.echo(TRIGGERS.read_text(), nl=False)
+
+
+VERBS: Mapping[str, Callable[..., None]] = {"postgres-ddl": postgres_ddl}

@@ -1,0 +1,103 @@
+"""What the event triggers of postgres_ddl.sql write into PostgreSQL's log (SCHEMA-36).
+
+A message tells of one statement which tables it made others, each as it was and as it is. Columns
+are known by their numbers, which stay what they are, whatever the columns are called.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from tidemark.errors import NameRefusedError
+from tidemark.model.names import ColumnName, TableName, column_name
+from tidemark.schema.alter_items import UNTOLD_BACKFILL, ColumnItems
+from tidemark.schema.ddl_columns import ColumnText, DefaultBackfill
+from tidemark.schema.ddl_operations import (
+    AlterColumns,
+    CreateTable,
+    DdlOperation,
+    DropTable,
+    RenameTable,
+    Unsupported,
+)
+
+TRIGGERS = Path(__file__).with_name("postgres_ddl.sql")
+_VERSION = 1
+_Told = Mapping[str, Any]
+
+
+def postgres_operations(content: str) -> tuple[DdlOperation, ...]:
+    """What a statement did, by the ``content`` of its message."""
+    try:
+        told = json.loads(content)
+        if told["version"] != _VERSION:
+            why = f"its message has version {told['version']}, and only {_VERSION} is known"
+            return (Unsupported(None, str(told["statement"]), why),)
+        statement = str(told["statement"])
+        return tuple(
+            operation
+            for change in told["tables"]
+            for operation in _changed(change["before"], change["after"], statement)
+        )
+    except (ValueError, TypeError, KeyError, NameRefusedError) as error:
+        return (Unsupported(None, "", f"a message of its trigger cannot be read: {error}"),)
+
+
+def _changed(before: _Told | None, after: _Told | None, statement: str) -> Iterator[DdlOperation]:
+    if after is None:
+        if before is not None:
+            yield DropTable(_name(before))
+        return
+    table = _name(after)
+    if before is None:
+        columns = tuple(
+            ColumnText(column_name(told["name"]), told["type"]) for told in after["columns"]
+        )
+        yield CreateTable(table, columns, _key(after))
+        return
+    if _name(before) != table:
+        yield RenameTable(_name(before), table, statement)
+    old = {told["number"]: told for told in before["columns"]}
+    new = {told["number"]: told for told in after["columns"]}
+    is_rewritten = before["file"] != after["file"]
+    for number in new.keys() - old.keys():
+        if is_rewritten and new[number]["is_computed"] and new[number]["fill"] is None:
+            why = UNTOLD_BACKFILL.format(new[number]["name"])
+            yield Unsupported(table, statement, why)
+    for number in old.keys() & new.keys():
+        # Without USING a value that the new type does not hold is refused, or rounded as types say.
+        if old[number]["type"] != new[number]["type"] and "using" in statement.lower().split():
+            why = f"values of {new[number]['name']} may be others now, by an expression"
+            yield Unsupported(table, statement, why)
+    items = _items(before, after)
+    if items.found:
+        yield AlterColumns(table, items, statement)
+
+
+def _items(before: _Told, after: _Told) -> ColumnItems:
+    old = {told["number"]: column_name(told["name"]) for told in before["columns"]}
+    new = {told["number"]: told for told in after["columns"]}
+    items = ColumnItems(dropped=[name for number, name in old.items() if number not in new])
+    for number, told in new.items():
+        name = column_name(told["name"])
+        if number not in old:
+            fill = told["fill"]
+            backfill = None if fill is None else DefaultBackfill(fill, is_output=True)
+            items.added.append(ColumnText(name, told["type"], backfill))
+        elif old[number] != name:
+            items.renamed.append((old[number], name))
+    names = dict(items.renamed)
+    if _key(after) != tuple(names.get(name, name) for name in _key(before)):
+        items.key = _key(after)
+    return items
+
+
+def _name(told: _Told) -> TableName:
+    return TableName(told["schema"], told["name"])
+
+
+def _key(told: _Told) -> tuple[ColumnName, ...]:
+    return tuple(map(column_name, told["key"]))

@@ -1,0 +1,186 @@
+"""Messages of event triggers: what a statement did, by its tables before and after it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tidemark.model.columns import SourceColumn, Wire
+from tidemark.model.names import ColumnName, TableName
+from tidemark.schema.backfills import UnknownBackfillError, backfill_text
+from tidemark.schema.ddl_columns import ColumnText, DefaultBackfill
+from tidemark.schema.ddl_operations import (
+    AlterColumns,
+    CreateTable,
+    DropTable,
+    RenameTable,
+    Unsupported,
+)
+from tidemark.schema.postgres_statements import postgres_operations
+
+ITEMS = TableName("app", "items")
+
+
+def column(number: int, name: str, kind: str = "integer", **more: Any) -> dict[str, Any]:
+    return {
+        "number": number,
+        "name": name,
+        "type": kind,
+        "fill": None,
+        "is_computed": False,
+        **more,
+    }
+
+
+def table(*columns: dict[str, Any], **more: Any) -> dict[str, Any]:
+    state = {"schema": "app", "name": "items", "file": "1", "key": ["id"], "columns": columns}
+    return {**state, **more}
+
+
+def message(*changes: tuple[Any, Any], statement: str = "ALTER TABLE items ...") -> str:
+    tables = [{"before": before, "after": after} for before, after in changes]
+    return json.dumps({"version": 1, "tag": "T", "statement": statement, "tables": tables})
+
+
+ID, NAME = column(1, "id"), column(2, "name", "text")
+
+
+def test_tables_come_and_go() -> None:
+    """SCHEMA-36: one statement may be about several."""
+    other = table(ID, name="other")
+    made, gone = postgres_operations(message((None, table(ID, NAME)), (other, None)))
+    names = ColumnName("id"), ColumnName("name")
+    columns = (ColumnText(names[0], "integer"), ColumnText(names[1], "text"))
+    assert made == CreateTable(ITEMS, columns, names[:1])
+    assert gone == DropTable(TableName("app", "other"))
+
+
+def test_a_table_takes_another_name_or_schema() -> None:
+    """SCHEMA-31, SCHEMA-36."""
+    told = message((table(ID, name="old", schema="raw"), table(ID)), statement="S")
+    assert postgres_operations(told) == (RenameTable(TableName("raw", "old"), ITEMS, "S"),)
+
+
+def test_columns_are_known_by_their_numbers() -> None:
+    """SCHEMA-36: a name that is used again is another column, and one with a new name is not."""
+    after = table(
+        *(ID, column(3, "name", "integer"), column(4, "b", "text", fill="new", is_computed=True)),
+        column(5, "label", "text"),
+    )
+    before = table(ID, NAME, column(5, "tag", "text"))
+    (altered,) = postgres_operations(message((before, after)))
+    assert isinstance(altered, AlterColumns)
+    assert altered.table == ITEMS
+    items = altered.items
+    assert items.dropped == ["name"]
+    assert items.renamed == [("tag", "label")]
+    assert [(c.name, c.type_text, c.backfill) for c in items.added] == [
+        ("name", "integer", None),
+        ("b", "text", DefaultBackfill("new", is_output=True)),
+    ]
+    assert items.key is None
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "key"),
+    [
+        pytest.param({}, {"key": ["id", "name"]}, ("id", "name"), id="another key"),
+        pytest.param({}, {"key": []}, (), id="no key any more"),
+        pytest.param({"columns": [column(1, "no"), NAME], "key": ["no"]}, {}, None, id="renamed"),
+    ],
+)
+def test_keys(before: dict[str, Any], after: dict[str, Any], key: tuple[str, ...] | None) -> None:
+    """KEY-16: a column of the key that takes another name changes no key."""
+    told = message((table(ID, NAME, **before), table(ID, NAME, **after)))
+    (altered,) = postgres_operations(told)
+    assert isinstance(altered, AlterColumns)
+    assert altered.items.key == key
+
+
+@pytest.mark.parametrize(
+    ("after", "statement", "why"),
+    [
+        pytest.param(
+            table(ID, column(3, "at", is_computed=True), file="2"),
+            "ALTER TABLE items ADD at serial",
+            "get a value in at",
+            id="computed for each row",
+        ),
+        pytest.param(
+            table(column(1, "id", "bigint"), file="2"),
+            "ALTER TABLE items ALTER id TYPE bigint USING id * 2",
+            "values of id may be others",
+            id="an expression",
+        ),
+    ],
+)
+def test_rows_that_get_values_stop_their_table(
+    after: dict[str, Any], statement: str, why: str
+) -> None:
+    """SCHEMA-14, SCHEMA-36."""
+    stops = [
+        one
+        for one in postgres_operations(message((table(ID), after), statement=statement))
+        if isinstance(one, Unsupported)
+    ]
+    assert [one.table for one in stops] == [ITEMS]
+    assert why in stops[0].why
+
+
+def test_a_default_that_is_set_beside_the_column_fills_nothing() -> None:
+    """SCHEMA-14: rows are not rewritten, so they have null."""
+    (altered,) = postgres_operations(
+        message((table(ID), table(ID, column(3, "n", is_computed=True))))
+    )
+    assert isinstance(altered, AlterColumns)
+    assert altered.items.added[0].backfill is None
+
+
+@pytest.mark.parametrize("content", ["", "{}", "[]", '{"version": 2, "statement": "S"}'])
+def test_what_cannot_be_read_may_be_about_any_table(content: str) -> None:
+    """SCHEMA-26."""
+    (stop,) = postgres_operations(content)
+    assert isinstance(stop, Unsupported)
+    assert stop.table is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "iceberg", "shown", "text"),
+    [
+        ("integer", "int", "7", "7"),
+        ("boolean", "boolean", "t", "true"),
+        ("numeric(10,2)", "decimal(10,2)", "-3.25", "-3.25"),
+        ("character varying(20)", "string", "it's", "it's"),
+        ("date", "date", "2026-01-02", "2026-01-02"),
+        (
+            "timestamp with time zone",
+            "timestamp",
+            "2026-01-02 03:04:05.5+00",
+            "2026-01-02 03:04:05.5",
+        ),
+        (
+            "timestamp without time zone",
+            "timestamp_ntz",
+            "2026-01-02 03:04:05",
+            "2026-01-02 03:04:05",
+        ),
+        ("double precision", "double", "NaN", "NaN"),
+        ("numeric", "decimal(38,2)", "NaN", None),
+        ("date", "date", "0044-03-15 BC", None),
+        ("interval", "bigint", "P1D", None),
+        ("integer[]", "array<int>", "{1}", None),
+    ],
+)
+def test_values_as_postgres_shows_them(
+    kind: str, iceberg: str, shown: str, text: str | None
+) -> None:
+    """SCHEMA-14: what is not sure to be the same in a record is not followed."""
+    known = SourceColumn(ColumnName("c"), iceberg, Wire.TEXT, kind)
+    backfill = DefaultBackfill(shown, is_output=True)
+    if text is None:
+        with pytest.raises(UnknownBackfillError):
+            backfill_text(known, backfill)
+    else:
+        assert backfill_text(known, backfill) == text
