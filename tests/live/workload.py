@@ -119,8 +119,8 @@ class Workload:
             (1, self._chain),
             (1, self._replace),
         ]
-        weights, makers = zip(*kinds, strict=True)
-        return self.rng.choices(makers, weights)[0](table)
+        (maker,) = self.rng.choices([m for _, m in kinds], [weight for weight, _ in kinds])
+        return maker(table)
 
     def _keyless_change(self, table: _Open) -> list[str]:
         where = f"a IN ({self.rng.randrange(3)}, {self.rng.randrange(3)})"

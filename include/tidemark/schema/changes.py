@@ -15,13 +15,15 @@ from functools import reduce
 from tidemark.errors import TableStoppedError
 from tidemark.model.column_rename import ColumnRename, column_alias, name_after
 from tidemark.model.column_rules import Mask
-from tidemark.model.columns import ARRAY, ROW, SourceColumn, TableSchema
+from tidemark.model.columns import ARRAY, ROW, SourceColumn, TableSchema, Wire
 from tidemark.model.layout import Layout, PartitionField
 from tidemark.model.names import ColumnName
 from tidemark.model.position import Position
 from tidemark.schema.rewrites import is_rewrite
 
 _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
+_ROW = SourceColumn(ColumnName(ROW), "string", Wire.TEXT, "")
+"""What tells rows without a key apart; no column of the source."""
 _PROMOTIONS = {("int", "bigint"), ("float", "double")}
 
 
@@ -150,7 +152,7 @@ def plan_changes(
     """What turns ``have`` into ``want``, in source order; names are those of ``want``.
 
     What became of the names of ``have`` tell the shifts that ``want`` has beyond its own. is_empty:
-    there is no row, so that records may tell a key that no statement told.
+    no row of before stays, so that the table may get its first key, or lose it.
     Raises TableStoppedError for names that differ in case alone, for a key that no statement gave,
     and for another type into which Iceberg neither promotes nor casts what is there.
     """
@@ -176,10 +178,12 @@ def plan_changes(
             )
         if want.row_key == want.key:
             moves.append(DropColumn(ColumnName(ROW)))
+    if is_empty and have.row_key == have.key and want.row_key != want.key:
+        moves.append(AddColumn(_ROW))
     key = tuple(names[name] or name for name in have.in_target.key)
     told = want.in_target
     if want.key_changed_at != have.key_changed_at:
-        is_bound = want.row_key == want.key
+        is_bound = have.row_key == have.key
         stay = [name for name in map(names.__getitem__, have.in_target.key) if name]
         free = tuple(name for name in stay if is_bound and name not in told.key)
         moves.append(ChangeKey(told.key, free))

@@ -87,16 +87,6 @@ from tidemark.spec import load_pipeline
             id="transaction gate without its topic",
         ),
         pytest.param(
-            swapped(
-                "ticdc-canal-json\n  gate: watermark\n  topics:\n    data: [shop]",
-                "debezium-postgres\n  gate: none\n  topics:\n    data: [shop]\n"
-                "    schema-changes: [ddl]",
-            ),
-            "shop.yaml:10 -> source.topics.schema-changes: got a list of topics; expected no "
-            "schema-change topics: the PostgreSQL connector has none",
-            id="schema-change topic with PostgreSQL",
-        ),
-        pytest.param(
             swapped("data: [shop]", "data: [shop]\n    schema-changes: [ddl]"),
             "shop.yaml:10 -> source.topics.schema-changes: got a list of topics; expected no "
             "schema-change topics: Canal-JSON has DDL in its data topics",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tidemark.errors import WAITING, TableStoppedError
 from tidemark.model.column_rename import ColumnRename
 from tidemark.model.columns import SourceColumn, TableSchema
 from tidemark.model.position import Position
@@ -51,21 +50,12 @@ def begun_over(
 ) -> TableSchema:
     """``have`` as the new table finds it: no row is left that another key would have to tell apart.
 
-    recreation: what becomes of its columns. Raises TableStoppedError where one of the two has no
-    key.
+    recreation: what becomes of its columns.
     """
     has_same_names = {n.lower() for n in created.key} == {n.lower() for n in have.key}
     is_same_key = has_same_names and not {*recreation.column_rename.dropped} & {*have.key}
     if spec.key or is_same_key:
         return have
-    if not created.key or not have.key:
-        raise TableStoppedError(
-            f"{spec.source} was dropped and recreated at position {created.position}, with the key "
-            f"{list(created.key)} in place of {list(have.key)} (KEY_MISMATCH)",
-            state=WAITING,
-            next_step="drop or rename the target, or give the table another target: in the "
-            "pipeline file",
-        )
     return replace(have, key=(), key_changed_at=dropped_at, former_key=have.key)
 
 

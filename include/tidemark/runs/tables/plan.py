@@ -296,7 +296,7 @@ def _work(run: Run, chosen: Chosen, progress: Progress, told: _TableFacts) -> Ta
         refuse_untold(pipeline.source, spec, profile_entries)
     ended = [*truncates_of(chosen, spec), *([begins] if begins else [])]
     truncate = new_truncate(ended, before)
-    changes = plan_changes(have, schema, is_empty=is_empty)
+    changes = plan_changes(have, schema, is_empty=is_empty or begins is not None)
     refuse_by_policy(spec, changes, chosen.effects)
     refuse_large_rewrite(spec, changes, head.rows if head else 0, pipeline.limits)
     return TableWork(
