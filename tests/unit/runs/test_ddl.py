@@ -10,7 +10,9 @@ import pytest
 
 from tidemark.model.columns import TableSchema
 from tidemark.model.names import ColumnName, TableName
-from tidemark.model.position import Position
+from tidemark.model.position import Place, Position, place_of
+from tidemark.model.until import Barrier, Behind
+from tidemark.runs.ddl.barriers import barriers_of_ended
 from tidemark.runs.ddl.effects import DdlEffects, DdlRecord, DdlStop
 from tidemark.runs.ddl.records import add_up
 from tidemark.spec import SourceSpec, TableSpec
@@ -75,6 +77,35 @@ def test_a_snapshot_amid_the_stream_describes_what_it_reads() -> None:
     assert (described.remade, described.dropped, described.stops) == (set(), {}, {})
     logged = add_up(spec, [told(drop, "DROP", here), told(create, "CREATE", there)])
     assert logged.remade == {ITEMS}
+
+
+def test_a_cut_ends_before_a_table_goes_again() -> None:
+    """SCHEMA-18: a cut holds one of two tables of a name, so that rows of each are told apart."""
+    statements = [
+        "DROP TABLE items",
+        "CREATE TABLE items (x int PRIMARY KEY)",
+        "DROP TABLE items",
+        "CREATE TABLE items (y int PRIMARY KEY)",
+    ]
+    spec = SourceSpec.model_validate(
+        {"format": "ticdc-canal-json", "gate": "watermark", "topics": {"data": ["t"]}}
+    )
+    records = [
+        DdlRecord(
+            Position(f"0001{number:016X}2{0:020X}"),
+            "shop",
+            json.dumps({"isDdl": True, "sql": statement}),
+        )
+        for number, statement in enumerate(statements, start=1)
+    ]
+    effects = add_up(spec, records)
+    (barrier,) = barriers_of_ended(effects, Place(""), frozenset())
+    assert barrier == Barrier(ITEMS, records[1].position, Behind.DROPPED)
+    made_at = place_of(records[1].position) or Place("")
+    assert list(barriers_of_ended(effects, made_at, frozenset())) == [], "the cut ended there"
+    first = add_up(spec, records[1:3])
+    assert list(barriers_of_ended(first, Place(""), frozenset())) == [], "nothing was there before"
+    assert len(list(barriers_of_ended(first, Place(""), {ITEMS}))) == 1
 
 
 def test_columns_are_named_as_in_avro_records() -> None:

@@ -9,8 +9,10 @@ from tidemark.model.column_rules import ColumnRules
 from tidemark.model.columns import ROW, TableSchema
 from tidemark.model.modes import ConnectorModes
 from tidemark.model.names import ColumnName
+from tidemark.model.position import Position
 from tidemark.schema.changes import (
     AddColumn,
+    ChangeKey,
     CreateTarget,
     DropColumn,
     RewriteColumn,
@@ -132,6 +134,16 @@ def test_a_key_comes_to_a_table_without_one_before_its_rows_do() -> None:
     with pytest.raises(TableStoppedError, match=r"all columns, and now the key is \['id'\]"):
         plan_changes(have, want)
     assert plan_changes(have, want, is_empty=True) == (DropColumn(ColumnName(ROW)),)
+
+
+def test_a_key_goes_with_the_rows_that_had_it() -> None:
+    """SCHEMA-18: of a table that was dropped and created again without one."""
+    have = table("id int; a int")
+    want = replace(have, key=(), key_changed_at=Position("1"), former_key=have.key)
+    row, key = plan_changes(have, want, is_empty=True)
+    assert isinstance(row, AddColumn)
+    assert row.column.name == ROW
+    assert key == ChangeKey((), have.key)
     assert plan_changes(have, have) == ()
 
 
