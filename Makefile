@@ -104,7 +104,8 @@ test-mariadb: setup ## random DDL on a MariaDB server, compared with what it sel
 	@$(call pytest,mariadb,-s --seeds $(SEEDS))
 
 .PHONY: live
-live: setup $(CONNECT)/installed ## random work on PostgreSQL and MariaDB, by Debezium, compared with what they select: SEEDS=20
+live: SEEDS = 2
+live: setup $(CONNECT)/installed ## random work on PostgreSQL and MariaDB through Debezium, compared with what they select: SEEDS=2
 	@$(call pytest,live,-s --seeds $(SEEDS))
 
 .PHONY: test-smoke

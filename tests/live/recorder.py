@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import Consumer, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 
 from tests.live.source import Source
 from tests.live.worker import Worker
@@ -141,10 +141,15 @@ class Recorder:
                 if topic == name or topic.startswith(f"{name}.")
                 for partition in told.partitions
             ]
-            ends = {
-                at: consumer.get_watermark_offsets(TopicPartition(*at), timeout=30)[1]
-                for at in places
-            }
+            try:
+                ends = {
+                    at: consumer.get_watermark_offsets(TopicPartition(*at), timeout=30)[1]
+                    for at in places
+                }
+            except KafkaException as error:  # of a topic that is being made
+                if error.args[0].retriable():
+                    return []
+                raise
             start = {at: self._read.setdefault(at, 0) for at in places}
             waiting = {at for at in places if ends[at] > start[at]}
             consumer.assign([TopicPartition(*at, start[at]) for at in waiting])

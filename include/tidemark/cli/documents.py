@@ -51,6 +51,7 @@ class StatusDocument(_Document):
     held: int | None = Field(description="records above the newest cut")
     hold: str = Field(description="why the newest cut goes no further; empty when nothing waits")
     stalled_ms: int = Field(description="for how long, once that is longer than the limit; else 0")
+    statements: str = Field(description="what DDL is not seen; empty where statements are read")
     quarantined: int = Field(description="changes that wait in quarantine")
     is_blocked: bool = Field(description="a table is blocked, or the newest attempt by its audit")
     failed: list[FailedDocument] = Field(description="newest first")
@@ -109,6 +110,7 @@ class PlanDocument(_Document):
     offsets: list[OffsetsDocument] = Field(description="that it would publish; with gate none")
     hold: str = Field(description="why it would go no further; empty when nothing waits")
     truncates: str = Field(description="what to check while no truncate has come; empty if none")
+    statements: str = Field(description="what DDL is not seen; empty where statements are read")
     holds_all: bool = Field(description="one table that stops would stop all")
     tables: list[PlannedTableDocument]
     ignored: dict[str, int] = Field(description="table that is not folded to its row changes")
@@ -176,6 +178,7 @@ def plan_document(preview: CutPreview) -> PlanDocument:
         ],
         hold=preview.hold,
         truncates=preview.truncates,
+        statements=preview.statements,
         holds_all=preview.holds_all,
         tables=[_planned(row) for row in preview.tables],
         ignored=dict(preview.ignored),
@@ -247,6 +250,7 @@ def _status(found: PipelineStatus) -> StatusDocument:
         held=lag.held if lag else None,
         hold=found.hold,
         stalled_ms=found.stalled_ms,
+        statements=found.statements,
         quarantined=found.quarantined,
         is_blocked=found.is_blocked,
         failed=[

@@ -78,6 +78,7 @@ def _show(console: Console, preview: CutPreview) -> None:
         ("order", _order(preview)),
         ("holds at", preview.hold),
         ("truncates", preview.truncates),
+        ("statements", preview.statements),
         ("no key", _without_key(preview)),
         ("lossy", _losses(preview)),
         ("inferred", _inferred(preview)),

@@ -131,6 +131,7 @@ def show(console: Console, found: PipelineStatus) -> None:
         ("behind", _lag(found.lag)),
         ("holds at", found.hold),
         ("truncates", found.truncates),
+        ("statements", found.statements),
         ("quarantined", _quarantined(found)),
         *(("in doubt", sentence) for sentence in found.warnings),
         ("stalled", f"for {found.stalled_ms // 60_000} minutes" if found.stalled_ms else ""),

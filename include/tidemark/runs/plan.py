@@ -17,7 +17,7 @@ from tidemark.model.until import Until
 from tidemark.runs.landing.ordering import expected_ordering, refuse_unplaced
 from tidemark.runs.targets import added_tables
 from tidemark.runs.world import World
-from tidemark.spec import PipelineSpec
+from tidemark.spec import PipelineSpec, SourceFormat, SourceSpec
 from tidemark.topics.preflight import plan_topics
 
 
@@ -87,6 +87,16 @@ def _is_reached(pipeline: PipelineSpec, progress: Progress, until: Until) -> boo
     """Whether the frontier stands at or above ``until``; no gate but ``watermark`` tells."""
     by_commit = pipeline.source.gate is GateMode.WATERMARK
     return by_commit and 0 < until.commit_ts <= progress.frontier.commit_ts
+
+
+def statement_note(source: SourceSpec) -> str:
+    """What DDL is not seen, and what shows it; empty where statements are read (SCHEMA-5)."""
+    if source.format.is_canal or source.topics.schema_changes:
+        return ""
+    lost = "dropped and renamed columns, renamed and recreated tables, and most defaults"
+    if source.format is SourceFormat.DEBEZIUM_POSTGRES:
+        return f"{lost} are not seen: tidemark sources postgres-ddl has PostgreSQL tell them"
+    return f"{lost} are not seen: name the connector's topic in source.topics.schema-changes"
 
 
 def truncate_note(pipeline: PipelineSpec, progress: Progress) -> str:

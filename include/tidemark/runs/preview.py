@@ -28,7 +28,7 @@ from tidemark.runs.landing.land import Landed
 from tidemark.runs.landing.ordering import expected_ordering, marked, true_ordering
 from tidemark.runs.landing.unread import Reading, Unread, find_unread, read_unread
 from tidemark.runs.landing.writer_schemas import UNKNOWN, kept_schemas, missing_schemas
-from tidemark.runs.plan import truncate_note
+from tidemark.runs.plan import statement_note, truncate_note
 from tidemark.runs.run import CutRequest, Run, begin_run
 from tidemark.runs.tables.plan import CutTables, plan_tables
 from tidemark.runs.tables.work import TableWork
@@ -75,8 +75,8 @@ class CutPreview:
     complete_until_ms: source time, with gate ``watermark``. offsets: what the cut settles of each
     partition, with gate ``none``. ordered_by: what orders the changes, None until there are any.
     is_idle: there would be no new cut. holds_all: tables that stop would stop all of them.
-    truncates: what to check while none has come. ignored: rows of tables that the pipeline does not
-    fold.
+    truncates: what to check while none has come. statements: what DDL is not seen. ignored: rows of
+    tables that the pipeline does not fold.
     """
 
     pipeline: PipelineName
@@ -91,6 +91,7 @@ class CutPreview:
     ordered_by: OrderedBy | None = None
     hold: str = ""
     truncates: str = ""
+    statements: str = ""
     holds_all: bool = False
     tables: tuple[TablePreview, ...] = ()
     ignored: Mapping[str, int] = field(default_factory=dict)
@@ -130,6 +131,7 @@ def preview_cut(pipeline: PipelineSpec, world: World, *, until: Until | None = N
         ordered_by=landed.mark.ordered_by,
         hold=chosen.hold.sentence if chosen.hold else "",
         truncates=truncate_note(pipeline, after),
+        statements=statement_note(pipeline.source),
         holds_all=bool(planned.stopped) and pipeline.publish.consistency is Consistency.PIPELINE,
         tables=tuple(_tables(pipeline, chosen, planned)),
         ignored=_ignored(chosen, planned),

@@ -26,7 +26,7 @@ from tidemark.model.progress import Progress
 from tidemark.model.reconcile import ReconcileStage
 from tidemark.model.result import CutStatus
 from tidemark.model.verdict import Verdict
-from tidemark.runs.plan import CutPlan, plan_cut, truncate_note
+from tidemark.runs.plan import CutPlan, plan_cut, statement_note, truncate_note
 from tidemark.runs.stall import stall_of
 from tidemark.runs.targets import targets_of
 from tidemark.runs.unknown_kinds import unknown_kinds, warnings
@@ -87,6 +87,7 @@ class PipelineStatus:
     snapshots: table -> what its snapshot waits for, and the next command.
     orders: what an operator ordered since the newest cut, newest first.
     truncates: what to check while none has come.
+    statements: what DDL is not seen.
     quarantined: how many changes wait in quarantine.
     of_no_table: how many of them are of no known table.
     warnings: what tables may lack because of them.
@@ -108,6 +109,7 @@ class PipelineStatus:
     snapshots: Mapping[TableName, str]
     orders: tuple[Order, ...]
     truncates: str
+    statements: str
     quarantined: int
     of_no_table: int
     warnings: tuple[str, ...]
@@ -157,6 +159,7 @@ def pipeline_status(pipeline: PipelineSpec, world: World) -> PipelineStatus:
         snapshots=_snapshots(pipeline, progress),
         orders=history.orders,
         truncates=truncate_note(pipeline, progress),
+        statements=statement_note(pipeline.source),
         quarantined=len(waiting),
         of_no_table=sum(not entry.table for entry in waiting),
         warnings=warnings(pipeline.source, unknown_kinds(pipeline.source, waiting)),

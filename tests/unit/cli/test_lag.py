@@ -29,6 +29,7 @@ STATUS = PipelineStatus(
     snapshots={},
     orders=(),
     truncates="",
+    statements="",
     quarantined=0,
     of_no_table=0,
     warnings=(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from pyspark.sql import DataFrame
@@ -140,7 +141,7 @@ def resolve(  # noqa: PLR0913  all that tells of a table
     if kept is not None and not is_empty:
         followed.refuse_unstated(spec.source, kept, columns if are_stated else fixed)
     joined = {}
-    if not are_stated:
+    if not (source.format.is_canal or source.topics.schema_changes):
         of_records = ((record.fields, record.begins_at) for record in records)
         joined = joined_defaults(kept.names if kept else (), of_records)
     for name, column in columns.items():
@@ -227,6 +228,8 @@ def _debezium(  # noqa: PLR0913  all that tells of a table
         refuse_untold(spec, known.names, records)
     names = {column.name: column for column in known.columns} if known else {}
     versions: list[_Version] = [(changed, None)] if changed else []
+    if not records and spec.source in effects.created:
+        versions += _made_by_message(source, spec, effects)
     if source.has_table_states and known is not None:
         refuse_unreadable(spec.source, known, declared)
     forms = []
@@ -245,6 +248,22 @@ def _debezium(  # noqa: PLR0913  all that tells of a table
         may_be_unsigned = source.format is not SourceFormat.DEBEZIUM_POSTGRES
         refuse_other_types(spec.source, known_first, may_be_unsigned=may_be_unsigned)
     return [(replace(one, key=spec.key or one.key), at) for one, at in versions], forms
+
+
+def _made_by_message(
+    source: SourceSpec, spec: TableSpec, effects: DdlEffects
+) -> Iterator[_Version]:
+    """PostgreSQL: a table of which nothing came but the message that it was made (SCHEMA-36).
+
+    Records tell more of a type than its name does, and so count alone where there are any. They
+    tell columns of types without a known name, if the connector sends them at all.
+    """
+    columns = []
+    for name, text in effects.types.get(spec.source, {}).items():
+        with suppress(SchemaUnknownError):
+            columns.append(told_column(source, name, text))
+    if columns:
+        yield TableSchema(tuple(columns), effects.keys.get(spec.source, ())), None
 
 
 def _record_columns(
