@@ -39,6 +39,7 @@ _SHAPES = (
 )
 _TIME = re.compile(r"(-?)(\d+):(\d\d):(\d\d)(?:\.(\d{1,9}))?")
 _PAIR = re.compile(r'("(?:[^"\\]|\\.)*")=>("(?:[^"\\]|\\.)*"|NULL)')
+_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _INTERVAL = re.compile(
     r"P(?:(-?\d+)Y)?(?:(-?\d+)M)?(?:(-?\d+)D)?"
     r"(?:T(?:(-?\d+)H)?(?:(-?\d+)M)?(?:(-?[\d.]+)S)?)?"
@@ -87,6 +88,8 @@ def _rule(column: Column, *, is_postgres: bool) -> _Rule:
     if column.expected_as:
         return _NUMBERED
     text = column.source_type.lower()
+    if text.endswith("hstore[]"):
+        return _PAIRS_ARRAY
     if text.endswith("[]"):
         return _ARRAY
     if is_postgres:
@@ -232,7 +235,7 @@ def _element(item: Any) -> str:
         return _array(item)
     if isinstance(item, bool):
         return "t" if item else "f"
-    text = str(item)
+    text = f"\\x{item.hex()}" if isinstance(item, bytes) else str(item)
     if text and text.upper() != "NULL" and not re.search(r'[\s{},"\\]', text):
         return text
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
@@ -249,6 +252,11 @@ def _expected_array(text: str) -> str:
     return "{" + ",".join(["NULL"] * outer) + "}"
 
 
+def _money(text: str) -> Decimal:
+    """``-$1,234.11`` as a number."""
+    return Decimal(re.sub(r"[$,]", "", text))
+
+
 def _pairs(value: Any) -> Hashable:
     """An HSTORE as a map, or as the text of a JSON object."""
     return frozenset(json.loads(value).items() if isinstance(value, str) else value)
@@ -260,6 +268,11 @@ def _expected_pairs(text: str) -> Hashable:
         (json.loads(name), None if told == "NULL" else json.loads(told))
         for name, told in _PAIR.findall(text)
     )
+
+
+def _unquoted(text: str) -> list[str]:
+    """The elements of an array, all of which are quoted."""
+    return [re.sub(r"\\(.)", r"\1", element) for element in _QUOTED.findall(text)]
 
 
 def _host(value: Any) -> str:
@@ -296,6 +309,10 @@ _TEXT_RULE = _Rule(str, _text)
 _BYTES_RULE = _Rule(base64.b64decode, _bytes)
 _SINGLE_RULE = _Rule(lambda value: _single(float(value)), _single)
 _ARRAY = _Rule(_expected_array, _array)
+_PAIRS_ARRAY = _Rule(
+    lambda text: tuple(map(_expected_pairs, _unquoted(text))),
+    lambda values: tuple(map(_pairs, values)),
+)
 _MOMENT_RULE = _Rule(_expected_moment, _moment)
 _TIME_RULE = _Rule(_duration, _duration)
 _BIT_TEXT_RULE = _Rule(str, _bits_text)
@@ -324,5 +341,6 @@ _POSTGRES: Mapping[str, _Rule] = {
     "polygon": _TEXT_RULE,
     "hstore": _Rule(_expected_pairs, _pairs),
     "interval": _Rule(_interval, _interval),
+    "money": _Rule(_money, _exact),
     **dict.fromkeys(("inet", "cidr"), _Rule(_host, _host)),
 }
