@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from tests.corpus.avro import json_of
 from tidemark.model.names import TableName
 
@@ -64,7 +66,7 @@ class Case:
     partitions: of each topic as recorded. is_gated: the stages are states at the cut of watermarks.
     lacks_keys: the recording has no Kafka keys, so a job has to be told the keys of the tables.
     connector: settings of the connector that was recorded, empty when nobody kept them. schemas:
-    Avro schemas by id, empty where records are JSON.
+    Avro schemas by id, empty where records are JSON. operator: what somebody wrote for the case.
     """
 
     name: str
@@ -76,6 +78,7 @@ class Case:
     lacks_keys: bool = False
     connector: Mapping[str, str] = field(default_factory=dict)
     schemas: Mapping[int, Any] = field(default_factory=dict)
+    operator: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
@@ -107,6 +110,7 @@ def read_case(folder: Path, variant: str) -> Case:
     records = tuple(_record(json.loads(line), schemas) for line in lines if line)
     file = folder / f"connector.{variant}.json"
     connector = json.loads(file.read_text("utf-8")) if file.exists() else {}
+    written = folder / "pipeline.yaml"
     return Case(
         name=f"{folder.parent.name}/{folder.name}",
         variant=variant,
@@ -117,6 +121,7 @@ def read_case(folder: Path, variant: str) -> Case:
         lacks_keys="primary_key_given_by_job" in expected or "key_not_recorded" in expected,
         connector=connector,
         schemas=schemas,
+        operator=yaml.safe_load(written.read_text("utf-8")) if written.exists() else {},
     )
 
 

@@ -37,7 +37,7 @@ def make_pipeline(case: Case, source: Source, name: str, folder: Path) -> Pipeli
     not know such a source.
     """
     file = folder / f"{name}.yaml"
-    content = pipeline_content(case, source, name)
+    content = laid_over(pipeline_content(case, source, name), case.operator)
     if case.schemas:
         schemas = folder / f"{name}_schemas"
         schemas.mkdir()
@@ -73,6 +73,17 @@ def pipeline_content(case: Case, source: Source, name: str) -> dict[str, Any]:
             if (declared := _declared(table_name, table, case, source))
         ],
     }
+
+
+def laid_over(content: Mapping[str, Any], operator: Mapping[str, Any]) -> dict[str, Any]:
+    """The file with what an ``operator`` has for the case: by field, of other values the whole."""
+    merged = dict(content)
+    for name, value in operator.items():
+        below = merged.get(name)
+        if isinstance(below, dict) and isinstance(value, dict):
+            value = laid_over(below, value)
+        merged[name] = value
+    return merged
 
 
 def gate_of(case: Case, source: Source) -> GateMode:

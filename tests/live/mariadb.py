@@ -97,8 +97,9 @@ class MariaDb:
         ]
 
     def altered(self, table: str) -> str:
-        """ALTER TABLE."""
-        return statement(table, self.server.columns(table), self.server.key(table), self.rng)
+        """ALTER TABLE, of which each is followed: a stop of one table would end its case."""
+        columns, key = self.server.columns(table), self.server.key(table)
+        return statement(table, columns, key, self.rng, may_lose=False)
 
     def renamed(self, *pairs: tuple[str, str]) -> Script:
         """RENAME TABLE."""

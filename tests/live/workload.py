@@ -133,6 +133,8 @@ class Workload:
 
     def _update(self, table: _Open) -> list[str]:
         others = [column for column in table.columns if column.name not in table.key]
+        if not others:
+            return self._move(table)
         some = self.rng.sample(others, self.rng.randint(1, len(others)))
         values = ", ".join(f"{self.source.quoted(c.name)} = {self.source.value(c)}" for c in some)
         keys = self._some(table, self.rng.choice((1, 1, 5)))

@@ -82,8 +82,15 @@ def value(column: Column, rng: random.Random) -> str:
     return rng.choice(_VALUES.get(column.kind, _TEXTS))
 
 
-def statement(table: str, columns: Sequence[Column], key: Sequence[str], rng: random.Random) -> str:
-    """One ALTER TABLE of ``table``."""
+def statement(
+    table: str,
+    columns: Sequence[Column],
+    key: Sequence[str],
+    rng: random.Random,
+    *,
+    may_lose: bool = True,
+) -> str:
+    """One ALTER TABLE of ``table``; may_lose: also to types that do not hold every value."""
     others = [column for column in columns if column.name not in key]
     kinds: list[tuple[int, Callable[[], str]]] = [
         (8, lambda: _added(columns, rng)),
@@ -98,7 +105,7 @@ def statement(table: str, columns: Sequence[Column], key: Sequence[str], rng: ra
             (4, lambda: f"RENAME COLUMN `{one.name}` TO `{_new_name(columns, rng)}`"),
             (2, lambda: f"CHANGE `{one.name}` `{_new_name(columns, rng)}` {_grown(one, rng)}"),
             (8, lambda: f"MODIFY `{one.name}` {_grown(one, rng)}{_place(columns, rng)}"),
-            (1, lambda: f"MODIFY `{one.name}` {rng.choice(_OTHER)}"),
+            (int(may_lose), lambda: f"MODIFY `{one.name}` {rng.choice(_OTHER)}"),
             (
                 2,
                 lambda: (

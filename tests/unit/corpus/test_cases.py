@@ -8,6 +8,7 @@ import pytest
 
 from tests.corpus.cases import Case, find_cases
 from tests.corpus.compare import differences
+from tests.corpus.pipeline import laid_over
 from tests.corpus.source import Format, source_of
 
 WRITTEN_BY = {
@@ -65,3 +66,14 @@ def test_case_is_whole(case: Case) -> None:
     is_postgres = source.format is Format.DEBEZIUM_POSTGRES
     for table in case.tables.values():
         assert len(list(differences(table, None, is_postgres=is_postgres))) == len(table.rows)
+
+
+def test_an_operator_lays_fields_over_what_a_recording_tells() -> None:
+    told = {"name": "c", "source": {"gate": "none", "topics": {"data": ["a"]}}}
+    written = {"source": {"gate": "transaction", "topics": {"data": ["b"]}}, "on-drop": "keep"}
+    assert laid_over(told, written) == {
+        "name": "c",
+        "source": {"gate": "transaction", "topics": {"data": ["b"]}},
+        "on-drop": "keep",
+    }
+    assert told["source"] == {"gate": "none", "topics": {"data": ["a"]}}
