@@ -94,7 +94,7 @@ def statement(
     others = [column for column in columns if column.name not in key]
     kinds: list[tuple[int, Callable[[], str]]] = [
         (8, lambda: _added(columns, rng)),
-        (2, lambda: f"ADD INDEX ({rng.choice(list(key))})"),
+        (2, lambda: f"ADD INDEX ({rng.choice(list(key) or [columns[0].name])})"),
         (2, lambda: f"COMMENT = 'c{rng.randrange(9)}'"),
         (1, lambda: "ENGINE = InnoDB"),
     ]
