@@ -237,8 +237,13 @@ def read_rows(world: World, namespace: str, table: str) -> list[dict[str, Any]] 
 
 
 def _first_line(error: Exception) -> str:
-    """What an error says first; py4j first says only that there is an error in the JVM."""
-    kind = "" if isinstance(error, TidemarkError) else f"{type(error).__name__}: "
+    """What an error of ours says, of any other its first line.
+
+    py4j first says only that there is an error in the JVM.
+    """
+    if isinstance(error, TidemarkError):
+        return error.what
+    kind = f"{type(error).__name__}: "
     lines = [line.strip(": ") for line in str(error).splitlines() if line.strip()]
     said = [line for line in lines if not line.startswith("An error occurred while calling")]
     return kind + (said or lines or ["it said nothing"])[0]

@@ -172,9 +172,16 @@ def _labels(new: SourceType, old: SourceType) -> bool:
 
 
 def _others(new: SourceType, old: SourceType) -> bool:
-    return new == old
+    """The same type, with its size or without: YEAR is YEAR(4), and BIT is BIT(1)."""
+    return _sized(new) == _sized(old)
 
 
+def _sized(known: SourceType) -> SourceType:
+    size = _SIZES.get(known.base)
+    return known if known.parameters or size is None else replace(known, parameters=(size,))
+
+
+_SIZES = {"year": "4", "bit": "1"}
 _OTHERS = (
     *("json", "uuid", "inet4", "inet6", "bit", "date", "year", "vector", "geometry", "point"),
     *("linestring", "polygon", "geometrycollection", "multipoint", "multilinestring"),

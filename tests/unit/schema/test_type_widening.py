@@ -52,6 +52,8 @@ def holds(old: str, new: str, *, numbered: bool = True, sizes: bool = True) -> b
         ("bit(8)", "bit(8)"),
         ("json", "json"),
         ("year", "year"),
+        ("year", "year(4)"),
+        ("bit(1)", "bit"),
         ("int", "decimal(10,0)"),
         ("smallint", "decimal(7,2)"),
         ("int unsigned", "decimal(10,0) unsigned"),
