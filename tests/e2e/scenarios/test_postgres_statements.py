@@ -1,0 +1,145 @@
+"""DDL of a real PostgreSQL, as its event triggers write it into the log."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg2
+import pytest
+from psycopg2.extensions import cursor as Cursor
+from sqlalchemy import make_url
+
+from tests.support.postgres import USER, running_postgres
+from tests.support.records import Record, postgres_row
+from tests.support.stack import Stream
+from tidemark.runs.world import World
+from tidemark.schema.postgres_statements import TRIGGERS
+
+TYPES = {"id": "int64", "n": "int32"}
+_CHANGES = """
+SELECT lsn - '0/0', data FROM pg_logical_slot_get_binary_changes(
+    'slot', NULL, NULL, 'proto_version', '1', 'publication_names', 'sent', 'messages', 'true')
+"""
+
+
+@dataclass
+class Database:
+    """A server whose DDL and rows are told in the words of Debezium's connector."""
+
+    session: Cursor
+
+    @classmethod
+    def make(cls, session: Cursor) -> Database:
+        """With the triggers, as somebody who may do no more than make tables."""
+        session.execute(TRIGGERS.read_text())
+        session.execute("SELECT pg_create_logical_replication_slot('slot', 'pgoutput')")
+        session.execute("CREATE PUBLICATION sent FOR ALL TABLES; CREATE ROLE clerk")
+        session.execute("CREATE SCHEMA shop AUTHORIZATION clerk; SET ROLE clerk")
+        return cls(session)
+
+    def run(self, statement: str) -> list[Record]:
+        """Its messages."""
+        self.session.execute(statement)
+        self.session.execute("RESET ROLE")
+        self.session.execute(_CHANGES)
+        told = [(int(lsn), bytes(data)) for lsn, data in self.session.fetchall()]
+        self.session.execute("SET ROLE clerk")
+        return [_message(lsn, data) for lsn, data in told if data.startswith(b"M")]
+
+    def row(self, op: str, number: int, **columns: Any) -> Record:
+        """A change that stands behind everything that happened so far."""
+        self.session.execute("SELECT pg_current_wal_insert_lsn() - '0/0'")
+        lsn = int(self.session.fetchall()[0][0])
+        record = postgres_row(op, number, (lsn, lsn))
+        assert record.value is not None
+        body = json.loads(record.value)
+        image = {"id": number, **columns}
+        body["before" if op == "d" else "after"] = image
+        fields = [
+            {"field": name, "type": TYPES.get(name, "string"), "optional": name != "id"}
+            for name in image
+        ]
+        schema = {"type": "struct", "fields": [{"field": "after", "fields": fields}]}
+        return Record(json.dumps({"schema": schema, "payload": body}).encode(), record.key)
+
+
+def _message(lsn: int, data: bytes) -> Record:
+    """In the binary form it stands behind the prefix and its own length."""
+    content = data[data.index(b"tidemark\0") + len(b"tidemark\0") + 4 :]
+    source = {
+        "connector": "postgresql",
+        "ts_ms": 1_700_000_000_000,
+        "snapshot": "false",
+        "db": "store",
+        "sequence": json.dumps([str(lsn), str(lsn)]),
+        "schema": "",
+        "table": "",
+        "lsn": lsn,
+    }
+    told = {"prefix": "tidemark", "content": base64.b64encode(content).decode()}
+    value = {"op": "m", "ts_ms": 1, "source": source, "transaction": None, "message": told}
+    return Record(json.dumps(value).encode(), b'{"prefix":"tidemark"}')
+
+
+@pytest.fixture(scope="module")
+def database() -> Iterator[Database]:
+    """An empty one."""
+    with running_postgres({"wal_level": "logical"}) as uri:
+        port = make_url(uri).port
+        connection = psycopg2.connect(host="127.0.0.1", port=port, user=USER, dbname="postgres")
+        connection.autocommit = True
+        yield Database.make(connection.cursor())
+        connection.close()
+
+
+@pytest.mark.smoke
+def test_tables_follow_what_triggers_tell(world: World, database: Database) -> None:
+    """SCHEMA-36, SCHEMA-14, SCHEMA-18, SCHEMA-30, MSG-30: and a copy of it changes nothing."""
+    stream = Stream(world, 1, "debezium-postgres", "none", has_statements=True).create()
+    foreign = _message(1, b"tidemark\0....{}")
+    assert foreign.value is not None
+    stream.send([Record(foreign.value.replace(b'"tidemark"', b'"outbox"'))], stream.statements)
+    messages = database.run("CREATE TABLE shop.items (id bigint PRIMARY KEY, name text)")
+    rows = [database.row("c", number, name=f"row {number}") for number in (1, 2)]
+    stream.send(messages, stream.statements)
+    stream.send(rows)
+    stream.cut()
+    assert stream.rows() == {1: "row 1", 2: "row 2"}
+
+    messages += database.run("ALTER TABLE shop.items ADD COLUMN n integer DEFAULT 7")
+    messages += database.run("ALTER TABLE shop.items RENAME COLUMN name TO label")
+    rows += [database.row("c", 3, label="row 3", n=3)]
+    stream.send(messages[-2:], stream.statements)
+    stream.send(rows[-1:])
+    stream.cut()
+    wanted = {
+        1: {"id": 1, "label": "row 1", "n": 7},
+        2: {"id": 2, "label": "row 2", "n": 7},
+        3: {"id": 3, "label": "row 3", "n": 3},
+    }
+    assert _published(stream) == wanted
+    stream.send(messages, stream.statements)
+    stream.send(rows)
+    stream.cut()
+    assert _published(stream) == wanted
+
+    messages += database.run("DROP TABLE shop.items")
+    messages += database.run("CREATE TABLE shop.items (id bigint PRIMARY KEY, label integer)")
+    stream.send(messages[-2:], stream.statements)
+    stream.cut()
+    assert _published(stream) == {}, "it is there, and empty"
+    stream.send([database.row("c", 4)])
+    stream.cut()
+    assert _published(stream) == {4: {"id": 4, "label": None}}
+
+
+def _published(stream: Stream) -> dict[int, dict[str, Any]]:
+    own = "_tidemark_"
+    return {
+        row["id"]: {name: value for name, value in row.items() if not name.startswith(own)}
+        for row in stream.published()
+    }
