@@ -35,18 +35,24 @@ def postgres_operations(content: str) -> tuple[DdlOperation, ...]:
         told = json.loads(content)
         if told["version"] != _VERSION:
             why = f"its message has version {told['version']}, and only {_VERSION} is known"
-            return (Unsupported(None, str(told["statement"]), why),)
-        statement = str(told["statement"])
+            return (Unsupported(None, "", why),)
+        sent, tag = str(told["statement"]).strip(), str(told["tag"])
+        # A client may send more than this statement in one piece, values among it (MSG-7).
+        is_alone = sent.upper().startswith(tag) and ";" not in sent.rstrip(";")
+        statement = sent if is_alone else tag
+        has_expression = "using" in sent.lower().split()
         return tuple(
             operation
             for change in told["tables"]
-            for operation in _changed(change["before"], change["after"], statement)
+            for operation in _changed(change["before"], change["after"], statement, has_expression)
         )
     except (ValueError, TypeError, KeyError, NameRefusedError) as error:
         return (Unsupported(None, "", f"a message of its trigger cannot be read: {error}"),)
 
 
-def _changed(before: _Told | None, after: _Told | None, statement: str) -> Iterator[DdlOperation]:
+def _changed(
+    before: _Told | None, after: _Told | None, statement: str, has_expression: bool
+) -> Iterator[DdlOperation]:
     if after is None:
         if before is not None:
             yield DropTable(_name(before))
@@ -69,7 +75,7 @@ def _changed(before: _Told | None, after: _Told | None, statement: str) -> Itera
             yield Unsupported(table, statement, why)
     for number in old.keys() & new.keys():
         # Without USING a value that the new type does not hold is refused, or rounded as types say.
-        if old[number]["type"] != new[number]["type"] and "using" in statement.lower().split():
+        if old[number]["type"] != new[number]["type"] and has_expression:
             why = f"values of {new[number]['name']} may be others now, by an expression"
             yield Unsupported(table, statement, why)
     items = _items(before, after)

@@ -41,7 +41,9 @@ def table(*columns: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 def message(*changes: tuple[Any, Any], statement: str = "ALTER TABLE items ...") -> str:
     tables = [{"before": before, "after": after} for before, after in changes]
-    return json.dumps({"version": 1, "tag": "T", "statement": statement, "tables": tables})
+    return json.dumps(
+        {"version": 1, "tag": "ALTER TABLE", "statement": statement, "tables": tables}
+    )
 
 
 ID, NAME = column(1, "id"), column(2, "name", "text")
@@ -59,8 +61,9 @@ def test_tables_come_and_go() -> None:
 
 def test_a_table_takes_another_name_or_schema() -> None:
     """SCHEMA-31, SCHEMA-36."""
-    told = message((table(ID, name="old", schema="raw"), table(ID)), statement="S")
-    assert postgres_operations(told) == (RenameTable(TableName("raw", "old"), ITEMS, "S"),)
+    told = message((table(ID, name="old", schema="raw"), table(ID)), statement="ALTER TABLE a")
+    renamed = RenameTable(TableName("raw", "old"), ITEMS, "ALTER TABLE a")
+    assert postgres_operations(told) == (renamed,)
 
 
 def test_columns_are_known_by_their_numbers() -> None:
@@ -127,6 +130,14 @@ def test_rows_that_get_values_stop_their_table(
     ]
     assert [one.table for one in stops] == [ITEMS]
     assert why in stops[0].why
+
+
+def test_what_a_client_sent_in_one_piece_is_not_repeated() -> None:
+    """MSG-7: it may hold values of rows."""
+    sent = "INSERT INTO items VALUES ('secret'); ALTER TABLE items RENAME TO things;"
+    (renamed,) = postgres_operations(message((table(ID), table(ID, name="n")), statement=sent))
+    assert isinstance(renamed, RenameTable)
+    assert renamed.statement == "ALTER TABLE"
 
 
 def test_a_default_that_is_set_beside_the_column_fills_nothing() -> None:
