@@ -7,7 +7,8 @@ are known by their numbers, which stay what they are, whatever the columns are c
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -44,10 +45,25 @@ def postgres_operations(content: str) -> tuple[DdlOperation, ...]:
         return tuple(
             operation
             for change in told["tables"]
-            for operation in _changed(change["before"], change["after"], statement, has_expression)
+            for operation in _judged(change["before"], change["after"], statement, has_expression)
         )
-    except (ValueError, TypeError, KeyError, NameRefusedError) as error:
+    except (ValueError, TypeError, KeyError) as error:
         return (Unsupported(None, "", f"a message of its trigger cannot be read: {error}"),)
+
+
+def _judged(
+    before: _Told | None, after: _Told | None, statement: str, has_expression: bool
+) -> Sequence[DdlOperation]:
+    """What became of one table; a name that is unfit for a target concerns no other one."""
+    try:
+        return tuple(_changed(before, after, statement, has_expression))
+    except NameRefusedError as error:
+        why = str(error).partition("\n")[0]
+    for told in (before, after):
+        with suppress(NameRefusedError):
+            if told is not None:
+                return (Unsupported(_name(told), statement, why),)
+    return ()  # It has no target under either name.
 
 
 def _changed(

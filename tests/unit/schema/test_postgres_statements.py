@@ -140,6 +140,16 @@ def test_what_a_client_sent_in_one_piece_is_not_repeated() -> None:
     assert renamed.statement == "ALTER TABLE"
 
 
+def test_a_name_that_is_unfit_concerns_its_table_alone() -> None:
+    """POISON-6, SCHEMA-26: a table that has no target has none to stop."""
+    unfit, bell = table(ID, name="a\nb"), table(ID, column(2, "a\nb"))
+    other = TableName("app", "other")
+    told = message((None, unfit), (table(ID), bell), (table(ID, name="other"), None))
+    stop, gone = postgres_operations(told)
+    assert isinstance(stop, Unsupported)
+    assert (stop.table, gone) == (ITEMS, DropTable(other))
+
+
 def test_a_default_that_is_set_beside_the_column_fills_nothing() -> None:
     """SCHEMA-14: rows are not rewritten, so they have null."""
     (altered,) = postgres_operations(
