@@ -127,6 +127,10 @@ def test_pipeline_files_are_validated(installed: Installed) -> None:
     installed.run("tidemark", "validate")
 
 
+def test_sources_get_what_they_can_be_given(installed: Installed) -> None:
+    assert "CREATE EVENT TRIGGER" in installed.run("tidemark", "sources", "postgres-ddl")
+
+
 def test_jars_are_those_of_the_lock(installed: Installed, jars: Path) -> None:
     """None is fetched, because the ones of `make setup` are here."""
     before = (jars / "spark").stat().st_ino
