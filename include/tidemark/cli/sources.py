@@ -8,9 +8,9 @@ import typer
 
 
 def postgres_ddl() -> None:
-    """Print SQL by which PostgreSQL tells of DDL, to be run once in each database.
+    """Print SQL that has PostgreSQL tell of DDL.
 
-    For example: tidemark sources postgres-ddl | psql --set ON_ERROR_STOP=1 shop
+    Run it once in each database, as a superuser: tidemark sources postgres-ddl | psql --set ON_ERROR_STOP=1 shop
     """
     from tidemark.schema.postgres_statements import TRIGGERS
 
