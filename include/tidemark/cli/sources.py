@@ -10,7 +10,7 @@ import typer
 def postgres_ddl() -> None:
     """Print SQL that has PostgreSQL tell of DDL.
 
-    Run it once in each database, as a superuser: tidemark sources postgres-ddl | psql --set ON_ERROR_STOP=1 shop
+    Run it once in each database, as a superuser: tidemark sources postgres-ddl | psql shop
     """
     from tidemark.schema.postgres_statements import TRIGGERS
 
