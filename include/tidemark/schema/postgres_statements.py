@@ -45,13 +45,15 @@ def postgres_operations(content: str) -> tuple[DdlOperation, ...]:
         return tuple(
             operation
             for change in told["tables"]
-            for operation in _judged(change["before"], change["after"], statement, has_expression)
+            for operation in _operations_of(
+                change["before"], change["after"], statement, has_expression
+            )
         )
     except (ValueError, TypeError, KeyError) as error:
         return (Unsupported(None, "", f"a message of its trigger cannot be read: {error}"),)
 
 
-def _judged(
+def _operations_of(
     before: _Told | None, after: _Told | None, statement: str, has_expression: bool
 ) -> Sequence[DdlOperation]:
     """What became of one table; a name that is unfit for a target concerns no other one."""
