@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from tests.live.source import Column, Key, RefusedError, Script
+from tests.live.source import Key, Script
 from tests.mariadb.grammar import TYPES, statement, value
-from tests.support import mariadb
 from tests.support.mariadb import DATABASE, Server, running_mariadb
+from tests.support.server import Column
 
 _WHOLE = {"tinyint", "smallint", "mediumint", "int", "bigint", "year"}
 _BYTES = {"binary", "varbinary", "blob"}
@@ -30,10 +30,7 @@ class MariaDb:
 
     def run(self, script: Script) -> None:
         """Statements of one session."""
-        try:
-            self.server.run("; ".join(script))
-        except mariadb.RefusedError as error:
-            raise RefusedError(str(error)) from error
+        self.server.run("; ".join(script))
 
     def tables(self) -> Sequence[str]:
         """Every table of the database."""
@@ -41,7 +38,7 @@ class MariaDb:
 
     def columns(self, table: str) -> Sequence[Column]:
         """The columns in their order."""
-        return [Column(c.name, c.kind, c.text, c.is_nullable) for c in self.server.columns(table)]
+        return self.server.columns(table)
 
     def key(self, table: str) -> Sequence[str]:
         """Columns of the primary key."""
@@ -66,8 +63,7 @@ class MariaDb:
 
     def value(self, column: Column) -> str:
         """A random literal that fits."""
-        known = mariadb.Column(column.name, column.kind, column.text, column.is_nullable)
-        return value(known, self.rng)
+        return value(column, self.rng)
 
     def upsert(self, table: str, columns: Sequence[str], values: Sequence[str]) -> str:
         """REPLACE, or INSERT ON DUPLICATE KEY UPDATE."""
@@ -133,7 +129,7 @@ def running_source(name: str, rng: random.Random, servers: str) -> Iterator[Mari
         yield MariaDb(name, server, rng, servers)
 
 
-def _plain(column: mariadb.Column, text: str | None) -> Any:
+def _plain(column: Column, text: str | None) -> Any:
     if text is None:
         return None
     if column.kind in _WHOLE:

@@ -14,8 +14,9 @@ import psycopg2
 from psycopg2.extensions import cursor as Cursor
 from sqlalchemy import make_url
 
-from tests.live.source import Column, Key, RefusedError, Script
+from tests.live.source import Key, Script
 from tests.support.postgres import USER, running_postgres
+from tests.support.server import Column, RefusedError
 from tidemark.schema.postgres_statements import TRIGGERS
 
 SCHEMA = "app"

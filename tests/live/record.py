@@ -54,7 +54,7 @@ def record(kind: str, seed: int, steps: int, worker: Worker, folder: Path) -> No
 
 
 def _has_schemas(kind: str, seed: int) -> bool:
-    """Without them nobody can know the types of PostgreSQL's columns once they change."""
+    """Without record schemas the types of PostgreSQL's columns are unknown once they change."""
     return kind == "postgres-ddl" or seed % 2 == 1
 
 

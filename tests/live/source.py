@@ -3,27 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
+
+from tests.support.server import Column
 
 Key = tuple[str, ...]
 """Values of key columns, as text."""
 Script = Sequence[str]
 """Statements of one session."""
-
-
-class RefusedError(Exception):
-    """The database does not make a statement; the session's transaction is rolled back."""
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column as the database has it; kind: its base type, text: the whole type."""
-
-    name: str
-    kind: str
-    text: str
-    is_nullable: bool
 
 
 class Source(Protocol):

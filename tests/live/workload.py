@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 from uuid import UUID
 
-from tests.live.source import Column, Key, RefusedError, Source
+from tests.live.source import Key, Source
+from tests.support.server import Column, RefusedError
 
 NUMBERS = 40
 """Of different keys of a table with one key column."""

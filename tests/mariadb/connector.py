@@ -14,8 +14,9 @@ from datetime import UTC, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 
-from tests.support.mariadb import DATABASE, Column, Server
+from tests.support.mariadb import DATABASE, Server
 from tests.support.records import Record, mysql_source
+from tests.support.server import Column
 
 Row = Mapping[str, str | None]
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

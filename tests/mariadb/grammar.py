@@ -6,7 +6,7 @@ import random
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from tests.support.mariadb import Column
+from tests.support.server import Column
 
 _GROWN = {
     "tinyint": ("smallint", "int", "bigint"),

@@ -14,30 +14,11 @@ from pathlib import Path
 
 from embedded.ports import HOST, free_ports
 from embedded.process import Program, tethered
+from tests.support.server import Column, RefusedError
 
 DATABASE = "shop"
 READY_SECONDS = 60
 _ENVIRONMENT = {"LC_ALL": "C.UTF-8", "PATH": "/usr/bin:/usr/sbin:/bin:/sbin"}
-
-
-class RefusedError(Exception):
-    """The server does not make a statement."""
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column as the server has it; kind: its base type, text: the whole type."""
-
-    name: str
-    kind: str
-    text: str
-    is_nullable: bool
-
-    @property
-    def digits(self) -> int:
-        """Fraction digits of a time."""
-        _, _, size = self.text.partition("(")
-        return int(size.rstrip(")")) if size else 0
 
 
 @dataclass(frozen=True)

@@ -108,7 +108,7 @@ class SourceSpec(SpecModel):
 
     @property
     def has_table_states(self) -> bool:
-        """Every table is told by the schema changes that are read, with all of its columns."""
+        """The schema changes that are read contain all columns of every table."""
         return bool(self.topics.schema_changes) and self.format.has_table_states
 
     @property

@@ -28,7 +28,7 @@ SELECT lsn - '0/0', data FROM pg_logical_slot_get_binary_changes(
 
 @dataclass
 class Database:
-    """A server whose DDL and rows are told in the words of Debezium's connector."""
+    """A server, and the records that Debezium's connector sends of its DDL and its rows."""
 
     session: Cursor
 

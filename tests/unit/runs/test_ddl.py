@@ -80,7 +80,7 @@ def test_a_snapshot_amid_the_stream_describes_what_it_reads() -> None:
 
 
 def test_a_cut_ends_before_a_table_goes_again() -> None:
-    """SCHEMA-18: a cut holds one of two tables of a name, so that rows of each are told apart."""
+    """SCHEMA-18: a cut holds one of two tables of a name, so that their rows do not mix."""
     statements = [
         "DROP TABLE items",
         "CREATE TABLE items (x int PRIMARY KEY)",

@@ -41,8 +41,9 @@ def barriers_of_ended(
 ) -> Iterator[Barrier]:
     """Statements that made a table which is dropped again in the same cut (SCHEMA-18).
 
-    The rows of one table end at its DROP, and those of another one of its name begin there; so that
-    each is told apart, a cut holds one of them. known: tables that have targets.
+    The rows of one table end at its DROP, and those of another one of its name begin there. A cut
+    holds one of the two, so that no row is taken for one of the other. known: tables that have
+    targets.
     """
     for table, made_at in effects.ended.items():
         place = place_of(made_at)
