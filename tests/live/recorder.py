@@ -10,11 +10,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from tests.live.source import Source
 from tests.live.worker import Worker
 
+BEING_MADE = (
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.LEADER_NOT_AVAILABLE,
+)
+"""What a broker says of a topic that it is making."""
 QUIET_SECONDS = 1.5
 PATIENCE_SECONDS = 120
 
@@ -146,8 +152,8 @@ class Recorder:
                     at: consumer.get_watermark_offsets(TopicPartition(*at), timeout=30)[1]
                     for at in places
                 }
-            except KafkaException as error:  # of a topic that is being made
-                if error.args[0].retriable():
+            except KafkaException as error:
+                if error.args[0].code() in BEING_MADE:
                     return []
                 raise
             start = {at: self._read.setdefault(at, 0) for at in places}

@@ -153,6 +153,18 @@ def debezium_ddl(table: AlteredTable, statement: str) -> Sent:
     return Sent(Record(json.dumps(value).encode(), key), is_ddl=True)
 
 
+def of_snapshot(sent: Sent, place: int, mark: str = "true") -> Sent:
+    """The MySQL connector's record, as a snapshot of the source that is read at ``place`` has it.
+
+    mark: what it says of snapshots.
+    """
+    body = json.loads(sent.record.value or b"")
+    body["source"] |= {"snapshot": mark, "server_id": 0, "pos": 100 * place}
+    if "op" in body:
+        body["op"] = "r"
+    return replace(sent, record=replace(sent.record, value=json.dumps(body).encode()))
+
+
 def with_values(sent: Sent, **values: Any) -> Sent:
     """The MySQL connector's record of a row, with ``values`` in place of those of the table."""
     body = json.loads(sent.record.value or b"")

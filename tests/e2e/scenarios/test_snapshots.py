@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from tests.support import tellers
+from tests.support.altered import AlteredTable
 from tests.support.records import Record, debezium_row
 from tests.support.stack import Stream
-from tidemark.errors import ActionRefusedError
+from tidemark.errors import ActionRefusedError, TableStoppedError
 from tidemark.model.names import TableName
 from tidemark.model.result import CutStatus
 from tidemark.model.target_mode import TargetMode
@@ -130,6 +132,50 @@ def test_a_table_that_the_snapshot_lacks_makes_it_doubtful(world: World) -> None
     stream.cut()
     assert set(stream.rows()) == set(range(10))
     assert "it has no row of shop.other" in said(stream)
+
+
+@pytest.mark.smoke
+def test_a_table_that_changed_unseen_starts_over(world: World) -> None:
+    """SNAP-6, SCHEMA-18: columns went and came, and other rows, while nobody streamed."""
+    stream = Stream(world, 3, "debezium-mysql", "none", has_statements=True).create()
+    table = AlteredTable(tellers.debezium(has_schema=False), tellers.debezium_ddl)
+    table.alter("COMMENT 'x'")
+    for number in (1, 2, 3):
+        table.put(number, name=f"n{number}")
+
+    def sends(start: int, mark: str = "true") -> None:
+        for one in table.sent[start:]:
+            topic = stream.statements if one.is_ddl else ""
+            stream.send([tellers.of_snapshot(one, at, mark).record if at else one.record], topic)
+
+    at = 0
+    sends(0)
+    stream.cut()
+    published = stream.rows()
+    at, start = table.place + 10, len(table.sent)
+    table.make_anew({"id": "bigint", "note": "varchar(20)"})
+    sends(start)
+    with pytest.raises(TableStoppedError, match="the source dropped or renamed column name"):
+        stream.cut()
+    assert stream.rows() == published, "a snapshot may describe tables, and read none of their rows"
+    start = len(table.sent)
+    table.put(2, note="changed unseen")
+    table.put(7, note="made unseen")
+    sends(start)
+    start = len(table.sent)
+    table.put(8, note="read last")
+    sends(start, "last")
+    at, start = 0, len(table.sent)
+    table.place += 20
+    table.put(7, note="streamed")
+    sends(start)
+    for _ in range(2):
+        stream.cut()
+        loaded = world.catalog.load_table((stream.name, "items")).scan().to_arrow()
+        assert "name" not in loaded.column_names
+        rows = {row["id"]: {"id": row["id"], "note": row["note"]} for row in loaded.to_pylist()}
+        assert rows == table.expected
+    assert said(stream) == ""
 
 
 @pytest.mark.smoke

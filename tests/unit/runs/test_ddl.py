@@ -13,7 +13,7 @@ from tidemark.model.names import ColumnName, TableName
 from tidemark.model.position import Place, Position, place_of
 from tidemark.model.until import Barrier, Behind
 from tidemark.runs.ddl.barriers import barriers_of_ended
-from tidemark.runs.ddl.effects import DdlEffects, DdlRecord, DdlStop
+from tidemark.runs.ddl.effects import Created, DdlEffects, DdlRecord, DdlStop
 from tidemark.runs.ddl.records import add_up
 from tidemark.spec import SourceSpec, TableSpec
 
@@ -166,7 +166,7 @@ def test_what_a_dropped_table_becomes(
     spec = TableSpec.model_validate({"source": "shop.items", "expectations": "none", **table})
     effects, made_at = DdlEffects(), Position("2".zfill(digits))
     effects.make(ITEMS)
-    effects.create(ITEMS, made_at, {"x": "int"}, (ColumnName("x"),))
+    effects.created[ITEMS] = Created(made_at, {"x": "int"}, (ColumnName("x"),))
     have = TableSchema((), dropped_at=Position(dropped_at) if dropped_at else None)
     created = effects.recreated(spec, have)
     assert (created is not None) == is_made

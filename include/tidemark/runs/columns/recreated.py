@@ -10,6 +10,7 @@ from tidemark.model.position import Position
 from tidemark.runs.columns.changes import told_column
 from tidemark.runs.ddl.effects import Created
 from tidemark.runs.ddl.told_columns import StatementChange
+from tidemark.schema.changes import is_widening
 from tidemark.spec import SourceSpec, TableSpec
 
 
@@ -23,8 +24,8 @@ def recreation_of(
     """What turns the columns of ``have`` into those of the new table, as one statement (SCHEMA-18).
 
     Rows of the one end at the DROP, and those of the other may begin before the statement that
-    made it, if it was made from a query. A column of the same name and type stays what it is; any
-    other one goes, or joins.
+    made it, if it was made from a query. A column of the same name, and of a type that Iceberg can
+    promote, stays what it is; any other one goes, or joins.
     """
     new = {name.lower(): told_column(source, name, text) for name, text in created.types.items()}
     stays = {
@@ -62,4 +63,5 @@ def begun_over(
 def _is_same(old: SourceColumn, new: SourceColumn) -> bool:
     if old.source_type == new.source_type:
         return True
-    return old.iceberg == new.iceberg and not (old.labels or new.labels)
+    stays = old.iceberg == new.iceberg or is_widening(old.iceberg, new.iceberg)
+    return stays and not (old.labels or new.labels)

@@ -12,7 +12,7 @@ from tidemark.errors import NameRefusedError, TableStoppedError
 from tidemark.model.columns import TableSchema
 from tidemark.model.names import TableName
 from tidemark.model.position import Position
-from tidemark.runs.ddl.effects import DdlEffects
+from tidemark.runs.ddl.effects import Created, DdlEffects
 from tidemark.runs.ddl.told_columns import ColumnChange, column_rename_of
 from tidemark.schema.ddl_operations import (
     AlterColumns,
@@ -23,6 +23,7 @@ from tidemark.schema.ddl_operations import (
     RenameTable,
 )
 
+NOT_SNAPSHOT = (None, False, "false")
 YEAR_10000 = 253_402_300_800_000
 """In milliseconds since 1970."""
 _QUOTED = re.compile(r'"((?:[^"]|"")*)"')
@@ -57,6 +58,8 @@ def add_by_state(
             told[table] = states.columns_of(state)
         except TableStoppedError as error:
             effects.stop(table, error.what, position, may_be_acknowledged=False)
+    if is_description(body):
+        effects.described |= {t: _created(columns, position) for t, columns in told.items()}
     renamed = {one.new for one in operations if isinstance(one, RenameTable)}
     effects.schemas |= {table: state for table, state in told.items() if table not in renamed}
     for operation in operations:
@@ -66,13 +69,26 @@ def add_by_state(
         effects.follow(operation, position)
         match operation:
             case CreateTable(table) | CopyTable(table) if table in told:
-                made = effects.schemas[table] = told[table]
-                types = {str(column.name): column.source_type for column in made.columns}
-                effects.create(table, position, types, made.key)
+                effects.schemas[table] = told[table]
+                effects.created[table] = _created(told[table], position)
             case AlterColumns() | CutOver():
                 is_own = isinstance(operation, AlterColumns)  # No cut-over tells when its was.
                 made_at = _second_of(body) if is_own else None
                 _add_altered(effects, operation, before, position, states, made_at)
+
+
+def is_description(body: Mapping[str, Any]) -> bool:
+    """Whether a snapshot tells of its tables as it finds them (MSG-24).
+
+    A marked statement knows no server (MSG-12), but that of a connector that died in a snapshot.
+    """
+    told_by = body["source"]
+    return told_by.get("snapshot") not in NOT_SNAPSHOT and not told_by.get("server_id")
+
+
+def _created(state: TableSchema, position: Position) -> Created:
+    types = {str(column.name): column.source_type for column in state.columns}
+    return Created(position, types, state.key)
 
 
 def _second_of(body: Mapping[str, Any]) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tidemark.model.position import Position
-from tidemark.runs.ddl.effects import DdlEffects
+from tidemark.runs.ddl.effects import Created, DdlEffects
 from tidemark.runs.ddl.told_columns import ColumnChange, aliased, column_rename_of
 from tidemark.schema.ddl_operations import (
     AlterColumns,
@@ -27,7 +27,7 @@ def add_by_text(
             case CreateTable(table, columns, key):
                 effects.types[table] = {c.name: c.type_text for c in columns}
                 effects.keys[table] = key
-                effects.create(table, position, dict(effects.types[table]), key)
+                effects.created[table] = Created(position, dict(effects.types[table]), key)
             case CopyTable(table, _, text):
                 why = f"its columns are those of another table or query: {text}"
                 effects.stop(table, why, position)

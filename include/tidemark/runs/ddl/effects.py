@@ -9,7 +9,8 @@ from typing import Any
 from tidemark.model.columns import SourceColumn, TableSchema
 from tidemark.model.key_change import KeyChange
 from tidemark.model.names import ColumnName, TableName
-from tidemark.model.position import Position, event_id_of, place_of
+from tidemark.model.position import Place, Position, event_id_of, place_of
+from tidemark.model.reconcile import below_snapshot
 from tidemark.model.renames import Pairs, Rename, Renames, listed, unexplained
 from tidemark.model.target_mode import TargetMode
 from tidemark.runs.ddl.told_columns import ColumnChange, StatementChange
@@ -99,8 +100,8 @@ class DdlEffects:
     schemas: table -> its state after Debezium's newest change. truncated: table -> its truncates.
     dropped: table -> where it was dropped, last. emptied: database -> likewise. made: tables that
     were made, unless dropped later; remade: those of them that were dropped before. created: what
-    was told of those that were made, last. ended: tables that were made and dropped again -> where
-    they were made, first.
+    was told of those that were made, last; described: of those that a snapshot of the source read.
+    ended: tables that were made and dropped again -> where they were made, first.
     begun_cut_overs: table -> where it went out of the way of its shadow. cut_overs: table -> where
     that took its place, last. key_changes: of a table, in position order. unknown_shadows: those
     that took a place, and of which nothing was told. stops: table -> why it cannot go on; a table
@@ -119,6 +120,7 @@ class DdlEffects:
     made: set[TableName] = field(default_factory=set)
     remade: set[TableName] = field(default_factory=set)
     created: dict[TableName, Created] = field(default_factory=dict)
+    described: dict[TableName, Created] = field(default_factory=dict)
     ended: dict[TableName, Position] = field(default_factory=dict)
     begun_cut_overs: dict[TableName, Position] = field(default_factory=dict)
     key_changes: dict[TableName, list[KeyChange]] = field(default_factory=dict)
@@ -161,6 +163,7 @@ class DdlEffects:
             self.truncated,
             self.dropped,
             self.created,
+            self.described,
             self.ended,
             self.begun_cut_overs,
             self.cut_overs,
@@ -356,15 +359,15 @@ class DdlEffects:
             known.pop(table, None)
         self.key_changes.pop(table, None)
 
-    def create(
-        self,
-        table: TableName,
-        position: Position,
-        types: Mapping[str, str],
-        key: tuple[ColumnName, ...],
-    ) -> None:
-        """What a statement tells of the table that it makes."""
-        self.created[table] = Created(position, types, key)
+    def read_again(self, table: TableName) -> None:
+        """A snapshot reads all rows of ``table``, which is another one since: the old one ends."""
+        described = self.described[table]
+        ends_at = below_snapshot(place_of(described.position) or Place(""))
+        self.created[table], self.dropped[table] = described, ends_at
+        self.made.add(table)
+        told, changed = self.column_renames.pop(table, []), self.changed.pop(table, [])
+        self.column_renames[table] = [s for s in told if s.column_rename.position > ends_at]
+        self.changed[table] = [change for change in changed if change.position > ends_at]
 
     def recreated(self, spec: TableSpec, have: TableSchema | None) -> Created | None:
         """How a table was recreated behind the DROP of the one that ``have`` is the schema of.

@@ -17,7 +17,13 @@ from tidemark.model.event import Kind
 from tidemark.model.names import TableName
 from tidemark.model.position import Position, event_id_of
 from tidemark.model.renames import Renames
-from tidemark.runs.ddl.by_state import States, add_by_state, concerned_by, named_tables
+from tidemark.runs.ddl.by_state import (
+    States,
+    add_by_state,
+    concerned_by,
+    is_description,
+    named_tables,
+)
 from tidemark.runs.ddl.by_text import add_by_text
 from tidemark.runs.ddl.effects import DdlEffects, DdlRecord
 from tidemark.schema.ddl import parse_ddl
@@ -33,7 +39,6 @@ from tidemark.schema.source_types import table_change_columns
 from tidemark.spec import SourceFormat, SourceSpec
 
 UNNAMED = Renames()
-NOT_SNAPSHOT = (None, False, "false")
 
 
 def collect_ddl(events: DataFrame, text: Column) -> tuple[DdlRecord, ...]:
@@ -164,9 +169,7 @@ def _operations(
     body = _body(content)
     if source.format is SourceFormat.DEBEZIUM_POSTGRES:
         return postgres_operations(base64.b64decode(body["message"]["content"]).decode())
-    told_by = body["source"]
-    # A marked statement knows no server (MSG-12), but that of a connector that died in a snapshot.
-    if told_by.get("snapshot") not in NOT_SNAPSHOT and not told_by.get("server_id"):
+    if is_description(body):
         return ()
     told = parse_ddl(str(body.get("ddl") or ""), str(body.get("databaseName") or ""))
     operations: list[DdlOperation] = []

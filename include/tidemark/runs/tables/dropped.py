@@ -8,9 +8,11 @@ from tidemark.model.checkpoint_status import CheckpointStatus
 from tidemark.model.columns import TableSchema
 from tidemark.model.event import Kind
 from tidemark.model.names import TableName
-from tidemark.model.position import Position
+from tidemark.model.position import Position, place_of
 from tidemark.model.progress import Progress
+from tidemark.model.reconcile import below_snapshot
 from tidemark.runs.choose import Chosen
+from tidemark.runs.columns.recreated import recreation_of
 from tidemark.runs.run import Run
 from tidemark.runs.targets import targets_of
 from tidemark.spec import TableSpec
@@ -25,6 +27,26 @@ def tables_of_dropped_databases(run: Run, chosen: Chosen, progress: Progress) ->
     return {
         table for table in targets_of(run.pipeline, history, progress) if table.schema in schemas
     }
+
+
+def take_reread(chosen: Chosen, spec: TableSpec, have: TableSchema | None) -> None:
+    """Have a table start over whose columns changed unseen before a snapshot read it (SNAP-6).
+
+    It is the same as if it was dropped and made again where the snapshot read it: the columns are
+    those that the snapshot describes, and rows that it did not read are gone. Nothing happens
+    before rows of the snapshot came, as there is one that only describes tables (MSG-24).
+    """
+    effects, described = chosen.effects, chosen.effects.described.get(spec.source)
+    if have is None or described is None or spec.source in effects.created:
+        return
+    place = place_of(described.position)
+    read = (entry.read_at for entry in chosen.profile.of(spec.source, CheckpointStatus.PENDING))
+    if place is None or place not in read:
+        return
+    at = below_snapshot(place)
+    reread = recreation_of(chosen.run.pipeline.source, spec, have, described, at)
+    if reread.column_rename.dropped:
+        effects.read_again(spec.source)
 
 
 def begin_of(chosen: Chosen, spec: TableSpec, have: TableSchema | None) -> Position | None:

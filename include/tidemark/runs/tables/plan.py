@@ -29,7 +29,7 @@ from tidemark.runs.columns.schemas import examples, resolve
 from tidemark.runs.columns.untyped import untyped_columns
 from tidemark.runs.landing.compacted import only_tombstones, refuse_other_record_key
 from tidemark.runs.run import Run
-from tidemark.runs.tables.dropped import begin_of, tables_of_dropped_databases
+from tidemark.runs.tables.dropped import begin_of, tables_of_dropped_databases, take_reread
 from tidemark.runs.tables.key_changes import (
     Copies,
     behind_key_change,
@@ -274,6 +274,7 @@ def _work(run: Run, chosen: Chosen, progress: Progress, told: _TableFacts) -> Ta
     have = head.source_schema if head else None
     again = chosen.profile.of(spec.source, CheckpointStatus.REPLAYED)
     profile_entries = chosen.profile.of(spec.source, CUT)
+    take_reread(chosen, spec, have)
     begins = begin_of(chosen, spec, have)
     records = [r for r in told.records if begins is None or (r.position or "") > begins]
     key_change, below, effects = key_change_of(run, chosen, spec, have), have, chosen.effects
