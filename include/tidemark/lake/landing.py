@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -15,6 +16,8 @@ from pyiceberg.expressions import (
     BooleanExpression,
     EqualTo,
     GreaterThan,
+    GreaterThanOrEqual,
+    NotNull,
     Or,
     StartsWith,
 )
@@ -23,6 +26,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from tidemark.errors import UNCHANGED, AccountingError, ForeignChangeError
+from tidemark.gate.epoch import LandedChange
 from tidemark.lake.catalog import SystemTables, catalog_errors, commit_errors
 from tidemark.lake.commits import Branch, append_on, begin_branch
 from tidemark.lake.ledger import ensure_table
@@ -39,7 +43,7 @@ from tidemark.lake.refs import (
 from tidemark.model.event import ENVELOPE_COLUMNS, RECORD_COLUMNS, Kind
 from tidemark.model.names import AttemptId, TopicName, quote
 from tidemark.model.offsets import TopicPartition
-from tidemark.model.position import EPOCH, EPOCH_DIGITS, Position
+from tidemark.model.position import EPOCH, EPOCH_DIGITS, Place, Position, place_of
 from tidemark.model.progress import LandingMark
 from tidemark.model.quarantine import RecordPlace
 
@@ -225,26 +229,37 @@ def drop_landing(catalog: SqlCatalog, ref_update: RefUpdate) -> None:
     drop_refs(catalog.load_table(ref_update.table.parts), ref_update.drops)
 
 
-def first_newer(
+def changes_since(
     catalog: SqlCatalog, tables: SystemTables, landing: int, time_ms: int
-) -> dict[TopicPartition, int]:
-    """Per partition the first offset of a change that is newer than ``time_ms``, source time.
+) -> Iterator[LandedChange]:
+    """What was landed after ``landing``, and of the rest what is not older than ``time_ms``.
 
-    landing: later ones are looked at. No JVM.
+    No JVM.
     """
     moment = datetime.fromtimestamp(time_ms / 1000, UTC)
-    newer = And(
-        GreaterThan(term="landing", value=landing), GreaterThan(term="commit_time", value=moment)
+    wanted = And(
+        NotNull(term="commit_time"),
+        Or(
+            GreaterThan(term="landing", value=landing),
+            GreaterThanOrEqual(term="commit_time", value=moment),
+        ),
     )
     with catalog_errors("the reading of the changelog"):
         changelog = catalog.load_table(tables.changelog.parts)
-    scan = changelog.scan(row_filter=newer, selected_fields=("topic", "partition", "offset"))
-    first: dict[TopicPartition, int] = {}
+    fields = ("landing", "topic", "partition", "offset", "kind", "snapshot", "position")
+    scan = changelog.scan(row_filter=wanted, selected_fields=(*fields, "commit_time"))
     for batch in scan.to_arrow_batch_reader():
         for row in batch.to_pylist():
-            at = TopicPartition(TopicName(row["topic"]), row["partition"])
-            first[at] = min(first.get(at, row["offset"]), row["offset"])
-    return first
+            is_streamed = row["kind"] in (Kind.ROW, Kind.TRUNCATE) and row["snapshot"] is None
+            yield LandedChange(
+                TopicPartition(TopicName(row["topic"]), row["partition"]),
+                row["offset"],
+                Place(place_of(Position(row["position"] or "")) or "")
+                if is_streamed
+                else Place(""),
+                int(row["commit_time"].timestamp() * 1000),
+                row["landing"] <= landing,
+            )
 
 
 def holds_statement(catalog: SqlCatalog, tables: SystemTables, position: Position) -> bool:

@@ -121,6 +121,14 @@ class Progress:
         """The source's newest one (POS-15)."""
         return EPOCH + len(self.epochs)
 
+    def in_new_log(self, starts: Offsets) -> Progress:
+        """The same with another epoch; starts: the offset per partition at which it begins.
+
+        A partition that they do not name begins it at its first record (POS-17).
+        """
+        frontier = replace(self.frontier, numbers={})
+        return replace(self, epochs=(*self.epochs, starts), frontier=frontier)
+
     def frontier_of(self, table: TableName) -> Frontier:
         """How far ``table`` is published."""
         return self.behind.get(table, self.frontier)

@@ -107,9 +107,17 @@ def number_of(transaction_id: str) -> tuple[str, int] | None:
         return "lsn", int(found["lsn"])
     if found := _BINLOG.fullmatch(transaction_id):
         return "binlog", (int(found["file"]) << _POS_BITS) | int(found["pos"])
-    if found := _GTID.fullmatch(transaction_id) or _MARIADB.fullmatch(transaction_id):
-        return found["domain"], int(found["number"])
-    return None
+    return gtid_of(transaction_id)
+
+
+def gtid_of(transaction_id: str) -> tuple[str, int] | None:
+    """Domain and number of a GTID, MySQL's or MariaDB's; None for any other id.
+
+    >>> gtid_of("0-1-27"), gtid_of("file=bin.000042,pos=4990")
+    (('0', 27), None)
+    """
+    found = _GTID.fullmatch(transaction_id) or _MARIADB.fullmatch(transaction_id)
+    return (found["domain"], int(found["number"])) if found else None
 
 
 def share_of(row: Mapping[str, Any]) -> Share:

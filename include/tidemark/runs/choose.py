@@ -9,12 +9,10 @@ from functools import partial, reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from tidemark.errors import EpochSuspectError
 from tidemark.fold.profile import profile
 from tidemark.fold.renamed import is_table
 from tidemark.formats.avro.wire import Schemas, named_in
 from tidemark.formats.decoder import decoder_of
-from tidemark.gate.epoch import suspects
 from tidemark.gate.next_cut import Decision, ended_at, next_cut, with_reached
 from tidemark.gate.statistics import StreamStatistics
 from tidemark.lake.history import read_history
@@ -23,7 +21,7 @@ from tidemark.model.cut import Cut, Frontier, GateMode, Hold, HoldCode
 from tidemark.model.event import Kind
 from tidemark.model.names import TableName
 from tidemark.model.position import place_of
-from tidemark.model.profile import BatchProfile, count
+from tidemark.model.profile import BatchProfile
 from tidemark.model.progress import Progress
 from tidemark.model.quarantine import Entry
 from tidemark.model.renames import Rename, Renames
@@ -163,7 +161,6 @@ def _choose(run: Run, changelog: Changelog, landed: Landed, until: Cap | None) -
     named = changelog.under(renames)
     zoned = _zoned(named, cut, reading.cuts)
     found = profile(list(zoned.values()), progress.landing)
-    _refuse_new_epoch(pipeline, progress, found)
     refuse_unread_statements(pipeline, progress, landed.plan.schema_changes, found, zoned[None])
     cut = with_reached(cut, progress, found)
     statuses = (
@@ -297,20 +294,6 @@ def _statements_about(
     """The schema changes that name one of ``tables`` or its shadows, of all that was landed."""
     told = reduce(lambda a, b: a | b, (text.contains(table.table) for table in tables))
     return collect_ddl(changelog.landed().where(told), text)
-
-
-def _refuse_new_epoch(pipeline: PipelineSpec, progress: Progress, found: BatchProfile) -> None:
-    """Raise when positions fell, so that what is new looks like what was published (POS-16)."""
-    newer = suspects(progress, pipeline.source.gate, found.profile_entries)
-    if newer:
-        raise EpochSuspectError(
-            f"{count(newer)} changes of pipeline {pipeline.name}, some of them newer than all that "
-            f"is published, stand at lower positions, the first ones in {newer[0].at}: the "
-            "source's log has started over",
-            state="they are landed; nothing of them is published, and no table is changed",
-            next_step="find out what happened to the source; if its log started over, say so: "
-            f"tidemark handover {pipeline.name} --help",
-        )
 
 
 def _zoned(

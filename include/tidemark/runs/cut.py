@@ -32,6 +32,7 @@ from tidemark.runs.account import account
 from tidemark.runs.changelog import Changelog
 from tidemark.runs.choose import Chosen, choose_cut
 from tidemark.runs.landing.land import land_records
+from tidemark.runs.new_log import in_newest_log
 from tidemark.runs.publish import publish_cut
 from tidemark.runs.run import CutRequest, Run, begin_run
 from tidemark.runs.staging.quarantined import records_quarantined
@@ -74,6 +75,7 @@ def stage_cut(pipeline: PipelineSpec, world: World, request: CutRequest) -> CutR
     drop_dead_forks(world.catalog, run.system.ledger.namespace, progress.cut + 1)
     size_for(world.spark, landed.records)
     with spark_errors("the choice of the cut"):
+        run = in_newest_log(run, Changelog(run), landed)
         chosen = choose_cut(run, Changelog(run), landed)
         run, progress = chosen.run, chosen.run.progress
         chosen = with_replay(run, chosen, landed, progress)

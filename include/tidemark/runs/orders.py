@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from tidemark.errors import UNCHANGED, ActionRefusedError
+from tidemark.gate.epoch import LandedChange, new_log
 from tidemark.gate.reconcile import complete_resync, order_resync
 from tidemark.lake.catalog import SystemTables, TableId
 from tidemark.lake.commits import commit_order
 from tidemark.lake.heads import read_heads
 from tidemark.lake.history import read_history
 from tidemark.lake.landing import (
-    first_newer,
+    changes_since,
     holds_statement,
     holds_transaction,
     holds_unreadable,
@@ -24,8 +25,8 @@ from tidemark.lake.quarantine import add_entries, read_waiting
 from tidemark.log import get_logger
 from tidemark.model.cut import GateMode
 from tidemark.model.names import TableName
-from tidemark.model.offsets import Offsets
-from tidemark.model.position import Position
+from tidemark.model.offsets import Offsets, TopicPartition
+from tidemark.model.position import EPOCH, EPOCH_DIGITS, Place, Position
 from tidemark.model.progress import Progress
 from tidemark.model.quarantine import Entry, RecordPlace, Selection, State
 from tidemark.model.target_mode import TargetMode
@@ -36,6 +37,7 @@ from tidemark.spec import PipelineSpec, SourceFormat
 
 log = get_logger()
 
+SECOND_MS = 1_000
 BINLOG_RESET = (SourceFormat.DEBEZIUM_MYSQL, SourceFormat.DEBEZIUM_MARIADB)
 
 
@@ -240,8 +242,8 @@ def hand_over(pipeline: PipelineSpec, world: World, *, is_continuous: bool) -> O
     """The source's log started over; positions from here on stand above all before (POS-17).
 
     is_continuous: the new log holds everything behind the old one; if not, each table has to be
-    re-snapshotted. Returns the offset per partition at which the new log begins: its first change
-    that is landed, in no cut, and newer than all that is published; else what is not landed yet.
+    re-snapshotted. Returns the offset per partition at which the new log begins: the first change
+    of it that is landed (`new_log`); else what is not landed yet.
     """
     tables = SystemTables.of(pipeline.name)
 
@@ -254,18 +256,37 @@ def hand_over(pipeline: PipelineSpec, world: World, *, is_continuous: bool) -> O
                 state=UNCHANGED,
                 next_step="fold the tables by a new pipeline from a new snapshot of the source",
             )
-        found = first_newer(world.catalog, tables, now.landing, now.newest_ms)
-        starts = {place: found.get(place, end) for place, end in mark.offsets.items()}
-        frontier = replace(now.frontier, numbers={})
+        found = new_log(_landed_changes(world, tables, now), _reached(now), now.newest_ms)
+        known = found.starts if found is not None else {}
+        starts = {place: known.get(place, end) for place, end in mark.offsets.items()}
         snapshots = now.snapshots
         if not is_continuous:
             history = read_history(world.catalog, tables)
             for table in targets_of(pipeline, history, now):
                 snapshots = order_resync(snapshots, table, now.frontier.reached.values())
-        return replace(now, epochs=(*now.epochs, starts), frontier=frontier, snapshots=snapshots)
+        return replace(now.in_new_log(starts), snapshots=snapshots)
 
     words = "continuous" if is_continuous else "gap"
     return _record(pipeline, world, binlog_reset, f"handover --{words}").epochs[-1]
+
+
+def _landed_changes(world: World, tables: SystemTables, now: Progress) -> Iterator[LandedChange]:
+    """Changes of the newest log, in its own coordinates: those that a cut may not have seen."""
+    begun = now.epochs[-1] if now.epochs else {}
+    since = now.newest_ms - SECOND_MS
+    for change in changes_since(world.catalog, tables, now.landing, since):
+        if change.offset >= begun.get(change.at, 0):
+            yield change
+
+
+def _reached(now: Progress) -> dict[TopicPartition, Place]:
+    """What is settled of the newest log, as records are landed."""
+    epoch, landed = (f"{number:0{EPOCH_DIGITS}X}" for number in (now.epoch, EPOCH))
+    return {
+        at: Place(landed + place.removeprefix(epoch))
+        for at, place in now.frontier.reached.items()
+        if place.startswith(epoch)
+    }
 
 
 def _record(

@@ -28,6 +28,7 @@ from tidemark.runs.landing.land import Landed
 from tidemark.runs.landing.ordering import expected_ordering, marked, true_ordering
 from tidemark.runs.landing.unread import Reading, Unread, find_unread, read_unread
 from tidemark.runs.landing.writer_schemas import UNKNOWN, kept_schemas, missing_schemas
+from tidemark.runs.new_log import in_newest_log
 from tidemark.runs.plan import statement_note, truncate_note
 from tidemark.runs.run import CutRequest, Run, begin_run
 from tidemark.runs.tables.plan import CutTables, plan_tables
@@ -109,8 +110,8 @@ def preview_cut(pipeline: PipelineSpec, world: World, *, until: Until | None = N
     if unread.after.number == 0:
         return CutPreview(pipeline.name, progress.cut, gate, is_idle=True, hold=NO_RECORDS)
     with spark_errors("the preview"), _decoded_once(run, unread) as (records, landed):
-        changelog = Changelog(run, unlanded=records)
-        chosen = choose_cut(run, changelog, landed)
+        run = in_newest_log(run, Changelog(run, unlanded=records), landed)
+        chosen = choose_cut(run, Changelog(run, unlanded=records), landed)
         run, progress = chosen.run, chosen.run.progress
         planned = plan_tables(run, chosen, progress)
     after = progress_after(progress, landed.mark, chosen, planned)

@@ -1,0 +1,127 @@
+"""A source whose log started over: the run goes on in the new one, or stops and asks (POS-16)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from tidemark.errors import EpochSuspectError
+from tidemark.fold.falls import MILLIS, STREAMED, falls
+from tidemark.formats.decoder import encoding_of
+from tidemark.gate.epoch import LandedChange, NewLog, missing_between, new_log
+from tidemark.log import get_logger
+from tidemark.model.event import Kind
+from tidemark.model.names import TopicName
+from tidemark.model.offsets import Offsets, TopicPartition
+from tidemark.model.position import OrderedBy, Place
+from tidemark.model.progress import Progress
+from tidemark.model.summary import PLACE
+from tidemark.runs.changelog import Changelog
+from tidemark.runs.landing.land import Landed
+from tidemark.runs.run import Run
+from tidemark.spec import SourceFormat
+
+log = get_logger()
+
+BINLOGS = (SourceFormat.DEBEZIUM_MYSQL, SourceFormat.DEBEZIUM_MARIADB)
+HOUR_MS = 3_600_000
+SECOND_MS = 1_000
+
+
+def in_newest_log(run: Run, changelog: Changelog, landed: Landed) -> Run:
+    """``run``, in the log that its newest records are of.
+
+    It is another one than before where positions fall and GTIDs show that nothing is missing
+    between the two; the cut says so with what it publishes. Raises `EpochSuspectError` where they
+    show something else, or nothing.
+    """
+    progress = run.progress
+    if landed.mark.ordered_by is not OrderedBy.POSITION or not falls(changelog.waiting(), progress):
+        return run
+    found = new_log(_changes(changelog, progress), progress.frontier.reached, progress.newest_ms)
+    if found is None:
+        return run
+    starts = {at: found.starts.get(at, end) for at, end in landed.mark.offsets.items()}
+    warning = _warning(run, changelog, landed, found, starts)
+    if warning:
+        raise EpochSuspectError(
+            f"changes of pipeline {run.pipeline.name} are newer than all that came before them, "
+            f"and stand at lower positions, the first one at offset {found.fell_at.offset} of "
+            f"{found.fell_at.at}: the source's log has started over, and {warning}",
+            state="they are landed; nothing of them is published, and no table is changed",
+            next_step="find out what happened to the source; if its log started over, say so: "
+            f"tidemark handover {run.pipeline.name} --help",
+        )
+    log.warning(
+        "log_started_over",
+        pipeline=run.pipeline.name,
+        first=f"{found.fell_at.at}:{found.fell_at.offset}",
+        because="GTIDs show that the new log goes on behind the old one",
+    )
+    ledger = replace(run.heads.ledger, progress=run.heads.ledger.progress.in_new_log(starts))
+    return replace(run, heads=replace(run.heads, ledger=ledger))
+
+
+def _changes(changelog: Changelog, progress: Progress) -> list[LandedChange]:
+    """What waits, and of earlier landings what may be sent again in the second of the newest."""
+    rows = _since(changelog, progress, progress.newest_ms - SECOND_MS)
+    found = rows.select(
+        *("topic", "partition", "offset", F.expr(MILLIS).alias("millis")),
+        F.when(F.expr(STREAMED), F.expr(PLACE)).alias("place"),
+        (F.col("landing") <= progress.landing).alias("is_gated"),
+    )
+    return [
+        LandedChange(
+            TopicPartition(TopicName(row["topic"]), row["partition"]),
+            row["offset"],
+            Place(row["place"] or ""),
+            row["millis"],
+            row["is_gated"],
+        )
+        for row in found.toArrow().to_pylist()
+    ]
+
+
+def _since(changelog: Changelog, progress: Progress, time_ms: int) -> DataFrame:
+    """What no cut has seen yet; and of the rest what is not older than ``time_ms``, source time."""
+    is_new = F.col("landing") > progress.landing
+    new = changelog.waiting().where(is_new & F.col("commit_time").isNotNull())
+    if not progress.landing:
+        return new
+    since = F.lit(datetime.fromtimestamp(time_ms / SECOND_MS, UTC))
+    return new.unionByName(changelog.landed().where(~is_new & (F.col("commit_time") >= since)))
+
+
+def _warning(run: Run, changelog: Changelog, landed: Landed, found: NewLog, starts: Offsets) -> str:
+    """Why the new log may lack changes behind the old one; empty where it is shown to hold all."""
+    if run.pipeline.source.format not in BINLOGS:
+        return "nothing in its records shows whether it holds everything behind the old one"
+    if not found.is_behind:
+        return "its first changes are not newer than the last ones of the old log"
+    old, new = set(), set()
+    for row in _transactions(run, changelog, landed).toArrow().to_pylist():
+        begins_at = starts.get(TopicPartition(TopicName(row["topic"]), row["partition"]), 0)
+        if row["first"] < begins_at:
+            old.add(row["id"])
+        if row["last"] >= begins_at:
+            new.add(row["id"])
+    return missing_between(old, new)
+
+
+def _transactions(run: Run, changelog: Changelog, landed: Landed) -> DataFrame:
+    """The transactions of the last hour before the newest that is published, and of all since.
+
+    Out: ``id``, null where a change has none, ``topic``, ``partition``, offsets ``first`` and
+    ``last``.
+    """
+    encoding = encoding_of(run.pipeline.source, landed.schemas)
+    gtid = encoding.value("source STRUCT<gtid STRING>")["source"]["gtid"]
+    is_boundary = F.col("kind").isin(Kind.BEGIN, Kind.END)
+    rows = _since(changelog, run.progress, run.progress.newest_ms - HOUR_MS)
+    offsets = (F.min("offset").alias("first"), F.max("offset").alias("last"))
+    told = F.when(is_boundary, F.col("transaction_id")).otherwise(gtid)
+    rows = rows.where(F.expr(STREAMED) | is_boundary)
+    return rows.groupBy(told.alias("id"), "topic", "partition").agg(*offsets)

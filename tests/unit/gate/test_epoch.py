@@ -1,0 +1,108 @@
+"""Another log of a source: seen by what falls, begun where it falls, judged by GTIDs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from tidemark.gate.epoch import LandedChange, missing_between, new_log
+from tidemark.model.names import TopicName
+from tidemark.model.offsets import TopicPartition
+from tidemark.model.position import Place
+
+ONE, TWO, BOUNDARIES = (
+    TopicPartition(TopicName(topic), n) for topic, n in (("t", 0), ("t", 1), ("x", 0))
+)
+REACHED = {ONE: Place("0050"), TWO: Place("0010")}
+
+
+def landed(
+    at: TopicPartition, first: int, changes: Sequence[tuple[str, int]], *, is_gated: bool = False
+) -> list[LandedChange]:
+    """Changes from offset ``first`` on: places and times."""
+    return [
+        LandedChange(at, first + number, Place(place), time_ms, is_gated)
+        for number, (place, time_ms) in enumerate(changes)
+    ]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        landed(ONE, 5, [("0060", 600), ("0070", 650)]),
+        landed(ONE, 5, [("0060", 600), ("0040", 400), ("0060", 600), ("0070", 700)]),
+        landed(ONE, 5, [("0070", 600), ("0060", 600)]),
+        landed(ONE, 5, [("0060", 590), ("0070", 300), ("0080", 591)]),
+        landed(ONE, 5, [("", 900), ("0060", 600)]),
+        [],
+    ],
+    ids=["grows", "sent again", "of one second", "began early", "without place", "nothing"],
+)
+def test_what_is_no_new_log(changes: list[LandedChange]) -> None:
+    """POS-16: what was sent again is not newer, and what is newer stands higher."""
+    assert new_log(changes, REACHED, 500) is None
+
+
+def test_it_begins_where_places_fall() -> None:
+    """POS-17: behind what waits; elsewhere with the first change that is as new."""
+    changes = [
+        *landed(ONE, 5, [("0060", 600), ("0055", 700), ("0057", 701)]),
+        *landed(TWO, 8, [("0058", 610), ("0056", 702)]),
+        *landed(BOUNDARIES, 3, [("", 600), ("", 700)]),
+    ]
+    found = new_log(changes, REACHED, 500)
+    assert found is not None
+    assert found.starts == {ONE: 6, TWO: 9, BOUNDARIES: 4}
+    assert (found.fell_at.at, found.fell_at.offset, found.is_behind) == (ONE, 6, True)
+
+
+def test_below_what_is_published() -> None:
+    """POS-16: a partition without records of the new log begins it later."""
+    found = new_log(landed(ONE, 5, [("0001", 501)]) + landed(TWO, 8, [("0049", 400)]), REACHED, 500)
+    assert found is not None
+    assert found.starts == {ONE: 5}
+
+
+def test_what_the_old_log_broke_off_belongs_to_the_new_one() -> None:
+    """POS-17: rows of the last transaction that nobody sent before, and not those sent again."""
+    old = landed(ONE, 3, [("0049", 500), ("0050", 500)], is_gated=True)
+    broken_off = [("0049", 500), ("0050", 500), ("0002", 500), ("0003", 501)]
+    found = new_log([*old, *landed(ONE, 5, broken_off)], REACHED, 500)
+    assert found is not None
+    assert found.starts == {ONE: 7}
+
+
+def test_clocks_that_disagree_are_told() -> None:
+    """POS-16: a change of the old log is as new as the first ones of the new log."""
+    changes = landed(ONE, 5, [("0001", 501)]) + landed(TWO, 8, [("0070", 800), ("0002", 900)])
+    found = new_log(changes, REACHED, 500)
+    assert found is not None
+    assert not found.is_behind
+
+
+UUID = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
+OTHER = "4e11fa47-71ca-11e1-9e33-c80aa9429562"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "warning"),
+    [
+        ({"0-1-7", "0-1-8"}, {"0-2-9", "0-2-10"}, ""),
+        ({"0-1-7", "0-1-8"}, {"0-1-8", "0-2-9"}, ""),
+        ({f"{UUID}:7"}, {f"{OTHER}:1", f"{UUID}:8"}, ""),
+        ({f"{UUID}:7"}, {f"{OTHER}:400"}, ""),
+        ({f"{UUID}:tag:7"}, {f"{UUID}:1"}, ""),
+        ({"0-1-8"}, {"0-2-10"}, "GTIDs 9 to 9 of 0 came by neither log"),
+        ({"0-1-8"}, {"0-2-7", "0-2-9"}, "both logs have GTID 7 of 0"),
+        ({"0-1-8"}, {None, "0-2-9"}, "no GTID (its transaction is None)"),
+        ({"file=b.000001,pos=4"}, {"0-2-9"}, "no GTID (its transaction is file=b.000001,pos=4)"),
+    ],
+)
+def test_gtids_show_whether_anything_is_missing(
+    old: set[str | None], new: set[str | None], warning: str
+) -> None:
+    """POS-16."""
+    found = missing_between(old, new)
+    assert warning in found
+    assert bool(warning) == bool(found)
