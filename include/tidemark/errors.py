@@ -129,6 +129,13 @@ class TableStoppedError(TerminalError):
     """A table cannot be folded further; the message names the statement, column or record."""
 
 
+class RowsUnknownError(TableStoppedError):
+    """Rows of a table may have changed without events, by a statement or with their types.
+
+    The table goes on by itself once each of them was changed or read again (SCHEMA-37).
+    """
+
+
 class SchemaUnknownError(TableStoppedError):
     """Nothing tells the columns of a table: no declaration, DDL or record schema (SCHEMA-1)."""
 

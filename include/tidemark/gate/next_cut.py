@@ -96,7 +96,8 @@ class Effects:
     window_bounds: as in progress. blocked: tables that stay stopped, and why. renames: of tables.
     quarantined: tables of which this cut quarantined changes. replays: what is to be tried again by
     the next one. ends: tables that go less far than the cut, and how far. followed: the tables that
-    the file declares.
+    the file declares. acknowledged: statements that may have changed rows, and why they do not
+    matter any more.
     """
 
     standing: Collection[TableName]
@@ -109,6 +110,7 @@ class Effects:
     replays: tuple[Selection, ...] = ()
     ends: Mapping[TableName, Frontier] = field(default_factory=dict)
     followed: frozenset[TableName] | None = None
+    acknowledged: Mapping[Position, str] = field(default_factory=dict)
 
 
 def advance(progress: Progress, landing: int, decision: Decision, effects: Effects) -> Progress:
@@ -146,7 +148,7 @@ def advance(progress: Progress, landing: int, decision: Decision, effects: Effec
         window_bounds=effects.window_bounds,
         blocked=effects.blocked,
         skipped=progress.skipped - cut.skipped.keys(),
-        acknowledged=progress.acknowledged,
+        acknowledged={**progress.acknowledged, **effects.acknowledged},
         renames=(*progress.renames, *effects.renames),
         quiet_settles=quiet_helps or effects.snapshots.wait_for_a_cut,
         quarantined=progress.quarantined | effects.quarantined,

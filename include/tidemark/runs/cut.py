@@ -39,6 +39,7 @@ from tidemark.runs.staging.quarantined import records_quarantined
 from tidemark.runs.staging.replay import next_replays, with_replay
 from tidemark.runs.staging.stage import StagedTable, stage_one
 from tidemark.runs.tables.plan import CutTables, plan_tables, together
+from tidemark.runs.tables.reread import READ_AGAIN
 from tidemark.runs.tables.work import TableWork
 from tidemark.runs.unknown_kinds import codes_of, unknown_after
 from tidemark.runs.world import World, data_docs_folder, size_for
@@ -137,6 +138,7 @@ def progress_after(
         replays=next_replays(progress, chosen, planned),
         ends=chosen.ends,
         followed=chosen.run.declared,
+        acknowledged={work.reread.at: READ_AGAIN for work in planned.work if work.reread},
     )
     return advance(progress, mark.number, chosen.decision, effects)
 

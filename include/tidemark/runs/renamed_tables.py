@@ -138,7 +138,7 @@ class _Names:
         )
         history = replace(self._history, folded=kept)
         for old, new in moves.items():
-            target = self._targets.get(old) or self._target_of(old, self._history)
+            target = self._own_target(old)
             becomes = self._target_of(new, history) if self._is_folded(new) else target
             rename = self._renamed(becomes, moves) if becomes != target else None
             spec = self._spec(new if self._is_folded(new) else old)
@@ -150,7 +150,7 @@ class _Names:
         """Whether a table of the pipeline bears ``name`` before the statement ``by``."""
         if not self._is_folded(name) or name in by.freed:
             return False
-        head = self._head(self._targets[name]) if name in self._targets else None
+        head = self._head(self._own_target(name))
         is_there = head is not None and head.source_schema.dropped_at is None
         return is_there or self._first_seen.get((name.schema, name.table), LAST) < by.position
 
@@ -175,13 +175,17 @@ class _Names:
 
     def _renamed(self, becomes: TableId, moves: Mapping[TableName, TableName]) -> TargetRename:
         """Who has the name that a target gets keeps its rows, under the number of the cut."""
-        leaving = {self._targets.get(old) for old in moves}
+        leaving = set(map(self._own_target, moves))
         head = self._head(becomes)
         if head is None or becomes in leaving:
             return TargetRename(becomes)
         number = self._run.progress.cut + 1
         aside = TableId(becomes.namespace, f"{becomes.table}__until_cut_{number}")
         return TargetRename(becomes, Displaced(head.metadata, aside))
+
+    def _own_target(self, table: TableName) -> TableId:
+        """Of a table that bears its name so far; one without rows was never published."""
+        return self._targets.get(table) or self._target_of(table, self._history)
 
     def _target_of(self, table: TableName, history: History) -> TableId:
         declared = {spec.source: spec.target for spec in self._run.pipeline.tables}

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
-from tidemark.errors import TableStoppedError
+from tidemark.errors import RowsUnknownError, TableStoppedError
 from tidemark.model.column_rename import ColumnRename, column_alias, name_after
 from tidemark.model.column_rules import Mask
 from tidemark.model.columns import ARRAY, ROW, SourceColumn, TableSchema, Wire
@@ -24,6 +24,8 @@ from tidemark.schema.rewrites import is_rewrite
 _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 _ROW = SourceColumn(ColumnName(ROW), "string", Wire.TEXT, "")
 """What tells rows without a key apart; no column of the source."""
+_STATE = "the table stays as it was last published; other tables go on"
+_NEXT = "rebuild the target from a new snapshot of the source table"
 _PROMOTIONS = {("int", "bigint"), ("float", "double")}
 
 
@@ -330,13 +332,13 @@ def _merge(old: TableSchema, new: TableSchema) -> TableSchema:
 
 def _newer(before: SourceColumn, column: SourceColumn) -> SourceColumn:
     if before.iceberg != column.iceberg and not is_followed(before.iceberg, column.iceberg):
-        raise _stopped(
+        raise _unknown(
             f"column {column.name} changed from {before.source_type} ({before.iceberg}) "
             f"to {column.source_type} ({column.iceberg}), which Iceberg cannot promote"
         )
     fewer, more = sorted((before, column), key=lambda known: len(known.labels))
     if more.labels[: len(fewer.labels)] != fewer.labels:
-        raise _stopped(
+        raise _unknown(
             f"column {column.name} changed from {before.source_type} to {column.source_type}: "
             "labels were not only appended, so that numbers changed their meaning (SCHEMA-17)"
         )
@@ -354,8 +356,8 @@ def _refuse_collisions(schema: TableSchema) -> None:
 
 
 def _stopped(what: str) -> TableStoppedError:
-    return TableStoppedError(
-        what,
-        state="the table stays as it was last published; other tables go on",
-        next_step="rebuild the target from a new snapshot of the source table",
-    )
+    return TableStoppedError(what, state=_STATE, next_step=_NEXT)
+
+
+def _unknown(what: str) -> RowsUnknownError:
+    return RowsUnknownError(what, state=_STATE, next_step=_NEXT)

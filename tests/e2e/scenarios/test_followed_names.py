@@ -89,6 +89,17 @@ def test_names_that_tables_exchange(world: World, family: str) -> None:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
+def test_a_table_without_rows_exchanges_its_name(world: World, family: str) -> None:
+    """SCHEMA-31: it was made in the same cut, so its target is as new and as empty."""
+    source = filled(world, family, "a")
+    source.create("n")
+    source.rename(("n", "tmp"), ("a", "n"), ("tmp", "a"))
+    source.on("n").put(7, name="of the old one")
+    source.on("a").put(1, name="of the new one")
+    source.cut()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
 def test_names_that_pass_from_table_to_table(world: World, family: str) -> None:
     """SCHEMA-31: a ring of three, a chain, a name that is left and borne again, all in one read."""
     source = filled(world, family, "a", "b", "c")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from tidemark.errors import WAITING, TableStoppedError
+from tidemark.errors import WAITING, RowsUnknownError, TableStoppedError
 from tidemark.model.columns import SourceColumn, TableSchema, Wire
 from tidemark.model.names import ColumnName, TableName
 from tidemark.model.position import Position
@@ -211,8 +211,8 @@ def _judge(
     raise _stopped(table, change, f"{kinds}: {why}")
 
 
-def _stopped(table: TableName, change: ColumnChange, why: str) -> TableStoppedError:
-    return TableStoppedError(
+def _stopped(table: TableName, change: ColumnChange, why: str) -> RowsUnknownError:
+    return RowsUnknownError(
         f"{table} cannot be followed: it changes column {change.name} ({why}): "
         f"{change.statement} (at position {change.position})",
         state=WAITING,

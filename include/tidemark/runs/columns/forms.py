@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
-from tidemark.errors import TableStoppedError
+from tidemark.errors import RowsUnknownError
 from tidemark.model.columns import SourceColumn, TableSchema, Wire
 from tidemark.model.names import ColumnName, TableName
 from tidemark.schema.changes import is_followed, is_widening
@@ -121,7 +121,7 @@ def _is_told_rewrite(was: SourceColumn, now: SourceColumn, *, may_be_unsigned: b
 
 def _two_types(
     table: TableName, before: SourceColumn, column: SourceColumn, *, is_text: bool
-) -> TableStoppedError:
+) -> RowsUnknownError:
     name = column.name
     fix = (
         "have the connector write it as before; or fold the table by a new pipeline from a new "
@@ -132,7 +132,7 @@ def _two_types(
             f"declare {name}: text in columns: of {table}, give the table another target, and have "
             f"its rows re-snapshotted: tidemark resync PIPELINE {table}"
         )
-    return TableStoppedError(
+    return RowsUnknownError(
         f"{table} cannot be followed: column {name} changed from {before.source_type} "
         f"({before.iceberg}) to {column.source_type} ({column.iceberg}), which Iceberg cannot "
         "promote",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tidemark.errors import WAITING, TableStoppedError
+from tidemark.errors import WAITING, RowsUnknownError, TableStoppedError
 from tidemark.formats.record_schema import RecordSchema
 from tidemark.model.column_rename import ColumnRename, name_after
 from tidemark.model.columns import SourceColumn, TableSchema
@@ -278,8 +278,8 @@ def _refuse_stale(
         )
 
 
-def _stopped(table: TableName, statement: StatementChange, why: str) -> TableStoppedError:
-    return TableStoppedError(
+def _stopped(table: TableName, statement: StatementChange, why: str) -> RowsUnknownError:
+    return RowsUnknownError(
         f"{table} cannot be followed: {why}: {statement.statement} "
         f"(at position {statement.column_rename.position})",
         state=WAITING,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from tidemark.model.column_rename import ColumnRename
@@ -27,14 +28,22 @@ def recreation_of(
     made it, if it was made from a query. A column of the same name, and of a type that Iceberg can
     promote, stays what it is; any other one goes, or joins.
     """
-    new = {name.lower(): told_column(source, name, text) for name, text in created.types.items()}
+    new = [told_column(source, name, text) for name, text in created.types.items()]
+    return recreation(spec, have, new, dropped_at)
+
+
+def recreation(
+    spec: TableSpec, have: TableSchema, columns: Iterable[SourceColumn], begins_at: Position
+) -> StatementChange:
+    """As `recreation_of`; columns: of the new table, whose rows begin at ``begins_at``."""
+    new = {column.name.lower(): column for column in columns}
     stays = {
         column.name.lower()
         for column in have.columns
         if column.name.lower() in new and _is_same(column, new[column.name.lower()])
     }
     column_rename = ColumnRename(
-        dropped_at,
+        begins_at,
         (),
         tuple(column.name for column in have.columns if column.name.lower() not in stays),
         tuple(column.name for name, column in new.items() if name not in stays),

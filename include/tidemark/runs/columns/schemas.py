@@ -9,7 +9,13 @@ from dataclasses import replace
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from tidemark.errors import NOT_FOLDED, WAITING, SchemaUnknownError, TableStoppedError
+from tidemark.errors import (
+    NOT_FOLDED,
+    WAITING,
+    RowsUnknownError,
+    SchemaUnknownError,
+    TableStoppedError,
+)
 from tidemark.formats.decoder import Decoder
 from tidemark.formats.record_schema import RecordSchema
 from tidemark.model.column_rename import ColumnRename
@@ -25,6 +31,7 @@ from tidemark.runs.columns.overrides import refuse_unreadable, unreadable_as
 from tidemark.runs.columns.recreated import begun_over, recreation_of
 from tidemark.runs.columns.untyped import untold
 from tidemark.runs.ddl.effects import DdlEffects
+from tidemark.runs.ddl.told_columns import StatementChange
 from tidemark.schema.changes import merge_schemas
 from tidemark.schema.connect_types import connect_columns, refine_known
 from tidemark.schema.layouts import check_layout, check_rules
@@ -101,19 +108,23 @@ def resolve(  # noqa: PLR0913  all that tells of a table
     records: Sequence[RecordSchema],
     *,
     is_empty: bool = False,
+    reread: StatementChange | None = None,
 ) -> TableSchema:
     """The schema of one table at the cut.
 
     have: what the target was made from; is_empty: it has no row that another type might change.
-    records: what examples of the cut's records tell.
+    records: what examples of the cut's records tell. reread: what became of columns in the place of
+    what statements did, where no row of before stays.
     `SchemaUnknownError` when nothing tells the columns, `TableStoppedError` when its key is not
     among them, or when it changed in a way that cannot be followed.
     """
     _refuse_flawed(spec, records)
-    statements = effects.column_renames.get(spec.source, ())
+    statements: Sequence[StatementChange] = effects.column_renames.get(spec.source, ())
     created = effects.recreated(spec, have)
     dropped_at = effects.dropped_at(spec.source, have.dropped_at if have else None)
-    if have is not None and created is not None and dropped_at is not None:
+    if reread is not None:
+        statements = (reread,)
+    elif have is not None and created is not None and dropped_at is not None:
         recreation = recreation_of(source, spec, have, created, dropped_at)
         statements = (recreation, *statements)
         have = begun_over(spec, have, created, recreation, dropped_at)
@@ -156,7 +167,7 @@ def resolve(  # noqa: PLR0913  all that tells of a table
         )
     if spec.source in effects.made:
         dropped_at = None
-    at = followed.changed_at
+    at = followed.changed_at if reread is None else reread.column_rename.position
     schema = TableSchema(
         *(tuple(columns.values()), key, at, (*names.column_renames, *_joins(joined)), dropped_at),
         *(spec.layout, spec.target_columns.rules, spec.mode),
@@ -206,7 +217,8 @@ def _declared(source: SourceSpec, spec: TableSpec) -> dict[ColumnName, SourceCol
     return {name: told_column(source, name, text) for name, text in spec.columns.items()}
 
 
-def _told_columns(source: SourceSpec, record: RecordSchema) -> tuple[SourceColumn, ...]:
+def told_columns(source: SourceSpec, record: RecordSchema) -> tuple[SourceColumn, ...]:
+    """The columns as the schema of ``record`` has them."""
     if source.format is SourceFormat.DEBEZIUM_POSTGRES:
         return postgres_record_columns(record.fields, source.modes.postgres)
     return connect_columns(record.fields, source.modes.connector)
@@ -279,7 +291,7 @@ def _record_columns(
     """
     is_postgres = source.format is SourceFormat.DEBEZIUM_POSTGRES
     columns = []
-    for column in _told_columns(source, record):
+    for column in told_columns(source, record):
         if column.name in declared:
             told = overridden(
                 *(column, declared[column.name]),
@@ -299,7 +311,7 @@ def _record_columns(
 def _refuse_dropped(spec: TableSpec, have: TableSchema, changed: TableSchema) -> None:
     gone = [name for name in have.names if name not in changed.names]
     if gone:
-        raise TableStoppedError(
+        raise RowsUnknownError(
             f"the source dropped or renamed column {', '.join(gone)} of {spec.source}",
             state=WAITING,
             next_step="fold the table into a new target from a new snapshot of the source",

@@ -62,6 +62,7 @@ def add_by_state(
         effects.described |= {t: _created(columns, position) for t, columns in told.items()}
     renamed = {one.new for one in operations if isinstance(one, RenameTable)}
     effects.schemas |= {table: state for table, state in told.items() if table not in renamed}
+    effects.stated_at |= dict.fromkeys(told.keys() - renamed, position)
     for operation in operations:
         if isinstance(operation, RenameTable):
             effects.rename(operation, position, told.get(operation.new))

@@ -102,6 +102,7 @@ class DdlEffects:
     were made, unless dropped later; remade: those of them that were dropped before. created: what
     was told of those that were made, last; described: of those that a snapshot of the source read.
     ended: tables that were made and dropped again -> where they were made, first.
+    stated_at: table -> where its newest statement stands.
     begun_cut_overs: table -> where it went out of the way of its shadow. cut_overs: table -> where
     that took its place, last. key_changes: of a table, in position order. unknown_shadows: those
     that took a place, and of which nothing was told. stops: table -> why it cannot go on; a table
@@ -121,6 +122,7 @@ class DdlEffects:
     remade: set[TableName] = field(default_factory=set)
     created: dict[TableName, Created] = field(default_factory=dict)
     described: dict[TableName, Created] = field(default_factory=dict)
+    stated_at: dict[TableName, Position] = field(default_factory=dict)
     ended: dict[TableName, Position] = field(default_factory=dict)
     begun_cut_overs: dict[TableName, Position] = field(default_factory=dict)
     key_changes: dict[TableName, list[KeyChange]] = field(default_factory=dict)
@@ -164,6 +166,7 @@ class DdlEffects:
             self.dropped,
             self.created,
             self.described,
+            self.stated_at,
             self.ended,
             self.begun_cut_overs,
             self.cut_overs,
@@ -305,6 +308,12 @@ class DdlEffects:
         """A table cannot go on behind the first thing that nobody can follow."""
         acknowledged_at = position if may_be_acknowledged else None
         self.stops.setdefault(table, DdlStop(f"{why} (at position {position})", acknowledged_at))
+
+    def without_changes(self, table: TableName) -> DdlEffects:
+        """The same, as if statements had told of ``table`` alone what its columns are now."""
+        kept = {name: known for name, known in self.column_renames.items() if name != table}
+        changed = {name: known for name, known in self.changed.items() if name != table}
+        return replace(self, column_renames=kept, changed=changed)
 
     def column_rename(self, table: TableName, column_rename: StatementChange) -> None:
         """The names of a table's columns change, or must have been certain ones."""

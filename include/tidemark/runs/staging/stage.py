@@ -34,6 +34,7 @@ from tidemark.runs.staging.audit import audit
 from tidemark.runs.staging.key_conflicts import refuse_key_conflicts
 from tidemark.runs.staging.quarantined import Unfit, may_miss, quarantined
 from tidemark.runs.staging.replay import events_quarantined, outcomes, overtaken
+from tidemark.runs.staging.reread import refuse_unread_rows
 from tidemark.runs.staging.row_changes import StagedChanges, match_rows, stage_row_changes
 from tidemark.runs.staging.typed_changes import ChangeCounts, typed_changes
 from tidemark.runs.staging.unchanged import Incomplete, fill_unchanged, unresolved_rows
@@ -172,6 +173,7 @@ def _stage_changes(
     typed = typed_changes(chosen, decoder, work, ends, events, counts)
     rows = stage_rows(place, typed, work.schema)
     _refuse_unread(work, counts.read.get["records"])
+    refuse_unread_rows(run, work, rows)
     entered, dropped = counts.entered.get, counts.reduced.get["dropped"]
     repeats = overtaken(chosen, work, decoder) + work.copies.count
     contested = counts.contested.get["keys"] if counts.contested is not None else 0

@@ -15,7 +15,7 @@ from tidemark.runs.choose import Chosen
 from tidemark.runs.columns.recreated import recreation_of
 from tidemark.runs.run import Run
 from tidemark.runs.targets import targets_of
-from tidemark.spec import TableSpec
+from tidemark.spec import SourceFormat, TableSpec
 
 
 def tables_of_dropped_databases(run: Run, chosen: Chosen, progress: Progress) -> set[TableName]:
@@ -63,9 +63,11 @@ def begin_of(chosen: Chosen, spec: TableSpec, have: TableSchema | None) -> Posit
     if have is None:
         return dropped if table in effects.remade else None
     pending = chosen.profile.of(table, CheckpointStatus.PENDING)
-    # Rows of an incremental snapshot may have been read from the table that is gone.
-    is_read_anew = any(profile_entry.chunk_from for profile_entry in pending)
-    if effects.recreated(spec, have) is not None and not is_read_anew:
+    # The connectors of MySQL and MariaDB read the chunk of an incremental snapshot once more that
+    # they have read before a statement. That of PostgreSQL knows of none, so rows may be of before.
+    is_postgres = chosen.run.pipeline.source.format is SourceFormat.DEBEZIUM_POSTGRES
+    may_be_of_before = is_postgres and any(entry.chunk_from for entry in pending)
+    if effects.recreated(spec, have) is not None and not may_be_of_before:
         return dropped
     told = {*effects.types, *effects.schemas, *effects.column_renames, *effects.changed}
     is_told = table not in effects.dropped and table in told

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from tidemark.errors import NameRefusedError, TableStoppedError
+from tidemark.errors import NameRefusedError, RowsUnknownError, TableStoppedError
 from tidemark.formats.decoder import decoder_of
 from tidemark.formats.record_schema import RecordSchema
 from tidemark.lake.catalog import TableId
@@ -42,13 +42,14 @@ from tidemark.runs.tables.late import late_tables
 from tidemark.runs.tables.modes import refuse_other_mode, refuse_without_key
 from tidemark.runs.tables.reconcile import watched_snapshots
 from tidemark.runs.tables.refused import (
+    content_stop,
     refuse_foreign,
     refuse_late,
     refuse_lost,
     refuse_other_target,
     refuse_shared,
-    refuse_statement,
 )
+from tidemark.runs.tables.reread import Reread, reread_of, waits_for_rows
 from tidemark.runs.tables.truncates import truncates_of
 from tidemark.runs.tables.without_key import refuse_untold
 from tidemark.runs.tables.work import TableWork
@@ -118,7 +119,7 @@ def plan_tables(run: Run, chosen: Chosen, progress: Progress) -> CutTables:
     for spec in wanted:
         try:
             refuse_late(spec.source, late)
-            refuse_statement(run.pipeline, spec, chosen.effects.stops, renamed)
+            stop = content_stop(run.pipeline, spec, chosen.effects.stops, renamed)
             refuse_shared(spec, owners.setdefault(spec.target.lower(), spec.source))
             target = _target(run.pipeline, spec)
             head = _taken_up(read_target(run.world.catalog, target), spec, progress)
@@ -130,6 +131,8 @@ def plan_tables(run: Run, chosen: Chosen, progress: Progress) -> CutTables:
                     refuse_other_target(spec, chosen.effects.renames)
                 history = read_history(run.world.catalog, run.system)
                 refuse_lost(run.pipeline, spec, history.folded, progress)
+            if have is None and stop is not None:
+                raise stop
             if have is None and _begins_with_a_row(run.pipeline, chosen, spec):
                 before = progress.truncated.get(spec.source)
                 truncate = new_truncate(truncates_of(chosen, spec), before)
@@ -139,7 +142,7 @@ def plan_tables(run: Run, chosen: Chosen, progress: Progress) -> CutTables:
                 inferred = untyped_columns(run, chosen, spec, have, records)
                 columns = {"columns": {**inferred, **spec.columns}}
                 known = _TableFacts(spec.model_copy(update=columns), head, records)
-                one = replace(_work(run, chosen, progress, known), inferred=inferred)
+                one = replace(_going_on(run, chosen, progress, known, stop), inferred=inferred)
                 removal = _removal(run.pipeline, snapshots, spec.source)
                 work.append(
                     replace(one, removal=removal, window_bound=window_bounds.get(spec.source))
@@ -150,6 +153,25 @@ def plan_tables(run: Run, chosen: Chosen, progress: Progress) -> CutTables:
     skipped = frozenset(spec.source for spec in specs if spec not in wanted)
     planned = CutTables(snapshots, window_bounds, tuple(work), stopped, skipped, late, ended)
     return together(run, planned)
+
+
+def _going_on(
+    run: Run,
+    chosen: Chosen,
+    progress: Progress,
+    told: _TableFacts,
+    stop: RowsUnknownError | None,
+) -> TableWork:
+    """What is done to a table; one whose rows are unknown goes on if all of them came again."""
+    try:
+        if stop is not None:
+            raise stop
+        return _work(run, chosen, progress, told)
+    except RowsUnknownError as error:
+        reread = reread_of(chosen, told.spec, told.head, told.records, error)
+        if reread is None:
+            raise waits_for_rows(run.pipeline, told.spec, told.head, error) from error
+        return _work(run, chosen, progress, told, reread)
 
 
 def together(run: Run, planned: CutTables) -> CutTables:
@@ -269,24 +291,35 @@ def _target(pipeline: PipelineSpec, spec: TableSpec) -> TableId:
     return TableId(pipeline.target_namespace, spec.target)
 
 
-def _work(run: Run, chosen: Chosen, progress: Progress, told: _TableFacts) -> TableWork:
+def _work(
+    run: Run,
+    chosen: Chosen,
+    progress: Progress,
+    told: _TableFacts,
+    reread: Reread | None = None,
+) -> TableWork:
     pipeline, spec, head = run.pipeline, told.spec, told.head
     have = head.source_schema if head else None
     again = chosen.profile.of(spec.source, CheckpointStatus.REPLAYED)
     profile_entries = chosen.profile.of(spec.source, CUT)
     take_reread(chosen, spec, have)
-    begins = begin_of(chosen, spec, have)
+    begins = begin_of(chosen, spec, have) if reread is None else reread.at
     records = [r for r in told.records if begins is None or (r.position or "") > begins]
     key_change, below, effects = key_change_of(run, chosen, spec, have), have, chosen.effects
     copies = Copies()
     if key_change is not None:
         below, effects = below_key_change(spec.source, key_change, have, effects)
+    if reread is not None:
+        effects = effects.without_changes(spec.source)
     before = progress.truncated.get(spec.source)
     if below is have:
         copies = copies_below(chosen, spec, have, before)
         records = [r for r in records if (r.position or "") >= copies.below]
     is_empty = head is not None and head.rows == 0
-    schema = read = resolve(pipeline.source, spec, below, effects, records, is_empty=is_empty)
+    change = reread.change if reread is not None else None
+    schema = read = resolve(
+        *(pipeline.source, spec, below, effects, records), is_empty=is_empty, reread=change
+    )
     refuse_other_record_key(pipeline.source, spec, schema, records)
     if key_change is not None:
         schema = behind_key_change(pipeline.source, spec, key_change, read, chosen.effects)
@@ -295,8 +328,9 @@ def _work(run: Run, chosen: Chosen, progress: Progress, told: _TableFacts) -> Ta
         if profile_entries:
             refuse_without_key(spec)
         refuse_untold(pipeline.source, spec, profile_entries)
-    ended = [*truncates_of(chosen, spec), *([begins] if begins else [])]
-    truncate = new_truncate(ended, before)
+    ended = truncates_of(chosen, spec)
+    counts_from = new_truncate(ended, before) or before
+    truncate = new_truncate([*ended, *([begins] if begins else [])], before)
     changes = plan_changes(have, schema, is_empty=is_empty or begins is not None)
     refuse_by_policy(spec, changes, chosen.effects)
     refuse_large_rewrite(spec, changes, head.rows if head else 0, pipeline.limits)
@@ -309,7 +343,7 @@ def _work(run: Run, chosen: Chosen, progress: Progress, told: _TableFacts) -> Ta
         rows=count(profile_entries),
         key_from_images=bool(spec.key)
         or any(profile_entry.without_key for profile_entry in (*profile_entries, *again)),
-        truncated_at=truncate or before,
+        truncated_at=counts_from if reread is not None else truncate or before,
         new_truncate=truncate,
         window_bound=None,
         removal=None,
@@ -318,4 +352,5 @@ def _work(run: Run, chosen: Chosen, progress: Progress, told: _TableFacts) -> Ta
         changes_key=schema != read,
         copies=copies,
         becomes=run.becomes(spec.source),
+        reread=reread,
     )

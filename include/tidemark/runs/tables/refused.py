@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from tidemark.errors import WAITING, TableStoppedError
+from tidemark.errors import WAITING, RowsUnknownError, TableStoppedError
 from tidemark.lake.catalog import TableId
 from tidemark.lake.evolve import TargetHead
 from tidemark.model.names import TableName
@@ -58,11 +58,23 @@ def refuse_statement(
     if stop.position is not None:
         skip = f"tidemark skip {pipeline.name} --statement {stop.position} --reason WHY"
         next_step = f"if it left all rows and columns as they were, run {skip}; else {rebuild}"
-    raise TableStoppedError(
-        what,
-        state=WAITING,
-        next_step=next_step,
-    )
+    is_content = stop.position is not None and stop.by is None
+    kind = RowsUnknownError if is_content else TableStoppedError
+    raise kind(what, state=WAITING, next_step=next_step)
+
+
+def content_stop(
+    pipeline: PipelineSpec,
+    spec: TableSpec,
+    stops: Mapping[TableName | None, DdlStop],
+    followed: Mapping[TableName, TableId],
+) -> RowsUnknownError | None:
+    """The statement that may have changed rows; what else stops the table is raised."""
+    try:
+        refuse_statement(pipeline, spec, stops, followed)
+    except RowsUnknownError as error:
+        return error
+    return None
 
 
 def _swapped(table_swap: Sequence[TableName], followed: Mapping[TableName, TableId]) -> str:

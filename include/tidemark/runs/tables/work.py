@@ -15,6 +15,7 @@ from tidemark.model.position import Position
 from tidemark.model.reduction import above_truncate, not_ended_before
 from tidemark.model.target_mode import TargetMode
 from tidemark.runs.tables.key_changes import Copies
+from tidemark.runs.tables.reread import Reread
 from tidemark.schema.changes import BackfillColumn, RewriteColumn, SchemaChange
 from tidemark.spec import TableSpec
 
@@ -31,7 +32,8 @@ class TableWork:
     newest truncate of earlier cuts, or where another table of that name ended. changes_key: the cut
     ends where other columns become the key, and its rows have those of before. copies: rows of the
     cut that have the key of before and are left out. inferred: columns that only their values tell
-    the types of, and those. becomes: the name that the target gets with the cut.
+    the types of, and those. becomes: the name that the target gets with the cut. reread: from where
+    on each row has to have come again.
     """
 
     spec: TableSpec
@@ -51,6 +53,7 @@ class TableWork:
     copies: Copies = Copies()
     inferred: Mapping[ColumnName, str] = field(default_factory=dict)
     becomes: TargetRename | None = None
+    reread: Reread | None = None
 
     @property
     def have(self) -> TableSchema | None:
@@ -95,8 +98,9 @@ class TableWork:
         ends_rows = self.new_truncate is not None or is_removed
         is_checked = self.changes_key and self.spec.mode is not TargetMode.APPEND
         is_written = bool(self.backfills or self.rewrites)
-        touches = ends_rows or is_written or is_checked or self.becomes is not None
-        return self.has_events or (self.have is not None and touches)
+        touches = ends_rows or is_written or is_checked
+        is_renamed = self.becomes is not None  # A target that is new and empty is as well.
+        return self.has_events or is_renamed or (self.have is not None and touches)
 
     @property
     def backfills(self) -> tuple[BackfillColumn, ...]:

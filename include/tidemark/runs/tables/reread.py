@@ -1,0 +1,115 @@
+"""Tables whose rows may have changed without events: they go on once each row came again.
+
+What changed them is a statement, or shows in the types of records. From there on the table is like
+one that was recreated: columns that became others begin without a value, and the rows of before are
+gone. Nothing is lost by that where each of them was changed, deleted or read again since, by an
+update of them all, or by an incremental snapshot (SCHEMA-37).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from tidemark.errors import RowsUnknownError
+from tidemark.formats.record_schema import RecordSchema
+from tidemark.lake.evolve import TargetHead
+from tidemark.model.checkpoint_status import CheckpointStatus
+from tidemark.model.columns import SourceColumn, TableSchema
+from tidemark.model.position import Position, place_of
+from tidemark.model.profile import count
+from tidemark.model.reconcile import below_snapshot
+from tidemark.model.target_mode import TargetMode
+from tidemark.runs.choose import Chosen
+from tidemark.runs.columns.changes import told_column
+from tidemark.runs.columns.recreated import recreation
+from tidemark.runs.columns.schemas import told_columns
+from tidemark.runs.ddl.told_columns import StatementChange
+from tidemark.spec import PipelineSpec, TableSpec
+
+READ_AGAIN = "every row was changed or read again since"
+AGAIN = (
+    "have all its rows read again by an incremental snapshot, or change them all at the source: "
+    "then it goes on by itself"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reread:
+    """A table that goes on at ``at`` if no row of before is left.
+
+    change: what became of its columns there. stop: why the rows of before are unknown.
+    """
+
+    at: Position
+    change: StatementChange
+    stop: RowsUnknownError
+
+
+def can_go_on(pipeline: PipelineSpec, spec: TableSpec, have: TableSchema | None) -> bool:
+    """Whether records can show that each row came again."""
+    is_mirror = spec.mode is TargetMode.MIRROR and have is not None and bool(have.key)
+    return is_mirror and not pipeline.source.format.is_canal
+
+
+def waits_for_rows(
+    pipeline: PipelineSpec, spec: TableSpec, head: TargetHead | None, stop: RowsUnknownError
+) -> RowsUnknownError:
+    """``stop``, which says what helps where that does."""
+    if not can_go_on(pipeline, spec, head.source_schema if head else None):
+        return stop
+    return RowsUnknownError(
+        stop.what, state=stop.state, next_step=f"{AGAIN}; else {stop.next_step}"
+    )
+
+
+def reread_of(
+    chosen: Chosen,
+    spec: TableSpec,
+    head: TargetHead | None,
+    records: Sequence[RecordSchema],
+    stop: RowsUnknownError,
+) -> Reread | None:
+    """Where the table may go on; None where it cannot, or where too few of its rows came.
+
+    records: what examples of the cut's records tell.
+    """
+    pipeline, effects = chosen.run.pipeline, chosen.effects
+    if head is None or not can_go_on(pipeline, spec, head.source_schema):
+        return None
+    have, table = head.source_schema, spec.source
+    came = count(chosen.profile.of(table, CheckpointStatus.PENDING))
+    if came < head.rows or table in effects.key_changes or effects.dropped_at(table, None):
+        return None
+    found = _newest(chosen, spec, have, records)
+    if found is None:
+        return None
+    at, columns = found
+    key = {column.name: column.iceberg for column in have.columns if column.name in have.key}
+    if not key.items() <= {column.name: column.iceberg for column in columns}.items():
+        return None
+    return Reread(at, recreation(spec, have, columns, at), stop)
+
+
+def _newest(
+    chosen: Chosen, spec: TableSpec, have: TableSchema, records: Sequence[RecordSchema]
+) -> tuple[Position, Sequence[SourceColumn]] | None:
+    """Where the newest columns of the table begin, and what they are."""
+    source, effects, table = chosen.run.pipeline.source, chosen.effects, spec.source
+    if source.topics.schema_changes:
+        stopped = effects.stops.get(table)
+        told = (effects.stated_at.get(table), stopped.position if stopped else None)
+        at = max(filter(None, told), default=None)
+        if at is None or place_of(at) is None:
+            return None
+        return at, [told_column(source, name, text) for name, text in _types(chosen, spec, have)]
+    newest = next((record for record in reversed(records) if record.has_rows), None)
+    if newest is None or newest.begins_at is None or not newest.fields:
+        return None
+    begins_at = below_snapshot(newest.begins_at)
+    return (begins_at, told_columns(source, newest)) if begins_at else None
+
+
+def _types(chosen: Chosen, spec: TableSpec, have: TableSchema) -> Iterable[tuple[str, str]]:
+    columns = chosen.effects.schemas.get(spec.source, have).columns
+    return ((column.name, column.source_type) for column in columns)
