@@ -72,7 +72,8 @@ def test_yaml_can_be_copied(block: Block, tmp_path: Path) -> None:
 @pytest.mark.parametrize("block", blocks("json"), ids=named)
 def test_settings_of_connectors_can_be_copied(block: Block) -> None:
     settings = json.loads(block.text)
-    assert settings["skipped.operations"] == "none"
+    if "connector.class" in settings:
+        assert settings["skipped.operations"] == "none"
     assert all(isinstance(value, str) for value in settings.values())
 
 

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from tidemark.cli.arguments import AsJson, Pipeline, Table, declared_tables, load_named
-
-if TYPE_CHECKING:
-    from tidemark.model.names import TableName
 
 Complete = Annotated[
     bool,
@@ -33,6 +29,7 @@ def resync(
     from tidemark.cli.documents import ActionDocument
     from tidemark.cli.session import catalog_world
     from tidemark.runs.orders import begin_resync, end_resync
+    from tidemark.topics.signals import send_snapshot_signal, signal_data
 
     spec = load_named(pipeline)
     (named,) = declared_tables(spec, [table])
@@ -45,18 +42,18 @@ def resync(
             next=f"tidemark cut {pipeline}",
         )
     else:
-        begin_resync(spec, catalog_world(), named)
+        world = catalog_world()
+        begin_resync(spec, world, named)
+        sends = spec.source.signal_topic is not None
+        if sends:
+            send_snapshot_signal(world.broker, spec.source, named)
+        first = "" if sends else "send this signal to the connector, as a row of its signal table "
+        first += "" if sends else "or by Kafka; "
         action = ActionDocument(
             pipeline=pipeline,
-            done=f"a snapshot of {named} is awaited",
+            done=f"a snapshot of {named} is awaited{', and its signal is sent' if sends else ''}",
             details={"signal": "execute-snapshot", "data": signal_data(named)},
-            next="send this signal to the connector, as a row of its signal table or by Kafka; "
-            f"when it has read the table: tidemark resync {pipeline} {named} --complete",
+            next=f"{first}when it has read the table: "
+            f"tidemark resync {pipeline} {named} --complete",
         )
     put_action(action, as_json=as_json)
-
-
-def signal_data(table: TableName) -> str:
-    """What the connector's ad-hoc signal has to say; it reads names as regular expressions."""
-    escaped = str(table).replace(".", "\\.")
-    return json.dumps({"data-collections": [escaped], "type": "incremental"})

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 import pyarrow as pa
 from pyspark import inheritable_thread_target
 
-from tidemark.errors import TableStoppedError
+from tidemark.errors import RowsUnknownError, TableStoppedError
 from tidemark.gate.next_cut import Effects, advance
 from tidemark.gate.reconcile import after_reconciles
 from tidemark.lake.forks import drop_dead_forks, drop_forks, forks_dropped_on_error
@@ -29,6 +29,7 @@ from tidemark.model.result import CutResult, CutStatus, TableResult
 from tidemark.model.verdict import Outcome
 from tidemark.quality.report import write_data_docs
 from tidemark.runs.account import account
+from tidemark.runs.asked_rows import ask_for_rows
 from tidemark.runs.changelog import Changelog
 from tidemark.runs.choose import Chosen, choose_cut
 from tidemark.runs.landing.land import land_records
@@ -80,7 +81,7 @@ def stage_cut(pipeline: PipelineSpec, world: World, request: CutRequest) -> CutR
         chosen = choose_cut(run, Changelog(run), landed)
         run, progress = chosen.run, chosen.run.progress
         chosen = with_replay(run, chosen, landed, progress)
-        planned = plan_tables(run, chosen, progress)
+        planned = ask_for_rows(run, plan_tables(run, chosen, progress))
     after = progress_after(progress, landed.mark, chosen, planned)
     _refuse_stopped(pipeline, planned)
     if not planned.work and replace(after, cut=progress.cut) == progress:
@@ -130,7 +131,8 @@ def progress_after(
     removals = {work.spec.source: work.removal for work in planned.work if work.removal}
     done = {t: removal.end.position for t, removal in removals.items() if t not in spared}
     ended |= {t: max(below, ended.get(t, below)) for t, below in done.items()}
-    snapshots = after_reconciles(planned.snapshots, done, spared)
+    reread = {work.spec.source: work.reread.at for work in planned.work if work.reread}
+    snapshots = after_reconciles(planned.snapshots, done.keys() | reread, spared)
     effects = Effects(
         *(planned.standing, ended, snapshots, planned.window_bounds, planned.blocked),
         renames=_followed(chosen, planned),
@@ -138,7 +140,7 @@ def progress_after(
         replays=next_replays(progress, chosen, planned),
         ends=chosen.ends,
         followed=chosen.run.declared,
-        acknowledged={work.reread.at: READ_AGAIN for work in planned.work if work.reread},
+        acknowledged=dict.fromkeys(reread.values(), READ_AGAIN),
     )
     return advance(progress, mark.number, chosen.decision, effects)
 
@@ -168,7 +170,7 @@ def _stage_all(run: Run, chosen: Chosen, planned: CutTables, branch: str) -> _Ou
     """Fold and audit the tables side by side; what turns out to be stopped is left out."""
     staged: list[StagedTable] = []
     schemas: list[RefUpdate] = []
-    stopped = dict(planned.stopped)
+    stopped, unread = dict(planned.stopped), set(planned.unread)
     session = run.world.spark
 
     def stage(work: TableWork) -> StagedTable | RefUpdate | TableStoppedError | None:
@@ -184,12 +186,14 @@ def _stage_all(run: Run, chosen: Chosen, planned: CutTables, branch: str) -> _Ou
         for work, outcome in zip(planned.work, outcomes, strict=True):
             if isinstance(outcome, TableStoppedError):
                 stopped[work.spec.source] = str(outcome)
+                unread |= {work.spec.source} if isinstance(outcome, RowsUnknownError) else set()
             elif isinstance(outcome, RefUpdate):
                 schemas.append(outcome)
             elif outcome is not None:
                 staged.append(outcome)
     done = tuple(work for work in planned.work if work.spec.source not in stopped)
-    planned = together(run, replace(planned, work=done, stopped=stopped))
+    planned = replace(planned, work=done, stopped=stopped, unread=frozenset(unread))
+    planned = together(run, ask_for_rows(run, planned))
     targets = {work.target for work in planned.work}
     return _Outcome(
         chosen,

@@ -53,12 +53,18 @@ def begin_resync(pipeline: PipelineSpec, world: World, table: TableName) -> None
             next_step="fold the table into a new target from a new changefeed or instance",
         )
 
+    await_snapshot(pipeline, world, table)
+    _take_as_it_is(pipeline, world, table)
+
+
+def await_snapshot(pipeline: PipelineSpec, world: World, table: TableName) -> None:
+    """Record that an incremental snapshot of ``table`` is awaited."""
+
     def ordered(progress: Progress) -> Progress:
         reached = progress.frontier.reached.values()
         return replace(progress, snapshots=order_resync(progress.snapshots, table, reached))
 
     _record(pipeline, world, ordered, f"resync {table}")
-    _take_as_it_is(pipeline, world, table)
 
 
 def _take_as_it_is(pipeline: PipelineSpec, world: World, table: TableName) -> None:

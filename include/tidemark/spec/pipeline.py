@@ -40,6 +40,13 @@ class OnDrop(StrEnum):
     EMPTY = "empty"
 
 
+class OnStop(StrEnum):
+    """What becomes of a table that goes on once all its rows were read again (SCHEMA-37)."""
+
+    ASK = "ask"
+    RESYNC = "resync"
+
+
 class Consistency(StrEnum):
     """What is published together."""
 
@@ -205,6 +212,12 @@ class PipelineSpec(SpecModel):
         description="rows of a table that the source drops: keep leaves them in its target, empty "
         "ends them as a truncate would",
     )
+    on_stop: OnStop = Field(
+        default=OnStop.ASK,
+        description="a table that stops, and would go on once all its rows were read again: ask "
+        "waits until somebody has them read, resync sends the signal for an incremental snapshot "
+        "of it to source.signal-topic, once",
+    )
     tables: tuple[TableSpec, ...] = Field(
         default=(), description="the tables that are folded; each source and target once"
     )
@@ -234,6 +247,10 @@ class PipelineSpec(SpecModel):
         if not self.tables and self.other_tables is OtherTables.IGNORE:
             yield BrokenRule(
                 ("tables",), "no tables", "at least one table, or other-tables: follow"
+            )
+        if self.on_stop is OnStop.RESYNC and self.source.signal_topic is None:
+            yield BrokenRule(
+                ("on-stop",), "'resync'", "source.signal-topic and source.topic-prefix beside it"
             )
         yield from self._shared_names()
         targets: dict[str, TableSpec] = {}

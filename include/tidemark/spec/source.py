@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field
 from tidemark.model.cut import GateMode
 from tidemark.model.modes import FieldNameMode, Untyped
 from tidemark.model.names import TableName
-from tidemark.spec.base import BrokenRule, SourceTableName, SpecModel
+from tidemark.spec.base import BrokenRule, SourceTableName, SpecModel, Text
 from tidemark.spec.modes import ModesSpec
 from tidemark.spec.registry import AvroSpec
 from tidemark.spec.shadows import OF_KNOWN_TOOLS, ShadowPattern, shadowed_by
@@ -73,6 +73,16 @@ class SourceSpec(SpecModel):
         default=None,
         description="the Debezium connector's signal.data.collection, whose topic is among the "
         "topics.data; it shows when the windows of incremental snapshots open",
+    )
+    signal_topic: Text | None = Field(
+        default=None,
+        description="the Debezium connector's signal.kafka.topic, to which runs send the signal "
+        "for an incremental snapshot of a table (on-stop: resync, tidemark resync); the only "
+        "topic that is written to",
+    )
+    topic_prefix: Text | None = Field(
+        default=None,
+        description="the connector's topic.prefix, by which it knows that a signal is for it",
     )
     shadow_tables: tuple[ShadowPattern, ...] = Field(
         default=OF_KNOWN_TOOLS,
@@ -144,6 +154,9 @@ class SourceSpec(SpecModel):
             yield from self._has_types_elsewhere()
         if self.format is SourceFormat.DEBEZIUM_POSTGRES:
             yield from self._statements_only()
+        if (self.signal_topic is None) != (self.topic_prefix is None):
+            missing = "signal-topic" if self.signal_topic is None else "topic-prefix"
+            yield BrokenRule((missing,), "nothing", "signal-topic and topic-prefix, or neither")
 
     def _newest_state_only(self) -> Iterator[BrokenRule]:
         """What needs the history that compaction removes (KEY-13)."""
@@ -213,6 +226,10 @@ class SourceSpec(SpecModel):
                 ("signal-table",),
                 repr(str(self.signal_table)),
                 "no signal-table: only Debezium has one",
+            )
+        if self.signal_topic is not None:
+            yield BrokenRule(
+                ("signal-topic",), repr(self.signal_topic), "no signal-topic: only Debezium has one"
             )
         if self.avro is not None:
             yield BrokenRule(("avro",), "avro", "no avro: Canal and TiCDC write JSON")

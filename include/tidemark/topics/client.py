@@ -8,7 +8,14 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, TopicCollection
+from confluent_kafka import (
+    Consumer,
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    Producer,
+    TopicCollection,
+)
 from confluent_kafka import TopicPartition as KafkaPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # re-exported bare
     AdminClient,
@@ -52,7 +59,7 @@ class TopicFacts:
 
 
 class Broker:
-    """A Kafka cluster, read only; one client, made at first use."""
+    """A Kafka cluster; one client, made at first use. Nothing is written but signals."""
 
     def __init__(self, spec: KafkaSpec) -> None:
         self.servers = spec.bootstrap_servers
@@ -180,6 +187,28 @@ class Broker:
                 yield consumer
         finally:
             consumer.close()
+
+    def send(self, topic: str, key: bytes, value: bytes) -> None:
+        """Write one record, and wait until all replicas have it."""
+        failed: list[KafkaError] = []
+
+        def delivered(error: KafkaError | None, _: object) -> None:
+            if error is not None:
+                failed.append(error)
+
+        producer = Producer(
+            {
+                "bootstrap.servers": self.servers,
+                "enable.idempotence": True,
+                "message.timeout.ms": TIMEOUT_SECONDS * 1000,
+                **self.properties,
+            },
+            logger=_Quiet(),
+        )
+        with self._errors(f"the writing of a record to {topic}"):
+            producer.produce(topic, value, key, on_delivery=delivered)
+            if producer.flush(TIMEOUT_SECONDS) or failed:
+                raise TimeoutError(str(failed[0]) if failed else "it was not confirmed")
 
     @contextmanager
     def _errors(self, doing: str) -> Iterator[None]:

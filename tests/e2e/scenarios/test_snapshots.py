@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from confluent_kafka import KafkaError, TopicPartition
+from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]  # re-exported bare
 
 from tests.support import tellers
 from tests.support.altered import AlteredTable
@@ -175,6 +178,57 @@ def test_a_table_that_changed_unseen_starts_over(world: World) -> None:
         assert "name" not in loaded.column_names
         rows = {row["id"]: {"id": row["id"], "note": row["note"]} for row in loaded.to_pylist()}
         assert rows == table.expected
+    assert said(stream) == ""
+
+
+@pytest.mark.parametrize("consistency", ["pipeline", "table"])
+def test_a_stopped_table_has_its_rows_read_again(world: World, consistency: str) -> None:
+    """SCHEMA-37: the connector is asked once, and the table comes back without anybody."""
+    signals = f"{consistency}-signals"
+    options = {"on-stop": "resync", "publish": {"consistency": consistency}}
+    source = {"signal-topic": signals, "topic-prefix": "db"}
+    stream = Stream(world, 3, "debezium-mysql", "none", {}, options, source, has_statements=True)
+    table = AlteredTable(tellers.debezium(has_schema=False), tellers.debezium_ddl)
+    stream.create().admin.create_topics([NewTopic(signals, 1, 1)])[signals].result(timeout=30)
+
+    def cut(*, stops: bool) -> None:
+        for one in table.sent:
+            stream.send([one.record], stream.statements if one.is_ddl else "")
+        table.sent.clear()
+        if stops and consistency == "pipeline":
+            with pytest.raises(TableStoppedError, match="get a value in a"):
+                stream.cut()
+        else:
+            assert bool(stream.cut().stopped) is stops
+
+    table.alter("COMMENT 'x'")
+    for number in (1, 2, 3):
+        table.put(number, name=f"n{number}")
+    cut(stops=False)
+    table.alter("ADD COLUMN a int AS (id * 2)", added={"a": ("int", None)})
+    cut(stops=True)
+    if consistency == "pipeline":
+        cut(stops=True)
+    assert "is awaited" in said(stream)
+    with world.broker.reading() as consumer:
+        consumer.assign([TopicPartition(signals, 0, 0)])
+        (signal, end) = consumer.consume(2, timeout=10)
+    assert end.error() == KafkaError._PARTITION_EOF, "one signal will do"
+    assert (signal.key(), json.loads(signal.value() or b"")) == (
+        b"db",
+        {
+            "type": "execute-snapshot",
+            "data": {"data-collections": ["shop\\.items"], "type": "incremental"},
+        },
+    )
+    for number in (1, 2, 3):
+        table.put(number, a=2 * number)
+        mark = {"snapshot": "incremental", "server_id": 0}
+        table.sent[-1] = replace(
+            table.sent[-1], record=changed(table.sent[-1].record, source=mark, op="r")
+        )
+    cut(stops=False)
+    assert {row["id"]: row["a"] for row in stream.published()} == {1: 2, 2: 4, 3: 6}
     assert said(stream) == ""
 
 

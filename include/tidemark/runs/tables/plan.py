@@ -72,15 +72,17 @@ class CutTables:
     """The tables of a cut: what is done, and what is not.
 
     snapshots: what is known of tables that are re-snapshotted. window_bounds: as in progress.
-    stopped: table -> why it cannot be folded. skipped: tables that this run was not asked for.
-    blocked: those that stay stopped, whatever comes. ended: tables without target -> their newest
-    truncate (TRUNC-16). waits: the tables of the statement that the cut ends with.
+    stopped: table -> why it cannot be folded; unread: those of them that go on once all their rows
+    were read again. skipped: tables that this run was not asked for. blocked: those that stay
+    stopped, whatever comes. ended: tables without target -> their newest truncate (TRUNC-16).
+    waits: the tables of the statement that the cut ends with.
     """
 
     snapshots: Snapshots
     window_bounds: Mapping[TableName, Position]
     work: tuple[TableWork, ...] = ()
     stopped: Mapping[TableName, str] = field(default_factory=dict)
+    unread: frozenset[TableName] = frozenset()
     skipped: frozenset[TableName] = frozenset()
     blocked: Mapping[TableName, str] = field(default_factory=dict)
     ended: Mapping[TableName, Position] = field(default_factory=dict)
@@ -114,6 +116,7 @@ def plan_tables(run: Run, chosen: Chosen, progress: Progress) -> CutTables:
     renamed = _renamed(run, chosen, progress)
     work: list[TableWork] = []
     stopped: dict[TableName, str] = {}
+    unread: set[TableName] = set()
     ended: dict[TableName, Position] = {}
     owners: dict[str, TableName] = {}
     for spec in wanted:
@@ -132,7 +135,7 @@ def plan_tables(run: Run, chosen: Chosen, progress: Progress) -> CutTables:
                 history = read_history(run.world.catalog, run.system)
                 refuse_lost(run.pipeline, spec, history.folded, progress)
             if have is None and stop is not None:
-                raise stop
+                raise waits_for_rows(run.pipeline, spec, head, stop)
             if have is None and _begins_with_a_row(run.pipeline, chosen, spec):
                 before = progress.truncated.get(spec.source)
                 truncate = new_truncate(truncates_of(chosen, spec), before)
@@ -149,9 +152,13 @@ def plan_tables(run: Run, chosen: Chosen, progress: Progress) -> CutTables:
                 )
         except (TableStoppedError, NameRefusedError) as error:
             stopped[spec.source] = str(error)
+            unread |= {spec.source} if isinstance(error, RowsUnknownError) else set()
             log.warning("table_stopped", table=str(spec.source), why=error.what)
     skipped = frozenset(spec.source for spec in specs if spec not in wanted)
-    planned = CutTables(snapshots, window_bounds, tuple(work), stopped, skipped, late, ended)
+    planned = CutTables(
+        *(snapshots, window_bounds, tuple(work), stopped, frozenset(unread)),
+        *(skipped, late, ended),
+    )
     return together(run, planned)
 
 

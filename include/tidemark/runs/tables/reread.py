@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from tidemark.errors import RowsUnknownError
+from tidemark.errors import RowsUnknownError, TableStoppedError
 from tidemark.formats.record_schema import RecordSchema
 from tidemark.lake.evolve import TargetHead
 from tidemark.model.checkpoint_status import CheckpointStatus
@@ -54,10 +54,10 @@ def can_go_on(pipeline: PipelineSpec, spec: TableSpec, have: TableSchema | None)
 
 def waits_for_rows(
     pipeline: PipelineSpec, spec: TableSpec, head: TargetHead | None, stop: RowsUnknownError
-) -> RowsUnknownError:
-    """``stop``, which says what helps where that does."""
+) -> TableStoppedError:
+    """``stop`` with what helps; not a RowsUnknownError where reading rows again does not."""
     if not can_go_on(pipeline, spec, head.source_schema if head else None):
-        return stop
+        return TableStoppedError(stop.what, state=stop.state, next_step=stop.next_step)
     return RowsUnknownError(
         stop.what, state=stop.state, next_step=f"{AGAIN}; else {stop.next_step}"
     )
