@@ -34,6 +34,7 @@ from tidemark.lake.swap import Displaced, Entry, Swap, swap_all
 from tidemark.model.names import AttemptId
 
 REF_PREFIX = "tidemark_"
+KEPT_DAYS, DAY_MS = 30, 86_400_000
 ATTEMPT_REF = re.compile(rf"{REF_PREFIX}(?P<number>\d+)_(?P<attempt>[a-z0-9_]+?)(_audited)?")
 
 
@@ -142,10 +143,20 @@ def create_branch(table: Table, branch: str, head: int) -> None:
         table.manage_snapshots().create_branch(head, branch).commit()
 
 
-def create_tag(table: Table, snapshot_id: int, tag: str) -> None:
-    """A tag that pins ``snapshot_id``."""
+def create_tag(table: Table, snapshot_id: int, tag: str, max_age_ms: int | None = None) -> None:
+    """A tag that pins ``snapshot_id``; max_age_ms: after which maintenance removes it."""
     with commit_errors(f"the making of tag {tag}"):
-        table.manage_snapshots().create_tag(snapshot_id, tag).commit()
+        table.manage_snapshots().create_tag(snapshot_id, tag, max_age_ms).commit()
+
+
+def tag_before(table: Table, cut: int, base: int) -> None:
+    """Pin what ``cut`` takes away, under a name that says so; an earlier attempt may have done it.
+
+    Iceberg's ``expire_snapshots`` removes the tag when it is `KEPT_DAYS` old.
+    """
+    tag = f"{REF_PREFIX}before_cut_{cut}"
+    if tag not in table.refs():
+        create_tag(table, base, tag, KEPT_DAYS * DAY_MS)
 
 
 def drop_refs(table: Table, names: Sequence[str]) -> None:

@@ -24,6 +24,7 @@ from tidemark.lake.refs import (
     RefUpdate,
     create_tag,
     drop_dead_refs,
+    tag_before,
 )
 from tidemark.lake.staged import StagedRows, read_staged
 from tidemark.log import get_logger
@@ -68,7 +69,7 @@ class StagingContext:
     snapshot of ``main`` by which the cut was planned, None where there was none. fork: of the
     target, where its schema changes with the cut. backfills: what older rows hold in new columns.
     rewritten: the snapshot of the fork in which the rows of ``base`` were rewritten, None where
-    they were not.
+    they were not. keeps_base: the rows of ``base`` end by a statement, and stay readable by a tag.
     """
 
     session: SparkSession
@@ -80,6 +81,7 @@ class StagingContext:
     fork: Fork | None = None
     backfills: tuple[BackfillColumn, ...] = ()
     rewritten: int | None = None
+    keeps_base: bool = False
 
     @property
     def place(self) -> TableId:
@@ -129,6 +131,8 @@ def stage_table(
     table = context.catalog.load_table(context.place.parts)
     base = context.base if context.rewritten is None else context.rewritten
     drop_dead_refs(table, context.cut)
+    if context.keeps_base and context.base is not None:
+        tag_before(table, context.cut, context.base)
     context.session.sql(sql.create_branch(context.table, context.branch, base))
     effect = Effect()
     before = base

@@ -72,6 +72,12 @@ def rows_of(stream: Stream, snapshot: int | None = None) -> dict[int, dict[str, 
     }
 
 
+def tags_of(stream: Stream) -> list[int]:
+    """The snapshots that are kept of what cuts took away."""
+    refs = stream.world.catalog.load_table((stream.name, "items")).refs()
+    return [ref.snapshot_id for name, ref in refs.items() if "before_cut" in name]
+
+
 def forks_of(stream: Stream) -> list[str]:
     """Names of the forks that are in the pipeline's own namespace."""
     own = SystemTables.of(stream.pipeline.name).ledger.namespace
@@ -393,7 +399,7 @@ def test_a_recreated_table_begins_empty(world: World, family: str) -> None:
     begin(table)
     send(stream, table.sent, table)
     stream.cut()
-    ids, start = field_ids(stream), len(table.sent)
+    before, ids, start = rows_of(stream), field_ids(stream), len(table.sent)
     table.put(2, name="of the one before")
     table.drop()
     table.make_anew({"id": "bigint", "name": "varchar(20)", "note": "int"})
@@ -401,6 +407,8 @@ def test_a_recreated_table_begins_empty(world: World, family: str) -> None:
     send(stream, table.sent[start:], table)
     stream.cut()
     assert rows_of(stream) == table.expected == {1: {"id": 1, "name": "new", "note": 5}}
+    (kept,) = tags_of(stream)
+    assert rows_of(stream, kept) == before, "what the DROP took away"
     now = field_ids(stream)
     assert (now["id"], now["name"]) == (ids["id"], ids["name"])
 

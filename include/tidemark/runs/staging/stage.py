@@ -265,7 +265,8 @@ def _bench(run: Run, work: TableWork, branch: str, cut: int) -> StagingContext:
         fork = make_fork(catalog, work.target, head.metadata, namespace, branch)
     base = head.snapshot if head else None
     return StagingContext(
-        run.world.spark, catalog, work.target, branch, cut, base, fork, work.backfills
+        *(run.world.spark, catalog, work.target, branch, cut, base, fork, work.backfills),
+        keeps_base=work.is_another,
     )
 
 

@@ -50,7 +50,7 @@ from tidemark.runs.tables.refused import (
     refuse_shared,
 )
 from tidemark.runs.tables.reread import Reread, reread_of, waits_for_rows
-from tidemark.runs.tables.truncates import truncates_of
+from tidemark.runs.tables.truncates import drops_of, truncates_of
 from tidemark.runs.tables.without_key import refuse_untold
 from tidemark.runs.tables.work import TableWork
 from tidemark.runs.targets import followed_targets, is_folded, targets_of
@@ -360,4 +360,5 @@ def _work(
         copies=copies,
         becomes=run.becomes(spec.source),
         reread=reread,
+        is_another=begins is not None or bool(drops_of(chosen, spec)),
     )

@@ -36,10 +36,10 @@ def truncates_of(chosen: Chosen, spec: TableSpec) -> list[Position]:
             state=WAITING,
             next_step="set truncate: apply or truncate: ignore for it in the pipeline file",
         )
-    return _drops(chosen, spec) + ([] if spec.truncate is TruncatePolicy.IGNORE else found)
+    return drops_of(chosen, spec) + ([] if spec.truncate is TruncatePolicy.IGNORE else found)
 
 
-def _drops(chosen: Chosen, spec: TableSpec) -> list[Position]:
+def drops_of(chosen: Chosen, spec: TableSpec) -> list[Position]:
     """Where the source dropped the table, if that ends its rows (SCHEMA-18)."""
     effects, table = chosen.effects, spec.source
     is_cut_over = table in effects.cut_overs or table in effects.begun_cut_overs
@@ -56,7 +56,7 @@ def ends_of(chosen: Chosen, spec: TableSpec, ended_before: Position | None) -> t
     """
     together = reduce(DataFrame.unionByName, chosen.zoned.values())
     is_record = is_table(spec.source) & (F.col("kind") == Kind.TRUNCATE.value)
-    told = [*chosen.effects.truncated.get(spec.source, []), *_drops(chosen, spec)]
+    told = [*chosen.effects.truncated.get(spec.source, []), *drops_of(chosen, spec)]
     truncates = together.where(F.col("status") == CheckpointStatus.PENDING.value).where(
         is_record | F.col("position").isin(*told)
     )

@@ -33,7 +33,8 @@ class TableWork:
     ends where other columns become the key, and its rows have those of before. copies: rows of the
     cut that have the key of before and are left out. inferred: columns that only their values tell
     the types of, and those. becomes: the name that the target gets with the cut. reread: from where
-    on each row has to have come again.
+    on each row has to have come again. is_another: rows end as the table was dropped, or is not the
+    one that it was; what they were stays readable.
     """
 
     spec: TableSpec
@@ -54,6 +55,7 @@ class TableWork:
     inferred: Mapping[ColumnName, str] = field(default_factory=dict)
     becomes: TargetRename | None = None
     reread: Reread | None = None
+    is_another: bool = False
 
     @property
     def have(self) -> TableSchema | None:
