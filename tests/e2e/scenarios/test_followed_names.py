@@ -100,6 +100,19 @@ def test_a_table_without_rows_exchanges_its_name(world: World, family: str) -> N
 
 
 @pytest.mark.parametrize("family", FAMILIES)
+def test_a_recreated_table_exchanges_its_name(world: World, family: str) -> None:
+    """SCHEMA-18, SCHEMA-31: dropped, made again and renamed, before any of it is read."""
+    source = filled(world, family, "a", "b")
+    source.drop("a")
+    source.create("a", {"id": "bigint", "z": "int"})
+    source.on("a").put(1, z=1)
+    source.rename(("a", "tmp"), ("b", "a"), ("tmp", "b"))
+    source.on("b").put(2, z=2)
+    source.on("a").put(4, name="of b")
+    source.cut()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
 def test_names_that_pass_from_table_to_table(world: World, family: str) -> None:
     """SCHEMA-31: a ring of three, a chain, a name that is left and borne again, all in one read."""
     source = filled(world, family, "a", "b", "c")

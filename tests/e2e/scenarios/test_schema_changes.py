@@ -496,6 +496,10 @@ def test_a_table_goes_on_once_all_its_rows_came_again(world: World) -> None:
     begin(table)
     send(stream, table.sent, table)
     stream.cut()
+    for _ in range(3):
+        table.put(5, name="files hold more rows than the table has")
+        send(stream, table.sent[-1:], table)
+        stream.cut()
     before, start = rows_of(stream), len(table.sent)
     table.put(6, name="below the statement")
     table.alter("ADD COLUMN a int AS (id * 2)", added={"a": ("int", None)})

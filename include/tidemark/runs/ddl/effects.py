@@ -218,7 +218,8 @@ class DdlEffects:
         known = {(one.old, one.new) for one in again}
         made = [o for o in names.made_by(pairs, position) if (o.old, o.new) not in known]
         moves = {one.old: one.new for one in (*again, *made)}
-        dropped = {new: self.dropped_at(new, None) for _, new in pairs}
+        gone = {new for _, new in pairs} - self.made
+        dropped = {new: self.dropped_at(new, None) for new in gone}
         freed = {new: at for new, at in dropped.items() if at is not None}
         for new in moves.values():
             if new not in moves:

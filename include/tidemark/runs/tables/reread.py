@@ -75,11 +75,11 @@ def reread_of(
     records: what examples of the cut's records tell.
     """
     pipeline, effects = chosen.run.pipeline, chosen.effects
-    if head is None or not can_go_on(pipeline, spec, head.source_schema):
+    if head is None or head.published is None or not can_go_on(pipeline, spec, head.source_schema):
         return None
     have, table = head.source_schema, spec.source
     came = count(chosen.profile.of(table, CheckpointStatus.PENDING))
-    if came < head.rows or table in effects.key_changes or effects.dropped_at(table, None):
+    if came < head.published.rows or table in effects.key_changes or effects.dropped_at(table, None):
         return None
     found = _newest(chosen, spec, have, records)
     if found is None:
