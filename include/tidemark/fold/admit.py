@@ -85,17 +85,14 @@ def with_status(events: DataFrame, cut: Cut, old: Frontier, *, gated_landing: in
         {OLD_BOUND: F.lit(old.bound_in(mode)), NEW_BOUND: F.lit(new.bound_in(mode))}
     )
     if mode is not GateMode.WATERMARK:
-        bounded = with_offsets(bounded, old, new)
+        bounded = _with_offsets(bounded, old, new)
     return bounded.withColumn("status", F.expr(status(cut, gated_landing))).select(
         *events.columns, "status"
     )
 
 
-def with_offsets(events: DataFrame, old: Frontier, new: Frontier) -> DataFrame:
-    """Each event beside the bounds of its partition; a partition without one holds everything.
-
-    Out: the same, OLD_NEXT, NEW_NEXT and REACHED.
-    """
+def _with_offsets(events: DataFrame, old: Frontier, new: Frontier) -> DataFrame:
+    """Each event beside the bounds of its partition; a partition without one holds everything."""
     # By a join, though it is a job of its own: bounds that an expression looks up are put into the
     # plan wherever one is read, and the plans of replays then outgrow a heap of 1 GB.
     rows = [

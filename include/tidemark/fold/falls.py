@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from tidemark.fold.admit import with_offsets
-from tidemark.model.checkpoint_status import REACHED
 from tidemark.model.event import Kind
 from tidemark.model.progress import Progress
 from tidemark.model.summary import PLACE
@@ -22,17 +22,19 @@ def falls(events: DataFrame, progress: Progress) -> bool:
     """
     earlier = Window.partitionBy("topic", "partition").orderBy("offset")
     before = earlier.rowsBetween(Window.unboundedPreceding, -1)
-    streamed = events.where(f"{STREAMED} AND position IS NOT NULL")
-    placed = with_offsets(streamed, progress.frontier, progress.frontier).select(
+    # A literal and no join, which would be a job of its own.
+    known = {str(at): place for at, place in progress.frontier.reached.items()}
+    settled = F.from_json(F.lit(json.dumps(known)), "MAP<STRING, STRING>")
+    reached = F.try_element_at(settled, F.concat_ws("-", "topic", "partition"))
+    placed = events.where(f"{STREAMED} AND position IS NOT NULL").select(
         "topic",
         "partition",
         "offset",
         "landing",
-        REACHED,
         F.expr(PLACE).alias("place"),
         F.expr(MILLIS).alias("millis"),
     )
-    highest = F.greatest(F.max("place").over(before), F.col(REACHED))
+    highest = F.greatest(F.max("place").over(before), reached)
     newest = F.greatest(F.max("millis").over(before), F.lit(progress.newest_ms))
     is_fall = (
         (F.col("place") < F.col("highest"))
@@ -40,4 +42,4 @@ def falls(events: DataFrame, progress: Progress) -> bool:
         & (F.col("landing") > progress.landing)
     )
     found = placed.withColumns({"highest": highest, "newest": newest}).where(is_fall)
-    return not found.select("offset").isEmpty()
+    return bool(found.count())

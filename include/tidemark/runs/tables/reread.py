@@ -79,7 +79,11 @@ def reread_of(
         return None
     have, table = head.source_schema, spec.source
     came = count(chosen.profile.of(table, CheckpointStatus.PENDING))
-    if came < head.published.rows or table in effects.key_changes or effects.dropped_at(table, None):
+    if (
+        came < head.published.rows
+        or table in effects.key_changes
+        or effects.dropped_at(table, None)
+    ):
         return None
     found = _newest(chosen, spec, have, records)
     if found is None:
