@@ -55,6 +55,7 @@ SEMANTIC_FORMS: Mapping[str, Form] = {
         (
             *(f"{_DATA}{name}" for name in ("Enum", "EnumSet", "Json", "Xml", "Uuid", "Ltree")),
             *(f"{_DATA}Tsvector", f"{_TIME}Interval"),
+            f"{_DATA}SparseDoubleVector",  # A struct, whose text is JSON.
         ),
         ("string", Wire.TEXT),
     ),

@@ -157,6 +157,28 @@ def test_arrays_and_maps() -> None:
         connect_columns([{**fields[3], "keys": {"type": "int32"}}], DEFAULTS)
 
 
+def test_vectors() -> None:
+    """MySQL's and pgvector's; a sparse one has places and values."""
+    floats, doubles = {"type": "float", "optional": False}, {"type": "double", "optional": False}
+    places = {"type": "map", "keys": {"type": "int16"}, "values": doubles, "field": "vector"}
+    sizes = {"type": "int16", "field": "dimensions"}
+    vectors = [
+        {"type": "array", "items": floats, "name": f"{DEBEZIUM}.data.FloatVector"},
+        {"type": "array", "items": doubles, "name": f"{DEBEZIUM}.data.DoubleVector"},
+        {
+            "type": "struct",
+            "fields": [sizes, places],
+            "name": f"{DEBEZIUM}.data.SparseDoubleVector",
+        },
+    ]
+    columns = connect_columns([{"field": "v", **vector} for vector in vectors], DEFAULTS)
+    assert [form(column) for column in columns] == [
+        ("array<float>", "float", 0),
+        ("array<double>", "double", 0),
+        ("string", "text", 0),
+    ]
+
+
 PRECISE_UNSIGNED = ConnectorModes(bigint_unsigned=BigintUnsignedMode.PRECISE)
 
 
