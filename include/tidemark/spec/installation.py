@@ -55,7 +55,7 @@ Folder = Annotated[Path, AfterValidator(_absolute)]
 
 
 class KafkaSpec(SpecModel):
-    """The broker; pipelines only read from it."""
+    """The broker: pipelines read from it, and write nothing but signals to a connector."""
 
     bootstrap_servers: Annotated[str, AfterValidator(_servers)] = Field(
         description="host:port of the brokers, separated by commas"
