@@ -38,8 +38,10 @@ def in_newest_log(run: Run, changelog: Changelog, landed: Landed) -> Run:
     between the two; the cut says so with what it publishes. Raises `EpochSuspectError` where they
     show something else, or nothing.
     """
-    progress = run.progress
-    if landed.mark.ordered_by is not OrderedBy.POSITION or not falls(changelog.waiting(), progress):
+    progress, is_canal = run.progress, run.pipeline.source.format.is_canal
+    if is_canal or landed.mark.ordered_by is not OrderedBy.POSITION:
+        return run  # A commitTs is a time itself, and an offset is of its partition alone.
+    if not falls(changelog.waiting(), progress):
         return run
     found = new_log(_changes(changelog, progress), progress.frontier.reached, progress.newest_ms)
     if found is None:
