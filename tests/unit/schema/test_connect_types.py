@@ -162,7 +162,7 @@ def test_vectors() -> None:
     floats, doubles = {"type": "float", "optional": False}, {"type": "double", "optional": False}
     places = {"type": "map", "keys": {"type": "int16"}, "values": doubles, "field": "vector"}
     sizes = {"type": "int16", "field": "dimensions"}
-    vectors = [
+    vectors: list[dict[str, Any]] = [
         {"type": "array", "items": floats, "name": f"{DEBEZIUM}.data.FloatVector"},
         {"type": "array", "items": doubles, "name": f"{DEBEZIUM}.data.DoubleVector"},
         {
