@@ -266,3 +266,13 @@ def canal(*statements: str, acknowledged: str = "") -> DdlEffects:
         for place, text in enumerate(statements, start=1)
     ]
     return add_up(spec, records, acknowledged=[Position(acknowledged)])
+
+
+def test_the_newest_statement_that_stops_a_table_counts() -> None:
+    """SCHEMA-37: rows that came between two of them are as unknown as those before the first."""
+    effects = DdlEffects()
+    first, last = Position("1" + "0" * 20), Position("2" + "0" * 20)
+    for position in (first, last):
+        effects.stop(ITEMS, "rows may have changed", position)
+    assert effects.stops[ITEMS].position == first
+    assert effects.stated_at[ITEMS] == last

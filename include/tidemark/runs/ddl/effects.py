@@ -307,6 +307,8 @@ class DdlEffects:
         may_be_acknowledged: bool = True,
     ) -> None:
         """A table cannot go on behind the first thing that nobody can follow."""
+        if table is not None:
+            self.stated_at[table] = position
         acknowledged_at = position if may_be_acknowledged else None
         self.stops.setdefault(table, DdlStop(f"{why} (at position {position})", acknowledged_at))
 

@@ -28,7 +28,7 @@ def refuse_unread_rows(run: Run, work: TableWork, rows: StagedRows) -> None:
     staged = read_staged(session, rows)
     is_left = (F.col(STAGED_OP) != Op.DELETE.value) & (F.col(POSITION) < work.reread.at)
     keys = _keys(there, work.schema).join(_keys(staged, work.schema), "key", "left_anti")
-    # A value that an update left out is that of a row of before, which is unknown.
+    # An unavailable value is that of an earlier row, which is unknown.
     unread = keys.count() + staged.where(is_left).count() + rows.unavailable
     if unread:
         stop = work.reread.stop

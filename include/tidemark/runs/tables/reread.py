@@ -75,6 +75,8 @@ def reread_of(
     records: what examples of the cut's records tell.
     """
     pipeline, effects = chosen.run.pipeline, chosen.effects
+    if None in effects.stops:
+        return None  # Any of the statements that concern all tables may be the newest.
     if head is None or head.published is None or not can_go_on(pipeline, spec, head.source_schema):
         return None
     have, table = head.source_schema, spec.source
