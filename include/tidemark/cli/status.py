@@ -136,6 +136,7 @@ def show(console: Console, found: PipelineStatus) -> None:
         *(("in doubt", sentence) for sentence in found.warnings),
         ("stalled", f"for {found.stalled_ms // 60_000} minutes" if found.stalled_ms else ""),
         *(("snapshot", f"of {table} {said}") for table, said in found.snapshots.items()),
+        *(("withheld", f"of {table} {said}") for table, said in found.withheld.items()),
         *(("ordered", f"{one.command}, {moment(one.at_ms, now)}") for one in found.orders),
         ("attempt", _attempt(attempt, now) if attempt else ""),
         ("failed", _failed(found.failed, now)),

@@ -12,7 +12,7 @@ from tidemark.gate.statistics import StreamStatistics
 from tidemark.model.checkpoint_status import CheckpointStatus
 from tidemark.model.cut import Cut, Frontier, GateMode
 from tidemark.model.event import Kind
-from tidemark.model.names import TableName
+from tidemark.model.names import ColumnName, TableName
 from tidemark.model.offsets import Offsets
 from tidemark.model.position import Place, Position
 from tidemark.model.profile import BatchProfile, highest_places, newest_ms
@@ -97,7 +97,9 @@ class Effects:
     quarantined: tables of which this cut quarantined changes. replays: what is to be tried again by
     the next one. ends: tables that go less far than the cut, and how far. followed: the tables that
     the file declares. acknowledged: statements that may have changed rows, and why they do not
-    matter any more.
+    matter any more. withheld: of tables that the cut changes, the columns of which values are
+    unknown; may_release: the cut changes rows of such a table, and the next one may find that none
+    is left.
     """
 
     standing: Collection[TableName]
@@ -111,6 +113,8 @@ class Effects:
     ends: Mapping[TableName, Frontier] = field(default_factory=dict)
     followed: frozenset[TableName] | None = None
     acknowledged: Mapping[Position, str] = field(default_factory=dict)
+    withheld: Mapping[TableName, tuple[ColumnName, ...]] = field(default_factory=dict)
+    may_release: bool = False
 
 
 def advance(progress: Progress, landing: int, decision: Decision, effects: Effects) -> Progress:
@@ -130,6 +134,7 @@ def advance(progress: Progress, landing: int, decision: Decision, effects: Effec
     truncated = dict(progress.truncated)
     for table, at in effects.truncated.items():
         truncated[table] = max(at, truncated.get(table, at))
+    withheld = {**progress.withheld, **effects.withheld}
     quiet_helps = cut.mode is GateMode.TRANSACTION and bool(held) and not statistics.is_quiet
     return Progress(
         cut=cut.number,
@@ -150,8 +155,9 @@ def advance(progress: Progress, landing: int, decision: Decision, effects: Effec
         skipped=progress.skipped - cut.skipped.keys(),
         acknowledged={**progress.acknowledged, **effects.acknowledged},
         renames=(*progress.renames, *effects.renames),
-        quiet_settles=quiet_helps or effects.snapshots.wait_for_a_cut,
+        quiet_settles=quiet_helps or effects.snapshots.wait_for_a_cut or effects.may_release,
         quarantined=progress.quarantined | effects.quarantined,
         replays=effects.replays,
         followed=effects.followed,
+        withheld={t: names for t, names in withheld.items() if names},
     )

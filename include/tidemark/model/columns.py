@@ -38,6 +38,8 @@ STAGED_UNAVAILABLE = "P"
 """The staged op of an upsert of which values are still to be found: no merge takes it."""
 STAGED_CONVERSION_ERROR, STAGED_UNFILLED = "X", "N"
 """Likewise of a change with a value that does not fit, or that nothing tells (POISON-4)."""
+WITHHELD = f"{SYSTEM_PREFIX}withheld_"
+"""Before the name of a column of which the source has values that nothing shows (SCHEMA-38)."""
 ARRAY = "array<"
 
 
@@ -93,6 +95,8 @@ class SourceColumn:
     have a former of its own; None where they do not differ (SCHEMA-4). forms: how those hold it
     whose schema says something else, with the ids of such schemas. backfill: what rows hold that
     are older than the column, as text that can be cast to ``iceberg``; None is null (SCHEMA-14).
+    unknown_below: the source gave values that nothing shows to rows at and below this position.
+    is_withheld: the target may have such rows, and the column has another name there (SCHEMA-38).
     mask: what the target has in place of values.
     """
 
@@ -110,6 +114,8 @@ class SourceColumn:
     backfill: str | None = None
     mask: Mask | None = None
     forms: tuple[tuple[tuple[int, ...], SourceColumn], ...] = ()
+    unknown_below: Position | None = None
+    is_withheld: bool = False
 
     @property
     def ways(self) -> tuple[SourceColumn, ...]:
@@ -206,19 +212,32 @@ class TableSchema:
         }.get(self.mode, "TRUE")
 
     @property
+    def withheld(self) -> tuple[ColumnName, ...]:
+        """Columns that have another name in the target as values of them are unknown."""
+        return tuple(column.name for column in self.columns if column.is_withheld)
+
+    def target_name(self, name: ColumnName) -> ColumnName | None:
+        """What the source's column ``name`` is called in the target; None when it is left out."""
+        target = self.rules.target_name(name)
+        return ColumnName(f"{WITHHELD}{target}") if target and name in self.withheld else target
+
+    @property
     def in_target(self) -> TableSchema:
-        """What `rules` make of it: the target's columns, which records have under other names."""
+        """The target's columns, which records have under other names.
+
+        What `rules` make of it, and what is withheld.
+        """
         rules = self.rules
-        if rules == ColumnRules():
+        if rules == ColumnRules() and not self.withheld:
             return self
-        names = {name: rules.target_name(name) for name in self.names}
+        names = {name: self.target_name(name) for name in self.names}
         renamed = tuple((was, name) for was, name in names.items() if name and name != was)
         gone = tuple(was for was, name in names.items() if name is None)
         columns = ((column, names[column.name]) for column in self.columns)
         return replace(
             self,
             columns=tuple(
-                replace(column, name=name, mask=rules.mask(column.name))
+                replace(column, name=name, mask=rules.mask(column.name), is_withheld=False)
                 for column, name in columns
                 if name
             ),

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from tidemark.model.cut import Frontier
 from tidemark.model.expansion import PartitionExpansions, expansions_from_json, expansions_to_json
 from tidemark.model.fingerprint import Fingerprints, fingerprints_from_json, fingerprints_to_json
-from tidemark.model.names import TableName
+from tidemark.model.names import ColumnName, TableName
 from tidemark.model.offsets import Offsets, TopicPartition, offsets_from_json, offsets_to_json
 from tidemark.model.position import EPOCH, OrderedBy, Position
 from tidemark.model.quarantine import Selection
@@ -90,9 +90,10 @@ class Progress:
     of statements that a person takes for ones without effect -> why (SCHEMA-26); judged_records:
     likewise, until the next cut, places of records that cannot be read (POISON-3). renames: of
     tables that were followed, in their order (SCHEMA-31). quiet_settles: the next run may settle
-    more though it finds nothing new (GATE-T6, SNAP-5). quarantined: tables of which changes ever
-    were. replays: what of it the next cut tries again (POISON-4). followed: the tables that the
-    file declared; None where an older version did not keep them.
+    more though it finds nothing new (GATE-T6, SNAP-5, SCHEMA-38). quarantined: tables of which
+    changes ever were. replays: what of it the next cut tries again (POISON-4). followed: the tables
+    that the file declared; None where an older version did not keep them. withheld: table -> its
+    columns of which values are unknown (SCHEMA-38).
     """
 
     cut: int = 0
@@ -115,6 +116,7 @@ class Progress:
     quarantined: frozenset[TableName] = frozenset()
     replays: tuple[Selection, ...] = ()
     followed: frozenset[TableName] | None = None
+    withheld: Mapping[TableName, tuple[ColumnName, ...]] = field(default_factory=dict)
 
     @property
     def epoch(self) -> int:
@@ -178,6 +180,7 @@ class Progress:
             followed=None
             if self.followed is None
             else frozenset(names.get(table, table) for table in self.followed),
+            withheld=named(self.withheld),
         )
 
     def to_json(self) -> str:
@@ -209,6 +212,9 @@ class Progress:
                     "quarantined": sorted(map(str, self.quarantined)),
                     "replays": [selection.to_json() for selection in self.replays],
                     "followed": None if self.followed is None else sorted(map(str, self.followed)),
+                    "withheld": {
+                        str(table): list(names) for table, names in sorted(self.withheld.items())
+                    },
                 }
             )
         )
@@ -245,6 +251,10 @@ class Progress:
             followed=None
             if stored["followed"] is None
             else frozenset(map(TableName.parse, stored["followed"])),
+            withheld={
+                TableName.parse(table): tuple(map(ColumnName, names))
+                for table, names in stored["withheld"].items()
+            },
         )
 
 

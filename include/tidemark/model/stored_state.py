@@ -13,7 +13,7 @@ from typing import Any
 
 from tidemark.errors import UNCHANGED, StoredStateError
 
-VERSION = 3
+VERSION = 4
 Body = dict[str, Any]
 Step = Callable[[Body], Body]
 
@@ -184,18 +184,36 @@ def _ref_updates_3(body: Body) -> Body:
     return {"renames": {}} | body
 
 
+def _progress_4(body: Body) -> Body:
+    return body | {"withheld": {}}
+
+
+def _schema_4(body: Body) -> Body:
+    return body | {"columns": [_column_4(column) for column in body["columns"]]}
+
+
+def _column_4(column: Body) -> Body:
+    former = column["former"]
+    return column | {
+        "unknown_below": None,
+        "is_withheld": False,
+        "former": _column_4(former) if former else None,
+        "forms": [[ids, _column_4(form)] for ids, form in column["forms"]],
+    }
+
+
 def _as_it_was(body: Body) -> Body:
     return body
 
 
 _STEPS: Mapping[Stored, Sequence[Step]] = {
-    Stored.PROGRESS: (_progress_2, _as_it_was),
-    Stored.LANDING: (_landing_2, _as_it_was),
-    Stored.RESULT: (_result_2, _result_3),
-    Stored.REF_UPDATES: (_ref_updates_2, _ref_updates_3),
-    Stored.HISTORY: (_history_2, _as_it_was),
-    Stored.SCHEMA: (_schema_2, _as_it_was),
-    Stored.PUBLISHED: (_as_it_was, _as_it_was),
-    Stored.AUDIT: (_as_it_was, _as_it_was),
+    Stored.PROGRESS: (_progress_2, _as_it_was, _progress_4),
+    Stored.LANDING: (_landing_2, _as_it_was, _as_it_was),
+    Stored.RESULT: (_result_2, _result_3, _as_it_was),
+    Stored.REF_UPDATES: (_ref_updates_2, _ref_updates_3, _as_it_was),
+    Stored.HISTORY: (_history_2, _as_it_was, _as_it_was),
+    Stored.SCHEMA: (_schema_2, _as_it_was, _schema_4),
+    Stored.PUBLISHED: (_as_it_was, _as_it_was, _as_it_was),
+    Stored.AUDIT: (_as_it_was, _as_it_was, _as_it_was),
 }
 """Of each kind the steps from version 1 on, one per version."""

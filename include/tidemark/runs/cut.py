@@ -141,6 +141,8 @@ def progress_after(
         ends=chosen.ends,
         followed=chosen.run.declared,
         acknowledged=dict.fromkeys(reread.values(), READ_AGAIN),
+        withheld={work.spec.source: work.source_schema.withheld for work in planned.work},
+        may_release=any(work.source_schema.withheld and work.is_folded for work in planned.work),
     )
     return advance(progress, mark.number, chosen.decision, effects)
 

@@ -85,6 +85,7 @@ class PipelineStatus:
     work: what a run would find.
     hold: why the newest cut went no further; stalled_ms: for how long, once that is too long.
     snapshots: table -> what its snapshot waits for, and the next command.
+    withheld: table -> its columns of which values are unknown, and the next command.
     orders: what an operator ordered since the newest cut, newest first.
     truncates: what to check while none has come.
     statements: what DDL is not seen.
@@ -107,6 +108,7 @@ class PipelineStatus:
     stalled_ms: int
     tables: tuple[TableStatus, ...]
     snapshots: Mapping[TableName, str]
+    withheld: Mapping[TableName, str]
     orders: tuple[Order, ...]
     truncates: str
     statements: str
@@ -157,6 +159,7 @@ def pipeline_status(pipeline: PipelineSpec, world: World) -> PipelineStatus:
         stalled_ms=stall.age_ms if stall else 0,
         tables=_tables(pipeline, world, history, progress),
         snapshots=_snapshots(pipeline, progress),
+        withheld=_withheld(pipeline, progress),
         orders=history.orders,
         truncates=truncate_note(pipeline, progress),
         statements=statement_note(pipeline.source),
@@ -192,6 +195,15 @@ def _snapshots(pipeline: PipelineSpec, progress: Progress) -> dict[TableName, st
             case _:
                 said[table] = "is read; the next cut removes what it did not contain"
     return said
+
+
+def _withheld(pipeline: PipelineSpec, progress: Progress) -> dict[TableName, str]:
+    """Columns that have another name until each row was changed or read again (SCHEMA-38)."""
+    return {
+        table: f"{', '.join(names)}, until no row is left that is older; to have all rows read "
+        f"again: tidemark resync {pipeline.name} {table}"
+        for table, names in sorted(progress.withheld.items())
+    }
 
 
 def _next_step(pipeline: PipelineSpec, plan: CutPlan | None, attempt: Entry | None) -> str:

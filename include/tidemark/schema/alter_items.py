@@ -9,7 +9,12 @@ from sqlglot.errors import ParseError
 
 from tidemark.errors import NameRefusedError
 from tidemark.model.names import ColumnName, column_name
-from tidemark.schema.ddl_columns import ColumnText, column_definition, key_columns
+from tidemark.schema.ddl_columns import (
+    ColumnText,
+    DefaultBackfill,
+    column_definition,
+    key_columns,
+)
 from tidemark.schema.sql_words import Words
 
 CHANGES_KEY = "it changes the key"
@@ -56,6 +61,11 @@ class ColumnItems:
     dropped: list[ColumnName] = field(default_factory=list)
     optional: set[ColumnName] = field(default_factory=set)
     key: tuple[ColumnName, ...] | None = None
+
+    @property
+    def has_unknown(self) -> bool:
+        """Whether it does not show what rows get in a column that it adds."""
+        return any(column.backfill and column.backfill.is_unknown for column in self.added)
 
     @property
     def found(self) -> bool:
@@ -163,9 +173,10 @@ def _added(item: Words, items: ColumnItems) -> str | None:
         column, attributes = column_definition(definition)
         if attributes.is_key:
             items.key = (column.name,)
-        if attributes.unknown_backfills:
+        if attributes.unknown_backfills and attributes.is_key:
             return UNTOLD_BACKFILL.format(column.name)
-        items.added.append(column._replace(backfill=attributes.backfill))
+        unknown = DefaultBackfill(None, is_unknown=True) if attributes.unknown_backfills else None
+        items.added.append(column._replace(backfill=unknown or attributes.backfill))
         if is_optional:
             items.optional.add(column.name)
     return None

@@ -39,6 +39,8 @@ def backfill_text(column: SourceColumn, backfill: DefaultBackfill) -> str | None
 
     Raises UnknownBackfillError where neither the literal nor the type tells it exactly.
     """
+    if backfill.is_unknown:
+        raise UnknownBackfillError("no event tells which")
     if backfill.is_output:
         return _shown(backfill.text or "", column)
     known = parse_type(column.source_type)

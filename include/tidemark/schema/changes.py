@@ -218,7 +218,7 @@ def _target_names(
     names: dict[ColumnName, ColumnName | None] = {}
     for name in have.names:
         now = name_after(fresh, name, Position(""))
-        target, wanted = have.rules.target_name(name), want.rules.target_name(now) if now else None
+        target, wanted = have.target_name(name), want.target_name(now) if now else None
         if target is None and wanted is not None:
             raise _stopped(f"column {now} was left out so far, so its older values are not there")
         if target is None:

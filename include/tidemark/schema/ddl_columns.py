@@ -35,12 +35,19 @@ class DefaultBackfill(NamedTuple):
     """What rows hold in a column that joins them.
 
     text: None is what the type implies. is_now: the time of the statement, which ``text`` is once
-    that is known. is_output: ``text`` is how PostgreSQL shows the value.
+    that is known. is_output: ``text`` is how PostgreSQL shows the value. is_unknown: no text shows
+    it, for example as each row has a value of its own.
     """
 
     text: str | None
     is_now: bool = False
     is_output: bool = False
+    is_unknown: bool = False
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether the statement, and when it was made, show the value."""
+        return not (self.is_unknown or (self.is_now and self.text is None))
 
 
 class ColumnText(NamedTuple):

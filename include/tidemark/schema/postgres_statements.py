@@ -14,7 +14,7 @@ from typing import Any
 
 from tidemark.errors import NameRefusedError
 from tidemark.model.names import ColumnName, TableName, column_name
-from tidemark.schema.alter_items import UNTOLD_BACKFILL, ColumnItems
+from tidemark.schema.alter_items import ColumnItems
 from tidemark.schema.ddl_columns import ColumnText, DefaultBackfill
 from tidemark.schema.ddl_operations import (
     AlterColumns,
@@ -86,11 +86,6 @@ def _changed(
         yield RenameTable(_name(before), table, statement)
     old = {told["number"]: told for told in before["columns"]}
     new = {told["number"]: told for told in after["columns"]}
-    is_rewritten = before["file"] != after["file"]
-    for number in new.keys() - old.keys():
-        if is_rewritten and new[number]["is_computed"] and new[number]["fill"] is None:
-            why = UNTOLD_BACKFILL.format(new[number]["name"])
-            yield Unsupported(table, statement, why)
     for number in old.keys() & new.keys():
         # Without USING a value that the new type does not hold is refused, or rounded as types say.
         if old[number]["type"] != new[number]["type"] and has_expression:
@@ -110,6 +105,8 @@ def _items(before: _Told, after: _Told) -> ColumnItems:
         if number not in old:
             fill = told["fill"]
             backfill = None if fill is None else DefaultBackfill(fill, is_output=True)
+            if fill is None and told["is_computed"] and before["file"] != after["file"]:
+                backfill = DefaultBackfill(None, is_unknown=True)
             items.added.append(ColumnText(name, told["type"], backfill))
         elif old[number] != name:
             items.renamed.append((old[number], name))

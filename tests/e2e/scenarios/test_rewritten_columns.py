@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from tests.e2e.scenarios.test_drift import with_schema
-from tests.e2e.scenarios.test_schema_changes import field_ids, opened, rows_of, send
 from tests.support.altered import AlteredTable
+from tests.support.altered_stream import field_ids, opened, rows_of, send
 from tests.support.records import Record, postgres_row
 from tests.support.stack import Stream
 from tidemark.errors import SupersededError, TableStoppedError

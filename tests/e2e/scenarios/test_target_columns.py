@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.scenarios.test_schema_changes import FAMILIES, begin, opened, send
+from tests.e2e.scenarios.test_schema_changes import FAMILIES
 from tests.support.altered import AlteredTable, Row
+from tests.support.altered_stream import begin, opened, send
 from tests.support.stack import Stream
 from tidemark.errors import TableStoppedError
 from tidemark.runs.world import World

@@ -27,6 +27,7 @@ STATUS = PipelineStatus(
     stalled_ms=0,
     tables=(TABLE,),
     snapshots={},
+    withheld={},
     orders=(),
     truncates="",
     statements="",

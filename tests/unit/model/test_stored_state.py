@@ -82,6 +82,7 @@ PROGRESS = Progress(
         Selection(),
     ),
     followed=frozenset({ITEMS, ORDERS}),
+    withheld={ITEMS: (KIND,)},
 )
 LANDING = LandingMark(
     4,
@@ -135,6 +136,8 @@ SCHEMA = TableSchema(
             changed_at=Position("0001A3"),
             backfill="a",
             mask=Mask.HASH,
+            unknown_below=Position("0001A2"),
+            is_withheld=True,
         ),
     ),
     key=(ID,),
@@ -218,8 +221,12 @@ def file_of(kind: Stored, version: int) -> Path:
 def as_of(version: int, kind: Stored) -> Any:
     """The example, without what documents of ``version`` did not say yet."""
     example = KINDS[kind].example
-    if kind is Stored.PROGRESS and version < 2:
-        return replace(example, followed=None)
+    if kind is Stored.PROGRESS and version < 4:
+        followed = example.followed if version > 1 else None
+        return replace(example, followed=followed, withheld={})
+    if kind is Stored.SCHEMA and version < 4:
+        columns = (replace(c, unknown_below=None, is_withheld=False) for c in example.columns)
+        return replace(example, columns=tuple(columns))
     if kind is Stored.RESULT and version < 3:
         return replace(example, tables=(replace(example.tables[0], renamed_from=""),))
     return example[:2] if kind is Stored.REF_UPDATES and version < 3 else example

@@ -294,7 +294,7 @@ def test_rows_get_the_second_in_which_a_statement_began(default: str) -> None:
     assert want["at"].backfill == "2026-03-31 23:00:00"
     assert want["at"].iceberg == "timestamp"
     for written, record in ((DEBEZIUM, untold), (CANAL, statements(text)[0])):
-        stop = add_up(source(written), [record]).stops[TABLE]
+        stop = add_up(source(written), [record]).unknown_values[TABLE]
         assert "the rows that are there get a value in at, which no event tells" in stop.why
         assert stop.position == Position("1")
 

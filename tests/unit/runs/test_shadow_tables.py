@@ -182,10 +182,6 @@ def test_parts_of_one_statement_may_come_in_any_order() -> None:
             "renames a to x, and a tool may copy the values or not",
         ),
         (
-            [LIKE, "ALTER TABLE _items_gho ADD c int, ADD t datetime DEFAULT now()", SWAP],
-            "get a value in t",
-        ),
-        (
             [LIKE, "ALTER TABLE _items_gho ADD c int", "ALTER TABLE _items_gho MODIFY c text"]
             + [SWAP],
             "declares c more than once",
@@ -207,6 +203,14 @@ def test_what_stops_the_table(texts: Sequence[str], why: str) -> None:
     stop = add_up(source(), records(*texts)).stops[ITEMS].why
     assert why in stop
     assert f"(at position {len(texts)})" in stop
+
+
+def test_values_that_nothing_shows_are_unknown_behind_it() -> None:
+    """SCHEMA-38."""
+    added = "ALTER TABLE _items_gho ADD c int, ADD t datetime DEFAULT now()"
+    effects = add_up(source(), records(LIKE, added, SWAP))
+    assert "get a value in t" in effects.unknown_values[ITEMS].why
+    assert effects.unknown_values[ITEMS].position == Position("3")
 
 
 @pytest.mark.parametrize(

@@ -75,10 +75,10 @@ class Names:
                 found.append(replace(change, name=name))
         return found
 
-    def backfill(self, column: SourceColumn, told: str) -> SourceColumn:
-        """``column`` with what older rows hold in it; told: its type by the statement.
+    def backfill(self, column: SourceColumn, told: str, *, may_withhold: bool) -> SourceColumn:
+        """``column`` with what older rows hold in it (SCHEMA-14); told: its type by the statement.
 
-        Raises TableStoppedError where that cannot be told (SCHEMA-14).
+        Where nothing shows that, it is withheld, or TableStoppedError is raised.
         """
         backfill, column_rename = self.backfills[column.name]
         try:
@@ -86,6 +86,9 @@ class Names:
                 column, backfill=backfill_text(replace(column, source_type=told), backfill)
             )
         except UnknownBackfillError as error:
+            if may_withhold:
+                below = column_rename.column_rename.position
+                return replace(column, unknown_below=below, is_withheld=True)
             why = f"the rows that are there get a value in {column.name}, and {error}"
             raise _stopped(self.table, column_rename, why) from error
 

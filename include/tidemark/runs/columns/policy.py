@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tidemark.errors import WAITING, TableStoppedError
+from tidemark.model.columns import WITHHELD
 from tidemark.runs.ddl.effects import DdlEffects
-from tidemark.schema.changes import ADDITIVE, DECLARED, RewriteColumn, SchemaChange, describe
+from tidemark.schema.changes import (
+    ADDITIVE,
+    DECLARED,
+    RenameColumn,
+    RewriteColumn,
+    SchemaChange,
+    describe,
+)
 from tidemark.spec import ColumnPolicy, LimitsSpec, TableSpec
 
 
@@ -15,7 +23,9 @@ def refuse_by_policy(spec: TableSpec, changes: Sequence[SchemaChange], effects: 
     if spec.column_changes is ColumnPolicy.EVOLVE:
         return
     allowed = ADDITIVE if spec.column_changes is ColumnPolicy.ADDITIVE_ONLY else DECLARED
-    refused = [change for change in changes if not isinstance(change, allowed)]
+    refused = [
+        change for change in changes if not (isinstance(change, allowed) or _withholds(change))
+    ]
     if refused:
         raise TableStoppedError(
             f"{spec.source} is not followed any further: its columns change "
@@ -24,6 +34,13 @@ def refuse_by_policy(spec: TableSpec, changes: Sequence[SchemaChange], effects: 
             state=WAITING,
             next_step=f"set column-changes: {ColumnPolicy.EVOLVE} for it in the pipeline file",
         )
+
+
+def _withholds(change: SchemaChange) -> bool:
+    """Whether a column that joined takes its own name, or is withheld again (SCHEMA-38)."""
+    if not isinstance(change, RenameColumn):
+        return False
+    return WITHHELD in {change.was.removesuffix(change.name), change.name.removesuffix(change.was)}
 
 
 def refuse_large_rewrite(

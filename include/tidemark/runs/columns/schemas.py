@@ -30,6 +30,7 @@ from tidemark.runs.columns.names import Names, follow_names, refuse_untold
 from tidemark.runs.columns.overrides import refuse_unreadable, unreadable_as
 from tidemark.runs.columns.recreated import begun_over, recreation_of
 from tidemark.runs.columns.untyped import untold
+from tidemark.runs.columns.withheld import can_withhold
 from tidemark.runs.ddl.effects import DdlEffects
 from tidemark.runs.ddl.told_columns import StatementChange
 from tidemark.schema.changes import merge_schemas
@@ -155,8 +156,9 @@ def resolve(  # noqa: PLR0913  all that tells of a table
     if not (source.format.is_canal or source.topics.schema_changes):
         of_records = ((record.fields, record.begins_at) for record in records)
         joined = joined_defaults(kept.names if kept else (), of_records)
+    may_withhold = can_withhold(source, spec)
     for name, column in columns.items():
-        columns[name] = _backfilled(column, kept, names, effects, joined)
+        columns[name] = _backfilled(column, kept, names, effects, joined, may_withhold=may_withhold)
     key = spec.key or merged.key
     if any(name not in columns for name in key):
         raise TableStoppedError(
@@ -179,18 +181,27 @@ def resolve(  # noqa: PLR0913  all that tells of a table
     return schema
 
 
-def _backfilled(
+def _backfilled(  # noqa: PLR0913  all that tells of older rows
     column: SourceColumn,
     kept: TableSchema | None,
     names: Names,
     effects: DdlEffects,
     joined: Mapping[ColumnName, tuple[str, Place]],
+    *,
+    may_withhold: bool,
 ) -> SourceColumn:
     """``column`` with what rows hold in it that are older than it is (SCHEMA-14)."""
     if column.name in names.backfills:
-        return names.backfill(column, effects.type_of(names.table, column))
+        told = effects.type_of(names.table, column)
+        return names.backfill(column, told, may_withhold=may_withhold)
     if kept is not None and column.name in kept.names:
-        return replace(column, backfill=kept[column.name].backfill)
+        before = kept[column.name]
+        return replace(
+            column,
+            backfill=before.backfill,
+            unknown_below=before.unknown_below,
+            is_withheld=before.is_withheld,
+        )
     return replace(column, backfill=joined[column.name][0]) if column.name in joined else column
 
 

@@ -104,7 +104,9 @@ class DdlEffects:
     ended: tables that were made and dropped again -> where they were made, first.
     stated_at: table -> where its newest statement stands.
     begun_cut_overs: table -> where it went out of the way of its shadow. cut_overs: table -> where
-    that took its place, last. key_changes: of a table, in position order. unknown_shadows: those
+    that took its place, last. key_changes: of a table, in position order. unknown_values: the first
+    statement that gave rows values which nothing shows; it stops a table that cannot go on without
+    them. unknown_shadows: those
     that took a place, and of which nothing was told. stops: table -> why it cannot go on; a table
     of None concerns the whole source. opened: renames of the statement that is being read.
     """
@@ -126,6 +128,7 @@ class DdlEffects:
     ended: dict[TableName, Position] = field(default_factory=dict)
     begun_cut_overs: dict[TableName, Position] = field(default_factory=dict)
     key_changes: dict[TableName, list[KeyChange]] = field(default_factory=dict)
+    unknown_values: dict[TableName, DdlStop] = field(default_factory=dict)
     cut_overs: dict[TableName, Position] = field(default_factory=dict)
     stops: dict[TableName | None, DdlStop] = field(default_factory=dict)
     unknown_shadows: frozenset[TableName] = frozenset()
@@ -171,6 +174,7 @@ class DdlEffects:
             self.begun_cut_overs,
             self.cut_overs,
             self.key_changes,
+            self.unknown_values,
         )
 
     def follow(self, operation: DdlOperation, position: Position) -> None:
@@ -312,6 +316,11 @@ class DdlEffects:
         acknowledged_at = position if may_be_acknowledged else None
         self.stops.setdefault(table, DdlStop(f"{why} (at position {position})", acknowledged_at))
 
+    def stops_of(self, can_withhold: bool) -> Mapping[TableName | None, DdlStop]:  # noqa: FBT001
+        """`stops`, also by `unknown_values` unless their columns can be withheld."""
+        unknown = () if can_withhold else self.unknown_values.items()
+        return {**dict[TableName | None, DdlStop](unknown), **self.stops}
+
     def without_changes(self, table: TableName) -> DdlEffects:
         """The same, as if statements had told of ``table`` alone what its columns are now."""
         kept = {name: known for name, known in self.column_renames.items() if name != table}
@@ -322,9 +331,11 @@ class DdlEffects:
         """The names of a table's columns change, or must have been certain ones."""
         moves = column_rename.column_rename
         for name, backfill in column_rename.backfills.items():
-            if backfill.is_now and backfill.text is None:
+            if not backfill.is_shown:
                 why = f"{UNTOLD_BACKFILL.format(name)}: {column_rename.statement}"
-                self.stop(table, why, moves.position)
+                stop = DdlStop(f"{why} (at position {moves.position})", moves.position)
+                self.unknown_values.setdefault(table, stop)
+                self.stated_at[table] = moves.position
         if moves.renamed or moves.dropped or moves.added or column_rename.had is not None:
             self.column_renames.setdefault(table, []).append(column_rename)
 
@@ -370,6 +381,7 @@ class DdlEffects:
         for known in (self.types, self.keys, self.column_renames, self.changed, self.schemas):
             known.pop(table, None)
         self.key_changes.pop(table, None)
+        self.unknown_values.pop(table, None)
 
     def read_again(self, table: TableName) -> None:
         """A snapshot reads all rows of ``table``, which is another one since: the old one ends."""

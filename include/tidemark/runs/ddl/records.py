@@ -28,6 +28,7 @@ from tidemark.runs.ddl.by_text import add_by_text
 from tidemark.runs.ddl.effects import DdlEffects, DdlRecord
 from tidemark.schema.ddl import parse_ddl
 from tidemark.schema.ddl_operations import (
+    AlterColumns,
     BeginCutOver,
     CopyTable,
     DdlOperation,
@@ -87,7 +88,9 @@ def add_up(
         operations = [one for operation in told for one in shadows.follow(operation)]
         if record not in in_cut:
             continue
-        if event_id_of(record.position) in without_effect and _any_is(operations, unfollowed):
+        if event_id_of(record.position) in without_effect and any(
+            isinstance(one, unfollowed) or _gives_unknown_values(one) for one in operations
+        ):
             operations = []
         if not source.format.has_table_states:
             add_by_text(effects, operations, record.position)
@@ -123,8 +126,8 @@ def _states_of(source: SourceSpec) -> States:
     return States(partial(table_change_columns, modes=modes, names=names), names.written)
 
 
-def _any_is(operations: Sequence[DdlOperation], kinds: tuple[type[DdlOperation], ...]) -> bool:
-    return any(isinstance(operation, kinds) for operation in operations)
+def _gives_unknown_values(operation: DdlOperation) -> bool:
+    return isinstance(operation, AlterColumns) and operation.items.has_unknown
 
 
 def _each_once(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from tidemark.errors import WAITING, TableStoppedError
@@ -109,6 +109,7 @@ class _Past:
         )
         if self.stored is not None:
             told = told.unionByName(self._rows(self.stored, needs))
+        told = told.withColumn(UNAVAILABLE, self._unavailable())
         if not self.ends:
             return told
         ended_at = F.expr(first_end("position", self.ends, lambda end: end.place))
@@ -161,6 +162,20 @@ class _Past:
             nothing.cast("array<string>").alias(UNAVAILABLE),
             nothing.cast("string").alias(CONVERSION_ERROR),
         )
+
+    def _unavailable(self) -> Column:
+        """What a change leaves out, and columns whose values a statement above it gave unseen."""
+        unknown = [
+            F.when(F.col("position") <= column.unknown_below, F.lit(column.name))
+            for column in self.wanted.columns
+            if column.unknown_below is not None
+        ]
+        if not unknown:
+            return F.col(UNAVAILABLE)
+        none = F.lit(None).cast("string")
+        names = F.array_compact(F.array(none, *unknown))
+        together = F.concat(F.coalesce(UNAVAILABLE, F.array().cast("array<string>")), names)
+        return F.when(F.size(together) > 0, together)
 
 
 def _only(schema: TableSchema, columns: tuple[ColumnName, ...]) -> TableSchema:

@@ -27,6 +27,7 @@ from tidemark.runs.choose import Chosen
 from tidemark.runs.columns.policy import refuse_by_policy, refuse_large_rewrite
 from tidemark.runs.columns.schemas import examples, resolve
 from tidemark.runs.columns.untyped import untyped_columns
+from tidemark.runs.columns.withheld import can_withhold, with_withheld
 from tidemark.runs.landing.compacted import only_tombstones, refuse_other_record_key
 from tidemark.runs.run import Run
 from tidemark.runs.tables.dropped import begin_of, tables_of_dropped_databases, take_reread
@@ -109,7 +110,8 @@ def plan_tables(run: Run, chosen: Chosen, progress: Progress) -> CutTables:
     late = {**progress.blocked, **late_tables(run, chosen, progress)}
     gone = tables_of_dropped_databases(run, chosen, progress)
     moved = {one.spec.source for one in run.renamed}
-    specs = _concerned(run, chosen, {*snapshots.due, *late, *gone, *moved})
+    withheld = progress.withheld.keys()
+    specs = _concerned(run, chosen, {*snapshots.due, *late, *gone, *moved, *withheld})
     requested = run.request.tables
     wanted = [spec for spec in specs if not requested or spec.source in requested]
     told = _told(run.pipeline, chosen, wanted)
@@ -122,7 +124,8 @@ def plan_tables(run: Run, chosen: Chosen, progress: Progress) -> CutTables:
     for spec in wanted:
         try:
             refuse_late(spec.source, late)
-            stop = content_stop(run.pipeline, spec, chosen.effects.stops, renamed)
+            stops = chosen.effects.stops_of(can_withhold(run.pipeline.source, spec))
+            stop = content_stop(run.pipeline, spec, stops, renamed)
             refuse_shared(spec, owners.setdefault(spec.target.lower(), spec.source))
             target = _target(run.pipeline, spec)
             head = _taken_up(read_target(run.world.catalog, target), spec, progress)
@@ -147,9 +150,9 @@ def plan_tables(run: Run, chosen: Chosen, progress: Progress) -> CutTables:
                 known = _TableFacts(spec.model_copy(update=columns), head, records)
                 one = replace(_going_on(run, chosen, progress, known, stop), inferred=inferred)
                 removal = _removal(run.pipeline, snapshots, spec.source)
-                work.append(
-                    replace(one, removal=removal, window_bound=window_bounds.get(spec.source))
-                )
+                one = replace(one, removal=removal, window_bound=window_bounds.get(spec.source))
+                if one.does_anything or spec.source not in withheld:
+                    work.append(one)
         except (TableStoppedError, NameRefusedError) as error:
             stopped[spec.source] = str(error)
             unread |= {spec.source} if isinstance(error, RowsUnknownError) else set()
@@ -324,12 +327,16 @@ def _work(
         records = [r for r in records if (r.position or "") >= copies.below]
     is_empty = head is not None and head.rows == 0
     change = reread.change if reread is not None else None
-    schema = read = resolve(
+    schema = resolve(
         *(pipeline.source, spec, below, effects, records), is_empty=is_empty, reread=change
     )
+    target = _target(pipeline, spec)
+    entries = (*profile_entries, *again)
+    schema = read = with_withheld(run.world.catalog, target, head, schema, entries)
     refuse_other_record_key(pipeline.source, spec, schema, records)
     if key_change is not None:
         schema = behind_key_change(pipeline.source, spec, key_change, read, chosen.effects)
+        with_withheld(run.world.catalog, target, head, schema, entries)  # The key is another one.
         refuse_gained(spec, key_change, read, profile_entries)
     if not schema.key:
         if profile_entries:
@@ -343,13 +350,13 @@ def _work(
     refuse_large_rewrite(spec, changes, head.rows if head else 0, pipeline.limits)
     return TableWork(
         spec=spec,
-        target=_target(pipeline, spec),
+        target=target,
         head=head,
         source_schema=schema,
         changes=changes,
         rows=count(profile_entries),
         key_from_images=bool(spec.key)
-        or any(profile_entry.without_key for profile_entry in (*profile_entries, *again)),
+        or any(profile_entry.without_key for profile_entry in entries),
         truncated_at=counts_from if reread is not None else truncate or before,
         new_truncate=truncate,
         window_bound=None,

@@ -105,6 +105,11 @@ class TableWork:
         return self.has_events or is_renamed or (self.have is not None and touches)
 
     @property
+    def does_anything(self) -> bool:
+        """Whether rows change, or what is known of the columns."""
+        return self.is_folded or self.source_schema != self.have
+
+    @property
     def backfills(self) -> tuple[BackfillColumn, ...]:
         """Columns that joined, and what older rows hold in them."""
         return tuple(change for change in self.changes if isinstance(change, BackfillColumn))
