@@ -84,7 +84,8 @@ def stage_cut(pipeline: PipelineSpec, world: World, request: CutRequest) -> CutR
         planned = ask_for_rows(run, plan_tables(run, chosen, progress))
     after = progress_after(progress, landed.mark, chosen, planned)
     _refuse_stopped(pipeline, planned)
-    if not planned.work and replace(after, cut=progress.cut) == progress:
+    does_anything = any(work.does_anything for work in planned.work)
+    if not does_anything and replace(after, cut=progress.cut) == progress:
         unknown = unknown_after(run)
         return replace(_result(run, chosen, CutStatus.IDLE), cut=progress.cut, unknown=unknown)
     size_for(world.spark, sum(work.rows + work.replayed for work in planned.work))

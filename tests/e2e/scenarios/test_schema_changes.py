@@ -270,6 +270,10 @@ def test_a_statement_counts_for_each_of_its_tables_from_where_that_stands(world:
         why = stream.cut().stopped["shop.items"]
         assert "there is another one of that name" in why
         assert stream.rows() == {1: "x"}
+    stream.cut()
+    cut = read_history(world.catalog, SystemTables.of(stream.pipeline.name)).cut
+    assert stream.cut().status is CutStatus.IDLE, "a stopped table makes no cuts of nothing"
+    assert read_history(world.catalog, SystemTables.of(stream.pipeline.name)).cut == cut
 
 
 @pytest.mark.smoke
@@ -420,6 +424,25 @@ def test_a_dropped_table_may_leave_nothing(world: World, family: str) -> None:
         send(stream, table.sent[again:], table)
         stream.cut()
         assert rows_of(stream) == {}
+
+
+def test_a_table_that_is_dropped_before_its_first_row_leaves_nothing(world: World) -> None:
+    """SCHEMA-7, SCHEMA-18: of a table that is followed without being declared."""
+    stream, table = opened(world, "debezium")
+    stream.options = {"other-tables": "follow"}
+    table.name = "others"
+    table.make_anew({"id": "bigint", "note": "int"})
+    table.drop()
+    send(stream, table.sent, table)
+    stream.cut()
+    assert not world.catalog.table_exists((stream.name, "others"))
+    start = len(table.sent)
+    table.make_anew({"id": "bigint", "name": "varchar(20)"})
+    table.put(1, name="of the next one")
+    send(stream, table.sent[start:], table)
+    stream.cut()
+    rows = world.catalog.load_table((stream.name, "others")).scan().to_arrow()
+    assert rows.column("name").to_pylist() == ["of the next one"]
 
 
 @pytest.mark.parametrize("statement", ["DROP TABLE IF EXISTS items", "DROP DATABASE shop"])

@@ -56,9 +56,10 @@ def with_withheld(
     }
     if withheld and (not schema.key or withheld & set(schema.key)):
         name = min(withheld & set(schema.key), default=min(withheld))
+        found_by = f"its key has column {name}" if schema.key else "they are found by all columns"
         raise RowsUnknownError(
-            f"rows are found by column {name}, and nothing shows what values it got in rows that "
-            f"are older than position {schema[name].unknown_below}",
+            f"the rows of before position {schema[name].unknown_below} got values in {name} that "
+            f"nothing shows, and {found_by}",
             state=WAITING,
             next_step="fold the table into a new target from a new snapshot of the source",
         )

@@ -110,8 +110,7 @@ def plan_tables(run: Run, chosen: Chosen, progress: Progress) -> CutTables:
     late = {**progress.blocked, **late_tables(run, chosen, progress)}
     gone = tables_of_dropped_databases(run, chosen, progress)
     moved = {one.spec.source for one in run.renamed}
-    withheld = progress.withheld.keys()
-    specs = _concerned(run, chosen, {*snapshots.due, *late, *gone, *moved, *withheld})
+    specs = _concerned(run, chosen, {*snapshots.due, *late, *gone, *moved, *progress.withheld})
     requested = run.request.tables
     wanted = [spec for spec in specs if not requested or spec.source in requested]
     told = _told(run.pipeline, chosen, wanted)
@@ -150,9 +149,9 @@ def plan_tables(run: Run, chosen: Chosen, progress: Progress) -> CutTables:
                 known = _TableFacts(spec.model_copy(update=columns), head, records)
                 one = replace(_going_on(run, chosen, progress, known, stop), inferred=inferred)
                 removal = _removal(run.pipeline, snapshots, spec.source)
-                one = replace(one, removal=removal, window_bound=window_bounds.get(spec.source))
-                if one.does_anything or spec.source not in withheld:
-                    work.append(one)
+                work.append(
+                    replace(one, removal=removal, window_bound=window_bounds.get(spec.source))
+                )
         except (TableStoppedError, NameRefusedError) as error:
             stopped[spec.source] = str(error)
             unread |= {spec.source} if isinstance(error, RowsUnknownError) else set()
@@ -277,10 +276,13 @@ def _begins_with_a_row(pipeline: PipelineSpec, chosen: Chosen, spec: TableSpec) 
 
     Canal's records do, so DDL alone need not say enough to make a table (SCHEMA-7); that columns
     changed says nothing of the others, a truncate nothing of any (TRUNC-16), and nor do tombstones,
-    which have no row to end yet (KEY-12).
+    which have no row to end yet (KEY-12). One that is dropped again and had no row leaves nothing.
     """
     profile_entries = chosen.profile.of(spec.source, CUT)
     effects = chosen.effects
+    is_gone = effects.dropped_at(spec.source, None) and spec.source not in effects.made
+    if is_gone and not profile_entries:
+        return True
     truncates = chosen.profile.of(spec.source, CUT, Kind.TRUNCATE)
     is_ended = bool(truncates) or spec.source in effects.truncated
     tells_all = pipeline.source.format is SourceFormat.CANAL_JSON
