@@ -188,14 +188,15 @@ def _stages(expected: Mapping[str, Any], variant: str, excluded: str) -> Iterato
     unsent = expected.get("columns_not_captured", {})
     for stage in expected["stages"]:
         tables = {
-            name: _table(table, unsent.get(name, ()))
+            name: read_table(table, unsent.get(name, ()))
             for name, table in stage["tables"].items()
             if not any(re.fullmatch(pattern, name, re.IGNORECASE) for pattern in patterns)
         }
         yield Stage(stage["stage"], stage["messages_so_far"][variant], tables)
 
 
-def _table(table: Mapping[str, Any], unsent: Collection[str]) -> Table:
+def read_table(table: Mapping[str, Any], unsent: Collection[str] = ()) -> Table:
+    """A table of a stage without the columns ``unsent``."""
     columns = tuple(
         Column(column["name"], column["source_type"], column.get("expected_as", ""))
         for column in table["columns"]

@@ -100,7 +100,7 @@ class Recorder:
                 "stage": name,
                 "messages_so_far": {self.variant: len(self.lines)},
                 "tables": {
-                    f"{self.source.namespace}.{table}": self._table(table)
+                    f"{self.source.namespace}.{table}": table_of(self.source, table)
                     for table in self.source.tables()
                 },
             }
@@ -117,15 +117,6 @@ class Recorder:
         (folder / "source.sql").write_text("\n".join(statements) + "\n")
         with (folder / f"messages.{self.variant}.jsonl").open("w") as file:
             file.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in self.lines)
-
-    def _table(self, table: str) -> dict[str, Any]:
-        return {
-            "primary_key": list(self.source.key(table)),
-            "columns": [
-                {"name": c.name, "source_type": c.text} for c in self.source.columns(table)
-            ],
-            "rows": self.source.rows(table),
-        }
 
     def _take(self) -> list[dict[str, Any]]:
         """What is new on the connector's topics, by the time of its sending."""
@@ -172,6 +163,15 @@ class Recorder:
         finally:
             consumer.close()
         return sorted(new, key=_when)
+
+
+def table_of(source: Source, table: str) -> dict[str, Any]:
+    """What the source selects now, as cases have it."""
+    return {
+        "primary_key": list(source.key(table)),
+        "columns": [{"name": c.name, "source_type": c.text} for c in source.columns(table)],
+        "rows": source.rows(table),
+    }
 
 
 def _when(line: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -51,7 +51,7 @@ PIPELINE = PipelineSpec.model_validate(
 
 
 def test_a_connector_reads_a_stopped_table_again(world: World, worker: Worker) -> None:
-    """SCHEMA-37: a value that the server computes for each row; the others never wait."""
+    """SCHEMA-37: the server may have cut values to make them fit; the others never wait."""
     admin = AdminClient({"bootstrap.servers": worker.servers})
     admin.create_topics([NewTopic(SIGNALS, 1, 1)])[SIGNALS].result(timeout=30)
     channel = {
@@ -76,7 +76,7 @@ def test_a_connector_reads_a_stopped_table_again(world: World, worker: Worker) -
         source.run(
             [
                 "INSERT INTO items VALUES (100, 7)",
-                "ALTER TABLE items ADD COLUMN doubled int AS (w * 2) STORED",
+                "ALTER TABLE items MODIFY w varchar(3)",
                 "UPDATE items SET w = 9 WHERE id = 3",
                 "DELETE FROM items WHERE id = 4",
                 "UPDATE others SET w = 2",

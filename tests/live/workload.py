@@ -19,12 +19,16 @@ _WHOLE = {"tinyint", "smallint", "int", "integer", "bigint", "numeric", "decimal
 
 @dataclass
 class Workload:
-    """What happens to the tables of ``source``; log: every script, and what was refused of it."""
+    """What happens to the tables of ``source``.
+
+    log: every script, and what was refused of it; refused: how many scripts were. made: names.
+    """
 
     source: Source
     rng: random.Random
     log: list[str] = field(default_factory=list)
     made: int = 0
+    refused: int = 0
 
     @property
     def tables(self) -> list[str]:
@@ -36,6 +40,7 @@ class Workload:
         try:
             self.source.run(script)
         except RefusedError as error:
+            self.refused += 1
             self.log.append(f"-- refused: {' '.join(str(error).split())[:300]}")
         self.log += [f"{statement};" for statement in script]
 

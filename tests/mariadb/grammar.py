@@ -71,6 +71,8 @@ def value(column: Column, rng: random.Random) -> str:
     """A literal that fits ``column``."""
     if column.is_nullable and rng.random() < NULLS:
         return "NULL"
+    if column.text == "tinyint(1)":  # A connector may take it for a boolean.
+        return rng.choice(("0", "1"))
     if column.kind in _BITS:
         most = 2 ** _BITS[column.kind] - 1
         signs = (1,) if "unsigned" in column.text else (1, -1)

@@ -57,7 +57,8 @@ LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog
 AS $$
 BEGIN
-    PERFORM set_config('tidemark.tables', tidemark_ddl.tables()::text, true);
+    -- For the session: CREATE INDEX CONCURRENTLY ends in another transaction than it begins.
+    PERFORM set_config('tidemark.tables', tidemark_ddl.tables()::text, false);
 END
 $$;
 
@@ -79,7 +80,7 @@ BEGIN
             'version', 1, 'tag', tg_tag, 'statement', left(current_query(), 10000), 'tables', changes
         )::text);
     END IF;
-    PERFORM set_config('tidemark.tables', after::text, true);
+    PERFORM set_config('tidemark.tables', after::text, false);
 END
 $$;
 

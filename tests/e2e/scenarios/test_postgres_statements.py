@@ -137,6 +137,21 @@ def test_tables_follow_what_triggers_tell(world: World, database: Database) -> N
     assert _published(stream) == {4: {"id": 4, "label": None}}
 
 
+def test_statements_that_commit_in_their_midst_tell_nothing(database: Database) -> None:
+    """SCHEMA-36: what the tables were before is known behind the commit, too."""
+    database.run("CREATE TABLE shop.indexed (id bigint PRIMARY KEY, n integer)")
+    for statement in (
+        "CREATE INDEX CONCURRENTLY by_n ON shop.indexed (n)",
+        "REINDEX TABLE CONCURRENTLY shop.indexed",
+        "DROP INDEX CONCURRENTLY shop.by_n",
+    ):
+        assert database.run(statement) == []
+    (told,) = database.run("ALTER TABLE shop.indexed DROP COLUMN n")
+    message = json.loads(told.value or b"")["message"]
+    (change,) = json.loads(base64.b64decode(message["content"]))["tables"]
+    assert change["before"]["name"] == change["after"]["name"] == "indexed"
+
+
 def _published(stream: Stream) -> dict[int, dict[str, Any]]:
     own = "_tidemark_"
     return {

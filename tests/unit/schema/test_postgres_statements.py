@@ -124,6 +124,13 @@ def test_a_value_that_is_computed_for_each_row_is_unknown(file: str) -> None:
     assert altered.items.has_unknown == (file == "2")
 
 
+@pytest.mark.parametrize("tag", ["CREATE INDEX", "DROP INDEX", "REINDEX"])
+def test_statements_about_indexes_make_no_tables(tag: str) -> None:
+    """SCHEMA-36: older triggers knew no state of before where such a statement had committed."""
+    told = json.loads(message((None, table(ID)))) | {"tag": tag}
+    assert postgres_operations(json.dumps(told)) == ()
+
+
 def test_what_a_client_sent_in_one_piece_is_not_repeated() -> None:
     """MSG-7: it may hold values of rows."""
     sent = "INSERT INTO items VALUES ('secret'); ALTER TABLE items RENAME TO things;"
