@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from tidemark.model.names import ColumnName
 from tidemark.model.position import Position
+
+
+class Fill(NamedTuple):
+    """What rows got in a column, as PostgreSQL shows it; text: None is something unknown."""
+
+    name: ColumnName
+    type_text: str
+    text: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,12 +23,14 @@ class ColumnRename:
     """What one statement did to the names of a table's columns, all at once.
 
     Records at and below ``position`` have the names from before. renamed: pairs of old and new.
+    fills: what rows of before got in columns that were added, where records alone show the column.
     """
 
     position: Position
     renamed: tuple[tuple[ColumnName, ColumnName], ...] = ()
     dropped: tuple[ColumnName, ...] = ()
     added: tuple[ColumnName, ...] = ()
+    fills: tuple[Fill, ...] = ()
 
     def after(self, name: ColumnName) -> ColumnName | None:
         """What the column ``name`` is called afterwards; None when it is gone."""
@@ -39,6 +49,7 @@ class ColumnRename:
             "renamed": [list(pair) for pair in self.renamed],
             "dropped": list(self.dropped),
             "added": list(self.added),
+            "fills": [list(fill) for fill in self.fills],
         }
 
     @classmethod
@@ -49,6 +60,7 @@ class ColumnRename:
             tuple((ColumnName(old), ColumnName(new)) for old, new in kept["renamed"]),
             tuple(map(ColumnName, kept["dropped"])),
             tuple(map(ColumnName, kept["added"])),
+            tuple(Fill(ColumnName(name), kind, text) for name, kind, text in kept["fills"]),
         )
 
 

@@ -189,7 +189,9 @@ def _progress_4(body: Body) -> Body:
 
 
 def _schema_4(body: Body) -> Body:
-    return body | {"columns": [_column_4(column) for column in body["columns"]]}
+    renames = [{"fills": []} | rename for rename in body["column_renames"]]
+    columns = [_column_4(column) for column in body["columns"]]
+    return body | {"columns": columns, "column_renames": renames}
 
 
 def _column_4(column: Body) -> Body:

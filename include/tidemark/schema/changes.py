@@ -8,12 +8,12 @@ cut's rows, and shows with them.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
 from tidemark.errors import RowsUnknownError, TableStoppedError
-from tidemark.model.column_rename import ColumnRename, column_alias, name_after
+from tidemark.model.column_rename import ColumnRename, name_after
 from tidemark.model.column_rules import Mask
 from tidemark.model.columns import ARRAY, ROW, SourceColumn, TableSchema, Wire
 from tidemark.model.layout import Layout, PartitionField
@@ -203,7 +203,7 @@ def plan_changes(
         *moves,
         *changed,
         *rewritten,
-        *_filled(fresh, told),
+        *_filled(types, told),
         *_laid_out(have, want, names),
     )
 
@@ -279,12 +279,17 @@ def _is_rewritten(was: SourceColumn, column: SourceColumn, want: TableSchema) ->
     return was.stored != column.stored
 
 
-def _filled(fresh: Sequence[ColumnRename], want: TableSchema) -> list[SchemaChange]:
+def _filled(there: Collection[ColumnName], want: TableSchema) -> list[SchemaChange]:
+    """there: the columns of before, by their names of now.
+
+    One that joins now may have been added by a statement of an earlier cut, and a record shows it.
+    """
     return [
         BackfillColumn(column, column.backfill, since)
         for column in want.columns
-        if column.backfill is not None
-        and (since := column_alias(fresh, column.name).since) is not None
+        if column.name not in there
+        and column.backfill is not None
+        and (since := want.column_alias(column.name).since) is not None
     ]
 
 

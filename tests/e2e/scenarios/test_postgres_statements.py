@@ -19,7 +19,7 @@ from tests.support.stack import Stream
 from tidemark.runs.world import World
 from tidemark.schema.postgres_statements import TRIGGERS
 
-TYPES = {"id": "int64", "n": "int32"}
+TYPES = {"id": "int64", "n": "int32", "counted": "int64"}
 _CHANGES = """
 SELECT lsn - '0/0', data FROM pg_logical_slot_get_binary_changes(
     'slot', NULL, NULL, 'proto_version', '1', 'publication_names', 'sent', 'messages', 'true')
@@ -135,6 +135,33 @@ def test_tables_follow_what_triggers_tell(world: World, database: Database) -> N
     stream.send([database.row("c", 4)])
     stream.cut()
     assert _published(stream) == {4: {"id": 4, "label": None}}
+
+
+def test_columns_join_with_the_first_record_that_has_them(world: World, database: Database) -> None:
+    """SCHEMA-14, SCHEMA-38: what older rows got by an earlier statement is not forgotten."""
+    database.run("DROP TABLE IF EXISTS shop.items")
+    stream = Stream(world, 1, "debezium-postgres", "none", has_statements=True).create()
+    made = database.run("CREATE TABLE shop.items (id bigint PRIMARY KEY, name text)")
+    stream.send(made, stream.statements)
+    stream.send([database.row("c", number, name=f"row {number}") for number in (1, 2)])
+    stream.cut()
+    for statement in (
+        "ADD COLUMN m integer DEFAULT 7",
+        "RENAME COLUMN m TO n",
+        "ADD COLUMN counted bigserial",
+    ):
+        stream.send(database.run(f"ALTER TABLE shop.items {statement}"), stream.statements)
+        stream.cut()
+    stream.send([database.row("c", 3, name="row 3", n=3, counted=3)])
+    stream.cut()
+    rows = {number: {"id": number, "name": f"row {number}", "n": 7} for number in (1, 2, 3)}
+    rows[3]["n"] = 3
+    assert _published(stream) == rows
+    again = [database.row("u", n, name=f"row {n}", n=7, counted=n) for n in (1, 2)]
+    stream.send(again)
+    for _ in range(2):
+        stream.cut()
+    assert _published(stream) == {n: {**row, "counted": n} for n, row in rows.items()}
 
 
 def test_statements_that_commit_in_their_midst_tell_nothing(database: Database) -> None:

@@ -20,7 +20,7 @@ from tidemark.lake.ledger import moves_from_json, moves_to_json
 from tidemark.lake.marks import Published
 from tidemark.lake.refs import Fork, RefUpdate, TargetRename
 from tidemark.lake.swap import Displaced
-from tidemark.model.column_rename import ColumnRename
+from tidemark.model.column_rename import ColumnRename, Fill
 from tidemark.model.column_rules import ColumnRules, Mask
 from tidemark.model.columns import SourceColumn, TableSchema, Wire
 from tidemark.model.cut import Frontier
@@ -148,6 +148,7 @@ SCHEMA = TableSchema(
             ((ColumnName("sort"), KIND),),
             (ColumnName("old"),),
             (ColumnName("new"),),
+            (Fill(ColumnName("new"), "numeric(4,2)", "1.50"),),
         ),
     ),
     dropped_at=Position("0001A0"),
@@ -226,7 +227,8 @@ def as_of(version: int, kind: Stored) -> Any:
         return replace(example, followed=followed, withheld={})
     if kind is Stored.SCHEMA and version < 4:
         columns = (replace(c, unknown_below=None, is_withheld=False) for c in example.columns)
-        return replace(example, columns=tuple(columns))
+        renames = (replace(rename, fills=()) for rename in example.column_renames)
+        return replace(example, columns=tuple(columns), column_renames=tuple(renames))
     if kind is Stored.RESULT and version < 3:
         return replace(example, tables=(replace(example.tables[0], renamed_from=""),))
     return example[:2] if kind is Stored.REF_UPDATES and version < 3 else example

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from tidemark.errors import WAITING, RowsUnknownError, TableStoppedError
 from tidemark.formats.record_schema import RecordSchema
-from tidemark.model.column_rename import ColumnRename, name_after
+from tidemark.model.column_rename import ColumnRename, Fill, name_after
 from tidemark.model.columns import SourceColumn, TableSchema
 from tidemark.model.names import ColumnName, TableName, column_name
 from tidemark.model.position import Position, event_id_of, place_of
@@ -26,12 +26,14 @@ class Names:
 
     column_renames: of earlier cuts and of this one. backfills: columns that joined in this cut, by
     the names that they have after it -> what the rows got that were there, and the statement.
+    fills: likewise of columns that joined in an earlier one, and where.
     """
 
     table: TableName
     column_renames: tuple[ColumnRename, ...]
     fresh: tuple[ColumnRename, ...]
     backfills: Mapping[ColumnName, tuple[DefaultBackfill, StatementChange]]
+    fills: Mapping[ColumnName, tuple[Fill, Position]] = field(default_factory=dict)
 
     def kept(self, have: TableSchema) -> TableSchema:
         """``have`` under the names of now, without the columns that are gone."""
@@ -74,6 +76,26 @@ class Names:
             if name is not None:
                 found.append(replace(change, name=name))
         return found
+
+    def filled(self, column: SourceColumn, *, may_withhold: bool) -> SourceColumn:
+        """``column``, which a record shows first, with what rows got by a statement of before.
+
+        It is withheld, or TableStoppedError is raised, where nothing shows that.
+        """
+        fill, position = self.fills[column.name]
+        told = replace(column, source_type=fill.type_text)
+        backfill = DefaultBackfill(fill.text, is_output=True, is_unknown=fill.text is None)
+        try:
+            return replace(column, backfill=backfill_text(told, backfill))
+        except UnknownBackfillError as error:
+            if may_withhold:
+                return replace(column, unknown_below=position, is_withheld=True)
+            raise RowsUnknownError(
+                f"{self.table} cannot be followed: the rows that are there get a value in "
+                f"{column.name}, and {error} (at position {position})",
+                state=WAITING,
+                next_step=_REBUILD,
+            ) from error
 
     def backfill(self, column: SourceColumn, told: str, *, may_withhold: bool) -> SourceColumn:
         """``column`` with what older rows hold in it (SCHEMA-14); told: its type by the statement.
@@ -130,7 +152,7 @@ def follow_names(
     statements of the cut told. Raises TableStoppedError for what cannot be followed.
     """
     earlier = have.column_renames if have is not None else ()
-    present = set(have.names if have else ())
+    present = {*(have.names if have else ()), *_added_before(earlier)}
     told = {column_name(name) for record in records for name in _names_of(record)} | present
     keys = {*(have.key if have else key), *spec.key}
     fresh: list[ColumnRename] = []
@@ -158,10 +180,42 @@ def follow_names(
             for name, f in statement.backfills.items()
             if name in column_rename.added
         }
-        fresh.append(column_rename)
-    names = Names(spec.source, (*earlier, *fresh), tuple(fresh), backfills)
+        fresh.append(replace(column_rename, fills=tuple(_fills(statement, column_rename))))
+    names = Names(
+        *(spec.source, (*earlier, *fresh), tuple(fresh), backfills), _fills_now(earlier, fresh)
+    )
     _refuse_stale(spec, fresh, present)
     return names
+
+
+def _fills(statement: StatementChange, column_rename: ColumnRename) -> Iterator[Fill]:
+    """What is to be known once records show the columns, where no statement shows more of them."""
+    for name, backfill in statement.backfills.items():
+        if name in column_rename.added and (backfill.is_output or backfill.is_unknown):
+            text = None if backfill.is_unknown else backfill.text
+            yield Fill(name, statement.types[name], text)
+
+
+def _fills_now(
+    earlier: Sequence[ColumnRename], fresh: Sequence[ColumnRename]
+) -> dict[ColumnName, tuple[Fill, Position]]:
+    """What ``earlier`` statements filled, by the columns' names of now."""
+    renames = [*earlier, *fresh]
+    filled = ((n, fill) for n, rename in enumerate(earlier) for fill in rename.fills)
+    return {
+        now: (fill, earlier[number].position)
+        for number, fill in filled
+        if (now := name_after(renames[number + 1 :], fill.name, Position(""))) is not None
+    }
+
+
+def _added_before(earlier: Sequence[ColumnRename]) -> Iterator[ColumnName]:
+    """Columns that joined, by their names of now; the target has none that no record showed yet."""
+    for number, rename in enumerate(earlier):
+        for name in rename.added:
+            now = name_after(earlier[number + 1 :], name, Position(""))
+            if now is not None:
+                yield now
 
 
 def _is_followed(position: Position, column_renames: Sequence[ColumnRename]) -> bool:

@@ -202,6 +202,8 @@ def _backfilled(  # noqa: PLR0913  all that tells of older rows
             unknown_below=before.unknown_below,
             is_withheld=before.is_withheld,
         )
+    if column.name in names.fills:
+        return names.filled(column, may_withhold=may_withhold)
     return replace(column, backfill=joined[column.name][0]) if column.name in joined else column
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tidemark.model.column_rename import ColumnRename
 from tidemark.model.names import ColumnName
@@ -29,7 +29,7 @@ class StatementChange:
 
     backfills: of those that joined, what the rows got that were there. optional: columns that
     joined unless they were there. had: the columns that the table must have had; None where any
-    will do.
+    will do. types: of those that joined, the text of each type.
     """
 
     column_rename: ColumnRename
@@ -37,6 +37,7 @@ class StatementChange:
     optional: frozenset[ColumnName]
     statement: str
     had: frozenset[ColumnName] | None = None
+    types: Mapping[ColumnName, str] = field(default_factory=dict)
 
 
 def column_rename_of(
@@ -68,7 +69,8 @@ def column_rename_of(
         if (fill := column.backfill) is not None
     }
     optional = frozenset(map(named, items.optional))
-    return StatementChange(column_rename, backfills, optional, operation.statement, had)
+    types = {named(column.name): column.type_text for column in items.added}
+    return StatementChange(column_rename, backfills, optional, operation.statement, had, types)
 
 
 def aliased(names: Iterable[str], name: str) -> ColumnName:
