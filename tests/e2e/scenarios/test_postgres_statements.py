@@ -142,6 +142,7 @@ def test_columns_join_with_the_first_record_that_has_them(world: World, database
     database.run("DROP TABLE IF EXISTS shop.items")
     stream = Stream(world, 1, "debezium-postgres", "none", has_statements=True).create()
     made = database.run("CREATE TABLE shop.items (id bigint PRIMARY KEY, name text)")
+    database.run("RESET ROLE; CREATE EXTENSION citext SCHEMA shop")
     stream.send(made, stream.statements)
     stream.send([database.row("c", number, name=f"row {number}") for number in (1, 2)])
     stream.cut()
@@ -149,19 +150,23 @@ def test_columns_join_with_the_first_record_that_has_them(world: World, database
         "ADD COLUMN m integer DEFAULT 7",
         "RENAME COLUMN m TO n",
         "ADD COLUMN counted bigserial",
+        "ADD COLUMN place shop.citext DEFAULT 'here'",
     ):
         stream.send(database.run(f"ALTER TABLE shop.items {statement}"), stream.statements)
         stream.cut()
-    stream.send([database.row("c", 3, name="row 3", n=3, counted=3)])
-    stream.cut()
     rows = {number: {"id": number, "name": f"row {number}", "n": 7} for number in (1, 2, 3)}
-    rows[3]["n"] = 3
+    unsent = rows.pop(3)
     assert _published(stream) == rows
-    again = [database.row("u", n, name=f"row {n}", n=7, counted=n) for n in (1, 2)]
+    stream.send([database.row("c", 3, name="row 3", n=3, counted=3, place="here")])
+    stream.cut()
+    rows[3] = {**unsent, "n": 3}
+    assert _published(stream) == rows, "no default of an extension's type is read"
+    told = {"place": "here"}
+    again = [database.row("u", n, name=f"row {n}", n=7, counted=n, **told) for n in (1, 2)]
     stream.send(again)
     for _ in range(2):
         stream.cut()
-    assert _published(stream) == {n: {**row, "counted": n} for n, row in rows.items()}
+    assert _published(stream) == {n: {**row, **told, "counted": n} for n, row in rows.items()}
 
 
 def test_statements_that_commit_in_their_midst_tell_nothing(database: Database) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -156,6 +156,7 @@ def resolve(  # noqa: PLR0913  all that tells of a table
     if not (source.format.is_canal or source.topics.schema_changes):
         of_records = ((record.fields, record.begins_at) for record in records)
         joined = joined_defaults(kept.names if kept else (), of_records)
+    columns |= _joined_by_message(source, columns.keys(), names, effects, records)
     may_withhold = can_withhold(source, spec)
     for name, column in columns.items():
         columns[name] = _backfilled(column, kept, names, effects, joined, may_withhold=may_withhold)
@@ -289,6 +290,29 @@ def _made_by_message(
             columns.append(told_column(source, name, text))
     if columns:
         yield TableSchema(tuple(columns), effects.keys.get(spec.source, ())), None
+
+
+def _joined_by_message(
+    source: SourceSpec,
+    known: Collection[ColumnName],
+    names: Names,
+    effects: DdlEffects,
+    records: Sequence[RecordSchema],
+) -> dict[ColumnName, SourceColumn]:
+    """PostgreSQL: columns with values in older rows, of which no record of the cut can tell yet.
+
+    One that newer records lack is none that the connector sends. A type without a known name is
+    known with the first record, and the column joins then.
+    """
+    newest = max((record.position or "" for record in records if record.has_rows), default="")
+    if source.format is not SourceFormat.DEBEZIUM_POSTGRES:
+        return {}
+    types, joined = effects.types.get(names.table, {}), {}
+    for name, (_, statement) in names.backfills.items():
+        if name not in known and name in types and newest <= statement.column_rename.position:
+            with suppress(SchemaUnknownError):
+                joined[name] = told_column(source, name, types[name])
+    return joined
 
 
 def _record_columns(
