@@ -42,7 +42,10 @@ class _Shape:
     rng: random.Random
 
     def columns_change(self) -> Script:
-        """ALTER TABLE of columns."""
+        """ALTER TABLE of columns.
+
+        None by which two exchange their names: Debezium 3.5 loses one of them.
+        """
         if self.rng.random() < 0.5:
             return [statement(self.table, self.columns, self.key, self.rng, may_lose=False)]
         return [f"ALTER TABLE {self.table} {self.rng.choice(self._items())()}"]
@@ -71,7 +74,7 @@ class _Shape:
         ]
         if not some:
             return always
-        one, two = self.rng.choice(some), self.rng.choice(some)
+        one = self.rng.choice(some)
         name = f"`{one.name}`"
         return always + [
             lambda: f"DROP {name}",
@@ -80,7 +83,6 @@ class _Shape:
             lambda: f"CHANGE {name} {name} {one.text} COMMENT 'it is, well'",
             lambda: f"RENAME COLUMN {name} TO {new}",
             lambda: f"RENAME COLUMN {name} TO {new}, ADD COLUMN {name} int",
-            lambda: f"RENAME COLUMN {name} TO `{two.name}`, RENAME COLUMN `{two.name}` TO {name}",
             lambda: f"ALTER {name} SET DEFAULT 1",
             lambda: f"ALTER COLUMN {name} DROP DEFAULT",
             lambda: f"MODIFY {name} {one.text} FIRST",

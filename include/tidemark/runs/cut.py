@@ -84,10 +84,8 @@ def stage_cut(pipeline: PipelineSpec, world: World, request: CutRequest) -> CutR
         planned = ask_for_rows(run, plan_tables(run, chosen, progress))
     after = progress_after(progress, landed.mark, chosen, planned)
     _refuse_stopped(pipeline, planned)
-    does_anything = any(work.does_anything for work in planned.work)
-    if not does_anything and replace(after, cut=progress.cut) == progress:
-        unknown = unknown_after(run)
-        return replace(_result(run, chosen, CutStatus.IDLE), cut=progress.cut, unknown=unknown)
+    if _is_idle(planned, progress, after):
+        return _idle(run, chosen, progress)
     size_for(world.spark, sum(work.rows + work.replayed for work in planned.work))
     mark_session(world.spark, pipeline.name, request.attempt, chosen.cut, after)
     branch = attempt_ref(chosen.cut.number, request.attempt)
@@ -97,7 +95,20 @@ def stage_cut(pipeline: PipelineSpec, world: World, request: CutRequest) -> CutR
             outcome = _stage_all(run, chosen, planned, branch)
         _refuse_stopped(pipeline, outcome.planned)
         after = progress_after(progress, landed.mark, chosen, outcome.planned, outcome.staged)
+        if _is_idle(outcome.planned, progress, after):
+            return _idle(run, chosen, progress)
         return _finish(run, progress, after, outcome)
+
+
+def _is_idle(planned: CutTables, progress: Progress, after: Progress) -> bool:
+    """Whether the cut would change no table, nor what the next one starts from."""
+    does_anything = any(work.does_anything for work in planned.work)
+    return not does_anything and replace(after, cut=progress.cut) == progress
+
+
+def _idle(run: Run, chosen: Chosen, progress: Progress) -> CutResult:
+    unknown = unknown_after(run)
+    return replace(_result(run, chosen, CutStatus.IDLE), cut=progress.cut, unknown=unknown)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ import pytest
 from tests.support.records import Record, boundary, postgres_row
 from tests.support.stack import Stream
 from tidemark.errors import TableStoppedError
+from tidemark.model.result import CutStatus
 from tidemark.runs.world import World
 
 UNAVAILABLE = "__debezium_unavailable_value"
@@ -72,6 +73,7 @@ def test_a_row_waits_for_its_end_under_the_former_key(world: World) -> None:
     stream.send([row("c", 3, 40, partition=1)])
     assert "UNAVAILABLE_UNRESOLVED" in stream.cut().stopped["shop.items"]
     assert published(stream) == {1: ("a", 10)}
+    assert stream.cut().status is CutStatus.IDLE, "no cut of nothing as long as it waits"
     stream.send([row("u", 1, 30, "b"), row("d", 1, 40)])
     assert stream.cut().stopped == {}
     assert published(stream) == {3: ("b", 40)}
