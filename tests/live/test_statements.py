@@ -36,7 +36,7 @@ AT_ONCE = 10
 TABLES = 8
 PATIENCE_SECONDS = 900
 FOLLOWED = 0.98
-"""At least this share of what the server accepts is followed; the others stop one table each."""
+"""At least this share of what the server accepts is followed."""
 
 
 @dataclass
@@ -163,7 +163,7 @@ def about(source: Any, rng: random.Random) -> Callable[[list[str], str], Script]
 
 @pytest.mark.parametrize("database", ["mariadb", "postgres"])
 def test_statements_are_followed(world: World, worker: Worker, database: str, seed: int) -> None:
-    """Nearly all of them; each refusal stops one table; tables are what the source selects."""
+    """Nearly all of them; tables that no statement stopped are what the source selects."""
     rng = random.Random(f"statements {database} {seed}")  # noqa: S311  repeatable, not secret
     with opened(database, rng, worker) as source:
         workload = Workload(source, rng)

@@ -217,7 +217,7 @@ class TableSchema:
         return tuple(column.name for column in self.columns if column.is_withheld)
 
     def target_name(self, name: ColumnName) -> ColumnName | None:
-        """What the source's column ``name`` is called in the target; None when it is left out."""
+        """What the source's column ``name`` is called in the target; None when it is excluded."""
         target = self.rules.target_name(name)
         return ColumnName(f"{WITHHELD}{target}") if target and name in self.withheld else target
 

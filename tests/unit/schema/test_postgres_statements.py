@@ -117,7 +117,7 @@ def test_an_expression_gives_rows_values_that_nothing_shows() -> None:
 
 @pytest.mark.parametrize("file", ["1", "2"])
 def test_a_value_that_is_computed_for_each_row_is_unknown(file: str) -> None:
-    """SCHEMA-38: PostgreSQL writes the table anew for it; else the column is null in those rows."""
+    """SCHEMA-38: PostgreSQL rewrites the table for it; else the column is null in those rows."""
     after = table(ID, column(3, "at", is_computed=True), file=file)
     (altered,) = postgres_operations(message((table(ID), after)))
     assert isinstance(altered, AlterColumns)

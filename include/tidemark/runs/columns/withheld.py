@@ -54,17 +54,25 @@ def with_withheld(
         if any(_reaches(entry, column) for entry in entries)
         or _has_rows(catalog, target, head, column)
     }
-    if withheld and (not schema.key or withheld & set(schema.key)):
-        name = min(withheld & set(schema.key), default=min(withheld))
-        found_by = f"its key has column {name}" if schema.key else "they are found by all columns"
-        raise RowsUnknownError(
-            f"the rows of before position {schema[name].unknown_below} got values in {name} that "
-            f"nothing shows, and {found_by}",
-            state=WAITING,
-            next_step="fold the table into a new target from a new snapshot of the source",
-        )
     columns = (replace(c, is_withheld=c.name in withheld) for c in schema.columns)
-    return replace(schema, columns=tuple(columns))
+    schema = replace(schema, columns=tuple(columns))
+    refuse_withheld_key(schema)
+    return schema
+
+
+def refuse_withheld_key(schema: TableSchema) -> None:
+    """Raise `RowsUnknownError` where rows are found by a column that is withheld."""
+    withheld = set(schema.withheld)
+    if not withheld or (schema.key and not withheld & set(schema.key)):
+        return
+    name = min(withheld & set(schema.key), default=min(withheld))
+    found_by = f"its key has column {name}" if schema.key else "they are found by all columns"
+    raise RowsUnknownError(
+        f"the rows of before position {schema[name].unknown_below} got values in {name} that "
+        f"nothing shows, and {found_by}",
+        state=WAITING,
+        next_step="fold the table into a new target from a new snapshot of the source",
+    )
 
 
 def _reaches(entry: ProfileEntry, column: SourceColumn) -> bool:

@@ -316,9 +316,9 @@ class DdlEffects:
         acknowledged_at = position if may_be_acknowledged else None
         self.stops.setdefault(table, DdlStop(f"{why} (at position {position})", acknowledged_at))
 
-    def stops_of(self, can_withhold: bool) -> Mapping[TableName | None, DdlStop]:  # noqa: FBT001
+    def stops_of(self, *, withholds: bool) -> Mapping[TableName | None, DdlStop]:
         """`stops`, also by `unknown_values` unless their columns can be withheld."""
-        unknown = () if can_withhold else self.unknown_values.items()
+        unknown = () if withholds else self.unknown_values.items()
         return {**dict[TableName | None, DdlStop](unknown), **self.stops}
 
     def without_changes(self, table: TableName) -> DdlEffects:

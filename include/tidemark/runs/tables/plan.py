@@ -27,7 +27,7 @@ from tidemark.runs.choose import Chosen
 from tidemark.runs.columns.policy import refuse_by_policy, refuse_large_rewrite
 from tidemark.runs.columns.schemas import examples, resolve
 from tidemark.runs.columns.untyped import untyped_columns
-from tidemark.runs.columns.withheld import can_withhold, with_withheld
+from tidemark.runs.columns.withheld import can_withhold, refuse_withheld_key, with_withheld
 from tidemark.runs.landing.compacted import only_tombstones, refuse_other_record_key
 from tidemark.runs.run import Run
 from tidemark.runs.tables.dropped import begin_of, tables_of_dropped_databases, take_reread
@@ -123,7 +123,7 @@ def plan_tables(run: Run, chosen: Chosen, progress: Progress) -> CutTables:
     for spec in wanted:
         try:
             refuse_late(spec.source, late)
-            stops = chosen.effects.stops_of(can_withhold(run.pipeline.source, spec))
+            stops = chosen.effects.stops_of(withholds=can_withhold(run.pipeline.source, spec))
             stop = content_stop(run.pipeline, spec, stops, renamed)
             refuse_shared(spec, owners.setdefault(spec.target.lower(), spec.source))
             target = _target(run.pipeline, spec)
@@ -338,7 +338,7 @@ def _work(
     refuse_other_record_key(pipeline.source, spec, schema, records)
     if key_change is not None:
         schema = behind_key_change(pipeline.source, spec, key_change, read, chosen.effects)
-        with_withheld(run.world.catalog, target, head, schema, entries)  # The key is another one.
+        refuse_withheld_key(schema)
         refuse_gained(spec, key_change, read, profile_entries)
     if not schema.key:
         if profile_entries:
