@@ -8,7 +8,13 @@ import pytest
 from tests.support.commit_proxy import CommitProxy, Fault
 from tests.support.staged_cut import SYSTEM, missing_files, world_through
 from tidemark.errors import OutcomeUnknownError, SupersededError
-from tidemark.lake.landing import MARK, PROPERTIES, SCHEMA, publish_landing, read_mark
+from tidemark.lake.landing import (
+    PROPERTIES,
+    SCHEMA,
+    landing_summary,
+    publish_landing,
+    read_mark,
+)
 from tidemark.lake.ledger import ensure_table
 from tidemark.lake.refs import RefUpdate, attempt_ref, create_branch, main_head
 from tidemark.model.names import AttemptId
@@ -28,7 +34,7 @@ def stage_landing(world: World, attempt: AttemptId, mark: LandingMark) -> RefUpd
         [{"landing": mark.number, "topic": "p.a", "partition": 0, "offset": at} for at in OFFSETS],
         schema=SCHEMA,
     )
-    changelog.append(records, snapshot_properties={MARK: mark.to_json()}, branch=branch)
+    changelog.append(records, snapshot_properties=landing_summary(mark), branch=branch)
     return RefUpdate(SYSTEM.changelog, base, changelog.refs()[branch].snapshot_id, (branch,))
 
 

@@ -11,8 +11,14 @@ from pyiceberg.catalog.sql import SqlCatalog
 from tidemark.lake.catalog import SystemTables
 from tidemark.lake.commits import append_on
 from tidemark.lake.heads import Heads
-from tidemark.lake.landing import MARK, SCHEMA, ChangelogHead, branch_landing, publish_landing
-from tidemark.lake.ledger import StagedCut, find_staged, stage_entry
+from tidemark.lake.landing import (
+    SCHEMA,
+    ChangelogHead,
+    branch_landing,
+    landing_summary,
+    publish_landing,
+)
+from tidemark.lake.ledger import StagedCut, find_cut, stage_entry
 from tidemark.lake.quarantine import rows_of, stage_entries
 from tidemark.lake.refs import RefUpdate, attempt_ref, update_mains
 from tidemark.model.names import AttemptId, TopicName
@@ -36,7 +42,7 @@ def land(catalog: SqlCatalog, tables: SystemTables, heads: Heads, attempt: str) 
     ]
     changelog = catalog.load_table(tables.changelog.parts)
     written = pa.Table.from_pylist(rows, schema=SCHEMA)
-    append_on(changelog, branch.name, written, {MARK: mark.to_json()})
+    append_on(changelog, branch.name, written, landing_summary(mark))
     return publish_landing(catalog, branch.ref_update(changelog), RECORDS, mark)
 
 
@@ -61,9 +67,9 @@ def stage(  # noqa: PLR0913  all that a cut of no tables has
 
 def publish(catalog: SqlCatalog, tables: SystemTables, attempt: str) -> int:
     """Publish what ``attempt`` staged; the number of the cut."""
-    found = find_staged(catalog, tables, AttemptId(attempt))
+    found = find_cut(catalog, tables, AttemptId(attempt))
     assert found is not None
-    staged, is_published = found
-    if not is_published:
-        update_mains(catalog, staged.ref_updates)
-    return staged.result.cut
+    if isinstance(found, CutResult):
+        return found.cut
+    update_mains(catalog, found.ref_updates)
+    return found.result.cut

@@ -9,11 +9,13 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 
 from tidemark.lake.commits import action_branch, append_behind
+from tidemark.lake.marks import IN_PROPERTY
 from tidemark.lake.refs import main_head
 
 
 def append_published(
-    catalog: SqlCatalog, table: Table, rows: pa.Table, summary: Mapping[str, str]
+    catalog: SqlCatalog, table: Table, rows: pa.Table, marks: Mapping[str, str]
 ) -> None:
-    """Append to main of ``table``, and have that count as published."""
-    append_behind(catalog, table, action_branch(table, main_head(table), 0), rows, summary)
+    """Append to main of ``table``, and have that count as published, with ``marks`` said of it."""
+    branch = action_branch(table, main_head(table), 0)
+    append_behind(catalog, branch, rows, IN_PROPERTY, marks)

@@ -269,7 +269,7 @@ def _table(row: TableStatus) -> TableDocument:
         target=row.target,
         exists=row.exists,
         complete_until_ms=row.complete_until_ms,
-        changed_in_cut=row.changed.result.cut if row.changed else None,
+        changed_in_cut=row.changed.cut if row.changed else None,
         audit=row.verdict.outcome if row.verdict else None,
         behind=row.why,
     )

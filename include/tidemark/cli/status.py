@@ -16,11 +16,10 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from tidemark.lake.history import Entry
+    from tidemark.lake.ledger import Entry
     from tidemark.lake.results import FailedAttempt
     from tidemark.runs.status import Lag, PipelineStatus, TableStatus
 
-SHOWN_CUTS = 20
 SIDE_BY_SIDE = 8
 PIPELINE = Annotated[
     str | None,
@@ -100,7 +99,7 @@ def _show_accounting(console: Console, found: PipelineStatus) -> None:
     facts(console, (found.pipeline, f"gate {found.gate}"))
     buckets = [name for entry in found.history[:1] for name in entry.result.buckets]
     table = columns(console, "cut", *buckets, right=("cut", *buckets))
-    for entry in found.history[:SHOWN_CUTS]:
+    for entry in found.history:
         counts = (f"{entry.result.buckets[name]:,}" for name in buckets)
         table.add_row(str(entry.result.cut), *counts)
     put(console, table)
@@ -228,7 +227,7 @@ def _last(row: TableStatus, now: int) -> tuple[str, str | Text]:
     from tidemark.cli.console import age, outcome
 
     change = row.changed
-    changed = f"cut {change.result.cut}, {age(change.at_ms, now)} ago" if change else "-"
+    changed = f"cut {change.cut}, {age(change.at_ms, now)} ago" if change else "-"
     if row.verdict is None:
         return (changed if row.exists else "not made yet"), "-"
     return changed, outcome(row.verdict.outcome, len(row.verdict.failures))

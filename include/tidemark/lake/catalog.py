@@ -71,6 +71,11 @@ class SystemTables:
             TableId(namespace, "schemas"),
         )
 
+    @property
+    def all(self) -> tuple[TableId, ...]:
+        """Each of them; it need not be there."""
+        return self.changelog, self.ledger, self.verdicts, self.quarantine, self.schemas
+
 
 @contextmanager
 def catalog_errors(doing: str) -> Iterator[None]:

@@ -15,6 +15,7 @@ from pyiceberg.table import Table
 from tidemark.errors import UNCHANGED, OutcomeUnknownError, SupersededError
 from tidemark.lake.catalog import TableId, commit_errors
 from tidemark.lake.refs import (
+    TRIES,
     RefUpdate,
     ancestors,
     attempt_ref,
@@ -26,8 +27,7 @@ from tidemark.lake.refs import (
 )
 from tidemark.model.names import AttemptId
 
-TRIES = 10
-NO_PROPERTIES: Mapping[str, str] = MappingProxyType({})
+NOTHING: Mapping[str, str] = MappingProxyType({})
 T = TypeVar("T")
 
 
@@ -39,9 +39,13 @@ class Branch:
     base: int
     name: str
 
-    def ref_update(self, table: Table) -> RefUpdate:
-        """What makes the branch count as it stands in ``table``, just loaded or written to."""
-        return RefUpdate(self.table, self.base, table.refs()[self.name].snapshot_id, (self.name,))
+    def ref_update(self, table: Table, marks: Mapping[str, str] = NOTHING) -> RefUpdate:
+        """What makes the branch count as it stands in ``table``, just loaded or written to.
+
+        marks: what the table is to say of it.
+        """
+        snapshot = table.refs()[self.name].snapshot_id
+        return RefUpdate(self.table, self.base, snapshot, (self.name,), marks=tuple(marks.items()))
 
 
 def begin_branch(table: Table, head: int | None, name: str) -> Branch:
@@ -69,17 +73,25 @@ def _first(table: Table) -> int | None:
 
 
 def append_on(
-    table: Table, branch: str, rows: pa.Table, properties: Mapping[str, str] = NO_PROPERTIES
+    table: Table,
+    branch: str,
+    rows: pa.Table,
+    summary: Mapping[str, str] = NOTHING,
+    properties: Mapping[str, str] = NOTHING,
 ) -> None:
     """Append ``rows`` to the attempt's own ``branch``, whatever others do to the table meanwhile.
 
+    The table's ``properties`` are set in the same commit.
     A snapshot of another branch takes the sequence number that this one was to have. pyiceberg then
     raises a ValueError, and appends again by itself only where it is the branch that has moved.
     """
     while True:
         known = table.metadata_location
         try:
-            table.append(rows, snapshot_properties=dict(properties), branch=branch)
+            with table.transaction() as change:
+                change.append(rows, snapshot_properties=dict(summary), branch=branch)
+                if properties:
+                    change.set_properties(dict(properties))
         except ValueError:
             if table.refresh().metadata_location == known:
                 raise
@@ -94,21 +106,23 @@ def action_branch(table: Table, head: int | None, cut: int) -> Branch:
 
 def append_behind(
     catalog: SqlCatalog,
-    table: Table,
     branch: Branch,
     rows: pa.Table,
-    properties: Mapping[str, str] = NO_PROPERTIES,
+    summary: Mapping[str, str] = NOTHING,
+    marks: Mapping[str, str] = NOTHING,
 ) -> None:
     """Append ``rows`` to ``main`` by way of ``branch``, whose base is what they were decided by.
 
+    marks: what the table is to say from then on.
     `OutcomeUnknownError` when the catalog may record them yet (PUB-5), `SupersededError` when
     another commit came first. pyiceberg's append to ``main`` itself would be
     made again on top of that, and a cut's progress be lost.
     """
     with commit_errors("the writing of an order"):
-        append_on(table, branch.name, rows, properties)
+        table = catalog.load_table(branch.table.parts)
+        append_on(table, branch.name, rows, summary)
     try:
-        update_mains(catalog, [branch.ref_update(table)])
+        update_mains(catalog, [branch.ref_update(table, marks)])
     except OutcomeUnknownError as error:
         raise OutcomeUnknownError(
             f"the catalog did not say whether the order was recorded: {error.what}",

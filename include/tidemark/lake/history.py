@@ -1,40 +1,30 @@
-"""What the ledger remembers: published cuts and attempts that were not, from one catalog call.
+"""What the ledger remembers: the newest cut, attempts at the next, and what cuts before have done.
 
-Of cuts whose snapshots somebody expired it remembers which tables they folded, and since when the
-newest ones are held; and the newest is always there (PUB-9).
+It remembers which tables it ever folded, which cut changed them last, and since when the newest
+cuts are held; however many cuts there were, and whatever somebody expired of them (PUB-9).
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from itertools import takewhile
 
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
 from pyiceberg.expressions import GreaterThan, In, Or
 from pyiceberg.table import Table
-from pyiceberg.table.refs import MAIN_BRANCH
-from pyiceberg.table.snapshots import Snapshot
 
 from tidemark.lake.catalog import SystemTables, TableId, catalog_errors
-from tidemark.lake.ledger import ORDER, RESULT
-from tidemark.lake.marks import Published, live_rows, read_checked
-from tidemark.lake.refs import ATTEMPT_REF, ancestors, main_head, summary_value
+from tidemark.lake.ledger import ATTEMPT, ORDER, RESULT, Entry, attempted
+from tidemark.lake.marks import live_rows, read_checked
+from tidemark.lake.refs import ancestors, main_head, summary_value
 from tidemark.model.result import CutResult
 from tidemark.model.stored_state import Stored, from_stored, to_stored
 from tidemark.model.verdict import CheckResult, Severity, Verdict
 
 REMEMBERED = "tidemark.remembered"
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A cut in the ledger; at_ms: when it was published or, of an attempt, when it was staged."""
-
-    result: CutResult
-    at_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,41 +36,43 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
+class TargetChange:
+    """The newest published cut that changed a target, when, and the snapshot that it published."""
+
+    cut: int
+    at_ms: int
+    snapshot_id: int
+
+
+@dataclass(frozen=True, slots=True)
 class History:
-    """Published cuts as far as their snapshots are kept, and attempts at the next; newest first.
+    """The newest published cut, and attempts at the next, newest first.
 
     orders: those since the newest cut. folded: every source table that was published, by its name
-    of then, and its target. held_ms: since when the newest cuts are held as they are, as far as
-    that is remembered.
+    of then, and its target. changed: of each target the newest change. held_ms: since when the
+    newest cuts are held as they are.
     """
 
-    published: tuple[Entry, ...] = ()
+    published: Entry | None = None
     attempts: tuple[Entry, ...] = ()
     orders: tuple[Order, ...] = ()
     folded: frozenset[tuple[str, str]] = frozenset()
+    changed: Mapping[str, TargetChange] = field(default_factory=dict)
     held_ms: int | None = None
 
     @property
     def cut(self) -> int:
         """Number of the newest published cut, 0 when nothing is published."""
-        return self.published[0].result.cut if self.published else 0
-
-    def last_change(self, target: str) -> Entry | None:
-        """The newest published cut that changed ``target``."""
-        entries = (e for e in self.published if any(t.target == target for t in e.result.tables))
-        return next(entries, None)
+        return self.published.result.cut if self.published else 0
 
     def held_since(self, now: Entry) -> int:
         """When the hold of ``now`` was first published, of those that lead up to it.
 
         A hold is the same as long as its code and the source time of the frontier are.
         """
-        since = now.at_ms
-        for entry in self.published:
-            if _held(entry) != _held(now):
-                return since
-            since = min(since, entry.at_ms)
-        return since if self.held_ms is None else min(since, self.held_ms)
+        if self.published is None or _held(self.published) != _held(now):
+            return now.at_ms
+        return min(now.at_ms, self.published.at_ms, self.held_ms or self.published.at_ms)
 
     def remembered(self, result: CutResult, now_ms: int) -> tuple[tuple[str, str], ...]:
         """What the ledger is to go on saying once ``result`` is published, too."""
@@ -88,14 +80,30 @@ class History:
             "at_ms": now_ms,
             "held_ms": self.held_since(Entry(result, now_ms)),
             "folded": sorted(self._kept(result) | _folded(result)),
+            "changed": {
+                target: asdict(change)
+                for target, change in sorted(self._changed_by(result, now_ms).items())
+            },
         }
         return ((REMEMBERED, json.dumps(to_stored(told))),)
 
     def _kept(self, result: CutResult) -> frozenset[tuple[str, str]]:
         """What stays of `folded`: a target that is renamed is of no table of before any more."""
-        gone = {table.renamed_from for table in result.tables}
-        gone |= {table.target for table in result.tables if table.renamed_from}
+        gone = _renamed_targets(result)
         return frozenset((table, target) for table, target in self.folded if target not in gone)
+
+    def _changed_by(self, result: CutResult, now_ms: int) -> dict[str, TargetChange]:
+        gone = _renamed_targets(result)
+        kept = {target: change for target, change in self.changed.items() if target not in gone}
+        return kept | {
+            table.target: TargetChange(result.cut, now_ms, table.snapshot_id)
+            for table in result.tables
+        }
+
+
+def _renamed_targets(result: CutResult) -> set[str]:
+    gone = {table.renamed_from for table in result.tables}
+    return gone | {table.target for table in result.tables if table.renamed_from}
 
 
 def _held(entry: Entry) -> tuple[str, int]:
@@ -107,7 +115,7 @@ def _folded(result: CutResult) -> frozenset[tuple[str, str]]:
 
 
 def read_history(catalog: SqlCatalog, tables: SystemTables) -> History:
-    """The cuts of a pipeline; an empty history when it has no ledger yet.
+    """What the ledger of a pipeline remembers; an empty history when it has no ledger yet.
 
     `ForeignChangeError`: as `read_checked`.
     """
@@ -116,57 +124,42 @@ def read_history(catalog: SqlCatalog, tables: SystemTables) -> History:
             ledger = catalog.load_table(tables.ledger.parts)
         except NoSuchTableError:
             return History()
-    moved = {entry.snapshot_id: entry.timestamp_ms for entry in ledger.metadata.snapshot_log}
-    kept = list(ancestors(ledger, main_head(ledger)))
-    published = [
-        Entry(result, moved.get(snapshot.snapshot_id, snapshot.timestamp_ms))
-        for snapshot in kept
-        if (result := _result(snapshot)) is not None
-    ]
-    orders = [
-        Order(command, snapshot.timestamp_ms)
-        for snapshot in takewhile(lambda snapshot: not summary_value(snapshot, RESULT), kept)
-        if (command := summary_value(snapshot, ORDER)) is not None
-    ]
     head = read_checked(ledger, tables.ledger)
-    text = head.marks.get(REMEMBERED, "") if head else ""
+    marks = head.marks if head else {}
+    text = marks.get(REMEMBERED, "")
     stored = from_stored(Stored.HISTORY, json.loads(text or "{}"))
-    published = published or _newest(head, stored["at_ms"])
-    above = published[0].result.cut if published else 0
-    attempts = [
-        Entry(result, snapshot.timestamp_ms)
-        for snapshot in _attempted(ledger)
-        if (result := _result(snapshot)) is not None and result.cut > above
-    ]
-    attempts.sort(key=lambda entry: entry.at_ms, reverse=True)
+    at_ms = stored["at_ms"] or ledger.metadata.last_updated_ms
+    published = Entry(CutResult.from_json(marks[RESULT]), at_ms) if RESULT in marks else None
+    above = published.result.cut if published else 0
     folded = frozenset((table, target) for table, target in stored["folded"])
-    if not text:  # Of a ledger whose newest cut was published before it was remembered.
-        folded = folded.union(*(_folded(entry.result) for entry in published))
     return History(
-        *(tuple(published), tuple(attempts), tuple(orders)),
-        folded=folded,
+        published=published,
+        attempts=tuple(entry for entry in attempted(ledger) if entry.result.cut > above),
+        orders=_orders(ledger),
+        folded=folded if text else _folded_by_summaries(ledger),
+        changed={target: TargetChange(**one) for target, one in stored["changed"].items()},
         held_ms=stored["held_ms"],
     )
 
 
-def _newest(head: Published | None, at_ms: int) -> list[Entry]:
-    """The newest published cut where the snapshots of all are expired."""
-    text = head.marks.get(RESULT) if head else None
-    return [Entry(CutResult.from_json(text), at_ms)] if text else []
+def _orders(ledger: Table) -> tuple[Order, ...]:
+    """What was ordered since the newest cut, newest first."""
+    since = takewhile(
+        lambda snapshot: not summary_value(snapshot, ATTEMPT),
+        ancestors(ledger, main_head(ledger)),
+    )
+    return tuple(
+        Order(command, snapshot.timestamp_ms)
+        for snapshot in since
+        if (command := summary_value(snapshot, ORDER)) is not None
+    )
 
 
-def _attempted(ledger: Table) -> list[Snapshot]:
-    heads = {
-        ref.snapshot_id
-        for name, ref in ledger.refs().items()
-        if name != MAIN_BRANCH and ATTEMPT_REF.fullmatch(name)
-    }
-    return [s for s in map(ledger.snapshot_by_id, sorted(heads)) if s is not None]
-
-
-def _result(snapshot: Snapshot) -> CutResult | None:
-    text = summary_value(snapshot, RESULT)
-    return CutResult.from_json(text) if text else None
+def _folded_by_summaries(ledger: Table) -> frozenset[tuple[str, str]]:
+    """Of a ledger whose newest cut was published before that was remembered."""
+    texts = (summary_value(one, RESULT) for one in ancestors(ledger, main_head(ledger)))
+    results = (CutResult.from_json(text) for text in texts if text)
+    return frozenset(pair for result in results for pair in _folded(result))
 
 
 def newest_verdicts(

@@ -21,16 +21,15 @@ from pyiceberg.expressions import (
     Or,
     StartsWith,
 )
-from pyiceberg.table import Table
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from tidemark.errors import UNCHANGED, AccountingError, ForeignChangeError
 from tidemark.gate.epoch import LandedChange
-from tidemark.lake.catalog import SystemTables, catalog_errors, commit_errors
-from tidemark.lake.commits import Branch, append_on, begin_branch
+from tidemark.lake.catalog import SystemTables, catalog_errors
+from tidemark.lake.commits import Branch, begin_branch
 from tidemark.lake.ledger import ensure_table
-from tidemark.lake.marks import ANEW, FIRST_SEQUENCE, read_checked
+from tidemark.lake.marks import ANEW, FIRST_SEQUENCE, IN_PROPERTY, read_checked
 from tidemark.lake.refs import (
     RefUpdate,
     ancestors,
@@ -48,6 +47,7 @@ from tidemark.model.progress import LandingMark
 from tidemark.model.quarantine import RecordPlace
 
 MARK = "tidemark.landing"
+NUMBER = "tidemark.landing-number"
 COLUMNS = ("landing", *RECORD_COLUMNS, *ENVELOPE_COLUMNS)
 
 SCHEMA = pa.schema(
@@ -141,17 +141,16 @@ def records_since(catalog: SqlCatalog, tables: SystemTables, head: int | None, l
     """
     with catalog_errors("the reading of the changelog"):
         changelog = catalog.load_table(tables.changelog.parts)
-    total, oldest = 0, None
+    total = 0
     for snapshot in ancestors(changelog, head):
-        oldest = snapshot.sequence_number
-        text = summary_value(snapshot, MARK)
-        if text is None:
-            continue
-        if LandingMark.from_json(text).number <= landing:
+        number, added = summary_value(snapshot, NUMBER), summary_value(snapshot, "added-records")
+        if number is not None and int(number) <= landing:
             return total
-        total += int(summary_value(snapshot, "added-records") or 0)
-    if oldest == FIRST_SEQUENCE:
-        return total
+        if number is None and added is not None:
+            break  # Somebody rewrote files, or an older version landed this.
+        total += int(added or 0)
+        if snapshot.sequence_number == FIRST_SEQUENCE:
+            return total
     return changelog.scan(
         row_filter=GreaterThan(term="landing", value=landing), snapshot_id=head
     ).count()
@@ -172,13 +171,17 @@ def write_landing(
 
     The move that makes them count is returned, not made: the caller looks at them first.
     """
-    (
-        records.writeTo(quote(catalog.name, *branch.table.parts, f"branch_{branch.name}"))
-        .option(f"snapshot-property.{MARK}", mark.to_json())
-        .append()
-    )
+    writer = records.writeTo(quote(catalog.name, *branch.table.parts, f"branch_{branch.name}"))
+    for name, value in landing_summary(mark).items():
+        writer = writer.option(f"snapshot-property.{name}", value)
+    writer.append()
     with catalog_errors("the staging of a landing"):
         return branch.ref_update(catalog.load_table(branch.table.parts))
+
+
+def landing_summary(mark: LandingMark) -> dict[str, str]:
+    """What the snapshot of a landing says; the mark itself is in the table's property."""
+    return {**IN_PROPERTY, NUMBER: str(mark.number)}
 
 
 def staged_records(
@@ -198,7 +201,7 @@ def publish_landing(
     Returns the changelog as it is for the run that landed, whatever others land behind it.
 
     landed: records that were read; what was written must be as many. mark: as it is now that the
-    records are known; what it says beyond the staged one goes into a snapshot without records.
+    records are known.
     """
     with catalog_errors("the publishing of a landing"):
         changelog = catalog.load_table(ref_update.table.parts)
@@ -210,18 +213,8 @@ def publish_landing(
             state="the landing stays on its branch and does not count",
             next_step="run again; if this repeats, the files of the changelog are not sound",
         )
-    if snapshot and summary_value(snapshot, MARK) != mark.to_json():
-        ref_update = _marked(changelog, ref_update, mark)
-    update_mains(catalog, [ref_update])
+    update_mains(catalog, [replace(ref_update, marks=((MARK, mark.to_json()),))])
     return ChangelogHead(ref_update.snapshot, mark)
-
-
-def _marked(changelog: Table, ref_update: RefUpdate, mark: LandingMark) -> RefUpdate:
-    """The move to a snapshot behind the staged one, which holds ``mark`` and no records."""
-    (branch,) = ref_update.drops
-    with commit_errors("the marking of a landing"):
-        append_on(changelog, branch, SCHEMA.empty_table(), {MARK: mark.to_json()})
-    return replace(ref_update, snapshot=changelog.refs()[branch].snapshot_id)
 
 
 def drop_landing(catalog: SqlCatalog, ref_update: RefUpdate) -> None:

@@ -1,7 +1,8 @@
-"""The pipeline's ledger: one row per published cut, and the progress in a property of its head.
+"""The pipeline's ledger: one row per published cut, and the progress in a property of the table.
 
 A cut is staged on a branch of the ledger as on every target, and published in the same step.
-Airflow's database may be lost: what is published and what comes next stands here (PUB-1).
+Airflow's database may be lost: what is published and what comes next stands here (PUB-1). All of it
+stands there once, however many cuts there were: snapshots say no more than whose they are.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from datetime import UTC, datetime
 import pyarrow as pa
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import CommitFailedException, NoSuchTableError
+from pyiceberg.expressions import EqualTo, GreaterThan
 from pyiceberg.table import Table
-from pyiceberg.table.snapshots import Snapshot
 
 from tidemark.lake.catalog import (
     SystemTables,
@@ -32,16 +33,14 @@ from tidemark.lake.commits import (
     begin_branch,
     commit_order,
 )
-from tidemark.lake.marks import read_checked
+from tidemark.lake.marks import IN_PROPERTY, entry_of, read_checked
 from tidemark.lake.refs import (
     Fork,
     RefUpdate,
     TargetRename,
-    ancestors,
     attempt_ref,
     is_ref_of,
     main_head,
-    summary_value,
 )
 from tidemark.lake.swap import Displaced
 from tidemark.model.names import AttemptId
@@ -67,10 +66,12 @@ SCHEMA = pa.schema(
         pa.field("buckets", pa.map_(pa.string(), pa.int64())),
         pa.field("tables", pa.list_(pa.string())),
         pa.field("stopped", pa.map_(pa.string(), pa.string())),
+        pa.field("result", pa.string()),
     ]
 )
 PROPERTIES = {
     "format-version": "2",
+    "commit.manifest-merge.enabled": "true",
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "20",
 }
@@ -82,6 +83,14 @@ class LedgerHead:
 
     snapshot: int | None = None
     progress: Progress = field(default_factory=Progress)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A cut in the ledger; at_ms: when the newest one was published, when others were staged."""
+
+    result: CutResult
+    at_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +107,7 @@ def ensure_table(
 ) -> Table:
     """The table, made with an empty first snapshot when it is not there.
 
+    One of an older version gets the columns and properties that it lacks.
     One, however many processes make it: pyiceberg would put that of the second one on top of what
     the first has published, unless the table says that nothing is tried again.
     """
@@ -109,11 +119,23 @@ def ensure_table(
             told = {**properties, RETRIES: "0"}
             made = catalog.create_table_if_not_exists(table.parts, schema, properties=told)
         if main_head(made) is not None:
+            _bring_up(made, schema, properties)
             return made
         with suppress(CommitFailedException), made.transaction() as first:
             first.remove_properties(RETRIES)
             first.append(schema.empty_table())
         return made.refresh()
+
+
+def _bring_up(table: Table, schema: pa.Schema, properties: Mapping[str, str]) -> None:
+    there = {field.name for field in table.schema().fields}
+    lacks = {name: told for name, told in properties.items() if name not in table.properties}
+    lacks.pop("format-version", None)
+    if lacks or not there.issuperset(schema.names):
+        with table.transaction() as change:
+            with change.update_schema() as columns:
+                columns.union_by_name(schema)
+            change.set_properties(lacks)
 
 
 def read_ledger(catalog: SqlCatalog, tables: SystemTables) -> LedgerHead:
@@ -168,8 +190,11 @@ def record_action(
         changed = change(head.progress)
         ledger = ensure_table(catalog, tables.ledger, SCHEMA, PROPERTIES)
         branch = action_branch(ledger, head.snapshot, head.progress.cut)
-        told = {PROGRESS: changed.to_json(), ORDER: order}
-        append_behind(catalog, ledger, branch, SCHEMA.empty_table(), told)
+        append_behind(
+            *(catalog, branch, SCHEMA.empty_table()),
+            summary={**IN_PROPERTY, ORDER: order},
+            marks={PROGRESS: changed.to_json()},
+        )
         return changed
 
     return commit_order(ordered)
@@ -192,13 +217,19 @@ def stage_entry(
     with commit_errors("the staging of the ledger"):
         append_on(
             *(ledger, name, pa.Table.from_pylist([_row(staged.result, reason)], schema=SCHEMA)),
-            {
-                PROGRESS: staged.progress.to_json(),
-                ATTEMPT: staged.result.attempt,
-                RESULT: staged.result.to_json(),
-                MOVES: moves_to_json(staged.ref_updates, branch.base),
-            },
+            summary={**IN_PROPERTY, ATTEMPT: staged.result.attempt},
+            properties={entry_of(name): _entry_to_json(staged, branch.base)},
         )
+
+
+def _entry_to_json(staged: StagedCut, base: int) -> str:
+    return json.dumps(
+        {
+            PROGRESS: staged.progress.to_json(),
+            RESULT: staged.result.to_json(),
+            MOVES: moves_to_json(staged.ref_updates, base),
+        }
+    )
 
 
 def _row(result: CutResult, reason: str) -> Mapping[str, object]:
@@ -213,40 +244,69 @@ def _row(result: CutResult, reason: str) -> Mapping[str, object]:
         "buckets": list(result.buckets.items()),
         "tables": [table.target for table in result.tables],
         "stopped": list(result.stopped.items()),
+        "result": result.to_json(),
     }
 
 
-def find_staged(
+def find_cut(
     catalog: SqlCatalog, tables: SystemTables, attempt: AttemptId
-) -> tuple[StagedCut, bool] | None:
-    """The staged cut of ``attempt`` and whether it is published; None when there is none."""
+) -> StagedCut | CutResult | None:
+    """The cut of ``attempt``: its result once it is published; None when it left none."""
     ledger = _load(catalog, tables)
     if ledger is None:
         return None
     published = read_checked(ledger, tables.ledger)
     if published is not None and published.marks.get(ATTEMPT) == attempt:
-        return _read_staged(tables, published.snapshot, published.marks), True
-    for snapshot in ancestors(ledger, main_head(ledger)):
-        if summary_value(snapshot, ATTEMPT) == attempt:
-            return _of_snapshot(tables, snapshot), True
+        return CutResult.from_json(published.marks[RESULT])
     for name, ref in ledger.refs().items():
-        staged = ledger.snapshot_by_id(ref.snapshot_id) if is_ref_of(name, attempt) else None
-        if staged is not None and summary_value(staged, ATTEMPT) == attempt:
-            return _of_snapshot(tables, staged), False
-    return None
+        text = ledger.properties.get(entry_of(name)) if is_ref_of(name, attempt) else None
+        if text is not None:
+            return _read_staged(tables, name, ref.snapshot_id, json.loads(text))
+    with catalog_errors("the reading of the ledger"):
+        rows = ledger.scan(row_filter=EqualTo(term="attempt", value=attempt)).to_arrow()
+    return next((entry.result for entry in _entries(rows)), None)
 
 
-def _of_snapshot(tables: SystemTables, snapshot: Snapshot) -> StagedCut:
-    kept = {key: summary_value(snapshot, key) or "" for key in (RESULT, PROGRESS, MOVES)}
-    return _read_staged(tables, snapshot.snapshot_id, kept)
+def _read_staged(
+    tables: SystemTables, branch: str, snapshot_id: int, entry: Mapping[str, str]
+) -> StagedCut:
+    ref_updates, base = moves_from_json(entry[MOVES])
+    marks = ((PROGRESS, entry[PROGRESS]), (RESULT, entry[RESULT]))
+    own = RefUpdate(tables.ledger, base, snapshot_id, (branch,), marks=marks)
+    progress = Progress.from_json(entry[PROGRESS])
+    return StagedCut(CutResult.from_json(entry[RESULT]), progress, (*ref_updates, own))
 
 
-def _read_staged(tables: SystemTables, snapshot_id: int, kept: Mapping[str, str]) -> StagedCut:
-    result = CutResult.from_json(kept[RESULT])
-    ref_updates, base = moves_from_json(kept[MOVES])
-    branch = attempt_ref(result.cut, result.attempt)
-    own = RefUpdate(tables.ledger, base, snapshot_id, (branch,))
-    return StagedCut(result, Progress.from_json(kept[PROGRESS]), (*ref_updates, own))
+def attempted(ledger: Table) -> list[Entry]:
+    """The cuts that are staged and not published, newest first."""
+    entries = []
+    for name, ref in ledger.refs().items():
+        text, staged = ledger.properties.get(entry_of(name)), ledger.snapshot_by_id(ref.snapshot_id)
+        if text is not None and staged is not None:
+            result = CutResult.from_json(json.loads(text)[RESULT])
+            entries.append(Entry(result, staged.timestamp_ms))
+    return sorted(entries, key=lambda entry: entry.at_ms, reverse=True)
+
+
+def newest_cuts(catalog: SqlCatalog, tables: SystemTables, number: int) -> tuple[Entry, ...]:
+    """The newest published cuts, as many as ``number``, newest first."""
+    ledger = _load(catalog, tables)
+    published = read_checked(ledger, tables.ledger) if ledger else None
+    if ledger is None or published is None or RESULT not in published.marks:
+        return ()
+    above = CutResult.from_json(published.marks[RESULT]).cut - number
+    with catalog_errors("the reading of the ledger"):
+        rows = ledger.scan(row_filter=GreaterThan(term="cut", value=above)).to_arrow()
+    return tuple(sorted(_entries(rows), key=lambda entry: entry.result.cut, reverse=True))
+
+
+def _entries(rows: pa.Table) -> list[Entry]:
+    """Rows of the ledger; those of older versions do not hold the whole result."""
+    return [
+        Entry(CutResult.from_json(row["result"]), int(row["staged_at"].timestamp() * 1000))
+        for row in rows.to_pylist()
+        if row["result"] is not None
+    ]
 
 
 def moves_to_json(ref_updates: Sequence[RefUpdate], ledger_base: int | None) -> str:

@@ -24,6 +24,10 @@ from tidemark.model.stored_state import Stored, from_stored, to_stored
 
 PREFIX = "tidemark."
 PUBLISHED = f"{PREFIX}published"
+STAGED = f"{PREFIX}staged."
+"""With the name of a branch behind it: the property that says what is staged there."""
+IN_PROPERTY: Mapping[str, str] = {f"{PREFIX}state": "property"}
+"""What a snapshot says whose summary does not tell what the property does."""
 FIRST_SEQUENCE = 1
 WRITERS = ("spark.app.id", "app-id", "trino_query_id", "flink.job-id")
 PUT_BACK = f"put the property {PUBLISHED} back from an older file of its metadata"
@@ -73,14 +77,16 @@ def most_rows(snapshot: Snapshot | None) -> int:
 def read_published(table: Table) -> Published | None:
     """What is published of ``table``; None when nothing tells.
 
-    Versions before this one left it in summaries alone: then the newest that is there counts, and
-    what was expired is sought in the files of metadata that the table still names.
+    The first versions left it in summaries alone: then the newest that is there counts, and what
+    was expired is sought in the files of metadata that the table still names.
     """
     text = table.properties.get(PUBLISHED)
     if text is not None:
         return Published.from_json(text)
     for parent in (partial(_kept_parent, table), _Past(table).parent):
         marked = [one for one in _lineage(table, parent) if _marks(one)]
+        if marked and IN_PROPERTY.items() <= _summary(marked[0]).items():
+            return None
         if marked:
             told = (item for one in reversed(marked) for item in _marks(one).items())
             return _published(marked[0], dict(told))
@@ -156,7 +162,7 @@ def foreign_change(table: Table, published: Published | None) -> str:
         if (snapshot.sequence_number or 0) < published.sequence:
             back = f"from snapshot {published.snapshot} to {_told(snapshot)}"
             return f"main was set back {back}; main was moved last at {_moved_at(table)}"
-        if snapshot.summary is None or snapshot.summary.operation is not Operation.REPLACE:
+        if not _is_rewrite(snapshot):
             return f"behind snapshot {published.snapshot} came {_told(snapshot)}"
         last = snapshot
     if last.parent_snapshot_id == published.snapshot or live_rows(head) == published.rows:
@@ -165,6 +171,33 @@ def foreign_change(table: Table, published: Published | None) -> str:
         f"snapshots behind {published.snapshot} are expired, and of its {published.rows} rows "
         f"{live_rows(head)} are there in {_told(head)}"
     )
+
+
+def is_only_rewritten(table: Table, since: int | None) -> bool:
+    """Whether main stands at snapshot ``since``, or at one with the same rows in other files."""
+    head = table.current_snapshot()
+    if head is None or since is None:
+        return (None if head is None else head.snapshot_id) == since
+    for snapshot in _lineage(table, _Past(table).parent):
+        if snapshot.snapshot_id == since:
+            return True
+        if not _is_rewrite(snapshot):
+            return False
+        if snapshot.parent_snapshot_id == since:
+            return True
+    return False
+
+
+def descends(table: Table, snapshot_id: int, base: int) -> bool:
+    """Whether ``base``, which may be expired, is ``snapshot_id`` or one of its ancestors."""
+    start = table.snapshot_by_id(snapshot_id)
+    lineage = _lineage(table, _Past(table).parent, start)
+    return any(base in (one.snapshot_id, one.parent_snapshot_id) for one in lineage)
+
+
+def entry_of(branch: str) -> str:
+    """The name of the property that says what is staged on ``branch``."""
+    return f"{STAGED}{branch}"
 
 
 def marked(table: Table, snapshot_id: int, marks: Mapping[str, str]) -> dict[str, str]:
@@ -211,12 +244,25 @@ def _summary(snapshot: Snapshot | None) -> Mapping[str, str]:
 
 
 def _marks(snapshot: Snapshot) -> dict[str, str]:
-    return {k: value for k, value in _summary(snapshot).items() if k.startswith(PREFIX)}
+    """What a snapshot says under PREFIX, but for IN_PROPERTY, which says how much that is."""
+    return {
+        key: value
+        for key, value in _summary(snapshot).items()
+        if key.startswith(PREFIX) and key not in IN_PROPERTY
+    }
 
 
-def _lineage(table: Table, parent: Parent) -> Iterator[Snapshot]:
-    """The head of main and its ancestors, newest first, as far as ``parent`` finds them."""
-    snapshot = table.current_snapshot()
+def _is_rewrite(snapshot: Snapshot) -> bool:
+    """Whether it has the rows of its parent, in other files."""
+    return snapshot.summary is not None and snapshot.summary.operation is Operation.REPLACE
+
+
+def _lineage(table: Table, parent: Parent, start: Snapshot | None = None) -> Iterator[Snapshot]:
+    """``start`` and its ancestors, newest first, as far as ``parent`` finds them.
+
+    start: the head of main where it is None.
+    """
+    snapshot = start or table.current_snapshot()
     while snapshot is not None:
         yield snapshot
         snapshot = parent(snapshot)

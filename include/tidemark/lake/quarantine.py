@@ -109,7 +109,7 @@ def add_entries(
     is published. `SupersededError` when a cut that has some is published meanwhile.
     """
     quarantine = ensure_table(catalog, tables.quarantine, SCHEMA, PROPERTIES)
-    append_behind(catalog, quarantine, action_branch(quarantine, head, cut), rows_of(entries))
+    append_behind(catalog, action_branch(quarantine, head, cut), rows_of(entries))
 
 
 def read_entries(

@@ -7,34 +7,51 @@ pyiceberg 0.12 commits one table at a time; tests/unit/lake/test_refs.py holds w
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import NoSuchTableError
+from pyiceberg.serializers import FromInputFile
 from pyiceberg.table import StagedTable, Table
 from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRefType
 from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.table.update import (
     AssertRefSnapshotId,
     AssertTableUUID,
+    RemovePropertiesUpdate,
     RemoveSnapshotRefUpdate,
     SetPropertiesUpdate,
     SetSnapshotRefUpdate,
     TableRequirement,
     TableUpdate,
 )
+from pyiceberg.table.update.snapshot import ManageSnapshots
 
 from tidemark.errors import CatalogUnreachableError, OutcomeUnknownError, SupersededError
 from tidemark.lake.catalog import TableId, catalog_errors, commit_errors
 from tidemark.lake.fork_metadata import next_of, remove_own_files
-from tidemark.lake.marks import foreign_change, marked, read_published
+from tidemark.lake.marks import (
+    descends,
+    entry_of,
+    foreign_change,
+    is_only_rewritten,
+    marked,
+    read_published,
+)
 from tidemark.lake.swap import Displaced, Entry, Swap, swap_all
 from tidemark.model.names import AttemptId
 
 REF_PREFIX = "tidemark_"
 KEPT_DAYS, DAY_MS = 30, 86_400_000
+KEPT_IN_A_REWRITE = (
+    *("table_uuid", "format_version", "schemas", "current_schema_id", "properties"),
+    *("partition_specs", "default_spec_id", "sort_orders", "default_sort_order_id"),
+)
+"""What metadata say that somebody who rewrites files leaves as it is."""
+TRIES = 10
+"""How often a commit is made anew because somebody else committed first."""
 ATTEMPT_REF = re.compile(rf"{REF_PREFIX}(?P<number>\d+)_(?P<attempt>[a-z0-9_]+?)(_audited)?")
 
 
@@ -139,14 +156,18 @@ def summary_value(snapshot: Snapshot, key: str) -> str | None:
 
 def create_branch(table: Table, branch: str, head: int) -> None:
     """A branch at snapshot ``head``: where ``main`` stood as it was read, not where it is now."""
-    with commit_errors(f"the making of branch {branch}"):
-        table.manage_snapshots().create_branch(head, branch).commit()
+    _commit_refs(
+        table, f"the making of branch {branch}", lambda refs: refs.create_branch(head, branch)
+    )
 
 
 def create_tag(table: Table, snapshot_id: int, tag: str, max_age_ms: int | None = None) -> None:
     """A tag that pins ``snapshot_id``; max_age_ms: after which maintenance removes it."""
-    with commit_errors(f"the making of tag {tag}"):
-        table.manage_snapshots().create_tag(snapshot_id, tag, max_age_ms).commit()
+    _commit_refs(
+        table,
+        f"the making of tag {tag}",
+        lambda refs: refs.create_tag(snapshot_id, tag, max_age_ms),
+    )
 
 
 def tag_before(table: Table, cut: int, base: int) -> None:
@@ -160,22 +181,60 @@ def tag_before(table: Table, cut: int, base: int) -> None:
 
 
 def drop_refs(table: Table, names: Sequence[str]) -> None:
-    """Remove the branches and tags ``names`` in one commit."""
-    manage = table.manage_snapshots()
-    for name in names:
-        is_branch = table.refs()[name].snapshot_ref_type is SnapshotRefType.BRANCH
-        manage = manage.remove_branch(name) if is_branch else manage.remove_tag(name)
-    with commit_errors(f"the removal of old refs of {table.name()}"):
-        manage.commit()
+    """Remove the branches and tags ``names`` in one commit, with what is kept beside them."""
+
+    def dropped(refs: ManageSnapshots) -> ManageSnapshots:
+        for name in names:
+            if name in table.refs():
+                is_branch = table.refs()[name].snapshot_ref_type is SnapshotRefType.BRANCH
+                refs = refs.remove_branch(name) if is_branch else refs.remove_tag(name)
+        return refs
+
+    entries = [entry_of(name) for name in names]
+    _commit_refs(table, f"the removal of old refs of {table.name()}", dropped, entries)
+
+
+def _commit_refs(
+    table: Table,
+    doing: str,
+    change: Callable[[ManageSnapshots], ManageSnapshots],
+    properties: Sequence[str] = (),
+) -> None:
+    """Commit what ``change`` does to branches and tags; the table's ``properties`` go with it.
+
+    pyiceberg makes a commit anew by itself only where it has a snapshot.
+    """
+    for tries_left in reversed(range(TRIES)):
+        try:
+            with commit_errors(doing), table.transaction() as transaction:
+                change(ManageSnapshots(transaction=transaction)).commit()
+                if gone := [name for name in properties if name in table.properties]:
+                    transaction.remove_properties(*gone)
+        except SupersededError:
+            if not tries_left:
+                raise
+            table.refresh()
+        else:
+            return
 
 
 def update_mains(catalog: SqlCatalog, ref_updates: Sequence[RefUpdate]) -> None:
     """Make every move, or none: one database transaction over all tables.
 
-    A move that was made before is not made again. `SupersededError`: some main stands elsewhere,
-    or a snapshot does not descend from it. `CatalogUnreachableError`: the database refused.
-    `OutcomeUnknownError`: it did not answer, and may make the moves yet (PUB-5).
+    A move that was made before is not made again. Where files were merely rewritten since its base
+    (PUB-12), main leaves them for those of the move. `SupersededError`: some main has other rows
+    than the base, or a snapshot does not descend from it. `CatalogUnreachableError`: the database
+    refused. `OutcomeUnknownError`: it did not answer, and may make the moves yet (PUB-5).
     """
+    for _ in range(TRIES - 1):
+        if _try_update(catalog, ref_updates) is None:
+            return
+    if lost := _try_update(catalog, ref_updates):
+        raise lost
+
+
+def _try_update(catalog: SqlCatalog, ref_updates: Sequence[RefUpdate]) -> SupersededError | None:
+    """`update_mains` once; returns the error where somebody committed meanwhile."""
     pairs = [
         (ref_update, _load(catalog, ref_update.table))
         for ref_update in sorted(ref_updates, key=_by_table)
@@ -188,11 +247,13 @@ def update_mains(catalog: SqlCatalog, ref_updates: Sequence[RefUpdate]) -> None:
     for one in due:
         _refuse_stale(one)
     staged = [(one, _stage(catalog, one)) for one in due]
-    _swap(catalog, staged)
+    if lost := _swap(catalog, staged):
+        return lost
     for one, after in staged:
         catalog._delete_old_metadata(after.io, one.table.metadata, after.metadata)
         if one.source is not None and one.ref_update.fork is not None:
             remove_own_files(one.source)
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,9 +295,11 @@ def _refuse_stale(due: _Due) -> None:
     ref_update, head = due.ref_update, main_head(due.table)
     if due.source is None:
         stale = f"its fork {ref_update.place} is gone"
-    elif ref_update.fork is not None and due.table.metadata_location != ref_update.fork.origin:
+    elif ref_update.fork is not None and not _is_forked_from(due.table, ref_update.fork):
         stale = f"it was changed after its fork {ref_update.place} was made"
-    elif head != ref_update.base or not _descends(due.source, ref_update):
+    elif not is_only_rewritten(due.table, ref_update.base) or not (
+        ref_update.base is None or descends(due.source, ref_update.snapshot, ref_update.base)
+    ):
         stale = f"snapshot {ref_update.snapshot} was made from {ref_update.base}"
     elif what := foreign_change(due.table, read_published(due.table)):
         stale = f"it is not as it was published: {what}"
@@ -249,10 +312,25 @@ def _refuse_stale(due: _Due) -> None:
     )
 
 
-def _descends(table: Table, ref_update: RefUpdate) -> bool:
-    return ref_update.base is None or any(
-        snapshot.snapshot_id == ref_update.base
-        for snapshot in ancestors(table, ref_update.snapshot)
+def _is_forked_from(table: Table, fork: Fork) -> bool:
+    """Whether ``table`` is as it was forked, but for files that were rewritten since.
+
+    What they replaced is there as long as its snapshot is; the fork goes on with that.
+    """
+    if table.metadata_location == fork.origin:
+        return True
+    try:
+        origin = FromInputFile.table_metadata(table.io.new_input(fork.origin))
+    except FileNotFoundError:
+        return False
+    now, base = table.metadata, origin.current_snapshot_id
+    is_there = base is None or now.snapshot_by_id(base) is not None
+    others = [
+        {name: ref for name, ref in one.refs.items() if name != MAIN_BRANCH}
+        for one in (now, origin)
+    ]
+    return (is_there and others[0] == others[1]) and all(
+        getattr(now, name) == getattr(origin, name) for name in KEPT_IN_A_REWRITE
     )
 
 
@@ -263,7 +341,7 @@ def _stage(catalog: SqlCatalog, due: _Due) -> StagedTable:
     if due.source is not None and ref_update.fork is not None:
         table = next_of(table, due.source)  # Its main may stand at rows that were rewritten.
     else:
-        required.append(AssertRefSnapshotId(ref=MAIN_BRANCH, snapshot_id=ref_update.base))
+        required.append(AssertRefSnapshotId(ref=MAIN_BRANCH, snapshot_id=main_head(table)))
     updates: list[TableUpdate] = [
         SetSnapshotRefUpdate(
             ref_name=MAIN_BRANCH,
@@ -277,6 +355,9 @@ def _stage(catalog: SqlCatalog, due: _Due) -> StagedTable:
     updates += [
         RemoveSnapshotRefUpdate(ref_name=name) for name in ref_update.drops if name in table.refs()
     ]
+    entries = [entry_of(name) for name in ref_update.drops]
+    if gone := [entry for entry in entries if entry in table.properties]:
+        updates.append(RemovePropertiesUpdate(removals=gone))
     updates.append(
         SetPropertiesUpdate(updates=marked(table, ref_update.snapshot, dict(ref_update.marks)))
     )
@@ -290,22 +371,31 @@ def _stage(catalog: SqlCatalog, due: _Due) -> StagedTable:
     return staged
 
 
-def _swap(catalog: SqlCatalog, staged: Sequence[tuple[_Due, StagedTable]]) -> None:
-    """Swap the metadata of all tables; what was staged goes only if it is refused for good."""
+def _swap(
+    catalog: SqlCatalog, staged: Sequence[tuple[_Due, StagedTable]]
+) -> SupersededError | None:
+    """Swap the metadata of all tables; what was staged goes only if it is refused for good.
+
+    Returns the error where a table has other metadata by now.
+    """
     ref_updates = [due.ref_update for due, _ in staged]
     try:
         swap_all(catalog, [_swap_of(due, after) for due, after in staged])
     except OutcomeUnknownError:
         with suppress(CatalogUnreachableError):
             if _are_made(catalog, ref_updates):
-                return
+                return None
         raise
-    except (SupersededError, CatalogUnreachableError):
+    except (SupersededError, CatalogUnreachableError) as error:
         for _, after in staged:
             after.io.delete(after.metadata_location)
         # An earlier try may have asked for the same, and was carried out while this one waited.
-        if not _are_made(catalog, ref_updates):
-            raise
+        if _are_made(catalog, ref_updates):
+            return None
+        if isinstance(error, SupersededError):
+            return error
+        raise
+    return None
 
 
 def _swap_of(due: _Due, after: StagedTable) -> Swap:

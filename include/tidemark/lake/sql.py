@@ -191,6 +191,18 @@ def set_property(table: Sequence[str], name: str, value: str) -> str:
     return f"ALTER TABLE {quote(*table)} SET TBLPROPERTIES ({literal(name)} = {literal(value)})"
 
 
+def call(catalog: str, procedure: str, table: Sequence[str], arguments: Mapping[str, str]) -> str:
+    """Call a procedure of Iceberg; ``arguments``: name -> SQL expression."""
+    given = {"table": literal(quote(*table)), **arguments}
+    listed = ", ".join(f"{name} => {value}" for name, value in given.items())
+    return f"CALL {quote(catalog)}.system.{procedure}({listed})"
+
+
+def options(values: Mapping[str, str | int | float]) -> str:
+    """A map of texts, as procedures take their options."""
+    return f"map({', '.join(literal(str(part)) for pair in values.items() for part in pair)})"
+
+
 def create_branch(table: Sequence[str], branch: str, base: int | None) -> str:
     """ALTER TABLE that makes a branch at the snapshot ``base``; None: an empty one, as is main."""
     at = "" if base is None else f" AS OF VERSION {base:d}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -40,6 +39,8 @@ from tidemark.schema.changes import BackfillColumn
 
 log = get_logger()
 
+MARKS = "spark.sql.iceberg.snapshot-property.tidemark."
+
 
 def mark_session(
     session: SparkSession,
@@ -55,10 +56,16 @@ def mark_session(
         "attempt": attempt,
         "landing": str(progress.landing),
         "frontier": str(cut.frontier.commit_ts),
-        "truncated": json.dumps({str(t): at for t, at in sorted(progress.truncated.items())}),
     }
     for name, value in marks.items():
-        session.conf.set(f"spark.sql.iceberg.snapshot-property.tidemark.{name}", value)
+        session.conf.set(f"{MARKS}{name}", value)
+
+
+def unmark_session(session: SparkSession) -> None:
+    """Have snapshots say nothing, until `mark_session` says whose they are."""
+    for name in session.conf.getAll:
+        if name.startswith(MARKS):
+            session.conf.unset(name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from typing import Any
 
 from tidemark.errors import UNCHANGED, StoredStateError
 
-VERSION = 4
+VERSION = 5
 Body = dict[str, Any]
 Step = Callable[[Body], Body]
 
@@ -204,18 +204,22 @@ def _column_4(column: Body) -> Body:
     }
 
 
+def _history_5(body: Body) -> Body:
+    return body | {"changed": {}}
+
+
 def _as_it_was(body: Body) -> Body:
     return body
 
 
 _STEPS: Mapping[Stored, Sequence[Step]] = {
-    Stored.PROGRESS: (_progress_2, _as_it_was, _progress_4),
-    Stored.LANDING: (_landing_2, _as_it_was, _as_it_was),
-    Stored.RESULT: (_result_2, _result_3, _as_it_was),
-    Stored.REF_UPDATES: (_ref_updates_2, _ref_updates_3, _as_it_was),
-    Stored.HISTORY: (_history_2, _as_it_was, _as_it_was),
-    Stored.SCHEMA: (_schema_2, _as_it_was, _schema_4),
-    Stored.PUBLISHED: (_as_it_was, _as_it_was, _as_it_was),
-    Stored.AUDIT: (_as_it_was, _as_it_was, _as_it_was),
+    Stored.PROGRESS: (_progress_2, _as_it_was, _progress_4, _as_it_was),
+    Stored.LANDING: (_landing_2, _as_it_was, _as_it_was, _as_it_was),
+    Stored.RESULT: (_result_2, _result_3, _as_it_was, _as_it_was),
+    Stored.REF_UPDATES: (_ref_updates_2, _ref_updates_3, _as_it_was, _as_it_was),
+    Stored.HISTORY: (_history_2, _as_it_was, _as_it_was, _history_5),
+    Stored.SCHEMA: (_schema_2, _as_it_was, _schema_4, _as_it_was),
+    Stored.PUBLISHED: (_as_it_was, _as_it_was, _as_it_was, _as_it_was),
+    Stored.AUDIT: (_as_it_was, _as_it_was, _as_it_was, _as_it_was),
 }
 """Of each kind the steps from version 1 on, one per version."""

@@ -10,9 +10,10 @@ from datetime import UTC, datetime
 import pyarrow as pa
 from pyspark import inheritable_thread_target
 
-from tidemark.errors import RowsUnknownError, TableStoppedError
+from tidemark.errors import RowsUnknownError, TableStoppedError, TidemarkError
 from tidemark.gate.next_cut import Effects, advance
 from tidemark.gate.reconcile import after_reconciles
+from tidemark.lake.catalog import SystemTables
 from tidemark.lake.forks import drop_dead_forks, drop_forks, forks_dropped_on_error
 from tidemark.lake.landing import records_since
 from tidemark.lake.ledger import StagedCut, stage_entry
@@ -20,7 +21,8 @@ from tidemark.lake.quarantine import as_kept, rows_of, stage_entries
 from tidemark.lake.refs import RefUpdate, attempt_ref
 from tidemark.lake.spark_errors import spark_errors
 from tidemark.lake.staged import drop_staged, dropping_staged
-from tidemark.lake.staging import mark_session
+from tidemark.lake.staging import mark_session, unmark_session
+from tidemark.lake.upkeep import keep_small
 from tidemark.lake.verdicts import write_verdicts
 from tidemark.log import get_logger
 from tidemark.model.progress import LandingMark, Progress
@@ -67,6 +69,8 @@ def stage_cut(pipeline: PipelineSpec, world: World, request: CutRequest) -> CutR
     audited snapshots by tag, the verdicts, and the moves on the ledger's branch. All of it builds
     on what was read first; what is ordered, written or published since supersedes it (PUB-8).
     """
+    unmark_session(world.spark)
+    _keep_small(pipeline, world)
     run = begin_run(pipeline, world, request)
     progress = run.progress
     drop_staged(world.catalog, run.system.ledger.namespace, progress.cut + 1)
@@ -98,6 +102,15 @@ def stage_cut(pipeline: PipelineSpec, world: World, request: CutRequest) -> CutR
         if _is_idle(outcome.planned, progress, after):
             return _idle(run, chosen, progress)
         return _finish(run, progress, after, outcome)
+
+
+def _keep_small(pipeline: PipelineSpec, world: World) -> None:
+    """What cannot be tidied up now is left to the next cut."""
+    try:
+        with spark_errors("the upkeep of the pipeline's own tables"):
+            keep_small(world.spark, world.catalog, SystemTables.of(pipeline.name))
+    except TidemarkError as error:
+        log.warning("own_tables_not_kept_small", pipeline=pipeline.name, error=str(error))
 
 
 def _is_idle(planned: CutTables, progress: Progress, after: Progress) -> bool:

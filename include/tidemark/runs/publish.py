@@ -11,7 +11,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 from tidemark.errors import UNCHANGED, AuditBlockedError, NoAttemptError, SupersededError
 from tidemark.lake.catalog import SystemTables, TableId, catalog_errors
 from tidemark.lake.history import read_history
-from tidemark.lake.ledger import ATTEMPT, StagedCut, find_staged, read_progress
+from tidemark.lake.ledger import ATTEMPT, StagedCut, find_cut, read_progress
 from tidemark.lake.refs import RefUpdate, ancestors, summary_value, update_mains
 from tidemark.lake.verdicts import read_verdicts as read_rows
 from tidemark.log import get_logger
@@ -40,33 +40,27 @@ def publish_cut(pipeline: PipelineSpec, world: World, attempt: AttemptId) -> Cut
     `OutcomeUnknownError` when the catalog may publish it yet: the next try finds out (PUB-5).
     """
     tables = SystemTables.of(pipeline.name)
-    found = find_staged(world.catalog, tables, attempt)
-    if found is None:
+    staged = find_cut(world.catalog, tables, attempt)
+    if staged is None:
         raise NoAttemptError(
             f"attempt {attempt} of pipeline {pipeline.name} is not staged",
             state=UNCHANGED,
             next_step=f"stage it again: clear the task fold, or run tidemark cut {pipeline.name}",
         )
-    staged, is_published = found
-    result = replace(staged.result, status=CutStatus.PUBLISHED)
-    if is_published:
-        log.info("cut_already_published", pipeline=pipeline.name, cut=result.cut)
-        return result
+    if isinstance(staged, CutResult):
+        log.info("cut_already_published", pipeline=pipeline.name, cut=staged.cut)
+        return replace(staged, status=CutStatus.PUBLISHED)
     _refuse_unaudited(staged, read_verdicts(pipeline, world, attempt))
     try:
         _refuse_stale(pipeline, staged, read_progress(world.catalog, tables).cut)
         update_mains(world.catalog, _remembering(staged, world, tables))
     except SupersededError:
         # By itself, if the database has finished meanwhile what an earlier try had asked of it.
-        if not _is_published(world, tables, attempt):
+        if not isinstance(find_cut(world.catalog, tables, attempt), CutResult):
             raise
+    result = replace(staged.result, status=CutStatus.PUBLISHED)
     log.info("cut_published", pipeline=pipeline.name, cut=result.cut, tables=len(result.tables))
     return result
-
-
-def _is_published(world: World, tables: SystemTables, attempt: AttemptId) -> bool:
-    found = find_staged(world.catalog, tables, attempt)
-    return found is not None and found[1]
 
 
 def changed_tables(
@@ -103,7 +97,7 @@ def _remembering(staged: StagedCut, world: World, tables: SystemTables) -> tuple
     *ref_updates, own = staged.ref_updates
     now_ms = int(datetime.now(UTC).timestamp() * 1000)
     marks = read_history(world.catalog, tables).remembered(staged.result, now_ms)
-    return (*ref_updates, replace(own, marks=marks))
+    return (*ref_updates, replace(own, marks=(*own.marks, *marks)))
 
 
 def _refuse_unaudited(staged: StagedCut, verdicts: tuple[Verdict, ...]) -> None:

@@ -29,9 +29,9 @@ class Stall:
 
 def stall_of(pipeline: PipelineSpec, history: History, now_ms: int) -> Stall | None:
     """The hold that keeps the newest cuts at one place for too long; None when none does."""
-    if not history.published:
+    newest = history.published
+    if newest is None:
         return None
-    newest = history.published[0]
     if newest.result.hold_code in WAITS_FOR_NOTHING:
         return None
     age_ms = now_ms - history.held_since(newest)

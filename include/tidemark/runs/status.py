@@ -10,14 +10,15 @@ from tidemark.errors import TidemarkError
 from tidemark.lake.catalog import SystemTables
 from tidemark.lake.heads import read_heads
 from tidemark.lake.history import (
-    Entry,
     History,
     Order,
+    TargetChange,
     existing_tables,
     newest_verdicts,
     read_history,
 )
 from tidemark.lake.landing import records_since
+from tidemark.lake.ledger import Entry, newest_cuts
 from tidemark.lake.quarantine import read_waiting
 from tidemark.lake.results import FailedAttempt, failed_attempts
 from tidemark.model.cut import GateMode
@@ -34,6 +35,7 @@ from tidemark.runs.world import World
 from tidemark.spec import PipelineSpec
 
 NOTHING = "nothing to do"
+CUTS_SHOWN = 20
 HELD = "held"  # `runs.account.Bucket.HELD`, whose module needs Spark
 NOT_ASKED = "earlier runs were not asked for it; a run for all tables takes it along"
 
@@ -60,8 +62,8 @@ class Lag:
 class TableStatus:
     """One table.
 
-    complete_until_ms: source time, 0 when the gate tells none. changed: newest cut that changed
-    it, as far as the ledger remembers. verdict: of the newest audit, published or not. why: the
+    complete_until_ms: source time, 0 when the gate tells none. changed: by the newest cut that
+    did. verdict: of the newest audit, published or not. why: the
     reason it stands lower than the pipeline, empty when it does not.
     """
 
@@ -69,7 +71,7 @@ class TableStatus:
     target: str
     exists: bool
     complete_until_ms: int
-    changed: Entry | None
+    changed: TargetChange | None
     verdict: Verdict | None
     why: str
 
@@ -93,7 +95,7 @@ class PipelineStatus:
     of_no_table: how many of them are of no known table.
     warnings: what tables may lack because of them.
     trouble: why a run would not even start reading.
-    history: published cuts, as far as the ledger remembers them, newest first.
+    history: the newest `CUTS_SHOWN` published cuts, newest first.
     """
 
     pipeline: PipelineName
@@ -133,7 +135,7 @@ def pipeline_status(pipeline: PipelineSpec, world: World) -> PipelineStatus:
     heads = read_heads(world.catalog, system)
     progress, landings = heads.ledger.progress.under(pipeline.renames), heads.changelog.snapshot
     plan, trouble = _plan(pipeline, world)
-    newest = history.published[0] if history.published else None
+    newest = history.published
     attempt = history.attempts[0] if history.attempts else None
     waiting = read_waiting(world.catalog, system, progress.known_renames(pipeline.renames))
     held = newest.result.buckets.get(HELD, 0) if newest else 0
@@ -168,7 +170,7 @@ def pipeline_status(pipeline: PipelineSpec, world: World) -> PipelineStatus:
         warnings=warnings(pipeline.source, unknown_kinds(pipeline.source, waiting)),
         trouble=trouble,
         next_step=trouble.next_step if trouble else _next_step(pipeline, plan, attempt),
-        history=history.published,
+        history=newest_cuts(world.catalog, system, CUTS_SHOWN),
     )
 
 
@@ -217,18 +219,12 @@ def _tables(
     pipeline: PipelineSpec, world: World, history: History, progress: Progress
 ) -> tuple[TableStatus, ...]:
     targets = targets_of(pipeline, history, progress)
-    changes = {str(target): history.last_change(str(target)) for target in targets.values()}
-    published = {
-        table.snapshot_id
-        for target, entry in changes.items()
-        if entry is not None
-        for table in entry.result.tables
-        if table.target == target
-    }
+    changes = {str(target): history.changed.get(str(target)) for target in targets.values()}
+    published = {change.snapshot_id for change in changes.values() if change is not None}
     system = SystemTables.of(pipeline.name)
     verdicts = newest_verdicts(world.catalog, system, above_cut=history.cut, snapshots=published)
     there = existing_tables(world.catalog, pipeline.target_namespace)
-    stopped = history.published[0].result.stopped if history.published else {}
+    stopped = history.published.result.stopped if history.published else {}
     return tuple(
         TableStatus(
             table=table,

@@ -7,6 +7,9 @@ from collections.abc import Sequence
 
 import pytest
 
+from tests.support.altered_stream import begin, rows_of
+from tests.support.altered_stream import opened as opened_altered
+from tests.support.altered_stream import send as send_altered
 from tests.support.kept import Logged, logged, soft_deleted
 from tests.support.maintenance import (
     CALLS,
@@ -28,7 +31,7 @@ from tidemark.lake.catalog import SystemTables, TableId
 from tidemark.lake.evolve import read_target
 from tidemark.lake.landing import read_mark
 from tidemark.lake.ledger import read_progress
-from tidemark.lake.marks import PUBLISHED
+from tidemark.lake.marks import PUBLISHED, read_published
 from tidemark.model.names import TableName
 from tidemark.model.result import CutStatus
 from tidemark.runs.cut import stage_cut
@@ -116,12 +119,18 @@ def erase(stream: Stream, *tables: TableId) -> None:
             change.remove_properties(PUBLISHED)
 
 
-def test_a_lake_of_the_version_before_goes_on(world: World) -> None:
+def test_a_lake_of_the_first_version_goes_on(world: World) -> None:
     """PUB-9: it has summaries alone, expired or not, and gets the property with the next cut."""
     stream = published(world)
-    for table in own_tables(stream):
-        with load(stream, table).transaction() as change:
+    for name in own_tables(stream):
+        table = load(stream, name)
+        kept = read_published(table)
+        assert kept is not None
+        with table.transaction() as change:
             change.remove_properties(PUBLISHED)
+            change.append(
+                table.schema().as_arrow().empty_table(), snapshot_properties=dict(kept.marks)
+            )
     spark_maintenance("rewrite_data_files", "expire_snapshots to the last")(stream)
     send(stream, logged(PARTS[2]))
     assert stream.cut().cut == 3
@@ -129,23 +138,59 @@ def test_a_lake_of_the_version_before_goes_on(world: World) -> None:
     assert all(PUBLISHED in load(stream, table).properties for table in own_tables(stream))
 
 
-def test_an_attempt_waits_beside_maintenance(world: World) -> None:
-    """PUB-5, PUB-8: what was staged before is superseded; what is published is known to be."""
+@pytest.mark.parametrize("name", MAINTENANCE)
+def test_an_attempt_goes_on_beside_maintenance(world: World, name: str) -> None:
+    """PUB-12, PUB-5: what others rewrote or expired since it was staged has the same rows."""
     stream = published(world)
     send(stream, logged(PARTS[2]))
     request = CutRequest(stream.attempt())
     stage_cut(stream.pipeline, world, request)
-    spark_maintenance("rewrite_data_files", "expire_snapshots to the last")(stream)
-    with pytest.raises(SupersededError):
-        publish_cut(stream.pipeline, world, request.attempt)
-    done = stream.cut()
-    spark_maintenance("rewrite_data_files", "expire_snapshots to the last")(stream)
-    again = publish_cut(stream.pipeline, world, done.attempt)
+    MAINTENANCE[name](stream)
+    done = publish_cut(stream.pipeline, world, request.attempt)
+    assert (done.cut, done.status) == (3, CutStatus.PUBLISHED)
+    assert stream.rows() == mirrored(*PARTS[:3])
+    MAINTENANCE[name](stream)
+    again = publish_cut(stream.pipeline, world, request.attempt)
     assert (again.cut, again.status) == (3, CutStatus.PUBLISHED)
     found = pipeline_status(stream.pipeline, world)
     assert found.published is not None
     assert found.published.result.cut == 3
-    assert stream.rows() == mirrored(*PARTS[:3])
+    send(stream, logged(PARTS[3]))
+    assert stream.cut().cut == 4
+    assert stream.rows() == mirrored(*PARTS)
+    assert publish_cut(stream.pipeline, world, request.attempt).cut == 3
+
+
+FORKED = {"rewrite_data_files": True, "expire_snapshots": True, "all": False}
+
+
+@pytest.mark.parametrize(("name", "goes_on"), FORKED.items())
+def test_a_staged_schema_change_goes_on_beside_maintenance(
+    world: World, name: str, goes_on: bool
+) -> None:
+    """PUB-12, SCHEMA-10: its fork has the files of before; once those are expired, it is stale."""
+    stream, table = opened_altered(world, "debezium")
+    begin(table)
+    send_altered(stream, table.sent, table)
+    stream.cut()
+    start = len(table.sent)
+    table.alter("ADD COLUMN more int DEFAULT 7", added={"more": ("int", 7)})
+    table.put(1, name="w", more=8)
+    send_altered(stream, table.sent[start:], table)
+    request = CutRequest(stream.attempt())
+    stage_cut(stream.pipeline, world, request)
+    before = rows_of(stream)
+    MAINTENANCE[name](stream)
+    assert rows_of(stream) == before
+    if goes_on:
+        assert publish_cut(stream.pipeline, world, request.attempt).cut == 2
+    else:
+        with pytest.raises(SupersededError, match="was changed after its fork"):
+            publish_cut(stream.pipeline, world, request.attempt)
+        assert stream.cut().cut == 2
+    assert rows_of(stream) == table.expected != before
+    MAINTENANCE[name](stream)
+    assert rows_of(stream) == table.expected
 
 
 @pytest.mark.smoke

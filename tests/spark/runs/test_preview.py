@@ -103,7 +103,7 @@ def test_a_preview_changes_nothing_and_a_cut_does_what_it_said(
     assert status.next_step == NOTHING
     assert status.published is not None
     assert status.published.result.cut == 2
-    changed = {t.table: t.changed.result.cut for t in status.tables if t.changed is not None}
+    changed = {t.table: t.changed.cut for t in status.tables if t.changed is not None}
     assert changed.keys() == {table.table for table in status.tables}
     assert set(changed.values()) == {2}
     assert all(table.exists and table.verdict for table in status.tables)

@@ -15,8 +15,8 @@ import pytest
 
 from tidemark.errors import StoredStateError
 from tidemark.lake.catalog import TableId
-from tidemark.lake.history import REMEMBERED, History
-from tidemark.lake.ledger import moves_from_json, moves_to_json
+from tidemark.lake.history import REMEMBERED, History, TargetChange
+from tidemark.lake.ledger import Entry, moves_from_json, moves_to_json
 from tidemark.lake.marks import Published
 from tidemark.lake.refs import Fork, RefUpdate, TargetRename
 from tidemark.lake.swap import Displaced
@@ -174,7 +174,12 @@ AUDIT = AuditedCut(
     "2026-04-01T00:00:00+00:00",
     (AuditedTable("shop.items", "items", Outcome.BLOCK, 4, 1, "cuts/cut-3-a/shop.items.html"),),
 )
-HISTORY = {"at_ms": 60000, "held_ms": 15, "folded": [["shop.items", "db.items"]]}
+HISTORY = {
+    "at_ms": 60000,
+    "held_ms": 15,
+    "folded": [["shop.items", "db.items"]],
+    "changed": {"db.items": {"cut": 3, "at_ms": 50000, "snapshot_id": 12}},
+}
 
 
 class Kind(NamedTuple):
@@ -188,8 +193,9 @@ class Kind(NamedTuple):
 def remembered(told: Mapping[str, Any]) -> str:
     """What a history without cuts would go on saying."""
     folded = frozenset((table, target) for table, target in told["folded"])
-    history = History(folded=folded, held_ms=told["held_ms"])
     nothing = CutResult(CutStatus.PUBLISHED, AttemptId("a"))
+    changed = {target: TargetChange(**one) for target, one in told["changed"].items()}
+    history = History(Entry(nothing, 60000), (), (), folded, changed, told["held_ms"])
     ((name, text),) = history.remembered(nothing, told["at_ms"])
     assert name == REMEMBERED
     return text
@@ -229,6 +235,8 @@ def as_of(version: int, kind: Stored) -> Any:
         columns = (replace(c, unknown_below=None, is_withheld=False) for c in example.columns)
         renames = (replace(rename, fills=()) for rename in example.column_renames)
         return replace(example, columns=tuple(columns), column_renames=tuple(renames))
+    if kind is Stored.HISTORY and version < 5:
+        return example | {"changed": {}}
     if kind is Stored.RESULT and version < 3:
         return replace(example, tables=(replace(example.tables[0], renamed_from=""),))
     return example[:2] if kind is Stored.REF_UPDATES and version < 3 else example

@@ -1,0 +1,81 @@
+"""What keeps a pipeline's own tables small, however many cuts there were.
+
+Each cut adds a snapshot and a small file to most of them. So that the next cut reads no more than
+the last one, snapshots that nobody needs are expired, and small files are written together. Both is
+done by a cut before it begins, every hundred cuts or so; targets are kept by `runs.maintain`.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.exceptions import NoSuchTableError
+from pyiceberg.table import Table
+from pyspark.sql import SparkSession
+
+from tidemark.lake import sql
+from tidemark.lake.catalog import SystemTables, TableId, catalog_errors
+from tidemark.lake.refs import main_head, summary_value
+from tidemark.log import get_logger
+from tidemark.model.names import quote
+
+log = get_logger()
+
+KEPT_SNAPSHOTS = 100
+"""The newest, of each table."""
+KEPT_MS = 6 * 3_600_000
+"""How long snapshots are kept that a run may have begun with."""
+SMALL_FILES = 100
+"""Files of one table that are left as they are."""
+FILE_BYTES = 8 * 1024 * 1024
+"""Of files that are written together; larger ones are left as they are."""
+
+
+def keep_small(session: SparkSession, catalog: SqlCatalog, tables: SystemTables) -> None:
+    """Expire snapshots of the pipeline's own tables, and write their small files together.
+
+    The changelog's files are left to its maintenance: they are as large as what was landed.
+    """
+    for name in tables.all:
+        with catalog_errors(f"the reading of {name}"):
+            try:
+                table = catalog.load_table(name.parts)
+            except NoSuchTableError:
+                continue
+        if name != tables.changelog and _files(table) > SMALL_FILES:
+            options = {"target-file-size-bytes": FILE_BYTES, "min-input-files": 2}
+            arguments = {"options": sql.options(options)}
+            session.sql(
+                sql.call(catalog.name, "rewrite_data_files", name.parts, arguments)
+            ).collect()
+            log.info("own_files_compacted", table=str(name))
+        if _expirable(table) > KEPT_SNAPSHOTS:
+            _expire(session, catalog.name, name)
+            log.info("own_snapshots_expired", table=str(name))
+
+
+def _files(table: Table) -> int:
+    head = table.snapshot_by_id(main_head(table) or 0)
+    return int(summary_value(head, "total-data-files") or 0) if head else 0
+
+
+def _expirable(table: Table) -> int:
+    """Snapshots beyond the newest, but for those that a run may have begun with."""
+    limit = _now_ms() - KEPT_MS
+    return sum(one.timestamp_ms < limit for one in table.snapshots())
+
+
+def _expire(session: SparkSession, catalog: str, name: TableId) -> None:
+    """By Iceberg itself, on the driver: the procedure for it would start jobs of Spark."""
+    jvm: Any = session.sparkContext._jvm  # noqa: SLF001  the only way to Iceberg's own classes
+    java = session._jsparkSession  # noqa: SLF001
+    spark = jvm.org.apache.iceberg.spark.Spark3Util
+    table = spark.loadIcebergTable(java, quote(catalog, *name.parts))
+    expire = table.expireSnapshots().expireOlderThan(_now_ms() - KEPT_MS)
+    expire.retainLast(KEPT_SNAPSHOTS).commit()
+
+
+def _now_ms() -> int:
+    return int(datetime.now(UTC).timestamp() * 1000)
