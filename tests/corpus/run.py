@@ -193,7 +193,9 @@ def _compare(
             continue
         rows = read_rows(world, pipeline.target_namespace, target)
         expected = in_utc(stage.tables[name]) if source.has_instants else stage.tables[name]
-        expected, rows = _without(expected, rows, {*untold.get(name, ()), *_withheld(rows)})
+        expected, rows = without_columns(
+            expected, rows, {*untold.get(name, ()), *withheld_columns(rows)}
+        )
         found = differences(expected, rows, is_postgres=is_postgres)
         yield from (f"{name}: {difference}" for difference in found)
     known = {*targets, *KEPT.get((case.name, case.variant), ())}
@@ -207,13 +209,13 @@ def _waiting(world: World, pipeline: PipelineSpec, name: str) -> int:
     )
 
 
-def _withheld(rows: list[dict[str, Any]] | None) -> list[str]:
+def withheld_columns(rows: list[dict[str, Any]] | None) -> list[str]:
     """Columns of which the target says that their values are unknown (SCHEMA-38)."""
     names = dict.fromkeys(name for row in rows or () for name in row)
     return [name.removeprefix(WITHHELD) for name in names if name.startswith(WITHHELD)]
 
 
-def _without(
+def without_columns(
     table: Table, rows: list[dict[str, Any]] | None, names: Collection[str]
 ) -> tuple[Table, list[dict[str, Any]] | None]:
     columns = tuple(column for column in table.columns if column.name not in names)

@@ -63,6 +63,15 @@ Tables = Annotated[
         help="Fold this source table only (database.table); may be repeated.",
     ),
 ]
+MaintainedTables = Annotated[
+    list[TableName] | None,
+    typer.Option(
+        "--table",
+        parser=_table,
+        metavar="TABLE",
+        help="Maintain the target of this source table only (database.table); may be repeated.",
+    ),
+]
 Table = Annotated[
     TableName,
     typer.Argument(parser=_table, metavar="TABLE", help="Source table (database.table)."),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -9,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from tidemark.model.maintenance import TableMaintenance
     from tidemark.model.quarantine import Entry
     from tidemark.runs.preview import CutPreview, TablePreview
     from tidemark.runs.status import PipelineStatus, TableStatus
@@ -64,6 +66,29 @@ class StatusesDocument(_Document):
     """All that `tidemark status --json` was asked for."""
 
     pipelines: list[StatusDocument]
+
+
+class MaintainedTableDocument(_Document):
+    """What was done to one table, or is due."""
+
+    table: str = Field(description="the Iceberg table, namespace.table")
+    rewritten: int = Field(description="files of rows that are written anew")
+    bytes: int = Field(description="in these files")
+    rows: int = Field(description="in these files, of what is due")
+    deletes: int = Field(description="delete files that went")
+    manifests: int = Field(description="that are written together")
+    expired: int = Field(description="snapshots that expire")
+    orphans: int = Field(description="files that no snapshot named")
+    seconds: float
+    skipped: str = Field(description="why not all was done; empty where it was")
+
+
+class MaintenanceDocument(_Document):
+    """What `tidemark maintain` did, or with ``--dry-run`` what is due."""
+
+    pipeline: str
+    is_done: bool = Field(description="false: nothing was changed")
+    tables: list[MaintainedTableDocument]
 
 
 class PlannedTableDocument(_Document):
@@ -230,6 +255,14 @@ def _entry(entry: Entry) -> EntryDocument:
         state=entry.state,
         reason=entry.reason,
     )
+
+
+def maintenance_document(
+    pipeline: str, tables: Collection[TableMaintenance], *, is_done: bool
+) -> MaintenanceDocument:
+    """What `tidemark maintain` shows, for programs."""
+    found = [MaintainedTableDocument(**asdict(one)) for one in tables]
+    return MaintenanceDocument(pipeline=pipeline, is_done=is_done, tables=found)
 
 
 def statuses_document(pipelines: list[PipelineStatus]) -> StatusesDocument:

@@ -21,6 +21,7 @@ class Described(StrEnum):
     PLAN = "plan"
     VALIDATE = "validate"
     QUARANTINE = "quarantine"
+    MAINTAIN = "maintain"
     ACTION = "action"
 
 
@@ -29,8 +30,8 @@ def schema(
         Described,
         typer.Argument(
             metavar="NAME",
-            help="A file: pipeline or suite. A verb: cut, plan, status, validate, or quarantine "
-            "for its list and show; action for all others.",
+            help="A file: pipeline or suite. A verb: cut, plan, status, validate, maintain, or "
+            "quarantine for its list and show; action for all others.",
         ),
     ] = Described.PIPELINE,
 ) -> None:
@@ -77,5 +78,6 @@ _SCHEMAS: Mapping[Described, Callable[[], dict[str, Any]]] = {
     Described.PLAN: partial(_document, "PlanDocument"),
     Described.VALIDATE: partial(_document, "FaultsDocument"),
     Described.QUARANTINE: partial(_document, "QuarantineDocument"),
+    Described.MAINTAIN: partial(_document, "MaintenanceDocument"),
     Described.ACTION: partial(_document, "ActionDocument"),
 }

@@ -15,9 +15,10 @@ from pathlib import Path
 from structlog.contextvars import bind_contextvars
 
 from tidemark.errors import TidemarkError
+from tidemark.jobs.arguments import tables_of
 from tidemark.lake.results import write_result
 from tidemark.log import configure, get_logger
-from tidemark.model.names import AttemptId, TableName
+from tidemark.model.names import AttemptId
 from tidemark.model.result import CutResult, CutStatus
 from tidemark.runs.cut import stage_cut
 from tidemark.runs.run import CutRequest
@@ -61,14 +62,10 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--pipeline", required=True)
     parser.add_argument("--attempt", required=True, type=AttemptId, help="named by nobody before")
     parser.add_argument("--until", default="", help="where the cut is capped")
-    parser.add_argument("--tables", type=_tables, default=(), help="source tables, all if empty")
+    parser.add_argument("--tables", type=tables_of, default=(), help="source tables, all if empty")
     parser.add_argument("--reason", default="", help="kept in the ledger")
     parser.add_argument("--result", required=True, type=Path, help="file for the result, as JSON")
     return parser.parse_args(arguments)
-
-
-def _tables(text: str) -> tuple[TableName, ...]:
-    return tuple(TableName.parse(name) for name in text.split(",") if name)
 
 
 def _unforeseen(attempt: AttemptId, error: Exception) -> CutResult:

@@ -45,7 +45,16 @@ def make_fork(
 
 
 def _name(target: TableId, branch: str) -> str:
-    return f"{branch}_{hashlib.sha256(str(target).encode()).hexdigest()[:_DIGITS]}"
+    return f"{branch}_{_digest(target)}"
+
+
+def _digest(target: TableId) -> str:
+    return hashlib.sha256(str(target).encode()).hexdigest()[:_DIGITS]
+
+
+def has_fork(catalog: SqlCatalog, namespace: str, target: TableId) -> bool:
+    """Whether an attempt, alive or dead, has forked ``target``."""
+    return any(name.endswith(_digest(target)) for name in _forks(catalog, namespace))
 
 
 def drop_dead_forks(catalog: SqlCatalog, namespace: str, next_number: int) -> None:
@@ -80,7 +89,7 @@ def forks_dropped_on_error(catalog: SqlCatalog, namespace: str, branch: str) -> 
 
 
 def _forks(catalog: SqlCatalog, namespace: str) -> list[str]:
-    with catalog_errors(f"the removal of old forks in {namespace}"):
+    with catalog_errors(f"the list of forks in {namespace}"):
         return [parts[-1] for parts in catalog.list_tables(namespace) if _FORK.fullmatch(parts[-1])]
 
 

@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from tidemark.model.maintenance import MaintenanceResult
 from tidemark.model.names import AttemptId, PipelineName
 from tidemark.model.result import CutResult, CutStatus
 
@@ -37,12 +38,34 @@ def result_file(state: Path, pipeline: PipelineName, attempt: AttemptId) -> Path
 
 def write_result(result: CutResult, file: Path) -> None:
     """Write ``file`` whole or not at all, and remove those beyond the newest `KEPT`."""
+    _write(result.to_json(), file)
+
+
+def _write(text: str, file: Path) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     draft = file.with_suffix(f".{os.getpid()}")
-    draft.write_text(result.to_json(), encoding="utf-8")
+    draft.write_text(text, encoding="utf-8")
     draft.replace(file)
     for _, old in _newest_first(file.parent)[KEPT:]:
         old.unlink(missing_ok=True)
+
+
+def maintenance_file(state: Path, pipeline: PipelineName, run: str) -> Path:
+    """Where a run of maintenance leaves its result."""
+    return state / "maintenance" / pipeline / f"{run}.json"
+
+
+def write_maintenance(result: MaintenanceResult, file: Path) -> None:
+    """As `write_result`."""
+    _write(result.to_json(), file)
+
+
+def read_maintenance(file: Path) -> MaintenanceResult | None:
+    """What a run of maintenance left in ``file``; None when it left nothing."""
+    try:
+        return MaintenanceResult.from_json(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
 
 
 def read_result(file: Path) -> CutResult | None:

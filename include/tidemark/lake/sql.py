@@ -198,7 +198,12 @@ def call(catalog: str, procedure: str, table: Sequence[str], arguments: Mapping[
     return f"CALL {quote(catalog)}.system.{procedure}({listed})"
 
 
-def options(values: Mapping[str, str | int | float]) -> str:
+def moment(at_ms: int) -> str:
+    """A time, in ms since 1970."""
+    return f"timestamp_millis({at_ms})"
+
+
+def options(values: Mapping[str, str | float]) -> str:
     """A map of texts, as procedures take their options."""
     return f"map({', '.join(literal(str(part)) for pair in values.items() for part in pair)})"
 

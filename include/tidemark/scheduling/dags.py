@@ -9,14 +9,21 @@ from airflow.providers.standard.operators.python import PythonOperator, ShortCir
 from airflow.sdk import DAG, CronDataIntervalTimetable, Label, Param
 
 from tidemark.scheduling.assets import asset_of
-from tidemark.scheduling.submit_operator import FoldOperator
+from tidemark.scheduling.submit_operator import FoldOperator, MaintainOperator
 from tidemark.scheduling.tasks import audit, plan, publish
-from tidemark.scheduling.xcom import AUDIT, FOLD, PLAN, PUBLISH
+from tidemark.scheduling.xcom import AUDIT, FOLD, MAINTAIN, PLAN, PUBLISH
 from tidemark.spec import OtherTables, PipelineSpec, sound_pipelines
 from tidemark.spec.until import POSITION_FORMS, position_form
 
 RETRIES = 2
 RETRY_DELAY = timedelta(minutes=1)
+MAINTENANCE_DOC = """\
+Rewrites small files and files with many deleted rows, expires old snapshots, and removes files that
+no snapshot names: of every target, and of the pipeline's own tables. Cuts go on beside it, and no
+row changes.
+
+What is due: `tidemark maintain {pipeline} --dry-run`.
+"""
 # For whoever triggers by the REST API: it does not look at ``format``, the form does.
 TIME = r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})?"
 # The position of another source gets as far as `plan`, which says what this one takes.
@@ -69,11 +76,40 @@ def build_cut_dag(pipeline: PipelineSpec) -> DAG:
     return dag
 
 
+def build_maintain_dags() -> None:
+    """As `build_cut_dags`, the DAGs that maintain the tables."""
+    for pipeline in sound_pipelines():
+        build_maintain_dag(pipeline)
+
+
+def build_maintain_dag(pipeline: PipelineSpec) -> DAG:
+    """The DAG that rewrites files, expires snapshots and removes orphans of a pipeline's tables.
+
+    Cuts go on beside it. A run that was missed is not made up for: the next one does it all.
+    """
+    with DAG(
+        dag_id=f"maintain__{pipeline.name}",
+        description=f"Keep the tables of {pipeline.target_namespace} fast to read",
+        doc_md=MAINTENANCE_DOC.format(pipeline=pipeline.name),
+        schedule=_timetable(pipeline.maintenance.schedule),
+        start_date=_start(pipeline),
+        catchup=False,
+        max_active_runs=1,
+        params={"tables": _tables_param(pipeline, "Maintain the targets of these source tables")},
+        tags={"tidemark", "maintain"},
+        default_args={"owner": pipeline.owner, "retries": RETRIES, "retry_delay": RETRY_DELAY},
+    ) as dag:
+        MaintainOperator(task_id=MAINTAIN, pipeline=pipeline.name)
+    return dag
+
+
 def _schedule(pipeline: PipelineSpec) -> CronDataIntervalTimetable | None:
+    return _timetable(pipeline.schedule)
+
+
+def _timetable(cron: str | None) -> CronDataIntervalTimetable | None:
     # Airflow's default for a cron text has intervals of no length; a cut is capped by a real one.
-    if pipeline.schedule is None:
-        return None
-    return CronDataIntervalTimetable(pipeline.schedule, timezone="UTC")
+    return None if cron is None else CronDataIntervalTimetable(cron, timezone="UTC")
 
 
 def _start(pipeline: PipelineSpec) -> datetime | None:
@@ -88,9 +124,6 @@ def _params(pipeline: PipelineSpec) -> dict[str, Param]:
     Each takes null: the form stars what does not, and is locked while such a field is empty. What
     was emptied again it sends as null, too.
     """
-    sources = [str(table.source) for table in pipeline.tables]
-    # A pipeline that follows every table of its stream has more than its file names.
-    closed = {"enum": sources} if pipeline.other_tables is OtherTables.IGNORE else {}
     form = position_form(pipeline.source)
     # The form asks for a date-time by its calendar, which takes nothing else.
     by_calendar: dict[str, Any] = {} if form else {"format": "date-time"}
@@ -106,15 +139,7 @@ def _params(pipeline: PipelineSpec) -> dict[str, Param]:
             f"otherwise){place}. Empty: the end of the data interval of a scheduled or backfill "
             "run, else as far as the gate allows.",
         ),
-        "tables": Param(
-            None,
-            type=["null", "array"],
-            items={"type": "string", **closed},
-            examples=sources,
-            uniqueItems=True,
-            title="Tables",
-            description="Fold these source tables only. Empty: all.",
-        ),
+        "tables": _tables_param(pipeline, "Fold these source tables"),
         "reason": Param(
             None,
             type=["null", "string"],
@@ -123,6 +148,21 @@ def _params(pipeline: PipelineSpec) -> dict[str, Param]:
             description="Why this run was started by hand; kept with the cut in the ledger.",
         ),
     }
+
+
+def _tables_param(pipeline: PipelineSpec, what: str) -> Param:
+    sources = [str(table.source) for table in pipeline.tables]
+    # A pipeline that follows every table of its stream has more than its file names.
+    closed = {"enum": sources} if pipeline.other_tables is OtherTables.IGNORE else {}
+    return Param(
+        None,
+        type=["null", "array"],
+        items={"type": "string", **closed},
+        examples=sources,
+        uniqueItems=True,
+        title="Tables",
+        description=f"{what} only. Empty: all.",
+    )
 
 
 def _doc(pipeline: PipelineSpec) -> str:

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from tidemark.errors import TerminalError
+from tidemark.model.maintenance import MaintenanceResult
 from tidemark.model.result import CutResult
 
 
@@ -24,7 +25,9 @@ def stop_on_terminal_errors() -> Iterator[None]:
         raise AirflowFailException(str(error)) from error
 
 
-def failure_of(result: CutResult | None, submit: AirflowException) -> AirflowException:
+def failure_of(
+    result: CutResult | MaintenanceResult | None, submit: AirflowException
+) -> AirflowException:
     """What a failed spark-submit means: told by the result that its job left, if it left one.
 
     A job that was killed leaves none, and then another try is worth it.

@@ -7,12 +7,12 @@ reads the installation file itself, in its own process.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from tidemark.lake.results import result_file
+from tidemark.lake.results import maintenance_file, result_file
 from tidemark.model.names import AttemptId
 from tidemark.model.until import Until
 from tidemark.spec import InstallationSpec, PipelineSpec
@@ -20,7 +20,8 @@ from tidemark.spec.jvm import with_limits
 from tidemark.spec.launch import CLASS_PATH, launch_arguments, launch_settings
 from tidemark.spec.until import until_of
 
-CUT_JOB = Path(__file__).parents[1] / "jobs" / "cut.py"
+JOBS = Path(__file__).parents[1] / "jobs"
+CUT_JOB, MAINTAIN_JOB = JOBS / "cut.py", JOBS / "maintain.py"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,20 +49,45 @@ def submission(
     pipeline: PipelineSpec, installation: InstallationSpec, order: FoldRequest
 ) -> Submission:
     """How the fold of ``order`` is submitted."""
+    arguments = (
+        f"--pipeline={pipeline.name}",
+        f"--attempt={order.attempt}",
+        f"--until={order.until}",
+        f"--tables={','.join(order.tables)}",
+        f"--reason={order.reason}",
+        f"--result={result_file(installation.state, pipeline.name, order.attempt)}",
+    )
+    name = f"cut__{pipeline.name}__{order.attempt}"
+    return _submitted(pipeline, installation, CUT_JOB, arguments, name)
+
+
+def maintenance_submission(
+    pipeline: PipelineSpec, installation: InstallationSpec, run: str, tables: Sequence[str]
+) -> Submission:
+    """How maintenance of ``tables``, of all where there are none, is submitted as ``run``."""
+    arguments = (
+        f"--pipeline={pipeline.name}",
+        f"--tables={','.join(tables)}",
+        f"--result={maintenance_file(installation.state, pipeline.name, run)}",
+    )
+    name = f"maintain__{pipeline.name}__{run}"
+    return _submitted(pipeline, installation, MAINTAIN_JOB, arguments, name)
+
+
+def _submitted(
+    pipeline: PipelineSpec,
+    installation: InstallationSpec,
+    job: Path,
+    arguments: tuple[str, ...],
+    name: str,
+) -> Submission:
     settings = with_limits({**installation.spark.conf, **pipeline.spark.conf})
     on_s3 = installation.catalog.is_on_s3
     settings |= launch_settings(installation.spark.jars, settings, on_s3=on_s3)
     return Submission(
-        application=str(CUT_JOB),
-        application_args=(
-            f"--pipeline={pipeline.name}",
-            f"--attempt={order.attempt}",
-            f"--until={order.until}",
-            f"--tables={','.join(order.tables)}",
-            f"--reason={order.reason}",
-            f"--result={result_file(installation.state, pipeline.name, order.attempt)}",
-        ),
-        name=f"cut__{pipeline.name}__{order.attempt}",
+        application=str(job),
+        application_args=arguments,
+        name=name,
         driver_class_path=settings.pop(CLASS_PATH),
         conf=launch_arguments(settings),
     )

@@ -1,14 +1,21 @@
-"""The fold as an Airflow task: spark-submit, and then what the job's result says."""
+"""Jobs as Airflow tasks: spark-submit, and then what the job's result says."""
 
 from __future__ import annotations
 
+import secrets
 import sys
 from typing import TYPE_CHECKING, Any
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk.exceptions import AirflowException
 
-from tidemark.lake.results import read_result, result_file, write_result
+from tidemark.lake.results import (
+    maintenance_file,
+    read_maintenance,
+    read_result,
+    result_file,
+    write_result,
+)
 from tidemark.log import get_logger
 from tidemark.model.names import PipelineName
 from tidemark.model.result import CutResult, CutStatus
@@ -17,6 +24,8 @@ from tidemark.scheduling.submit import (
     FoldRequest,
     Submission,
     attempt_of,
+    attempt_stem,
+    maintenance_submission,
     submission,
 )
 from tidemark.scheduling.xcom import PLAN, Folded, Planned
@@ -29,8 +38,8 @@ if TYPE_CHECKING:
 log = get_logger()
 
 
-class FoldOperator(SparkSubmitOperator):
-    """Submits `jobs.cut` in client mode for the order that plan left.
+class _JobOperator(SparkSubmitOperator):
+    """Submits a job of a pipeline in client mode.
 
     Where jars, state and Spark are is known to the machine that runs the task and not to the one
     that parses the DAG, so the arguments of spark-submit are filled in when it runs.
@@ -39,6 +48,24 @@ class FoldOperator(SparkSubmitOperator):
     def __init__(self, *, pipeline: PipelineName, **arguments: Any) -> None:
         super().__init__(deploy_mode="client", **arguments)
         self.pipeline = pipeline
+
+    def _submit(self, context: Context, submitted: Submission) -> AirflowException | None:
+        """Run the job to its end; what spark-submit raised where it failed."""
+        self.application = submitted.application
+        self.application_args = list(submitted.application_args)
+        self.name = submitted.name
+        self.driver_class_path = submitted.driver_class_path
+        self.conf = dict(submitted.conf)
+        self.env_vars = {"PYSPARK_PYTHON": sys.executable, "SPARK_CONF_DIR": conf_folder()}
+        try:
+            super().execute(context)
+        except AirflowException as error:
+            return error
+        return None
+
+
+class FoldOperator(_JobOperator):
+    """Submits `jobs.cut` for the order that plan left."""
 
     def execute(self, context: Context) -> Folded:  # type: ignore[override]  # it returns nothing
         """Run the job; its attempt, status and counts, for the tasks after this one."""
@@ -49,24 +76,36 @@ class FoldOperator(SparkSubmitOperator):
         with stop_on_terminal_errors():
             pipeline, installation = pipeline_named(self.pipeline), load_installation()
         file = result_file(installation.state, pipeline.name, attempt)
-        self._fill_in(submission(pipeline, installation, order))
-        failure: AirflowException | None = None
-        try:
-            super().execute(context)
-        except AirflowException as error:
-            failure = error
+        failure = self._submit(context, submission(pipeline, installation, order))
         result = read_result(file)
         if result is None and failure is not None:
             write_result(CutResult.died(attempt), file)
         return _conclude(result, failure)
 
-    def _fill_in(self, submitted: Submission) -> None:
-        self.application = submitted.application
-        self.application_args = list(submitted.application_args)
-        self.name = submitted.name
-        self.driver_class_path = submitted.driver_class_path
-        self.conf = dict(submitted.conf)
-        self.env_vars = {"PYSPARK_PYTHON": sys.executable, "SPARK_CONF_DIR": conf_folder()}
+
+class MaintainOperator(_JobOperator):
+    """Submits `jobs.maintain`."""
+
+    def execute(self, context: Context) -> dict[str, int]:  # type: ignore[override]  # as above
+        """Run the job; what it did in all, and how many tables it left for the next run."""
+        with stop_on_terminal_errors():
+            pipeline, installation = pipeline_named(self.pipeline), load_installation()
+        run = attempt_stem(context["run_id"], secrets.token_hex(3))
+        tables = context["params"]["tables"] or []
+        file = maintenance_file(installation.state, pipeline.name, run)
+        submitted = maintenance_submission(pipeline, installation, run, tables)
+        failure = self._submit(context, submitted)
+        result = read_maintenance(file)
+        if failure is not None:
+            raise failure_of(result, failure) from failure
+        if result is None:
+            raise AirflowException("the job ended well and left no result")
+        for one in result.tables:
+            if one.skipped:
+                log.warning("maintenance_skipped", table=one.table, why=one.skipped)
+        counts = ("rewritten", "deletes", "manifests", "expired", "orphans")
+        done = {name: sum(getattr(one, name) for one in result.tables) for name in counts}
+        return {**done, "skipped": sum(bool(one.skipped) for one in result.tables)}
 
 
 def _conclude(result: CutResult | None, failure: AirflowException | None) -> Folded:

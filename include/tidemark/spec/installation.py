@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 
 from tidemark.spec.base import BrokenRule, Setting, SpecModel
+from tidemark.spec.maintenance import PolicySpec
 from tidemark.spec.s3 import SCHEME, S3Spec, empty_is_none
 
 _SERVER = re.compile(r"[^\s,:/@]+:\d{1,5}|\[[0-9A-Fa-f:.]+\]:\d{1,5}")
@@ -127,6 +128,10 @@ class InstallationSpec(SpecModel):
     kafka: KafkaSpec = Field(description="the broker")
     catalog: CatalogSpec = Field(description="the Iceberg catalog")
     spark: SparkSpec = Field(description="Spark")
+    maintenance: PolicySpec = Field(
+        default=PolicySpec(),
+        description="how tables are maintained where a pipeline does not say otherwise",
+    )
     state: Folder = Field(
         description="folder for Data Docs and result files, for driver and Airflow"
     )

@@ -1,0 +1,87 @@
+"""`tidemark maintain`: rewrite files, expire snapshots and remove orphans, or show what is due."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tidemark.cli.arguments import AsJson, MaintainedTables, Pipeline, declared_tables, load_named
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+
+    from tidemark.model.maintenance import TableMaintenance
+
+MIB = 1024 * 1024
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Show what is due; change nothing, and start no JVM.")
+]
+
+
+def maintain(
+    pipeline: Pipeline,
+    table: MaintainedTables = None,
+    *,
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+) -> None:
+    """Rewrite worn and small files, expire snapshots and remove orphans.
+
+    Cuts go on beside it.
+    """
+    from tidemark.cli.console import stdout
+    from tidemark.cli.session import catalog_world, spark_world
+
+    spec = load_named(pipeline)
+    tables = declared_tables(spec, table)
+    if dry_run:
+        from tidemark.runs.maintain import plan_maintenance
+
+        found = plan_maintenance(spec, catalog_world(), tables)
+    else:
+        with spark_world(spec, "maintaining tables") as world:
+            from tidemark.runs.maintain import maintain as run
+
+            found = tuple(run(spec, world, tables))
+    if as_json:
+        from tidemark.cli.documents import maintenance_document
+
+        typer.echo(maintenance_document(spec.name, found, is_done=not dry_run).model_dump_json())
+        return
+    _show(stdout(), spec.name, found, is_done=not dry_run)
+
+
+def _show(
+    console: Console, pipeline: str, found: Sequence[TableMaintenance], *, is_done: bool
+) -> None:
+    from tidemark.cli.console import columns, facts, plural, put
+
+    if not found:
+        console.print(f"{pipeline}: there are no tables yet", style="bold")
+        facts(console, ("next", f"tidemark cut {pipeline}"))
+        return
+    what = "maintained" if is_done else "due"
+    console.print(f"{pipeline}: {plural(len(found), 'table')} {what}", style="bold")
+    headers = ("files", "MiB", "delete files", "manifests", "snapshots", "orphans", "seconds")
+    shown = headers if is_done else ("files", "MiB", "rows", "manifests", "snapshots")
+    table = columns(console, "table", *shown, right=shown)
+    for one in found:
+        size = f"{one.bytes / MIB:,.1f}" if one.bytes else "0"
+        numbers = (
+            (one.deletes, one.manifests, one.expired, one.orphans)
+            if is_done
+            else (one.rows, one.manifests, one.expired)
+        )
+        counts = [f"{one.rewritten:,}", size, *(f"{number:,}" for number in numbers)]
+        table.add_row(one.table, *counts, *([f"{one.seconds:.1f}"] if is_done else []))
+    console.print()
+    put(console, table)
+    console.print()
+    facts(
+        console,
+        *(("skipped", f"{one.table}: {one.skipped}") for one in found if one.skipped),
+        ("next", "nothing to do" if is_done else f"tidemark maintain {pipeline}"),
+    )

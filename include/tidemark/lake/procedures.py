@@ -1,0 +1,78 @@
+"""Iceberg's own procedures of maintenance, called for one table.
+
+All of them commit by themselves, and only where nobody changed what they replace. None changes a
+row, so that a cut beside them goes on (PUB-12): it leaves what they wrote, and the next run of
+maintenance writes it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pyspark.sql import Row, SparkSession
+
+from tidemark.lake import sql
+from tidemark.lake.catalog import TableId
+from tidemark.model.maintenance import DAY_MS, Policy
+
+
+@dataclass(frozen=True, slots=True)
+class Procedures:
+    """The procedures of one table; each method returns what it did (`TableMaintenance`)."""
+
+    session: SparkSession
+    catalog: str
+    table: TableId
+    policy: Policy
+
+    def expire(self, now_ms: int) -> Mapping[str, int]:
+        """Remove snapshots that are too old, with the files that only they name."""
+        before = sql.moment(now_ms - self.policy.keep_days * DAY_MS)
+        clean = {"retain_last": "1", "clean_expired_metadata": "true"}
+        found = self._call("expire_snapshots", {"older_than": before, **clean})
+        # Of each snapshot there is one manifest list.
+        return {"expired": int(found["deleted_manifest_lists_count"])}
+
+    def rewrite(self, *, is_sorted: bool) -> Mapping[str, int]:
+        """Write small and worn files anew, in steps that are committed one by one."""
+        options: Mapping[str, str | float] = {
+            "min-input-files": self.policy.small_files,
+            "delete-ratio-threshold": self.policy.max_deleted,
+            "delete-file-threshold": self.policy.max_delete_files,
+            "remove-dangling-deletes": "true",
+            "partial-progress.enabled": "true",
+        }
+        strategy = sql.literal("sort" if is_sorted else "binpack")
+        given = {"strategy": strategy, "options": sql.options(options)}
+        found = self._call("rewrite_data_files", given)
+        return {
+            "rewritten": int(found["rewritten_data_files_count"]),
+            "bytes": int(found["rewritten_bytes_count"]),
+            "deletes": int(found["removed_delete_files_count"]),
+        }
+
+    def rewrite_deletes(self) -> Mapping[str, int]:
+        """Write small files of position deletes together."""
+        options = sql.options({"min-input-files": self.policy.small_files})
+        found = self._call("rewrite_position_delete_files", {"options": options})
+        return {"deletes": int(found["rewritten_delete_files_count"])}
+
+    def rewrite_manifests(self) -> Mapping[str, int]:
+        """Write manifests together."""
+        found = self._call("rewrite_manifests", {"use_caching": "false"})
+        return {"manifests": int(found["rewritten_manifests_count"])}
+
+    def remove_orphans(self, now_ms: int) -> Mapping[str, int]:
+        """Remove files in the table's folder that no snapshot names."""
+        before = sql.moment(now_ms - self.policy.orphan_days * DAY_MS)
+        given = {"older_than": before, "prefix_listing": "true"}
+        return {"orphans": len(self._rows("remove_orphan_files", given))}
+
+    def _call(self, procedure: str, arguments: Mapping[str, str]) -> Row:
+        (row,) = self._rows(procedure, arguments)
+        return row
+
+    def _rows(self, procedure: str, arguments: Mapping[str, str]) -> list[Row]:
+        statement = sql.call(self.catalog, procedure, self.table.parts, arguments)
+        return self.session.sql(statement).collect()

@@ -1,0 +1,138 @@
+"""Maintenance: files rewritten, snapshots expired, orphans removed, beside cuts that go on.
+
+Iceberg's own procedures do the work (`lake.procedures`). A cut never waits for it and never fails
+by it (PUB-12). Of a table whose schema change is staged nothing is touched: its fork names the
+files of before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from time import monotonic
+
+from pyiceberg.exceptions import NoSuchTableError
+from pyiceberg.table import Table
+
+from tidemark.errors import RetryableError
+from tidemark.lake.catalog import SystemTables, TableId, catalog_errors
+from tidemark.lake.forks import has_fork
+from tidemark.lake.history import read_history
+from tidemark.lake.ledger import read_progress
+from tidemark.lake.procedures import Procedures
+from tidemark.lake.spark_errors import spark_errors
+from tidemark.lake.staging import unmark_session
+from tidemark.lake.table_files import read_files
+from tidemark.log import get_logger
+from tidemark.model.maintenance import DueWork, Policy, TableMaintenance, due_work
+from tidemark.model.names import TableName
+from tidemark.runs.targets import targets_of
+from tidemark.runs.world import World
+from tidemark.spec import PipelineSpec
+
+log = get_logger()
+
+FORKED = "a schema change of it is staged; the next run takes it"
+
+
+def plan_maintenance(
+    pipeline: PipelineSpec, world: World, tables: Collection[TableName] = ()
+) -> tuple[TableMaintenance, ...]:
+    """What a run of maintenance would do now, but for orphans, which only their listing shows.
+
+    tables: source tables; the pipeline's own and all others where it is empty. No JVM.
+    """
+    return tuple(
+        _planned(name, due, skipped) for name, _, due, skipped in _found(pipeline, world, tables)
+    )
+
+
+def maintain(
+    pipeline: PipelineSpec, world: World, tables: Collection[TableName] = ()
+) -> Iterator[TableMaintenance]:
+    """Do what is due, table by table; what cannot be done of one is told, and the others go on."""
+    unmark_session(world.spark)
+    for name, table, due, skipped in _found(pipeline, world, tables):
+        done = _planned(name, DueWork(), skipped)
+        if table is not None and not skipped:
+            started = monotonic()
+            done = _maintain(pipeline, world, name, table, due)
+            done = replace(done, seconds=round(monotonic() - started, 1))
+        log.info("table_maintained", **_shown(done))
+        yield done
+
+
+def _shown(done: TableMaintenance) -> dict[str, object]:
+    told = {name: getattr(done, name) for name in done.__slots__}
+    return {name: value for name, value in told.items() if value}
+
+
+def _planned(name: TableId, due: DueWork, skipped: str) -> TableMaintenance:
+    return TableMaintenance(
+        str(name),
+        rewritten=due.rewrites,
+        bytes=due.bytes,
+        rows=due.rows,
+        manifests=due.manifests,
+        expired=due.expires,
+        skipped=skipped,
+    )
+
+
+def _policy(pipeline: PipelineSpec, world: World) -> Policy:
+    return pipeline.maintenance.policy(world.installation.maintenance)
+
+
+def _found(
+    pipeline: PipelineSpec, world: World, tables: Collection[TableName]
+) -> Iterator[tuple[TableId, Table | None, DueWork, str]]:
+    """The tables that are there, what is due of each, and why nothing is done to it."""
+    system, now_ms = SystemTables.of(pipeline.name), _now_ms()
+    for name in _names(pipeline, world, tables):
+        with catalog_errors(f"the reading of {name}"):
+            try:
+                table = world.catalog.load_table(name.parts)
+            except NoSuchTableError:
+                continue
+            due = due_work(read_files(table), _policy(pipeline, world), now_ms)
+        is_forked = has_fork(world.catalog, system.ledger.namespace, name)
+        yield name, table, due, FORKED if is_forked else ""
+
+
+def _names(
+    pipeline: PipelineSpec, world: World, tables: Collection[TableName]
+) -> Sequence[TableId]:
+    system = SystemTables.of(pipeline.name)
+    progress = read_progress(world.catalog, system).under(pipeline.renames)
+    targets = targets_of(pipeline, read_history(world.catalog, system), progress)
+    chosen = [target for table, target in sorted(targets.items()) if not tables or table in tables]
+    return chosen if tables else [*chosen, *system.all]
+
+
+def _maintain(
+    pipeline: PipelineSpec, world: World, name: TableId, table: Table, due: DueWork
+) -> TableMaintenance:
+    """Expiry comes first: what is replaced now can be read until the next run."""
+    run = Procedures(world.spark, world.catalog.name, name, _policy(pipeline, world))
+    now_ms, is_sorted = _now_ms(), bool(table.sort_order().fields)
+    steps: list[tuple[bool, Callable[[], Mapping[str, int]]]] = [
+        (due.expires > 0, lambda: run.expire(now_ms)),
+        (due.rewrites > 0, lambda: run.rewrite(is_sorted=is_sorted)),
+        (due.deletes, run.rewrite_deletes),
+        (due.manifests > 0, run.rewrite_manifests),
+        (True, lambda: run.remove_orphans(now_ms)),
+    ]
+    done = TableMaintenance(str(name))
+    for is_due, step in steps:
+        if is_due:
+            try:
+                with spark_errors(f"the maintenance of {name}"):
+                    done = done.counted(step())
+            except RetryableError as error:
+                return replace(done, skipped=error.what)
+    return done
+
+
+def _now_ms() -> int:
+    return int(datetime.now(UTC).timestamp() * 1000)
