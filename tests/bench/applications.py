@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 
+from tests.bench.aged import measure_aged
 from tests.bench.figures import Figure
 from tests.bench.fold import measure_fold
 from tests.bench.lab import Lab, running_lab
@@ -25,6 +26,7 @@ APPLICATIONS: Mapping[str, Measures] = {
         ("fold",): lambda lab, _: measure_fold(lab),
         ("scan",): lambda lab, _: measure_scan(lab),
         ("small",): lambda lab, _: measure_small(lab),
+        ("aged",): lambda lab, _: measure_aged(lab),
         ("airflow", "idle"): measure_scheduled,
     },
 }

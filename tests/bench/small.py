@@ -29,10 +29,10 @@ def measure_small(lab: Lab) -> Sequence[Figure]:
     lab.make_topics(prefix, list(TABLES))
     pipeline = lab.pipeline(prefix, prefix, list(TABLES))
     for number in range(WARM_UP):
-        _cut(lab, pipeline, number)
+        small_cut(lab, pipeline, number)
     heap, resident = [used_heap_bytes(lab.world.spark)], [lab.meter.resident_bytes()]
     count = lab.scaled(CUTS, least=3)
-    costs = [_cut(lab, pipeline, WARM_UP + number) for number in range(count)]
+    costs = [small_cut(lab, pipeline, WARM_UP + number) for number in range(count)]
     heap.append(used_heap_bytes(lab.world.spark))
     resident.append(lab.meter.resident_bytes())
     discard_cut(lab, pipeline)
@@ -44,8 +44,8 @@ def measure_small(lab: Lab) -> Sequence[Figure]:
     ]
 
 
-def _cut(lab: Lab, pipeline: PipelineSpec, number: int) -> Cost:
-    """Ten changes that were not there before; the first cut makes the tables."""
+def small_cut(lab: Lab, pipeline: PipelineSpec, number: int) -> Cost:
+    """A cut of ten changes that were not there before; the first makes the tables."""
     send(lab.world.broker.servers, pipeline.name, _messages(number))
     request = CutRequest(AttemptId(f"bench_{number}"))
     cost, result = lab.meter.measure(lambda: run_cut(pipeline, lab.world, request))

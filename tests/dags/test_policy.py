@@ -15,6 +15,7 @@ from tests.support.trigger_form import emptied, red_fields, starred_fields, unto
 from tidemark.spec import load_pipelines
 
 DAGS = Path(__file__).parents[2] / "dags"
+FAMILIES = ("cut", "maintain")
 BAG = DagBag(str(DAGS), collect_dags=True)
 ALL = sorted(BAG.dags.values(), key=lambda dag: dag.dag_id)
 TASKS = [task for dag in ALL for task in dag.tasks]
@@ -27,15 +28,16 @@ def test_every_file_is_read_without_errors() -> None:
     assert BAG.import_errors == {}
 
 
-def test_every_pipeline_has_its_dag() -> None:
-    assert {f"cut__{pipeline.name}" for pipeline in load_pipelines()} == set(BAG.dags)
+def test_every_pipeline_has_its_dags() -> None:
+    names = [pipeline.name for pipeline in load_pipelines()]
+    assert {f"{family}__{name}" for family in FAMILIES for name in names} == set(BAG.dags)
 
 
 @each_dag
 def test_runs_never_overlap(dag: DAG) -> None:
     assert dag.max_active_runs == 1, (
         f"{dag.dag_id}: max_active_runs={dag.max_active_runs}, so two runs may stage one cut; "
-        "build it with tidemark.scheduling.dags.build_cut_dag, which sets 1"
+        "build it as tidemark.scheduling.dags does, which sets 1"
     )
 
 
@@ -48,7 +50,7 @@ def test_nothing_is_caught_up_unasked(dag: DAG) -> None:
 def test_it_says_what_it_is_for(dag: DAG) -> None:
     assert dag.doc_md
     assert dag.description
-    assert {"tidemark", "cut"} <= set(dag.tags)
+    assert {"tidemark", dag.dag_id.partition("__")[0]} <= set(dag.tags)
 
 
 @each_dag
@@ -84,5 +86,5 @@ def test_it_is_owned_and_tried_again(task: BaseOperator) -> None:
 
 
 @each_task
-def test_only_a_fold_starts_a_jvm(task: BaseOperator) -> None:
-    assert isinstance(task, SparkSubmitOperator) == (task.task_id == "fold")
+def test_only_a_fold_and_maintenance_start_a_jvm(task: BaseOperator) -> None:
+    assert isinstance(task, SparkSubmitOperator) == (task.task_id in {"fold", "maintain"})

@@ -54,12 +54,7 @@ def build_cut_dag(pipeline: PipelineSpec) -> DAG:
         max_active_runs=1,
         params=_params(pipeline),
         tags={"tidemark", "cut", pipeline.source.format.value},
-        default_args={
-            "owner": pipeline.owner,
-            "max_active_tis_per_dag": 1,
-            "retries": RETRIES,
-            "retry_delay": RETRY_DELAY,
-        },
+        default_args=_default_args(pipeline),
     ) as dag:
         name: dict[str, Any] = {"pipeline": pipeline.name}
         planned = ShortCircuitOperator(task_id=PLAN, python_callable=plan, op_kwargs=name)
@@ -97,10 +92,19 @@ def build_maintain_dag(pipeline: PipelineSpec) -> DAG:
         max_active_runs=1,
         params={"tables": _tables_param(pipeline, "Maintain the targets of these source tables")},
         tags={"tidemark", "maintain"},
-        default_args={"owner": pipeline.owner, "retries": RETRIES, "retry_delay": RETRY_DELAY},
+        default_args=_default_args(pipeline),
     ) as dag:
         MaintainOperator(task_id=MAINTAIN, pipeline=pipeline.name)
     return dag
+
+
+def _default_args(pipeline: PipelineSpec) -> dict[str, Any]:
+    return {
+        "owner": pipeline.owner,
+        "max_active_tis_per_dag": 1,
+        "retries": RETRIES,
+        "retry_delay": RETRY_DELAY,
+    }
 
 
 def _schedule(pipeline: PipelineSpec) -> CronDataIntervalTimetable | None:
