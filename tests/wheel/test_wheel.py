@@ -23,8 +23,9 @@ UV = Path(sys.executable).with_name("uv")
 WHEEL_IS_MADE_OF = ("pyproject.toml", "README.md", "LICENSE", "include")
 DAGS = '''\
 """Airflow: a DAG for each Tidemark pipeline."""
-from tidemark.scheduling.dags import build_cut_dags
+from tidemark.scheduling.dags import build_cut_dags, build_maintain_dags
 build_cut_dags()
+build_maintain_dags()
 '''
 FOUND = """\
 import json, sys, tidemark
@@ -120,7 +121,7 @@ def test_pipelines_are_dags(installed: Installed) -> None:
     package, errors, dags = json.loads(found.splitlines()[-1])
     assert Path(package).is_relative_to(installed.programs.parent)
     assert errors == {}
-    assert {"cut__inventory", "cut__shop"} <= set(dags)
+    assert {"cut__inventory", "cut__shop", "maintain__inventory", "maintain__shop"} <= set(dags)
 
 
 def test_pipeline_files_are_validated(installed: Installed) -> None:

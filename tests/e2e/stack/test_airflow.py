@@ -242,6 +242,15 @@ def test_untouched_form_starts_a_run(site: Site, served: Api) -> None:
     assert served.events(run) == [], "nothing was published"
 
 
+def test_maintenance_by_the_form_leaves_all_rows(site: Site, served: Api) -> None:
+    run = served.trigger("maintain__inventory")
+    assert run["conf"] == {"tables": None}
+    assert run["state"] == "success"
+    left = report_of(site, run).left["maintain"]["return_value"]
+    assert (left["expired"], left["orphans"], left["skipped"]) == (0, 0, 0), "all of it is young"
+    assert site.differences("inventory", INVENTORY.stages[-1].tables) == []
+
+
 def test_pipeline_that_comes_to_a_running_stack_publishes(site: Site, served: Api) -> None:
     (site.pipelines / "late.yaml").write_text(LATE)
     served.found("cut__late")
