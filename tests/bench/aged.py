@@ -19,13 +19,16 @@ from tidemark.lake.commits import action_branch, append_behind
 from tidemark.lake.heads import read_heads
 from tidemark.lake.marks import IN_PROPERTY
 from tidemark.lake.swap import Entry, Swap, swap_all
+from tidemark.lake.upkeep import KEPT_SNAPSHOTS
 from tidemark.model.result import CutResult
 from tidemark.runs.plan import plan_cut
 from tidemark.runs.status import pipeline_status
 from tidemark.spec import PipelineSpec
+from tidemark.spec.maintenance import PolicySpec
 
 CUTS, WARM_UP = 10_000, 10
-CUTS_A_DAY, KEPT_DAYS = 288, 5
+CUTS_A_DAY, CUTS_A_FILE = 288, 600
+"""Of landings between two runs of maintenance, and of cuts in a file of an own table."""
 MEASURED = 12
 SAME = Target(at_most=1.2)
 
@@ -73,8 +76,9 @@ def _measured(
 def _forge(lab: Lab, pipeline: PipelineSpec, cuts: int) -> None:
     """Have the pipeline's tables be as ``cuts`` more leave them, with what keeps them small done.
 
-    Ledger and verdicts have a row for each, in one file; the changelog a file for each day of
-    landings but for the last, of which it has all; targets the snapshots of the days that are kept.
+    Ledger and verdicts have rows of each, in files of some hundred cuts; the changelog a file for
+    each day of landings but for the last, of which it has all; targets the snapshots that a run of
+    maintenance leaves, and those of a day behind it.
     """
     catalog, tables = lab.world.catalog, SystemTables.of(pipeline.name)
     heads = read_heads(catalog, tables)
@@ -86,30 +90,23 @@ def _forge(lab: Lab, pipeline: PipelineSpec, cuts: int) -> None:
     table = catalog.load_table(tables.ledger.parts)
     rows = table.scan(row_filter=f"cut = {progress.cut}").to_arrow().to_pylist()
     result = CutResult.from_json(rows[0]["result"])
-    numbers = range(progress.cut + 1, after.cut + 1)
-    forged = [
-        {
-            **rows[0],
-            "cut": number,
-            "attempt": f"forged_{number}",
-            "result": _numbered(result, number),
-        }
-        for number in numbers
-    ]
-    marks = {ledger.PROGRESS: after.to_json(), ledger.RESULT: _numbered(result, after.cut)}
-    _append(lab, tables.ledger, pa.Table.from_pylist(forged, schema=ledger.SCHEMA), marks)
     checks = catalog.load_table(tables.verdicts.parts).scan(
         row_filter=f"attempt = '{result.attempt}'"
     )
     told = checks.to_arrow().to_pylist()
-    table = catalog.load_table(tables.verdicts.parts)
-    table.append(
-        pa.Table.from_pylist(
-            [{**row, "cut": n, "attempt": f"forged_{n}"} for n in numbers for row in told],
-            schema=verdicts.SCHEMA,
+    for first in range(progress.cut + 1, after.cut + 1, CUTS_A_FILE):
+        some = range(first, min(first + CUTS_A_FILE, after.cut + 1))
+        forged = [
+            {**rows[0], "cut": n, "attempt": f"forged_{n}", "result": _numbered(result, n)}
+            for n in some
+        ]
+        marks = {ledger.PROGRESS: after.to_json(), ledger.RESULT: _numbered(result, some[-1])}
+        _append(lab, tables.ledger, pa.Table.from_pylist(forged, schema=ledger.SCHEMA), marks)
+        copies = [{**row, "cut": n, "attempt": f"forged_{n}"} for n in some for row in told]
+        catalog.load_table(tables.verdicts.parts).append(
+            pa.Table.from_pylist(copies, schema=verdicts.SCHEMA)
         )
-    )
-    kept = min(cuts, CUTS_A_DAY * KEPT_DAYS)
+    kept = min(cuts, PolicySpec().max_snapshots + CUTS_A_DAY)
     for name in TABLES:
         _forge_snapshots(lab, TableId(pipeline.target_namespace, name), kept)
 
@@ -131,6 +128,9 @@ def _forge_landings(lab: Lab, tables: SystemTables, cuts: int) -> None:
         )
         marks = {landing.MARK: replace(mark, number=some[-1]).to_json()}
         _append(lab, tables.changelog, rows, marks)
+    changelog = lab.world.catalog.load_table(tables.changelog.parts)
+    old = sorted(changelog.snapshots(), key=lambda one: one.sequence_number or 0)[:-KEPT_SNAPSHOTS]
+    changelog.maintenance.expire_snapshots().by_ids([one.snapshot_id for one in old]).commit()
 
 
 def _append(lab: Lab, name: TableId, rows: pa.Table, marks: Mapping[str, str]) -> None:

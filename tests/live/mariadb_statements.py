@@ -11,7 +11,7 @@ from tests.mariadb.grammar import TYPES, statement
 from tests.support.mariadb import Server
 from tests.support.server import Column
 
-_FREE_TYPES = (*TYPES, "json", "uuid", "mediumint", "float", "inet6", "varchar(30)", "longtext")
+_FREE_TYPES = (*TYPES, "json", "uuid", "mediumint", "float", "varchar(30)", "longtext")
 _ALTER, _TABLE, _AROUND = 8, 4, 3
 """Shares of statements about columns, whole tables and everything else."""
 

@@ -13,7 +13,7 @@ from itertools import takewhile
 
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
-from pyiceberg.expressions import GreaterThan, In, Or
+from pyiceberg.expressions import And, GreaterThan, In, Or
 from pyiceberg.table import Table
 
 from tidemark.lake.catalog import SystemTables, TableId, catalog_errors
@@ -163,16 +163,17 @@ def _folded_by_summaries(ledger: Table) -> frozenset[tuple[str, str]]:
 
 
 def newest_verdicts(
-    catalog: SqlCatalog, tables: SystemTables, *, above_cut: int, snapshots: Collection[int]
+    catalog: SqlCatalog, tables: SystemTables, *, above_cut: int, changes: Collection[TargetChange]
 ) -> Mapping[str, Verdict]:
-    """The newest verdict of each target, among those of ``snapshots`` and of later attempts.
+    """The newest verdict of each target, among those of ``changes`` and of later attempts.
 
-    above_cut: the newest published cut; snapshots: those that are published.
+    above_cut: the newest published cut; changes: those that it and earlier ones published.
     """
-    wanted = Or(
-        GreaterThan(term="cut", value=above_cut),
-        In(term="snapshot_id", literals=set(snapshots)),
+    published = And(
+        In(term="cut", literals={change.cut for change in changes}),
+        In(term="snapshot_id", literals={change.snapshot_id for change in changes}),
     )
+    wanted = Or(GreaterThan(term="cut", value=above_cut), published)
     with catalog_errors("the reading of verdicts"):
         try:
             rows = catalog.load_table(tables.verdicts.parts).scan(row_filter=wanted).to_arrow()

@@ -79,6 +79,7 @@ SCHEMA = pa.schema(
 )
 PROPERTIES = {
     "format-version": "2",
+    "commit.manifest.min-count-to-merge": "20",
     "write.distribution-mode": "none",
     "write.target-file-size-bytes": str(256 * 1024 * 1024),
     "write.parquet.compression-codec": "zstd",

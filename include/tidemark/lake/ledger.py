@@ -72,6 +72,7 @@ SCHEMA = pa.schema(
 PROPERTIES = {
     "format-version": "2",
     "commit.manifest-merge.enabled": "true",
+    "commit.manifest.min-count-to-merge": "20",
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "20",
 }

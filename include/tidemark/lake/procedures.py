@@ -26,11 +26,10 @@ class Procedures:
     table: TableId
     policy: Policy
 
-    def expire(self, now_ms: int) -> Mapping[str, int]:
-        """Remove snapshots that are too old, with the files that only they name."""
-        before = sql.moment(now_ms - self.policy.keep_days * DAY_MS)
+    def expire(self, before_ms: int) -> Mapping[str, int]:
+        """Remove snapshots that are older, with the files that only they name."""
         clean = {"retain_last": "1", "clean_expired_metadata": "true"}
-        found = self._call("expire_snapshots", {"older_than": before, **clean})
+        found = self._call("expire_snapshots", {"older_than": sql.moment(before_ms), **clean})
         # Of each snapshot there is one manifest list.
         return {"expired": int(found["deleted_manifest_lists_count"])}
 

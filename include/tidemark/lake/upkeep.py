@@ -17,8 +17,10 @@ from pyspark.sql import SparkSession
 
 from tidemark.lake import sql
 from tidemark.lake.catalog import SystemTables, TableId, catalog_errors
-from tidemark.lake.refs import main_head, summary_value
+from tidemark.lake.refs import summary_value
+from tidemark.lake.table_files import read_files
 from tidemark.log import get_logger
+from tidemark.model.maintenance import SMALL_SHARE
 from tidemark.model.names import quote
 
 log = get_logger()
@@ -28,9 +30,10 @@ KEPT_SNAPSHOTS = 100
 KEPT_MS = 6 * 3_600_000
 """How long snapshots are kept that a run may have begun with."""
 SMALL_FILES = 100
-"""Files of one table that are left as they are."""
-FILE_BYTES = 8 * 1024 * 1024
-"""Of files that are written together; larger ones are left as they are."""
+"""Small files of one table that are left as they are."""
+FILE_BYTES = 128 * 1024
+"""Of files that are written together. Each holds cuts that follow each other: who reads some cuts
+opens the files of these alone."""
 
 
 def keep_small(session: SparkSession, catalog: SqlCatalog, tables: SystemTables) -> None:
@@ -44,7 +47,7 @@ def keep_small(session: SparkSession, catalog: SqlCatalog, tables: SystemTables)
                 table = catalog.load_table(name.parts)
             except NoSuchTableError:
                 continue
-        if name != tables.changelog and _files(table) > SMALL_FILES:
+        if name != tables.changelog and _small_files(table) > SMALL_FILES:
             options = {"target-file-size-bytes": FILE_BYTES, "min-input-files": 2}
             arguments = {"options": sql.options(options)}
             session.sql(
@@ -56,9 +59,14 @@ def keep_small(session: SparkSession, catalog: SqlCatalog, tables: SystemTables)
             log.info("own_snapshots_expired", table=str(name))
 
 
-def _files(table: Table) -> int:
-    head = table.snapshot_by_id(main_head(table) or 0)
-    return int(summary_value(head, "total-data-files") or 0) if head else 0
+def _small_files(table: Table) -> int:
+    """Files are looked at only where there are many of them."""
+    head = table.current_snapshot()
+    files = int(summary_value(head, "total-data-files") or 0) if head else 0
+    if files <= SMALL_FILES:
+        return files
+    found = (file for part in read_files(table).files.values() for file in part)
+    return sum(file.size < SMALL_SHARE * FILE_BYTES for file in found)
 
 
 def _expirable(table: Table) -> int:

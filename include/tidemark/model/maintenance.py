@@ -21,8 +21,8 @@ class Policy:
 
     small_files: so many small files are written together. max_deleted: share of a file's rows that
     may be deleted, and max_delete_files: delete files that a reader may have to open beside it.
-    max_manifests: that a reader may have to open. keep_days: of snapshots. orphan_days: of files
-    that no snapshot names.
+    max_manifests: that a reader may have to open. keep_days: of snapshots, and max_snapshots: the
+    newest of them at most. orphan_days: of files that no snapshot names.
     """
 
     small_files: int
@@ -30,6 +30,7 @@ class Policy:
     max_delete_files: int
     max_manifests: int
     keep_days: int
+    max_snapshots: int
     orphan_days: int
 
 
@@ -64,7 +65,8 @@ class DueWork:
     """What is due of one table.
 
     rewrites: files of rows that are written anew, with their bytes and rows. deletes: whether
-    delete files are written together. manifests: that are. expires: snapshots.
+    delete files are written together. manifests: that are. expires: snapshots, those made before
+    ``expires_before`` (in ms since 1970).
     """
 
     rewrites: int = 0
@@ -73,17 +75,19 @@ class DueWork:
     deletes: bool = False
     manifests: int = 0
     expires: int = 0
+    expires_before: int = 0
 
 
 def due_work(table: TableFiles, policy: Policy, now_ms: int) -> DueWork:
     """What of ``table`` is due by ``policy``.
 
-    >>> policy = Policy(2, 0.1, 10, 100, 5, 3)
-    >>> due_work(TableFiles(100, {"": [DataFile(10, 1), DataFile(20, 2)]}), policy, 0)
-    DueWork(rewrites=2, bytes=30, rows=3, deletes=False, manifests=0, expires=0)
+    >>> policy = Policy(2, 0.1, 10, 100, 5, 200, 3)
+    >>> due = due_work(TableFiles(100, {"": [DataFile(10, 1), DataFile(20, 2)]}), policy, 0)
+    >>> due.rewrites, due.bytes, due.rows
+    (2, 30, 3)
     """
     chosen = [file for files in table.files.values() for file in _rewritten(table, files, policy)]
-    before = now_ms - policy.keep_days * DAY_MS
+    before = _expires_before(table.snapshots, policy, now_ms)
     return DueWork(
         rewrites=len(chosen),
         bytes=sum(file.size for file in chosen),
@@ -91,7 +95,14 @@ def due_work(table: TableFiles, policy: Policy, now_ms: int) -> DueWork:
         deletes=table.delete_files >= policy.small_files,
         manifests=table.manifests if table.manifests > policy.max_manifests else 0,
         expires=sum(made < before for made in table.snapshots),
+        expires_before=before,
     )
+
+
+def _expires_before(snapshots: Sequence[int], policy: Policy, now_ms: int) -> int:
+    newest = sorted(snapshots, reverse=True)[: policy.max_snapshots]
+    too_old = now_ms - policy.keep_days * DAY_MS
+    return max(too_old, newest[-1]) if len(snapshots) > policy.max_snapshots else too_old
 
 
 def _rewritten(table: TableFiles, files: Sequence[DataFile], policy: Policy) -> Sequence[DataFile]:

@@ -117,7 +117,7 @@ def _maintain(
     run = Procedures(world.spark, world.catalog.name, name, _policy(pipeline, world))
     now_ms, is_sorted = _now_ms(), bool(table.sort_order().fields)
     steps: list[tuple[bool, Callable[[], Mapping[str, int]]]] = [
-        (due.expires > 0, lambda: run.expire(now_ms)),
+        (due.expires > 0, lambda: run.expire(due.expires_before)),
         (due.rewrites > 0, lambda: run.rewrite(is_sorted=is_sorted)),
         (due.deletes, run.rewrite_deletes),
         (due.manifests > 0, run.rewrite_manifests),

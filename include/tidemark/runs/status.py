@@ -220,9 +220,9 @@ def _tables(
 ) -> tuple[TableStatus, ...]:
     targets = targets_of(pipeline, history, progress)
     changes = {str(target): history.changed.get(str(target)) for target in targets.values()}
-    published = {change.snapshot_id for change in changes.values() if change is not None}
+    published = [change for change in changes.values() if change is not None]
     system = SystemTables.of(pipeline.name)
-    verdicts = newest_verdicts(world.catalog, system, above_cut=history.cut, snapshots=published)
+    verdicts = newest_verdicts(world.catalog, system, above_cut=history.cut, changes=published)
     there = existing_tables(world.catalog, pipeline.target_namespace)
     stopped = history.published.result.stopped if history.published else {}
     return tuple(

@@ -44,6 +44,13 @@ class PolicySpec(SpecModel):
         description="days for which snapshots are kept for time travel; main, branches and tags "
         "stay",
     )
+    max_snapshots: int = Field(
+        default=200,
+        ge=1,
+        strict=True,
+        description="the newest snapshots that are kept of these days; each costs every cut of its "
+        "table about half a millisecond",
+    )
     orphan_days: int = Field(
         default=3,
         ge=3,
