@@ -129,8 +129,9 @@ def _forge_landings(lab: Lab, tables: SystemTables, cuts: int) -> None:
         marks = {landing.MARK: replace(mark, number=some[-1]).to_json()}
         _append(lab, tables.changelog, rows, marks)
     changelog = lab.world.catalog.load_table(tables.changelog.parts)
-    old = sorted(changelog.snapshots(), key=lambda one: one.sequence_number or 0)[:-KEPT_SNAPSHOTS]
-    changelog.maintenance.expire_snapshots().by_ids([one.snapshot_id for one in old]).commit()
+    made = sorted(changelog.snapshots(), key=lambda one: one.sequence_number or 0)
+    old = [one.snapshot_id for one in made[:-KEPT_SNAPSHOTS]]
+    changelog.maintenance.expire_snapshots().by_ids(old).commit()
 
 
 def _append(lab: Lab, name: TableId, rows: pa.Table, marks: Mapping[str, str]) -> None:

@@ -17,6 +17,7 @@ from tests.bench.scheduled import measure_scheduled
 from tests.bench.setting import Setting, setting_of
 from tests.bench.small import measure_small
 from tests.bench.throughput import measure_throughput
+from tests.bench.worn import measure_worn
 
 Measure = Callable[[Lab, Collection[str]], Sequence[Figure]]
 Measures = Mapping[tuple[str, ...], Measure]  # by the names under which they may be asked for
@@ -27,6 +28,7 @@ APPLICATIONS: Mapping[str, Measures] = {
         ("scan",): lambda lab, _: measure_scan(lab),
         ("small",): lambda lab, _: measure_small(lab),
         ("aged",): lambda lab, _: measure_aged(lab),
+        ("worn",): lambda lab, _: measure_worn(lab),
         ("airflow", "idle"): measure_scheduled,
     },
 }
