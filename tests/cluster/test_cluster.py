@@ -37,9 +37,13 @@ from tests.support.records import ticdc_row, ticdc_watermark
 from tests.support.shared_lake import SECRETS
 from tests.support.stack import Stream
 from tidemark.errors import TidemarkError
+from tidemark.lake import upkeep
+from tidemark.lake.catalog import SystemTables
+from tidemark.lake.table_files import read_files
 from tidemark.model.names import AttemptId
 from tidemark.model.result import CutResult, CutStatus
 from tidemark.runs.cut import run_cut
+from tidemark.runs.maintain import maintain
 from tidemark.runs.run import CutRequest
 from tidemark.spec import load_pipeline
 
@@ -165,3 +169,37 @@ def test_a_worker_that_dies_in_the_midst_of_the_merge_costs_no_row(deployment: D
             died = stream.cut()
     assert died.status is CutStatus.PUBLISHED
     assert stream.rows() == after
+
+
+def test_maintenance_leaves_every_row_in_the_store(
+    deployment: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PUB-12: files are listed, rewritten and removed where executors and driver share no disk."""
+    for name, value in {"KEPT_SNAPSHOTS": 2, "SMALL_FILES": 2, "KEPT_MS": 0}.items():
+        monkeypatch.setattr(upkeep, name, value)
+    stream = Stream(deployment.world).create()
+    rows: dict[int, str] = {}
+    for number in range(1, 8):
+        changed = dict.fromkeys(range(number, 10 * number), f"in {number}")
+        at = 1000 * number
+        changes = [
+            ticdc_row("UPDATE" if key in rows else "INSERT", key, at + key, name=name)
+            for key, name in changed.items()
+        ]
+        rows |= changed
+        stream.send([*changes, ticdc_watermark(at + 999)])
+        assert stream.cut().status is CutStatus.PUBLISHED
+    assert stream.rows() == rows
+    before = read_files(deployment.world.catalog.load_table((stream.name, "items")))
+    done = {one.table: one for one in maintain(stream.pipeline, deployment.world)}
+    assert not any(one.skipped for one in done.values())
+    assert not any(one.orphans for one in done.values()), "all files are younger"
+    assert done[f"{stream.name}.items"].rewritten > 0
+    after = read_files(deployment.world.catalog.load_table((stream.name, "items")))
+    assert sum(map(len, after.files.values())) < sum(map(len, before.files.values()))
+    assert stream.rows() == rows
+    ledger = SystemTables.of(stream.pipeline.name).ledger
+    assert len(deployment.world.catalog.load_table(ledger.parts).snapshots()) < 7
+    stream.send([ticdc_row("DELETE", 1, 9000), ticdc_watermark(9999)])
+    assert stream.cut().status is CutStatus.PUBLISHED
+    assert stream.rows() == {key: name for key, name in rows.items() if key != 1}
