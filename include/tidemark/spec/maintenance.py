@@ -48,8 +48,8 @@ class PolicySpec(SpecModel):
         default=200,
         ge=1,
         strict=True,
-        description="the newest snapshots that are kept of these days; each costs every cut of its "
-        "table about half a millisecond",
+        description="the newest snapshots that are kept of these days; each makes the metadata "
+        "longer that every cut of the table reads and writes",
     )
     orphan_days: int = Field(
         default=3,
