@@ -8,6 +8,8 @@ from tests.support import tellers
 from tests.support.altered import AlteredTable, Sent
 from tests.support.records import ticdc_watermark
 from tests.support.stack import Stream
+from tidemark.runs.cut import stage_cut
+from tidemark.runs.run import CutRequest
 from tidemark.runs.world import World
 
 
@@ -39,6 +41,21 @@ def send(stream: Stream, sent: list[Sent], table: AlteredTable) -> None:
         apart = one.is_ddl and stream.format.startswith("debezium")
         topic = stream.statements if apart else ""
         stream.send([one.record], topic)
+
+
+def staged_column(world: World) -> tuple[Stream, AlteredTable, CutRequest]:
+    """A pipeline that has published a cut, and staged a second one, in which a column joins."""
+    stream, table = opened(world, "debezium")
+    begin(table)
+    send(stream, table.sent, table)
+    stream.cut()
+    start = len(table.sent)
+    table.alter("ADD COLUMN more int DEFAULT 7", added={"more": ("int", 7)})
+    table.put(1, name="w", more=8)
+    send(stream, table.sent[start:], table)
+    request = CutRequest(stream.attempt())
+    stage_cut(stream.pipeline, world, request)
+    return stream, table, request
 
 
 def rows_of(stream: Stream, snapshot: int | None = None) -> dict[int, dict[str, Any]]:

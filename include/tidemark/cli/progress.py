@@ -48,6 +48,8 @@ class Progress:
             self.done(what, then="publishing")
         elif name == "cut_published":
             self.done(f"published cut {event['cut']}", then="closing")
+        elif name == "table_maintained":
+            self.done(f"maintained {event['table']}", then="maintaining tables")
         elif level in ("warning", "error") and name not in TOLD_ELSEWHERE:
             values = " ".join(f"{key}={event[key]}" for key in event if key != "event")
             self.console.print(Text(f"{level}: {name} {values}", "yellow"), soft_wrap=True)

@@ -302,11 +302,11 @@ def newest_cuts(catalog: SqlCatalog, tables: SystemTables, number: int) -> tuple
 
 
 def _entries(rows: pa.Table) -> list[Entry]:
-    """Rows of the ledger; those of older versions do not hold the whole result."""
+    """Rows of the ledger; those of older versions do not hold the whole result, nor its column."""
     return [
         Entry(CutResult.from_json(row["result"]), int(row["staged_at"].timestamp() * 1000))
         for row in rows.to_pylist()
-        if row["result"] is not None
+        if row.get("result") is not None
     ]
 
 

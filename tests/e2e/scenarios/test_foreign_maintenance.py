@@ -7,9 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.support.altered_stream import begin, rows_of
-from tests.support.altered_stream import opened as opened_altered
-from tests.support.altered_stream import send as send_altered
+from tests.support.altered_stream import rows_of, staged_column
 from tests.support.kept import Logged, logged, soft_deleted
 from tests.support.maintenance import (
     CALLS,
@@ -131,9 +129,16 @@ def test_a_lake_of_the_first_version_goes_on(world: World) -> None:
             change.append(
                 table.schema().as_arrow().empty_table(), snapshot_properties=dict(kept.marks)
             )
+    with load(stream, SystemTables.of(stream.pipeline.name).ledger).update_schema() as columns:
+        columns.delete_column("result")
     spark_maintenance("rewrite_data_files", "expire_snapshots to the last")(stream)
+    found = pipeline_status(stream.pipeline, world)
+    assert found.published is not None
+    assert (found.published.result.cut, found.history, found.trouble) == (2, (), None)
     send(stream, logged(PARTS[2]))
     assert stream.cut().cut == 3
+    (newest,) = pipeline_status(stream.pipeline, world).history
+    assert newest.result.cut == 3
     assert stream.rows() == mirrored(*PARTS[:3])
     assert all(PUBLISHED in load(stream, table).properties for table in own_tables(stream))
 
@@ -169,16 +174,7 @@ def test_a_staged_schema_change_goes_on_beside_maintenance(
     world: World, name: str, goes_on: bool
 ) -> None:
     """PUB-12, SCHEMA-10: its fork has the files of before; once those are expired, it is stale."""
-    stream, table = opened_altered(world, "debezium")
-    begin(table)
-    send_altered(stream, table.sent, table)
-    stream.cut()
-    start = len(table.sent)
-    table.alter("ADD COLUMN more int DEFAULT 7", added={"more": ("int", 7)})
-    table.put(1, name="w", more=8)
-    send_altered(stream, table.sent[start:], table)
-    request = CutRequest(stream.attempt())
-    stage_cut(stream.pipeline, world, request)
+    stream, table, request = staged_column(world)
     before = rows_of(stream)
     MAINTENANCE[name](stream)
     assert rows_of(stream) == before

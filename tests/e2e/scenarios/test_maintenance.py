@@ -10,9 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from tests.support.altered_stream import begin, rows_of
-from tests.support.altered_stream import opened as opened_altered
-from tests.support.altered_stream import send as send_altered
+from tests.support.altered_stream import rows_of, staged_column
 from tests.support.maintenance import load, spark_maintenance, target
 from tests.support.records import debezium_row
 from tests.support.stack import Stream
@@ -132,16 +130,7 @@ def test_an_attempt_beside_it_is_published(world: World) -> None:
 
 def test_a_table_whose_schema_change_is_staged_is_left_alone(world: World) -> None:
     """PUB-12, SCHEMA-10: the fork names the files of before."""
-    stream, table = opened_altered(world, "debezium")
-    begin(table)
-    send_altered(stream, table.sent, table)
-    stream.cut()
-    start = len(table.sent)
-    table.alter("ADD COLUMN more int DEFAULT 7", added={"more": ("int", 7)})
-    table.put(1, name="w", more=8)
-    send_altered(stream, table.sent[start:], table)
-    request = CutRequest(stream.attempt())
-    stage_cut(stream.pipeline, world, request)
+    stream, table, request = staged_column(world)
     found = {one.table: one.skipped for one in maintain(stream.pipeline, world)}
     assert found[f"{stream.name}.items"] == FORKED
     assert not any(why for name, why in found.items() if name != f"{stream.name}.items")
