@@ -63,7 +63,8 @@ def _show(
         console.print(f"{pipeline}: there are no tables yet", style="bold")
         facts(console, ("next", f"tidemark cut {pipeline}"))
         return
-    what = "maintained" if is_done else "due"
+    due = sum(one.is_due for one in found)
+    what = "maintained" if is_done else f"there, {due:,} due"
     console.print(f"{pipeline}: {plural(len(found), 'table')} {what}", style="bold")
     headers = ("files", "MiB", "delete files", "manifests", "snapshots", "orphans", "seconds")
     shown = headers if is_done else ("files", "MiB", "rows", "manifests", "snapshots")

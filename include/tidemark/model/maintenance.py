@@ -138,6 +138,11 @@ class TableMaintenance:
     seconds: float = 0.0
     skipped: str = ""
 
+    @property
+    def is_due(self) -> bool:
+        """Whether anything is done, or would be."""
+        return any((self.rewritten, self.deletes, self.manifests, self.expired, self.orphans))
+
     def counted(self, counts: Mapping[str, int]) -> TableMaintenance:
         """The same with ``counts`` (field -> number) added."""
         sums = {name: getattr(self, name) + number for name, number in counts.items()}
