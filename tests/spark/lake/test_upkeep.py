@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
+from uuid import uuid4
 
+import pyarrow as pa
 import pytest
 from pyiceberg.table import Table
 
 from tests.support.lake import RECORDS, land, publish, stage
 from tidemark.lake import upkeep
-from tidemark.lake.catalog import SystemTables, TableId
+from tidemark.lake.catalog import SystemTables, TableId, ensure_namespace
 from tidemark.lake.heads import read_heads
 from tidemark.lake.landing import read_mark, records_since
 from tidemark.lake.ledger import find_cut, newest_cuts, read_progress
+from tidemark.lake.procedures import Procedures
 from tidemark.lake.upkeep import keep_small
 from tidemark.lake.verdicts import read_verdicts, write_verdicts
+from tidemark.model.maintenance import Policy
 from tidemark.model.names import AttemptId, PipelineName
 from tidemark.model.result import CutResult
 from tidemark.model.verdict import CheckResult, Severity, Verdict
@@ -113,3 +118,23 @@ def test_own_tables_do_not_grow_with_cuts(world: World, monkeypatch: pytest.Monk
 
     assert publish(world.catalog, tables, f"waits_{CUTS}") == CUTS + 1
     assert read_progress(world.catalog, tables).cut == CUTS + 1
+
+
+@pytest.mark.parametrize("name", ["odd `na'me", 'a"b', "x\\y", "ünï cödé", "select"])
+def test_procedures_take_any_name(world: World, name: str) -> None:
+    """POISON-6: what is not refused is quoted, also where it is an argument of a procedure."""
+    table = TableId("odd space", name)
+    ensure_namespace(world.catalog, table.namespace)
+    rows = pa.schema([pa.field("id", pa.int64())])
+    location = f"{world.installation.catalog.warehouse}/odd-{uuid4().hex}"
+    made = world.catalog.create_table(table.parts, rows, location=location)
+    for number in range(3):
+        made.append(pa.table({"id": [number]}, schema=rows))
+    procedures = Procedures(world.spark, world.catalog.name, table, Policy(2, 0.1, 10, 1, 5, 2, 3))
+    assert procedures.rewrite(is_sorted=False)["rewritten"] == 3
+    assert procedures.rewrite_manifests()["manifests"] > 0
+    now_ms = int(datetime.now(UTC).timestamp() * 1000)
+    assert procedures.expire(now_ms + 1000)["expired"] == 4
+    assert procedures.remove_orphans(now_ms)["orphans"] == 0
+    found = world.catalog.load_table(table.parts).scan().to_arrow()
+    assert sorted(found["id"].to_pylist()) == [0, 1, 2]
