@@ -56,10 +56,15 @@ KEPT: Mapping[tuple[str, str], Mapping[str, str]] = {
 """(case, variant) -> target of a table that the source drops unseen -> why it is still there."""
 
 QUARANTINED: Mapping[tuple[str, str], Mapping[str, str]] = {
-    (_TYPES, variant): {"public.time_table": "years beyond 9999 and before 1 are quarantined"}
-    for variant in (
-        *("json-schema", "json-noschema", "json-schema-connect", "json-schema-strings"),
-        "avro-confluent",
-    )
+    ("recorded-debezium-postgres/pg-ops", "json-noschema"): {
+        "public.evo": "b is a text, then an int: the type is declared, and no record tells either"
+    },
+    **{
+        (_TYPES, variant): {"public.time_table": "years beyond 9999 and before 1 are quarantined"}
+        for variant in (
+            *("json-schema", "json-noschema", "json-schema-connect", "json-schema-strings"),
+            "avro-confluent",
+        )
+    },
 }
 """(case, variant) -> table of which all rows have values that no reader can show -> which."""
