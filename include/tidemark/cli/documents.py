@@ -72,7 +72,7 @@ class MaintainedTableDocument(_Document):
     """What was done to one table, or is due."""
 
     table: str = Field(description="the Iceberg table, namespace.table")
-    rewritten: int = Field(description="files of rows that are written anew")
+    rewritten: int = Field(description="files of rows that are rewritten")
     bytes: int = Field(description="in these files")
     rows: int = Field(description="in these files, of what is due")
     deletes: int = Field(description="delete files that went")

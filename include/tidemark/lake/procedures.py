@@ -34,7 +34,10 @@ class Procedures:
         return {"expired": int(found["deleted_manifest_lists_count"])}
 
     def rewrite(self, *, is_sorted: bool) -> Mapping[str, int]:
-        """Write small and worn files anew, in steps that are committed one by one."""
+        """Rewrite small and worn files, in steps that are committed one by one.
+
+        ``failed`` beside the counts: files of steps that failed, which Iceberg only logs.
+        """
         options: Mapping[str, str | float] = {
             "min-input-files": self.policy.small_files,
             "delete-ratio-threshold": self.policy.max_deleted,
@@ -49,6 +52,7 @@ class Procedures:
             "rewritten": int(found["rewritten_data_files_count"]),
             "bytes": int(found["rewritten_bytes_count"]),
             "deletes": int(found["removed_delete_files_count"]),
+            "failed": int(found["failed_data_files_count"]),
         }
 
     def rewrite_deletes(self) -> Mapping[str, int]:

@@ -51,7 +51,7 @@ KEPT_IN_A_REWRITE = (
 )
 """What metadata say that somebody who rewrites files leaves as it is."""
 TRIES = 10
-"""How often a commit is made anew because somebody else committed first."""
+"""How often a commit is tried because somebody else committed first."""
 ATTEMPT_REF = re.compile(rf"{REF_PREFIX}(?P<number>\d+)_(?P<attempt>[a-z0-9_]+?)(_audited)?")
 
 
@@ -202,7 +202,7 @@ def _commit_refs(
 ) -> None:
     """Commit what ``change`` does to branches and tags; the table's ``properties`` go with it.
 
-    pyiceberg makes a commit anew by itself only where it has a snapshot.
+    pyiceberg retries a commit by itself only where it has a snapshot.
     """
     for tries_left in reversed(range(TRIES)):
         try:

@@ -2,7 +2,7 @@
 
 Each cut adds a snapshot and a small file to most of them. So that the next cut reads no more than
 the last one, snapshots that nobody needs are expired, and small files are written together. Both is
-done by a cut before it begins, every hundred cuts or so; targets are kept by `runs.maintain`.
+done by a cut before it begins, every few dozen cuts; targets are kept by `runs.maintain`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tidemark.model.names import quote
 log = get_logger()
 
 KEPT_SNAPSHOTS = 100
-"""The newest, of each table."""
+"""Of each table at most; once there are more, a quarter goes, so that few cuts expire any."""
 KEPT_MS = 6 * 3_600_000
 """How long snapshots are kept that a run may have begun with."""
 SMALL_FILES = 100
@@ -70,7 +70,7 @@ def _small_files(table: Table) -> int:
 
 
 def _expirable(table: Table) -> int:
-    """Snapshots beyond the newest, but for those that a run may have begun with."""
+    """Snapshots but for those that a run may have begun with."""
     limit = _now_ms() - KEPT_MS
     return sum(one.timestamp_ms < limit for one in table.snapshots())
 
@@ -82,7 +82,7 @@ def _expire(session: SparkSession, catalog: str, name: TableId) -> None:
     spark = jvm.org.apache.iceberg.spark.Spark3Util
     table = spark.loadIcebergTable(java, quote(catalog, *name.parts))
     expire = table.expireSnapshots().expireOlderThan(_now_ms() - KEPT_MS)
-    expire.retainLast(KEPT_SNAPSHOTS).commit()
+    expire.retainLast(KEPT_SNAPSHOTS - KEPT_SNAPSHOTS // 4).commit()
 
 
 def _now_ms() -> int:

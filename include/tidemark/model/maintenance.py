@@ -64,7 +64,7 @@ class TableFiles:
 class DueWork:
     """What is due of one table.
 
-    rewrites: files of rows that are written anew, with their bytes and rows. deletes: whether
+    rewrites: files of rows that are rewritten, with their bytes and rows. deletes: whether
     delete files are written together. manifests: that are. expires: snapshots, those made before
     ``expires_before`` (in ms since 1970).
     """
@@ -106,11 +106,10 @@ def _expires_before(snapshots: Sequence[int], policy: Policy, now_ms: int) -> in
 
 
 def _rewritten(table: TableFiles, files: Sequence[DataFile], policy: Policy) -> Sequence[DataFile]:
-    """The files of one partition that are written anew."""
-    small = [file for file in files if file.size < SMALL_SHARE * table.target_bytes]
-    chosen = small if len(small) >= policy.small_files else []
-    worn = [file for file in files if _is_worn(file, policy) and file not in chosen]
-    return [*chosen, *worn]
+    """The files of one partition that are rewritten."""
+    limit = SMALL_SHARE * table.target_bytes
+    are_many = sum(file.size < limit for file in files) >= policy.small_files
+    return [file for file in files if _is_worn(file, policy) or (are_many and file.size < limit)]
 
 
 def _is_worn(file: DataFile, policy: Policy) -> bool:

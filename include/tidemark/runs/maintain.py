@@ -15,7 +15,7 @@ from time import monotonic
 from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.table import Table
 
-from tidemark.errors import RetryableError
+from tidemark.errors import SupersededError, TidemarkError
 from tidemark.lake.catalog import SystemTables, TableId, catalog_errors
 from tidemark.lake.forks import has_fork
 from tidemark.lake.history import read_history
@@ -33,6 +33,7 @@ from tidemark.spec import PipelineSpec
 
 log = get_logger()
 
+NOT_REWRITTEN = "{} files were not: another writer changed them, or they cannot be read"
 FORKED = "a schema change of it is staged; the next run takes it"
 
 
@@ -51,16 +52,28 @@ def plan_maintenance(
 def maintain(
     pipeline: PipelineSpec, world: World, tables: Collection[TableName] = ()
 ) -> Iterator[TableMaintenance]:
-    """Do what is due, table by table; what cannot be done of one is told, and the others go on."""
+    """Do what is due, table by table.
+
+    A table that another writer changes meanwhile is left to the next run. Where one fails for
+    another reason the others go on, and the first error is raised at the end.
+    """
     unmark_session(world.spark)
+    failed: TidemarkError | None = None
     for name, table, due, skipped in _found(pipeline, world, tables):
         done = _planned(name, DueWork(), skipped)
-        if table is not None and not skipped:
+        if not skipped:
             started = monotonic()
-            done = _maintain(pipeline, world, name, table, due)
+            try:
+                done = _maintain(pipeline, world, name, table, due)
+            except TidemarkError as error:
+                failed = failed or error
+                log.error("table_not_maintained", table=str(name), error=str(error))
+                continue
             done = replace(done, seconds=round(monotonic() - started, 1))
         log.info("table_maintained", **_shown(done))
         yield done
+    if failed is not None:
+        raise failed
 
 
 def _shown(done: TableMaintenance) -> dict[str, object]:
@@ -86,8 +99,11 @@ def _policy(pipeline: PipelineSpec, world: World) -> Policy:
 
 def _found(
     pipeline: PipelineSpec, world: World, tables: Collection[TableName]
-) -> Iterator[tuple[TableId, Table | None, DueWork, str]]:
-    """The tables that are there, what is due of each, and why nothing is done to it."""
+) -> Iterator[tuple[TableId, Table, DueWork, str]]:
+    """The tables that are there, what is due of each, and why nothing is done to it.
+
+    Own tables are kept small by cuts (`lake.upkeep`), but for the files of the changelog.
+    """
     system, now_ms = SystemTables.of(pipeline.name), _now_ms()
     for name in _names(pipeline, world, tables):
         with catalog_errors(f"the reading of {name}"):
@@ -96,6 +112,10 @@ def _found(
             except NoSuchTableError:
                 continue
             due = due_work(read_files(table), _policy(pipeline, world), now_ms)
+        if name == system.changelog:
+            due = replace(due, expires=0)
+        elif name in system.all:
+            due = DueWork()
         is_forked = has_fork(world.catalog, system.ledger.namespace, name)
         yield name, table, due, FORKED if is_forked else ""
 
@@ -128,9 +148,13 @@ def _maintain(
         if is_due:
             try:
                 with spark_errors(f"the maintenance of {name}"):
-                    done = done.counted(step())
-            except RetryableError as error:
+                    counts = dict(step())
+            except SupersededError as error:
                 return replace(done, skipped=error.what)
+            failed = counts.pop("failed", 0)
+            done = done.counted(counts)
+            if failed:
+                done = replace(done, skipped=NOT_REWRITTEN.format(failed))
     return done
 
 
