@@ -10,6 +10,7 @@ from __future__ import annotations
 UNCHANGED = "nothing was written; every table is as it was"
 WAITING = "the table stays as it was last published; its records wait in the changelog"
 NOT_LANDED = "nothing of this run is landed; every table is as it was"
+REFOLD = "fold the table again from the changelog: tidemark refold"
 NOT_FOLDED = "the table is not folded; its records wait in the changelog"
 
 

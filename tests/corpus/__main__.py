@@ -26,6 +26,7 @@ def main(arguments: Sequence[str]) -> int:
         partitions=given.partitions,
         redeliver=given.redeliver,
         leave_out=given.leave_out,
+        refold=given.refold,
         seed=given.seed,
         stands_for=given.stands_for,
     )
@@ -54,6 +55,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--redeliver", action="store_true", help="send random stretches again")
     parser.add_argument(
         "--leave-out", action="store_true", help="have updates leave out what they do not change"
+    )
+    parser.add_argument(
+        "--refold", action="store_true", help="fold each table again from the changelog at the end"
     )
     parser.add_argument(
         "--stands-for", metavar="CODE", help="do not compare tables while they are blocked for it"

@@ -6,7 +6,7 @@ import os
 import random
 import time
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -24,13 +24,16 @@ from tests.corpus.produce import create_topics, open_producer, place, send, spre
 from tests.corpus.redeliver import with_repeats
 from tests.corpus.source import Format, Source, source_of
 from tests.corpus.unknowable import KEPT, QUARANTINED, UNKNOWABLE
-from tidemark.errors import SpecError, TidemarkError
+from tidemark.errors import ActionRefusedError, SpecError, TidemarkError
 from tidemark.lake.catalog import SystemTables
+from tidemark.lake.history import read_history
+from tidemark.lake.ledger import read_progress
 from tidemark.lake.quarantine import read_waiting
 from tidemark.model.columns import WITHHELD
-from tidemark.model.names import AttemptId, without_dots
+from tidemark.model.names import AttemptId, TableName, without_dots
 from tidemark.model.result import CutStatus
 from tidemark.runs.cut import run_cut
+from tidemark.runs.refold import begin_refold
 from tidemark.runs.run import CutRequest
 from tidemark.runs.world import World, open_spark_world
 from tidemark.spec import PipelineSpec, load_installation
@@ -43,7 +46,8 @@ _ENDED_WELL = {CutStatus.PUBLISHED, CutStatus.IDLE}
 class Options:
     """How cases are sent; more_cuts: micro-batches at random places, beside one a stage.
 
-    leave_out: updates leave out what they do not change. stands_for: a table that is blocked for
+    leave_out: updates leave out what they do not change. refold: at the end each table is folded
+    again from the changelog. stands_for: a table that is blocked for
     this reason is not compared while it does, and named; None: it is a fault, as any other reason.
     """
 
@@ -51,6 +55,7 @@ class Options:
     partitions: int = 1
     redeliver: bool = False
     leave_out: bool = False
+    refold: bool = False
     seed: int = 0
     stands_for: str | None = None
 
@@ -136,12 +141,38 @@ def _run(case: Case, name: str, world: World, options: Options, said: _Said) -> 
             for table in sorted(said.standing & stage.tables.keys()):
                 said.not_compared.setdefault(table, f"stage {stage.name}")
             faults += tuple(_compare(case, stage, pipeline, world, said.standing))
+            if options.refold and stage is case.stages[-1] and not faults:
+                faults += tuple(_refolded(case, stage, pipeline, world, options, said))
         if faults:
             at = f"stage {stage.name}" if stage else "between stages"
             yield from (f"{at}: {fault}" for fault in faults[:SHOWN])
             if len(faults) > SHOWN:
                 yield f"and {len(faults) - SHOWN} more"
             return
+
+
+def _refolded(  # noqa: PLR0913  what a stage is compared by
+    case: Case,
+    stage: Stage,
+    pipeline: PipelineSpec,
+    world: World,
+    options: Options,
+    said: _Said,
+) -> Iterator[str]:
+    """Fold every table again from the changelog; what is then not as it is at this stage."""
+    system = SystemTables.of(pipeline.name)
+    for table in sorted({table for table, _ in read_history(world.catalog, system).folded}):
+        with suppress(ActionRefusedError):
+            begin_refold(pipeline, world, TableName.parse(table))
+    said.is_idle = False
+    yield from (f"refold: {fault}" for fault in _settle(pipeline, world, options, said))
+    for _, target in world.catalog.list_tables(pipeline.target_namespace):
+        if "__until_cut_" in target:
+            world.catalog.drop_table((pipeline.target_namespace, target))
+    progress = read_progress(world.catalog, system)
+    yield from (f"refold: {table} did not end" for table in progress.refolds)
+    found = _compare(case, stage, pipeline, world, said.standing)
+    yield from (f"refold: {fault}" for fault in found)
 
 
 def _knows_repeats(case: Case, source: Source) -> bool:

@@ -18,6 +18,7 @@ from tidemark.cli.handover import handover
 from tidemark.cli.maintain import maintain
 from tidemark.cli.plan import plan
 from tidemark.cli.quarantine import VERBS as QUARANTINE
+from tidemark.cli.refold import refold
 from tidemark.cli.resync import resync
 from tidemark.cli.schema import schema
 from tidemark.cli.skip import skip
@@ -100,7 +101,7 @@ def options(
     """Fold change data capture topics into Iceberg tables."""
 
 
-for verb in (validate, schema, plan, cut, status, resync, skip, handover, maintain):
+for verb in (validate, schema, plan, cut, status, resync, refold, skip, handover, maintain):
     app.command(cls=_Command)(in_letters(verb))
 quarantine = typer.Typer(
     help="Look through what was quarantined, try it again, or give it up.", no_args_is_help=True

@@ -115,6 +115,7 @@ def show_result(
         ("complete", f"until {until}, source time" if until else ""),
         ("holds at", result.hold),
         ("records", ", ".join(f"{n:,} {name}" for name, n in result.buckets.items() if n)),
+        ("replaced", _replaced(result)),
         ("quarantined", _quarantined(pipeline, result)),
         *(("in doubt", sentence) for sentence in warnings(spec.source, result.unknown)),
         ("next", _next(pipeline, result)),
@@ -134,6 +135,15 @@ def _headline(pipeline: str, result: CutResult) -> str:
 def _quarantined(pipeline: str, result: CutResult) -> str:
     codes = ", ".join(f"{code} {number:,}" for code, number in result.quarantined.items())
     return f"{codes} by this cut: tidemark quarantine list {pipeline}" if codes else ""
+
+
+def _replaced(result: CutResult) -> str:
+    """Targets whose name another table got, and what they are called now."""
+    return "\n".join(
+        f"{table.target}; what it was is {table.displaced} until somebody drops it"
+        for table in result.tables
+        if table.displaced
+    )
 
 
 def _next(pipeline: str, result: CutResult) -> str:

@@ -30,6 +30,7 @@ class TableDocument(_Document):
     changed_in_cut: int | None = Field(description="the newest cut that changed it")
     audit: str | None = Field(description="pass, warn or fail, of its newest audit")
     behind: str = Field(description="why it is behind the pipeline; empty when it is not")
+    refold: str = Field(description="the table that a refold makes of it; empty without one")
 
 
 class FailedDocument(_Document):
@@ -105,6 +106,9 @@ class PlannedTableDocument(_Document):
     inferred: dict[str, str] = Field(description="column to a type that only its values show")
     renamed_from: str = Field(
         description="what the target is called until the cut; empty where it keeps its name"
+    )
+    displaced: str = Field(
+        description="what the table is called afterwards that has the name of the target so far"
     )
     rewritten: int = Field(
         description="rows of the target that are rewritten for another type of a column"
@@ -224,6 +228,7 @@ def _planned(row: TablePreview) -> PlannedTableDocument:
         losses=dict(row.losses),
         inferred={str(name): of for name, of in row.inferred.items()},
         renamed_from=row.renamed_from,
+        displaced=row.displaced,
         rewritten=row.rewritten,
         stopped=row.stopped,
     )
@@ -305,4 +310,5 @@ def _table(row: TableStatus) -> TableDocument:
         changed_in_cut=row.changed.cut if row.changed else None,
         audit=row.verdict.outcome if row.verdict else None,
         behind=row.why,
+        refold=row.refold,
     )

@@ -136,6 +136,7 @@ def show(console: Console, found: PipelineStatus) -> None:
         ("stalled", f"for {found.stalled_ms // 60_000} minutes" if found.stalled_ms else ""),
         *(("snapshot", f"of {table} {said}") for table, said in found.snapshots.items()),
         *(("withheld", f"of {table} {said}") for table, said in found.withheld.items()),
+        *(("refold", _refold(found.pipeline, one)) for one in found.tables if one.refold),
         *(("ordered", f"{one.command}, {moment(one.at_ms, now)}") for one in found.orders),
         ("attempt", _attempt(attempt, now) if attempt else ""),
         ("failed", _failed(found.failed, now)),
@@ -162,6 +163,11 @@ def _lag(lag: Lag | None) -> str:
         f"{plural(lag.held, 'record')} held above the cut" if lag.held else "",
     ]
     return ", ".join(filter(None, parts)) or "nothing unread, nothing held"
+
+
+def _refold(pipeline: str, table: TableStatus) -> str:
+    cancel = f"to cancel it: tidemark refold {pipeline} {table.table} --cancel"
+    return f"of {table.table} into {table.refold}, by the next runs; {cancel}"
 
 
 def _quarantined(found: PipelineStatus) -> str:

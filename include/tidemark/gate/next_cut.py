@@ -160,4 +160,7 @@ def advance(progress: Progress, landing: int, decision: Decision, effects: Effec
         replays=effects.replays,
         followed=effects.followed,
         withheld={t: names for t, names in withheld.items() if names},
+        refolds=progress.refolds,
+        void=progress.void | set(cut.void),
+        given_up=progress.given_up | cut.skipped.keys(),
     )

@@ -15,7 +15,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import NoSuchTableError
 from pyspark.sql import SparkSession
 
-from tidemark.errors import WAITING, TableStoppedError
+from tidemark.errors import REFOLD, WAITING, TableStoppedError
 from tidemark.lake import sql
 from tidemark.lake.catalog import TableId, catalog_errors, ensure_namespace
 from tidemark.lake.marks import (
@@ -135,7 +135,7 @@ def _refuse_lost_layout(
                 f"column {name} cannot be {what}: files were laid out by it, and Iceberg keeps "
                 "every partition spec and sort order of a table",
                 state=WAITING,
-                next_step="fold the table into a new target from a new snapshot of the source",
+                next_step=REFOLD,
             )
 
 

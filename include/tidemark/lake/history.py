@@ -98,6 +98,7 @@ class History:
         return kept | {
             table.target: TargetChange(result.cut, now_ms, table.snapshot_id)
             for table in result.tables
+            if not table.is_beside
         }
 
 
@@ -111,7 +112,7 @@ def _held(entry: Entry) -> tuple[str, int]:
 
 
 def _folded(result: CutResult) -> frozenset[tuple[str, str]]:
-    return frozenset((table.table, table.target) for table in result.tables)
+    return frozenset((table.table, table.target) for table in result.tables if not table.is_beside)
 
 
 def read_history(catalog: SqlCatalog, tables: SystemTables) -> History:

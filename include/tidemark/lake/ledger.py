@@ -67,6 +67,7 @@ SCHEMA = pa.schema(
         pa.field("tables", pa.list_(pa.string())),
         pa.field("stopped", pa.map_(pa.string(), pa.string())),
         pa.field("result", pa.string()),
+        pa.field("progress", pa.string()),
     ]
 )
 PROPERTIES = {
@@ -217,7 +218,7 @@ def stage_entry(
     branch = begin_branch(ledger, head, name)
     with commit_errors("the staging of the ledger"):
         append_on(
-            *(ledger, name, pa.Table.from_pylist([_row(staged.result, reason)], schema=SCHEMA)),
+            *(ledger, name, pa.Table.from_pylist([_row(staged, reason)], schema=SCHEMA)),
             summary={**IN_PROPERTY, ATTEMPT: staged.result.attempt},
             properties={entry_of(name): _entry_to_json(staged, branch.base)},
         )
@@ -233,7 +234,8 @@ def _entry_to_json(staged: StagedCut, base: int) -> str:
     )
 
 
-def _row(result: CutResult, reason: str) -> Mapping[str, object]:
+def _row(staged: StagedCut, reason: str) -> Mapping[str, object]:
+    result = staged.result
     millis = result.complete_until_ms
     return {
         "cut": result.cut,
@@ -246,6 +248,7 @@ def _row(result: CutResult, reason: str) -> Mapping[str, object]:
         "tables": [table.target for table in result.tables],
         "stopped": list(result.stopped.items()),
         "result": result.to_json(),
+        "progress": staged.progress.to_json(),
     }
 
 
@@ -276,6 +279,17 @@ def _read_staged(
     own = RefUpdate(tables.ledger, base, snapshot_id, (branch,), marks=marks)
     progress = Progress.from_json(entry[PROGRESS])
     return StagedCut(CutResult.from_json(entry[RESULT]), progress, (*ref_updates, own))
+
+
+def progress_of_cut(catalog: SqlCatalog, tables: SystemTables, cut: int) -> Progress | None:
+    """Progress as ``cut`` left it; None where it was not published, or by an older version."""
+    ledger = _load(catalog, tables)
+    if ledger is None:
+        return None
+    with catalog_errors("the reading of the ledger"):
+        rows = ledger.scan(row_filter=EqualTo(term="cut", value=cut)).to_arrow().to_pylist()
+    told = (row.get("progress") for row in rows)
+    return next((Progress.from_json(text) for text in told if text), None)
 
 
 def attempted(ledger: Table) -> list[Entry]:

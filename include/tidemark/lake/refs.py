@@ -236,7 +236,7 @@ def update_mains(catalog: SqlCatalog, ref_updates: Sequence[RefUpdate]) -> None:
 def _try_update(catalog: SqlCatalog, ref_updates: Sequence[RefUpdate]) -> SupersededError | None:
     """`update_mains` once; returns the error where somebody committed meanwhile."""
     pairs = [
-        (ref_update, _load(catalog, ref_update.table))
+        (ref_update, _load_target(catalog, ref_update))
         for ref_update in sorted(ref_updates, key=_by_table)
         if ref_update.rename is None or not _is_made(catalog, ref_update)
     ]
@@ -284,6 +284,17 @@ def _source(catalog: SqlCatalog, ref_update: RefUpdate, table: Table) -> Table |
         return _load(catalog, ref_update.fork.table)
     except NoSuchTableError:
         return None
+
+
+def _load_target(catalog: SqlCatalog, ref_update: RefUpdate) -> Table:
+    try:
+        return _load(catalog, ref_update.table)
+    except NoSuchTableError as error:
+        raise SupersededError(
+            f"{ref_update.table} is gone, of which snapshot {ref_update.snapshot} was staged",
+            state="no table was moved; the branches of this attempt are kept for inspection",
+            next_step="nothing to do: the next run starts from the tables that are there",
+        ) from error
 
 
 def _load(catalog: SqlCatalog, table: TableId) -> Table:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
-from tidemark.model.offsets import TopicPartition
+from tidemark.model.offsets import TopicPartition, offsets_from_json, offsets_to_json
 from tidemark.model.position import Place, commit_bound, millis_of
 
 
@@ -68,6 +69,30 @@ class Frontier:
     def complete_until_ms(self) -> int:
         """Source time up to which the tables are complete; 0 when the gate tells none."""
         return millis_of(self.commit_ts) or self.time_ms
+
+
+def frontier_to_json(frontier: Frontier) -> dict[str, Any]:
+    """As kept in the ledger."""
+    return {
+        "commit_ts": frontier.commit_ts,
+        "bound": frontier.bound,
+        "time_ms": frontier.time_ms,
+        "numbers": dict(sorted(frontier.numbers.items())),
+        "offsets": offsets_to_json(frontier.offsets),
+        "reached": [[p.topic, p.partition, s] for p, s in sorted(frontier.reached.items())],
+    }
+
+
+def frontier_from_json(kept: Mapping[str, Any]) -> Frontier:
+    """The reverse of `frontier_to_json`."""
+    return Frontier(
+        commit_ts=kept["commit_ts"],
+        bound=kept["bound"],
+        time_ms=kept["time_ms"],
+        numbers=kept["numbers"],
+        offsets=offsets_from_json(kept["offsets"]),
+        reached={TopicPartition(topic, number): place for topic, number, place in kept["reached"]},
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from tidemark.model.cut import Frontier
+from tidemark.model.cut import Frontier, frontier_from_json, frontier_to_json
 from tidemark.model.expansion import PartitionExpansions, expansions_from_json, expansions_to_json
 from tidemark.model.fingerprint import Fingerprints, fingerprints_from_json, fingerprints_to_json
 from tidemark.model.names import ColumnName, TableName
 from tidemark.model.offsets import Offsets, TopicPartition, offsets_from_json, offsets_to_json
-from tidemark.model.position import EPOCH, OrderedBy, Position
+from tidemark.model.position import EPOCH, OrderedBy, Place, Position
 from tidemark.model.quarantine import Selection
 from tidemark.model.reconcile import Snapshots
+from tidemark.model.refold import Refold, TableState
 from tidemark.model.renames import Rename, Renames
 from tidemark.model.stored_state import Stored, from_stored, to_stored
 
@@ -93,7 +94,10 @@ class Progress:
     more though it finds nothing new (GATE-T6, SNAP-5, SCHEMA-38). quarantined: tables of which
     changes ever were. replays: what of it the next cut tries again (POISON-4). followed: the tables
     that the file declared; None where an older version did not keep them. withheld: table -> its
-    columns of which values are unknown (SCHEMA-38).
+    columns of which values are unknown (SCHEMA-38). refolds: tables that are folded again from the
+    changelog; what else is said of them is of the refold (REFOLD-1). void: places of snapshots that
+    were broken off and replaced (TOP-7), and given_up: keys of transactions that were, for tables
+    that stand lower.
     """
 
     cut: int = 0
@@ -117,6 +121,9 @@ class Progress:
     replays: tuple[Selection, ...] = ()
     followed: frozenset[TableName] | None = None
     withheld: Mapping[TableName, tuple[ColumnName, ...]] = field(default_factory=dict)
+    refolds: Mapping[TableName, Refold] = field(default_factory=dict)
+    void: frozenset[Place] = frozenset()
+    given_up: frozenset[str] = frozenset()
 
     @property
     def epoch(self) -> int:
@@ -147,6 +154,53 @@ class Progress:
             return self
         behind = {**self.behind, **dict.fromkeys(added, Frontier())}
         return replace(self, behind=behind, oldest_held=1)
+
+    def state_of(self, table: TableName) -> TableState:
+        """What is known of ``table``."""
+        return TableState(
+            self.frontier_of(table),
+            self.truncated.get(table),
+            self.window_bounds.get(table),
+            self.blocked.get(table, ""),
+        )
+
+    def with_state(self, table: TableName, state: TableState) -> Progress:
+        """The same where ``table`` is as ``state`` says."""
+        return replace(
+            self,
+            behind={**self.behind, table: state.frontier},
+            truncated=_with(self.truncated, table, state.truncated),
+            window_bounds=_with(self.window_bounds, table, state.window_bound),
+            blocked=_with(self.blocked, table, state.blocked or None),
+        )
+
+    def with_refold(self, table: TableName, refold: Refold, begins: TableState) -> Progress:
+        """The same where ``table`` is folded again from ``begins`` on (REFOLD-1)."""
+        begun = self.with_state(table, begins)
+        return replace(begun, refolds={**self.refolds, table: refold}, oldest_held=1)
+
+    def without_refold(self, table: TableName) -> Progress:
+        """The same where ``table`` goes on as it did before its refold; KeyError without one."""
+        refolds = {other: one for other, one in self.refolds.items() if other != table}
+        return replace(self.with_state(table, self.refolds[table].paused), refolds=refolds)
+
+    def with_refold_done(self, table: TableName) -> Progress:
+        """The same where the refold of ``table`` is published; KeyError without one.
+
+        Where it took the place of the target, that has lost no row that it had lost before, and
+        nothing keeps the table any more. One that stands where the frontier is stands lower no
+        more.
+        """
+        refold = self.refolds[table]
+        after = self.without_refold(table)
+        if refold.replaces:
+            known = filter(None, (self.truncated.get(table), refold.paused.truncated))
+            paused = replace(refold.paused, truncated=max(known, default=None), blocked="")
+            after = after.with_state(table, paused)
+        if replace(refold.paused.frontier, reached={}) == replace(self.frontier, reached={}):
+            behind = {other: one for other, one in after.behind.items() if other != table}
+            after = replace(after, behind=behind)
+        return after
 
     def known_renames(self, declared: tuple[Rename, ...]) -> tuple[Rename, ...]:
         """All that tells the names of tables now: what was followed, and what is declared."""
@@ -181,6 +235,7 @@ class Progress:
             if self.followed is None
             else frozenset(names.get(table, table) for table in self.followed),
             withheld=named(self.withheld),
+            refolds=named(self.refolds),
         )
 
     def to_json(self) -> str:
@@ -191,10 +246,8 @@ class Progress:
                     "cut": self.cut,
                     "landing": self.landing,
                     "oldest_held": self.oldest_held,
-                    "frontier": _frontier_to_json(self.frontier),
-                    "behind": {
-                        str(t): _frontier_to_json(f) for t, f in sorted(self.behind.items())
-                    },
+                    "frontier": frontier_to_json(self.frontier),
+                    "behind": {str(t): frontier_to_json(f) for t, f in sorted(self.behind.items())},
                     "newest_ms": self.newest_ms,
                     "epochs": [offsets_to_json(starts) for starts in self.epochs],
                     "watermarks": offsets_to_json(self.watermarks),
@@ -215,6 +268,9 @@ class Progress:
                     "withheld": {
                         str(table): list(names) for table, names in sorted(self.withheld.items())
                     },
+                    "refolds": {str(t): one.to_json() for t, one in sorted(self.refolds.items())},
+                    "void": sorted(self.void),
+                    "given_up": sorted(self.given_up),
                 }
             )
         )
@@ -227,9 +283,9 @@ class Progress:
             cut=stored["cut"],
             landing=stored["landing"],
             oldest_held=stored["oldest_held"],
-            frontier=_frontier_from_json(stored["frontier"]),
+            frontier=frontier_from_json(stored["frontier"]),
             behind={
-                TableName.parse(name): _frontier_from_json(frontier)
+                TableName.parse(name): frontier_from_json(frontier)
                 for name, frontier in stored["behind"].items()
             },
             newest_ms=stored["newest_ms"],
@@ -255,26 +311,15 @@ class Progress:
                 TableName.parse(table): tuple(map(ColumnName, names))
                 for table, names in stored["withheld"].items()
             },
+            refolds={
+                TableName.parse(t): Refold.from_json(one) for t, one in stored["refolds"].items()
+            },
+            void=frozenset(map(Place, stored["void"])),
+            given_up=frozenset(stored["given_up"]),
         )
 
 
-def _frontier_to_json(frontier: Frontier) -> dict[str, Any]:
-    return {
-        "commit_ts": frontier.commit_ts,
-        "bound": frontier.bound,
-        "time_ms": frontier.time_ms,
-        "numbers": dict(sorted(frontier.numbers.items())),
-        "offsets": offsets_to_json(frontier.offsets),
-        "reached": [[p.topic, p.partition, s] for p, s in sorted(frontier.reached.items())],
-    }
-
-
-def _frontier_from_json(kept: Mapping[str, Any]) -> Frontier:
-    return Frontier(
-        commit_ts=kept["commit_ts"],
-        bound=kept["bound"],
-        time_ms=kept["time_ms"],
-        numbers=kept["numbers"],
-        offsets=offsets_from_json(kept["offsets"]),
-        reached={TopicPartition(topic, number): place for topic, number, place in kept["reached"]},
-    )
+def _with(known: Mapping[TableName, T], table: TableName, what: T | None) -> dict[TableName, T]:
+    """``known``, where ``table`` has ``what``, or nothing."""
+    others = {other: one for other, one in known.items() if other != table}
+    return others if what is None else {**others, table: what}

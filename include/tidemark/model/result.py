@@ -45,6 +45,8 @@ class TableResult:
     """What a cut did to one table; counts are rows, ``outcome`` is the verdict's.
 
     renamed_from: what its target was called before, empty where it kept its name (SCHEMA-31).
+    displaced: what the table is called now that had the name of the target until this cut, empty
+    where there was none. is_beside: the target stands beside that of the table (REFOLD-1).
     """
 
     table: str
@@ -56,6 +58,8 @@ class TableResult:
     truncated: int = 0
     outcome: str = ""
     renamed_from: str = ""
+    displaced: str = ""
+    is_beside: bool = False
 
 
 @dataclass(frozen=True, slots=True)

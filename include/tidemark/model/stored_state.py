@@ -13,7 +13,7 @@ from typing import Any
 
 from tidemark.errors import UNCHANGED, StoredStateError
 
-VERSION = 5
+VERSION = 6
 Body = dict[str, Any]
 Step = Callable[[Body], Body]
 
@@ -208,18 +208,29 @@ def _history_5(body: Body) -> Body:
     return body | {"changed": {}}
 
 
+def _progress_6(body: Body) -> Body:
+    return body | {"refolds": {}, "void": [], "given_up": []}
+
+
+def _result_6(body: Body) -> Body:
+    added: Body = {"displaced": "", "is_beside": False}
+    return body | {"tables": [added | table for table in body["tables"]]}
+
+
 def _as_it_was(body: Body) -> Body:
     return body
 
 
+_UNCHANGED: Sequence[Step] = (_as_it_was,) * (VERSION - 2)
+"""Of a kind that no version after the second changed."""
 _STEPS: Mapping[Stored, Sequence[Step]] = {
-    Stored.PROGRESS: (_progress_2, _as_it_was, _progress_4, _as_it_was),
-    Stored.LANDING: (_landing_2, _as_it_was, _as_it_was, _as_it_was),
-    Stored.RESULT: (_result_2, _result_3, _as_it_was, _as_it_was),
-    Stored.REF_UPDATES: (_ref_updates_2, _ref_updates_3, _as_it_was, _as_it_was),
-    Stored.HISTORY: (_history_2, _as_it_was, _as_it_was, _history_5),
-    Stored.SCHEMA: (_schema_2, _as_it_was, _schema_4, _as_it_was),
-    Stored.PUBLISHED: (_as_it_was, _as_it_was, _as_it_was, _as_it_was),
-    Stored.AUDIT: (_as_it_was, _as_it_was, _as_it_was, _as_it_was),
+    Stored.PROGRESS: (_progress_2, _as_it_was, _progress_4, _as_it_was, _progress_6),
+    Stored.LANDING: (_landing_2, *_UNCHANGED),
+    Stored.RESULT: (_result_2, _result_3, _as_it_was, _as_it_was, _result_6),
+    Stored.REF_UPDATES: (_ref_updates_2, _ref_updates_3, _as_it_was, _as_it_was, _as_it_was),
+    Stored.HISTORY: (_history_2, _as_it_was, _as_it_was, _history_5, _as_it_was),
+    Stored.SCHEMA: (_schema_2, _as_it_was, _schema_4, _as_it_was, _as_it_was),
+    Stored.PUBLISHED: (_as_it_was, *_UNCHANGED),
+    Stored.AUDIT: (_as_it_was, *_UNCHANGED),
 }
 """Of each kind the steps from version 1 on, one per version."""

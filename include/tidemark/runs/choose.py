@@ -64,7 +64,7 @@ class Chosen:
     frontier and one for each that stands lower. schemas: that its records were written with.
     changelog: under the names of now. quarantined: tables of which earlier cuts quarantined
     changes. ends: tables that go less far than the cut, and how far. replay: what of the
-    quarantined is tried again.
+    quarantined is tried again. refolded: tables whose refold ends with the cut (REFOLD-1).
     """
 
     decision: Decision
@@ -75,6 +75,7 @@ class Chosen:
     quarantined: frozenset[TableName] = frozenset()
     ends: Mapping[TableName, Frontier] = field(default_factory=dict)
     replay: Replay | None = None
+    refolded: frozenset[TableName] = frozenset()
 
     @property
     def run(self) -> Run:
@@ -159,7 +160,8 @@ def _choose(run: Run, changelog: Changelog, landed: Landed, until: Cap | None) -
     effects = reading.effects(names) if names.due else None
     renames = names.with_found(effects.renames if effects else ())
     named = changelog.under(renames)
-    zoned = _zoned(named, cut, reading.cuts)
+    zoned_by = dict(reading.cuts)
+    zoned = _zoned(named, cut, zoned_by)
     found = profile(list(zoned.values()), progress.landing)
     refuse_unread_statements(pipeline, progress, landed.plan.schema_changes, found, zoned[None])
     cut = with_reached(cut, progress, found)
@@ -172,7 +174,7 @@ def _choose(run: Run, changelog: Changelog, landed: Landed, until: Cap | None) -
         g.kind is Kind.DDL and g.status in statuses for g in found.profile_entries
     ):
         effects = reading.effects(names)
-        if reading.cuts:
+        if reading.cuts != zoned_by:
             zoned = _zoned(named, cut, reading.cuts)
             found = profile(list(zoned.values()), progress.landing)
     effects = effects or DdlEffects()
@@ -197,9 +199,21 @@ def _choose(run: Run, changelog: Changelog, landed: Landed, until: Cap | None) -
             return _choose(run, changelog, landed, replace(renaming.barrier, excluded=waits))
         run = run.following(renaming.renames)
         return _choose(run, replace(changelog, run=run), landed, until)
-    ends = {table: _end(own, progress, found, table) for table, own in reading.cuts.items()}
+    ends = {
+        table: _end(own, progress, found, table)
+        for table, own in reading.cuts.items()
+        if own.frontier != reading.cut.frontier
+    }
+    refolded = frozenset(
+        table
+        for table, refold in progress.refolds.items()
+        if reading.cuts[table].frontier == refold.until
+    )
     decision = Decision(cut, statistics, found)
-    return Chosen(decision, zoned, effects, landed.schemas, named, progress.quarantined, ends)
+    return Chosen(
+        *(decision, zoned, effects, landed.schemas, named, progress.quarantined, ends),
+        refolded=refolded,
+    )
 
 
 def _lags(pipeline: PipelineSpec, statistics: StreamStatistics, barrier: Barrier) -> bool:
@@ -223,8 +237,8 @@ def _end(own: Cut, progress: Progress, found: BatchProfile, table: TableName) ->
 class _Reading:
     """Where the statements of a cut are read.
 
-    changelog: with the names that records have. cuts: tables that stand lower and end at a
-    statement -> their part of the cut; known with the effects.
+    changelog: with the names that records have. cuts: tables that stand lower -> their part of the
+    cut; where it ends at a statement is known with the effects.
     """
 
     run: Run
@@ -232,6 +246,15 @@ class _Reading:
     cut: Cut
     landed: Landed
     cuts: dict[TableName, Cut] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """What was broken off or given up in earlier cuts counts for them as it did then."""
+        void = tuple(self.progress.void | set(self.cut.void))
+        skipped = {**dict.fromkeys(self.progress.given_up, frozenset[str]()), **self.cut.skipped}
+        whole = replace(self.cut, void=void, skipped=skipped)
+        for table in self.progress.behind:
+            refold = self.progress.refolds.get(table)
+            self.cuts[table] = replace(whole, frontier=refold.until) if refold else whole
 
     @property
     def progress(self) -> Progress:
@@ -244,12 +267,12 @@ class _Reading:
         """
         effects = self._above(self.progress.frontier, names, self.cut)
         for table, frontier in sorted(self.progress.behind.items()):
-            told = self._above(frontier, names, self.cut)
+            told = self._above(frontier, names, self.cuts[table])
             before = told_before(frontier, self.landed.plan.schema_changes)
             barrier = barrier_of(self.run.pipeline, table, told, before)
             if barrier is not None:
                 first = first_waiting(self.changelog.waiting(), self.progress, barrier)
-                self.cuts[table] = ended_at(self.cut, barrier, frontier, first)
+                self.cuts[table] = ended_at(self.cuts[table], barrier, frontier, first)
                 told = self._above(frontier, names, self.cuts[table])
             effects.take(table, told)
         hold_table_swaps(self.changelog, self.cut, names, effects)
@@ -278,7 +301,8 @@ class _Reading:
     def _refuse_early(self, rename: Rename, effects: DdlEffects) -> None:
         """Stop a table whose new name comes before the statement that gave it (GATE-N2)."""
         frontier = self.progress.frontier_of(rename.new)
-        rows = self._in_cut(frontier, self.cut).where(is_table(rename.new))
+        own = self.cuts.get(rename.new, self.cut)
+        rows = self._in_cut(frontier, own).where(is_table(rename.new))
         first = rows.where(F.col("kind") != Kind.DDL.value).select("position").first()
         if first is not None:
             why = (
@@ -311,6 +335,6 @@ def _zoned(
         None: changelog.towards(cut, progress.frontier).waiting().where(~apart)
     }
     for table, frontier in progress.behind.items():
-        zoned = changelog.towards(cuts.get(table, cut), frontier).waiting()
+        zoned = changelog.towards(cuts[table], frontier).waiting()
         frames[table] = zoned.where(apart & is_table(table))
     return frames

@@ -169,7 +169,10 @@ def progress_after(
         withheld={work.spec.source: work.source_schema.withheld for work in planned.work},
         may_release=any(work.source_schema.withheld and work.is_folded for work in planned.work),
     )
-    return advance(progress, mark.number, chosen.decision, effects)
+    after = advance(progress, mark.number, chosen.decision, effects)
+    for table in sorted(chosen.refolded - planned.standing):
+        after = after.with_refold_done(table)
+    return after
 
 
 def _followed(chosen: Chosen, planned: CutTables) -> tuple[Rename, ...]:
@@ -302,4 +305,6 @@ def _table_result(table: StagedTable) -> TableResult:
         truncated=table.effect.truncated,
         outcome=table.verdict.outcome,
         renamed_from=str(table.work.target) if table.work.becomes is not None else "",
+        displaced=str(table.work.displaces or ""),
+        is_beside=table.work.is_beside,
     )

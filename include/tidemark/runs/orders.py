@@ -64,7 +64,7 @@ def await_snapshot(pipeline: PipelineSpec, world: World, table: TableName) -> No
         reached = progress.frontier.reached.values()
         return replace(progress, snapshots=order_resync(progress.snapshots, table, reached))
 
-    _record(pipeline, world, ordered, f"resync {table}")
+    record(pipeline, world, ordered, f"resync {table}")
 
 
 def _take_as_it_is(pipeline: PipelineSpec, world: World, table: TableName) -> None:
@@ -88,7 +88,7 @@ def end_resync(pipeline: PipelineSpec, world: World, table: TableName) -> None:
         snapshots = complete_resync(progress.snapshots, table)
         return replace(progress, snapshots=snapshots, quiet_settles=True)
 
-    _record(pipeline, world, completed, f"resync {table} --complete")
+    record(pipeline, world, completed, f"resync {table} --complete")
 
 
 def _refuse_incomplete(
@@ -134,7 +134,7 @@ def replay_entries(pipeline: PipelineSpec, world: World, selection: Selection) -
     def ordered(progress: Progress) -> Progress:
         return replace(progress, replays=(*progress.replays, selection))
 
-    _record(pipeline, world, ordered, f"quarantine replay {selection}".rstrip())
+    record(pipeline, world, ordered, f"quarantine replay {selection}".rstrip())
     return len(meant)
 
 
@@ -201,7 +201,7 @@ def skip_transaction(pipeline: PipelineSpec, world: World, transaction: str) -> 
     def skipped(progress: Progress) -> Progress:
         return replace(progress, skipped=progress.skipped | {key}, quiet_settles=True)
 
-    _record(pipeline, world, skipped, f"skip {key}")
+    record(pipeline, world, skipped, f"skip {key}")
 
 
 def skip_statement(pipeline: PipelineSpec, world: World, position: Position, reason: str) -> None:
@@ -215,7 +215,7 @@ def skip_statement(pipeline: PipelineSpec, world: World, position: Position, rea
     def acknowledged(progress: Progress) -> Progress:
         return replace(progress, acknowledged={**progress.acknowledged, position: reason})
 
-    _record(pipeline, world, acknowledged, f"skip --statement {position} --reason {reason!r}")
+    record(pipeline, world, acknowledged, f"skip --statement {position} --reason {reason!r}")
 
 
 def skip_record(pipeline: PipelineSpec, world: World, place: RecordPlace, reason: str) -> None:
@@ -232,7 +232,7 @@ def skip_record(pipeline: PipelineSpec, world: World, place: RecordPlace, reason
         records = {**progress.acknowledged_records, str(place): reason}
         return replace(progress, acknowledged_records=records)
 
-    _record(pipeline, world, acknowledged, f"skip --record {place} --reason {reason!r}")
+    record(pipeline, world, acknowledged, f"skip --record {place} --reason {reason!r}")
 
 
 def _not_landed(pipeline: PipelineSpec, what: str) -> ActionRefusedError:
@@ -273,7 +273,7 @@ def hand_over(pipeline: PipelineSpec, world: World, *, is_continuous: bool) -> O
         return replace(now.in_new_log(starts), snapshots=snapshots)
 
     words = "continuous" if is_continuous else "gap"
-    return _record(pipeline, world, binlog_reset, f"handover --{words}").epochs[-1]
+    return record(pipeline, world, binlog_reset, f"handover --{words}").epochs[-1]
 
 
 def _landed_changes(world: World, tables: SystemTables, now: Progress) -> Iterator[LandedChange]:
@@ -295,10 +295,13 @@ def _reached(now: Progress) -> dict[TopicPartition, Place]:
     }
 
 
-def _record(
+def record(
     pipeline: PipelineSpec, world: World, change: Callable[[Progress], Progress], order: str
 ) -> Progress:
-    """``change`` sees tables under the names that the file has."""
+    """Record what ``change`` makes of progress, and the ``order`` as a command.
+
+    ``change`` sees tables under the names that the file has.
+    """
 
     def changed(kept: Progress) -> Progress:
         return change(kept.under(pipeline.renames)).as_kept(pipeline.renames)

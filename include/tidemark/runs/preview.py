@@ -49,7 +49,8 @@ class TablePreview:
     rows: row events in the cut. held: those that wait above it. has_key: rows are not told apart by
     all their columns. losses: column -> what records lack of its values (TYPE-3). inferred: column
     -> type, of those that their values alone tell (SCHEMA-1). renamed_from: what the target is
-    called until the cut, empty where it keeps its name (SCHEMA-31). rewritten: how many rows of it
+    called until the cut, empty where it keeps its name (SCHEMA-31). displaced: what the table is
+    called afterwards that has the name so far. rewritten: how many rows of it
     are rewritten for another type of a column (SCHEMA-13). stopped: why the table cannot
     be folded, empty when it can.
     """
@@ -64,6 +65,7 @@ class TablePreview:
     losses: Mapping[str, str] = field(default_factory=dict)
     inferred: Mapping[ColumnName, str] = field(default_factory=dict)
     renamed_from: str = ""
+    displaced: str = ""
     rewritten: int = 0
     stopped: str = ""
 
@@ -194,6 +196,7 @@ def _tables(pipeline: PipelineSpec, chosen: Chosen, planned: CutTables) -> Itera
                 preview,
                 target=str(work[table].published_as),
                 renamed_from=str(work[table].target) if becomes is not None else "",
+                displaced=str(work[table].displaces or ""),
                 rewritten=_rewritten(work[table]),
                 is_truncated=work[table].new_truncate is not None,
                 has_key=bool(work[table].schema.key),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from tidemark.errors import TidemarkError
-from tidemark.lake.catalog import SystemTables
+from tidemark.lake.catalog import SystemTables, TableId
 from tidemark.lake.heads import read_heads
 from tidemark.lake.history import (
     History,
@@ -37,7 +37,7 @@ from tidemark.spec import PipelineSpec
 NOTHING = "nothing to do"
 CUTS_SHOWN = 20
 HELD = "held"  # `runs.account.Bucket.HELD`, whose module needs Spark
-NOT_ASKED = "earlier runs were not asked for it; a run for all tables takes it along"
+NOT_ASKED = "earlier runs did not take it so far; a run for all tables takes it along"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,8 @@ class TableStatus:
 
     complete_until_ms: source time, 0 when the gate tells none. changed: by the newest cut that
     did. verdict: of the newest audit, published or not. why: the
-    reason it stands lower than the pipeline, empty when it does not.
+    reason it stands lower than the pipeline, empty when it does not. refold: the table that a
+    refold makes of it, empty without one.
     """
 
     table: TableName
@@ -74,6 +75,7 @@ class TableStatus:
     changed: TargetChange | None
     verdict: Verdict | None
     why: str
+    refold: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +236,12 @@ def _tables(
             changed=changes[str(target)],
             verdict=verdicts.get(str(target)),
             why=stopped.get(str(table), NOT_ASKED) if table in progress.behind else "",
+            refold=_refold(pipeline, progress, table),
         )
         for table, target in sorted(targets.items())
     )
+
+
+def _refold(pipeline: PipelineSpec, progress: Progress, table: TableName) -> str:
+    refold = progress.refolds.get(table)
+    return str(TableId(pipeline.target_namespace, refold.target)) if refold else ""

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
-from tidemark.errors import RowsUnknownError, TableStoppedError
+from tidemark.errors import REFOLD, RowsUnknownError, TableStoppedError
 from tidemark.model.column_rename import ColumnRename, name_after
 from tidemark.model.column_rules import Mask
 from tidemark.model.columns import ARRAY, ROW, SourceColumn, TableSchema, Wire
@@ -325,7 +325,8 @@ def _merge(old: TableSchema, new: TableSchema) -> TableSchema:
             state="the table stays as it was last published; other tables go on",
             next_step="nothing to do, if the next run finds the statement; PostgreSQL tells none: "
             "if the columns of the old key still identify rows, name them in key: of the "
-            "table; else fold it into a new target from a new snapshot of the source",
+            "table; if the pipeline file gives it another key than before, " + REFOLD + "; else "
+            "fold it into a new target from a new snapshot of the source",
         )
     columns = {column.name: column for column in old.columns}
     for column in new.columns:
@@ -355,13 +356,16 @@ def _refuse_collisions(schema: TableSchema) -> None:
     for name in schema.names:
         other = seen.setdefault(name.lower(), name)
         if other != name:
-            raise _stopped(
-                f"the columns {other} and {name} differ in case alone (COLUMN_COLLISION)"
+            raise TableStoppedError(
+                f"the columns {other} and {name} differ in case alone (COLUMN_COLLISION)",
+                state=_STATE,
+                next_step="give one of them another name, or leave it out: target-columns: of the "
+                "table in the pipeline file",
             )
 
 
 def _stopped(what: str) -> TableStoppedError:
-    return TableStoppedError(what, state=_STATE, next_step=_NEXT)
+    return TableStoppedError(what, state=_STATE, next_step=REFOLD)
 
 
 def _unknown(what: str) -> RowsUnknownError:

@@ -34,6 +34,7 @@ from tidemark.model.position import OrderedBy, Place, Position
 from tidemark.model.progress import LandingMark, Progress
 from tidemark.model.quarantine import RecordPlace, Selection
 from tidemark.model.reconcile import Reconcile, ReconcileStage, Snapshots
+from tidemark.model.refold import Refold, TableState
 from tidemark.model.renames import Rename
 from tidemark.model.result import CutResult, CutStatus, TableResult
 from tidemark.model.stored_state import VERSION, Stored, from_stored
@@ -83,6 +84,16 @@ PROGRESS = Progress(
     ),
     followed=frozenset({ITEMS, ORDERS}),
     withheld={ITEMS: (KIND,)},
+    refolds={
+        ORDERS: Refold(
+            target="orders__refold_0a1b2c3d",
+            until=FRONTIER,
+            replaces=True,
+            paused=TableState(FRONTIER, Position("0001FD"), None, "a change came late"),
+        )
+    },
+    void=frozenset({Place("0001A3")}),
+    given_up=frozenset({"571:8"}),
 )
 LANDING = LandingMark(
     4,
@@ -101,7 +112,13 @@ RESULT = CutResult(
     hold="a watermark lags",
     hold_code="WATERMARK",
     complete_until_ms=5,
-    tables=(TableResult("shop.items", "db.items", 77, 1, 2, 3, 4, "fail", "db.wares"),),
+    tables=(
+        TableResult(
+            *("shop.items", "db.items", 77, 1, 2, 3, 4, "fail", "db.wares"),
+            displaced="db.items__until_cut_3",
+            is_beside=True,
+        ),
+    ),
     buckets={"applied": 6},
     quarantined={"KEY_NULL": 1},
     unknown={"shop.schemas": 2},
@@ -228,6 +245,8 @@ def file_of(kind: Stored, version: int) -> Path:
 def as_of(version: int, kind: Stored) -> Any:
     """The example, without what documents of ``version`` did not say yet."""
     example = KINDS[kind].example
+    if kind is Stored.PROGRESS and version < 6:
+        example = replace(example, refolds={}, void=frozenset(), given_up=frozenset())
     if kind is Stored.PROGRESS and version < 4:
         followed = example.followed if version > 1 else None
         return replace(example, followed=followed, withheld={})
@@ -237,8 +256,10 @@ def as_of(version: int, kind: Stored) -> Any:
         return replace(example, columns=tuple(columns), column_renames=tuple(renames))
     if kind is Stored.HISTORY and version < 5:
         return example | {"changed": {}}
-    if kind is Stored.RESULT and version < 3:
-        return replace(example, tables=(replace(example.tables[0], renamed_from=""),))
+    if kind is Stored.RESULT and version < 6:
+        table = replace(example.tables[0], displaced="", is_beside=False)
+        renamed_from = table.renamed_from if version > 2 else ""
+        return replace(example, tables=(replace(table, renamed_from=renamed_from),))
     return example[:2] if kind is Stored.REF_UPDATES and version < 3 else example
 
 

@@ -24,6 +24,7 @@ from tidemark.quality.checks import (
     check_rewritten,
     check_winners,
 )
+from tidemark.quality.compared import check_same_rows
 from tidemark.quality.kept_checks import check_appended, check_truncates, check_versions
 from tidemark.runs.staging.row_changes import StagedChanges
 from tidemark.runs.tables.work import TableWork
@@ -47,6 +48,7 @@ def audit(
     newest = max(filter(None, (work.truncated_at, removed)), default=None)
     if newest is not None and work.spec.mode is not TargetMode.APPEND:
         checks = (*checks, check_ended(table.where(work.schema.stands), newest))
+    checks = (*checks, *_check_replaced(world, work, table))
     if work.becomes is not None and found.rows.place is None and newest is None:
         checks = (*checks, _all_there(world, work, table, ref_update))
     older = table.where(work.schema.holds_values)
@@ -98,6 +100,21 @@ def _check_rewritten(world: World, found: StagedChanges, fork: str) -> Iterator[
     yield check_kept(after.count(), before.count())
     for old, new in found.rewritten.columns:
         yield check_rewritten(before, after, old, new)
+
+
+def _check_replaced(world: World, work: TableWork, table: DataFrame) -> Iterator[CheckResult]:
+    """The rows of a refolded target against those of the one that it takes the place of.
+
+    They stand at the same point of the source; another mode keeps other rows.
+    """
+    replaced = work.replaced
+    if replaced is None or replaced.before is None or replaced.before.snapshot is None:
+        return
+    if replaced.before.source_schema.mode is not work.spec.mode:
+        return
+    name = quote(world.catalog.name, *replaced.own.parts)
+    before = world.spark.read.option("versionAsOf", replaced.before.snapshot).table(name)
+    yield check_same_rows(before, table)
 
 
 def _all_there(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidemark.errors import WAITING, TableStoppedError
+from tidemark.errors import REFOLD, WAITING, TableStoppedError
 from tidemark.model.columns import TableSchema
 from tidemark.spec import TableSpec
 
@@ -14,8 +14,7 @@ def refuse_other_mode(spec: TableSpec, have: TableSchema | None) -> None:
             f"{spec.source} is declared with mode {spec.mode}, but its target {spec.target} was "
             f"made with mode {have.mode}, and rows of the one cannot become rows of the other",
             state=WAITING,
-            next_step=f"set mode: {have.mode} again; or fold the table by a new pipeline from a "
-            "new snapshot of the source, into a target of its own",
+            next_step=f"set mode: {have.mode} again; or {REFOLD}",
         )
 
 

@@ -42,6 +42,7 @@ from tidemark.runs.tables.key_changes import (
 from tidemark.runs.tables.late import late_tables
 from tidemark.runs.tables.modes import refuse_other_mode, refuse_without_key
 from tidemark.runs.tables.reconcile import watched_snapshots
+from tidemark.runs.tables.refolds import into_refold, replaced_by
 from tidemark.runs.tables.refused import (
     content_stop,
     refuse_foreign,
@@ -110,9 +111,12 @@ def plan_tables(run: Run, chosen: Chosen, progress: Progress) -> CutTables:
     late = {**progress.blocked, **late_tables(run, chosen, progress)}
     gone = tables_of_dropped_databases(run, chosen, progress)
     moved = {one.spec.source for one in run.renamed}
-    specs = _concerned(run, chosen, {*snapshots.due, *late, *gone, *moved, *progress.withheld})
+    due = {*snapshots.due, *late, *gone, *moved, *progress.withheld, *chosen.refolded}
+    specs = _concerned(run, chosen, due)
     requested = run.request.tables
-    wanted = [spec for spec in specs if not requested or spec.source in requested]
+    wanted = [
+        into_refold(spec, progress) for spec in specs if not requested or spec.source in requested
+    ]
     told = _told(run.pipeline, chosen, wanted)
     renamed = _renamed(run, chosen, progress)
     work: list[TableWork] = []
@@ -122,7 +126,7 @@ def plan_tables(run: Run, chosen: Chosen, progress: Progress) -> CutTables:
     owners: dict[str, TableName] = {}
     for spec in wanted:
         try:
-            refuse_late(spec.source, late)
+            refuse_late(run.pipeline, spec.source, late)
             stops = chosen.effects.stops_of(withholds=can_withhold(run.pipeline.source, spec))
             stop = content_stop(run.pipeline, spec, stops, renamed)
             refuse_shared(spec, owners.setdefault(spec.target.lower(), spec.source))
@@ -147,16 +151,26 @@ def plan_tables(run: Run, chosen: Chosen, progress: Progress) -> CutTables:
                 inferred = untyped_columns(run, chosen, spec, have, records)
                 columns = {"columns": {**inferred, **spec.columns}}
                 known = _TableFacts(spec.model_copy(update=columns), head, records)
-                one = replace(_going_on(run, chosen, progress, known, stop), inferred=inferred)
-                removal = _removal(run.pipeline, snapshots, spec.source)
+                one = _going_on(run, chosen, progress, known, stop)
+                replaced = replaced_by(run, chosen, progress, spec)
                 work.append(
-                    replace(one, removal=removal, window_bound=window_bounds.get(spec.source))
+                    replace(
+                        one,
+                        inferred=inferred,
+                        removal=_removal(run.pipeline, snapshots, spec.source),
+                        window_bound=window_bounds.get(spec.source),
+                        replaced=replaced,
+                        is_beside=spec.source in progress.refolds and replaced is None,
+                        becomes=one.becomes
+                        if replaced is None
+                        else replaced.rename(chosen.cut.number),
+                    )
                 )
         except (TableStoppedError, NameRefusedError) as error:
             stopped[spec.source] = str(error)
             unread |= {spec.source} if isinstance(error, RowsUnknownError) else set()
             log.warning("table_stopped", table=str(spec.source), why=error.what)
-    skipped = frozenset(spec.source for spec in specs if spec not in wanted)
+    skipped = frozenset(spec.source for spec in specs) - {spec.source for spec in wanted}
     planned = CutTables(
         *(snapshots, window_bounds, tuple(work), stopped, frozenset(unread)),
         *(skipped, late, ended),

@@ -17,15 +17,15 @@ from tidemark.spec import PipelineSpec, TableSpec
 NEW_TARGET = "fold the table into a new target from a new snapshot of the source"
 
 
-def refuse_late(table: TableName, late: Mapping[TableName, str]) -> None:
+def refuse_late(pipeline: PipelineSpec, table: TableName, late: Mapping[TableName, str]) -> None:
     """Raise when a change that was promised to be there came after its cut (GATE-5)."""
     if table in late:
         raise TableStoppedError(
             f"{table}: {late[table]}",
             state="the table stays as it was last published, without these changes; they wait in "
             "the changelog",
-            next_step="find out why the source sent them late, then fold the table by a new "
-            "pipeline from a new changefeed, or take it out of the pipeline file",
+            next_step="find out why the source sent them late, then fold the table again with "
+            f"them: tidemark refold {pipeline.name} {table}",
         )
 
 
@@ -111,11 +111,12 @@ def refuse_foreign(
         what = f"{target} is not as it was published: {found.change}"
         ways = [found.back] if found.back else []
         if spec.mode is TargetMode.MIRROR and not pipeline.source.format.is_canal:
-            ways += [
+            ways.append(
                 f"have it re-snapshotted as it is now: tidemark resync {pipeline.name} "
                 f"{spec.source}"
-            ]
-        next_step = "; or ".join(ways) or NEW_TARGET
+            )
+        ways.append(f"or fold it again from the changelog: {_refold(pipeline, spec)}")
+        next_step = "; ".join(ways).removeprefix("or ")
     elif marks.get("tidemark.pipeline") == pipeline.name and later > cut:
         what = f"{target} was published by cut {later}, and the ledger knows {cut} cuts"
         next_step = f"put the ledger of the pipeline back; else {NEW_TARGET}"
@@ -141,8 +142,12 @@ def refuse_lost(
     raise TableStoppedError(
         f"{target}, the target of {spec.source}, was published and is not there any more",
         state=WAITING,
-        next_step=f"{next_step}; or {NEW_TARGET}",
+        next_step=f"{next_step}; or fold it again from the changelog: {_refold(pipeline, spec)}",
     )
+
+
+def _refold(pipeline: PipelineSpec, spec: TableSpec) -> str:
+    return f"tidemark refold {pipeline.name} {spec.source}"
 
 
 def refuse_other_target(spec: TableSpec, renames: Iterable[Rename]) -> None:

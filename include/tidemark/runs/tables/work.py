@@ -15,6 +15,7 @@ from tidemark.model.position import Position
 from tidemark.model.reduction import above_truncate, not_ended_before
 from tidemark.model.target_mode import TargetMode
 from tidemark.runs.tables.key_changes import Copies
+from tidemark.runs.tables.refolds import Replaced
 from tidemark.runs.tables.reread import Reread
 from tidemark.schema.changes import BackfillColumn, RewriteColumn, SchemaChange
 from tidemark.spec import TableSpec
@@ -34,7 +35,8 @@ class TableWork:
     cut that have the key of before and are left out. inferred: columns that only their values tell
     the types of, and those. becomes: the name that the target gets with the cut. reread: from where
     on each row has to have come again. is_another: rows end as the table was dropped, or is not the
-    one that it was; what they were stays readable.
+    one that it was; what they were stays readable. replaced: what the target takes the place of;
+    is_beside: it stands beside that (REFOLD-1).
     """
 
     spec: TableSpec
@@ -56,6 +58,8 @@ class TableWork:
     becomes: TargetRename | None = None
     reread: Reread | None = None
     is_another: bool = False
+    replaced: Replaced | None = None
+    is_beside: bool = False
 
     @property
     def have(self) -> TableSchema | None:
@@ -66,6 +70,12 @@ class TableWork:
     def published_as(self) -> TableId:
         """What the target is called once the cut is published."""
         return self.target if self.becomes is None else self.becomes.to
+
+    @property
+    def displaces(self) -> TableId | None:
+        """What the table is called afterwards that has the name which the target gets."""
+        displaced = self.becomes.displaced if self.becomes is not None else None
+        return displaced.to if displaced is not None else None
 
     @property
     def counts(self) -> str:

@@ -1,0 +1,169 @@
+"""What a person orders of a table's target: to fold it again from the changelog. No JVM.
+
+The runs that follow do the work, like that of any cut: a target is made beside the old one, from
+every record of the table that was landed, and takes its place or stays beside it (REFOLD-1).
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+
+from pyiceberg.exceptions import NoSuchTableError
+
+from tidemark.errors import UNCHANGED, ActionRefusedError
+from tidemark.lake.catalog import SystemTables, TableId, catalog_errors
+from tidemark.lake.history import existing_tables, read_history
+from tidemark.lake.ledger import progress_of_cut, read_progress
+from tidemark.model.cut import Frontier
+from tidemark.model.names import TableName, refusal
+from tidemark.model.progress import Progress
+from tidemark.model.reconcile import BELOW_ALL_OFFSETS
+from tidemark.model.refold import Refold, TableState
+from tidemark.model.target_mode import TargetMode
+from tidemark.runs.orders import record
+from tidemark.runs.targets import targets_of
+from tidemark.runs.world import World
+from tidemark.spec import PipelineSpec
+
+DIGITS = 4
+"""Of the random name of a target, in bytes."""
+
+
+def begin_refold(
+    pipeline: PipelineSpec,
+    world: World,
+    table: TableName,
+    *,
+    into: str = "",
+    as_of: int | None = None,
+) -> Refold:
+    """Have the next runs fold ``table`` again from the changelog; one that is under way ends.
+
+    into: the name of a target that stays beside that of the table; empty where it replaces it.
+    as_of: the cut as of which it is folded; None where it goes as far as the table. Raises
+    ActionRefusedError where the changelog does not tell the rows.
+    """
+    _refuse_name(pipeline, world, into)
+    if as_of is not None and not into:
+        raise ActionRefusedError(
+            f"{table} as of cut {as_of} cannot be its target, which stands higher",
+            state=UNCHANGED,
+            next_step="name a table of its own for it: --into NAME",
+        )
+    then = None if as_of is None else _progress_of(pipeline, world, as_of)
+    suffix = secrets.token_hex(DIGITS)
+
+    def begun(now: Progress) -> Progress:
+        if table in now.refolds:
+            now = now.without_refold(table)
+        own = _target_of(pipeline, world, now, table)
+        state = (then or now).state_of(table)
+        refold = Refold(
+            target=into or f"{own.table}__refold_{suffix}",
+            until=state.frontier,
+            replaces=not into,
+            paused=now.state_of(table),
+        )
+        return now.with_refold(table, refold, _begins(pipeline, now, table, state))
+
+    words = f"refold {table}" + (f" --into {into}" if into else "")
+    words += f" --as-of {as_of}" if as_of is not None else ""
+    return _recorded(pipeline, world, begun, words).refolds[table]
+
+
+def cancel_refold(pipeline: PipelineSpec, world: World, table: TableName) -> None:
+    """Have ``table`` go on as it did before its refold; what was made of that is removed."""
+    made: list[Refold] = []
+
+    def cancelled(now: Progress) -> Progress:
+        if table not in now.refolds:
+            raise ActionRefusedError(
+                f"{table} is not refolded in pipeline {pipeline.name}",
+                state=UNCHANGED,
+                next_step=f"look what is: tidemark status {pipeline.name}",
+            )
+        made.append(now.refolds[table])
+        return replace(now.without_refold(table), oldest_held=1)
+
+    _recorded(pipeline, world, cancelled, f"refold {table} --cancel")
+    target = TableId(pipeline.target_namespace, made[-1].target)
+    with catalog_errors(f"the removal of {target}"), suppress(NoSuchTableError):
+        world.catalog.purge_table(target.parts)
+
+
+def _recorded(
+    pipeline: PipelineSpec, world: World, change: Callable[[Progress], Progress], words: str
+) -> Progress:
+    return record(pipeline, world, change, words).under(pipeline.renames)
+
+
+def _begins(
+    pipeline: PipelineSpec, now: Progress, table: TableName, state: TableState
+) -> TableState:
+    """Where the new target begins: below all records, with what they do not tell.
+
+    A mirror has no row that a truncate or a new snapshot ended. Other targets keep those, and find
+    the truncates among the records; of what a snapshot did not contain no record tells.
+    """
+    if table in now.snapshots.tables:
+        raise ActionRefusedError(
+            f"a snapshot of {table} is awaited, and rows that it does not contain are not gone yet",
+            state=UNCHANGED,
+            next_step=f"let it come to its end first: tidemark status {pipeline.name}",
+        )
+    modes = {spec.source: spec.mode for spec in pipeline.tables}
+    if modes.get(table, TargetMode.MIRROR) is TargetMode.MIRROR:
+        return replace(state, frontier=Frontier(), blocked="")
+    if state.truncated is not None and state.truncated.endswith(BELOW_ALL_OFFSETS):
+        raise ActionRefusedError(
+            f"{table} has mode {modes[table]}, and rows of it ended as a snapshot did not contain "
+            "them, which no record tells",
+            state=UNCHANGED,
+            next_step="fold the table by a new pipeline from a new snapshot of the source",
+        )
+    return TableState(Frontier())
+
+
+def _target_of(pipeline: PipelineSpec, world: World, now: Progress, table: TableName) -> TableId:
+    """The target of ``table``; ActionRefusedError where nothing was ever published of it."""
+    history = read_history(world.catalog, SystemTables.of(pipeline.name))
+    own = targets_of(pipeline, history, now).get(table)
+    if own is None or (str(table), str(own)) not in history.folded:
+        raise ActionRefusedError(
+            f"nothing of {table} was published by pipeline {pipeline.name}",
+            state=UNCHANGED,
+            next_step=f"look which tables are: tidemark status {pipeline.name}",
+        )
+    return own
+
+
+def _refuse_name(pipeline: PipelineSpec, world: World, into: str) -> None:
+    if not into:
+        return
+    reason = refusal(into) or ("it holds a dot" if "." in into else None)
+    if into in existing_tables(world.catalog, pipeline.target_namespace):
+        reason = f"{pipeline.target_namespace} has a table of that name"
+    if reason is not None:
+        raise ActionRefusedError(
+            f"{into!r} cannot be the name of a new table: {reason}",
+            state=UNCHANGED,
+            next_step="give another name: --into NAME",
+        )
+
+
+def _progress_of(pipeline: PipelineSpec, world: World, cut: int) -> Progress:
+    """Progress once ``cut`` was published, of tables under the names of now."""
+    system = SystemTables.of(pipeline.name)
+    found = progress_of_cut(world.catalog, system, cut)
+    if found is None:
+        newest = read_progress(world.catalog, system).cut
+        raise ActionRefusedError(
+            f"how far cut {cut} went is not known; the newest cut is {newest}, and cuts that an "
+            "older version of Tidemark published do not tell",
+            state=UNCHANGED,
+            next_step=f"take another cut: tidemark status {pipeline.name} lists the newest",
+        )
+    return found.under(pipeline.renames)

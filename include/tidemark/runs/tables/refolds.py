@@ -1,0 +1,54 @@
+"""Tables that are folded again from the changelog: into which target, and what becomes of it.
+
+As the refold ends, the new target takes the name of the old one in the step that publishes the cut.
+The old one stays, under another name, for a person to compare and to drop (REFOLD-1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tidemark.lake.catalog import TableId
+from tidemark.lake.evolve import TargetHead, read_target
+from tidemark.lake.history import read_history
+from tidemark.lake.refs import TargetRename
+from tidemark.lake.swap import Displaced
+from tidemark.model.progress import Progress
+from tidemark.runs.choose import Chosen
+from tidemark.runs.run import Run
+from tidemark.runs.targets import targets_of
+from tidemark.spec import TableSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """What a refolded target takes the place of.
+
+    own: the target of the table. before: that target as it stands; None where it is gone.
+    """
+
+    own: TableId
+    before: TargetHead | None
+
+    def rename(self, cut: int) -> TargetRename:
+        """How the new target gets the name of the old one."""
+        if self.before is None:
+            return TargetRename(self.own)
+        aside = TableId(self.own.namespace, f"{self.own.table}__until_cut_{cut}")
+        return TargetRename(self.own, Displaced(self.before.metadata, aside))
+
+
+def into_refold(spec: TableSpec, progress: Progress) -> TableSpec:
+    """``spec`` with the target that its refold makes, if it has one."""
+    refold = progress.refolds.get(spec.source)
+    return spec if refold is None else spec.model_copy(update={"target": refold.target})
+
+
+def replaced_by(run: Run, chosen: Chosen, progress: Progress, spec: TableSpec) -> Replaced | None:
+    """What the target of ``spec`` takes the place of with this cut; None where it does not."""
+    refold = progress.refolds.get(spec.source)
+    if refold is None or not refold.replaces or spec.source not in chosen.refolded:
+        return None
+    history = read_history(run.world.catalog, run.system)
+    own = targets_of(run.pipeline, history, progress)[spec.source]
+    return Replaced(own, read_target(run.world.catalog, own))
