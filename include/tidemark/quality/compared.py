@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import MapType, StructField
+from pyspark.sql.types import ArrayType, DataType, MapType
 
 from tidemark.model.names import SYSTEM_PREFIX, quote
 from tidemark.model.verdict import CheckResult, Severity
@@ -25,7 +25,7 @@ def check_same_rows(before: DataFrame, now: DataFrame) -> CheckResult:
         for field in now.schema
         if types.get(field.name) == field.dataType and not field.name.startswith(SYSTEM_PREFIX)
     ]
-    values = [_comparable(field) for field in shared]
+    values = [comparable(F.col(quote(field.name)), field.dataType) for field in shared]
     counted = (
         before.select(F.xxhash64(*values).alias(ROW_HASH), F.lit(1).alias(ROWS))
         .unionAll(now.select(F.xxhash64(*values).alias(ROW_HASH), F.lit(-1).alias(ROWS)))
@@ -51,9 +51,10 @@ def check_same_rows(before: DataFrame, now: DataFrame) -> CheckResult:
     )
 
 
-def _comparable(field: StructField) -> Column:
-    """The value of a column; Spark hashes no map."""
-    column = F.col(quote(field.name))
-    if isinstance(field.dataType, MapType):
+def comparable(column: Column, kind: DataType) -> Column:
+    """``column`` of type ``kind`` as a value that Spark hashes and compares, which no map is."""
+    if isinstance(kind, MapType):
         return F.array_sort(F.map_entries(column))
+    if isinstance(kind, ArrayType):
+        return F.transform(column, lambda element: comparable(element, kind.elementType))
     return column

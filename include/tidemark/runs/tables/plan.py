@@ -330,14 +330,17 @@ def _work(
     profile_entries = chosen.profile.of(spec.source, CUT)
     take_reread(chosen, spec, have)
     begins = begin_of(chosen, spec, have) if reread is None else reread.at
-    records = [r for r in told.records if begins is None or (r.position or "") > begins]
+    before = progress.truncated.get(spec.source)
+    # A mirror that is folded again has no row of before its newest end, whatever columns it had.
+    is_again = spec.source in progress.refolds and have is None
+    floor = before if is_again and spec.mode is TargetMode.MIRROR else begins
+    records = [r for r in told.records if floor is None or (r.position or "") > floor]
     key_change, below, effects = key_change_of(run, chosen, spec, have), have, chosen.effects
     copies = Copies()
     if key_change is not None:
         below, effects = below_key_change(spec.source, key_change, have, effects)
     if reread is not None:
         effects = effects.without_changes(spec.source)
-    before = progress.truncated.get(spec.source)
     if below is have:
         copies = copies_below(chosen, spec, have, before)
         records = [r for r in records if (r.position or "") >= copies.below]
