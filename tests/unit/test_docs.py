@@ -23,7 +23,7 @@ REPOSITORY = Path(__file__).parents[2]
 DOCS = REPOSITORY / "docs"
 HABITS = REPOSITORY / ".github"
 RULE = re.compile(
-    r"\b(ACC|DUP|GATE|KEY|MSG|POISON|POS|PUB|REFOLD|SCHEMA|SNAP|TOP|TRUNC|TYPE|UNAV)-([A-Z]?)(\d+)\b"
+    r"\b(ACC|DUP|FEED|GATE|KEY|MSG|POISON|POS|PUB|REFOLD|SCHEMA|SNAP|TOP|TRUNC|TYPE|UNAV)-([A-Z]?)(\d+)\b"
 )
 ERRORS = [
     kind

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, ParamSpec
 import typer
 from typer.core import TyperArgument, TyperCommand
 
+from tidemark.cli.changes import changes
 from tidemark.cli.cut import cut
 from tidemark.cli.handover import handover
 from tidemark.cli.maintain import maintain
@@ -101,7 +102,10 @@ def options(
     """Fold change data capture topics into Iceberg tables."""
 
 
-for verb in (validate, schema, plan, cut, status, resync, refold, skip, handover, maintain):
+for verb in (
+    *(validate, schema, plan, cut, status, changes),
+    *(resync, refold, skip, handover, maintain),
+):
     app.command(cls=_Command)(in_letters(verb))
 quarantine = typer.Typer(
     help="Look through what was quarantined, try it again, or give it up.", no_args_is_help=True

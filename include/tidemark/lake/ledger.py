@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 import pyarrow as pa
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import CommitFailedException, NoSuchTableError
-from pyiceberg.expressions import EqualTo, GreaterThan
+from pyiceberg.expressions import EqualTo, GreaterThan, In, LessThanOrEqual
 from pyiceberg.table import Table
 
 from tidemark.lake.catalog import (
@@ -45,7 +45,7 @@ from tidemark.lake.refs import (
 from tidemark.lake.swap import Displaced
 from tidemark.model.names import AttemptId
 from tidemark.model.progress import Progress
-from tidemark.model.result import CutResult
+from tidemark.model.result import CutResult, TableResult
 from tidemark.model.stored_state import Stored, from_stored, to_stored
 
 PROGRESS = "tidemark.progress"
@@ -290,6 +290,30 @@ def progress_of_cut(catalog: SqlCatalog, tables: SystemTables, cut: int) -> Prog
         rows = ledger.scan(row_filter=EqualTo(term="cut", value=cut)).to_arrow().to_pylist()
     told = (row.get("progress") for row in rows)
     return next((Progress.from_json(text) for text in told if text), None)
+
+
+def newest_changes(
+    catalog: SqlCatalog, tables: SystemTables, target: str, cuts: Sequence[int]
+) -> list[TableResult | None]:
+    """What the newest cut that changed ``target`` did to it, as of each of ``cuts``.
+
+    None where no cut up to there did, or where an older version published it.
+    """
+    ledger = _load(catalog, tables)
+    if ledger is None:
+        return [None for _ in cuts]
+    with catalog_errors("the reading of the ledger"):
+        up_to = LessThanOrEqual(term="cut", value=max(cuts))
+        rows = ledger.scan(row_filter=up_to, selected_fields=("cut", "tables")).to_arrow()
+        changed = [row["cut"] for row in rows.to_pylist() if target in (row["tables"] or ())]
+        newest = [max((cut for cut in changed if cut <= one), default=None) for one in cuts]
+        wanted = In(term="cut", literals={cut for cut in newest if cut is not None})
+        entries = _entries(ledger.scan(row_filter=wanted).to_arrow())
+    told = {entry.result.cut: entry.result.tables for entry in entries}
+    return [
+        next((one for one in told.get(cut or 0, ()) if one.target == target), None)
+        for cut in newest
+    ]
 
 
 def attempted(ledger: Table) -> list[Entry]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, DataType, MapType
 
+from tidemark.fold.comparable import comparable
 from tidemark.model.names import SYSTEM_PREFIX, quote
 from tidemark.model.verdict import CheckResult, Severity
 
@@ -49,12 +49,3 @@ def check_same_rows(before: DataFrame, now: DataFrame) -> CheckResult:
         f"{counted['before']} rows before and {counted['now']} now, in {len(shared)} columns: "
         f"{counted['gone']} only before, {counted['new']} only now",
     )
-
-
-def comparable(column: Column, kind: DataType) -> Column:
-    """``column`` of type ``kind`` as a value that Spark hashes and compares, which no map is."""
-    if isinstance(kind, MapType):
-        return F.array_sort(F.map_entries(column))
-    if isinstance(kind, ArrayType):
-        return F.transform(column, lambda element: comparable(element, kind.elementType))
-    return column

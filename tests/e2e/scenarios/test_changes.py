@@ -1,0 +1,120 @@
+"""The feed of a target: what changed between two cuts, for all pairs of them (FEED-1).
+
+The feed is applied to the rows of the one cut, as pyiceberg reads them, and must give those of the
+other. In between, files and deletes are rewritten as maintenance does.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC
+from itertools import combinations
+from typing import Any
+
+import pytest
+
+from tests.support.records import TABLE, postgres_row
+from tests.support.stack import Stream
+from tidemark.errors import ActionRefusedError
+from tidemark.model.names import TableName
+from tidemark.runs.changes import changes_between
+from tidemark.runs.world import World
+
+ITEMS = TableName.parse(TABLE)
+TYPED = {"columns": {"id": "integer", "name": "text"}}
+OWN = ("_tidemark_position", "_tidemark_commit_time")
+REWRITES = ("rewrite_data_files", "rewrite_position_delete_files")
+Rows = Counter[str]
+
+
+def told(row: Mapping[str, Any]) -> str:
+    """``row`` as text; Spark gives times without a zone, in that of this process."""
+    shown = {n: v for n, v in row.items() if n not in OWN}
+    return json.dumps(shown, default=lambda at: at.astimezone(UTC).isoformat(), sort_keys=True)
+
+
+def published(stream: Stream, snapshot: int) -> Rows:
+    table = stream.world.catalog.load_table((stream.name, "items"))
+    return Counter(map(told, table.scan(snapshot_id=snapshot).to_arrow().to_pylist()))
+
+
+def applied(rows: Rows, feed: Sequence[Mapping[str, Any]]) -> Rows:
+    """``rows`` after the changes of ``feed``; whatever goes must be there."""
+    after = Counter(rows)
+    for kind, sign in (("DELETE", -1), ("UPDATE_BEFORE", -1), ("UPDATE_AFTER", 1), ("INSERT", 1)):
+        for change in feed:
+            if change["_change_type"] == kind:
+                image = told({n: v for n, v in change.items() if n != "_change_type"})
+                after[image] += sign
+                assert after[image] >= 0, f"{kind} of a row that is not there: {image}"
+    return +after
+
+
+def feed(stream: Stream, before: int, after: int) -> list[dict[str, Any]]:
+    with changes_between(stream.pipeline, stream.world, ITEMS, before, after) as rows:
+        return [row.asDict() for row in rows.collect()]
+
+
+def rewrite(stream: Stream, procedure: str) -> None:
+    catalog = stream.world.catalog.name
+    options = "map('rewrite-all', 'true')"
+    stream.world.spark.sql(
+        f"CALL {catalog}.system.{procedure}(table => '{stream.name}.items', options => {options})"
+    )
+
+
+@pytest.mark.parametrize("mode", ["mirror", "no key", "history", "append", "soft-delete"])
+def test_the_feed_of_all_pairs_of_cuts(world: World, mode: str) -> None:
+    """FEED-1: exact under merge-on-read, in every mode, with rewrites of files in between."""
+    rng = random.Random(f"feed {mode}")  # noqa: S311  repeatable, not secret
+    options = {} if mode == "no key" else {"key": ["id"], "mode": mode}
+    stream = Stream(world, 1, "debezium-postgres", "none", {**TYPED, **options}).create()
+    snapshots: dict[int, int] = {}
+    rows: dict[int, str] = {}
+    at = 100
+    for number in range(5):
+        records = []
+        for _ in range(12):
+            at += 1
+            known = rng.randint(1, 9)
+            was, name = rows.get(known), f"n{rng.randint(1, 3)}"
+            if was is not None and (mode == "no key" or rng.random() < 0.4):
+                del rows[known]
+                records.append(postgres_row("d", known, (at, at), name=was))
+            else:
+                rows[known] = name
+                op = "c" if was is None else "u"
+                records.append(postgres_row(op, known, (at, at), name=name))
+        stream.send(replace(one, key=None) if mode == "no key" else one for one in records)
+        result = stream.cut()
+        snapshots[result.cut] = result.tables[0].snapshot_id
+        if number in (1, 2):
+            rewrite(stream, REWRITES[number - 1])
+    for before, after in combinations(snapshots, 2):
+        changes = feed(stream, before, after)
+        came = applied(published(stream, snapshots[before]), changes)
+        assert came == published(stream, snapshots[after]), (before, after)
+        images = Counter(change["_change_type"] for change in changes)
+        assert images["UPDATE_BEFORE"] == images["UPDATE_AFTER"]
+    newest = max(snapshots)
+    assert applied(Counter(), feed(stream, 0, newest)) == published(stream, snapshots[newest])
+    assert feed(stream, newest, newest) == []
+
+
+def test_what_is_not_kept_is_said(world: World) -> None:
+    """FEED-1: a snapshot that expired, and a cut that is none."""
+    stream = Stream(world, 1, "debezium-postgres", "none", TYPED).create()
+    snapshots = []
+    for at in (100, 200):
+        stream.send([postgres_row("c", at, (at, at), name="a")])
+        snapshots.append(stream.cut().tables[0].snapshot_id)
+    with pytest.raises(ActionRefusedError, match="from cut 1 to cut 3; the newest cut is 2"):
+        feed(stream, 1, 3)
+    table = world.catalog.load_table((stream.name, "items"))
+    table.maintenance.expire_snapshots().by_id(snapshots[0]).commit()
+    with pytest.raises(ActionRefusedError, match=r"(?s)what cut 1 published.*tidemark refold"):
+        feed(stream, 1, 2)
