@@ -33,20 +33,23 @@ from embedded.sample import (
 )
 from embedded.sample import Stream as Recorded
 from tests.cluster.conftest import Deployment
-from tests.support.records import ticdc_row, ticdc_watermark
+from tests.support.records import TABLE, ticdc_row, ticdc_watermark
 from tests.support.shared_lake import SECRETS
 from tests.support.stack import Stream
 from tidemark.errors import TidemarkError
 from tidemark.lake import upkeep
 from tidemark.lake.catalog import SystemTables
 from tidemark.lake.table_files import read_files
-from tidemark.model.names import AttemptId
+from tidemark.model.names import AttemptId, TableName
 from tidemark.model.result import CutResult, CutStatus
+from tidemark.runs.changes import changes_between
 from tidemark.runs.cut import run_cut
 from tidemark.runs.maintain import maintain
+from tidemark.runs.refold import begin_refold
 from tidemark.runs.run import CutRequest
 from tidemark.spec import load_pipeline
 
+ITEMS = TableName.parse(TABLE)
 NOBODY_WITHOUT_A_NAME = """\
 suite: items
 expectations:
@@ -203,3 +206,21 @@ def test_maintenance_leaves_every_row_in_the_store(
     stream.send([ticdc_row("DELETE", 1, 9000), ticdc_watermark(9999)])
     assert stream.cut().status is CutStatus.PUBLISHED
     assert stream.rows() == {key: name for key, name in rows.items() if key != 1}
+
+
+def test_a_refold_and_the_feed_need_the_store_alone(deployment: Deployment) -> None:
+    """REFOLD-1, FEED-1: chosen files are read by executors, a target takes another one's place."""
+    world, stream = deployment.world, Stream(deployment.world).create()
+    for at, changes in ((1000, ("INSERT", 1, "a")), (2000, ("INSERT", 2, "b"))):
+        op, key, name = changes
+        stream.send([ticdc_row(op, key, at, name=name), ticdc_watermark(at + 999)])
+        stream.cut()
+    stream.send([ticdc_row("UPDATE", 1, 3000, name="c"), ticdc_watermark(3999)])
+    newest = stream.cut().cut
+    with changes_between(stream.pipeline, world, ITEMS, 1, newest) as rows:
+        told = sorted((row["_change_type"], row["id"], row["name"]) for row in rows.collect())
+    assert told == [("INSERT", 2, "b"), ("UPDATE_AFTER", 1, "c"), ("UPDATE_BEFORE", 1, "a")]
+    begin_refold(stream.pipeline, world, ITEMS)
+    (table,) = stream.cut().tables
+    assert (table.inserted, table.outcome) == (2, "pass")
+    assert stream.rows() == {1: "c", 2: "b"}

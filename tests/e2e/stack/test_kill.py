@@ -12,11 +12,12 @@ import pytest
 import yaml
 
 from embedded.home import REPOSITORY, embedded_environment
-from tests.support.records import ticdc_ddl, ticdc_row, ticdc_watermark
+from tests.support.records import TABLE, ticdc_ddl, ticdc_row, ticdc_watermark
 from tests.support.stack import Stream
-from tidemark.model.names import AttemptId
+from tidemark.model.names import AttemptId, TableName
 from tidemark.model.result import CutStatus
 from tidemark.runs.publish import publish_cut
+from tidemark.runs.refold import begin_refold
 from tidemark.runs.world import World
 
 FIRST = [ticdc_row("INSERT", 1, 100, name="a"), ticdc_row("INSERT", 2, 110, name="b")]
@@ -93,3 +94,23 @@ def test_a_run_that_was_killed_after_staging_can_still_be_published(
     assert stream.rows() == {}
     publish_cut(stream.pipeline, world, AttemptId("staged_then_killed"))
     assert stream.rows() == {1: "a", 2: "b"}
+
+
+def test_a_killed_refold_leaves_the_target_and_the_next_run_ends_it(
+    world: World, tmp_path: Path
+) -> None:
+    """REFOLD-1: readers see the old target until the new one is whole."""
+    stream = Stream(world).create()
+    stream.send([*FIRST, *SECOND, ticdc_watermark(300)])
+    stream.cut()
+    before = world.catalog.load_table((stream.name, "items")).metadata.table_uuid
+    begin_refold(stream.pipeline, world, TableName.parse(TABLE))
+    for number, event in enumerate(["table_staged", "cut_staged"]):
+        kill_at(job(stream, tmp_path, f"refold_{number}"), event)
+        assert stream.rows() == {1: "again"}
+    table = world.catalog.load_table((stream.name, "items"))
+    assert table.metadata.table_uuid == before, "no attempt was published"
+    assert stream.cut().status is CutStatus.PUBLISHED
+    table = world.catalog.load_table((stream.name, "items"))
+    assert table.metadata.table_uuid != before
+    assert stream.rows() == {1: "again"}
