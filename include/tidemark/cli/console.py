@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import typer
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 
 PIPED_COLUMNS = 200
 STYLES = {"pass": "green", "warn": "yellow", "block": "red"}
-_UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
 
 
 def stdout() -> Console:
@@ -120,42 +118,6 @@ def confirm(question: str) -> None:
     typer.confirm(question, abort=True, err=True)
 
 
-def now_ms() -> int:
-    """The clock, to tell ages; nothing is decided by it."""
-    return int(datetime.now(UTC).timestamp() * 1000)
-
-
-def clock(at_ms: int) -> str:
-    """A moment in UTC.
-
-    >>> clock(1_767_225_600_000)
-    '2026-01-01 00:00:00'
-    """
-    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
-
-
-def age(at_ms: int, now: int) -> str:
-    """How long ago a moment is, in its largest unit.
-
-    >>> age(0, 59_000), age(0, 61_000), age(0, 7_300_000)
-    ('59 s', '1 min', '2 h')
-    """
-    seconds = max(0, now - at_ms) // 1000
-    for size, unit in _UNITS:
-        if seconds >= size:
-            return f"{seconds // size} {unit}"
-    return f"{seconds} s"
-
-
-def moment(at_ms: int, now: int) -> str:
-    """A moment in UTC and how long ago it is.
-
-    >>> moment(1_767_225_600_000, 1_767_225_660_000)
-    '2026-01-01 00:00:00 UTC, 1 min ago'
-    """
-    return f"{clock(at_ms)} UTC, {age(at_ms, now)} ago"
-
-
 def printable(text: str) -> str:
     r"""Text from outside, with what controls a terminal as escapes; lines stay lines.
 
@@ -166,12 +128,3 @@ def printable(text: str) -> str:
         char if char.isprintable() or char == "\n" else char.encode("unicode_escape").decode()
         for char in text
     )
-
-
-def plural(number: int, noun: str) -> str:
-    """A count with its noun.
-
-    >>> plural(1, "offset"), plural(1200, "offset")
-    ('1 offset', '1,200 offsets')
-    """
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

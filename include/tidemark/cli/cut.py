@@ -97,7 +97,8 @@ def show_result(
     console: Console, spec: PipelineSpec, result: CutResult, verdicts: Sequence[Verdict]
 ) -> None:
     """What a run did, table by table, and what is next."""
-    from tidemark.cli.console import clock, facts, failed_checks, put, stopped_tables
+    from tidemark.cli.console import facts, failed_checks, put, stopped_tables
+    from tidemark.model.shown import clock
     from tidemark.runs.unknown_kinds import warnings
 
     pipeline = spec.name

@@ -57,7 +57,8 @@ def maintain(
 def _show(
     console: Console, pipeline: str, found: Sequence[TableMaintenance], *, is_done: bool
 ) -> None:
-    from tidemark.cli.console import columns, facts, plural, put
+    from tidemark.cli.console import columns, facts, put
+    from tidemark.model.shown import plural
 
     if not found:
         console.print(f"{pipeline}: there are no tables yet", style="bold")

@@ -40,7 +40,8 @@ def plan(pipeline: Pipeline, until: Until = None, *, as_json: AsJson = False) ->
 
 
 def _show(console: Console, preview: CutPreview) -> None:
-    from tidemark.cli.console import columns, facts, plural, put, stopped_tables
+    from tidemark.cli.console import columns, facts, put, stopped_tables
+    from tidemark.model.shown import plural
     from tidemark.schema.changes import describe
 
     if preview.is_idle:
@@ -90,8 +91,8 @@ def _show(console: Console, preview: CutPreview) -> None:
 
 def _reach(preview: CutPreview) -> str:
     """Source time where the gate tells it, else the offsets that the cut settles."""
-    from tidemark.cli.console import clock
     from tidemark.model.cut import GateMode
+    from tidemark.model.shown import clock
 
     if preview.gate is not GateMode.NONE:
         at = preview.complete_until_ms

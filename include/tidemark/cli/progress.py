@@ -15,7 +15,8 @@ from rich.console import Console
 from rich.status import Status
 from rich.text import Text
 
-from tidemark.cli.console import plural, stderr
+from tidemark.cli.console import stderr
+from tidemark.model.shown import plural
 
 TOLD_ELSEWHERE = ("table_stopped",)  # results name them with their reasons
 

@@ -27,8 +27,9 @@ Why = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; kept wi
 
 def list_waiting(pipeline: Pipeline, *, as_json: AsJson = False) -> None:
     """Show what waits in quarantine: how much of each table and code, and where it stands."""
-    from tidemark.cli.console import clock, columns, facts, plural, printable, put, stdout
+    from tidemark.cli.console import columns, facts, printable, put, stdout
     from tidemark.cli.session import catalog_world
+    from tidemark.model.shown import clock, plural
     from tidemark.runs.orders import all_waiting
 
     spec, console = load_named(pipeline), stdout()
@@ -96,11 +97,12 @@ def show(  # noqa: PLR0913  options of a command are its arguments
     as_json: AsJson = False,
 ) -> None:
     """Show what was quarantined of one record, and what became of it."""
-    from tidemark.cli.console import clock, facts, printable, stdout
+    from tidemark.cli.console import facts, printable, stdout
     from tidemark.cli.session import catalog_world
     from tidemark.errors import UNCHANGED, ActionRefusedError
     from tidemark.lake.catalog import SystemTables
     from tidemark.lake.quarantine import read_entries, read_payload
+    from tidemark.model.shown import clock
 
     spec, console, catalog = load_named(pipeline), stdout(), catalog_world().catalog
     tables, place = SystemTables.of(spec.name), (topic, partition, offset)
@@ -149,9 +151,10 @@ def replay(
 
     It is read with today's columns and schemas, and never undoes what came after it.
     """
-    from tidemark.cli.console import plural, put_action
+    from tidemark.cli.console import put_action
     from tidemark.cli.documents import ActionDocument
     from tidemark.cli.session import catalog_world
+    from tidemark.model.shown import plural
     from tidemark.runs.orders import replay_entries
 
     selection = _selection(table, code, record)
@@ -179,9 +182,10 @@ def drop(  # noqa: PLR0913  options of a command are its arguments
 
     It cannot be undone: without a filter it asks first.
     """
-    from tidemark.cli.console import confirm, plural, put_action
+    from tidemark.cli.console import confirm, put_action
     from tidemark.cli.documents import ActionDocument
     from tidemark.cli.session import catalog_world
+    from tidemark.model.shown import plural
     from tidemark.runs.orders import drop_entries
 
     spec, selection = load_named(pipeline), _selection(table, code, record)

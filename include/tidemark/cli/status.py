@@ -73,7 +73,8 @@ def _exit_code(pipelines: Sequence[PipelineStatus]) -> int:
 
 
 def _show_all(console: Console, pipelines: Sequence[PipelineStatus]) -> None:
-    from tidemark.cli.console import age, columns, now_ms, put
+    from tidemark.cli.console import columns, put
+    from tidemark.model.shown import age, now_ms
 
     now = now_ms()
     table = columns(
@@ -107,15 +108,8 @@ def _show_accounting(console: Console, found: PipelineStatus) -> None:
 
 def show(console: Console, found: PipelineStatus) -> None:
     """Print all that is known of one pipeline."""
-    from tidemark.cli.console import (
-        facts,
-        failed_checks,
-        message,
-        moment,
-        now_ms,
-        put,
-        stopped_tables,
-    )
+    from tidemark.cli.console import facts, failed_checks, message, put, stopped_tables
+    from tidemark.model.shown import moment, now_ms
 
     now = now_ms()
     newest, attempt, until = found.published, found.attempt, found.complete_until_ms
@@ -153,7 +147,7 @@ def show(console: Console, found: PipelineStatus) -> None:
 
 
 def _lag(lag: Lag | None) -> str:
-    from tidemark.cli.console import plural
+    from tidemark.model.shown import plural
 
     if lag is None:
         return "unknown, see below"
@@ -171,7 +165,7 @@ def _refold(pipeline: str, table: TableStatus) -> str:
 
 
 def _quarantined(found: PipelineStatus) -> str:
-    from tidemark.cli.console import plural
+    from tidemark.model.shown import plural
 
     if not found.quarantined:
         return ""
@@ -181,7 +175,7 @@ def _quarantined(found: PipelineStatus) -> str:
 
 
 def _attempt(attempt: Entry, now: int) -> str:
-    from tidemark.cli.console import moment
+    from tidemark.model.shown import moment
 
     result = attempt.result
     return f"{result.attempt} at cut {result.cut} is {result.status}, {moment(attempt.at_ms, now)}"
@@ -189,7 +183,7 @@ def _attempt(attempt: Entry, now: int) -> str:
 
 def _failed(failed: Sequence[FailedAttempt], now: int) -> str:
     """How many attempts failed since the newest cut, and what the newest of them said first."""
-    from tidemark.cli.console import moment, plural
+    from tidemark.model.shown import moment, plural
 
     if not failed:
         return ""
@@ -215,8 +209,8 @@ def _reach(found: PipelineStatus, row: TableStatus, now: int) -> tuple[str, ...]
 
     A lag is the age of that time, while anything is there to read: a source may be quiet.
     """
-    from tidemark.cli.console import age, clock
     from tidemark.model.cut import GateMode
+    from tidemark.model.shown import age, clock
 
     if found.gate is not GateMode.NONE:
         at = row.complete_until_ms
@@ -230,7 +224,8 @@ def _reach(found: PipelineStatus, row: TableStatus, now: int) -> tuple[str, ...]
 
 def _last(row: TableStatus, now: int) -> tuple[str, str | Text]:
     """The newest cut that changed the table, and what its newest audit said."""
-    from tidemark.cli.console import age, outcome
+    from tidemark.cli.console import outcome
+    from tidemark.model.shown import age
 
     change = row.changed
     changed = f"cut {change.cut}, {age(change.at_ms, now)} ago" if change else "-"

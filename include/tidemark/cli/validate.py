@@ -23,8 +23,9 @@ def validate(
     as_json: AsJson = False,
 ) -> None:
     """Check pipelines, suites and the installation; print every fault."""
-    from tidemark.cli.console import plural, stderr, stdout
+    from tidemark.cli.console import stderr, stdout
     from tidemark.errors import SpecError
+    from tidemark.model.shown import plural
 
     good: list[str] = []
     faults: list[str] = []
@@ -85,13 +86,13 @@ def _installation(spec: InstallationSpec) -> str:
 
 
 def _pipeline(spec: PipelineSpec) -> str:
-    from tidemark.cli.console import plural
+    from tidemark.model.shown import plural
 
     source = f"{spec.source.format}, gate {spec.source.gate}"
     return f"pipeline {spec.name} is good: {plural(len(spec.tables), 'table')}, {source}"
 
 
 def _suite(spec: SuiteSpec) -> str:
-    from tidemark.cli.console import plural
+    from tidemark.model.shown import plural
 
     return f"suite {spec.suite} is good: {plural(len(spec.expectations), 'expectation')}"
