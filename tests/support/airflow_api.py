@@ -9,6 +9,7 @@ import urllib.parse
 import urllib.request
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from http.client import HTTPMessage
 from typing import Any
 
 from embedded.airflow import USER
@@ -34,6 +35,12 @@ class Api:
         with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310
             found: dict[str, Any] = json.load(answer)
         return found
+
+    def page(self, path: str) -> tuple[str, HTTPMessage]:
+        """A page for people, and its headers."""
+        request = urllib.request.Request(self.url + path, headers=self.headers)  # noqa: S310
+        with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
+            return answer.read().decode(), answer.headers
 
     def form(self, dag_id: str) -> dict[str, Any]:
         """What the untouched form of a DAG sends; its button has to be open."""

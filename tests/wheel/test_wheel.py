@@ -23,10 +23,20 @@ UV = Path(sys.executable).with_name("uv")
 WHEEL_IS_MADE_OF = ("pyproject.toml", "README.md", "LICENSE", "include")
 DAGS = '''\
 """Airflow: a DAG for each Tidemark pipeline."""
-from tidemark.scheduling.dags import build_cut_dags, build_maintain_dags
-build_cut_dags()
-build_maintain_dags()
+from tidemark.scheduling import dags
+dags.build_cut_dags()
+dags.build_maintain_dags()
+dags.build_refold_dags()
+dags.build_resync_dags()
 '''
+PAGE = """\
+import json
+from airflow import plugins_manager
+from tidemark.page.render import render
+apps, _ = plugins_manager.get_fastapi_plugins()
+page = render("pipelines.html", pipelines=[])
+print(json.dumps([[one["url_prefix"] for one in apps], "Pipelines" in page]))
+"""
 FOUND = """\
 import json, sys, tidemark
 from airflow.dag_processing.dagbag import DagBag
@@ -121,7 +131,15 @@ def test_pipelines_are_dags(installed: Installed) -> None:
     package, errors, dags = json.loads(found.splitlines()[-1])
     assert Path(package).is_relative_to(installed.programs.parent)
     assert errors == {}
-    assert {"cut__inventory", "cut__shop", "maintain__inventory", "maintain__shop"} <= set(dags)
+    families = ("cut", "maintain", "refold")
+    wanted = {f"{family}__{name}" for family in families for name in ("inventory", "shop")}
+    assert wanted | {"resync__inventory"} <= set(dags)
+
+
+def test_the_page_comes_with_the_wheel(installed: Installed) -> None:
+    """Airflow finds the plugin by its entry point, and the page its templates."""
+    found = installed.run("python", "-c", PAGE)
+    assert json.loads(found.splitlines()[-1]) == [["/tidemark"], True]
 
 
 def test_pipeline_files_are_validated(installed: Installed) -> None:

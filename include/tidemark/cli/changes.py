@@ -69,7 +69,7 @@ def _lines(rows: DataFrame) -> Iterator[str]:
     from tidemark.model.names import quote
 
     whole = F.struct(*(F.col(quote(name)) for name in rows.columns))
-    for row in rows.select(F.to_json(whole)).toLocalIterator():
+    for row in rows.select(F.to_json(whole, {"ignoreNullFields": "false"})).toLocalIterator():
         yield row[0]
 
 

@@ -62,7 +62,7 @@ def _show(console: Console, preview: CutPreview) -> None:
         for row in preview.tables:
             renamed = [f"renamed from {row.renamed_from}"] if row.renamed_from else []
             rewritten = [f"rewrites {plural(row.rewritten, 'row')}"] if row.rewritten else []
-            displaced = [f"in place of {row.displaced}"] if row.displaced else []
+            displaced = [f"the old one becomes {row.displaced}"] if row.displaced else []
             changes = [*renamed, *displaced, *map(describe, row.changes), *rewritten]
             schema = "stopped" if row.stopped else ", ".join(changes)
             truncate = "yes" if row.is_truncated else ""

@@ -29,7 +29,7 @@ def resync(
     from tidemark.cli.documents import ActionDocument
     from tidemark.cli.session import catalog_world
     from tidemark.runs.orders import begin_resync, end_resync
-    from tidemark.topics.signals import send_snapshot_signal, signal_data
+    from tidemark.topics.signals import signal_data
 
     spec = load_named(pipeline)
     (named,) = declared_tables(spec, [table])
@@ -42,16 +42,12 @@ def resync(
             next=f"tidemark cut {pipeline}",
         )
     else:
-        world = catalog_world()
-        begin_resync(spec, world, named)
-        sends = spec.source.signal_topic is not None
-        if sends:
-            send_snapshot_signal(world.broker, spec.source, named)
-        first = "" if sends else "send this signal to the connector, as a row of its signal table "
-        first += "" if sends else "or by Kafka; "
+        is_sent = begin_resync(spec, catalog_world(), named)
+        signal = "send this signal to the connector, as a row of its signal table or by Kafka; "
+        first = "" if is_sent else signal
         action = ActionDocument(
             pipeline=pipeline,
-            done=f"a snapshot of {named} is awaited{', and its signal is sent' if sends else ''}",
+            done=f"a snapshot of {named} is awaited{', and its signal is sent' if is_sent else ''}",
             details={"signal": "execute-snapshot", "data": signal_data(named)},
             next=f"{first}when it has read the table: "
             f"tidemark resync {pipeline} {named} --complete",

@@ -34,6 +34,7 @@ from tidemark.model.transaction import is_plain, key_of
 from tidemark.runs.targets import targets_of
 from tidemark.runs.world import World
 from tidemark.spec import PipelineSpec, SourceFormat
+from tidemark.topics.signals import send_snapshot_signal
 
 log = get_logger()
 
@@ -41,10 +42,11 @@ SECOND_MS = 1_000
 BINLOG_RESET = (SourceFormat.DEBEZIUM_MYSQL, SourceFormat.DEBEZIUM_MARIADB)
 
 
-def begin_resync(pipeline: PipelineSpec, world: World, table: TableName) -> None:
+def begin_resync(pipeline: PipelineSpec, world: World, table: TableName) -> bool:
     """Wait for an incremental snapshot of ``table``; other tables go on, and so does this one.
 
     What the snapshot will not contain is removed once `end_resync` says that it is whole (SNAP-8).
+    Returns whether its signal was sent, as the file names the topic for it.
     """
     if pipeline.source.format.is_canal:
         raise ActionRefusedError(
@@ -55,6 +57,10 @@ def begin_resync(pipeline: PipelineSpec, world: World, table: TableName) -> None
 
     await_snapshot(pipeline, world, table)
     _take_as_it_is(pipeline, world, table)
+    if pipeline.source.signal_topic is None:
+        return False
+    send_snapshot_signal(world.broker, pipeline.source, table)
+    return True
 
 
 def await_snapshot(pipeline: PipelineSpec, world: World, table: TableName) -> None:

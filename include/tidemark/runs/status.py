@@ -21,7 +21,7 @@ from tidemark.lake.landing import records_since
 from tidemark.lake.ledger import Entry, newest_cuts
 from tidemark.lake.quarantine import read_waiting
 from tidemark.lake.results import FailedAttempt, failed_attempts
-from tidemark.model.cut import GateMode
+from tidemark.model.cut import Frontier, GateMode
 from tidemark.model.names import PipelineName, TableName
 from tidemark.model.progress import Progress
 from tidemark.model.reconcile import ReconcileStage
@@ -232,14 +232,26 @@ def _tables(
             table=table,
             target=str(target),
             exists=target.table in there,
-            complete_until_ms=progress.frontier_of(table).complete_until_ms,
+            complete_until_ms=_shown_frontier(progress, table).complete_until_ms,
             changed=changes[str(target)],
             verdict=verdicts.get(str(target)),
-            why=stopped.get(str(table), NOT_ASKED) if table in progress.behind else "",
+            why=_why(progress, table, stopped),
             refold=_refold(pipeline, progress, table),
         )
         for table, target in sorted(targets.items())
     )
+
+
+def _shown_frontier(progress: Progress, table: TableName) -> Frontier:
+    """How far the target of ``table`` is; a refold is made beside it."""
+    refold = progress.refolds.get(table)
+    return refold.paused.frontier if refold else progress.frontier_of(table)
+
+
+def _why(progress: Progress, table: TableName, stopped: Mapping[str, str]) -> str:
+    if table not in progress.behind:
+        return ""
+    return stopped.get(str(table), "" if table in progress.refolds else NOT_ASKED)
 
 
 def _refold(pipeline: PipelineSpec, progress: Progress, table: TableName) -> str:

@@ -10,8 +10,8 @@ from airflow.sdk import DAG, CronDataIntervalTimetable, Label, Param
 
 from tidemark.scheduling.assets import asset_of
 from tidemark.scheduling.submit_operator import FoldOperator, MaintainOperator
-from tidemark.scheduling.tasks import audit, plan, publish
-from tidemark.scheduling.xcom import AUDIT, FOLD, MAINTAIN, PLAN, PUBLISH
+from tidemark.scheduling.tasks import audit, plan, publish, refold, resync
+from tidemark.scheduling.xcom import AUDIT, FOLD, MAINTAIN, PLAN, PUBLISH, REFOLD, RESYNC
 from tidemark.spec import OtherTables, PipelineSpec, sound_pipelines
 from tidemark.spec.until import POSITION_FORMS, position_form
 
@@ -23,6 +23,18 @@ no snapshot names: of every target, and of the pipeline's own tables. Cuts go on
 row changes.
 
 What is due: `tidemark maintain {pipeline} --dry-run`.
+"""
+REFOLD_DOC = """\
+Folds one table again from the changelog, as the pipeline file declares it now: with another key,
+mode or mask, or after somebody changed or dropped its target. This DAG records the request, and the
+next runs of `cut__{pipeline}` do the work. Readers keep the target until the new one, audited and
+compared with it, takes its place.
+"""
+RESYNC_DOC = """\
+Has one table read again by an incremental snapshot of the connector, while all tables go on. Where
+the pipeline file names `source.signal-topic`, the signal is sent; else the log of the task has it.
+When the connector has read the table, trigger this DAG once more with `complete`: the next run of
+`cut__{pipeline}` removes the rows that the snapshot did not contain.
 """
 # For whoever triggers by the REST API: it does not look at ``format``, the form does.
 TIME = r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})?"
@@ -98,6 +110,76 @@ def build_maintain_dag(pipeline: PipelineSpec) -> DAG:
     return dag
 
 
+def build_refold_dags() -> None:
+    """As `build_cut_dags`, the DAGs that have a target built again from the changelog."""
+    for pipeline in sound_pipelines():
+        build_refold_dag(pipeline)
+
+
+def build_refold_dag(pipeline: PipelineSpec) -> DAG:
+    """The DAG that records a refold; runs of the pipeline do the work."""
+    params = {
+        "table": _table_param(pipeline, "The source table whose target is built again."),
+        "into": Param(
+            None,
+            type=["null", "string"],
+            title="Into",
+            description="Name of a new table that stays beside the target. Empty: the new table "
+            "replaces the target.",
+        ),
+        "as_of": Param(
+            None,
+            type=["null", "integer"],
+            minimum=1,
+            title="As of cut",
+            description="Fold the table as this published cut had it; needs a name above.",
+        ),
+        "cancel": _switch("Cancel", "Give the refold of the table up instead."),
+    }
+    what = f"Build a target of {pipeline.target_namespace} again"
+    with _by_hand(pipeline, REFOLD, what, REFOLD_DOC, params) as dag:
+        name = {"pipeline": pipeline.name}
+        PythonOperator(task_id=REFOLD, python_callable=refold, op_kwargs=name)
+    return dag
+
+
+def build_resync_dags() -> None:
+    """As `build_cut_dags`, the DAGs that have a table read again; Canal has no snapshots."""
+    for pipeline in sound_pipelines():
+        if not pipeline.source.format.is_canal:
+            build_resync_dag(pipeline)
+
+
+def build_resync_dag(pipeline: PipelineSpec) -> DAG:
+    """The DAG that asks for an incremental snapshot of a table, and says when it is whole."""
+    params = {
+        "table": _table_param(pipeline, "The source table that is read again."),
+        "complete": _switch("Complete", "The connector has read all of the table."),
+    }
+    what = f"Have a table of {pipeline.target_namespace} read again"
+    with _by_hand(pipeline, RESYNC, what, RESYNC_DOC, params) as dag:
+        name = {"pipeline": pipeline.name}
+        PythonOperator(task_id=RESYNC, python_callable=resync, op_kwargs=name)
+    return dag
+
+
+def _by_hand(
+    pipeline: PipelineSpec, family: str, what: str, doc: str, params: dict[str, Param]
+) -> DAG:
+    """A DAG without a schedule."""
+    return DAG(
+        dag_id=f"{family}__{pipeline.name}",
+        description=what,
+        doc_md=doc.format(pipeline=pipeline.name),
+        schedule=None,
+        catchup=False,
+        max_active_runs=1,
+        params=params,
+        tags={"tidemark", family},
+        default_args=_default_args(pipeline),
+    )
+
+
 def _default_args(pipeline: PipelineSpec) -> dict[str, Any]:
     return {
         "owner": pipeline.owner,
@@ -152,6 +234,17 @@ def _params(pipeline: PipelineSpec) -> dict[str, Param]:
             description="Why this run was started by hand; kept with the cut in the ledger.",
         ),
     }
+
+
+def _table_param(pipeline: PipelineSpec, what: str) -> Param:
+    sources = [str(table.source) for table in pipeline.tables]
+    closed = pipeline.other_tables is OtherTables.IGNORE
+    given: dict[str, Any] = {"enum": [None, *sources]} if closed else {"examples": sources}
+    return Param(None, type=["null", "string"], **given, title="Table", description=what)
+
+
+def _switch(title: str, what: str) -> Param:
+    return Param(False, type=["null", "boolean"], title=title, description=what)
 
 
 def _tables_param(pipeline: PipelineSpec, what: str) -> Param:

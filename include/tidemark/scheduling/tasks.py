@@ -12,7 +12,7 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from tidemark.errors import SupersededError
 from tidemark.log import get_logger
-from tidemark.model.names import AttemptId, PipelineName
+from tidemark.model.names import AttemptId, PipelineName, TableName
 from tidemark.model.result import CutStatus
 from tidemark.model.verdict import Outcome
 from tidemark.scheduling.assets import events_of
@@ -121,6 +121,52 @@ def publish(
     with stop_on_terminal_errors():
         tell_stall(spec, world)
     return {"cut": result.cut, "tables": len(result.tables)}
+
+
+def refold(pipeline: PipelineName, params: dict[str, Any]) -> str:
+    """Order a refold as the form says, or cancel one; the name of the table that is made."""
+    from tidemark.runs.refold import begin_refold, cancel_refold
+    from tidemark.runs.world import open_world
+
+    with stop_on_terminal_errors():
+        spec, world = pipeline_named(pipeline), open_world(load_installation())
+        table, into = _table(params), params["into"] or ""
+        if params["cancel"]:
+            cancel_refold(spec, world, table)
+            return ""
+        begun = begin_refold(spec, world, table, into=into, as_of=params["as_of"])
+    log.info("refold_ordered", table=str(table), target=begun.target, done_by=f"cut__{pipeline}")
+    return begun.target
+
+
+def resync(pipeline: PipelineName, params: dict[str, Any]) -> str:
+    """Order a resync as the form says, or complete one; what the connector has to be told."""
+    from tidemark.runs.orders import begin_resync, end_resync
+    from tidemark.runs.world import open_world
+    from tidemark.topics.signals import signal_data
+
+    with stop_on_terminal_errors():
+        spec, world = pipeline_named(pipeline), open_world(load_installation())
+        table = _table(params)
+        if params["complete"]:
+            end_resync(spec, world, table)
+            return ""
+        is_sent = begin_resync(spec, world, table)
+    if is_sent:
+        log.info("snapshot_signal_sent", table=str(table), topic=spec.source.signal_topic)
+        return ""
+    log.warning("snapshot_signal_needed", type="execute-snapshot", data=signal_data(table))
+    return signal_data(table)
+
+
+def _table(params: dict[str, Any]) -> TableName:
+    """The table that the form names."""
+    if not params["table"]:
+        raise AirflowFailException(
+            "the form names no table\n  state: nothing was changed\n"
+            "  next:  trigger the DAG again, and choose a table"
+        )
+    return TableName.parse(params["table"])
 
 
 def _blocked(folded: Folded, tables: list[str], docs: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypedDict
 
 PLAN, FOLD, AUDIT, PUBLISH = "plan", "fold", "audit", "publish"
-MAINTAIN = "maintain"
+MAINTAIN, REFOLD, RESYNC = "maintain", "refold", "resync"
 
 
 class Planned(TypedDict):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import urllib.error
+import urllib.request
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -240,6 +242,48 @@ def test_untouched_form_starts_a_run(site: Site, served: Api) -> None:
     assert run["state"] == "success"
     assert report_of(site, run).tasks == IDLE
     assert served.events(run) == [], "nothing was published"
+
+
+def test_the_page_shows_each_pipeline_to_whoever_may_read_its_dag(served: Api) -> None:
+    """The page in Airflow's menu: its own sign-in, no script, nothing kept by a browser."""
+    plugins = served.ask("/api/v2/plugins")["plugins"]
+    (told,) = (plugin for plugin in plugins if plugin["name"] == "tidemark")
+    (view,) = told["external_views"]
+    assert (view["name"], view["destination"]) == ("Tidemark", "nav")
+    every, headers = served.page(view["href"])
+    assert 'href="pipelines/inventory"' in every
+    assert 'href="pipelines/shop"' in every
+    assert headers["Content-Security-Policy"].startswith("default-src 'none'")
+    assert headers["Cache-Control"] == "no-store"
+    one, _ = served.page("/tidemark/pipelines/inventory")
+    for text in ("inventory.products", "cut__inventory", "Changes applied, by cut"):
+        assert text in one
+    for path, code in (("/tidemark/", 401), ("/tidemark/pipelines/inventory", 401)):
+        with pytest.raises(urllib.error.HTTPError) as stranger:
+            urllib.request.urlopen(served.url + path, timeout=30)  # noqa: S310  our own server
+        assert stranger.value.code == code
+    with pytest.raises(urllib.error.HTTPError) as unknown:
+        served.page("/tidemark/pipelines/nobody")
+    assert unknown.value.code == 404
+
+
+def test_refold_by_the_form_is_done_by_the_next_run(site: Site, served: Api) -> None:
+    """REFOLD-1: an operator who knows Airflow alone orders it, cancels it and sees it done."""
+    table = "inventory.products"
+    before = site.world.catalog.load_table(("inventory", "products")).metadata.table_uuid
+    assert served.trigger("refold__inventory")["state"] == "failed", "no table was chosen"
+    for cancel in (False, True, False):
+        run = served.trigger("refold__inventory", table=table, cancel=cancel)
+        assert run["state"] == "success"
+    page, _ = served.page("/tidemark/pipelines/inventory")
+    assert "refold inventory.products" in page
+    assert served.trigger("cut__inventory")["state"] == "success"
+    after = site.world.catalog.load_table(("inventory", "products")).metadata.table_uuid
+    assert after != before
+    assert site.differences("inventory", INVENTORY.stages[-1].tables) == []
+    run = served.trigger("resync__inventory", table=table)
+    assert run["state"] == "success"
+    assert "products" in report_of(site, run).left["resync"]["return_value"]
 
 
 def test_maintenance_by_the_form_leaves_all_rows(site: Site, served: Api) -> None:

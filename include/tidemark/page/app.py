@@ -1,0 +1,117 @@
+"""The page as a web application: who may see what, and how old it may be.
+
+It has no state of its own, writes nothing and runs no script. A pipeline is shown to whoever may
+read its DAG.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from airflow.api_fastapi.core_api.security import GetUserDep
+from fastapi import FastAPI, HTTPException
+from fastapi.responses import HTMLResponse
+
+from tidemark.page.render import CUT_DAG, render
+
+if TYPE_CHECKING:
+    from tidemark.runs.status import PipelineStatus
+    from tidemark.runs.world import World
+    from tidemark.spec import PipelineSpec
+
+FRESH_SECONDS = 10.0
+SIDE_BY_SIDE = 8
+HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; "
+    "frame-ancestors 'self'; base-uri 'none'; form-action 'none'",
+    "X-Content-Type-Options": "nosniff",
+}
+
+app = FastAPI(title="Tidemark", docs_url=None, redoc_url=None, openapi_url=None)
+
+
+@app.get("/", response_class=HTMLResponse)
+def pipelines(user: GetUserDep) -> HTMLResponse:
+    """All pipelines that ``user`` may see, one sentence each."""
+    from tidemark.page.views import overview
+    from tidemark.spec import sound_pipelines
+
+    allowed = [spec for spec in sound_pipelines() if _may_read(spec.name, user)]
+    return _page("pipelines.html", pipelines=overview(_statuses(allowed)))
+
+
+@app.get("/pipelines/{name}", response_class=HTMLResponse)
+def pipeline(name: str, user: GetUserDep) -> HTMLResponse:
+    """One pipeline; one that ``user`` may not see is as one that is not there."""
+    from tidemark.page.views import detail
+    from tidemark.spec import sound_pipelines
+
+    spec = next((one for one in sound_pipelines() if one.name == name), None)
+    if spec is None or not _may_read(spec.name, user):
+        raise HTTPException(404, "there is no such pipeline, or you may not read its DAG")
+    (found,) = _statuses([spec])
+    return _page("pipeline.html", pipeline=detail(found))
+
+
+def _may_read(name: str, user: GetUserDep) -> bool:
+    from airflow.api_fastapi.app import get_auth_manager
+    from airflow.api_fastapi.auth.managers.models.resource_details import DagDetails
+
+    details = DagDetails(id=f"{CUT_DAG}{name}")
+    return get_auth_manager().is_authorized_dag(method="GET", details=details, user=user)
+
+
+def _page(template: str, **content: object) -> HTMLResponse:
+    return HTMLResponse(render(template, **content), headers=HEADERS)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What was read, and until when it is shown."""
+
+    status: PipelineStatus
+    until: float
+
+
+class _Statuses:
+    """The status of each pipeline, read again when it is `FRESH_SECONDS` old; threads share it."""
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self._now, self._lock = now, Lock()
+        self._kept: dict[str, _Kept] = {}
+        self._worlds: dict[str, World] = {}
+
+    def read(self, spec: PipelineSpec) -> PipelineStatus:
+        """The status of ``spec``, at most so old."""
+        from tidemark.runs.status import pipeline_status
+
+        kept = self._kept.get(spec.name)
+        if kept is not None and self._now() < kept.until:
+            return kept.status
+        status = pipeline_status(spec, self._world(spec))
+        self._kept[spec.name] = _Kept(status, self._now() + FRESH_SECONDS)
+        return status
+
+    def _world(self, spec: PipelineSpec) -> World:
+        from tidemark.runs.world import open_world
+        from tidemark.spec import load_installation
+
+        with self._lock:
+            if spec.name not in self._worlds:
+                self._worlds[spec.name] = open_world(load_installation())
+            return self._worlds[spec.name]
+
+
+_STATUSES = _Statuses()
+
+
+def _statuses(specs: Sequence[PipelineSpec]) -> list[PipelineStatus]:
+    """A broker that does not answer costs one time-out, however many pipelines read from it."""
+    with ThreadPoolExecutor(SIDE_BY_SIDE) as threads:
+        return list(threads.map(_STATUSES.read, specs))
