@@ -27,7 +27,7 @@ from tidemark.lake.ledger import read_progress
 from tidemark.model.names import TableName, quote
 from tidemark.model.result import CutResult, CutStatus
 from tidemark.runs.cut import stage_cut
-from tidemark.runs.orders import begin_resync
+from tidemark.runs.orders import begin_resync, skip_transaction
 from tidemark.runs.plan import plan_cut
 from tidemark.runs.publish import publish_cut, read_verdicts
 from tidemark.runs.refold import begin_refold, cancel_refold
@@ -43,6 +43,7 @@ SOURCES = {
     "none": ("debezium-postgres", TYPED),
 }
 Change = tuple[str, int, str]
+OTHER = {"source": "shop.others", "expectations": "none", **TYPED}
 
 
 def records(gate: str, first: int, changes: Sequence[Change]) -> Sequence[Record]:
@@ -250,3 +251,55 @@ def test_what_no_record_tells_refuses_a_refold(world: World) -> None:
     begin_resync(stream.pipeline, world, ITEMS)
     with pytest.raises(ActionRefusedError, match=r"a snapshot of shop.items is awaited"):
         begin_refold(stream.pipeline, world, ITEMS)
+
+
+def broken_off_and_taken_again() -> list[Record]:
+    """Row 1 was read by a snapshot that broke off, and was gone as the next one was taken."""
+    return [
+        debezium_row("r", 1, 100, name="gone", mark="first"),
+        debezium_row("r", 2, 100, name="old", mark="true"),
+        debezium_row("r", 2, 200, name="new", mark="first"),
+        debezium_row("r", 3, 200, name="c", mark="last"),
+    ]
+
+
+@pytest.mark.parametrize("way", ["refolded", "added"])
+def test_a_snapshot_that_broke_off_stays_void(world: World, way: str) -> None:
+    """TOP-7, REFOLD-1, SCHEMA-35: also for a table that is folded later from all records."""
+    stream = opened(world, "transaction")
+    stream.options = {} if way == "refolded" else {"tables": [OTHER]}
+    stream.send(broken_off_and_taken_again())
+    while plan_cut(stream.pipeline, world).has_work:
+        stream.cut()
+    progress = read_progress(world.catalog, SystemTables.of(stream.pipeline.name))
+    assert len(progress.void) == 1
+    stream.options = {}
+    if way == "refolded":
+        (first, *_) = refolded(stream)
+        assert [table.outcome for table in first.tables] == ["pass"]
+    stream.cut()
+    assert stream.rows() == {2: "new", 3: "c"}
+
+
+def test_a_transaction_that_was_skipped_stays_so(world: World) -> None:
+    """GATE-T8, SCHEMA-35: also for a table that leaves the file and takes all records again."""
+    stream = opened(world, "transaction")
+    send(stream, 100, ("c", 1, "a"))
+    stream.cut()
+    lost = f"{FIRST}:200"
+    stream.send([boundary("BEGIN", lost), boundary("END", lost, 2)], stream.transactions)
+    stream.send([debezium_row("c", 2, 200, name="half", transaction=(lost, 1))])
+    send(stream, 300, ("c", 3, "c"))
+    stream.cut()
+    skip_transaction(stream.pipeline, world, lost)
+    while plan_cut(stream.pipeline, world).has_work:
+        stream.cut()
+    assert stream.rows() == {1: "a", 3: "c"}
+    progress = read_progress(world.catalog, SystemTables.of(stream.pipeline.name))
+    assert progress.given_up == {lost}
+    stream.options = {"tables": [OTHER]}
+    send(stream, 400, ("c", 4, "d"))
+    stream.cut()
+    stream.options = {}
+    stream.cut()
+    assert stream.rows() == {1: "a", 3: "c", 4: "d"}
