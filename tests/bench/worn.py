@@ -1,10 +1,14 @@
-"""worn: what reading costs after many cuts, before and after maintenance, beside a fresh table."""
+"""worn: what reading costs after many cuts, before and after maintenance, beside a fresh table.
+
+And the feed of the newest cut, beside a comparison of both snapshots by a join of all their rows.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from tests.bench.columns import KEY
@@ -15,11 +19,13 @@ from tests.bench.messages import Batch, row_changes, schema_change
 from tests.bench.produce import send
 from tests.bench.tables import base_table, make_empty, read_all
 from tests.bench.throughput import TABLE, discard_cut
-from tidemark.lake.catalog import TableId
+from tidemark.lake.catalog import SystemTables, TableId
+from tidemark.lake.ledger import newest_changes
 from tidemark.lake.marks import PUBLISHED, Published, live_rows
 from tidemark.lake.table_files import read_files
 from tidemark.model.names import AttemptId, quote
 from tidemark.model.result import CutStatus
+from tidemark.runs.changes import changes_between
 from tidemark.runs.cut import run_cut
 from tidemark.runs.maintain import maintain
 from tidemark.runs.run import CutRequest
@@ -40,6 +46,7 @@ def measure_worn(lab: Lab) -> Sequence[Figure]:
     _copy(lab, worn, fresh)
     cuts = lab.scaled(CUTS, least=5)
     before = _read(lab, f"after {cuts} cuts", worn, fresh, has_targets=False)
+    feed = _feed(lab, pipeline, worn, cuts)
     cost, _ = lab.meter.measure(lambda: list(maintain(pipeline, lab.world)))
     after = _read(lab, "after maintenance", worn, fresh, has_targets=True)
     files = sum(map(len, read_files(lab.world.catalog.load_table(worn.parts)).files.values()))
@@ -47,6 +54,7 @@ def measure_worn(lab: Lab) -> Sequence[Figure]:
     return [
         *before,
         *after,
+        *feed,
         Figure("worn", "files after maintenance", "", (float(files),)),
         Figure("worn", "maintenance", "s", (cost.seconds,)),
         Figure("worn", f"maintenance, times {cuts} cuts", "", (cost.seconds / seconds,)),
@@ -111,9 +119,44 @@ def _read(
     return figures
 
 
-def _scan(lab: Lab, table: TableId, _: int) -> float:
-    write = read_all(lab.world, table).write.format("noop").mode("overwrite")
+def _feed(lab: Lab, pipeline: PipelineSpec, table: TableId, cut: int) -> Sequence[Figure]:
+    """Both ways in turn, each to the changed rows themselves."""
+    source = pipeline.tables[0].source
+    moves = newest_changes(lab.world.catalog, SystemTables.of(pipeline.name), str(table), (cut - 1, cut))
+    old, new = (move.snapshot_id for move in moves if move is not None)
+    name = quote(lab.world.catalog.name, *table.parts)
+
+    def feed(_: int) -> float:
+        with changes_between(pipeline, lab.world, source, cut - 1, cut) as rows:
+            return _write(lab, rows)
+
+    def join(_: int) -> float:
+        before, after = (
+            lab.world.spark.read.option("versionAsOf", snapshot).table(name)
+            for snapshot in (old, new)
+        )
+        pairs = before.alias("a").join(after.alias("b"), KEY, "full_outer")
+        same = F.expr("a._tidemark_position <=> b._tidemark_position")
+        return _write(lab, pairs.where(~same))
+
+    seconds = take_turns({"feed": feed, "join": join}, lab.rounds)
+    return [
+        Figure("worn", "changes of the newest cut", "s", tuple(seconds["feed"])),
+        Figure(
+            *("worn", "changes of the newest cut, times a join of both snapshots", ""),
+            ratio(seconds["feed"], seconds["join"]),
+            Target(at_most=1.0),
+        ),
+    ]
+
+
+def _write(lab: Lab, rows: DataFrame) -> float:
+    write = rows.write.format("noop").mode("overwrite")
     return lab.meter.measure(lambda: write.save())[0].seconds
+
+
+def _scan(lab: Lab, table: TableId, _: int) -> float:
+    return _write(lab, read_all(lab.world, table))
 
 
 def _look_up(lab: Lab, table: TableId, number: int) -> float:

@@ -135,7 +135,7 @@ def refold(pipeline: PipelineName, params: dict[str, Any]) -> str:
             cancel_refold(spec, world, table)
             return ""
         begun = begin_refold(spec, world, table, into=into, as_of=params["as_of"])
-    log.info("refold_ordered", table=str(table), target=begun.target, done_by=f"cut__{pipeline}")
+    log.info("refold_ordered", table=str(table), into=begun.target, done_by=f"cut__{pipeline}")
     return begun.target
 
 
