@@ -122,7 +122,9 @@ def _read(
 def _feed(lab: Lab, pipeline: PipelineSpec, table: TableId, cut: int) -> Sequence[Figure]:
     """Both ways in turn, each to the changed rows themselves."""
     source = pipeline.tables[0].source
-    moves = newest_changes(lab.world.catalog, SystemTables.of(pipeline.name), str(table), (cut - 1, cut))
+    moves = newest_changes(
+        lab.world.catalog, SystemTables.of(pipeline.name), str(table), (cut - 1, cut)
+    )
     old, new = (move.snapshot_id for move in moves if move is not None)
     name = quote(lab.world.catalog.name, *table.parts)
 

@@ -53,11 +53,12 @@ def begin_refold(
             state=UNCHANGED,
             next_step="name a table of its own for it: --into NAME",
         )
-    then = None if as_of is None else _progress_of(pipeline, world, as_of)
-    suffix = secrets.token_hex(DIGITS)
+    then = None if as_of is None else _progress_of(pipeline, world, as_of, table)
+    suffix, ended = secrets.token_hex(DIGITS), list[Refold]()
 
     def begun(now: Progress) -> Progress:
-        if table in now.refolds:
+        ended[:] = [now.refolds[table]] if table in now.refolds else []
+        if ended:
             now = now.without_refold(table)
         own = _target_of(pipeline, world, now, table)
         state = (then or now).state_of(table)
@@ -71,7 +72,10 @@ def begin_refold(
 
     words = f"refold {table}" + (f" --into {into}" if into else "")
     words += f" --as-of {as_of}" if as_of is not None else ""
-    return _recorded(pipeline, world, begun, words).refolds[table]
+    refold = _recorded(pipeline, world, begun, words).refolds[table]
+    for one in ended:
+        _remove(pipeline, world, one)
+    return refold
 
 
 def cancel_refold(pipeline: PipelineSpec, world: World, table: TableName) -> None:
@@ -89,7 +93,12 @@ def cancel_refold(pipeline: PipelineSpec, world: World, table: TableName) -> Non
         return replace(now.without_refold(table), oldest_held=1)
 
     _recorded(pipeline, world, cancelled, f"refold {table} --cancel")
-    target = TableId(pipeline.target_namespace, made[-1].target)
+    _remove(pipeline, world, made[-1])
+
+
+def _remove(pipeline: PipelineSpec, world: World, given_up: Refold) -> None:
+    """What was made of a refold, with its files; nothing that a reader was told of."""
+    target = TableId(pipeline.target_namespace, given_up.target)
     with catalog_errors(f"the removal of {target}"), suppress(NoSuchTableError):
         world.catalog.purge_table(target.parts)
 
@@ -154,8 +163,8 @@ def _refuse_name(pipeline: PipelineSpec, world: World, into: str) -> None:
         )
 
 
-def _progress_of(pipeline: PipelineSpec, world: World, cut: int) -> Progress:
-    """Progress once ``cut`` was published, of tables under the names of now."""
+def _progress_of(pipeline: PipelineSpec, world: World, cut: int, table: TableName) -> Progress:
+    """Progress once ``cut`` was published, by the names of now; of ``table`` as readers saw it."""
     system = SystemTables.of(pipeline.name)
     found = progress_of_cut(world.catalog, system, cut)
     if found is None:
@@ -166,4 +175,5 @@ def _progress_of(pipeline: PipelineSpec, world: World, cut: int) -> Progress:
             state=UNCHANGED,
             next_step=f"take another cut: tidemark status {pipeline.name} lists the newest",
         )
-    return found.under(pipeline.renames)
+    found = found.under(pipeline.renames)
+    return found.without_refold(table) if table in found.refolds else found

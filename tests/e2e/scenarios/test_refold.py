@@ -235,7 +235,8 @@ def test_a_refold_survives_attempts_that_die(world: World) -> None:
     send(stream, 200, ("d", 1, "a"))
     begin_refold(stream.pipeline, world, ITEMS)
     stage_cut(stream.pipeline, world, CutRequest(stream.attempt()))
-    stream.cut()
+    result = stream.cut()
+    assert tables(stream) == {"items", f"items__until_cut_{result.cut}"}
     stream.cut()
     assert stream.rows() == {2: "b"}
     assert not plan_cut(stream.pipeline, world).has_work
