@@ -20,11 +20,14 @@ from tidemark.errors import ActionRefusedError, SupersededError, TableStoppedErr
 from tidemark.lake.catalog import SystemTables
 from tidemark.lake.history import read_history
 from tidemark.lake.refs import REF_PREFIX
+from tidemark.model.names import TableName
 from tidemark.model.position import Position
 from tidemark.model.result import CutStatus
 from tidemark.runs.cut import stage_cut
 from tidemark.runs.orders import skip_statement
+from tidemark.runs.plan import plan_cut
 from tidemark.runs.publish import publish_cut
+from tidemark.runs.refold import begin_refold
 from tidemark.runs.run import CutRequest
 from tidemark.runs.world import World
 
@@ -406,6 +409,12 @@ def test_a_recreated_table_begins_empty(world: World, family: str) -> None:
         send(stream, table.sent[again:], table)
         stream.cut()
         assert rows_of(stream) == table.expected == {5: table.rows[5]}
+
+    begin_refold(stream.pipeline, world, TableName("shop", "items"))
+    while plan_cut(stream.pipeline, world).has_work:
+        assert stream.cut().stopped == {}
+        assert rows_of(stream) == table.expected, "one table of that name after the other"
+    assert rows_of(stream) == table.expected
 
 
 @pytest.mark.parametrize("family", ["debezium", "ticdc", "canal"])
