@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tidemark.model.cut import Frontier
 from tidemark.model.expansion import PartitionExpansion
 from tidemark.model.fingerprint import Fingerprint
@@ -10,9 +12,10 @@ from tidemark.model.offsets import OffsetRange, TopicPartition, limit_ranges
 from tidemark.model.position import OrderedBy, Place, Position, commit_bound
 from tidemark.model.progress import LandingMark, Progress
 from tidemark.model.quarantine import Selection
+from tidemark.model.refold import Refold, TableState
 
 P0 = TopicPartition(TopicName("dbserver1.inventory.customers"), 0)
-ORDERS = TableName("shop", "orders")
+ORDERS, ITEMS = TableName("shop", "orders"), TableName("shop", "items")
 
 
 def test_empty_progress_round_trips() -> None:
@@ -60,3 +63,53 @@ def test_limited_ranges_starve_no_partition() -> None:
     limited = limit_ranges({P0: OffsetRange(0, 1_000_000), p1: OffsetRange(5, 6)}, 100)
     assert limited[p1] == OffsetRange(5, 6)
     assert 90 <= limited[P0].count <= 100
+
+
+REACHED = Frontier(offsets={P0: 41}, reached={P0: Place("0001AB")})
+KNOWN = Progress(
+    cut=7,
+    landing=9,
+    oldest_held=10,
+    frontier=REACHED,
+    truncated={ITEMS: Position("0001A0")},
+    window_bounds={ITEMS: Position("0001A1")},
+    blocked={ITEMS: "a change came late"},
+)
+
+
+def begun(*, replaces: bool) -> Progress:
+    refold = Refold("items__refold_1", REACHED, replaces, KNOWN.state_of(ITEMS))
+    return KNOWN.with_refold(ITEMS, refold, TableState(Frontier()))
+
+
+def test_a_refold_begins_below_all_records_and_is_stored() -> None:
+    """REFOLD-1: what was known of the table waits with the refold."""
+    progress = begun(replaces=True)
+    assert progress.frontier_of(ITEMS) == Frontier()
+    assert (progress.oldest_held, progress.truncated, progress.blocked) == (1, {}, {})
+    assert Progress.from_json(progress.to_json()) == progress
+
+
+def test_a_refold_that_is_given_up_leaves_no_trace() -> None:
+    """REFOLD-1: but that the table's records are looked through once more."""
+    after = begun(replaces=True).without_refold(ITEMS)
+    assert replace(after, behind={}, oldest_held=10) == KNOWN
+    assert after.behind == {ITEMS: REACHED}
+
+
+def test_a_target_that_was_replaced_is_blocked_no_more() -> None:
+    """REFOLD-1: it has lost no row that its mirror had lost; one beside it changes nothing."""
+    done = begun(replaces=True).with_refold_done(ITEMS)
+    assert (done.refolds, done.behind, done.blocked) == ({}, {}, {})
+    assert done.truncated == {ITEMS: Position("0001A0")}
+    newer = replace(begun(replaces=True), truncated={ITEMS: Position("0001AF")})
+    assert newer.with_refold_done(ITEMS).truncated == {ITEMS: Position("0001AF")}
+    beside = replace(begun(replaces=False), truncated={ITEMS: Position("0001AF")})
+    assert beside.with_refold_done(ITEMS).truncated == {ITEMS: Position("0001A0")}
+    assert beside.with_refold_done(ITEMS).blocked == KNOWN.blocked
+
+
+def test_behind_a_refold_the_table_catches_up() -> None:
+    """REFOLD-1: where its pipeline went on meanwhile."""
+    ahead = replace(begun(replaces=True), frontier=Frontier(offsets={P0: 50}))
+    assert ahead.with_refold_done(ITEMS).behind == {ITEMS: REACHED}
