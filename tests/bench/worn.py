@@ -20,7 +20,7 @@ from tests.bench.produce import send
 from tests.bench.tables import base_table, make_empty, read_all
 from tests.bench.throughput import TABLE, discard_cut
 from tidemark.lake.catalog import SystemTables, TableId
-from tidemark.lake.ledger import newest_changes
+from tidemark.lake.ledger import newest_snapshots
 from tidemark.lake.marks import PUBLISHED, Published, live_rows
 from tidemark.lake.table_files import read_files
 from tidemark.model.names import AttemptId, quote
@@ -122,10 +122,8 @@ def _read(
 def _feed(lab: Lab, pipeline: PipelineSpec, table: TableId, cut: int) -> Sequence[Figure]:
     """Both ways in turn, each to the changed rows themselves."""
     source = pipeline.tables[0].source
-    moves = newest_changes(
-        lab.world.catalog, SystemTables.of(pipeline.name), str(table), (cut - 1, cut)
-    )
-    old, new = (move.snapshot_id for move in moves if move is not None)
+    system = SystemTables.of(pipeline.name)
+    old, new = newest_snapshots(lab.world.catalog, system, str(table), (cut - 1, cut))
     name = quote(lab.world.catalog.name, *table.parts)
 
     def feed(_: int) -> float:

@@ -45,7 +45,7 @@ from tidemark.lake.refs import (
 from tidemark.lake.swap import Displaced
 from tidemark.model.names import AttemptId
 from tidemark.model.progress import Progress
-from tidemark.model.result import CutResult, TableResult
+from tidemark.model.result import CutResult
 from tidemark.model.stored_state import Stored, from_stored, to_stored
 
 PROGRESS = "tidemark.progress"
@@ -54,6 +54,8 @@ RESULT = "tidemark.result"
 MOVES = "tidemark.moves"
 ORDER = "tidemark.order"
 RETRIES = "commit.retry.num-retries"
+UNKNOWN = -1
+"""In the place of the id of a snapshot."""
 
 SCHEMA = pa.schema(
     [
@@ -292,12 +294,12 @@ def progress_of_cut(catalog: SqlCatalog, tables: SystemTables, cut: int) -> Prog
     return next((Progress.from_json(text) for text in told if text), None)
 
 
-def newest_changes(
+def newest_snapshots(
     catalog: SqlCatalog, tables: SystemTables, target: str, cuts: Sequence[int]
-) -> list[TableResult | None]:
-    """What the newest cut that changed ``target`` did to it, as of each of ``cuts``.
+) -> list[int | None]:
+    """The snapshot of ``target`` that stood in ``main`` as each of ``cuts`` was published.
 
-    None where no cut up to there did, or where an older version published it.
+    None where no cut up to there changed it; UNKNOWN where an older version published it.
     """
     ledger = _load(catalog, tables)
     if ledger is None:
@@ -309,11 +311,13 @@ def newest_changes(
         newest = [max((cut for cut in changed if cut <= one), default=None) for one in cuts]
         wanted = In(term="cut", literals={cut for cut in newest if cut is not None})
         entries = _entries(ledger.scan(row_filter=wanted).to_arrow())
-    told = {entry.result.cut: entry.result.tables for entry in entries}
-    return [
-        next((one for one in told.get(cut or 0, ()) if one.target == target), None)
-        for cut in newest
-    ]
+    known = {
+        entry.result.cut: table.snapshot_id
+        for entry in entries
+        for table in entry.result.tables
+        if table.target == target
+    }
+    return [None if cut is None else known.get(cut, UNKNOWN) for cut in newest]
 
 
 def attempted(ledger: Table) -> list[Entry]:

@@ -12,7 +12,7 @@ from tidemark.lake.catalog import SystemTables, catalog_errors
 from tidemark.lake.evolve import read_target
 from tidemark.lake.feed import changed_rows
 from tidemark.lake.history import read_history
-from tidemark.lake.ledger import newest_changes, read_progress
+from tidemark.lake.ledger import UNKNOWN, newest_snapshots, read_progress
 from tidemark.lake.sql import SYSTEM_COLUMNS
 from tidemark.model.columns import POSITION
 from tidemark.model.names import TableName, quote
@@ -51,8 +51,8 @@ def changes_between(
             state=UNCHANGED,
             next_step=f"look which tables have: tidemark status {pipeline.name}",
         )
-    old, new = newest_changes(world.catalog, system, str(target), (before, after))
-    snapshots = (old.snapshot_id if old is not None else None, new.snapshot_id if new else 0)
+    old, new = newest_snapshots(world.catalog, system, str(target), (before, after))
+    snapshots = (old, UNKNOWN if new is None else new)
     with catalog_errors(f"the reading of {target}"):
         kept = {
             snapshot.snapshot_id for snapshot in world.catalog.load_table(target.parts).snapshots()
