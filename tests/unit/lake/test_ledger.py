@@ -1,0 +1,75 @@
+"""What rows of the ledger tell of earlier cuts, also those that older versions wrote."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+
+from tidemark.lake.catalog import SystemTables
+from tidemark.lake.ledger import (
+    PROPERTIES,
+    SCHEMA,
+    UNKNOWN,
+    ensure_table,
+    newest_snapshots,
+    progress_of_cut,
+)
+from tidemark.model.names import AttemptId, PipelineName
+from tidemark.model.progress import Progress
+from tidemark.model.result import CutResult, CutStatus, TableResult
+
+SYSTEM = SystemTables.of(PipelineName("p"))
+ITEMS, WARES = "shop.items", "shop.wares"
+
+
+def row(cut: int, *targets: str, is_old: bool = False) -> dict[str, Any]:
+    """A cut that published snapshot 10 times its number of each of ``targets``."""
+    tables = tuple(TableResult("shop.t", target, 10 * cut) for target in targets)
+    result = CutResult(CutStatus.STAGED, AttemptId(f"a{cut}"), cut=cut, tables=tables)
+    return {
+        "cut": cut,
+        "attempt": f"a{cut}",
+        "staged_at": datetime(2026, 4, 1, tzinfo=UTC),
+        "tables": list(targets),
+        "result": None if is_old else result.to_json(),
+        "progress": None if is_old else replace(Progress(), cut=cut).to_json(),
+    }
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> SqlCatalog:
+    """A catalog with the ledger of five cuts, the first by an older version."""
+    made = SqlCatalog("lake", uri=f"sqlite:///{tmp_path}/catalog.db", warehouse=str(tmp_path))
+    ledger = ensure_table(made, SYSTEM.ledger, SCHEMA, PROPERTIES)
+    rows = [row(1, ITEMS, is_old=True), row(2), row(3, ITEMS, WARES), row(4, WARES), row(5, ITEMS)]
+    ledger.append(pa.Table.from_pylist(rows, schema=SCHEMA))
+    return made
+
+
+def test_a_target_stands_where_the_newest_cut_left_it(catalog: SqlCatalog) -> None:
+    """FEED-1: a cut that did not change it leaves it as it was."""
+    assert newest_snapshots(catalog, SYSTEM, ITEMS, (3, 4, 5)) == [30, 30, 50]
+    assert newest_snapshots(catalog, SYSTEM, WARES, (2, 5)) == [None, 40]
+
+
+def test_what_an_older_version_published_is_not_taken_for_nothing(catalog: SqlCatalog) -> None:
+    """FEED-1: or all rows of the later cut would seem to be new."""
+    assert newest_snapshots(catalog, SYSTEM, ITEMS, (0, 1, 2)) == [None, UNKNOWN, UNKNOWN]
+
+
+def test_progress_is_known_of_each_cut_since(catalog: SqlCatalog) -> None:
+    """REFOLD-1: as of which a table can be folded again."""
+    found = [progress_of_cut(catalog, SYSTEM, cut) for cut in (1, 3, 9)]
+    assert [one.cut if one else None for one in found] == [None, 3, None]
+
+
+def test_without_a_ledger_nothing_is_known(tmp_path: Path) -> None:
+    empty = SqlCatalog("lake", uri=f"sqlite:///{tmp_path}/none.db", warehouse=str(tmp_path))
+    assert newest_snapshots(empty, SYSTEM, ITEMS, (1, 2)) == [None, None]
+    assert progress_of_cut(empty, SYSTEM, 1) is None
