@@ -269,30 +269,34 @@ def test_the_page_shows_each_pipeline_to_whoever_may_read_its_dag(served: Api) -
 
 def test_refold_by_the_form_is_done_by_the_next_run(site: Site, served: Api) -> None:
     """REFOLD-1: an operator who knows Airflow alone orders it, cancels it and sees it done."""
-    table = "inventory.products"
-    before = site.world.catalog.load_table(("inventory", "products")).metadata.table_uuid
+    place = ("inventory", "products")
+    before = site.world.catalog.load_table(place).metadata.table_uuid
+    rows = without_order(read_rows(site.world, *place))
     assert served.trigger("refold__inventory")["state"] == "failed", "no table was chosen"
     for cancel in (False, True, False):
-        run = served.trigger("refold__inventory", table=table, cancel=cancel)
+        run = served.trigger("refold__inventory", table=".".join(place), cancel=cancel)
         assert run["state"] == "success"
     page, _ = served.page("/tidemark/pipelines/inventory")
     assert "refold inventory.products" in page
-    assert served.trigger("cut__inventory")["state"] == "success"
-    after = site.world.catalog.load_table(("inventory", "products")).metadata.table_uuid
-    assert after != before
-    assert site.differences("inventory", INVENTORY.stages[-1].tables) == []
-    run = served.trigger("resync__inventory", table=table)
-    assert run["state"] == "success"
-    assert "products" in report_of(site, run).left["resync"]["return_value"]
+    for _ in range(2):  # The second one has nothing to do, or catches up.
+        assert served.trigger("cut__inventory")["state"] == "success"
+    assert site.world.catalog.load_table(place).metadata.table_uuid != before
+    assert without_order(read_rows(site.world, *place)) == rows
 
 
 def test_maintenance_by_the_form_leaves_all_rows(site: Site, served: Api) -> None:
+    rows = without_order(read_rows(site.world, "inventory", "products"))
     run = served.trigger("maintain__inventory")
     assert run["conf"] == {"tables": None}
     assert run["state"] == "success"
     left = report_of(site, run).left["maintain"]["return_value"]
     assert (left["expired"], left["orphans"], left["skipped"]) == (0, 0, 0), "all of it is young"
-    assert site.differences("inventory", INVENTORY.stages[-1].tables) == []
+    assert without_order(read_rows(site.world, "inventory", "products")) == rows
+
+
+def without_order(rows: list[dict[str, Any]] | None) -> list[str]:
+    assert rows
+    return sorted(map(repr, rows))
 
 
 def test_pipeline_that_comes_to_a_running_stack_publishes(site: Site, served: Api) -> None:
