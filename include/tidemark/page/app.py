@@ -7,7 +7,7 @@ read its DAG.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from threading import Lock
@@ -82,8 +82,8 @@ class _Kept:
 class _Statuses:
     """The status of each pipeline, read again when it is `FRESH_SECONDS` old; threads share it."""
 
-    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
-        self._now, self._lock = now, Lock()
+    def __init__(self) -> None:
+        self._lock = Lock()
         self._kept: dict[str, _Kept] = {}
         self._worlds: dict[str, World] = {}
 
@@ -92,10 +92,10 @@ class _Statuses:
         from tidemark.runs.status import pipeline_status
 
         kept = self._kept.get(spec.name)
-        if kept is not None and self._now() < kept.until:
+        if kept is not None and time.monotonic() < kept.until:
             return kept.status
         status = pipeline_status(spec, self._world(spec))
-        self._kept[spec.name] = _Kept(status, self._now() + FRESH_SECONDS)
+        self._kept[spec.name] = _Kept(status, time.monotonic() + FRESH_SECONDS)
         return status
 
     def _world(self, spec: PipelineSpec) -> World:

@@ -96,7 +96,7 @@ def detail(found: PipelineStatus) -> Detail:
 def light_of(found: PipelineStatus) -> tuple[Light, str]:
     """What the pipeline is at a glance, and the sentence that says why.
 
-    What hides behind something worse is told by the pipeline's own page.
+    The worst problem alone is named; the pipeline's own page lists all of them.
     """
     if found.trouble is not None:
         return Light.FAILS, found.trouble.what

@@ -97,7 +97,7 @@ def cancel_refold(pipeline: PipelineSpec, world: World, table: TableName) -> Non
 
 
 def _remove(pipeline: PipelineSpec, world: World, given_up: Refold) -> None:
-    """What was made of a refold, with its files; nothing that a reader was told of."""
+    """Drop the unfinished table of a refold, with its files."""
     target = TableId(pipeline.target_namespace, given_up.target)
     with catalog_errors(f"the removal of {target}"), suppress(NoSuchTableError):
         world.catalog.purge_table(target.parts)

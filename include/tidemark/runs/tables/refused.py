@@ -115,8 +115,8 @@ def refuse_foreign(
                 f"have it re-snapshotted as it is now: tidemark resync {pipeline.name} "
                 f"{spec.source}"
             )
-        ways.append(f"or fold it again from the changelog: {_refold(pipeline, spec)}")
-        next_step = "; ".join(ways).removeprefix("or ")
+        ways.append(f"fold it again from the changelog: {_refold(pipeline, spec)}")
+        next_step = "; or ".join(ways)
     elif marks.get("tidemark.pipeline") == pipeline.name and later > cut:
         what = f"{target} was published by cut {later}, and the ledger knows {cut} cuts"
         next_step = f"put the ledger of the pipeline back; else {NEW_TARGET}"
