@@ -159,6 +159,7 @@ class _Staged:
         )
         self._tables, self._tasks = spark.SparkTableCache.get(), spark.ScanTaskSetManager.get()
         self._names: list[str] = []
+        self._planned: dict[int, dict[str, Any]] = {}
 
     def __enter__(self) -> _Staged:
         return self
@@ -168,20 +169,28 @@ class _Staged:
             self._tasks.removeTasks(self._table, name)
             self._tables.remove(name)
 
+    def _tasks_of(self, snapshot: int) -> Mapping[str, Any]:
+        """File -> how Iceberg scans it as of ``snapshot``; each snapshot is planned once."""
+        if snapshot not in self._planned:
+            planned = self._table.newScan().useSnapshot(snapshot).planFiles()
+            try:
+                tasks = self._planned[snapshot] = {}
+                found = planned.iterator()
+                while found.hasNext():
+                    task = found.next()
+                    tasks[task.file().location()] = task
+            finally:
+                planned.close()
+        return self._planned[snapshot]
+
     def rows(self, snapshot: int | None, paths: Collection[str]) -> DataFrame:
         """The rows of the files at ``paths`` as ``snapshot`` has them, with FILE and PLACE."""
-        if not paths:  # Iceberg takes no empty set of tasks.
+        if snapshot is None or not paths:  # Iceberg takes no empty set of tasks.
             return self._session.table(self._quoted).select("*", FILE, PLACE).limit(0)
         chosen = self._jvm.java.util.ArrayList()
-        planned = self._table.newScan().useSnapshot(snapshot).planFiles()
-        try:
-            found = planned.iterator()
-            while found.hasNext():
-                task = found.next()
-                if task.file().location() in paths:
-                    chosen.add(task)
-        finally:
-            planned.close()
+        for path, task in self._tasks_of(snapshot).items():
+            if path in paths:
+                chosen.add(task)
         name = uuid.uuid4().hex
         self._tables.add(name, self._table)
         self._tasks.stageTasks(self._table, name, chosen)
