@@ -80,6 +80,7 @@ class MaintainedTableDocument(_Document):
     manifests: int = Field(description="that are written together")
     expired: int = Field(description="snapshots that expire")
     orphans: int = Field(description="files that no snapshot named")
+    removed: int = Field(description="records that the changelog needs no more")
     seconds: float
     skipped: str = Field(description="why not all was done; empty where it was")
 

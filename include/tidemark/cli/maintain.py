@@ -28,7 +28,7 @@ def maintain(
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
-    """Rewrite worn and small files, expire snapshots and remove orphans.
+    """Rewrite worn and small files, expire snapshots, remove orphans and records no longer needed.
 
     Cuts go on beside it.
     """
@@ -67,15 +67,17 @@ def _show(
     due = sum(one.is_due for one in found)
     what = "maintained" if is_done else f"there, {due:,} due"
     console.print(f"{pipeline}: {plural(len(found), 'table')} {what}", style="bold")
-    headers = ("files", "MiB", "delete files", "manifests", "snapshots", "orphans", "seconds")
-    shown = headers if is_done else ("files", "MiB", "rows", "manifests", "snapshots")
+    headers = ["files", "MiB", "delete files", "manifests", "snapshots", "orphans"]
+    if not is_done:
+        headers = ["files", "MiB", "rows", "manifests", "snapshots"]
+    shown = (*headers, "records", *(["seconds"] if is_done else []))
     table = columns(console, "table", *shown, right=shown)
     for one in found:
         size = f"{one.bytes / MIB:,.1f}" if one.bytes else "0"
         numbers = (
-            (one.deletes, one.manifests, one.expired, one.orphans)
+            (one.deletes, one.manifests, one.expired, one.orphans, one.removed)
             if is_done
-            else (one.rows, one.manifests, one.expired)
+            else (one.rows, one.manifests, one.expired, one.removed)
         )
         counts = [f"{one.rewritten:,}", size, *(f"{number:,}" for number in numbers)]
         table.add_row(one.table, *counts, *([f"{one.seconds:.1f}"] if is_done else []))

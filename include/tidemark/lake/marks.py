@@ -19,7 +19,7 @@ from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Operation, Snapshot
 
 from tidemark.errors import UNCHANGED, ForeignChangeError
-from tidemark.lake.catalog import TableId, catalog_errors
+from tidemark.lake.catalog import TableId, catalog_errors, commit_errors
 from tidemark.model.stored_state import Stored, from_stored, to_stored
 
 PREFIX = "tidemark."
@@ -28,6 +28,8 @@ STAGED = f"{PREFIX}staged."
 """With the name of a branch behind it: the property that says what is staged there."""
 IN_PROPERTY: Mapping[str, str] = {f"{PREFIX}state": "property"}
 """What a snapshot says whose summary does not tell what the property does."""
+RETENTION = f"{PREFIX}retention"
+"""What a snapshot of the changelog says that lacks records which are needed no more (KEEP-1)."""
 FIRST_SEQUENCE = 1
 WRITERS = ("spark.app.id", "app-id", "trino_query_id", "flink.job-id")
 PUT_BACK = f"put the property {PUBLISHED} back from an older file of its metadata"
@@ -223,6 +225,19 @@ def adopt_head(catalog: SqlCatalog, name: TableId) -> None:
                 change.set_properties(_property(head, before, {}))
 
 
+def mark_removal(catalog: SqlCatalog, name: TableId) -> None:
+    """Take main of a table for what is published, if only RETENTION was done to it.
+
+    So the number of its rows is known again.
+    """
+    with commit_errors(f"the marking of {name}"):
+        table = catalog.load_table(name.parts)
+        head, before = table.current_snapshot(), read_published(table)
+        if head is not None and before is not None and not foreign_change(table, before):
+            with table.transaction() as change:
+                change.set_properties(_property(head, before, {}))
+
+
 def _property(
     snapshot: Snapshot, before: Published | None, marks: Mapping[str, str]
 ) -> dict[str, str]:
@@ -253,8 +268,9 @@ def _marks(snapshot: Snapshot) -> dict[str, str]:
 
 
 def _is_rewrite(snapshot: Snapshot) -> bool:
-    """Whether it has the rows of its parent, in other files."""
-    return snapshot.summary is not None and snapshot.summary.operation is Operation.REPLACE
+    """Whether it has the rows of its parent, in other files, but for those of no more use."""
+    is_replaced = snapshot.summary is not None and snapshot.summary.operation is Operation.REPLACE
+    return is_replaced or RETENTION in _summary(snapshot)
 
 
 def _lineage(table: Table, parent: Parent, start: Snapshot | None = None) -> Iterator[Snapshot]:

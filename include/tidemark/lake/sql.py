@@ -6,7 +6,7 @@ that `schema.source_types` writes, never from a topic.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from tidemark.model.column_rules import Mask
 from tidemark.model.columns import (
@@ -26,9 +26,9 @@ from tidemark.model.columns import (
     TableSchema,
 )
 from tidemark.model.ends import End, first_end
-from tidemark.model.event import Op
+from tidemark.model.event import Kind, Op
 from tidemark.model.layout import PartitionField, Transform
-from tidemark.model.names import ColumnName, quote
+from tidemark.model.names import ColumnName, TableName, quote
 from tidemark.model.reduction import EVENT_ID
 from tidemark.model.target_mode import Operation, TargetMode
 from tidemark.schema.changes import BackfillColumn
@@ -186,6 +186,36 @@ def _masked(value: str, column: SourceColumn) -> str:
             return value
 
 
+def delete_records(
+    changelog: Sequence[str], wanted: Mapping[int, Collection[TableName]], others: int, before: int
+) -> str:
+    """DELETE of changelog records that are needed no more (KEEP-1).
+
+    wanted: below which landing the rows of which tables go. others: below which BEGIN, END,
+    watermarks and tombstones go. before: nothing goes whose source time, in ms since 1970, is
+    later.
+    """
+    rows = [
+        f"kind = {literal(Kind.ROW)} AND landing < {landing:d} AND "
+        f"struct(source_schema, source_table) IN ({', '.join(map(_pair, sorted(tables)))})"
+        for landing, tables in sorted(wanted.items())
+    ]
+    kinds = (Kind.BEGIN, Kind.END, Kind.WATERMARK, Kind.TOMBSTONE)
+    listed = ", ".join(map(literal, kinds))
+    either = " OR ".join(
+        f"({one})" for one in (*rows, f"kind IN ({listed}) AND landing < {others:d}")
+    )
+    newest = max(others, *wanted)
+    return (
+        f"DELETE FROM {quote(*changelog)} WHERE landing < {newest:d} "
+        f"AND coalesce(commit_time < {moment(before)}, TRUE) AND ({either})"
+    )
+
+
+def _pair(table: TableName) -> str:
+    return f"struct({literal(table.schema)}, {literal(table.table)})"
+
+
 def set_property(table: Sequence[str], name: str, value: str) -> str:
     """ALTER TABLE that sets one property."""
     return f"ALTER TABLE {quote(*table)} SET TBLPROPERTIES ({literal(name)} = {literal(value)})"
@@ -293,6 +323,30 @@ def merge_staged(branch: Sequence[str], staged: Sequence[str], schema: TableSche
         f"(SELECT * FROM {quote(*staged)} WHERE {quote(STAGED_OP)} IN ({ops})) s "
         f"ON {' AND '.join(on)} {clauses}"
     )
+
+
+def seed_values(base: TableSchema, wanted: TableSchema) -> dict[str, str]:
+    """What a row of ``base`` gives to each column of a target of ``wanted``; none that it lacks."""
+    values = {}
+    for name in wanted.names:
+        own, was = wanted.target_name(name), base.target_name(name)
+        if own is not None:
+            is_same = base.rules.mask(name) is wanted.rules.mask(name)
+            column = wanted.in_target[own]
+            value = "NULL" if was is None else quote(was)
+            masked = value if is_same else _masked(value, column)
+            values[own] = f"CAST({masked} AS {column.stored})"
+    if base.mode is wanted.mode:
+        return values | {name: quote(name) for name in system_columns(wanted)}
+    began = quote(VALID_FROM if base.mode is TargetMode.HISTORY else COMMIT_TIME)
+    given = {
+        POSITION: quote(POSITION),
+        COMMIT_TIME: began,
+        VALID_FROM: began,
+        DELETED: "FALSE",
+    }
+    types = system_columns(wanted).items()
+    return values | {name: given.get(name, f"CAST(NULL AS {kind})") for name, kind in types}
 
 
 def staged_values(schema: TableSchema) -> dict[str, str]:

@@ -39,7 +39,8 @@ from tidemark.schema.changes import BackfillColumn
 
 log = get_logger()
 
-MARKS = "spark.sql.iceberg.snapshot-property.tidemark."
+SNAPSHOT_PROPERTY = "spark.sql.iceberg.snapshot-property."
+MARKS = f"{SNAPSHOT_PROPERTY}tidemark."
 
 
 def mark_session(

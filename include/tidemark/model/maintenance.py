@@ -122,8 +122,9 @@ class TableMaintenance:
     """What a run of maintenance did to one table, or would do.
 
     rewritten: files of rows; bytes: in them. deletes: delete files that went. manifests: that were
-    written together. expired: snapshots. orphans: files that no snapshot named. skipped: why
-    nothing was done, or not all of it, empty where all was.
+    written together. expired: snapshots. orphans: files that no snapshot named. removed: records
+    that the changelog needs no more (KEEP-1). skipped: why nothing was done, or not all of it,
+    empty where all was.
     """
 
     table: str
@@ -134,13 +135,15 @@ class TableMaintenance:
     manifests: int = 0
     expired: int = 0
     orphans: int = 0
+    removed: int = 0
     seconds: float = 0.0
     skipped: str = ""
 
     @property
     def is_due(self) -> bool:
         """Whether anything is done, or would be."""
-        return any((self.rewritten, self.deletes, self.manifests, self.expired, self.orphans))
+        files = (self.rewritten, self.deletes, self.manifests)
+        return any((*files, self.expired, self.orphans, self.removed))
 
     def counted(self, counts: Mapping[str, int]) -> TableMaintenance:
         """The same with ``counts`` (field -> number) added."""

@@ -49,13 +49,15 @@ class Refold:
 
     target: the name of the table that is made. until: how far it goes. replaces: then it takes the
     name of the table's own target. paused: the table as it goes on afterwards, or when the refold
-    is cancelled.
+    is cancelled. base: the cut whose state of the target it begins with; None where it begins with
+    nothing (KEEP-1).
     """
 
     target: str
     until: Frontier
     replaces: bool
     paused: TableState
+    base: int | None = None
 
     def to_json(self) -> dict[str, Any]:
         """As kept in the ledger."""
@@ -64,6 +66,7 @@ class Refold:
             "until": frontier_to_json(self.until),
             "replaces": self.replaces,
             "paused": self.paused.to_json(),
+            "base": self.base,
         }
 
     @classmethod
@@ -74,4 +77,5 @@ class Refold:
             frontier_from_json(stored["until"]),
             stored["replaces"],
             TableState.from_json(stored["paused"]),
+            stored["base"],
         )

@@ -13,7 +13,7 @@ from typing import Any
 
 from tidemark.errors import UNCHANGED, StoredStateError
 
-VERSION = 6
+VERSION = 7
 Body = dict[str, Any]
 Step = Callable[[Body], Body]
 
@@ -29,6 +29,8 @@ class Stored(StrEnum):
     SCHEMA = "source schema"
     PUBLISHED = "mark of a published table"
     AUDIT = "record of an audit"
+    BASE = "base of a table"
+    REMOVED = "list of removed records"
 
 
 def to_stored(body: Mapping[str, Any]) -> Body:
@@ -217,20 +219,28 @@ def _result_6(body: Body) -> Body:
     return body | {"tables": [added | table for table in body["tables"]]}
 
 
+def _progress_7(body: Body) -> Body:
+    refolds = body["refolds"].items()
+    return body | {"refolds": {table: {"base": None} | refold for table, refold in refolds}}
+
+
 def _as_it_was(body: Body) -> Body:
     return body
 
 
 _UNCHANGED: Sequence[Step] = (_as_it_was,) * (VERSION - 2)
 """Of a kind that no version after the second changed."""
+_UNCHANGED_SINCE_3: Sequence[Step] = (_as_it_was,) * (VERSION - 3)
 _STEPS: Mapping[Stored, Sequence[Step]] = {
-    Stored.PROGRESS: (_progress_2, _as_it_was, _progress_4, _as_it_was, _progress_6),
+    Stored.PROGRESS: (_progress_2, _as_it_was, _progress_4, _as_it_was, _progress_6, _progress_7),
     Stored.LANDING: (_landing_2, *_UNCHANGED),
-    Stored.RESULT: (_result_2, _result_3, _as_it_was, _as_it_was, _result_6),
-    Stored.REF_UPDATES: (_ref_updates_2, _ref_updates_3, _as_it_was, _as_it_was, _as_it_was),
-    Stored.HISTORY: (_history_2, _as_it_was, _as_it_was, _history_5, _as_it_was),
-    Stored.SCHEMA: (_schema_2, _as_it_was, _schema_4, _as_it_was, _as_it_was),
+    Stored.RESULT: (_result_2, _result_3, _as_it_was, _as_it_was, _result_6, _as_it_was),
+    Stored.REF_UPDATES: (_ref_updates_2, _ref_updates_3, *_UNCHANGED_SINCE_3),
+    Stored.HISTORY: (_history_2, _as_it_was, _as_it_was, _history_5, _as_it_was, _as_it_was),
+    Stored.SCHEMA: (_schema_2, _as_it_was, _schema_4, _as_it_was, _as_it_was, _as_it_was),
     Stored.PUBLISHED: (_as_it_was, *_UNCHANGED),
     Stored.AUDIT: (_as_it_was, *_UNCHANGED),
+    Stored.BASE: (_as_it_was, *_UNCHANGED),
+    Stored.REMOVED: (_as_it_was, *_UNCHANGED),
 }
 """Of each kind the steps from version 1 on, one per version."""

@@ -43,6 +43,7 @@ from tidemark.runs.staging.replay import next_replays, with_replay
 from tidemark.runs.staging.stage import StagedTable, stage_one
 from tidemark.runs.tables.plan import CutTables, plan_tables, together
 from tidemark.runs.tables.reread import READ_AGAIN
+from tidemark.runs.tables.seeded import seed_refolds
 from tidemark.runs.tables.work import TableWork
 from tidemark.runs.unknown_kinds import codes_of, unknown_after
 from tidemark.runs.world import World, data_docs_folder, size_for
@@ -80,6 +81,7 @@ def stage_cut(pipeline: PipelineSpec, world: World, request: CutRequest) -> CutR
     run = run.behind(landed.head)
     drop_dead_forks(world.catalog, run.system.ledger.namespace, progress.cut + 1)
     size_for(world.spark, landed.records)
+    run = replace(run, unseeded=seed_refolds(run))
     with spark_errors("the choice of the cut"):
         run = in_newest_log(run, Changelog(run), landed)
         chosen = choose_cut(run, Changelog(run), landed)

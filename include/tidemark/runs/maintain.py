@@ -1,4 +1,4 @@
-"""Maintenance: files rewritten, snapshots expired, orphans removed, beside cuts that go on.
+"""Maintenance: files rewritten, snapshots expired, orphans and old records removed, beside cuts.
 
 Iceberg's own procedures do the work (`lake.procedures`). A cut never waits for it and never fails
 by it (PUB-12). Of a table whose schema change is staged nothing is touched: its fork names the
@@ -27,6 +27,7 @@ from tidemark.lake.table_files import read_files
 from tidemark.log import get_logger
 from tidemark.model.maintenance import DueWork, Policy, TableMaintenance, due_work
 from tidemark.model.names import TableName
+from tidemark.runs.retention import keep_changelog, removable_rows
 from tidemark.runs.targets import targets_of
 from tidemark.runs.world import World
 from tidemark.spec import PipelineSpec
@@ -44,9 +45,13 @@ def plan_maintenance(
 
     tables: source tables; the pipeline's own and all others where it is empty. No JVM.
     """
-    return tuple(
-        _planned(name, due, skipped) for name, _, due, skipped in _found(pipeline, world, tables)
-    )
+    changelog = SystemTables.of(pipeline.name).changelog
+    found = _found(pipeline, world, tables)
+    planned = {name: _planned(name, due, skipped) for name, _, due, skipped in found}
+    if changelog in planned:
+        removed = removable_rows(pipeline, world, _now_ms())
+        planned[changelog] = replace(planned[changelog], removed=removed)
+    return tuple(planned.values())
 
 
 def maintain(
@@ -102,7 +107,7 @@ def _found(
 ) -> Iterator[tuple[TableId, Table, DueWork, str]]:
     """The tables that are there, what is due of each, and why nothing is done to it.
 
-    Own tables are kept small by cuts (`lake.upkeep`), but for the files of the changelog.
+    Own tables are kept small by cuts (`lake.upkeep`), but for the changelog.
     """
     system, now_ms = SystemTables.of(pipeline.name), _now_ms()
     for name in _names(pipeline, world, tables):
@@ -112,9 +117,7 @@ def _found(
             except NoSuchTableError:
                 continue
             due = due_work(read_files(table), _policy(pipeline, world), now_ms)
-        if name == system.changelog:
-            due = replace(due, expires=0)
-        elif name in system.all:
+        if name in system.all and name != system.changelog:
             due = DueWork()
         is_forked = has_fork(world.catalog, system.ledger.namespace, name)
         yield name, table, due, FORKED if is_forked else ""
@@ -136,7 +139,9 @@ def _maintain(
     """Expiry comes first: what is replaced now can be read until the next run."""
     run = Procedures(world.spark, world.catalog.name, name, _policy(pipeline, world))
     now_ms, is_sorted = _now_ms(), bool(table.sort_order().fields)
+    is_changelog = name == SystemTables.of(pipeline.name).changelog
     steps: list[tuple[bool, Callable[[], Mapping[str, int]]]] = [
+        (is_changelog, lambda: {"removed": keep_changelog(pipeline, world, now_ms)}),
         (due.expires > 0, lambda: run.expire(due.expires_before)),
         (due.rewrites > 0, lambda: run.rewrite(is_sorted=is_sorted)),
         (due.deletes, run.rewrite_deletes),

@@ -14,17 +14,20 @@ from dataclasses import replace
 from pyiceberg.exceptions import NoSuchTableError
 
 from tidemark.errors import UNCHANGED, ActionRefusedError
+from tidemark.lake.bases import read_bases
 from tidemark.lake.catalog import SystemTables, TableId, catalog_errors
 from tidemark.lake.history import existing_tables, read_history
 from tidemark.lake.ledger import progress_of_cut, read_progress
+from tidemark.lake.removed import read_removed
 from tidemark.model.cut import Frontier
 from tidemark.model.names import TableName, refusal
 from tidemark.model.progress import Progress
 from tidemark.model.reconcile import BELOW_ALL_OFFSETS
 from tidemark.model.refold import Refold, TableState
+from tidemark.model.retention import Base, missing_in, removed_of
 from tidemark.model.target_mode import TargetMode
 from tidemark.runs.orders import record
-from tidemark.runs.targets import targets_of
+from tidemark.runs.targets import declared_as, spec_of, targets_of
 from tidemark.runs.world import World
 from tidemark.spec import PipelineSpec
 
@@ -62,13 +65,16 @@ def begin_refold(
             now = now.without_refold(table)
         own = _target_of(pipeline, world, now, table)
         state = (then or now).state_of(table)
+        base = _base_of(pipeline, world, now, table, own, state, as_of)
         refold = Refold(
             target=into or f"{own.table}__refold_{suffix}",
             until=state.frontier,
             replaces=not into,
             paused=now.state_of(table),
+            base=None if base is None else base.cut,
         )
-        return now.with_refold(table, refold, _begins(pipeline, now, table, state))
+        begins = _begins(pipeline, now, table, state, base)
+        return now.with_refold(table, refold, begins)
 
     words = f"refold {table}" + (f" --into {into}" if into else "")
     words += f" --as-of {as_of}" if as_of is not None else ""
@@ -109,14 +115,66 @@ def _recorded(
     return record(pipeline, world, change, words).under(pipeline.renames)
 
 
+def _base_of(  # noqa: PLR0913  what a base is sought by
+    pipeline: PipelineSpec,
+    world: World,
+    now: Progress,
+    table: TableName,
+    own: TableId,
+    state: TableState,
+    as_of: int | None,
+) -> Base | None:
+    """The base that the new target begins with; None where records of the changelog tell all.
+
+    The oldest, as what is behind it is read again. A mirror whose rows all came again since one of
+    them, by a truncate or a new snapshot, needs none.
+    """
+    renames = now.known_renames(pipeline.renames)
+    removed = read_removed(world.catalog, SystemTables.of(pipeline.name))
+    landing = removed_of(table, removed, renames)
+    if not landing:
+        return None
+    spec = spec_of(pipeline, table)
+    bases = [base for base in read_bases(world.catalog, own) if base.landing >= landing]
+    is_mirror = spec.mode is TargetMode.MIRROR
+    if is_mirror and any((state.truncated or "") > (b.state.truncated or "") for b in bases):
+        return None
+    told = [base for base in bases if as_of is None or base.cut <= as_of]
+    if not told:
+        since = f"from cut {bases[0].cut} on" if bases else "in part"
+        raise ActionRefusedError(
+            f"the changelog has the records of {table} below landing {landing} no more, and tells "
+            f"its rows {since}",
+            state=UNCHANGED,
+            next_step=f"have it re-snapshotted, then refold: {_resync(pipeline, table)}",
+        )
+    if missing := missing_in(told[0].schema, declared_as(told[0].schema, spec)):
+        raise ActionRefusedError(
+            f"the changelog has the records of {table} below landing {landing} no more, and its "
+            f"target as of cut {told[0].cut} does not tell them: {missing}",
+            state=UNCHANGED,
+            next_step=f"have it re-snapshotted, then refold: {_resync(pipeline, table)}",
+        )
+    return told[0]
+
+
+def _resync(pipeline: PipelineSpec, table: TableName) -> str:
+    return f"tidemark resync {pipeline.name} {table}"
+
+
 def _begins(
-    pipeline: PipelineSpec, now: Progress, table: TableName, state: TableState
+    pipeline: PipelineSpec,
+    now: Progress,
+    table: TableName,
+    state: TableState,
+    base: Base | None,
 ) -> TableState:
-    """Where the new target begins: below all records, with what they do not tell.
+    """Where the new target begins: below all records, or at a base, with what they do not tell.
 
     A mirror has no row that a truncate or a new snapshot ended. Other targets keep those, and find
     the truncates among the records; of what a snapshot did not contain no record tells.
     """
+    at = TableState(Frontier()) if base is None else replace(base.state, blocked="")
     if table in now.snapshots.tables:
         raise ActionRefusedError(
             f"a snapshot of {table} is awaited, and rows that it does not contain are not gone yet",
@@ -125,15 +183,16 @@ def _begins(
         )
     modes = {spec.source: spec.mode for spec in pipeline.tables}
     if modes.get(table, TargetMode.MIRROR) is TargetMode.MIRROR:
-        return replace(state, frontier=Frontier(), blocked="")
-    if state.truncated is not None and state.truncated.endswith(BELOW_ALL_OFFSETS):
+        return replace(state, frontier=at.frontier, blocked="")
+    newest = state.truncated or ""
+    if newest.endswith(BELOW_ALL_OFFSETS) and newest != at.truncated:
         raise ActionRefusedError(
             f"{table} has mode {modes[table]}, and rows of it ended as a snapshot did not contain "
             "them, which no record tells",
             state=UNCHANGED,
             next_step="fold the table by a new pipeline from a new snapshot of the source",
         )
-    return TableState(Frontier())
+    return at
 
 
 def _target_of(pipeline: PipelineSpec, world: World, now: Progress, table: TableName) -> TableId:

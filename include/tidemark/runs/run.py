@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
+from tidemark.errors import TableStoppedError
 from tidemark.lake.catalog import SystemTables
 from tidemark.lake.heads import Heads, read_heads
 from tidemark.lake.landing import ChangelogHead
@@ -52,7 +53,8 @@ class Run:
     """A pipeline, the world it runs in, the request, and the heads that all of it builds on.
 
     declared: the tables of the file. renamed: what the cut ends with, where that is a statement
-    that renames tables; the pipeline is as of its end.
+    that renames tables; the pipeline is as of its end. unseeded: tables whose refold could not
+    begin with a base (KEEP-1).
     """
 
     pipeline: PipelineSpec
@@ -61,6 +63,7 @@ class Run:
     heads: Heads
     declared: frozenset[TableName]
     renamed: tuple[FollowedRename, ...] = ()
+    unseeded: Mapping[TableName, TableStoppedError] = field(default_factory=dict)
 
     @property
     def system(self) -> SystemTables:

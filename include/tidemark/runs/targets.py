@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 from tidemark.lake.catalog import TableId
 from tidemark.lake.history import History
+from tidemark.model.columns import TableSchema
 from tidemark.model.names import TableName, refusal, without_dots
 from tidemark.model.progress import Progress
-from tidemark.spec import OtherTables, PipelineSpec
+from tidemark.spec import NO_SUITE, OtherTables, PipelineSpec, TableSpec
 
 
 def targets_of(
@@ -44,6 +46,24 @@ def followed_targets(
             name = without_dots(f"{table.schema}__{table.table}")
         found[table] = name
     return found
+
+
+def spec_of(pipeline: PipelineSpec, table: TableName) -> TableSpec:
+    """What the file declares of ``table``, or what holds for one that is followed without that."""
+    declared = {spec.source: spec for spec in pipeline.tables}
+    followed = TableSpec(source=table, target=table.table, expectations=NO_SUITE)
+    return declared.get(table, followed)
+
+
+def declared_as(schema: TableSchema, spec: TableSpec) -> TableSchema:
+    """The columns of ``schema`` in a target that is made as ``spec`` declares it."""
+    return replace(
+        schema,
+        key=spec.key or schema.key,
+        layout=spec.layout,
+        rules=spec.target_columns.rules,
+        mode=spec.mode,
+    )
 
 
 def added_tables(pipeline: PipelineSpec, published: Progress) -> frozenset[TableName]:

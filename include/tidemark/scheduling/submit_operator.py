@@ -103,7 +103,7 @@ class MaintainOperator(_JobOperator):
         for one in result.tables:
             if one.skipped:
                 log.warning("maintenance_skipped", table=one.table, why=one.skipped)
-        counts = ("rewritten", "deletes", "manifests", "expired", "orphans")
+        counts = ("rewritten", "deletes", "manifests", "expired", "orphans", "removed")
         done = {name: sum(getattr(one, name) for one in result.tables) for name in counts}
         return {**done, "skipped": sum(bool(one.skipped) for one in result.tables)}
 

@@ -15,6 +15,7 @@ from tidemark.model.names import PipelineName, TableName
 from tidemark.model.renames import Rename
 from tidemark.model.target_mode import TargetMode
 from tidemark.spec.base import BrokenRule, IcebergName, Setting, SpecModel, Text
+from tidemark.spec.changelog import ChangelogSpec
 from tidemark.spec.maintenance import MaintenanceSpec
 from tidemark.spec.references import is_secret
 from tidemark.spec.schedule import Cron
@@ -227,6 +228,9 @@ class PipelineSpec(SpecModel):
         default=SnapshotsSpec(), description="rows that a new snapshot does not contain"
     )
     limits: LimitsSpec = Field(default=LimitsSpec(), description="bounds of one run")
+    changelog: ChangelogSpec = Field(
+        default=ChangelogSpec(), description="what becomes of records that are folded"
+    )
     maintenance: MaintenanceSpec = Field(
         default=MaintenanceSpec(),
         description="when files are rewritten and snapshots expire; what is left out is as in the "

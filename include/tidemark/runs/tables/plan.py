@@ -126,6 +126,8 @@ def plan_tables(run: Run, chosen: Chosen, progress: Progress) -> CutTables:
     owners: dict[str, TableName] = {}
     for spec in wanted:
         try:
+            if spec.source in run.unseeded:
+                raise run.unseeded[spec.source]
             refuse_late(run.pipeline, spec.source, late)
             stops = chosen.effects.stops_of(withholds=can_withhold(run.pipeline.source, spec))
             stop = content_stop(run.pipeline, spec, stops, renamed)
@@ -332,7 +334,8 @@ def _work(
     begins = begin_of(chosen, spec, have) if reread is None else reread.at
     before = progress.truncated.get(spec.source)
     # A mirror that is folded again has no row of before its newest end, whatever columns it had.
-    is_again = spec.source in progress.refolds and have is None
+    refold = progress.refolds.get(spec.source)
+    is_again = refold is not None and (have is None or refold.base is not None)
     floor = before if is_again and spec.mode is TargetMode.MIRROR else begins
     records = [r for r in told.records if floor is None or (r.position or "") > floor]
     key_change, below, effects = key_change_of(run, chosen, spec, have), have, chosen.effects

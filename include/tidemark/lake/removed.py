@@ -1,0 +1,131 @@
+"""Records that the changelog has no more, as a base of their table stands for them (KEEP-1).
+
+What went is said first, in a property of the changelog, and then deleted: it may say more than is
+gone, and never less.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from itertools import takewhile
+
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.exceptions import NoSuchTableError
+from pyiceberg.expressions import (
+    AlwaysFalse,
+    And,
+    BooleanExpression,
+    EqualTo,
+    IsNull,
+    LessThan,
+    Or,
+)
+from pyspark.sql import SparkSession
+
+from tidemark.lake import sql
+from tidemark.lake.catalog import SystemTables, TableId, catalog_errors, commit_errors
+from tidemark.lake.marks import RETENTION, mark_removal
+from tidemark.lake.refs import ancestors, main_head, summary_value
+from tidemark.lake.spark_errors import spark_errors
+from tidemark.lake.staging import SNAPSHOT_PROPERTY, unmark_session
+from tidemark.model.event import Kind
+from tidemark.model.maintenance import DAY_MS
+from tidemark.model.names import TableName
+from tidemark.model.stored_state import Stored, from_stored, to_stored
+
+REMOVED = "tidemark.removed"
+MARGIN_MS = DAY_MS
+"""Records of so long before the newest change stay: they tell a new log from a repeat (POS-17)."""
+
+Landings = Mapping[TableName, int]
+"""Per name of a table in records the landing below which its rows are gone, or go."""
+
+
+def read_removed(catalog: SqlCatalog, tables: SystemTables) -> Landings:
+    """What was removed; nothing where the changelog is whole, or is not there."""
+    with catalog_errors("the reading of the changelog"):
+        try:
+            changelog = catalog.load_table(tables.changelog.parts)
+        except NoSuchTableError:
+            return {}
+    stored = json.loads(changelog.properties.get(REMOVED, "{}"))
+    told = from_stored(Stored.REMOVED, stored or to_stored({"below": {}}))["below"]
+    return {TableName.parse(name): landing for name, landing in told.items()}
+
+
+def rows_there(
+    catalog: SqlCatalog, tables: SystemTables, wanted: Landings, newest_ms: int, limit: int | None
+) -> int:
+    """How many rows `remove_records` would find, ``limit`` at most. No JVM."""
+    own: BooleanExpression = AlwaysFalse()
+    for table, landing in wanted.items():
+        own = Or(
+            own,
+            And(
+                LessThan(term="landing", value=landing),
+                EqualTo(term="source_schema", value=table.schema),
+                EqualTo(term="source_table", value=table.table),
+            ),
+        )
+    before = datetime.fromtimestamp((newest_ms - MARGIN_MS) / 1000, UTC)
+    is_old = Or(IsNull(term="commit_time"), LessThan(term="commit_time", value=before))
+    condition = And(own, EqualTo(term="kind", value=Kind.ROW.value), is_old)
+    with catalog_errors("the reading of the changelog"):
+        changelog = catalog.load_table(tables.changelog.parts)
+    scan = changelog.scan(row_filter=condition, selected_fields=("landing",), limit=limit)
+    return sum(batch.num_rows for batch in scan.to_arrow_batch_reader())
+
+
+def remove_records(
+    session: SparkSession,
+    catalog: SqlCatalog,
+    tables: SystemTables,
+    wanted: Landings,
+    newest_ms: int,
+) -> int:
+    """Delete the rows below the landings ``wanted``, and say so; how many records went.
+
+    newest_ms: source time of the newest change that is published.
+    """
+    unmark_session(session)
+    name, known = tables.changelog, read_removed(catalog, tables)
+    since = main_head(catalog.load_table(name.parts))
+    below = {table: max(landing, known.get(table, 0)) for table, landing in wanted.items()}
+    told = {str(table): landing for table, landing in sorted({**known, **below}.items())}
+    with commit_errors("the removal of records"):
+        changelog = catalog.load_table(name.parts)
+        with changelog.transaction() as change:
+            change.set_properties({REMOVED: json.dumps(to_stored({"below": told}))})
+    grouped: dict[int, list[TableName]] = {}
+    for table, landing in below.items():
+        grouped.setdefault(landing, []).append(table)
+    statement = sql.delete_records(
+        (catalog.name, *name.parts), grouped, max(below.values()), newest_ms - MARGIN_MS
+    )
+    mark = f"{SNAPSHOT_PROPERTY}{RETENTION}"
+    session.conf.set(mark, str(max(below.values())))
+    try:
+        with spark_errors("the removal of records"):
+            session.sql(statement)
+    finally:
+        session.conf.unset(mark)
+    mark_removal(catalog, name)
+    return _removed_since(catalog, name, since)
+
+
+def _removed_since(catalog: SqlCatalog, name: TableId, since: int | None) -> int:
+    """How many records went behind the snapshot ``since``, as summaries count them."""
+    with catalog_errors("the reading of the changelog"):
+        changelog = catalog.load_table(name.parts)
+    newer = takewhile(
+        lambda snapshot: snapshot.snapshot_id != since, ancestors(changelog, main_head(changelog))
+    )
+    ours = [snapshot for snapshot in newer if summary_value(snapshot, RETENTION) is not None]
+    counts = [
+        int(summary_value(snapshot, f"{did}-records") or 0) * sign
+        for snapshot in ours
+        for did, sign in (("deleted", 1), ("added", -1))
+    ]
+    return sum(counts)

@@ -1,0 +1,152 @@
+"""Retention: bases of tables are kept, and records of the changelog go that these stand for.
+
+Part of maintenance (KEEP-1). A base is made while cuts go on: it counts only if no cut was
+published between what progress said and what the targets were. What is needed for more than a fold
+of a base and what came later is never removed: rows of a table without a key, of one that has
+changes in quarantine, and of tables without a base; statements; and what cannot be read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from pyiceberg.exceptions import NoSuchTableError
+from pyiceberg.table import Table
+
+from tidemark.lake.bases import bases_in, keep_bases
+from tidemark.lake.catalog import SystemTables, TableId, catalog_errors
+from tidemark.lake.evolve import read_target
+from tidemark.lake.forks import has_fork
+from tidemark.lake.history import read_history
+from tidemark.lake.ledger import LedgerHead, read_ledger
+from tidemark.lake.quarantine import read_waiting
+from tidemark.lake.removed import remove_records, rows_there
+from tidemark.log import get_logger
+from tidemark.model.names import TableName
+from tidemark.model.progress import Progress
+from tidemark.model.retention import Base, is_due, oldest_needed, removable
+from tidemark.runs.targets import targets_of
+from tidemark.runs.world import World
+from tidemark.spec import PipelineSpec
+
+log = get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A table that is followed: its target as it was read, and the bases that this has."""
+
+    name: TableName
+    target: TableId
+    table: Table
+    bases: tuple[Base, ...]
+
+
+def keep_changelog(pipeline: PipelineSpec, world: World, now_ms: int) -> int:
+    """Make the bases that are due, and remove the records that are needed no more; how many went.
+
+    now_ms: since 1970. Nothing is done where the pipeline keeps all records.
+    """
+    keep_days = pipeline.changelog.keep_days
+    if keep_days is None:
+        return 0
+    _make_bases(pipeline, world, keep_days, now_ms)
+    due = _Due.of(pipeline, world, keep_days, now_ms)
+    if not due.rows(world, limit=1):
+        return 0
+    removed = remove_records(
+        world.spark, world.catalog, due.system, due.wanted, due.progress.newest_ms
+    )
+    log.info("records_removed", pipeline=pipeline.name, records=removed)
+    return removed
+
+
+def removable_rows(pipeline: PipelineSpec, world: World, now_ms: int) -> int:
+    """How many rows `keep_changelog` would remove by the bases that are there. No JVM."""
+    keep_days = pipeline.changelog.keep_days
+    return 0 if keep_days is None else _Due.of(pipeline, world, keep_days, now_ms).rows(world)
+
+
+@dataclass(frozen=True, slots=True)
+class _Due:
+    """What may go: per name in records the landing below which its rows are needed no more."""
+
+    system: SystemTables
+    progress: Progress
+    wanted: Mapping[TableName, int]
+
+    @classmethod
+    def of(cls, pipeline: PipelineSpec, world: World, keep_days: int, now_ms: int) -> _Due:
+        """By the bases that are there."""
+        system = SystemTables.of(pipeline.name)
+        head = read_ledger(world.catalog, system)
+        progress = head.progress.under(pipeline.renames)
+        renames = progress.known_renames(pipeline.renames)
+        waiting = {entry.table for entry in read_waiting(world.catalog, system, renames)}
+        if "" in waiting:
+            log.info("records_kept", pipeline=pipeline.name, why="records wait in quarantine")
+            return cls(system, progress, {})
+        found = list(_followed(pipeline, world, head))
+        oldest = {one.name: oldest_needed(one.bases, keep_days, now_ms) for one in found}
+        needed = {
+            table: base.landing
+            for table, base in oldest.items()
+            if base is not None and base.schema.key and str(table) not in waiting
+        }
+        return cls(system, progress, removable(needed, oldest, renames))
+
+    def rows(self, world: World, limit: int | None = None) -> int:
+        """How many there are, ``limit`` at most."""
+        if not self.wanted:
+            return 0
+        newest_ms = self.progress.newest_ms
+        return rows_there(world.catalog, self.system, self.wanted, newest_ms, limit)
+
+
+def _make_bases(pipeline: PipelineSpec, world: World, keep_days: int, now_ms: int) -> None:
+    """A base for each table that is due one; bases that are older than needed go."""
+    head = read_ledger(world.catalog, SystemTables.of(pipeline.name))
+    found = list(_followed(pipeline, world, head))
+    made = {one.name: _base(pipeline, world, head, one, now_ms) for one in found}
+    if read_ledger(world.catalog, SystemTables.of(pipeline.name)).snapshot != head.snapshot:
+        log.info("bases_left", pipeline=pipeline.name, why="a cut was published meanwhile")
+        made = {}
+    for one in found:
+        needed = oldest_needed(one.bases, keep_days, now_ms)
+        gone = [base for base in one.bases if needed is not None and base.cut < needed.cut]
+        base = made.get(one.name)
+        new = [base] if base is not None and is_due(base, one.bases, keep_days) else []
+        if gone or new:
+            keep_bases(one.table, new, gone)
+
+
+def _base(
+    pipeline: PipelineSpec, world: World, head: LedgerHead, one: _Kept, now_ms: int
+) -> Base | None:
+    """What would be a base of the table now; None while anything of it is under way."""
+    progress = head.progress.under(pipeline.renames)
+    if one.name in progress.refolds or one.name in progress.snapshots.tables:
+        return None
+    if has_fork(world.catalog, SystemTables.of(pipeline.name).ledger.namespace, one.target):
+        return None
+    target = read_target(world.catalog, one.target)
+    if target is None or target.snapshot is None or target.published is None or target.change:
+        return None
+    return Base(
+        *(progress.cut, now_ms, progress.oldest_held, target.snapshot),
+        *(progress.state_of(one.name), target.source_schema),
+    )
+
+
+def _followed(pipeline: PipelineSpec, world: World, head: LedgerHead) -> Iterator[_Kept]:
+    """The tables that are followed and have a target."""
+    progress = head.progress.under(pipeline.renames)
+    history = read_history(world.catalog, SystemTables.of(pipeline.name))
+    for name, target in sorted(targets_of(pipeline, history, progress).items()):
+        with catalog_errors(f"the reading of {target}"):
+            try:
+                table = world.catalog.load_table(target.parts)
+            except NoSuchTableError:
+                continue
+        yield _Kept(name, target, table, bases_in(table))
