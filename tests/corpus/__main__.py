@@ -27,6 +27,7 @@ def main(arguments: Sequence[str]) -> int:
         redeliver=given.redeliver,
         leave_out=given.leave_out,
         refold=given.refold,
+        retain=given.retain,
         seed=given.seed,
         stands_for=given.stands_for,
     )
@@ -58,6 +59,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--refold", action="store_true", help="fold each table again from the changelog at the end"
+    )
+    parser.add_argument(
+        "--retain", action="store_true", help="remove the records of more than two stages before"
     )
     parser.add_argument(
         "--stands-for", metavar="CODE", help="do not compare tables while they are blocked for it"

@@ -25,18 +25,21 @@ from tests.corpus.redeliver import with_repeats
 from tests.corpus.source import Format, Source, source_of
 from tests.corpus.unknowable import KEPT, QUARANTINED, UNKNOWABLE
 from tidemark.errors import ActionRefusedError, SpecError, TidemarkError
+from tidemark.lake import removed
 from tidemark.lake.catalog import SystemTables
 from tidemark.lake.history import read_history
 from tidemark.lake.ledger import read_progress
 from tidemark.lake.quarantine import read_waiting
 from tidemark.model.columns import WITHHELD
+from tidemark.model.maintenance import DAY_MS
 from tidemark.model.names import AttemptId, TableName, without_dots
 from tidemark.model.result import CutStatus
 from tidemark.runs.cut import run_cut
 from tidemark.runs.refold import begin_refold
+from tidemark.runs.retention import keep_changelog
 from tidemark.runs.run import CutRequest
 from tidemark.runs.world import World, open_spark_world
-from tidemark.spec import PipelineSpec, load_installation
+from tidemark.spec import ChangelogSpec, PipelineSpec, load_installation
 
 SHOWN = 3
 _ENDED_WELL = {CutStatus.PUBLISHED, CutStatus.IDLE}
@@ -47,8 +50,9 @@ class Options:
     """How cases are sent; more_cuts: micro-batches at random places, beside one a stage.
 
     leave_out: updates leave out what they do not change. refold: at the end each table is folded
-    again from the changelog. stands_for: a table that is blocked for
-    this reason is not compared while it does, and named; None: it is a fault, as any other reason.
+    again from the changelog. retain: so many days pass between two stages that the changelog is
+    kept for two of them. stands_for: a table that is blocked for this reason is not compared while
+    it does, and named; None: it is a fault, as any other reason.
     """
 
     more_cuts: int = 0
@@ -56,6 +60,7 @@ class Options:
     redeliver: bool = False
     leave_out: bool = False
     refold: bool = False
+    retain: bool = False
     seed: int = 0
     stands_for: str | None = None
 
@@ -141,6 +146,8 @@ def _run(case: Case, name: str, world: World, options: Options, said: _Said) -> 
             for table in sorted(said.standing & stage.tables.keys()):
                 said.not_compared.setdefault(table, f"stage {stage.name}")
             faults += tuple(_compare(case, stage, pipeline, world, said.standing))
+            if options.retain and not faults:
+                _retained(pipeline, world, case.stages.index(stage))
             if options.refold and stage is case.stages[-1] and not faults:
                 faults += tuple(_refolded(case, stage, pipeline, world, options, said))
         if faults:
@@ -149,6 +156,13 @@ def _run(case: Case, name: str, world: World, options: Options, said: _Said) -> 
             if len(faults) > SHOWN:
                 yield f"and {len(faults) - SHOWN} more"
             return
+
+
+def _retained(pipeline: PipelineSpec, world: World, number: int) -> None:
+    """Make bases, and remove the records that are older than those of two stages before."""
+    removed.MARGIN_MS = -DAY_MS  # A recording takes minutes.
+    kept = pipeline.model_copy(update={"changelog": ChangelogSpec(keep="7d")})
+    keep_changelog(kept, world, (number + 1) * 4 * DAY_MS)
 
 
 def _refolded(  # noqa: PLR0913  what a stage is compared by

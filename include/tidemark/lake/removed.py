@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import takewhile
 
@@ -43,6 +44,24 @@ Landings = Mapping[TableName, int]
 """Per name of a table in records the landing below which its rows are gone, or go."""
 
 
+@dataclass(frozen=True, slots=True)
+class Unneeded:
+    """Records that may go.
+
+    below: their landings, rows by table. others: kinds of records beside rows that go with the
+    newest of them. newest_ms: source time of the newest change that is published.
+    """
+
+    below: Landings
+    others: tuple[Kind, ...]
+    newest_ms: int
+
+    @property
+    def before_ms(self) -> int:
+        """Nothing goes whose source time is later, in ms since 1970."""
+        return self.newest_ms - MARGIN_MS
+
+
 def read_removed(catalog: SqlCatalog, tables: SystemTables) -> Landings:
     """What was removed; nothing where the changelog is whole, or is not there."""
     with catalog_errors("the reading of the changelog"):
@@ -50,17 +69,28 @@ def read_removed(catalog: SqlCatalog, tables: SystemTables) -> Landings:
             changelog = catalog.load_table(tables.changelog.parts)
         except NoSuchTableError:
             return {}
-    stored = json.loads(changelog.properties.get(REMOVED, "{}"))
-    told = from_stored(Stored.REMOVED, stored or to_stored({"below": {}}))["below"]
+    text = changelog.properties.get(REMOVED)
+    return {} if text is None else removed_from_json(text)
+
+
+def removed_to_json(below: Landings) -> str:
+    """As kept in the property."""
+    told = {str(table): landing for table, landing in sorted(below.items())}
+    return json.dumps(to_stored({"below": told}))
+
+
+def removed_from_json(text: str) -> Landings:
+    """The reverse of `removed_to_json`."""
+    told = from_stored(Stored.REMOVED, json.loads(text))["below"]
     return {TableName.parse(name): landing for name, landing in told.items()}
 
 
 def rows_there(
-    catalog: SqlCatalog, tables: SystemTables, wanted: Landings, newest_ms: int, limit: int | None
+    catalog: SqlCatalog, tables: SystemTables, unneeded: Unneeded, limit: int | None = None
 ) -> int:
     """How many rows `remove_records` would find, ``limit`` at most. No JVM."""
     own: BooleanExpression = AlwaysFalse()
-    for table, landing in wanted.items():
+    for table, landing in unneeded.below.items():
         own = Or(
             own,
             And(
@@ -69,7 +99,7 @@ def rows_there(
                 EqualTo(term="source_table", value=table.table),
             ),
         )
-    before = datetime.fromtimestamp((newest_ms - MARGIN_MS) / 1000, UTC)
+    before = datetime.fromtimestamp(unneeded.before_ms / 1000, UTC)
     is_old = Or(IsNull(term="commit_time"), LessThan(term="commit_time", value=before))
     condition = And(own, EqualTo(term="kind", value=Kind.ROW.value), is_old)
     with catalog_errors("the reading of the changelog"):
@@ -79,30 +109,22 @@ def rows_there(
 
 
 def remove_records(
-    session: SparkSession,
-    catalog: SqlCatalog,
-    tables: SystemTables,
-    wanted: Landings,
-    newest_ms: int,
+    session: SparkSession, catalog: SqlCatalog, tables: SystemTables, unneeded: Unneeded
 ) -> int:
-    """Delete the rows below the landings ``wanted``, and say so; how many records went.
-
-    newest_ms: source time of the newest change that is published.
-    """
+    """Delete what is ``unneeded``, and say so; how many records went."""
     unmark_session(session)
     name, known = tables.changelog, read_removed(catalog, tables)
     since = main_head(catalog.load_table(name.parts))
-    below = {table: max(landing, known.get(table, 0)) for table, landing in wanted.items()}
-    told = {str(table): landing for table, landing in sorted({**known, **below}.items())}
+    below = {table: max(landing, known.get(table, 0)) for table, landing in unneeded.below.items()}
     with commit_errors("the removal of records"):
         changelog = catalog.load_table(name.parts)
         with changelog.transaction() as change:
-            change.set_properties({REMOVED: json.dumps(to_stored({"below": told}))})
+            change.set_properties({REMOVED: removed_to_json({**known, **below})})
     grouped: dict[int, list[TableName]] = {}
     for table, landing in below.items():
         grouped.setdefault(landing, []).append(table)
     statement = sql.delete_records(
-        (catalog.name, *name.parts), grouped, max(below.values()), newest_ms - MARGIN_MS
+        (catalog.name, *name.parts), grouped, unneeded.others, unneeded.before_ms
     )
     mark = f"{SNAPSHOT_PROPERTY}{RETENTION}"
     session.conf.set(mark, str(max(below.values())))

@@ -187,12 +187,15 @@ def _masked(value: str, column: SourceColumn) -> str:
 
 
 def delete_records(
-    changelog: Sequence[str], wanted: Mapping[int, Collection[TableName]], others: int, before: int
+    changelog: Sequence[str],
+    wanted: Mapping[int, Collection[TableName]],
+    others: Collection[Kind],
+    before_ms: int,
 ) -> str:
     """DELETE of changelog records that are needed no more (KEEP-1).
 
-    wanted: below which landing the rows of which tables go. others: below which BEGIN, END,
-    watermarks and tombstones go. before: nothing goes whose source time, in ms since 1970, is
+    wanted: below which landing the rows of which tables go. others: kinds of records beside rows
+    that go with the newest of them. before_ms: nothing goes whose source time, in ms since 1970, is
     later.
     """
     rows = [
@@ -200,15 +203,11 @@ def delete_records(
         f"struct(source_schema, source_table) IN ({', '.join(map(_pair, sorted(tables)))})"
         for landing, tables in sorted(wanted.items())
     ]
-    kinds = (Kind.BEGIN, Kind.END, Kind.WATERMARK, Kind.TOMBSTONE)
-    listed = ", ".join(map(literal, kinds))
-    either = " OR ".join(
-        f"({one})" for one in (*rows, f"kind IN ({listed}) AND landing < {others:d}")
-    )
-    newest = max(others, *wanted)
+    listed = ", ".join(map(literal, others))
+    either = " OR ".join(f"({one})" for one in (*rows, f"kind IN ({listed})"))
     return (
-        f"DELETE FROM {quote(*changelog)} WHERE landing < {newest:d} "
-        f"AND coalesce(commit_time < {moment(before)}, TRUE) AND ({either})"
+        f"DELETE FROM {quote(*changelog)} WHERE landing < {max(wanted):d} "
+        f"AND coalesce(commit_time < {moment(before_ms)}, TRUE) AND ({either})"
     )
 
 

@@ -8,7 +8,7 @@ changes in quarantine, and of tables without a base; statements; and what cannot
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pyiceberg.exceptions import NoSuchTableError
@@ -21,16 +21,19 @@ from tidemark.lake.forks import has_fork
 from tidemark.lake.history import read_history
 from tidemark.lake.ledger import LedgerHead, read_ledger
 from tidemark.lake.quarantine import read_waiting
-from tidemark.lake.removed import remove_records, rows_there
+from tidemark.lake.removed import Unneeded, remove_records, rows_there
 from tidemark.log import get_logger
+from tidemark.model.event import Kind
 from tidemark.model.names import TableName
-from tidemark.model.progress import Progress
 from tidemark.model.retention import Base, is_due, oldest_needed, removable
 from tidemark.runs.targets import targets_of
 from tidemark.runs.world import World
-from tidemark.spec import PipelineSpec
+from tidemark.spec import OtherTables, PipelineSpec
 
 log = get_logger()
+
+BESIDE_ROWS: tuple[Kind, ...] = (Kind.BEGIN, Kind.END, Kind.TOMBSTONE)
+"""Watermarks tell repeats of rows without a key apart, also of tables that are added later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +55,10 @@ def keep_changelog(pipeline: PipelineSpec, world: World, now_ms: int) -> int:
     if keep_days is None:
         return 0
     _make_bases(pipeline, world, keep_days, now_ms)
-    due = _Due.of(pipeline, world, keep_days, now_ms)
-    if not due.rows(world, limit=1):
+    system, unneeded = SystemTables.of(pipeline.name), _unneeded(pipeline, world, keep_days, now_ms)
+    if not unneeded.below or not rows_there(world.catalog, system, unneeded, limit=1):
         return 0
-    removed = remove_records(
-        world.spark, world.catalog, due.system, due.wanted, due.progress.newest_ms
-    )
+    removed = remove_records(world.spark, world.catalog, system, unneeded)
     log.info("records_removed", pipeline=pipeline.name, records=removed)
     return removed
 
@@ -65,43 +66,35 @@ def keep_changelog(pipeline: PipelineSpec, world: World, now_ms: int) -> int:
 def removable_rows(pipeline: PipelineSpec, world: World, now_ms: int) -> int:
     """How many rows `keep_changelog` would remove by the bases that are there. No JVM."""
     keep_days = pipeline.changelog.keep_days
-    return 0 if keep_days is None else _Due.of(pipeline, world, keep_days, now_ms).rows(world)
+    if keep_days is None:
+        return 0
+    unneeded = _unneeded(pipeline, world, keep_days, now_ms)
+    if not unneeded.below:
+        return 0
+    return rows_there(world.catalog, SystemTables.of(pipeline.name), unneeded)
 
 
-@dataclass(frozen=True, slots=True)
-class _Due:
-    """What may go: per name in records the landing below which its rows are needed no more."""
-
-    system: SystemTables
-    progress: Progress
-    wanted: Mapping[TableName, int]
-
-    @classmethod
-    def of(cls, pipeline: PipelineSpec, world: World, keep_days: int, now_ms: int) -> _Due:
-        """By the bases that are there."""
-        system = SystemTables.of(pipeline.name)
-        head = read_ledger(world.catalog, system)
-        progress = head.progress.under(pipeline.renames)
-        renames = progress.known_renames(pipeline.renames)
-        waiting = {entry.table for entry in read_waiting(world.catalog, system, renames)}
-        if "" in waiting:
-            log.info("records_kept", pipeline=pipeline.name, why="records wait in quarantine")
-            return cls(system, progress, {})
-        found = list(_followed(pipeline, world, head))
-        oldest = {one.name: oldest_needed(one.bases, keep_days, now_ms) for one in found}
-        needed = {
-            table: base.landing
-            for table, base in oldest.items()
-            if base is not None and base.schema.key and str(table) not in waiting
-        }
-        return cls(system, progress, removable(needed, oldest, renames))
-
-    def rows(self, world: World, limit: int | None = None) -> int:
-        """How many there are, ``limit`` at most."""
-        if not self.wanted:
-            return 0
-        newest_ms = self.progress.newest_ms
-        return rows_there(world.catalog, self.system, self.wanted, newest_ms, limit)
+def _unneeded(pipeline: PipelineSpec, world: World, keep_days: int, now_ms: int) -> Unneeded:
+    """What may go, by the bases that are there."""
+    system = SystemTables.of(pipeline.name)
+    head = read_ledger(world.catalog, system)
+    progress = head.progress.under(pipeline.renames)
+    renames = progress.known_renames(pipeline.renames)
+    waiting = {entry.table for entry in read_waiting(world.catalog, system, renames)}
+    if "" in waiting:
+        log.info("records_kept", pipeline=pipeline.name, why="records wait in quarantine")
+        return Unneeded({}, (), progress.newest_ms)
+    found = _followed(pipeline, world, head)
+    oldest = {one.name: oldest_needed(one.bases, keep_days, now_ms) for one in found}
+    needed = {
+        table: base.landing
+        for table, base in oldest.items()
+        if base is not None and base.schema.key and str(table) not in waiting
+    }
+    below, others = removable(needed, oldest, renames), BESIDE_ROWS
+    if pipeline.other_tables is OtherTables.FOLLOW and oldest.keys() <= below.keys():
+        others += (Kind.WATERMARK,)
+    return Unneeded(below, others, progress.newest_ms)
 
 
 def _make_bases(pipeline: PipelineSpec, world: World, keep_days: int, now_ms: int) -> None:

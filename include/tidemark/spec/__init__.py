@@ -1,6 +1,7 @@
 """What an operator declares: pipelines, expectation suites and the installation."""
 
 from tidemark.spec.audit import NO_SUITE, ExpectationSpec, Scope, SuiteSpec
+from tidemark.spec.changelog import ChangelogSpec
 from tidemark.spec.editors import pipeline_json_schema, suite_json_schema
 from tidemark.spec.installation import CatalogSpec, InstallationSpec, KafkaSpec, SparkSpec
 from tidemark.spec.load import (
@@ -36,6 +37,7 @@ __all__ = [
     "NO_SUITE",
     "AvroSpec",
     "CatalogSpec",
+    "ChangelogSpec",
     "Consistency",
     "ExpectationSpec",
     "InstallationSpec",

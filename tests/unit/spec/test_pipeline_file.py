@@ -27,7 +27,8 @@ from tidemark.spec import Consistency, OtherTables, TruncatePolicy, load_pipelin
             SHOP + "limit: {}\n",
             "shop.yaml:13 -> limit: got an unknown key; expected one of name, description, owner, "
             "schedule, start-date, source, target-namespace, other-tables, on-drop, on-stop, "
-            "tables, publish, snapshots, limits, maintenance, spark; did you mean 'limits'",
+            "tables, publish, snapshots, limits, changelog, maintenance, spark; did you mean "
+            "'limits'",
             id="unknown key",
         ),
         pytest.param(
