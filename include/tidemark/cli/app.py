@@ -15,6 +15,7 @@ from typer.core import TyperArgument, TyperCommand
 
 from tidemark.cli.changes import changes
 from tidemark.cli.cut import cut
+from tidemark.cli.erase import erase
 from tidemark.cli.handover import handover
 from tidemark.cli.maintain import maintain
 from tidemark.cli.plan import plan
@@ -104,7 +105,7 @@ def options(
 
 for verb in (
     *(validate, schema, plan, cut, status, changes),
-    *(resync, refold, skip, handover, maintain),
+    *(resync, refold, erase, skip, handover, maintain),
 ):
     app.command(cls=_Command)(in_letters(verb))
 quarantine = typer.Typer(

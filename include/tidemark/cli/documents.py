@@ -10,7 +10,9 @@ from pydantic import BaseModel, ConfigDict, Field
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from tidemark.model.erasure import Erasure
     from tidemark.model.maintenance import TableMaintenance
+    from tidemark.model.names import TableName
     from tidemark.model.quarantine import Entry
     from tidemark.runs.preview import CutPreview, TablePreview
     from tidemark.runs.status import PipelineStatus, TableStatus
@@ -91,6 +93,23 @@ class MaintenanceDocument(_Document):
     pipeline: str
     is_done: bool = Field(description="false: nothing was changed")
     tables: list[MaintainedTableDocument]
+
+
+class ErasureDocument(_Document):
+    """What `tidemark erase` did, and what still holds what was there before."""
+
+    pipeline: str
+    table: str = Field(description="the source table, database.table")
+    keys: int = Field(description="that were asked for")
+    records: int = Field(description="of the changelog that lost key, value and headers")
+    shared: int = Field(description="records that were left, as they hold rows of other keys, too")
+    rows: int = Field(description="of the target that had ended and were deleted")
+    entries: int = Field(description="of the quarantine that were dropped")
+    unreadable: int = Field(description="records in quarantine of which no key is known")
+    is_rewritten: bool = Field(description="no file of the target holds a row that is deleted")
+    refs: list[str] = Field(description="tags and branches that hold what was there before")
+    tables: list[str] = Field(description="targets of before that refolds left")
+    days: int = Field(description="after which maintenance removes files of before")
 
 
 class PlannedTableDocument(_Document):
@@ -269,6 +288,11 @@ def maintenance_document(
     """What `tidemark maintain` shows, for programs."""
     found = [MaintainedTableDocument(**asdict(one)) for one in tables]
     return MaintenanceDocument(pipeline=pipeline, is_done=is_done, tables=found)
+
+
+def erasure_document(pipeline: str, table: TableName, done: Erasure) -> ErasureDocument:
+    """What `tidemark erase` shows, for programs."""
+    return ErasureDocument(pipeline=pipeline, table=str(table), **asdict(done))
 
 
 def statuses_document(pipelines: list[PipelineStatus]) -> StatusesDocument:

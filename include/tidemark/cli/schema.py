@@ -22,6 +22,7 @@ class Described(StrEnum):
     VALIDATE = "validate"
     QUARANTINE = "quarantine"
     MAINTAIN = "maintain"
+    ERASE = "erase"
     ACTION = "action"
 
 
@@ -79,5 +80,6 @@ _SCHEMAS: Mapping[Described, Callable[[], dict[str, Any]]] = {
     Described.VALIDATE: partial(_document, "FaultsDocument"),
     Described.QUARANTINE: partial(_document, "QuarantineDocument"),
     Described.MAINTAIN: partial(_document, "MaintenanceDocument"),
+    Described.ERASE: partial(_document, "ErasureDocument"),
     Described.ACTION: partial(_document, "ActionDocument"),
 }

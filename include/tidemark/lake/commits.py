@@ -104,6 +104,23 @@ def action_branch(table: Table, head: int | None, cut: int) -> Branch:
     return begin_branch(table, head, attempt_ref(cut + 1, AttemptId(f"order_{uuid.uuid4().hex}")))
 
 
+def stage_behind(
+    catalog: SqlCatalog,
+    branch: Branch,
+    rows: pa.Table,
+    summary: Mapping[str, str] = NOTHING,
+    marks: Mapping[str, str] = NOTHING,
+) -> RefUpdate:
+    """Append ``rows`` on ``branch``; the move that makes them count.
+
+    marks: what the table is to say from then on.
+    """
+    with commit_errors("the writing of an order"):
+        table = catalog.load_table(branch.table.parts)
+        append_on(table, branch.name, rows, summary)
+    return branch.ref_update(table, marks)
+
+
 def append_behind(
     catalog: SqlCatalog,
     branch: Branch,
@@ -118,11 +135,9 @@ def append_behind(
     another commit came first. pyiceberg's append to ``main`` itself would be
     made again on top of that, and a cut's progress be lost.
     """
-    with commit_errors("the writing of an order"):
-        table = catalog.load_table(branch.table.parts)
-        append_on(table, branch.name, rows, summary)
+    staged = stage_behind(catalog, branch, rows, summary, marks)
     try:
-        update_mains(catalog, [branch.ref_update(table, marks)])
+        update_mains(catalog, [staged])
     except OutcomeUnknownError as error:
         raise OutcomeUnknownError(
             f"the catalog did not say whether the order was recorded: {error.what}",

@@ -32,6 +32,7 @@ from tidemark.lake.commits import (
     append_on,
     begin_branch,
     commit_order,
+    stage_behind,
 )
 from tidemark.lake.marks import IN_PROPERTY, entry_of, read_checked
 from tidemark.lake.refs import (
@@ -202,6 +203,21 @@ def record_action(
         return changed
 
     return commit_order(ordered)
+
+
+def stage_action(
+    catalog: SqlCatalog, tables: SystemTables, head: LedgerHead, order: str
+) -> RefUpdate:
+    """The move that records an order which changes other tables, and no progress.
+
+    head: of the ledger, as it was read before the order was decided upon.
+    """
+    ledger = ensure_table(catalog, tables.ledger, SCHEMA, PROPERTIES)
+    return stage_behind(
+        *(catalog, action_branch(ledger, head.snapshot, head.progress.cut), SCHEMA.empty_table()),
+        summary={**IN_PROPERTY, ORDER: order},
+        marks={PROGRESS: head.progress.to_json()},
+    )
 
 
 def stage_entry(

@@ -168,14 +168,14 @@ def drop_columns(table: Sequence[str], names: Iterable[ColumnName]) -> str:
 def backfill_column(branch: Sequence[str], schema: TableSchema, backfill: BackfillColumn) -> str:
     """UPDATE of what rows hold in a column that is younger than they are (SCHEMA-14)."""
     at, column = quote(POSITION), backfill.column
-    filled = _masked(f"CAST({literal(backfill.value)} AS {column.iceberg})", column)
+    filled = masked(f"CAST({literal(backfill.value)} AS {column.iceberg})", column)
     return (
         f"UPDATE {quote(*branch)} SET {quote(column.name)} = {filled} "
         f"WHERE {schema.holds_values} AND ({at} IS NULL OR {at} <= {literal(backfill.below)})"
     )
 
 
-def _masked(value: str, column: SourceColumn) -> str:
+def masked(value: str, column: SourceColumn) -> str:
     """What the target has in place of ``value``, as `formats.rows` makes it of records."""
     match column.mask:
         case Mask.HASH:
@@ -208,6 +208,42 @@ def delete_records(
     return (
         f"DELETE FROM {quote(*changelog)} WHERE landing < {max(wanted):d} "
         f"AND coalesce(commit_time < {moment(before_ms)}, TRUE) AND ({either})"
+    )
+
+
+def erase_records(branch: Sequence[str], places: str) -> str:
+    """MERGE that takes key, value and headers from the changelog's records (ERASE-1).
+
+    places: a view of topic, partition and offset of each.
+    """
+    same = " AND ".join(f"t.{name} = s.{name}" for name in ("topic", "partition", "offset"))
+    return (
+        f"MERGE INTO {quote(*branch)} t USING {quote(places)} s ON {same} WHEN MATCHED THEN "
+        f"UPDATE SET kind = {literal(Kind.ERASED)}, key = NULL, value = NULL, headers = NULL"
+    )
+
+
+def key_in_target(schema: TableSchema, key: str) -> dict[str, str]:
+    """What each column of the target's key holds of ``key``, a struct of the source's columns."""
+    names = zip(schema.in_target.key, schema.key, strict=True)
+    return {name: masked(f"{key}.{quote(own)}", schema.in_target[name]) for name, own in names}
+
+
+def erase_rows(branch: Sequence[str], keys: str, schema: TableSchema) -> str:
+    """MERGE that deletes what a target keeps of rows that the source has no more (ERASE-1).
+
+    keys: a view of structs ``wanted_key`` and of the positions ``standing``.
+    """
+    named = key_in_target(schema, "s.wanted_key").items()
+    same = [f"t.{quote(name)} <=> {value}" for name, value in named]
+    ended = {
+        TargetMode.SOFT_DELETE: f"t.{quote(DELETED)}",
+        TargetMode.HISTORY: f"t.{quote(END_POSITION)} IS NOT NULL",
+        TargetMode.APPEND: f"coalesce(t.{quote(POSITION)} < s.standing, TRUE)",
+    }[schema.mode]
+    return (
+        f"MERGE INTO {quote(*branch)} t USING {quote(keys)} s ON {' AND '.join((*same, ended))} "
+        "WHEN MATCHED THEN DELETE"
     )
 
 
@@ -333,8 +369,8 @@ def seed_values(base: TableSchema, wanted: TableSchema) -> dict[str, str]:
             is_same = base.rules.mask(name) is wanted.rules.mask(name)
             column = wanted.in_target[own]
             value = "NULL" if was is None else quote(was)
-            masked = value if is_same else _masked(value, column)
-            values[own] = f"CAST({masked} AS {column.stored})"
+            shown = value if is_same else masked(value, column)
+            values[own] = f"CAST({shown} AS {column.stored})"
     if base.mode is wanted.mode:
         return values | {name: quote(name) for name in system_columns(wanted)}
     began = quote(VALID_FROM if base.mode is TargetMode.HISTORY else COMMIT_TIME)

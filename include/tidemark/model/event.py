@@ -13,7 +13,8 @@ class Kind(StrEnum):
     """What a record is.
 
     Of a Debezium connector's signal table (MSG-28): ``window`` opens a window of an incremental
-    snapshot, ``order`` asks for a blocking snapshot, ``signal`` is any other change of it.
+    snapshot, ``order`` asks for a blocking snapshot, ``signal`` is any other change of it. Of an
+    erased record its place alone is left (ERASE-1).
     """
 
     ROW = "row"
@@ -28,6 +29,7 @@ class Kind(StrEnum):
     TOMBSTONE = "tombstone"
     CONTROL = "control"
     UNREADABLE = "unreadable"
+    ERASED = "erased"
 
 
 SIGNALS = (Kind.WINDOW, Kind.ORDER, Kind.SIGNAL)

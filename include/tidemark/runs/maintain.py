@@ -98,7 +98,8 @@ def _planned(name: TableId, due: DueWork, skipped: str) -> TableMaintenance:
     )
 
 
-def _policy(pipeline: PipelineSpec, world: World) -> Policy:
+def policy_of(pipeline: PipelineSpec, world: World) -> Policy:
+    """How far the tables of a pipeline may wear, by its file and the installation."""
     return pipeline.maintenance.policy(world.installation.maintenance)
 
 
@@ -116,7 +117,7 @@ def _found(
                 table = world.catalog.load_table(name.parts)
             except NoSuchTableError:
                 continue
-            due = due_work(read_files(table), _policy(pipeline, world), now_ms)
+            due = due_work(read_files(table), policy_of(pipeline, world), now_ms)
         if name in system.all and name != system.changelog:
             due = DueWork()
         is_forked = has_fork(world.catalog, system.ledger.namespace, name)
@@ -137,7 +138,7 @@ def _maintain(
     pipeline: PipelineSpec, world: World, name: TableId, table: Table, due: DueWork
 ) -> TableMaintenance:
     """Expiry comes first: what is replaced now can be read until the next run."""
-    run = Procedures(world.spark, world.catalog.name, name, _policy(pipeline, world))
+    run = Procedures(world.spark, world.catalog.name, name, policy_of(pipeline, world))
     now_ms, is_sorted = _now_ms(), bool(table.sort_order().fields)
     is_changelog = name == SystemTables.of(pipeline.name).changelog
     steps: list[tuple[bool, Callable[[], Mapping[str, int]]]] = [

@@ -1,8 +1,8 @@
 """Late: what came below a published watermark must be there already, or the promise was broken.
 
 A watermark says that everything below it was sent. What comes below it all the same is a repeat,
-and the changelog holds the first copy. What has no first copy was missing from published tables:
-it is neither dropped nor applied, and its table stops (GATE-5, GATE-W6).
+and the changelog holds the first copy, or an erased record in its place. What has none was missing
+from published tables: it is neither dropped nor applied, and its table stops (GATE-5, GATE-W6).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 
 from tidemark.model.checkpoint_status import CheckpointStatus
 from tidemark.model.cut import GateMode
+from tidemark.model.event import Kind
 from tidemark.model.names import TableName
 from tidemark.model.position import COMMIT_DIGITS, commit_ts_at
 from tidemark.model.profile import ProfileEntry
@@ -39,15 +40,19 @@ def late_tables(run: Run, chosen: Chosen, progress: Progress) -> dict[TableName,
         return {}
     newest = max(profile_entry.highest or "" for profile_entry in profile_entries)
     before = chosen.changelog.published().where(F.col("position") <= newest)
+    is_erased = F.col("before.kind") == Kind.ERASED.value
     zoned = reduce(DataFrame.unionByName, chosen.zoned.values())
     came = zoned.where(
         (F.col("status") == CheckpointStatus.DUPLICATE.value)
         & (F.col("landing") > progress.landing)
     )
     first = F.min(F.struct(*EXAMPLE)).alias("first")
+    same = [F.col(f"came.{name}") == F.col(f"before.{name}") for name in EVENT[:-1]]
+    same.append(is_erased | (F.col(f"came.{EVENT[-1]}") == F.col(f"before.{EVENT[-1]}")))
     found = (
         _events(came)
-        .join(_events(before).select(*EVENT), on=list(EVENT), how="left_anti")
+        .alias("came")
+        .join(_events(before).select("kind", *EVENT).alias("before"), same, "left_anti")
         .groupBy("source_schema", "source_table")
         .agg(F.count(F.lit(1)).alias("changes"), first)
     )
@@ -77,6 +82,7 @@ def _events(changes: DataFrame) -> DataFrame:
         "source_table",
         F.substring("position", 1, COMMIT_DIGITS).alias("_commit"),
         content.alias("_content"),
+        "kind",
         *EXAMPLE,
     )
 

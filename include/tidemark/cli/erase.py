@@ -1,0 +1,124 @@
+"""`tidemark erase`: erase what is known of some keys of a table."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tidemark.cli.arguments import AsJson, Pipeline, Table, declared_tables, load_named
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tidemark.model.erasure import Erasure
+
+OneKey = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--key",
+        metavar="COLUMN=VALUE",
+        help="A column of the key with its value, once for each column of the key.",
+    ),
+]
+Keys = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        exists=True,
+        dir_okay=False,
+        help="File of keys, a JSON object of columns and values on each line.",
+    ),
+]
+Reason = Annotated[str, typer.Option(help="Kept in the ledger; do not name the key in it.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+
+
+def erase(  # noqa: PLR0913  each is an option of the verb
+    pipeline: Pipeline,
+    table: Table,
+    reason: Reason,
+    key: OneKey = None,
+    keys: Keys = None,
+    *,
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> None:
+    """Erase what is known of some keys: records, ended rows, and changes in quarantine.
+
+    A row that the source still has stays, and so does the record that tells it: delete it there
+    first. It cannot be undone, and asks first.
+    """
+    from tidemark.cli.console import confirm
+    from tidemark.cli.session import spark_world
+    from tidemark.model.shown import plural
+
+    spec = load_named(pipeline)
+    (named,) = declared_tables(spec, [table])
+    meant = _keys(key or [], keys)
+    if not yes:
+        confirm(f"Erase what is known of {plural(len(meant), 'key')} of {named}?")
+    with spark_world(spec, "erasing records") as world:
+        from tidemark.runs.erase import erase as run
+
+        done = run(spec, world, named, meant, reason)
+    if as_json:
+        from tidemark.cli.documents import erasure_document
+
+        typer.echo(erasure_document(spec.name, named, done).model_dump_json())
+        return
+    _show(str(named), spec.name, done)
+
+
+def _keys(pairs: Sequence[str], file: Path | None) -> list[Mapping[str, str]]:
+    """The keys that are named; typer.BadParameter where they are none."""
+    if bool(pairs) == (file is not None):
+        raise typer.BadParameter("one of --key and --keys is needed")
+    if file is None:
+        split = [pair.partition("=") for pair in pairs]
+        if any(not equals for _, equals, _ in split):
+            raise typer.BadParameter("--key takes COLUMN=VALUE")
+        return [{column: value for column, _, value in split}]
+    found: list[Mapping[str, str]] = []
+    for number, line in enumerate(file.read_text("utf-8").splitlines(), start=1):
+        try:
+            told = json.loads(line, parse_float=str, parse_int=str) if line.strip() else {}
+        except ValueError as error:
+            raise typer.BadParameter(f"line {number} of {file} is no JSON") from error
+        if line.strip():
+            if not isinstance(told, dict) or not all(isinstance(v, str) for v in told.values()):
+                raise typer.BadParameter(f"line {number} of {file} is no object of columns")
+            found.append(told)
+    if not found:
+        raise typer.BadParameter(f"{file} has no keys")
+    return found
+
+
+def _show(table: str, pipeline: str, done: Erasure) -> None:
+    from tidemark.cli.console import facts, stdout
+    from tidemark.model.shown import plural
+
+    console = stdout()
+    console.print(f"{pipeline}: {plural(done.keys, 'key')} of {table} erased", style="bold")
+    files = f"maintenance removes files of before when they are {plural(done.days, 'day')} old"
+    told = [
+        ("records", f"{done.records:,} of the changelog have no key, value and headers any more"),
+        ("rows", f"{done.rows:,} that had ended were deleted"),
+        ("quarantine", f"{plural(done.entries, 'change')} dropped"),
+        ("files", files),
+    ]
+    warned = [
+        ("shared", done.shared, "records were left: they hold rows of other keys as well"),
+        ("unreadable", done.unreadable, "records wait in quarantine of which no key is known"),
+    ]
+    told += [(name, f"{number:,} {what}") for name, number, what in warned if number]
+    if not done.is_rewritten:
+        told.append(("files", "some were not rewritten, as another writer changed the table"))
+    told += [("holds it", name) for name in (*done.refs, *done.tables)]
+    holds = done.refs or done.tables or not done.is_rewritten
+    told.append(
+        ("next", "drop what still holds it, or run this again" if holds else "nothing to do")
+    )
+    facts(console, *told)

@@ -1,0 +1,276 @@
+"""An erasure: what is known of some keys of a table, but for rows that the source still has.
+
+An operator action (ERASE-1). Records of the changelog lose what they say and keep where they stand,
+what the target keeps of ended rows goes, and changes in quarantine are dropped: all of it in one
+step, which supersedes what runs have staged. Then the target's files are rewritten that hold
+deleted rows. Snapshots of before, and their files, go as they expire.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from pyiceberg.table.refs import MAIN_BRANCH
+from pyspark.sql import DataFrame, Row
+from pyspark.sql import functions as F
+
+from tidemark.errors import UNCHANGED, ActionRefusedError, SupersededError
+from tidemark.fold.computed import computed_once
+from tidemark.fold.erased import KEY, PLACE, erased_parts, records_of, typed_keys, with_standing
+from tidemark.formats.decoder import decoder_of
+from tidemark.lake import sql
+from tidemark.lake.bases import bases_in, keep_bases
+from tidemark.lake.catalog import SystemTables, TableId, catalog_errors
+from tidemark.lake.commits import begin_branch, commit_order
+from tidemark.lake.effect import Effect, effect_of
+from tidemark.lake.evolve import TargetHead, read_target
+from tidemark.lake.history import existing_tables, read_history
+from tidemark.lake.ledger import read_progress, stage_action
+from tidemark.lake.procedures import Procedures
+from tidemark.lake.quarantine import read_waiting, rows_of, stage_entries
+from tidemark.lake.refs import RefUpdate, attempt_ref, update_mains
+from tidemark.lake.spark_errors import spark_errors
+from tidemark.lake.staging import unmark_session
+from tidemark.lake.table_files import read_files
+from tidemark.log import get_logger
+from tidemark.model.checkpoint_status import CheckpointStatus
+from tidemark.model.columns import TableSchema
+from tidemark.model.cut import Cut
+from tidemark.model.erasure import Erasure
+from tidemark.model.event import Kind
+from tidemark.model.names import AttemptId, TableName, quote
+from tidemark.model.quarantine import Entry, State
+from tidemark.model.target_mode import TargetMode
+from tidemark.runs.changelog import Changelog
+from tidemark.runs.landing.writer_schemas import kept_schemas
+from tidemark.runs.maintain import policy_of
+from tidemark.runs.run import CutRequest, Run, begin_run
+from tidemark.runs.targets import targets_of
+from tidemark.runs.world import World
+from tidemark.spec import PipelineSpec
+
+log = get_logger()
+
+Key = Mapping[str, str]
+"""The columns of a key with their values as text."""
+
+
+def erase(
+    pipeline: PipelineSpec, world: World, table: TableName, keys: Sequence[Key], reason: str
+) -> Erasure:
+    """Erase what is known of ``keys`` of ``table``; what a row says that still stands stays.
+
+    reason: kept in the ledger, beside how many keys there were, and none of them. Raises
+    ActionRefusedError where the table has no target or no key, or a key is not one of it.
+    """
+    unmark_session(world.spark)
+    with spark_errors("an erasure"):
+        done = commit_order(lambda: _Erasing.of(pipeline, world, table, keys).committed(reason))
+    log.info("keys_erased", pipeline=pipeline.name, table=str(table), keys=len(keys))
+    return _cleaned(pipeline, world, table, done)
+
+
+@dataclass(frozen=True, slots=True)
+class _Erasing:
+    """One try: a run that publishes no cut, and what is to be erased by what it has read.
+
+    keys: KEY and STANDING of each.
+    """
+
+    run: Run
+    table: TableName
+    own: TableId
+    head: TargetHead
+    keys: DataFrame
+
+    @classmethod
+    def of(
+        cls, pipeline: PipelineSpec, world: World, table: TableName, keys: Sequence[Key]
+    ) -> _Erasing:
+        """A try by what is published now."""
+        attempt = AttemptId(f"order_{uuid.uuid4().hex}")
+        run = begin_run(pipeline, world, CutRequest(attempt))
+        own, head = _target(run, table)
+        schema = head.source_schema
+        typed = _typed(world, schema, keys)
+        target = world.spark.read.option("versionAsOf", str(head.snapshot)).table(
+            quote(world.catalog.name, *own.parts)
+        )
+        named = sql.key_in_target(schema, KEY)
+        standing = with_standing(typed, target, schema, named)
+        return cls(run, table, own, head, computed_once(standing))
+
+    @property
+    def schema(self) -> TableSchema:
+        """The columns of the table."""
+        return self.head.source_schema
+
+    def committed(self, reason: str) -> Erasure:
+        """Stage everything and publish it at once; `SupersededError` where others came first."""
+        catalog, system = self.run.world.catalog, self.run.system
+        records = self._records()
+        places = {(row.topic, row.partition, row.offset) for row in records if not row.is_shared}
+        entries = self._entries(places)
+        staged = [self._records_erased(places)] if places else []
+        rows, effect = self._rows_deleted()
+        staged += [rows] if rows is not None else []
+        heads, cut = self.run.heads, self.run.progress.cut
+        branch = attempt_ref(cut + 1, self.run.request.attempt)
+        if entries:
+            ended = rows_of(entries)
+            staged.append(stage_entries(catalog, system, heads.quarantine, branch, ended))
+        number = self.keys.count()
+        words = f"erase {self.table}, {number} keys: {reason}"
+        staged.append(stage_action(catalog, system, heads.ledger, words))
+        update_mains(catalog, staged)
+        unread = read_waiting(catalog, system)
+        return Erasure(
+            keys=number,
+            records=len(places),
+            shared=sum(row.is_shared for row in records),
+            rows=effect.deleted,
+            entries=len(entries),
+            unreadable=sum(not entry.table for entry in unread),
+        )
+
+    def _records(self) -> Sequence[Row]:
+        """The records that are settled and hold one of the keys: PLACE and ``is_shared``.
+
+        With the tombstones behind them, whose keys are the same.
+        """
+        progress, pipeline = self.run.progress, self.run.pipeline
+        frontier = progress.frontier_of(self.table)
+        cut = Cut(progress.cut + 1, pipeline.source.gate, frontier, None)
+        changelog = Changelog(self.run).under(progress.known_renames(pipeline.renames))
+        events = changelog.towards(cut, frontier).published(self.table)
+        events = events.where(f"kind = '{Kind.ROW}' AND status <> '{CheckpointStatus.HELD}'")
+        decoder = decoder_of(pipeline.source, kept_schemas(self.run))
+        by_key, by_image = (
+            decoder.changes(events, self.schema, key_from_images=way) for way in (False, True)
+        )
+        parts = erased_parts(by_key, self.keys).unionByName(erased_parts(by_image, self.keys))
+        found = computed_once(records_of(by_key, parts))
+        record_keys = events.join(found, list(PLACE), "left_semi").select("topic", "key")
+        tombstones = changelog.published().where(F.col("kind") == Kind.TOMBSTONE.value)
+        beside = tombstones.join(record_keys, ["topic", "key"], "left_semi").select(*PLACE)
+        return found.unionByName(beside.withColumn("is_shared", F.lit(False))).collect()
+
+    def _entries(self, places: Collection[tuple[str, int, int]]) -> list[Entry]:
+        """What waits in quarantine of the records at ``places``, as it is given up."""
+        progress, renames = self.run.progress, self.run.progress.known_renames(self.run.renames)
+        waiting = read_waiting(self.run.world.catalog, self.run.system, renames)
+        ended = (one for one in waiting if one.place in places)
+        return [
+            replace(one, state=State.DROPPED, cut=progress.cut, reason="erased").as_kept(renames)
+            for one in ended
+        ]
+
+    def _records_erased(self, places: Collection[tuple[str, int, int]]) -> RefUpdate:
+        world, system, head = self.run.world, self.run.system, self.run.heads.changelog
+        with catalog_errors("the reading of the changelog"):
+            changelog = world.catalog.load_table(system.changelog.parts)
+        name = attempt_ref(head.mark.number + 1, self.run.request.attempt)
+        branch = begin_branch(changelog, head.snapshot, name)
+        view = f"places_{name}"
+        world.spark.createDataFrame(
+            sorted(places), "topic STRING, partition INT, offset LONG"
+        ).createOrReplaceTempView(view)
+        table = (world.catalog.name, *system.changelog.parts, f"branch_{name}")
+        world.spark.sql(sql.erase_records(table, view))
+        world.spark.catalog.dropTempView(view)
+        return branch.ref_update(changelog.refresh())
+
+    def _rows_deleted(self) -> tuple[RefUpdate | None, Effect]:
+        """What the target keeps of rows that ended; a mirror keeps nothing of them."""
+        base = self.head.snapshot
+        if self.schema.mode is TargetMode.MIRROR or base is None:
+            return None, Effect()
+        world = self.run.world
+        name = attempt_ref(self.run.progress.cut + 1, self.run.request.attempt)
+        with catalog_errors(f"the reading of {self.own}"):
+            table = world.catalog.load_table(self.own.parts)
+        branch = begin_branch(table, base, name)
+        self.keys.createOrReplaceTempView(name)
+        place = (world.catalog.name, *self.own.parts, f"branch_{name}")
+        world.spark.sql(sql.erase_rows(place, name, self.schema))
+        world.spark.catalog.dropTempView(name)
+        staged = branch.ref_update(table.refresh())
+        return staged, effect_of(table, staged.snapshot, base)
+
+
+def _target(run: Run, table: TableName) -> tuple[TableId, TargetHead]:
+    """The target of ``table``, as it was published."""
+    pipeline, catalog = run.pipeline, run.world.catalog
+    status = f"look how it stands: tidemark status {pipeline.name}"
+    own = targets_of(pipeline, read_history(catalog, run.system), run.progress).get(table)
+    head = read_target(catalog, own) if own is not None else None
+    if own is None or head is None or head.snapshot is None:
+        raise _refused(f"nothing of {table} was published by pipeline {pipeline.name}", status)
+    if head.change:
+        raise _refused(f"{own} is not as it was published: {head.change}", head.back or status)
+    if table in run.progress.refolds:
+        why = f"{table} is refolded, and its new target may hold the rows already"
+        raise _refused(why, "let the refold come to its end, or cancel it")
+    if not head.source_schema.key:
+        why = f"{table} has no key that tells which of its records are meant"
+        raise _refused(why, f"declare key: of {table}, then refold it")
+    return own, head
+
+
+def _typed(world: World, schema: TableSchema, keys: Sequence[Key]) -> DataFrame:
+    """The keys in the types of their columns."""
+    for number, key in enumerate(keys, start=1):
+        if set(key) != set(schema.key):
+            why = f"key {number} has the columns {sorted(key)}, and rows have {list(schema.key)}"
+            raise _refused(why, "name each column of the key once")
+    texts = [[key[name] for name in schema.key] for key in keys]
+    typed = typed_keys(world.spark, texts, schema)
+    unfit = " OR ".join(f"{KEY}.{quote(name)} IS NULL" for name in schema.key)
+    wrong = sorted(row.number + 1 for row in typed.where(unfit).select("number").collect())
+    if wrong:
+        types = ", ".join(f"{name} {schema[name].iceberg}" for name in schema.key)
+        raise _refused(f"key {wrong[0]} holds no value of its type ({types})", "correct it")
+    return typed.select(KEY).distinct()
+
+
+def _refused(what: str, next_step: str) -> ActionRefusedError:
+    return ActionRefusedError(what, state=UNCHANGED, next_step=next_step)
+
+
+def _cleaned(pipeline: PipelineSpec, world: World, table: TableName, done: Erasure) -> Erasure:
+    """``done``, once files that hold deleted rows are rewritten, and what still holds them."""
+    catalog, system = world.catalog, SystemTables.of(pipeline.name)
+    progress = read_progress(catalog, system).under(pipeline.renames)
+    own = targets_of(pipeline, read_history(catalog, system), progress)[table]
+    with catalog_errors(f"the reading of {own}"):
+        target = catalog.load_table(own.parts)
+    if bases := bases_in(target):
+        keep_bases(target, [], bases)
+    policy = policy_of(pipeline, world)
+    worn = replace(policy, max_delete_files=1)
+    with suppress(SupersededError), spark_errors(f"the rewriting of {own}"):
+        run = Procedures(world.spark, catalog.name, own, worn)
+        run.rewrite(is_sorted=bool(target.sort_order().fields))
+    with catalog_errors(f"the reading of {own}"):
+        tables = [catalog.load_table(name.parts) for name in (own, system.changelog)]
+    files = read_files(tables[0])
+    left = sorted(
+        name
+        for name in existing_tables(catalog, own.namespace)
+        if name.startswith((f"{own.table}__until_cut_", f"{own.table}__refold_"))
+    )
+    return replace(
+        done,
+        is_rewritten=not any(file.deleted for part in files.files.values() for file in part),
+        refs=tuple(
+            f"{'.'.join(one.name())} {name}"
+            for one in tables
+            for name in sorted(one.refs())
+            if name != MAIN_BRANCH
+        ),
+        tables=tuple(f"{own.namespace}.{name}" for name in left),
+        days=policy.keep_days,
+    )

@@ -1,0 +1,221 @@
+"""What is known of some keys is erased; what the source still has stays (ERASE-1).
+
+What is left is sought in the bytes of every file that the newest snapshots name, as pyiceberg reads
+them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.e2e.scenarios.test_refold import ITEMS, SOURCES, TYPED, refolded, send
+from tests.e2e.scenarios.test_retention import KEEP, removed_after
+from tests.support.maintenance import load, target
+from tests.support.records import Record, canal_rows, debezium_row, ticdc_row
+from tests.support.stack import Stream
+from tidemark.errors import ActionRefusedError, SupersededError
+from tidemark.lake.bases import bases_in
+from tidemark.lake.catalog import SystemTables
+from tidemark.lake.history import read_history
+from tidemark.model.result import CutStatus
+from tidemark.runs.cut import stage_cut
+from tidemark.runs.erase import erase
+from tidemark.runs.orders import all_waiting
+from tidemark.runs.publish import publish_cut
+from tidemark.runs.run import CutRequest
+from tidemark.runs.world import World
+
+JANE = "Jane"
+
+
+def opened(world: World, gate: str, **table: Any) -> Stream:
+    source, typed = SOURCES[gate]
+    return Stream(world, 1, source, gate, {**typed, **table}).create()
+
+
+def holds(stream: Stream, text: str = JANE) -> set[str]:
+    """The tables of which the newest snapshot has a data file with a value that has ``text``.
+
+    Rows that are deleted stand in their files until these are rewritten, so delete files do not
+    count.
+    """
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    found = set()
+    names = (SystemTables.of(stream.pipeline.name).changelog, target(stream))
+    for name in names:
+        table = load(stream, name)
+        for task in table.scan().plan_files():
+            with table.io.new_input(task.file.file_path).open() as file:
+                rows = pq.read_table(file).to_pylist()
+            if any(text in str(row) for row in rows):
+                found.add(name.table)
+    return found
+
+
+def places(stream: Stream) -> list[tuple[int, str, str | None]]:
+    """Offset, kind and position of each record in the changelog."""
+    name = SystemTables.of(stream.pipeline.name).changelog
+    rows = load(stream, name).scan().to_arrow().to_pylist()
+    return sorted((row["offset"], row["kind"], row["position"]) for row in rows)
+
+
+@pytest.mark.parametrize("gate", SOURCES)
+def test_a_deleted_row_leaves_no_payload(world: World, gate: str) -> None:
+    """ERASE-1: its places stay; a row that stands keeps what it says, and loses what it was."""
+    stream = opened(world, gate)
+    send(stream, 100, ("c", 1, JANE), ("c", 2, f"{JANE} too"), ("c", 3, "c"))
+    stream.cut()
+    send(stream, 200, ("d", 1, JANE), ("u", 2, "b"))
+    stream.cut()
+    assert holds(stream) == {"changelog", "items"}, "deleted rows stand in their files"
+    before = places(stream)
+    done = erase(stream.pipeline, world, ITEMS, [{"id": "1"}, {"id": "2"}], "asked for")
+    assert (done.keys, done.records, done.shared, done.is_rewritten) == (2, 3, 0, True)
+    assert holds(stream) == set()
+    assert holds(stream, "b") == {"changelog", "items"}
+    after = places(stream)
+    assert [(offset, position) for offset, _, position in after] == [
+        (offset, position) for offset, _, position in before
+    ]
+    assert sum(kind == "erased" for _, kind, _ in after) == 3
+    assert stream.rows() == {2: "b", 3: "c"}
+    send(stream, 300, ("u", 3, "d"), ("c", 1, "another"))
+    stream.cut()
+    assert stream.rows() == {1: "another", 2: "b", 3: "d"}
+    refolded(stream)
+    assert stream.rows() == {1: "another", 2: "b", 3: "d"}
+    (again, *_) = [erase(stream.pipeline, world, ITEMS, [{"id": "1"}], "again")]
+    assert again.records == 0, "its row stands"
+
+
+@pytest.mark.parametrize(
+    ("mode", "left"),
+    [
+        ("soft-delete", [(2, "b")]),
+        ("history", [(2, "b")]),
+        ("append", [(2, "b")]),
+    ],
+)
+def test_what_targets_keep_of_ended_rows_goes(
+    world: World, mode: str, left: list[tuple[int, str]]
+) -> None:
+    """ERASE-1: versions, deleted rows and changes, but for what tells a row that stands."""
+    stream = opened(world, "none", mode=mode)
+    send(stream, 100, ("c", 1, JANE), ("c", 2, JANE))
+    stream.cut()
+    send(stream, 200, ("d", 1, JANE), ("u", 2, "b"))
+    stream.cut()
+    done = erase(stream.pipeline, world, ITEMS, [{"id": "1"}, {"id": "2"}], "asked for")
+    assert done.rows > 0 or mode == "soft-delete"
+    assert holds(stream) == set()
+    assert [(row["id"], row["name"]) for row in stream.published()] == left
+    send(stream, 300, ("d", 2, "b"), ("c", 4, "d"))
+    stream.cut()
+    rows = {row["id"] for row in stream.published()}
+    assert rows == {2, 4}
+
+
+def test_a_staged_run_is_superseded_and_nothing_comes_back(world: World) -> None:
+    """ERASE-1, PUB-8: what was staged from the changelog of before does not count any more."""
+    stream = opened(world, "none")
+    send(stream, 100, ("c", 1, JANE), ("d", 1, JANE), ("c", 2, "b"))
+    stream.cut()
+    send(stream, 200, ("c", 3, "c"))
+    attempt = stream.attempt()
+    assert stage_cut(stream.pipeline, world, CutRequest(attempt)).status is CutStatus.STAGED
+    erase(stream.pipeline, world, ITEMS, [{"id": "1"}], "asked for")
+    with pytest.raises(SupersededError):
+        publish_cut(stream.pipeline, world, attempt)
+    stream.cut()
+    assert stream.rows() == {2: "b", 3: "c"}
+    assert holds(stream) == set()
+    history = read_history(world.catalog, SystemTables.of(stream.pipeline.name))
+    assert history.published is not None
+
+
+def test_an_order_says_how_many_keys_and_none_of_them(world: World) -> None:
+    """ERASE-1: what the ledger keeps holds no key."""
+    stream = opened(world, "none")
+    send(stream, 100, ("c", 4711, "a"), ("d", 4711, "a"))
+    stream.cut()
+    erase(stream.pipeline, world, ITEMS, [{"id": "4711"}], "asked for")
+    (order,) = read_history(world.catalog, SystemTables.of(stream.pipeline.name)).orders
+    assert order.command == "erase shop.items, 1 keys: asked for"
+
+
+def test_an_erased_change_that_comes_again_is_a_repeat(world: World) -> None:
+    """ERASE-1, GATE-5: its place tells it, as its content is gone."""
+    stream = opened(world, "watermark")
+    send(stream, 100, ("c", 1, JANE), ("d", 1, JANE), ("c", 2, "b"))
+    stream.cut()
+    erase(stream.pipeline, world, ITEMS, [{"id": "1"}], "asked for")
+    stream.send([ticdc_row("INSERT", 1, 100, name=JANE)])
+    send(stream, 300, ("u", 2, "c"))
+    stream.cut()
+    assert stream.rows() == {2: "c"}
+    assert holds(stream) == {"changelog"}, "the source sent it once more"
+    erase(stream.pipeline, world, ITEMS, [{"id": "1"}], "asked for")
+    assert holds(stream) == set()
+
+
+def test_records_of_several_rows_are_left_and_named(world: World) -> None:
+    """ERASE-1: Canal writes rows of one statement together."""
+    table = {"columns": {"id": "bigint", "name": "varchar(20)"}}
+    stream = Stream(world, 1, "canal-json", "none", table).create()
+    both = [{"id": "1", "name": JANE}, {"id": "2", "name": "b"}]
+    stream.send([canal_rows("INSERT", *both), canal_rows("DELETE", both[0])])
+    stream.cut()
+    done = erase(stream.pipeline, world, ITEMS, [{"id": "1"}], "asked for")
+    assert (done.records, done.shared) == (1, 1)
+    assert stream.rows() == {2: "b"}
+
+
+def test_tombstones_lose_their_keys(world: World) -> None:
+    """ERASE-1: a delete is followed by a record that has nothing but the key."""
+    stream = opened(world, "transaction")
+    stream = Stream(world, 1, "debezium-mysql", "none", dict(TYPED)).create()
+    gone = debezium_row("d", 4711, 200)
+    stream.send([debezium_row("c", 4711, 100), gone, Record(None, gone.key)])
+    stream.cut()
+    assert holds(stream, "4711") >= {"changelog"}
+    done = erase(stream.pipeline, world, ITEMS, [{"id": "4711"}], "asked for")
+    assert done.records == 3
+    assert holds(stream, "4711") == set()
+
+
+def test_quarantined_changes_and_bases_go(world: World) -> None:
+    """ERASE-1, POISON-4, KEEP-1: nobody can replay what is erased."""
+    columns = {"columns": {"id": "int", "name": "date"}}
+    stream = Stream(world, 1, "debezium-mysql", "none", columns, KEEP).create()
+    stream.send([debezium_row("c", 1, 100, name=JANE), debezium_row("c", 2, 200, name="3")])
+    stream.cut()
+    removed_after(stream, 0)
+    assert len(bases_in(load(stream, target(stream)))) == 1
+    assert len(all_waiting(stream.pipeline, world)) == 1
+    done = erase(stream.pipeline, world, ITEMS, [{"id": "1"}], "asked for")
+    assert (done.records, done.entries) == (1, 1)
+    assert all_waiting(stream.pipeline, world) == ()
+    assert bases_in(load(stream, target(stream))) == ()
+    assert holds(stream) == set()
+
+
+@pytest.mark.parametrize(
+    ("keys", "why"),
+    [
+        ([{"id": "1"}, {"name": "a"}], r"key 2 has the columns \['name'\]"),
+        ([{"id": "one"}], r"key 1 holds no value of its type \(id int\)"),
+    ],
+)
+def test_what_is_no_key_is_refused(world: World, keys: list[dict[str, str]], why: str) -> None:
+    """ERASE-1: before anything is changed, and without the value in the message."""
+    stream = opened(world, "none")
+    send(stream, 100, ("c", 1, "a"))
+    with pytest.raises(ActionRefusedError, match="nothing of shop.items was published"):
+        erase(stream.pipeline, world, ITEMS, keys, "asked for")
+    stream.cut()
+    with pytest.raises(ActionRefusedError, match=why):
+        erase(stream.pipeline, world, ITEMS, keys, "asked for")
+    assert stream.rows() == {1: "a"}
