@@ -28,6 +28,7 @@ KINDS: Mapping[Kind, str] = {
     "there is none, it is a row that ends",
     Kind.CONTROL: "changes nothing",
     Kind.UNREADABLE: "is quarantined with its reason, and counted as quarantined",
+    Kind.ERASED: "changes nothing: an erasure left its place alone",
 }
 REASONS: Mapping[Reason, str] = {
     Reason.EMPTY_VALUE: "has a value of no bytes, or of blanks",
