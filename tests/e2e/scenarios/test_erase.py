@@ -146,6 +146,7 @@ def test_an_order_says_how_many_keys_and_none_of_them(world: World) -> None:
     assert order.command == "erase shop.items, 1 keys: asked for"
 
 
+@pytest.mark.smoke
 def test_an_erased_change_that_comes_again_is_a_repeat(world: World) -> None:
     """ERASE-1, GATE-5: its place tells it, as its content is gone."""
     stream = opened(world, "watermark")

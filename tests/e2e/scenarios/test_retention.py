@@ -250,6 +250,43 @@ def test_a_removal_beside_a_landing_harms_neither(
     assert stream.rows() == {1: "a", 2: "c"}
 
 
+def test_a_removal_that_dies_halfway_is_ours_all_the_same(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """KEEP-1, PUB-11: between the deletion and the mark of it the changelog is nobody else's."""
+    stream = opened(world, "none")
+    send(stream, 100, ("c", 1, "a"), ("c", 2, "b"))
+    stream.cut()
+    removed_after(stream, 0)
+    with monkeypatch.context() as dies:
+        dies.setattr(removed, "mark_removal", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            removed_after(stream, 31)
+    assert landed(stream) == []
+    send(stream, 200, ("u", 2, "c"))
+    stream.cut()
+    assert stream.rows() == {1: "a", 2: "c"}
+
+
+def test_a_target_that_was_half_made_from_a_base_is_made_again(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """KEEP-1, PUB-8: rows of an attempt that died are in no target twice."""
+    stream = opened(world, "none")
+    send(stream, 100, ("c", 1, "a"), ("c", 2, "b"))
+    stream.cut()
+    removed_after(stream, 0)
+    assert removed_after(stream, 31) == 2
+    begin_refold(stream.pipeline, world, ITEMS)
+    with monkeypatch.context() as dies:
+        dies.setattr("tidemark.lake.seed.update_mains", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            stream.cut()
+    while plan_cut(stream.pipeline, world).has_work:
+        stream.cut()
+    assert read(stream, "items") == {1: "a", 2: "b"}
+
+
 def test_a_base_that_somebody_removed_is_none(world: World) -> None:
     """KEEP-1: the tag is what keeps it; a refold that was to begin with it stops its table."""
     stream = opened(world, "none")
@@ -268,6 +305,7 @@ def test_a_base_that_somebody_removed_is_none(world: World) -> None:
     assert bases_in(load(stream, target(stream))) == (second,)
 
 
+@pytest.mark.smoke
 def test_maintenance_removes_records(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """KEEP-1: first with its dry run; snapshots of the changelog expire by its policy."""
     stream = opened(world, "none")
