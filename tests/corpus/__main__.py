@@ -58,7 +58,9 @@ def _parser() -> argparse.ArgumentParser:
         "--leave-out", action="store_true", help="have updates leave out what they do not change"
     )
     parser.add_argument(
-        "--refold", action="store_true", help="fold each table again from the changelog at the end"
+        "--refold",
+        action="store_true",
+        help="at the end, fold each table again from the changelog, as of each stage",
     )
     parser.add_argument(
         "--retain", action="store_true", help="remove the records of more than two stages before"

@@ -89,14 +89,15 @@ class Outcome:
 class _Said:
     """What a case has come to: its cuts, and which tables were not compared from which stage on.
 
-    is_idle: the newest cut published nothing. standing: those that are blocked by it for a reason
-    that is known.
+    published: the newest cut of each stage that is past. is_idle: the newest cut published
+    nothing. standing: those that are blocked by it for a reason that is known.
     """
 
     cuts: int = 0
     is_idle: bool = False
     standing: set[str] = field(default_factory=set)
     not_compared: dict[str, str] = field(default_factory=dict)
+    published: list[tuple[Stage, int]] = field(default_factory=list)
 
 
 @contextmanager
@@ -149,7 +150,10 @@ def _run(case: Case, name: str, world: World, options: Options, said: _Said) -> 
             if options.retain and not faults:
                 _retained(pipeline, world, case.stages.index(stage))
             if options.refold and stage is case.stages[-1] and not faults:
+                faults += tuple(_refolded_beside(case, pipeline, world, options, said))
                 faults += tuple(_refolded(case, stage, pipeline, world, options, said))
+            cut = read_progress(world.catalog, SystemTables.of(pipeline.name)).cut
+            said.published.append((stage, cut))
         if faults:
             at = f"stage {stage.name}" if stage else "between stages"
             yield from (f"{at}: {fault}" for fault in faults[:SHOWN])
@@ -163,6 +167,34 @@ def _retained(pipeline: PipelineSpec, world: World, number: int) -> None:
     removed.MARGIN_MS = -DAY_MS  # A recording takes minutes.
     kept = pipeline.model_copy(update={"changelog": ChangelogSpec(keep="7d")})
     keep_changelog(kept, world, (number + 1) * 4 * DAY_MS)
+
+
+def _refolded_beside(
+    case: Case, pipeline: PipelineSpec, world: World, options: Options, said: _Said
+) -> Iterator[str]:
+    """Fold every table as each earlier stage had it; what then differs from that stage.
+
+    A table that ever had another name is left out, as the stage knows it by that.
+    """
+    system = SystemTables.of(pipeline.name)
+    for stage, cut in said.published:
+        renames = read_progress(world.catalog, system).renames
+        left = {str(name) for one in renames for name in (one.old, one.new)}
+        begun = {}
+        for number, name in enumerate(sorted(stage.tables.keys() - said.standing)):
+            table = name_of(name)
+            with suppress(ActionRefusedError):
+                if str(table) not in left:
+                    begin_refold(pipeline, world, table, into=f"then_{number}", as_of=cut)
+                    begun[f"then_{number}"] = name
+        said.is_idle = False
+        where = f"refold as of stage {stage.name}"
+        yield from (f"{where}: {fault}" for fault in _settle(pipeline, world, options, said))
+        for target, name in begun.items():
+            found = _differs(case, stage, pipeline, world, name, target)
+            yield from (f"{where}: {name}: {difference}" for difference in found)
+            with suppress(NoSuchTableError):
+                world.catalog.drop_table((pipeline.target_namespace, target))
 
 
 def _refolded(  # noqa: PLR0913  what a stage is compared by
@@ -224,9 +256,6 @@ def _compare(
     case: Case, stage: Stage, pipeline: PipelineSpec, world: World, standing: Collection[str]
 ) -> Iterator[str]:
     """Every difference but those of the tables that are ``standing``."""
-    source = source_of(case)
-    is_postgres = source.format is Format.DEBEZIUM_POSTGRES
-    untold = UNKNOWABLE.get((case.name, case.variant), {})
     targets = {_target(world, pipeline, name): name for name in stage.tables}
     quarantined = QUARANTINED.get((case.name, case.variant), {})
     for target, name in targets.items():
@@ -236,15 +265,24 @@ def _compare(
             if _waiting(world, pipeline, name) < len(stage.tables[name].rows):
                 yield f"{name}: rows are neither there nor in quarantine"
             continue
-        rows = read_rows(world, pipeline.target_namespace, target)
-        expected = in_utc(stage.tables[name]) if source.has_instants else stage.tables[name]
-        expected, rows = without_columns(
-            expected, rows, {*untold.get(name, ()), *withheld_columns(rows)}
-        )
-        found = differences(expected, rows, is_postgres=is_postgres)
+        found = _differs(case, stage, pipeline, world, name, target)
         yield from (f"{name}: {difference}" for difference in found)
     known = {*targets, *KEPT.get((case.name, case.variant), ())}
     yield from _strange_tables(world, pipeline.target_namespace, known)
+
+
+def _differs(  # noqa: PLR0913  what a table is compared by
+    case: Case, stage: Stage, pipeline: PipelineSpec, world: World, name: str, target: str
+) -> Iterator[str]:
+    """In what the rows of ``target`` are not those that the table had at the stage."""
+    source = source_of(case)
+    untold = UNKNOWABLE.get((case.name, case.variant), {})
+    rows = read_rows(world, pipeline.target_namespace, target)
+    expected = in_utc(stage.tables[name]) if source.has_instants else stage.tables[name]
+    expected, rows = without_columns(
+        expected, rows, {*untold.get(name, ()), *withheld_columns(rows)}
+    )
+    yield from differences(expected, rows, is_postgres=source.format is Format.DEBEZIUM_POSTGRES)
 
 
 def _waiting(world: World, pipeline: PipelineSpec, name: str) -> int:

@@ -32,7 +32,7 @@ def test_a_planted_wrong_value_fails_its_case_and_no_other(jars: Path, tmp_path:
     )
 
     passed, failed, fault, closing = ended.stdout.splitlines()
-    assert passed.startswith("ok   good/employee ticdc  8 cuts")
+    assert passed.startswith("ok   good/employee ticdc  14 cuts")
     assert failed.startswith("FAIL planted/employee ticdc  4 cuts")
     assert fault.strip() == (
         "stage update: test.employee: row {id: 101}: OfficeLocation is 'Los Angeles', not 'Nowhere'"
