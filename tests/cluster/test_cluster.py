@@ -13,6 +13,7 @@ of it, runs the two sample pipelines and a few cuts more, and leaves nothing run
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -37,15 +38,18 @@ from tests.support.records import TABLE, ticdc_row, ticdc_watermark
 from tests.support.shared_lake import SECRETS
 from tests.support.stack import Stream
 from tidemark.errors import TidemarkError
-from tidemark.lake import upkeep
+from tidemark.lake import removed, upkeep
 from tidemark.lake.catalog import SystemTables
 from tidemark.lake.table_files import read_files
+from tidemark.model.maintenance import DAY_MS
 from tidemark.model.names import AttemptId, TableName
 from tidemark.model.result import CutResult, CutStatus
 from tidemark.runs.changes import changes_between
 from tidemark.runs.cut import run_cut
+from tidemark.runs.erase import erase
 from tidemark.runs.maintain import maintain
 from tidemark.runs.refold import begin_refold
+from tidemark.runs.retention import keep_changelog
 from tidemark.runs.run import CutRequest
 from tidemark.spec import load_pipeline
 
@@ -224,3 +228,29 @@ def test_a_refold_and_the_feed_need_the_store_alone(deployment: Deployment) -> N
     (table,) = stream.cut().tables
     assert (table.inserted, table.outcome) == (2, "pass")
     assert stream.rows() == {1: "c", 2: "b"}
+
+
+def test_bases_and_erased_records_need_the_store_alone(
+    deployment: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """KEEP-1, ERASE-1: executors delete and rewrite records, and copy a base into a new target."""
+    monkeypatch.setattr(removed, "MARGIN_MS", -DAY_MS)
+    world, options = deployment.world, {"changelog": {"keep": "7d"}}
+    stream = Stream(world, options=options).create()
+    inserts = [ticdc_row("INSERT", key, 1000 + key, name=f"in {key}") for key in range(20)]
+    stream.send([*inserts, ticdc_watermark(1999)])
+    stream.cut()
+    now_ms = int(time.time() * 1000)
+    assert keep_changelog(stream.pipeline, world, now_ms) == 0
+    assert keep_changelog(stream.pipeline, world, now_ms + 8 * DAY_MS) == 20
+    stream.send([ticdc_row("DELETE", 3, 2000), ticdc_row("UPDATE", 4, 2001, name="b")])
+    stream.send([ticdc_watermark(2999)])
+    stream.cut()
+    begin_refold(stream.pipeline, world, ITEMS)
+    (table,) = stream.cut().tables
+    assert (table.inserted, table.outcome) == (0, "pass")
+    rows = {key: f"in {key}" for key in range(20) if key != 3} | {4: "b"}
+    assert stream.rows() == rows
+    done = erase(stream.pipeline, world, ITEMS, [{"id": "3"}, {"id": "4"}], "asked for")
+    assert (done.records, done.is_rewritten) == (1, True)
+    assert stream.rows() == rows

@@ -17,11 +17,11 @@ Into = Annotated[
     ),
 ]
 AsOf = Annotated[
-    int | None,
+    str | None,
     typer.Option(
-        metavar="CUT",
-        min=1,
-        help="Fold the table as this published cut had it; needs --into.",
+        metavar="CUT|TIME",
+        help="Fold the table as this published cut had it, or the newest one that goes no further "
+        "than this time of the source (ISO, UTC unless it says otherwise); needs --into.",
     ),
 ]
 Cancel = Annotated[
@@ -47,9 +47,13 @@ def refold(  # noqa: PLR0913  each is an option of the verb
     from tidemark.cli.documents import ActionDocument
     from tidemark.cli.session import catalog_world
     from tidemark.runs.refold import begin_refold, cancel_refold
+    from tidemark.spec.until import cut_or_time
 
     if cancel and (into or as_of is not None):
         raise typer.BadParameter("--cancel stands alone")
+    then = None if as_of is None else cut_or_time(as_of)
+    if as_of is not None and then is None:
+        raise typer.BadParameter(f"{as_of!r} is neither a cut nor a time")
     spec = load_named(pipeline)
     (named,) = declared_tables(spec, [table])
     details: dict[str, str] = {}
@@ -57,7 +61,7 @@ def refold(  # noqa: PLR0913  each is an option of the verb
         cancel_refold(spec, catalog_world(), named)
         done = f"the refold of {named} is cancelled; its target goes on as it is"
     else:
-        begun = begin_refold(spec, catalog_world(), named, into=into, as_of=as_of)
+        begun = begin_refold(spec, catalog_world(), named, into=into, as_of=then)
         details = {"target": f"{spec.target_namespace}.{begun.target}"}
         done = f"{named} is folded again from the changelog by the next run"
     action = ActionDocument(

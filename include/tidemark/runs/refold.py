@@ -7,9 +7,11 @@ every record of the table that was landed, and takes its place or stays beside i
 from __future__ import annotations
 
 import secrets
+from bisect import bisect_left
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from datetime import datetime
 
 from pyiceberg.exceptions import NoSuchTableError
 
@@ -41,14 +43,17 @@ def begin_refold(
     table: TableName,
     *,
     into: str = "",
-    as_of: int | None = None,
+    as_of: int | datetime | None = None,
 ) -> Refold:
     """Have the next runs fold ``table`` again from the changelog; one that is under way ends.
 
     into: the name of a target that stays beside that of the table; empty where it replaces it.
-    as_of: the cut as of which it is folded; None where it goes as far as the table. Raises
-    ActionRefusedError where the changelog does not tell the rows.
+    as_of: the cut as of which it is folded, or a source time, which means the newest cut that goes
+    no further; None where it goes as far as the table. Raises ActionRefusedError where the
+    changelog does not tell the rows.
     """
+    if isinstance(as_of, datetime):
+        as_of = _cut_until(pipeline, world, as_of)
     _refuse_name(pipeline, world, into)
     if as_of is not None and not into:
         raise ActionRefusedError(
@@ -220,6 +225,29 @@ def _refuse_name(pipeline: PipelineSpec, world: World, into: str) -> None:
             state=UNCHANGED,
             next_step="give another name: --into NAME",
         )
+
+
+def _cut_until(pipeline: PipelineSpec, world: World, moment: datetime) -> int:
+    """The newest published cut without a change that is newer than ``moment``, source time.
+
+    Cuts are sought by halves, as each goes at least as far as the one before it.
+    """
+    system = SystemTables.of(pipeline.name)
+    limit_ms = int(moment.timestamp() * 1000)
+
+    def goes_further(cut: int) -> bool:
+        found = progress_of_cut(world.catalog, system, cut)
+        return found is not None and found.newest_ms > limit_ms
+
+    cuts = range(1, read_progress(world.catalog, system).cut + 1)
+    newest = bisect_left(cuts, True, key=goes_further)  # noqa: FBT003  what is sought
+    if newest == 0:
+        raise ActionRefusedError(
+            f"every cut of pipeline {pipeline.name} goes further than {moment.isoformat()}",
+            state=UNCHANGED,
+            next_step="take a later time, of the source",
+        )
+    return cuts[newest - 1]
 
 
 def _progress_of(pipeline: PipelineSpec, world: World, cut: int, table: TableName) -> Progress:

@@ -129,10 +129,11 @@ def build_refold_dag(pipeline: PipelineSpec) -> DAG:
         ),
         "as_of": Param(
             None,
-            type=["null", "integer"],
-            minimum=1,
-            title="As of cut",
-            description="Fold the table as this published cut had it; needs a name above.",
+            type=["null", "string"],
+            title="As of",
+            description="Fold the table as this published cut had it (its number), or the newest "
+            "one that goes no further than this time of the source (such as 2026-11-24T08:00); "
+            "needs a name above.",
         ),
         "cancel": _switch("Cancel", "Give the refold of the table up instead."),
     }

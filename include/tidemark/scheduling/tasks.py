@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
-from tidemark.errors import SupersededError
+from tidemark.errors import UNCHANGED, ActionRefusedError, SupersededError
 from tidemark.log import get_logger
 from tidemark.model.names import AttemptId, PipelineName, TableName
 from tidemark.model.result import CutStatus
@@ -20,8 +20,11 @@ from tidemark.scheduling.retries import stop_on_terminal_errors
 from tidemark.scheduling.submit import attempt_stem, cap_of
 from tidemark.scheduling.xcom import FOLD, PLAN, Folded, Planned
 from tidemark.spec import load_installation, pipeline_named
+from tidemark.spec.until import cut_or_time
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from airflow.sdk.types import (
         DagRunProtocol,
         OutletEventAccessorsProtocol,
@@ -134,9 +137,23 @@ def refold(pipeline: PipelineName, params: dict[str, Any]) -> str:
         if params["cancel"]:
             cancel_refold(spec, world, table)
             return ""
-        begun = begin_refold(spec, world, table, into=into, as_of=params["as_of"])
+        begun = begin_refold(spec, world, table, into=into, as_of=_as_of(params["as_of"]))
     log.info("refold_ordered", table=str(table), into=begun.target, done_by=f"cut__{pipeline}")
     return begun.target
+
+
+def _as_of(told: str | None) -> int | datetime | None:
+    """The cut or the time that the form says."""
+    if not told:
+        return None
+    found = cut_or_time(told)
+    if found is None:
+        raise ActionRefusedError(
+            f"{told!r} is neither the number of a cut nor a time",
+            state=UNCHANGED,
+            next_step="trigger again with one of them",
+        )
+    return found
 
 
 def resync(pipeline: PipelineName, params: dict[str, Any]) -> str:

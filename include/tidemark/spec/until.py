@@ -110,13 +110,21 @@ def until_of(pipeline: PipelineSpec, text: str | None) -> Until | None:
     form = position_form(pipeline.source)
     if form is not None and re.fullmatch(form.pattern, text):
         return form.read(text)
-    moment = _time(text)
+    moment = time_of(text)
     if moment is None:
         raise _refused(pipeline, text, form)
     return Until.at_time(moment)
 
 
-def _time(text: str) -> datetime | None:
+def cut_or_time(text: str) -> int | datetime | None:
+    """A number of a cut, or what `time_of` reads; None if it is neither."""
+    if re.fullmatch("[1-9][0-9]{0,17}", text):
+        return int(text)
+    return time_of(text)
+
+
+def time_of(text: str) -> datetime | None:
+    """The time that ``text`` writes in ISO 8601, of UTC unless it has a zone; else None."""
     # ISO has times without a separator; a number is rather a position that lost a digit.
     if text.isdecimal():
         return None

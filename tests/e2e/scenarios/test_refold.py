@@ -6,6 +6,7 @@ What comes out is compared with what was published before, as pyiceberg reads bo
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import Any
 
@@ -304,3 +305,20 @@ def test_a_transaction_that_was_skipped_stays_so(world: World) -> None:
     stream.options = {}
     stream.cut()
     assert stream.rows() == {1: "a", 3: "c", 4: "d"}
+
+
+def test_a_refold_goes_as_far_as_a_time_of_the_source(world: World) -> None:
+    """REFOLD-1: with the newest cut that holds nothing from behind it."""
+    stream = Stream(world, 1, "debezium-mysql", "none", {**TYPED, "key": ["id"]}).create()
+    times = [datetime.fromtimestamp(1_700_000_000 + 60 * at, UTC) for at in range(1, 4)]
+    for number, key in enumerate((1, 2, 3), start=1):
+        stream.send([debezium_row("c", key, 100 * number, name="x", at=60_000 * number)])
+        stream.cut()
+    refolded(stream, into="then", as_of=times[1])
+    assert read(stream, "then").keys() == {1, 2}
+    refolded(stream, into="soon_after", as_of=times[1] + timedelta(seconds=59))
+    assert read(stream, "soon_after").keys() == {1, 2}
+    with pytest.raises(ActionRefusedError, match="every cut of pipeline .* goes further than"):
+        begin_refold(
+            stream.pipeline, world, ITEMS, into="early", as_of=times[0] - timedelta(days=1)
+        )
