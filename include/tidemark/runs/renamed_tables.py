@@ -27,8 +27,7 @@ from tidemark.model.renames import Pairs, Rename, Renames
 from tidemark.model.until import Barrier, Behind
 from tidemark.runs.ddl.effects import DdlEffects, RenamedBy
 from tidemark.runs.run import FollowedRename, Run
-from tidemark.runs.targets import followed_targets, is_folded, targets_of
-from tidemark.spec import NO_SUITE, TableSpec
+from tidemark.runs.targets import followed_targets, is_folded, spec_of, targets_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +140,7 @@ class _Names:
             target = self._own_target(old)
             becomes = self._target_of(new, history) if self._is_folded(new) else target
             rename = self._renamed(becomes, moves) if becomes != target else None
-            spec = self._spec(new if self._is_folded(new) else old)
+            spec = spec_of(self._run.pipeline, new if self._is_folded(new) else old)
             update = {"source": new, "was": old, "target": target.table}
             due = Rename(old, new, by.position, becomes.table)
             yield FollowedRename(due, spec.model_copy(update=update), rename, self._is_folded(new))
@@ -192,10 +191,6 @@ class _Names:
         pipeline = self._run.pipeline
         name = declared.get(table) or followed_targets(pipeline, history, {table})[table]
         return TableId(pipeline.target_namespace, name)
-
-    def _spec(self, table: TableName) -> TableSpec:
-        declared = {spec.source: spec for spec in self._run.pipeline.tables}
-        return declared.get(table) or TableSpec(source=table, expectations=NO_SUITE)
 
     def _is_folded(self, name: TableName) -> bool:
         return is_folded(self._run.pipeline, (name.schema, name.table))

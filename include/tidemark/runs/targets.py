@@ -51,9 +51,7 @@ def followed_targets(
 def spec_of(pipeline: PipelineSpec, table: TableName) -> TableSpec:
     """What the file declares of ``table``, or what holds for one that is followed without that."""
     declared = {spec.source: spec for spec in pipeline.tables}
-    target = without_dots(table.table)
-    followed = TableSpec(source=table, target=target, expectations=NO_SUITE)
-    return declared.get(table, followed)
+    return declared.get(table) or TableSpec(source=table, expectations=NO_SUITE)
 
 
 def declared_as(schema: TableSchema, spec: TableSpec) -> TableSchema:
