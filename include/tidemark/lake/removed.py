@@ -108,26 +108,32 @@ def rows_there(
     return sum(batch.num_rows for batch in scan.to_arrow_batch_reader())
 
 
+def say_removed(catalog: SqlCatalog, tables: SystemTables, unneeded: Unneeded) -> None:
+    """Say what is about to go, so that nobody builds upon it any more."""
+    known = read_removed(catalog, tables)
+    below = {table: max(at, known.get(table, 0)) for table, at in unneeded.below.items()}
+    with commit_errors("the removal of records"):
+        changelog = catalog.load_table(tables.changelog.parts)
+        with changelog.transaction() as change:
+            change.set_properties({REMOVED: removed_to_json({**known, **below})})
+
+
 def remove_records(
     session: SparkSession, catalog: SqlCatalog, tables: SystemTables, unneeded: Unneeded
 ) -> int:
-    """Delete what is ``unneeded``, and say so; how many records went."""
+    """Delete what is ``unneeded``, once that is said; how many records went."""
     unmark_session(session)
-    name, known = tables.changelog, read_removed(catalog, tables)
-    since = main_head(catalog.load_table(name.parts))
-    below = {table: max(landing, known.get(table, 0)) for table, landing in unneeded.below.items()}
-    with commit_errors("the removal of records"):
-        changelog = catalog.load_table(name.parts)
-        with changelog.transaction() as change:
-            change.set_properties({REMOVED: removed_to_json({**known, **below})})
+    name = tables.changelog
+    with catalog_errors("the reading of the changelog"):
+        since = main_head(catalog.load_table(name.parts))
     grouped: dict[int, list[TableName]] = {}
-    for table, landing in below.items():
+    for table, landing in unneeded.below.items():
         grouped.setdefault(landing, []).append(table)
     statement = sql.delete_records(
         (catalog.name, *name.parts), grouped, unneeded.others, unneeded.before_ms
     )
     mark = f"{SNAPSHOT_PROPERTY}{RETENTION}"
-    session.conf.set(mark, str(max(below.values())))
+    session.conf.set(mark, str(max(grouped)))
     try:
         with spark_errors("the removal of records"):
             session.sql(statement)

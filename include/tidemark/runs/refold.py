@@ -62,7 +62,7 @@ def begin_refold(
             next_step="name a table of its own for it: --into NAME",
         )
     then = None if as_of is None else _progress_of(pipeline, world, as_of, table)
-    suffix, ended = secrets.token_hex(DIGITS), list[Refold]()
+    suffix, ended, seen = secrets.token_hex(DIGITS), list[Refold](), list[int]()
 
     def begun(now: Progress) -> Progress:
         ended[:] = [now.refolds[table]] if table in now.refolds else []
@@ -70,7 +70,8 @@ def begin_refold(
             now = now.without_refold(table)
         own = _target_of(pipeline, world, now, table)
         state = (then or now).state_of(table)
-        base = _base_of(pipeline, world, now, table, own, state, as_of)
+        seen.append(_removed_of(pipeline, world, now, table))
+        base = _base_of(pipeline, world, table, own, state, as_of, seen[-1])
         refold = Refold(
             target=into or f"{own.table}__refold_{suffix}",
             until=state.frontier,
@@ -83,9 +84,12 @@ def begin_refold(
 
     words = f"refold {table}" + (f" --into {into}" if into else "")
     words += f" --as-of {as_of}" if as_of is not None else ""
-    refold = _recorded(pipeline, world, begun, words).refolds[table]
+    recorded = _recorded(pipeline, world, begun, words)
+    refold = recorded.refolds[table]
     for one in ended:
         _remove(pipeline, world, one)
+    if _removed_of(pipeline, world, recorded, table) != seen[-1]:  # Records went meanwhile.
+        return begin_refold(pipeline, world, table, into=into, as_of=as_of)
     return refold
 
 
@@ -123,20 +127,17 @@ def _recorded(
 def _base_of(  # noqa: PLR0913  what a base is sought by
     pipeline: PipelineSpec,
     world: World,
-    now: Progress,
     table: TableName,
     own: TableId,
     state: TableState,
     as_of: int | None,
+    landing: int,
 ) -> Base | None:
     """The base that the new target begins with; None where records of the changelog tell all.
 
-    The oldest, as what is behind it is read again. A mirror whose rows all came again since one of
-    them, by a truncate or a new snapshot, needs none.
+    landing: below which records may be gone. The oldest, as what is behind it is read again. A
+    mirror whose rows all came again since one of them, by a truncate or a new snapshot, needs none.
     """
-    renames = now.known_renames(pipeline.renames)
-    removed = read_removed(world.catalog, SystemTables.of(pipeline.name))
-    landing = removed_of(table, removed, renames)
     if not landing:
         return None
     spec = spec_of(pipeline, table)
@@ -161,6 +162,12 @@ def _base_of(  # noqa: PLR0913  what a base is sought by
             next_step=f"have it re-snapshotted, then refold: {_resync(pipeline, table)}",
         )
     return told[0]
+
+
+def _removed_of(pipeline: PipelineSpec, world: World, now: Progress, table: TableName) -> int:
+    """The landing below which records of ``table`` may be gone; 0 where all are there."""
+    removed = read_removed(world.catalog, SystemTables.of(pipeline.name))
+    return removed_of(table, removed, now.known_renames(pipeline.renames))
 
 
 def _resync(pipeline: PipelineSpec, table: TableName) -> str:

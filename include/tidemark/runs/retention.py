@@ -21,7 +21,7 @@ from tidemark.lake.forks import has_fork
 from tidemark.lake.history import read_history
 from tidemark.lake.ledger import LedgerHead, read_ledger
 from tidemark.lake.quarantine import read_waiting
-from tidemark.lake.removed import Unneeded, remove_records, rows_there
+from tidemark.lake.removed import Unneeded, remove_records, rows_there, say_removed
 from tidemark.log import get_logger
 from tidemark.model.event import Kind
 from tidemark.model.names import TableName
@@ -58,6 +58,10 @@ def keep_changelog(pipeline: PipelineSpec, world: World, now_ms: int) -> int:
     system, unneeded = SystemTables.of(pipeline.name), _unneeded(pipeline, world, keep_days, now_ms)
     if not unneeded.below or not rows_there(world.catalog, system, unneeded, limit=1):
         return 0
+    say_removed(world.catalog, system, unneeded)
+    if _unneeded(pipeline, world, keep_days, now_ms) != unneeded:
+        log.info("records_kept", pipeline=pipeline.name, why="somebody needs them since")
+        return 0
     removed = remove_records(world.spark, world.catalog, system, unneeded)
     log.info("records_removed", pipeline=pipeline.name, records=removed)
     return removed
@@ -87,7 +91,7 @@ def _unneeded(pipeline: PipelineSpec, world: World, keep_days: int, now_ms: int)
     found = _followed(pipeline, world, head)
     oldest = {one.name: oldest_needed(one.bases, keep_days, now_ms) for one in found}
     needed = {
-        table: base.landing
+        table: min(base.landing, progress.oldest_held)
         for table, base in oldest.items()
         if base is not None and base.schema.key and str(table) not in waiting
     }
@@ -108,6 +112,8 @@ def _make_bases(pipeline: PipelineSpec, world: World, keep_days: int, now_ms: in
     for one in found:
         needed = oldest_needed(one.bases, keep_days, now_ms)
         gone = [base for base in one.bases if needed is not None and base.cut < needed.cut]
+        if one.name in head.progress.under(pipeline.renames).refolds:
+            gone = []  # It may begin with one of them.
         base = made.get(one.name)
         new = [base] if base is not None and is_due(base, one.bases, keep_days) else []
         if gone or new:

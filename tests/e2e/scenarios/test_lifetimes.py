@@ -127,7 +127,8 @@ class Life:
         """A table without a base yet, of which records went, is refused."""
         with suppress(ActionRefusedError):
             begin_refold(self.stream.pipeline, self.world, ITEMS)
-        self.settle()
+        if self.rng.random() < 0.5:
+            self.settle()
 
     def erases(self) -> None:
         self.settle()

@@ -20,12 +20,12 @@ from tidemark.lake import removed
 from tidemark.lake.bases import BASES, bases_in
 from tidemark.lake.catalog import SystemTables
 from tidemark.lake.landing import publish_landing
-from tidemark.lake.removed import read_removed
+from tidemark.lake.removed import read_removed, say_removed
 from tidemark.model import retention
 from tidemark.model.maintenance import DAY_MS
 from tidemark.runs.maintain import maintain, plan_maintenance
 from tidemark.runs.plan import plan_cut
-from tidemark.runs.refold import begin_refold
+from tidemark.runs.refold import begin_refold, cancel_refold
 from tidemark.runs.retention import keep_changelog, removable_rows
 from tidemark.runs.world import World
 
@@ -248,6 +248,30 @@ def test_a_removal_beside_a_landing_harms_neither(
     assert read_removed(world.catalog, SystemTables.of(stream.pipeline.name)) == {ITEMS: 2}
     refolded(stream)
     assert stream.rows() == {1: "a", 2: "c"}
+
+
+def test_what_a_refold_is_to_read_stays(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """KEEP-1, REFOLD-1: whichever of the two comes first, and however close."""
+    stream = opened(world, "none")
+    send(stream, 100, ("c", 1, "a"), ("c", 2, "b"))
+    stream.cut()
+    removed_after(stream, 0)
+    begin_refold(stream.pipeline, world, ITEMS)
+    assert removed_after(stream, 31) == 0
+    cancel_refold(stream.pipeline, world, ITEMS)
+    stream.cut()
+
+    def ordered_meanwhile(*args: Any) -> None:
+        begin_refold(stream.pipeline, world, ITEMS)
+        say_removed(*args)
+
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr("tidemark.runs.retention.say_removed", ordered_meanwhile)
+        assert removed_after(stream, 31) == 0
+    assert len(landed(stream)) == 2
+    while plan_cut(stream.pipeline, world).has_work:
+        stream.cut()
+    assert stream.rows() == {1: "a", 2: "b"}
 
 
 def test_a_removal_that_dies_halfway_is_ours_all_the_same(
