@@ -32,7 +32,9 @@ Keys = Annotated[
         help="File of keys, a JSON object of columns and values on each line.",
     ),
 ]
-Reason = Annotated[str, typer.Option(help="Kept in the ledger; do not name the key in it.")]
+Reason = Annotated[
+    str, typer.Option(metavar="TEXT", help="Kept in the ledger; do not name the key in it.")
+]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 
 

@@ -19,8 +19,8 @@ RETRIES = 2
 RETRY_DELAY = timedelta(minutes=1)
 MAINTENANCE_DOC = """\
 Rewrites small files and files with many deleted rows, expires old snapshots, and removes files that
-no snapshot names: of every target, and of the pipeline's own tables. Where the pipeline file says for
-how long, it removes old records from the changelog. Cuts go on beside it, and no row changes.
+no snapshot names: of every target, and of the pipeline's own tables. Where the pipeline file says
+for how long, it removes old records from the changelog. Cuts go on beside it, and no row changes.
 
 What is due: `tidemark maintain {pipeline} --dry-run`.
 """
