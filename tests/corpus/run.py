@@ -174,7 +174,7 @@ def _refolded_beside(
 ) -> Iterator[str]:
     """Fold every table as each earlier stage had it; what then differs from that stage.
 
-    A table that ever had another name is left out, as the stage knows it by that.
+    Renamed tables are skipped: an earlier stage has another name for them.
     """
     system = SystemTables.of(pipeline.name)
     for stage, cut in said.published:

@@ -13,9 +13,8 @@ from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.table import Table
 from pyiceberg.table.update.snapshot import ManageSnapshots
 
-from tidemark.errors import SupersededError
-from tidemark.lake.catalog import TableId, catalog_errors, commit_errors
-from tidemark.lake.refs import REF_PREFIX, TRIES
+from tidemark.lake.catalog import TableId, catalog_errors
+from tidemark.lake.refs import REF_PREFIX, commit_refs
 from tidemark.model.retention import Base
 
 BASES = "tidemark.bases"
@@ -47,22 +46,17 @@ def keep_bases(table: Table, made: Collection[Base], gone: Collection[Base]) -> 
 
     `SupersededError` where somebody else commits time and again.
     """
-    for tries_left in reversed(range(TRIES)):
-        known = {base.cut: base for base in (*bases_in(table), *made)}
-        kept = sorted(known.keys() - {base.cut for base in gone})
-        tags = {tag_of(base) for base in gone} & table.refs().keys()
-        try:
-            with commit_errors(f"the bases of {table.name()}"), table.transaction() as change:
-                refs = ManageSnapshots(transaction=change)
-                for base in made:
-                    refs = refs.create_tag(base.snapshot, tag_of(base))
-                for tag in tags:
-                    refs = refs.remove_tag(tag)
-                refs.commit()
-                change.set_properties({BASES: json.dumps([known[cut].to_json() for cut in kept])})
-        except SupersededError:
-            if not tries_left:
-                raise
-            table.refresh()
-        else:
-            return
+    lost = {base.cut for base in gone}
+
+    def changed(refs: ManageSnapshots) -> ManageSnapshots:
+        for base in made:
+            refs = refs.create_tag(base.snapshot, tag_of(base))
+        for tag in {tag_of(base) for base in gone} & table.refs().keys():
+            refs = refs.remove_tag(tag)
+        return refs
+
+    def told() -> dict[str, str]:
+        kept = {base.cut: base for base in (*bases_in(table), *made) if base.cut not in lost}
+        return {BASES: json.dumps([kept[cut].to_json() for cut in sorted(kept)])}
+
+    commit_refs(table, f"the bases of {table.name()}", changed, told=told)

@@ -7,7 +7,7 @@ pyiceberg 0.12 commits one table at a time; tests/unit/lake/test_refs.py holds w
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -156,14 +156,14 @@ def summary_value(snapshot: Snapshot, key: str) -> str | None:
 
 def create_branch(table: Table, branch: str, head: int) -> None:
     """A branch at snapshot ``head``: where ``main`` stood as it was read, not where it is now."""
-    _commit_refs(
+    commit_refs(
         table, f"the making of branch {branch}", lambda refs: refs.create_branch(head, branch)
     )
 
 
 def create_tag(table: Table, snapshot_id: int, tag: str, max_age_ms: int | None = None) -> None:
     """A tag that pins ``snapshot_id``; max_age_ms: after which maintenance removes it."""
-    _commit_refs(
+    commit_refs(
         table,
         f"the making of tag {tag}",
         lambda refs: refs.create_tag(snapshot_id, tag, max_age_ms),
@@ -191,25 +191,30 @@ def drop_refs(table: Table, names: Sequence[str]) -> None:
         return refs
 
     entries = [entry_of(name) for name in names]
-    _commit_refs(table, f"the removal of old refs of {table.name()}", dropped, entries)
+    commit_refs(table, f"the removal of old refs of {table.name()}", dropped, gone=entries)
 
 
-def _commit_refs(
+def commit_refs(
     table: Table,
     doing: str,
     change: Callable[[ManageSnapshots], ManageSnapshots],
-    properties: Sequence[str] = (),
+    *,
+    gone: Sequence[str] = (),
+    told: Callable[[], Mapping[str, str]] = dict,
 ) -> None:
-    """Commit what ``change`` does to branches and tags; the table's ``properties`` go with it.
+    """Commit what ``change`` does to branches and tags; properties of the table go with it.
 
+    gone: those that are removed. told: those that are set, as the table says them at each try.
     pyiceberg retries a commit by itself only where it has a snapshot.
     """
     for tries_left in reversed(range(TRIES)):
         try:
             with commit_errors(doing), table.transaction() as transaction:
                 change(ManageSnapshots(transaction=transaction)).commit()
-                if gone := [name for name in properties if name in table.properties]:
-                    transaction.remove_properties(*gone)
+                if there := [name for name in gone if name in table.properties]:
+                    transaction.remove_properties(*there)
+                if properties := told():
+                    transaction.set_properties(dict(properties))
         except SupersededError:
             if not tries_left:
                 raise

@@ -17,7 +17,6 @@ from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.expressions import (
     AlwaysFalse,
     And,
-    BooleanExpression,
     EqualTo,
     IsNull,
     LessThan,
@@ -89,16 +88,15 @@ def rows_there(
     catalog: SqlCatalog, tables: SystemTables, unneeded: Unneeded, limit: int | None = None
 ) -> int:
     """How many rows `remove_records` would find, ``limit`` at most. No JVM."""
-    own: BooleanExpression = AlwaysFalse()
-    for table, landing in unneeded.below.items():
-        own = Or(
-            own,
-            And(
-                LessThan(term="landing", value=landing),
-                EqualTo(term="source_schema", value=table.schema),
-                EqualTo(term="source_table", value=table.table),
-            ),
+    of_tables = [
+        And(
+            LessThan(term="landing", value=landing),
+            EqualTo(term="source_schema", value=table.schema),
+            EqualTo(term="source_table", value=table.table),
         )
+        for table, landing in unneeded.below.items()
+    ]
+    own = Or(AlwaysFalse(), AlwaysFalse(), *of_tables)  # A balanced tree, however many tables.
     before = datetime.fromtimestamp(unneeded.before_ms / 1000, UTC)
     is_old = Or(IsNull(term="commit_time"), LessThan(term="commit_time", value=before))
     condition = And(own, EqualTo(term="kind", value=Kind.ROW.value), is_old)

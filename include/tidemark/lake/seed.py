@@ -31,9 +31,9 @@ def make_seed(  # noqa: PLR0913  what is copied, from where and to where
 ) -> None:
     """Make ``target`` with the rows that ``own`` had at ``base``, as ``wanted`` has them.
 
-    from_position: older rows ended since, and are left out; None where all are taken. branch: of
-    the attempt; main is made from it, by whichever attempt comes first. `SupersededError` in the
-    others. `TableStoppedError` where rows are not told apart by the key.
+    from_position: rows below it ended since and are not copied; None where all are. branch: of the
+    attempt; main is made from it, by whichever attempt comes first. `SupersededError` in the
+    others. `TableStoppedError` where two rows share a key.
     """
     rows = session.read.option("versionAsOf", base.snapshot).table(quote(catalog.name, *own.parts))
     if base.schema.mode is not wanted.mode:

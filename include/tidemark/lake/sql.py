@@ -168,14 +168,14 @@ def drop_columns(table: Sequence[str], names: Iterable[ColumnName]) -> str:
 def backfill_column(branch: Sequence[str], schema: TableSchema, backfill: BackfillColumn) -> str:
     """UPDATE of what rows hold in a column that is younger than they are (SCHEMA-14)."""
     at, column = quote(POSITION), backfill.column
-    filled = masked(f"CAST({literal(backfill.value)} AS {column.iceberg})", column)
+    filled = _masked(f"CAST({literal(backfill.value)} AS {column.iceberg})", column)
     return (
         f"UPDATE {quote(*branch)} SET {quote(column.name)} = {filled} "
         f"WHERE {schema.holds_values} AND ({at} IS NULL OR {at} <= {literal(backfill.below)})"
     )
 
 
-def masked(value: str, column: SourceColumn) -> str:
+def _masked(value: str, column: SourceColumn) -> str:
     """What the target has in place of ``value``, as `formats.rows` makes it of records."""
     match column.mask:
         case Mask.HASH:
@@ -226,7 +226,7 @@ def erase_records(branch: Sequence[str], places: str) -> str:
 def key_in_target(schema: TableSchema, key: str) -> dict[str, str]:
     """What each column of the target's key holds of ``key``, a struct of the source's columns."""
     names = zip(schema.in_target.key, schema.key, strict=True)
-    return {name: masked(f"{key}.{quote(own)}", schema.in_target[name]) for name, own in names}
+    return {name: _masked(f"{key}.{quote(own)}", schema.in_target[name]) for name, own in names}
 
 
 def erase_rows(branch: Sequence[str], keys: str, schema: TableSchema) -> str:
@@ -369,7 +369,7 @@ def seed_values(base: TableSchema, wanted: TableSchema) -> dict[str, str]:
             is_same = base.rules.mask(name) is wanted.rules.mask(name)
             column = wanted.in_target[own]
             value = "NULL" if was is None else quote(was)
-            shown = value if is_same else masked(value, column)
+            shown = value if is_same else _masked(value, column)
             values[own] = f"CAST({shown} AS {column.stored})"
     if base.mode is wanted.mode:
         return values | {name: quote(name) for name in system_columns(wanted)}

@@ -60,15 +60,15 @@ class Base:
         return cls(**{**stored, **read})
 
 
-def is_due(made: Base, bases: Sequence[Base], keep_days: int) -> bool:
-    """Whether a table needs the base ``made`` now, and has none as of that cut.
+def is_due(bases: Sequence[Base], cut: int, keep_days: int, now_ms: int) -> bool:
+    """Whether a table needs a base as of ``cut``, which is the newest, and has none.
 
-    It does where the newest is older than half of what is kept.
+    It does where the newest base is older than half of what is kept.
     """
     newest = max(bases, key=lambda base: base.cut, default=None)
     if newest is None:
         return True
-    return made.cut > newest.cut and made.at_ms - newest.at_ms >= keep_days * DAY_MS / 2
+    return cut > newest.cut and now_ms - newest.at_ms >= keep_days * DAY_MS / 2
 
 
 def oldest_needed(bases: Sequence[Base], keep_days: int, now_ms: int) -> Base | None:

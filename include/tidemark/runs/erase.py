@@ -43,6 +43,7 @@ from tidemark.model.erasure import Erasure
 from tidemark.model.event import Kind
 from tidemark.model.names import AttemptId, TableName, quote
 from tidemark.model.quarantine import Entry, State
+from tidemark.model.shown import plural
 from tidemark.model.target_mode import TargetMode
 from tidemark.runs.changelog import Changelog
 from tidemark.runs.landing.writer_schemas import kept_schemas
@@ -123,7 +124,7 @@ class _Erasing:
             ended = rows_of(entries)
             staged.append(stage_entries(catalog, system, heads.quarantine, branch, ended))
         number = self.keys.count()
-        words = f"erase {self.table}, {number} keys: {reason}"
+        words = f"erase {self.table}, {plural(number, 'key')}: {reason}"
         staged.append(stage_action(catalog, system, heads.ledger, words))
         update_mains(catalog, staged)
         unread = read_waiting(catalog, system)
@@ -137,15 +138,16 @@ class _Erasing:
         )
 
     def _records(self) -> Sequence[Row]:
-        """The records that are settled and hold one of the keys: PLACE and ``is_shared``.
+        """The records up to the frontier that hold one of the keys: PLACE and ``is_shared``.
 
-        With the tombstones behind them, whose keys are the same.
+        With the tombstones behind them, whose keys are the same; also of what came again and is in
+        no cut yet.
         """
         progress, pipeline = self.run.progress, self.run.pipeline
         frontier = progress.frontier_of(self.table)
         cut = Cut(progress.cut + 1, pipeline.source.gate, frontier, None)
         changelog = Changelog(self.run).under(progress.known_renames(pipeline.renames))
-        events = changelog.towards(cut, frontier).published(self.table)
+        events = changelog.towards(cut, frontier).landed(self.table)
         events = events.where(f"kind = '{Kind.ROW}' AND status <> '{CheckpointStatus.HELD}'")
         decoder = decoder_of(pipeline.source, kept_schemas(self.run))
         by_key, by_image = (
@@ -154,7 +156,7 @@ class _Erasing:
         parts = erased_parts(by_key, self.keys).unionByName(erased_parts(by_image, self.keys))
         found = computed_once(records_of(by_key, parts))
         record_keys = events.join(found, list(PLACE), "left_semi").select("topic", "key")
-        tombstones = changelog.published().where(F.col("kind") == Kind.TOMBSTONE.value)
+        tombstones = changelog.landed().where(F.col("kind") == Kind.TOMBSTONE.value)
         beside = tombstones.join(record_keys, ["topic", "key"], "left_semi").select(*PLACE)
         return found.unionByName(beside.withColumn("is_shared", F.lit(False))).collect()
 

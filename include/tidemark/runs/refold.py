@@ -7,7 +7,7 @@ every record of the table that was landed, and takes its place or stays beside i
 from __future__ import annotations
 
 import secrets
-from bisect import bisect_left
+from bisect import bisect_right
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -247,7 +247,7 @@ def _cut_until(pipeline: PipelineSpec, world: World, moment: datetime) -> int:
         return found is not None and found.newest_ms > limit_ms
 
     cuts = range(1, read_progress(world.catalog, system).cut + 1)
-    newest = bisect_left(cuts, True, key=goes_further)  # noqa: FBT003  what is sought
+    newest = bisect_right(cuts, 0, key=goes_further)
     if newest == 0:
         raise ActionRefusedError(
             f"every cut of pipeline {pipeline.name} goes further than {moment.isoformat()}",

@@ -25,6 +25,7 @@ from tidemark.lake.removed import Unneeded, remove_records, rows_there, say_remo
 from tidemark.log import get_logger
 from tidemark.model.event import Kind
 from tidemark.model.names import TableName
+from tidemark.model.progress import Progress
 from tidemark.model.retention import Base, is_due, oldest_needed, removable
 from tidemark.runs.targets import targets_of
 from tidemark.runs.world import World
@@ -103,28 +104,32 @@ def _unneeded(pipeline: PipelineSpec, world: World, keep_days: int, now_ms: int)
 
 def _make_bases(pipeline: PipelineSpec, world: World, keep_days: int, now_ms: int) -> None:
     """A base for each table that is due one; bases that are older than needed go."""
-    head = read_ledger(world.catalog, SystemTables.of(pipeline.name))
+    system = SystemTables.of(pipeline.name)
+    head = read_ledger(world.catalog, system)
+    progress = head.progress.under(pipeline.renames)
     found = list(_followed(pipeline, world, head))
-    made = {one.name: _base(pipeline, world, head, one, now_ms) for one in found}
-    if read_ledger(world.catalog, SystemTables.of(pipeline.name)).snapshot != head.snapshot:
+    made = {
+        one.name: _base(pipeline, world, progress, one, now_ms)
+        for one in found
+        if is_due(one.bases, progress.cut, keep_days, now_ms)
+    }
+    if read_ledger(world.catalog, system).snapshot != head.snapshot:
         log.info("bases_left", pipeline=pipeline.name, why="a cut was published meanwhile")
         made = {}
     for one in found:
         needed = oldest_needed(one.bases, keep_days, now_ms)
         gone = [base for base in one.bases if needed is not None and base.cut < needed.cut]
-        if one.name in head.progress.under(pipeline.renames).refolds:
+        if one.name in progress.refolds:
             gone = []  # It may begin with one of them.
         base = made.get(one.name)
-        new = [base] if base is not None and is_due(base, one.bases, keep_days) else []
-        if gone or new:
-            keep_bases(one.table, new, gone)
+        if gone or base is not None:
+            keep_bases(one.table, [base] if base is not None else [], gone)
 
 
 def _base(
-    pipeline: PipelineSpec, world: World, head: LedgerHead, one: _Kept, now_ms: int
+    pipeline: PipelineSpec, world: World, progress: Progress, one: _Kept, now_ms: int
 ) -> Base | None:
     """What would be a base of the table now; None while anything of it is under way."""
-    progress = head.progress.under(pipeline.renames)
     if one.name in progress.refolds or one.name in progress.snapshots.tables:
         return None
     if has_fork(world.catalog, SystemTables.of(pipeline.name).ledger.namespace, one.target):

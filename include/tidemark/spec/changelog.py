@@ -12,7 +12,7 @@ from tidemark.spec.base import SpecModel
 ALL = "all"
 _DAYS = re.compile(r"(?P<days>[1-9][0-9]{0,4})d")
 LEAST_DAYS = 7
-"""Sources send again what they sent before, and a copy is told by the record that it is one of."""
+"""Sources redeliver records, and a duplicate is recognised by the first copy."""
 
 
 def _keep(text: str) -> str:

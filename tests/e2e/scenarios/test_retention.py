@@ -44,6 +44,15 @@ def opened(world: World, gate: str, options: Any = KEEP, **table: Any) -> Stream
     return Stream(world, 1, source, gate, {**typed, **table}, options).create()
 
 
+def based(world: World) -> Stream:
+    """A stream whose two rows were published by cut 1, of which its table has a base."""
+    stream = opened(world, "none")
+    send(stream, 100, ("c", 1, "a"), ("c", 2, "b"))
+    stream.cut()
+    removed_after(stream, 0)
+    return stream
+
+
 def removed_after(stream: Stream, days: int) -> int:
     """How many records go so many days from now."""
     return keep_changelog(stream.pipeline, stream.world, NOW_MS + days * DAY_MS)
@@ -146,10 +155,7 @@ def truncated(lsn: int) -> Record:
 
 def test_a_truncate_since_the_base_ends_its_rows(world: World) -> None:
     """KEEP-1, TRUNC-3: of a mirror whose rows all came behind it the records tell everything."""
-    stream = opened(world, "none")
-    send(stream, 100, ("c", 1, "a"), ("c", 2, "b"))
-    stream.cut()
-    removed_after(stream, 0)
+    stream = based(world)
     assert removed_after(stream, 31) == 2
     stream.send([truncated(150)])
     send(stream, 200, ("c", 2, "c"))
@@ -169,10 +175,7 @@ def test_a_truncate_since_the_base_ends_its_rows(world: World) -> None:
 
 def test_a_truncate_since_the_base_marks_its_rows(world: World) -> None:
     """KEEP-1, TRUNC-12: where the target keeps what is truncated, in the source's order."""
-    stream = opened(world, "none")
-    send(stream, 100, ("c", 1, "a"), ("c", 2, "b"))
-    stream.cut()
-    removed_after(stream, 0)
+    stream = based(world)
     assert removed_after(stream, 31) == 2
     stream.send([truncated(150)])
     send(stream, 200, ("c", 2, "c"))
@@ -231,10 +234,7 @@ def test_a_removal_beside_a_landing_harms_neither(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """KEEP-1, PUB-12: the landing counts; what it put back goes with a later run."""
-    stream = opened(world, "none")
-    send(stream, 100, ("c", 1, "a"), ("c", 2, "b"))
-    stream.cut()
-    removed_after(stream, 0)
+    stream = based(world)
 
     def meanwhile(*args: Any, **more: Any) -> Any:
         assert removed_after(stream, 31) == 2
@@ -252,10 +252,7 @@ def test_a_removal_beside_a_landing_harms_neither(
 
 def test_what_a_refold_is_to_read_stays(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """KEEP-1, REFOLD-1: whichever of the two comes first, and however close."""
-    stream = opened(world, "none")
-    send(stream, 100, ("c", 1, "a"), ("c", 2, "b"))
-    stream.cut()
-    removed_after(stream, 0)
+    stream = based(world)
     begin_refold(stream.pipeline, world, ITEMS)
     assert removed_after(stream, 31) == 0
     cancel_refold(stream.pipeline, world, ITEMS)
@@ -278,10 +275,7 @@ def test_a_removal_that_dies_halfway_is_ours_all_the_same(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """KEEP-1, PUB-11: between the deletion and the mark of it the changelog is nobody else's."""
-    stream = opened(world, "none")
-    send(stream, 100, ("c", 1, "a"), ("c", 2, "b"))
-    stream.cut()
-    removed_after(stream, 0)
+    stream = based(world)
     with monkeypatch.context() as dies:
         dies.setattr(removed, "mark_removal", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
@@ -296,10 +290,7 @@ def test_a_target_that_was_half_made_from_a_base_is_made_again(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """KEEP-1, PUB-8: rows of an attempt that died are in no target twice."""
-    stream = opened(world, "none")
-    send(stream, 100, ("c", 1, "a"), ("c", 2, "b"))
-    stream.cut()
-    removed_after(stream, 0)
+    stream = based(world)
     assert removed_after(stream, 31) == 2
     begin_refold(stream.pipeline, world, ITEMS)
     with monkeypatch.context() as dies:
@@ -313,10 +304,7 @@ def test_a_target_that_was_half_made_from_a_base_is_made_again(
 
 def test_a_base_that_somebody_removed_is_none(world: World) -> None:
     """KEEP-1: the tag is what keeps it; a refold that was to begin with it stops its table."""
-    stream = opened(world, "none")
-    send(stream, 100, ("c", 1, "a"), ("c", 2, "b"))
-    stream.cut()
-    removed_after(stream, 0)
+    stream = based(world)
     send(stream, 200, ("u", 2, "c"))
     stream.cut()
     removed_after(stream, 31)
@@ -343,7 +331,6 @@ def test_maintenance_removes_records(world: World, monkeypatch: pytest.MonkeyPat
     done = {one.table: one for one in maintain(stream.pipeline, world)}
     assert done[changelog].removed == 2
     assert landed(stream) == []
-    stream.send([])
     send(stream, 200, ("u", 2, "c"))
     stream.cut()
     assert stream.rows() == {1: "a", 2: "c"}

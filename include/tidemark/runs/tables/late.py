@@ -1,15 +1,16 @@
 """Late: what came below a published watermark must be there already, or the promise was broken.
 
 A watermark says that everything below it was sent. What comes below it all the same is a repeat,
-and the changelog holds the first copy, or an erased record in its place. What has none was missing
-from published tables: it is neither dropped nor applied, and its table stops (GATE-5, GATE-W6).
+and the changelog holds the first copy. What has no first copy was missing from published tables:
+it is neither dropped nor applied, and its table stops (GATE-5, GATE-W6). Nothing is left of an
+erased record that shows its copies, so that these stop the table, too (ERASE-1).
 """
 
 from __future__ import annotations
 
 from functools import reduce
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from tidemark.model.checkpoint_status import CheckpointStatus
@@ -23,7 +24,8 @@ from tidemark.runs.choose import Chosen
 from tidemark.runs.run import Run
 from tidemark.runs.targets import is_folded
 
-EVENT = ("source_schema", "source_table", "_commit", "_content")
+COMMIT = ("source_schema", "source_table", "_commit")
+EVENT = (*COMMIT, "_content")
 EXAMPLE = ("position", "topic", "partition", "offset")
 
 
@@ -40,25 +42,25 @@ def late_tables(run: Run, chosen: Chosen, progress: Progress) -> dict[TableName,
         return {}
     newest = max(profile_entry.highest or "" for profile_entry in profile_entries)
     before = chosen.changelog.published().where(F.col("position") <= newest)
-    is_erased = F.col("before.kind") == Kind.ERASED.value
     zoned = reduce(DataFrame.unionByName, chosen.zoned.values())
     came = zoned.where(
         (F.col("status") == CheckpointStatus.DUPLICATE.value)
         & (F.col("landing") > progress.landing)
     )
     first = F.min(F.struct(*EXAMPLE)).alias("first")
-    same = [F.col(f"came.{name}") == F.col(f"before.{name}") for name in EVENT[:-1]]
-    same.append(is_erased | (F.col(f"came.{EVENT[-1]}") == F.col(f"before.{EVENT[-1]}")))
+    known = _events(before)
+    erased = known.where(F.col("kind") == Kind.ERASED.value).select(*COMMIT).distinct()
+    is_erased = F.coalesce(F.max("is_erased"), F.lit(False)).alias("is_erased")
     found = (
         _events(came)
-        .alias("came")
-        .join(_events(before).select("kind", *EVENT).alias("before"), same, "left_anti")
+        .join(known.select(*EVENT), on=list(EVENT), how="left_anti")
+        .join(erased.withColumn("is_erased", F.lit(True)), on=list(COMMIT), how="left")
         .groupBy("source_schema", "source_table")
-        .agg(F.count(F.lit(1)).alias("changes"), first)
+        .agg(F.count(F.lit(1)).alias("changes"), is_erased, first)
     )
     return {
         TableName(row["source_schema"], row["source_table"]): _sentence(
-            row["changes"], **row["first"].asDict()
+            row["changes"], row["first"], is_erased=row["is_erased"]
         )
         for row in found.collect()
         if is_folded(run.pipeline, (row["source_schema"], row["source_table"]))
@@ -87,9 +89,11 @@ def _events(changes: DataFrame) -> DataFrame:
     )
 
 
-def _sentence(changes: int, position: str, topic: str, partition: int, offset: int) -> str:
+def _sentence(changes: int, first: Row, *, is_erased: bool) -> str:
+    commit_ts = commit_ts_at(first["position"])
+    again = "; records of that commit were erased: if these are copies, erase their keys again"
     return (
         f"LATE_VIOLATION: {changes} changes came below a watermark that is published, and were "
-        f"never sent before; the first is of commitTs {commit_ts_at(position)}, at offset {offset} "
-        f"of partition {partition} of topic {topic}"
+        f"never sent before; the first is of commitTs {commit_ts}, at offset {first['offset']} "
+        f"of partition {first['partition']} of topic {first['topic']}{again if is_erased else ''}"
     )
