@@ -12,6 +12,7 @@ S3_SERVER := .state/moto
 SITE_MAKER := .state/mkdocs
 TRINO := .state/trino
 CONNECT := .state/connect
+REST := .state/rest
 CODE := $(wildcard include dags jobs)
 DOCTESTED := $(wildcard $(addprefix include/tidemark/,model spec gate schema jars/java.py)) include/reference/pages.py
 CASES ?= tests/corpus/cases
@@ -201,6 +202,17 @@ $(CONNECT)/installed: tests/live/ivy.xml tests/live/sha256 | $(INSTALLED)
 		>$(CONNECT)/ivy.log || { tail -n 20 $(CONNECT)/ivy.log >&2; exit 1; }; done
 	@cd $(CONNECT) && sha256sum --check --quiet $(CURDIR)/tests/live/sha256
 	@rm -r $(CONNECT)/cache $(CONNECT)/ivy.log
+	@touch $@
+
+$(REST)/installed: tests/rest/ivy.xml tests/rest/sha256 | $(INSTALLED)
+	@rm -rf $(REST)
+	@mkdir -p $(REST)
+	@java -jar .venv/lib/python*/site-packages/pyspark/jars/ivy-*.jar -ivy $< \
+		-cache $(REST)/cache -types jar bundle \
+		-retrieve "$(REST)/[artifact]-[revision](-[classifier]).[ext]" \
+		>$(REST)/ivy.log || { tail -n 20 $(REST)/ivy.log >&2; exit 1; }
+	@cd $(REST) && sha256sum --check --quiet $(CURDIR)/tests/rest/sha256
+	@rm -r $(REST)/cache $(REST)/ivy.log
 	@touch $@
 
 $(S3_SERVER)/installed: tests/cluster/requirements.txt | $(INSTALLED)

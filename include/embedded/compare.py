@@ -14,7 +14,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
-from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import NoSuchTableError
 
 from embedded.sample import SourceTable
@@ -45,7 +45,7 @@ class Comparison:
         return self.source_rows == self.published_rows and not self.differences
 
 
-def read_rows(catalog: SqlCatalog, namespace: str, table: str) -> list[Row]:
+def read_rows(catalog: Catalog, namespace: str, table: str) -> list[Row]:
     """All rows that readers of ``main`` see; none of a table that is not there yet."""
     try:
         rows: list[Row] = catalog.load_table((namespace, table)).scan().to_arrow().to_pylist()

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
-from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.catalog import Catalog
 
 from embedded.airflow import Airflow, RunReport, prepare_airflow, run_dag
 from embedded.broker import running_broker
@@ -72,7 +72,7 @@ class Demo:
 
     servers: str
     airflow: Airflow
-    catalog: SqlCatalog
+    catalog: Catalog
     story: Story
 
 
@@ -112,7 +112,7 @@ def _take(demo: Demo, stream: Stream, stage: Stage, start: int) -> list[Comparis
 
 
 def _compare(
-    catalog: SqlCatalog, namespace: str, tables: Mapping[str, SourceTable]
+    catalog: Catalog, namespace: str, tables: Mapping[str, SourceTable]
 ) -> list[Comparison]:
     return [
         compare(name, table, read_rows(catalog, namespace, name.partition(".")[2]))

@@ -35,7 +35,7 @@ def main(arguments: Sequence[str]) -> int:
     failed = 0
     with (
         tempfile.TemporaryDirectory(prefix="corpus-") as state,
-        running_world(Path(state)) as world,
+        running_world(Path(state), on_rest=given.rest) as world,
     ):
         for number, case in enumerate(cases, start=1):
             outcome = run_case(case, f"case_{number}", world, options)
@@ -65,6 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--retain", action="store_true", help="remove the records of more than two stages before"
     )
+    parser.add_argument("--rest", action="store_true", help="with a REST catalog")
     parser.add_argument(
         "--stands-for", metavar="CODE", help="do not compare tables while they are blocked for it"
     )

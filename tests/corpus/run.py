@@ -6,7 +6,7 @@ import os
 import random
 import time
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from tests.corpus.produce import create_topics, open_producer, place, send, spre
 from tests.corpus.redeliver import with_repeats
 from tests.corpus.source import Format, Source, source_of
 from tests.corpus.unknowable import KEPT, QUARANTINED, UNKNOWABLE
+from tests.support.rest_catalog import rest_block, running_rest_catalog
 from tidemark.errors import ActionRefusedError, SpecError, TidemarkError
 from tidemark.lake import removed
 from tidemark.lake.catalog import SystemTables
@@ -39,7 +40,7 @@ from tidemark.runs.refold import begin_refold
 from tidemark.runs.retention import keep_changelog
 from tidemark.runs.run import CutRequest
 from tidemark.runs.world import World, open_spark_world
-from tidemark.spec import ChangelogSpec, PipelineSpec, load_installation
+from tidemark.spec import CatalogSpec, ChangelogSpec, PipelineSpec, load_installation
 
 SHOWN = 3
 _ENDED_WELL = {CutStatus.PUBLISHED, CutStatus.IDLE}
@@ -101,11 +102,20 @@ class _Said:
 
 
 @contextmanager
-def running_world(state: Path) -> Iterator[World]:
-    """Broker, catalog and Spark session for a whole run; all they keep is below ``state``."""
-    with running_broker(state, JARS) as servers:
+def running_world(state: Path, *, on_rest: bool = False) -> Iterator[World]:
+    """Broker, catalog and Spark session for a whole run; all they keep is below ``state``.
+
+    on_rest: with a REST catalog, else with one on SQLite.
+    """
+    with running_broker(state, JARS) as servers, ExitStack() as running:
         os.environ.update(embedded_environment(state, servers))
-        world = open_spark_world(load_installation())
+        installation = load_installation()
+        if on_rest:
+            warehouse = installation.catalog.warehouse
+            uri = running.enter_context(running_rest_catalog(state, warehouse))
+            catalog = CatalogSpec.model_validate(rest_block(uri, warehouse))
+            installation = installation.model_copy(update={"catalog": catalog})
+        world = open_spark_world(installation)
         try:
             yield world
         finally:

@@ -19,8 +19,9 @@ from tidemark.lake.landing import (
     publish_landing,
 )
 from tidemark.lake.ledger import StagedCut, find_cut, stage_entry
+from tidemark.lake.publication import update_mains
 from tidemark.lake.quarantine import rows_of, stage_entries
-from tidemark.lake.refs import RefUpdate, attempt_ref, update_mains
+from tidemark.lake.refs import RefUpdate, attempt_ref
 from tidemark.model.names import AttemptId, TopicName
 from tidemark.model.offsets import TopicPartition
 from tidemark.model.quarantine import Entry

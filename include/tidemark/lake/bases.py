@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection
 
-from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.table import Table
 from pyiceberg.table.update.snapshot import ManageSnapshots
@@ -32,7 +32,7 @@ def bases_in(table: Table) -> tuple[Base, ...]:
     return tuple(base for base in told if refs.get(tag_of(base)) == base.snapshot)
 
 
-def read_bases(catalog: SqlCatalog, target: TableId) -> tuple[Base, ...]:
+def read_bases(catalog: Catalog, target: TableId) -> tuple[Base, ...]:
     """The bases of ``target``, oldest first; none where it is not there."""
     with catalog_errors(f"the reading of {target}"):
         try:

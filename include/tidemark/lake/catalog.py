@@ -5,9 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
+from pyiceberg.catalog import Catalog
+from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.catalog.sql import SqlCatalog
-from pyiceberg.exceptions import CommitFailedException, NamespaceAlreadyExistsError
+from pyiceberg.exceptions import (
+    CommitFailedException,
+    CommitStateUnknownException,
+    NamespaceAlreadyExistsError,
+    RESTError,
+    ServerError,
+    ServiceUnavailableError,
+)
+from requests import PreparedRequest, RequestException, Response, Session
+from requests.adapters import HTTPAdapter
 from sqlalchemy import make_url
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
@@ -20,13 +32,20 @@ from tidemark.errors import (
 )
 from tidemark.lake.files import java_file_io, python_file_io
 from tidemark.model.names import PipelineName
-from tidemark.spec import CatalogSpec
+from tidemark.spec import CatalogSpec, CatalogType
 
 SQLITE_TIMEOUT_SECONDS = 30
 POSTGRES_LOCK_SECONDS = 30
 """How long a commit waits for one that is not finished."""
 POSTGRES_IDLE_SECONDS = 60
 """How long a transaction waits for its client; then it is undone, and its locks go."""
+REST_CONNECT_SECONDS, REST_READ_SECONDS = 10, 60
+"""How long a server may take to be there, and to answer."""
+FOLDER = "tidemark.warehouse"
+"""The property of an opened catalog that says where tables keep their files; ``warehouse`` is, for
+a REST server, what it calls a warehouse of its own."""
+UNANSWERED = (CommitStateUnknownException, ServerError, ServiceUnavailableError, RequestException)
+"""What a commit raises that a REST server may carry out all the same."""
 
 
 @dataclass(frozen=True, order=True, slots=True)
@@ -89,6 +108,12 @@ def catalog_errors(doing: str) -> Iterator[None]:
             state=UNCHANGED,
             next_step="look whether the database runs and who holds its lock, then run again",
         ) from error
+    except (RESTError, RequestException) as error:
+        raise CatalogUnreachableError(
+            f"the catalog's server did not serve {doing}: {type(error).__name__}: {error}",
+            state=UNCHANGED,
+            next_step="look whether it runs and what it lets these credentials do, then run again",
+        ) from error
     except CommitFailedException as error:
         raise SupersededError(
             f"another writer changed the table during {doing}: {error}",
@@ -116,15 +141,62 @@ def commit_errors(doing: str) -> Iterator[None]:
         except DBAPIError as error:
             if not error.connection_invalidated:
                 raise
-            raise OutcomeUnknownError(
-                f"the catalog did not answer during {doing}: {error.orig}",
-                state="it is done or not, now or soon; nothing was deleted",
-                next_step="when the catalog is back, run again: what is not published is recreated",
-            ) from error
+            raise _unanswered(doing, error.orig) from error
+        except UNANSWERED as error:
+            raise _unanswered(doing, error) from error
 
 
-def open_catalog(spec: CatalogSpec) -> SqlCatalog:
+def _unanswered(doing: str, error: BaseException | None) -> OutcomeUnknownError:
+    return OutcomeUnknownError(
+        f"the catalog did not answer during {doing}: {error}",
+        state="it is done or not, now or soon; nothing was deleted",
+        next_step="when the catalog is back, run again: what is not published is recreated",
+    )
+
+
+def open_catalog(spec: CatalogSpec) -> Catalog:
     """The catalog for use without a JVM."""
+    files = {**python_file_io(spec), FOLDER: spec.warehouse}
+    with catalog_errors("the opening of the catalog"):
+        if spec.type is CatalogType.REST:
+            return _TimedRestCatalog(spec.name, uri=spec.uri, **_rest_settings(spec), **files)
+        return SqlCatalog(
+            spec.name, uri=_sql_uri(spec), warehouse=spec.warehouse, pool_pre_ping="true", **files
+        )
+
+
+def folder_of(catalog: Catalog) -> str:
+    """Where tables keep their files, without a slash at its end."""
+    return str(catalog.properties[FOLDER]).rstrip("/")
+
+
+class _Timed(HTTPAdapter):
+    """Gives up on a server that does not answer; `requests` waits for ever by itself."""
+
+    def send(self, request: PreparedRequest, *args: Any, **options: Any) -> Response:
+        options["timeout"] = (REST_CONNECT_SECONDS, REST_READ_SECONDS)
+        return super().send(request, *args, **options)
+
+
+class _TimedRestCatalog(RestCatalog):
+    def _create_session(self) -> Session:
+        session = super()._create_session()
+        for scheme in ("http://", "https://"):
+            session.mount(scheme, _Timed())
+        return session
+
+
+def _rest_settings(spec: CatalogSpec) -> dict[str, str]:
+    """What pyiceberg and Iceberg in Java call alike."""
+    settings = {
+        "warehouse": spec.server_warehouse,
+        "credential": spec.credential.get_secret_value() if spec.credential else None,
+        "token": spec.token.get_secret_value() if spec.token else None,
+    }
+    return {name: value for name, value in settings.items() if value is not None}
+
+
+def _sql_uri(spec: CatalogSpec) -> str:
     url = make_url(spec.uri)
     if url.get_backend_name() == "sqlite":
         url = url.update_query_dict({"timeout": str(SQLITE_TIMEOUT_SECONDS)})
@@ -132,14 +204,7 @@ def open_catalog(spec: CatalogSpec) -> SqlCatalog:
         password = spec.password.get_secret_value() if spec.password else None
         url = url.set(drivername="postgresql+psycopg2", username=spec.user, password=password)
         url = url.update_query_dict({"options": _postgres_options()})
-    with catalog_errors("the opening of the catalog"):
-        return SqlCatalog(
-            spec.name,
-            uri=url.render_as_string(hide_password=False),
-            warehouse=spec.warehouse,
-            pool_pre_ping="true",
-            **python_file_io(spec),
-        )
+    return url.render_as_string(hide_password=False)
 
 
 def _postgres_options() -> str:
@@ -150,7 +215,7 @@ def _postgres_options() -> str:
     return " ".join(f"-c {name}={value}s" for name, value in seconds.items())
 
 
-def ensure_namespace(catalog: SqlCatalog, namespace: str) -> None:
+def ensure_namespace(catalog: Catalog, namespace: str) -> None:
     """Make ``namespace`` unless it is there; several may do so at once."""
     try:
         catalog.create_namespace_if_not_exists(namespace)
@@ -160,22 +225,41 @@ def ensure_namespace(catalog: SqlCatalog, namespace: str) -> None:
 
 def spark_catalog_conf(spec: CatalogSpec) -> Mapping[str, str]:
     """Session settings that give Spark the same catalog under the same name."""
-    url = make_url(spec.uri)
     prefix = f"spark.sql.catalog.{spec.name}"
-    conf = {
+    settings = _rest_in_java(spec) if spec.type is CatalogType.REST else _jdbc(spec)
+    settings = {"cache-enabled": "false", **settings, **java_file_io(spec)}
+    return {
         prefix: "org.apache.iceberg.spark.SparkCatalog",
-        f"{prefix}.type": "jdbc",
-        f"{prefix}.jdbc.schema-version": "V1",
-        f"{prefix}.warehouse": spec.warehouse,
-        f"{prefix}.cache-enabled": "false",
-        **{f"{prefix}.{name}": value for name, value in java_file_io(spec).items()},
+        **{f"{prefix}.{name}": value for name, value in settings.items()},
+    }
+
+
+def _rest_in_java(spec: CatalogSpec) -> dict[str, str]:
+    return {
+        "type": "rest",
+        "uri": spec.uri,
+        **_rest_settings(spec),
+        "rest.client.connection-timeout-ms": str(REST_CONNECT_SECONDS * 1000),
+        "rest.client.socket-timeout-ms": str(REST_READ_SECONDS * 1000),
+        # Else each scan and each commit is one more request.
+        "rest-metrics-reporting-enabled": "false",
+    }
+
+
+def _jdbc(spec: CatalogSpec) -> dict[str, str]:
+    url = make_url(spec.uri)
+    settings = {
+        "type": "jdbc",
+        "jdbc.schema-version": "V1",
+        "warehouse": spec.warehouse,
     }
     if url.get_backend_name() == "sqlite":
-        conf[f"{prefix}.uri"] = f"jdbc:sqlite:{url.database}"
-        conf[f"{prefix}.jdbc.busy_timeout"] = str(SQLITE_TIMEOUT_SECONDS * 1000)
-    else:
-        conf[f"{prefix}.uri"] = f"jdbc:postgresql://{url.host}:{url.port or 5432}/{url.database}"
-        conf[f"{prefix}.jdbc.user"] = spec.user or ""
-        password = spec.password.get_secret_value() if spec.password else ""
-        conf[f"{prefix}.jdbc.password"] = password
-    return conf
+        return settings | {
+            "uri": f"jdbc:sqlite:{url.database}",
+            "jdbc.busy_timeout": str(SQLITE_TIMEOUT_SECONDS * 1000),
+        }
+    return settings | {
+        "uri": f"jdbc:postgresql://{url.host}:{url.port or 5432}/{url.database}",
+        "jdbc.user": spec.user or "",
+        "jdbc.password": spec.password.get_secret_value() if spec.password else "",
+    }

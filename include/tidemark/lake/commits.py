@@ -9,11 +9,12 @@ from types import MappingProxyType
 from typing import TypeVar
 
 import pyarrow as pa
-from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.catalog import Catalog
 from pyiceberg.table import Table
 
 from tidemark.errors import UNCHANGED, OutcomeUnknownError, SupersededError
 from tidemark.lake.catalog import TableId, commit_errors
+from tidemark.lake.publication import update_mains
 from tidemark.lake.refs import (
     TRIES,
     RefUpdate,
@@ -23,7 +24,6 @@ from tidemark.lake.refs import (
     drop_dead_refs,
     main_head,
     number_of,
-    update_mains,
 )
 from tidemark.model.names import AttemptId
 
@@ -105,7 +105,7 @@ def action_branch(table: Table, head: int | None, cut: int) -> Branch:
 
 
 def stage_behind(
-    catalog: SqlCatalog,
+    catalog: Catalog,
     branch: Branch,
     rows: pa.Table,
     summary: Mapping[str, str] = NOTHING,
@@ -122,7 +122,7 @@ def stage_behind(
 
 
 def append_behind(
-    catalog: SqlCatalog,
+    catalog: Catalog,
     branch: Branch,
     rows: pa.Table,
     summary: Mapping[str, str] = NOTHING,

@@ -11,13 +11,13 @@ import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import NoSuchTableError
 from pyspark.sql import SparkSession
 
 from tidemark.errors import REFOLD, WAITING, TableStoppedError
 from tidemark.lake import sql
-from tidemark.lake.catalog import TableId, catalog_errors, ensure_namespace
+from tidemark.lake.catalog import TableId, catalog_errors, ensure_namespace, folder_of
 from tidemark.lake.marks import (
     Published,
     foreign_change,
@@ -66,7 +66,7 @@ class TargetHead:
     rows: int = 0
 
 
-def read_target(catalog: SqlCatalog, target: TableId) -> TargetHead | None:
+def read_target(catalog: Catalog, target: TableId) -> TargetHead | None:
     """``target`` as it stands; None when there is no such table."""
     with catalog_errors(f"the reading of {target}"):
         try:
@@ -93,7 +93,7 @@ def read_target(catalog: SqlCatalog, target: TableId) -> TargetHead | None:
 
 def apply_changes(
     session: SparkSession,
-    catalog: SqlCatalog,
+    catalog: Catalog,
     target: TableId,
     changes: Sequence[SchemaChange],
     want: TableSchema,
@@ -114,9 +114,7 @@ def apply_changes(
         log.info("schema_changed", table=str(target), change=describe(change))
 
 
-def _refuse_lost_layout(
-    catalog: SqlCatalog, target: TableId, changes: Sequence[SchemaChange]
-) -> None:
+def _refuse_lost_layout(catalog: Catalog, target: TableId, changes: Sequence[SchemaChange]) -> None:
     """Raise where a column goes by which files were ever laid out: nobody could write any more.
 
     So does one that gets another type, and another field id with it.
@@ -143,10 +141,9 @@ def _kept(schema: TableSchema) -> str:
     return json.dumps(schema.to_json())
 
 
-def _new_location(catalog: SqlCatalog, target: TableId) -> str:
+def _new_location(catalog: Catalog, target: TableId) -> str:
     """A folder that no table has: a target may leave its name, and another one get it."""
-    warehouse = catalog.properties["warehouse"].rstrip("/")
-    return f"{warehouse}/{target.namespace}/{target.table}-{uuid.uuid4().hex}"
+    return f"{folder_of(catalog)}/{target.namespace}/{target.table}-{uuid.uuid4().hex}"
 
 
 def _made(

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
-from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.catalog import Catalog
 from pyiceberg.table import FileScanTask, Table
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -48,7 +48,7 @@ class _Touched:
 @contextmanager
 def changed_rows(  # noqa: PLR0913  two snapshots of a table, and what a row is
     session: SparkSession,
-    catalog: SqlCatalog,
+    catalog: Catalog,
     name: TableId,
     snapshots: tuple[int | None, int],
     *,

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import NoSuchTableError
 
 from tidemark.errors import CatalogUnreachableError
@@ -28,9 +28,7 @@ _DIGITS = 16
 _FORK = re.compile(rf"{REF_PREFIX}(?P<number>\d+)_.+_[0-9a-f]{{{_DIGITS}}}")
 
 
-def make_fork(
-    catalog: SqlCatalog, target: TableId, origin: str, namespace: str, branch: str
-) -> Fork:
+def make_fork(catalog: Catalog, target: TableId, origin: str, namespace: str, branch: str) -> Fork:
     """A fork of ``target`` in ``namespace``; ``branch``: of the attempt.
 
     origin: the file of metadata with which the target was read; where it has another one by now,
@@ -52,12 +50,12 @@ def _digest(target: TableId) -> str:
     return hashlib.sha256(str(target).encode()).hexdigest()[:_DIGITS]
 
 
-def has_fork(catalog: SqlCatalog, namespace: str, target: TableId) -> bool:
+def has_fork(catalog: Catalog, namespace: str, target: TableId) -> bool:
     """Whether an attempt, alive or dead, has forked ``target``."""
     return any(name.endswith(_digest(target)) for name in _forks(catalog, namespace))
 
 
-def drop_dead_forks(catalog: SqlCatalog, namespace: str, next_number: int) -> None:
+def drop_dead_forks(catalog: Catalog, namespace: str, next_number: int) -> None:
     """Remove what attempts below ``next_number`` left: they can never be published any more."""
     for name in _forks(catalog, namespace):
         match = _FORK.fullmatch(name)
@@ -66,7 +64,7 @@ def drop_dead_forks(catalog: SqlCatalog, namespace: str, next_number: int) -> No
 
 
 def drop_forks(
-    catalog: SqlCatalog, namespace: str, branch: str, target: TableId | None = None
+    catalog: Catalog, namespace: str, branch: str, target: TableId | None = None
 ) -> None:
     """Remove what the attempt of ``branch`` forked, or its fork of ``target`` alone."""
     wanted = re.compile(rf"{branch}_[0-9a-f]{{{_DIGITS}}}")
@@ -76,7 +74,7 @@ def drop_forks(
 
 
 @contextmanager
-def forks_dropped_on_error(catalog: SqlCatalog, namespace: str, branch: str) -> Iterator[None]:
+def forks_dropped_on_error(catalog: Catalog, namespace: str, branch: str) -> Iterator[None]:
     """Where the body fails, the attempt of ``branch`` is never published: its forks go."""
     try:
         yield
@@ -88,12 +86,12 @@ def forks_dropped_on_error(catalog: SqlCatalog, namespace: str, branch: str) -> 
         raise
 
 
-def _forks(catalog: SqlCatalog, namespace: str) -> list[str]:
+def _forks(catalog: Catalog, namespace: str) -> list[str]:
     with catalog_errors(f"the list of forks in {namespace}"):
         return [parts[-1] for parts in catalog.list_tables(namespace) if _FORK.fullmatch(parts[-1])]
 
 
-def _drop(catalog: SqlCatalog, fork: TableId) -> None:
+def _drop(catalog: Catalog, fork: TableId) -> None:
     """Remove the entry first: what stays behind of the files is an orphan and no table."""
     table = None
     with commit_errors(f"the removal of fork {fork}"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.catalog import Catalog
 
 from tidemark.lake.catalog import SystemTables
 from tidemark.lake.landing import ChangelogHead, read_landed
@@ -25,7 +25,7 @@ class Heads:
     quarantine: int | None
 
 
-def read_heads(catalog: SqlCatalog, tables: SystemTables) -> Heads:
+def read_heads(catalog: Catalog, tables: SystemTables) -> Heads:
     """The heads as they are now.
 
     The ledger comes first: no cut is published of a landing that the changelog does not show.

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field
 from itertools import takewhile
 
-from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
 from pyiceberg.expressions import And, GreaterThan, In, Or
 from pyiceberg.table import Table
@@ -115,7 +115,7 @@ def _folded(result: CutResult) -> frozenset[tuple[str, str]]:
     return frozenset((table.table, table.target) for table in result.tables if not table.is_beside)
 
 
-def read_history(catalog: SqlCatalog, tables: SystemTables) -> History:
+def read_history(catalog: Catalog, tables: SystemTables) -> History:
     """What the ledger of a pipeline remembers; an empty history when it has no ledger yet.
 
     `ForeignChangeError`: as `read_checked`.
@@ -164,7 +164,7 @@ def _folded_by_summaries(ledger: Table) -> frozenset[tuple[str, str]]:
 
 
 def newest_verdicts(
-    catalog: SqlCatalog, tables: SystemTables, *, above_cut: int, changes: Collection[TargetChange]
+    catalog: Catalog, tables: SystemTables, *, above_cut: int, changes: Collection[TargetChange]
 ) -> Mapping[str, Verdict]:
     """The newest verdict of each target, among those of ``changes`` and of later attempts.
 
@@ -192,20 +192,20 @@ def newest_verdicts(
     }
 
 
-def holds_rows(catalog: SqlCatalog, target: TableId) -> bool:
+def holds_rows(catalog: Catalog, target: TableId) -> bool:
     """Whether ``main`` of ``target`` has rows, as its summary counts them."""
     with catalog_errors(f"the reading of {target}"):
         head = catalog.load_table(target.parts).current_snapshot()
     return live_rows(head) > 0
 
 
-def is_published(catalog: SqlCatalog, target: TableId) -> bool:
+def is_published(catalog: Catalog, target: TableId) -> bool:
     """Whether any cut was ever published in ``target``; else an attempt made it, and no more."""
     with catalog_errors(f"the reading of {target}"):
         return catalog.load_table(target.parts).current_snapshot() is not None
 
 
-def existing_tables(catalog: SqlCatalog, namespace: str) -> frozenset[str]:
+def existing_tables(catalog: Catalog, namespace: str) -> frozenset[str]:
     """Names of the tables of ``namespace``; none when there is no such namespace."""
     with catalog_errors(f"the list of tables of {namespace}"):
         try:

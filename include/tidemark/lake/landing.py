@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
-from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.expressions import (
     AlwaysTrue,
@@ -30,6 +30,7 @@ from tidemark.lake.catalog import SystemTables, catalog_errors
 from tidemark.lake.commits import Branch, begin_branch
 from tidemark.lake.ledger import ensure_table
 from tidemark.lake.marks import ANEW, FIRST_SEQUENCE, IN_PROPERTY, read_checked
+from tidemark.lake.publication import update_mains
 from tidemark.lake.refs import (
     RefUpdate,
     ancestors,
@@ -37,7 +38,6 @@ from tidemark.lake.refs import (
     drop_refs,
     main_head,
     summary_value,
-    update_mains,
 )
 from tidemark.model.event import ENVELOPE_COLUMNS, RECORD_COLUMNS, Kind
 from tidemark.model.names import AttemptId, TopicName, quote
@@ -100,7 +100,7 @@ class ChangelogHead:
     mark: LandingMark = field(default_factory=LandingMark)
 
 
-def read_landed(catalog: SqlCatalog, tables: SystemTables) -> ChangelogHead:
+def read_landed(catalog: Catalog, tables: SystemTables) -> ChangelogHead:
     """How far the topics are landed, and where that stands.
 
     `ForeignChangeError`: as `read_checked`.
@@ -116,7 +116,7 @@ def read_landed(catalog: SqlCatalog, tables: SystemTables) -> ChangelogHead:
     return ChangelogHead(main_head(changelog), mark)
 
 
-def read_mark(catalog: SqlCatalog, tables: SystemTables) -> LandingMark:
+def read_mark(catalog: Catalog, tables: SystemTables) -> LandingMark:
     """How far the topics are landed; a fresh mark when nothing ever was."""
     return read_landed(catalog, tables).mark
 
@@ -135,7 +135,7 @@ def refuse_lost(tables: SystemTables, mark: LandingMark, landing: int) -> None:
         )
 
 
-def records_since(catalog: SqlCatalog, tables: SystemTables, head: int | None, landing: int) -> int:
+def records_since(catalog: Catalog, tables: SystemTables, head: int | None, landing: int) -> int:
     """How many records the landings after ``landing`` hold, by their snapshots' summaries.
 
     head: the newest snapshot that counts. Where some of those are expired, the records are counted.
@@ -158,7 +158,7 @@ def records_since(catalog: SqlCatalog, tables: SystemTables, head: int | None, l
 
 
 def branch_landing(
-    catalog: SqlCatalog, tables: SystemTables, head: ChangelogHead, attempt: AttemptId
+    catalog: Catalog, tables: SystemTables, head: ChangelogHead, attempt: AttemptId
 ) -> Branch:
     """The attempt's own branch for the landing behind ``head``, the changelog as it was read."""
     changelog = ensure_table(catalog, tables.changelog, SCHEMA, PROPERTIES)
@@ -166,7 +166,7 @@ def branch_landing(
 
 
 def write_landing(
-    catalog: SqlCatalog, branch: Branch, records: DataFrame, mark: LandingMark
+    catalog: Catalog, branch: Branch, records: DataFrame, mark: LandingMark
 ) -> RefUpdate:
     """Append ``records`` (COLUMNS) on ``branch``.
 
@@ -186,7 +186,7 @@ def landing_summary(mark: LandingMark) -> dict[str, str]:
 
 
 def staged_records(
-    session: SparkSession, catalog: SqlCatalog, ref_update: RefUpdate, landing: int
+    session: SparkSession, catalog: Catalog, ref_update: RefUpdate, landing: int
 ) -> DataFrame:
     """The records of a staged landing. Out: COLUMNS."""
     name = quote(catalog.name, *ref_update.table.parts)
@@ -195,7 +195,7 @@ def staged_records(
 
 
 def publish_landing(
-    catalog: SqlCatalog, ref_update: RefUpdate, landed: int, mark: LandingMark
+    catalog: Catalog, ref_update: RefUpdate, landed: int, mark: LandingMark
 ) -> ChangelogHead:
     """Make a staged landing count; of two landings of one range only the first can.
 
@@ -218,13 +218,13 @@ def publish_landing(
     return ChangelogHead(ref_update.snapshot, mark)
 
 
-def drop_landing(catalog: SqlCatalog, ref_update: RefUpdate) -> None:
+def drop_landing(catalog: Catalog, ref_update: RefUpdate) -> None:
     """Throw a staged landing away."""
     drop_refs(catalog.load_table(ref_update.table.parts), ref_update.drops)
 
 
 def changes_since(
-    catalog: SqlCatalog, tables: SystemTables, landing: int, time_ms: int
+    catalog: Catalog, tables: SystemTables, landing: int, time_ms: int
 ) -> Iterator[LandedChange]:
     """What was landed after ``landing``, and of the rest what is not older than ``time_ms``.
 
@@ -256,19 +256,19 @@ def changes_since(
             )
 
 
-def holds_statement(catalog: SqlCatalog, tables: SystemTables, position: Position) -> bool:
+def holds_statement(catalog: Catalog, tables: SystemTables, position: Position) -> bool:
     """Whether a schema change was landed that stands at ``position``, in any epoch. No JVM."""
     landed = f"{EPOCH:0{EPOCH_DIGITS}X}{position[EPOCH_DIGITS:]}"
     return _holds(catalog, tables, _all_of(kind=Kind.DDL.value, position=landed))
 
 
-def holds_transaction(catalog: SqlCatalog, tables: SystemTables, key: str) -> bool:
+def holds_transaction(catalog: Catalog, tables: SystemTables, key: str) -> bool:
     """Whether an event or a boundary of the transaction ``key`` was landed. No JVM."""
     same = EqualTo(term="transaction_id", value=key)
     return _holds(catalog, tables, Or(same, StartsWith(term="transaction_id", value=f"{key}:")))
 
 
-def holds_unreadable(catalog: SqlCatalog, tables: SystemTables, place: RecordPlace) -> bool:
+def holds_unreadable(catalog: Catalog, tables: SystemTables, place: RecordPlace) -> bool:
     """Whether a record was landed that stands at ``place`` and cannot be read. No JVM."""
     return _holds(catalog, tables, _all_of(kind=Kind.UNREADABLE.value, **asdict(place)))
 
@@ -280,7 +280,7 @@ def _all_of(**columns: Any) -> BooleanExpression:
     return wanted
 
 
-def _holds(catalog: SqlCatalog, tables: SystemTables, wanted: BooleanExpression) -> bool:
+def _holds(catalog: Catalog, tables: SystemTables, wanted: BooleanExpression) -> bool:
     """Whether a record was landed that is ``wanted``."""
     with catalog_errors("the reading of the changelog"):
         try:
@@ -292,7 +292,7 @@ def _holds(catalog: SqlCatalog, tables: SystemTables, wanted: BooleanExpression)
 
 
 def read_changelog(
-    session: SparkSession, catalog: SqlCatalog, tables: SystemTables, head: int, since_landing: int
+    session: SparkSession, catalog: Catalog, tables: SystemTables, head: int, since_landing: int
 ) -> DataFrame:
     """Records of the landings from ``since_landing`` on, up to those that are known at ``head``.
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 import pyarrow as pa
-from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import CommitFailedException, NoSuchTableError
 from pyiceberg.expressions import EqualTo, GreaterThan, In, LessThanOrEqual
 from pyiceberg.table import Table
@@ -36,6 +36,7 @@ from tidemark.lake.commits import (
 )
 from tidemark.lake.marks import IN_PROPERTY, entry_of, read_checked
 from tidemark.lake.refs import (
+    Displaced,
     Fork,
     RefUpdate,
     TargetRename,
@@ -43,7 +44,6 @@ from tidemark.lake.refs import (
     is_ref_of,
     main_head,
 )
-from tidemark.lake.swap import Displaced
 from tidemark.model.names import AttemptId
 from tidemark.model.progress import Progress
 from tidemark.model.result import CutResult
@@ -108,7 +108,7 @@ class StagedCut:
 
 
 def ensure_table(
-    catalog: SqlCatalog, table: TableId, schema: pa.Schema, properties: Mapping[str, str]
+    catalog: Catalog, table: TableId, schema: pa.Schema, properties: Mapping[str, str]
 ) -> Table:
     """The table, made with an empty first snapshot when it is not there.
 
@@ -143,7 +143,7 @@ def _bring_up(table: Table, schema: pa.Schema, properties: Mapping[str, str]) ->
             change.set_properties(lacks)
 
 
-def read_ledger(catalog: SqlCatalog, tables: SystemTables) -> LedgerHead:
+def read_ledger(catalog: Catalog, tables: SystemTables) -> LedgerHead:
     """What is published of the pipeline, and where that stands."""
     ledger = _load(catalog, tables)
     if ledger is None:
@@ -152,19 +152,19 @@ def read_ledger(catalog: SqlCatalog, tables: SystemTables) -> LedgerHead:
     return LedgerHead(main_head(ledger), Progress.from_json(text) if text else Progress())
 
 
-def read_progress(catalog: SqlCatalog, tables: SystemTables) -> Progress:
+def read_progress(catalog: Catalog, tables: SystemTables) -> Progress:
     """What is published of the pipeline; a fresh one when nothing ever was."""
     return read_ledger(catalog, tables).progress
 
 
-def newest_result(catalog: SqlCatalog, tables: SystemTables) -> CutResult | None:
+def newest_result(catalog: Catalog, tables: SystemTables) -> CutResult | None:
     """The result of the newest published cut; None when nothing is published."""
     ledger = _load(catalog, tables)
     text = _newest_text(ledger, tables, RESULT) if ledger else None
     return CutResult.from_json(text) if text else None
 
 
-def _load(catalog: SqlCatalog, tables: SystemTables) -> Table | None:
+def _load(catalog: Catalog, tables: SystemTables) -> Table | None:
     with catalog_errors("the reading of the ledger"):
         try:
             return catalog.load_table(tables.ledger.parts)
@@ -178,7 +178,7 @@ def _newest_text(ledger: Table, tables: SystemTables, key: str) -> str | None:
 
 
 def record_action(
-    catalog: SqlCatalog,
+    catalog: Catalog,
     tables: SystemTables,
     change: Callable[[Progress], Progress],
     order: str,
@@ -205,9 +205,7 @@ def record_action(
     return commit_order(ordered)
 
 
-def stage_action(
-    catalog: SqlCatalog, tables: SystemTables, head: LedgerHead, order: str
-) -> RefUpdate:
+def stage_action(catalog: Catalog, tables: SystemTables, head: LedgerHead, order: str) -> RefUpdate:
     """The move that records an order which changes other tables, and no progress.
 
     head: of the ledger, as it was read before the order was decided upon.
@@ -221,7 +219,7 @@ def stage_action(
 
 
 def stage_entry(
-    catalog: SqlCatalog,
+    catalog: Catalog,
     tables: SystemTables,
     head: int | None,
     staged: StagedCut,
@@ -271,7 +269,7 @@ def _row(staged: StagedCut, reason: str) -> Mapping[str, object]:
 
 
 def find_cut(
-    catalog: SqlCatalog, tables: SystemTables, attempt: AttemptId
+    catalog: Catalog, tables: SystemTables, attempt: AttemptId
 ) -> StagedCut | CutResult | None:
     """The cut of ``attempt``: its result once it is published; None when it left none."""
     ledger = _load(catalog, tables)
@@ -299,7 +297,7 @@ def _read_staged(
     return StagedCut(CutResult.from_json(entry[RESULT]), progress, (*ref_updates, own))
 
 
-def progress_of_cut(catalog: SqlCatalog, tables: SystemTables, cut: int) -> Progress | None:
+def progress_of_cut(catalog: Catalog, tables: SystemTables, cut: int) -> Progress | None:
     """Progress as ``cut`` left it; None where it was not published, or by an older version."""
     ledger = _load(catalog, tables)
     if ledger is None:
@@ -311,7 +309,7 @@ def progress_of_cut(catalog: SqlCatalog, tables: SystemTables, cut: int) -> Prog
 
 
 def newest_snapshots(
-    catalog: SqlCatalog, tables: SystemTables, target: str, cuts: Sequence[int]
+    catalog: Catalog, tables: SystemTables, target: str, cuts: Sequence[int]
 ) -> list[int | None]:
     """The snapshot of ``target`` that stood in ``main`` as each of ``cuts`` was published.
 
@@ -347,7 +345,7 @@ def attempted(ledger: Table) -> list[Entry]:
     return sorted(entries, key=lambda entry: entry.at_ms, reverse=True)
 
 
-def newest_cuts(catalog: SqlCatalog, tables: SystemTables, number: int) -> tuple[Entry, ...]:
+def newest_cuts(catalog: Catalog, tables: SystemTables, number: int) -> tuple[Entry, ...]:
     """The newest published cuts, as many as ``number``, newest first."""
     ledger = _load(catalog, tables)
     published = read_checked(ledger, tables.ledger) if ledger else None

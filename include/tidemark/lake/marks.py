@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import partial
 
-from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.serializers import FromInputFile
 from pyiceberg.table import Table
@@ -211,7 +211,7 @@ def marked(table: Table, snapshot_id: int, marks: Mapping[str, str]) -> dict[str
     return {} if snapshot is None else _property(snapshot, read_published(table), marks)
 
 
-def adopt_head(catalog: SqlCatalog, name: TableId) -> None:
+def adopt_head(catalog: Catalog, name: TableId) -> None:
     """Take main of a table as it is for what is published; it need not be there."""
     with catalog_errors(f"the marking of {name}"):
         try:
@@ -225,7 +225,7 @@ def adopt_head(catalog: SqlCatalog, name: TableId) -> None:
                 change.set_properties(_property(head, before, {}))
 
 
-def mark_removal(catalog: SqlCatalog, name: TableId) -> None:
+def mark_removal(catalog: Catalog, name: TableId) -> None:
     """Take main of a table for what is published, if only RETENTION was done to it.
 
     So the number of its rows is known again.

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pyarrow as pa
-from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.expressions import And, EqualTo
 
@@ -72,7 +72,7 @@ def as_kept(rows: pa.Table, renames: Sequence[Rename]) -> pa.Table:
     return rows.set_column(at, rows.schema.field(at), pa.array(names, pa.string()))
 
 
-def read_quarantine(catalog: SqlCatalog, tables: SystemTables) -> int | None:
+def read_quarantine(catalog: Catalog, tables: SystemTables) -> int | None:
     """Where ``main`` stands; None when nothing was ever quarantined.
 
     `ForeignChangeError`: somebody else changed or moved its rows (PUB-11).
@@ -87,7 +87,7 @@ def read_quarantine(catalog: SqlCatalog, tables: SystemTables) -> int | None:
 
 
 def stage_entries(
-    catalog: SqlCatalog, tables: SystemTables, head: int | None, branch: str, rows: pa.Table
+    catalog: Catalog, tables: SystemTables, head: int | None, branch: str, rows: pa.Table
 ) -> RefUpdate:
     """Add ``rows``, of SCHEMA, on the attempt's ``branch``; the move that publishes them.
 
@@ -101,7 +101,7 @@ def stage_entries(
 
 
 def add_entries(
-    catalog: SqlCatalog, tables: SystemTables, head: int | None, cut: int, entries: Sequence[Entry]
+    catalog: Catalog, tables: SystemTables, head: int | None, cut: int, entries: Sequence[Entry]
 ) -> None:
     """Add ``entries`` at once; attempts that are staged and have some are superseded.
 
@@ -113,7 +113,7 @@ def add_entries(
 
 
 def read_entries(
-    catalog: SqlCatalog, tables: SystemTables, renames: Sequence[Rename] = ()
+    catalog: Catalog, tables: SystemTables, renames: Sequence[Rename] = ()
 ) -> tuple[Entry, ...]:
     """Everything that was ever quarantined, each in its newest state; no JVM.
 
@@ -128,7 +128,7 @@ def read_entries(
 
 
 def read_waiting(
-    catalog: SqlCatalog, tables: SystemTables, renames: Sequence[Rename] = (), table: str = ""
+    catalog: Catalog, tables: SystemTables, renames: Sequence[Rename] = (), table: str = ""
 ) -> tuple[Entry, ...]:
     """What waits, of one table or of all."""
     entries = read_entries(catalog, tables, renames)
@@ -136,7 +136,7 @@ def read_waiting(
 
 
 def read_payload(
-    catalog: SqlCatalog, tables: SystemTables, place: tuple[str, int, int]
+    catalog: Catalog, tables: SystemTables, place: tuple[str, int, int]
 ) -> bytes | None:
     """The value of the record at ``place`` (topic, partition, offset) as it was landed."""
     topic, partition, offset = place

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import takewhile
 
-from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.expressions import (
     AlwaysFalse,
@@ -61,7 +61,7 @@ class Unneeded:
         return self.newest_ms - MARGIN_MS
 
 
-def read_removed(catalog: SqlCatalog, tables: SystemTables) -> Landings:
+def read_removed(catalog: Catalog, tables: SystemTables) -> Landings:
     """What was removed; nothing where the changelog is whole, or is not there."""
     with catalog_errors("the reading of the changelog"):
         try:
@@ -85,7 +85,7 @@ def removed_from_json(text: str) -> Landings:
 
 
 def rows_there(
-    catalog: SqlCatalog, tables: SystemTables, unneeded: Unneeded, limit: int | None = None
+    catalog: Catalog, tables: SystemTables, unneeded: Unneeded, limit: int | None = None
 ) -> int:
     """How many rows `remove_records` would find, ``limit`` at most. No JVM."""
     of_tables = [
@@ -106,7 +106,7 @@ def rows_there(
     return sum(batch.num_rows for batch in scan.to_arrow_batch_reader())
 
 
-def say_removed(catalog: SqlCatalog, tables: SystemTables, unneeded: Unneeded) -> None:
+def say_removed(catalog: Catalog, tables: SystemTables, unneeded: Unneeded) -> None:
     """Say what is about to go, so that nobody builds upon it any more."""
     known = read_removed(catalog, tables)
     below = {table: max(at, known.get(table, 0)) for table, at in unneeded.below.items()}
@@ -117,7 +117,7 @@ def say_removed(catalog: SqlCatalog, tables: SystemTables, unneeded: Unneeded) -
 
 
 def remove_records(
-    session: SparkSession, catalog: SqlCatalog, tables: SystemTables, unneeded: Unneeded
+    session: SparkSession, catalog: Catalog, tables: SystemTables, unneeded: Unneeded
 ) -> int:
     """Delete what is ``unneeded``, once that is said; how many records went."""
     unmark_session(session)
@@ -141,7 +141,7 @@ def remove_records(
     return _removed_since(catalog, name, since)
 
 
-def _removed_since(catalog: SqlCatalog, name: TableId, since: int | None) -> int:
+def _removed_since(catalog: Catalog, name: TableId, since: int | None) -> int:
     """How many records went behind the snapshot ``since``, as summaries count them."""
     with catalog_errors("the reading of the changelog"):
         changelog = catalog.load_table(name.parts)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.catalog import Catalog
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
@@ -75,7 +75,7 @@ class _Column:
 
 def rewrite_rows(
     session: SparkSession,
-    catalog: SqlCatalog,
+    catalog: Catalog,
     target: TableId,
     fork: TableId,
     changes: Sequence[RewriteColumn],

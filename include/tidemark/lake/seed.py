@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.catalog import Catalog
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
@@ -10,7 +10,8 @@ from tidemark.errors import WAITING, TableStoppedError
 from tidemark.lake import sql
 from tidemark.lake.catalog import TableId, catalog_errors
 from tidemark.lake.evolve import apply_changes
-from tidemark.lake.refs import RefUpdate, update_mains
+from tidemark.lake.publication import update_mains
+from tidemark.lake.refs import RefUpdate
 from tidemark.model.columns import POSITION, TableSchema
 from tidemark.model.names import quote
 from tidemark.model.position import Position
@@ -20,7 +21,7 @@ from tidemark.schema.changes import plan_changes
 
 def make_seed(  # noqa: PLR0913  what is copied, from where and to where
     session: SparkSession,
-    catalog: SqlCatalog,
+    catalog: Catalog,
     own: TableId,
     base: Base,
     target: TableId,

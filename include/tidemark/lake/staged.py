@@ -14,14 +14,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
 from pyarrow.fs import FileSelector, FileSystem
-from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
 from pyiceberg.io.pyarrow import PyArrowFileIO
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from tidemark.errors import StorageError, TidemarkError
-from tidemark.lake.catalog import TableId, catalog_errors
+from tidemark.lake.catalog import TableId, catalog_errors, folder_of
 from tidemark.lake.refs import ATTEMPT_REF
 from tidemark.log import get_logger
 from tidemark.model.columns import (
@@ -68,7 +68,7 @@ class StagedPlace:
     name: str
 
     @classmethod
-    def of(cls, catalog: SqlCatalog, namespace: str, branch: str, target: TableId) -> StagedPlace:
+    def of(cls, catalog: Catalog, namespace: str, branch: str, target: TableId) -> StagedPlace:
         """Where the attempt with ``branch`` stages rows for ``target``."""
         digest = hashlib.sha256(str(target).encode()).hexdigest()[:32]
         return cls(catalog.name, namespace, staged_folder(catalog, namespace), branch, digest)
@@ -117,9 +117,9 @@ class StagedRows:
         return self.place
 
 
-def staged_folder(catalog: SqlCatalog, namespace: str) -> str:
+def staged_folder(catalog: Catalog, namespace: str) -> str:
     """Where attempts of the pipeline with ``namespace`` stage their rows."""
-    return f"{catalog.properties['warehouse'].rstrip('/')}/{namespace}/staged"
+    return f"{folder_of(catalog)}/{namespace}/staged"
 
 
 def stage_rows(place: StagedPlace, rows: DataFrame, schema: TableSchema) -> StagedRows:
@@ -218,13 +218,13 @@ def _append(rows: StagedRows, more: DataFrame) -> None:
     more.select(*map(quote, more.sparkSession.table(name).columns)).writeTo(name).append()
 
 
-def drop_staged(catalog: SqlCatalog, namespace: str, next_number: int) -> None:
+def drop_staged(catalog: Catalog, namespace: str, next_number: int) -> None:
     """Remove what attempts at cuts below ``next_number`` staged; they are over."""
     _drop(catalog, namespace, lambda number, _: number < next_number)
 
 
 @contextmanager
-def dropping_staged(catalog: SqlCatalog, namespace: str, branch: str) -> Iterator[None]:
+def dropping_staged(catalog: Catalog, namespace: str, branch: str) -> Iterator[None]:
     """Remove what the attempt with ``branch`` staged at the end of the block, however it ends.
 
     What cannot be removed now is left to `drop_staged` of a later cut.
@@ -238,7 +238,7 @@ def dropping_staged(catalog: SqlCatalog, namespace: str, branch: str) -> Iterato
             log.warning("staged_rows_left", branch=branch, error=str(error))
 
 
-def _drop(catalog: SqlCatalog, namespace: str, is_over: Callable[[int, str], bool]) -> None:
+def _drop(catalog: Catalog, namespace: str, is_over: Callable[[int, str], bool]) -> None:
     """Remove tables, then folders: a killed attempt leaves files that no table names."""
     with catalog_errors(f"the removal of staged rows in {namespace}"):
         for parts in _tables(catalog, namespace):
@@ -262,14 +262,14 @@ def _drop(catalog: SqlCatalog, namespace: str, is_over: Callable[[int, str], boo
         ) from error
 
 
-def _tables(catalog: SqlCatalog, namespace: str) -> Sequence[tuple[str, ...]]:
+def _tables(catalog: Catalog, namespace: str) -> Sequence[tuple[str, ...]]:
     try:
         return catalog.list_tables(namespace)
     except NoSuchNamespaceError:
         return ()
 
 
-def _files(catalog: SqlCatalog, folder: str) -> tuple[FileSystem, str]:
+def _files(catalog: Catalog, folder: str) -> tuple[FileSystem, str]:
     """The file system of ``folder``, and its path there; pyiceberg's own lists nothing."""
     scheme, host, path = PyArrowFileIO.parse_location(folder)
     return PyArrowFileIO(catalog.properties).fs_by_scheme(scheme, host), path

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.catalog import Catalog
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
@@ -81,7 +81,7 @@ class StagingContext:
     """
 
     session: SparkSession
-    catalog: SqlCatalog
+    catalog: Catalog
     target: TableId
     branch: str
     cut: int

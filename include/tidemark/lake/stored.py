@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.catalog import Catalog
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -17,7 +17,7 @@ from tidemark.model.position import Position
 
 def read_stored(
     session: SparkSession,
-    catalog: SqlCatalog,
+    catalog: Catalog,
     place: TableId,
     wanted: TableSchema,
     above: Position | None,
@@ -52,7 +52,7 @@ def read_stored(
 
 
 def read_versions(
-    session: SparkSession, catalog: SqlCatalog, place: TableId, schema: TableSchema
+    session: SparkSession, catalog: Catalog, place: TableId, schema: TableSchema
 ) -> DataFrame:
     """All versions of a history target: ``key_0`` and so on, ``began_at`` and ``ended_at``."""
     keys = (F.col(quote(name)).alias(f"key_{number}") for number, name in enumerate(schema.key))

@@ -1,4 +1,8 @@
-"""One database transaction that gives several tables other metadata files: all of them, or none.
+"""Publication in a catalog that is an SQL database.
+
+One database transaction gives several tables other metadata files: all of them, or none. This uses
+private calls of pyiceberg (`_update_and_stage_table`, `_write_metadata`, `_delete_old_metadata`),
+as pyiceberg 0.12 commits one table at a time; tests/unit/lake/test_refs.py holds what they must do.
 
 What is known afterwards is told by the error: only a transaction that never asked to COMMIT is
 known to have changed nothing. One that did may be finished by the database after its client gave
@@ -12,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
+from pyiceberg.table import StagedTable
 from sqlalchemy import ColumnElement, delete, update
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.orm import Session
@@ -24,6 +29,9 @@ from tidemark.errors import (
     TidemarkError,
 )
 from tidemark.lake.catalog import TableId
+from tidemark.lake.due import Due
+from tidemark.lake.fork_metadata import remove_own_files
+from tidemark.lake.refs import Displaced
 from tidemark.model.names import SYSTEM_PREFIX
 
 
@@ -33,14 +41,6 @@ class Entry:
 
     table: TableId
     location: str
-
-
-@dataclass(frozen=True, order=True, slots=True)
-class Displaced:
-    """A table that gives its name to another one: the place of its metadata, and its new name."""
-
-    location: str
-    to: TableId
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +56,51 @@ class Swap:
     gone: Entry | None = None
     to: TableId | None = None
     displaced: Displaced | None = None
+
+
+class SqlPublication:
+    """Moves that one transaction makes; each has its file of metadata once this is made."""
+
+    def __init__(self, catalog: SqlCatalog, due: Sequence[Due]) -> None:
+        self._catalog = catalog
+        self._staged = [(one, self._stage(one)) for one in due]
+
+    def _stage(self, due: Due) -> StagedTable:
+        """Metadata with the move; the swap will see where main stands."""
+        before = due.before
+        uuid, main = due.requirements()
+        # The main of a fork may stand at rows that were rewritten.
+        required = (uuid, main) if due.fork is None else (uuid,)
+        updates = tuple(due.updates(before))
+        staged = self._catalog._update_and_stage_table(before, due.table.name(), required, updates)
+        self._catalog._write_metadata(staged.metadata, staged.io, staged.metadata_location)
+        return staged
+
+    def publish(self) -> None:
+        """Swap the metadata of all tables; what was staged goes if it is refused for good."""
+        try:
+            swap_all(self._catalog, [_swap_of(due, after) for due, after in self._staged])
+        except (SupersededError, CatalogUnreachableError):
+            for _, after in self._staged:
+                after.io.delete(after.metadata_location)
+            raise
+
+    def clean_up(self) -> None:
+        """Remove files of metadata that fell out of the tables' logs, and those of forks."""
+        for due, after in self._staged:
+            self._catalog._delete_old_metadata(after.io, due.table.metadata, after.metadata)
+            if due.fork is not None:
+                remove_own_files(due.fork)
+
+
+def _swap_of(due: Due, after: StagedTable) -> Swap:
+    before, gone = Entry(due.ref_update.table, due.table.metadata_location), None
+    if due.fork is not None:
+        gone = Entry(due.ref_update.place, due.fork.metadata_location)
+    rename = due.ref_update.rename
+    if rename is None:
+        return Swap(before, after.metadata_location, gone)
+    return Swap(before, after.metadata_location, gone, rename.to, rename.displaced)
 
 
 def swap_all(catalog: SqlCatalog, swaps: Sequence[Swap]) -> None:

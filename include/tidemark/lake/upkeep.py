@@ -10,7 +10,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.table import Table
 from pyspark.sql import SparkSession
@@ -36,7 +36,7 @@ FILE_BYTES = 128 * 1024
 opens the files of these alone."""
 
 
-def keep_small(session: SparkSession, catalog: SqlCatalog, tables: SystemTables) -> None:
+def keep_small(session: SparkSession, catalog: Catalog, tables: SystemTables) -> None:
     """Expire snapshots of the pipeline's own tables, and write their small files together.
 
     The changelog's files are left to its maintenance: they are as large as what was landed.

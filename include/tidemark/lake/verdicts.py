@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
 import pyarrow as pa
-from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.expressions import EqualTo
 
@@ -36,7 +36,7 @@ SCHEMA = pa.schema(
 
 
 def write_verdicts(
-    catalog: SqlCatalog,
+    catalog: Catalog,
     tables: SystemTables,
     attempt: AttemptId,
     cut: int,
@@ -78,7 +78,7 @@ def _rows(attempt: AttemptId, cut: int, verdict: Verdict) -> Iterable[dict[str, 
 
 
 def read_verdicts(
-    catalog: SqlCatalog, tables: SystemTables, attempt: AttemptId
+    catalog: Catalog, tables: SystemTables, attempt: AttemptId
 ) -> tuple[Verdict, ...]:
     """The verdicts of ``attempt``, in the order of their tables."""
     with catalog_errors("the reading of verdicts"):

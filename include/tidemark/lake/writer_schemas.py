@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 import pyarrow as pa
-from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import NoSuchTableError
 
 from tidemark.lake.catalog import SystemTables, catalog_errors, commit_errors
@@ -25,7 +25,7 @@ SCHEMA = pa.schema(
 )
 
 
-def read_schemas(catalog: SqlCatalog, tables: SystemTables) -> dict[int, str]:
+def read_schemas(catalog: Catalog, tables: SystemTables) -> dict[int, str]:
     """Every schema that is kept, by id; of two runs that kept one at once, the same twice."""
     with catalog_errors("the reading of the Avro schemas"):
         try:
@@ -36,7 +36,7 @@ def read_schemas(catalog: SqlCatalog, tables: SystemTables) -> dict[int, str]:
     return {row["id"]: row["schema"] for row in rows}
 
 
-def keep_schemas(catalog: SqlCatalog, tables: SystemTables, found: Mapping[int, str]) -> None:
+def keep_schemas(catalog: Catalog, tables: SystemTables, found: Mapping[int, str]) -> None:
     """Keep ``found`` before any record that needs them counts as landed."""
     now = datetime.now(UTC)
     rows = [{"id": number, "schema": text, "kept_at": now} for number, text in found.items()]

@@ -30,8 +30,9 @@ from tidemark.lake.evolve import TargetHead, read_target
 from tidemark.lake.history import existing_tables, read_history
 from tidemark.lake.ledger import read_progress, stage_action
 from tidemark.lake.procedures import Procedures
+from tidemark.lake.publication import update_mains
 from tidemark.lake.quarantine import read_waiting, rows_of, stage_entries
-from tidemark.lake.refs import RefUpdate, attempt_ref, update_mains
+from tidemark.lake.refs import RefUpdate, attempt_ref
 from tidemark.lake.spark_errors import spark_errors
 from tidemark.lake.staging import unmark_session
 from tidemark.lake.table_files import read_files

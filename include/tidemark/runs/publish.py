@@ -6,13 +6,14 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import takewhile
 
-from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.catalog import Catalog
 
 from tidemark.errors import UNCHANGED, AuditBlockedError, NoAttemptError, SupersededError
 from tidemark.lake.catalog import SystemTables, TableId, catalog_errors
 from tidemark.lake.history import read_history
 from tidemark.lake.ledger import ATTEMPT, StagedCut, find_cut, read_progress
-from tidemark.lake.refs import RefUpdate, ancestors, summary_value, update_mains
+from tidemark.lake.publication import update_mains
+from tidemark.lake.refs import RefUpdate, ancestors, summary_value
 from tidemark.lake.verdicts import read_verdicts as read_rows
 from tidemark.log import get_logger
 from tidemark.model.names import AttemptId
@@ -64,7 +65,7 @@ def publish_cut(pipeline: PipelineSpec, world: World, attempt: AttemptId) -> Cut
 
 
 def changed_tables(
-    pipeline: PipelineSpec, catalog: SqlCatalog, result: CutResult
+    pipeline: PipelineSpec, catalog: Catalog, result: CutResult
 ) -> tuple[TableResult, ...]:
     """Tables of the pipeline file of which a published cut wrote or removed rows. No JVM.
 
@@ -80,9 +81,7 @@ def changed_tables(
     )
 
 
-def _has_new_files(
-    catalog: SqlCatalog, place: TableId, snapshot_id: int, attempt: AttemptId
-) -> bool:
+def _has_new_files(catalog: Catalog, place: TableId, snapshot_id: int, attempt: AttemptId) -> bool:
     """Whether the attempt changed files: a merge of what came before leaves an empty snapshot."""
     with catalog_errors(f"the reading of {place}"):
         table = catalog.load_table(place.parts)

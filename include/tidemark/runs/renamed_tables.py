@@ -16,8 +16,7 @@ from tidemark.errors import TableStoppedError
 from tidemark.lake.catalog import TableId
 from tidemark.lake.evolve import TargetHead, read_target
 from tidemark.lake.history import History, read_history
-from tidemark.lake.refs import TargetRename
-from tidemark.lake.swap import Displaced
+from tidemark.lake.refs import Displaced, TargetRename
 from tidemark.model.checkpoint_status import CheckpointStatus
 from tidemark.model.event import Kind
 from tidemark.model.names import TableName

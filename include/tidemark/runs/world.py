@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
-from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.catalog import Catalog
 from pyspark.sql import SparkSession
 
 from tidemark.errors import ServiceError
@@ -69,7 +69,7 @@ class World:
     """Catalog, broker and, where the work needs one, a Spark session."""
 
     installation: InstallationSpec
-    catalog: SqlCatalog
+    catalog: Catalog
     broker: Broker
     session: SparkSession | None = None
 

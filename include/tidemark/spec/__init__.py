@@ -3,7 +3,13 @@
 from tidemark.spec.audit import NO_SUITE, ExpectationSpec, Scope, SuiteSpec
 from tidemark.spec.changelog import ChangelogSpec
 from tidemark.spec.editors import pipeline_json_schema, suite_json_schema
-from tidemark.spec.installation import CatalogSpec, InstallationSpec, KafkaSpec, SparkSpec
+from tidemark.spec.installation import (
+    CatalogSpec,
+    CatalogType,
+    InstallationSpec,
+    KafkaSpec,
+    SparkSpec,
+)
 from tidemark.spec.load import (
     load_installation,
     load_pipeline,
@@ -37,6 +43,7 @@ __all__ = [
     "NO_SUITE",
     "AvroSpec",
     "CatalogSpec",
+    "CatalogType",
     "ChangelogSpec",
     "Consistency",
     "ExpectationSpec",

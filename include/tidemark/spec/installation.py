@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 
-from tidemark.spec.base import BrokenRule, Setting, SpecModel
+from tidemark.spec.base import BrokenRule, Setting, SpecModel, Text
 from tidemark.spec.maintenance import PolicySpec
 from tidemark.spec.s3 import SCHEME, S3Spec, empty_is_none
 
+_URIS = "sqlite:////absolute/path.db, postgresql://host:port/database or https://host/path"
 _SERVER = re.compile(r"[^\s,:/@]+:\d{1,5}|\[[0-9A-Fa-f:.]+\]:\d{1,5}")
 _POSTGRES = "postgresql"
+_HTTP = ("http", "https")
 
 
 def _servers(text: str) -> str:
@@ -33,10 +36,12 @@ def _catalog_name(text: str) -> str:
 def _catalog_uri(text: str) -> str:
     uri = urlsplit(text)
     if "@" in uri.netloc:
-        raise ValueError("a URI without credentials: they are catalog.user and catalog.password")
+        raise ValueError("a URI without credentials: they have keys of their own")
     on_disk = uri.scheme == "sqlite" and text.startswith("sqlite:////")
-    if not on_disk and not (uri.scheme == _POSTGRES and uri.hostname and uri.path.strip("/")):
-        raise ValueError("sqlite:////absolute/path.db or postgresql://host:port/database")
+    in_database = uri.scheme == _POSTGRES and uri.hostname and uri.path.strip("/")
+    at_server = uri.scheme in _HTTP and uri.hostname and not uri.query
+    if not (on_disk or in_database or at_server):
+        raise ValueError(_URIS)
     return text
 
 
@@ -66,20 +71,38 @@ class KafkaSpec(SpecModel):
     )
 
 
+class CatalogType(StrEnum):
+    """Who keeps the catalog."""
+
+    SQL = "sql"
+    REST = "rest"
+
+
 class CatalogSpec(SpecModel):
-    """The Iceberg catalog in an SQL database, shared by Spark and pyiceberg."""
+    """The Iceberg catalog, shared by Spark and pyiceberg."""
 
     name: Annotated[str, AfterValidator(_catalog_name)] = Field(
-        description="the catalog's name in Spark and in the database"
+        description="the catalog's name in Spark and in an SQL database"
     )
-    uri: Annotated[str, AfterValidator(_catalog_uri)] = Field(
-        description="sqlite:////absolute/path.db or postgresql://host:port/database"
+    type: CatalogType = Field(
+        default=CatalogType.SQL, description="an SQL database, or a server of Iceberg's REST API"
     )
+    uri: Annotated[str, AfterValidator(_catalog_uri)] = Field(description=_URIS)
     user: Annotated[str | None, BeforeValidator(empty_is_none)] = Field(
         default=None, description="user of the database"
     )
     password: Annotated[SecretStr | None, BeforeValidator(empty_is_none)] = Field(
         default=None, description="password of the database, by reference"
+    )
+    credential: Annotated[SecretStr | None, BeforeValidator(empty_is_none)] = Field(
+        default=None,
+        description="client-id:secret for OAuth2 at a REST server, by reference",
+    )
+    token: Annotated[SecretStr | None, BeforeValidator(empty_is_none)] = Field(
+        default=None, description="bearer token for a REST server, by reference"
+    )
+    server_warehouse: Text | None = Field(
+        default=None, description="what a REST server calls the warehouse, if it has several"
     )
     warehouse: Annotated[str, AfterValidator(_warehouse)] = Field(
         description="where tables keep their files: absolute path or s3://bucket/prefix"
@@ -97,6 +120,18 @@ class CatalogSpec(SpecModel):
         if self.uri.startswith(_POSTGRES) and self.user is None:
             who = "the database user for a PostgreSQL catalog"
             broken.append(BrokenRule(("user",), "nothing", who))
+        is_rest, is_http = self.type is CatalogType.REST, self.uri.startswith(_HTTP)
+        if is_rest != is_http:
+            wanted = "https://host/path" if is_rest else "the URI of a database, or type: rest"
+            broken.append(BrokenRule(("uri",), repr(self.uri), wanted))
+        of_others = ("user", "password") if is_rest else ("credential", "token", "server_warehouse")
+        broken += [
+            BrokenRule((name.replace("_", "-"),), "a value", f"nothing for type: {self.type}")
+            for name in of_others
+            if getattr(self, name) is not None
+        ]
+        if self.credential is not None and self.token is not None:
+            broken.append(BrokenRule(("token",), "a token", "a credential or a token, not both"))
         if self.s3 is not None and not self.is_on_s3:
             broken.append(BrokenRule(("s3",), "a store", f"a warehouse that begins with {SCHEME}"))
         return tuple(broken)

@@ -24,7 +24,7 @@ from tidemark.fold.row_changes import (
 from tidemark.formats.rows import RowImage, typed_rows
 from tidemark.lake.catalog import TableId
 from tidemark.lake.effect import Effect
-from tidemark.lake.refs import update_mains
+from tidemark.lake.publication import update_mains
 from tidemark.lake.staged import StagedRows, read_staged, stage_rows
 from tidemark.lake.staging import stage_table
 from tidemark.lake.stored import read_stored

@@ -18,7 +18,8 @@ from tests.spark.lake.test_schema_moves import OWN, attempt, schema, shown, stag
 from tidemark.lake.catalog import TableId, ensure_namespace
 from tidemark.lake.evolve import apply_changes, read_target
 from tidemark.lake.forks import drop_dead_forks
-from tidemark.lake.refs import Fork, attempt_ref, main_head, update_mains
+from tidemark.lake.publication import update_mains
+from tidemark.lake.refs import Fork, attempt_ref, main_head
 from tidemark.lake.staging import StagingContext, stage_table
 from tidemark.model.columns import TableSchema
 from tidemark.model.names import AttemptId, quote

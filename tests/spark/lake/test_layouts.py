@@ -15,7 +15,8 @@ from tidemark.lake.catalog import TableId, ensure_namespace
 from tidemark.lake.effect import Effect
 from tidemark.lake.evolve import apply_changes, read_target
 from tidemark.lake.forks import make_fork
-from tidemark.lake.refs import attempt_ref, update_mains
+from tidemark.lake.publication import update_mains
+from tidemark.lake.refs import attempt_ref
 from tidemark.lake.staged import stage_rows
 from tidemark.lake.staging import StagingContext, stage_table
 from tidemark.model.column_rename import ColumnRename

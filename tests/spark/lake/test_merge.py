@@ -14,7 +14,8 @@ from tidemark.lake import sql
 from tidemark.lake.catalog import TableId
 from tidemark.lake.effect import Effect
 from tidemark.lake.evolve import apply_changes, read_target
-from tidemark.lake.refs import main_head, update_mains
+from tidemark.lake.publication import update_mains
+from tidemark.lake.refs import main_head
 from tidemark.lake.staged import StagedRows, stage_rows
 from tidemark.lake.staging import StagingContext, stage_table
 from tidemark.model.columns import UNAVAILABLE, SourceColumn, TableSchema, Wire

@@ -15,7 +15,7 @@ from tests.support.staged import NAMESPACE
 from tidemark.errors import AccountingError, StorageError, TidemarkError
 from tidemark.lake.catalog import TableId
 from tidemark.lake.effect import Effect, refuse_unaccounted
-from tidemark.lake.refs import update_mains
+from tidemark.lake.publication import update_mains
 from tidemark.lake.spark_errors import spark_errors
 from tidemark.lake.staged import StagedRows, drop_staged, dropping_staged
 from tidemark.lake.staging import stage_table

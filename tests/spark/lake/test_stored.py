@@ -9,7 +9,7 @@ import pytest
 from tests.spark.lake.test_merge import KEYS, context, make, schema_of, stage
 from tidemark.fold.unchanged import needs_of
 from tidemark.lake.catalog import TableId
-from tidemark.lake.refs import update_mains
+from tidemark.lake.publication import update_mains
 from tidemark.lake.staged import read_unavailable
 from tidemark.lake.staging import stage_table
 from tidemark.lake.stored import read_stored, stored_beside

@@ -31,7 +31,7 @@ from tidemark.fold.latest import only_kept
 from tidemark.fold.versions import is_newer, mark_event_ids, versions_of, with_stored
 from tidemark.formats.rows import RowImage, typed_rows
 from tidemark.lake import sql
-from tidemark.lake.refs import update_mains
+from tidemark.lake.publication import update_mains
 from tidemark.lake.staged import StagedRows, read_staged, stage_rows
 from tidemark.lake.staging import stage_table
 from tidemark.lake.stored import read_versions

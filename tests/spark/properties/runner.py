@@ -25,7 +25,7 @@ from tidemark.formats.decoder import Decoder, decoder_of
 from tidemark.formats.rows import typed_rows
 from tidemark.lake.catalog import TableId
 from tidemark.lake.evolve import apply_changes
-from tidemark.lake.refs import update_mains
+from tidemark.lake.publication import update_mains
 from tidemark.lake.staged import stage_rows
 from tidemark.lake.staging import StagingContext, stage_table
 from tidemark.model.columns import CONVERSION_ERROR, SourceColumn, TableSchema, Wire

@@ -13,7 +13,8 @@ from tidemark.errors import SupersededError
 from tidemark.lake.catalog import TableId
 from tidemark.lake.forks import drop_dead_forks, drop_forks, make_fork
 from tidemark.lake.marks import PUBLISHED
-from tidemark.lake.refs import RefUpdate, attempt_ref, create_branch, main_head, update_mains
+from tidemark.lake.publication import update_mains
+from tidemark.lake.refs import RefUpdate, attempt_ref, create_branch, main_head
 from tidemark.model.names import AttemptId
 
 A, B = TableId("db", "a"), TableId("db", "b")

@@ -22,7 +22,8 @@ from tidemark.lake.marks import (
     read_checked,
     read_published,
 )
-from tidemark.lake.refs import RefUpdate, create_branch, main_head, update_mains
+from tidemark.lake.publication import update_mains
+from tidemark.lake.refs import RefUpdate, create_branch, main_head
 
 ROWS = pa.schema([pa.field("id", pa.int64())])
 TABLE = TableId("db", "t")

@@ -13,7 +13,9 @@ from pyiceberg.table import Table
 
 from tidemark.errors import SupersededError
 from tidemark.lake.catalog import TableId
+from tidemark.lake.publication import update_mains
 from tidemark.lake.refs import (
+    Displaced,
     RefUpdate,
     TargetRename,
     attempt_ref,
@@ -22,9 +24,7 @@ from tidemark.lake.refs import (
     drop_dead_refs,
     is_ref_of,
     main_head,
-    update_mains,
 )
-from tidemark.lake.swap import Displaced
 from tidemark.model.names import AttemptId
 
 ROWS = pa.schema([pa.field("id", pa.int64())])

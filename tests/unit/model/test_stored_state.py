@@ -18,9 +18,8 @@ from tidemark.lake.catalog import TableId
 from tidemark.lake.history import REMEMBERED, History, TargetChange
 from tidemark.lake.ledger import Entry, moves_from_json, moves_to_json
 from tidemark.lake.marks import Published
-from tidemark.lake.refs import Fork, RefUpdate, TargetRename
+from tidemark.lake.refs import Displaced, Fork, RefUpdate, TargetRename
 from tidemark.lake.removed import removed_from_json, removed_to_json
-from tidemark.lake.swap import Displaced
 from tidemark.model.column_rename import ColumnRename, Fill
 from tidemark.model.column_rules import ColumnRules, Mask
 from tidemark.model.columns import SourceColumn, TableSchema, Wire

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.catalog import Catalog
 from pyiceberg.expressions import IsNull, LessThanOrEqual, Or
 
 from tidemark.errors import WAITING, RowsUnknownError
@@ -33,7 +33,7 @@ def can_withhold(source: SourceSpec, spec: TableSpec) -> bool:
 
 
 def with_withheld(
-    catalog: SqlCatalog,
+    catalog: Catalog,
     target: TableId,
     head: TargetHead | None,
     schema: TableSchema,
@@ -81,7 +81,7 @@ def _reaches(entry: ProfileEntry, column: SourceColumn) -> bool:
 
 
 def _has_rows(
-    catalog: SqlCatalog, target: TableId, head: TargetHead | None, column: SourceColumn
+    catalog: Catalog, target: TableId, head: TargetHead | None, column: SourceColumn
 ) -> bool:
     """Whether the target has a row at or below the position of the column's statement."""
     if head is None or head.snapshot is None or column.unknown_below is None:

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from tidemark.lake.catalog import TableId
 from tidemark.lake.evolve import TargetHead, read_target
 from tidemark.lake.history import read_history
-from tidemark.lake.refs import TargetRename
-from tidemark.lake.swap import Displaced
+from tidemark.lake.refs import Displaced, TargetRename
 from tidemark.model.progress import Progress
 from tidemark.runs.choose import Chosen
 from tidemark.runs.run import Run

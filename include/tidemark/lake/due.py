@@ -1,0 +1,97 @@
+"""A move of ``main`` that is still to be made, and what a catalog is asked for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from pyiceberg.table import Table
+from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRefType
+from pyiceberg.table.update import (
+    AssertRefSnapshotId,
+    AssertTableUUID,
+    RemovePropertiesUpdate,
+    RemoveSnapshotRefUpdate,
+    SetPropertiesUpdate,
+    SetSnapshotRefUpdate,
+    TableRequirement,
+    TableUpdate,
+)
+
+from tidemark.lake.fork_metadata import FORK_OF, KEEPING, next_of
+from tidemark.lake.marks import PUBLISHED, STAGED, entry_of, marked
+from tidemark.lake.refs import RefUpdate, main_head
+
+LAYOUT = (
+    *("table_uuid", "format_version", "schemas", "current_schema_id"),
+    *("partition_specs", "default_spec_id", "sort_orders", "default_sort_order_id"),
+)
+"""What metadata say of how rows are laid out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A move, the table as it is, and the metadata that it goes on from: its own or its fork's.
+
+    source: None where the fork is gone.
+    """
+
+    ref_update: RefUpdate
+    table: Table
+    source: Table | None
+
+    @property
+    def fork(self) -> Table | None:
+        """What takes the table's place; None where the table keeps its own metadata."""
+        return None if self.ref_update.fork is None else self.source
+
+    @property
+    def before(self) -> Table:
+        """The table with the metadata to which the move is made: a fork's, as the table's own."""
+        return self.table if self.fork is None else next_of(self.table, self.fork)
+
+    @property
+    def stands(self) -> bool:
+        """Whether main stands where the move takes it."""
+        return main_head(self.table) == self.ref_update.snapshot
+
+    @property
+    def is_made(self) -> bool:
+        """Whether nothing is left to do, but for a new name; a fork that was published is gone."""
+        return self.stands and (self.fork is None or _told(self.fork) == _told(self.table))
+
+    def requirements(self) -> Iterator[TableRequirement]:
+        """That the table is this one, and that nobody moved its main since it was read."""
+        yield AssertTableUUID(uuid=self.table.metadata.table_uuid)
+        yield AssertRefSnapshotId(ref=MAIN_BRANCH, snapshot_id=main_head(self.table))
+
+    def updates(self, before: Table) -> Iterator[TableUpdate]:
+        """The move itself, made to the metadata of ``before``."""
+        ref_update = self.ref_update
+        yield SetSnapshotRefUpdate(
+            ref_name=MAIN_BRANCH,
+            type=SnapshotRefType.BRANCH,
+            snapshot_id=ref_update.snapshot,
+            max_ref_age_ms=None,
+            max_snapshot_age_ms=None,
+            min_snapshots_to_keep=None,
+        )
+        for name in ref_update.drops:
+            if name in before.refs():
+                yield RemoveSnapshotRefUpdate(ref_name=name)
+        entries = [entry_of(name) for name in ref_update.drops]
+        if gone := [entry for entry in entries if entry in before.properties]:
+            yield RemovePropertiesUpdate(removals=gone)
+        marks = marked(before, ref_update.snapshot, dict(ref_update.marks))
+        yield SetPropertiesUpdate(updates=marks)
+
+
+def _told(table: Table) -> Mapping[str, object]:
+    """What metadata say beside snapshots and what is published or staged, a fork's as a table's."""
+    told = {name: getattr(table.metadata, name) for name in LAYOUT}
+    own = (*KEEPING, FORK_OF, PUBLISHED)
+    return told | {
+        name: text
+        for name, text in table.properties.items()
+        if name not in own and not name.startswith(STAGED)
+    }

@@ -1,0 +1,251 @@
+"""Publication in a REST catalog: one request that moves ``main`` of several tables.
+
+Whether such a request is carried out whole when the server dies in the midst of it is up to the
+server, and names of tables change one by one in any case. So the move that makes all others count
+comes last, and what a publication finds made already it does not make again: who finds it half
+made goes on from there (docs/adr/0032).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+
+from pydantic import Field
+from pyiceberg.catalog.rest import Endpoint, RestCatalog
+from pyiceberg.catalog.rest.response import _handle_non_200_response
+from pyiceberg.exceptions import (
+    CommitFailedException,
+    CommitStateUnknownException,
+    NoSuchTableError,
+)
+from pyiceberg.table import CommitTableRequest, Table, TableIdentifier
+from pyiceberg.table.update import (
+    AddPartitionSpecUpdate,
+    AddSchemaUpdate,
+    AddSnapshotUpdate,
+    AddSortOrderUpdate,
+    AssertCurrentSchemaId,
+    AssertLastAssignedFieldId,
+    RemovePropertiesUpdate,
+    RemoveSnapshotRefUpdate,
+    SetCurrentSchemaUpdate,
+    SetDefaultSortOrderUpdate,
+    SetDefaultSpecUpdate,
+    SetPropertiesUpdate,
+    SetSnapshotRefUpdate,
+    TableRequirement,
+    TableUpdate,
+)
+from pyiceberg.typedef import IcebergBaseModel
+from requests import HTTPError
+
+from tidemark.errors import UNCHANGED, SupersededError, TidemarkError
+from tidemark.lake.catalog import TableId, catalog_errors, commit_errors
+from tidemark.lake.due import Due
+from tidemark.lake.fork_metadata import remove_own_files
+from tidemark.lake.marks import PUBLISHED
+from tidemark.lake.refs import RefUpdate, ancestors
+from tidemark.log import get_logger
+from tidemark.model.names import SYSTEM_PREFIX
+
+log = get_logger()
+
+TOGETHER = Endpoint.from_string("POST /v1/{prefix}/transactions/commit")
+"""What a server can do that changes several tables in one request."""
+ADDED_LAST = -1
+"""In the place of an id: that of what the same request adds last."""
+
+
+class _Transaction(IcebergBaseModel):
+    table_changes: tuple[CommitTableRequest, ...] = Field(alias="table-changes")
+
+
+def moves_together(catalog: RestCatalog) -> bool:
+    """Whether the server moves several tables in one request, or each by its own."""
+    return TOGETHER in catalog._supported_endpoints
+
+
+class RestPublication:
+    """Moves that a server makes, in their order; the last one makes the others count."""
+
+    def __init__(self, catalog: RestCatalog, due: Sequence[Due]) -> None:
+        self._catalog, self._due = catalog, due
+
+    def publish(self) -> None:
+        """Move main of all tables; where some get other names, all but the last one first."""
+        renames = [one for one in self._due if one.ref_update.rename is not None]
+        if not renames:
+            self._commit(self._due)
+            return
+        displaced = self._displaced(renames)
+        self._commit(self._due[:-1])
+        self._rename(renames, displaced)
+        self._commit(self._due[-1:])
+
+    def clean_up(self) -> None:
+        """Remove the forks from the catalog; `drop_dead_forks` finds those that stay."""
+        for one in self._due:
+            if one.fork is None:
+                continue
+            place = one.ref_update.place
+            try:
+                with commit_errors(f"the removal of fork {place}"):
+                    self._catalog.drop_table(place.parts)
+                remove_own_files(one.fork)
+            except TidemarkError as error:
+                log.warning("fork_left", fork=str(place), error=str(error))
+
+    def _commit(self, due: Sequence[Due]) -> None:
+        """One request for all tables where the server takes it, else one for each."""
+        changes = [(one.table, *_change(one)) for one in due if not one.is_made]
+        doing = f"the publication of {len(changes)} tables"
+        if len(changes) > 1 and moves_together(self._catalog):
+            requests = tuple(
+                CommitTableRequest(
+                    identifier=TableIdentifier(namespace=table.name()[:-1], name=table.name()[-1]),
+                    requirements=requirements,
+                    updates=updates,
+                )
+                for table, requirements, updates in changes
+            )
+            with commit_errors(doing):
+                _post(self._catalog, _Transaction(table_changes=requests).model_dump_json())
+            return
+        for table, requirements, updates in changes:
+            with commit_errors(doing):
+                self._catalog.commit_table(table, requirements, updates)
+
+    def _displaced(self, renames: Sequence[Due]) -> list[tuple[TableId, TableId]]:
+        """Tables that are to give their names away, and what they are called then.
+
+        `SupersededError` where another table has such a name than the one that was seen there.
+        """
+        moved = {one.table.metadata.table_uuid for one in renames}
+        found = []
+        for one in renames:
+            rename = one.ref_update.rename
+            if rename is None or rename.displaced is None:
+                continue
+            holder = self._find(rename.to)
+            if holder is None or holder.metadata.table_uuid in moved:
+                continue
+            if holder.metadata_location != rename.displaced.location:
+                raise SupersededError(
+                    f"{rename.to} was changed after a cut was staged that gives its name away",
+                    state=UNCHANGED,
+                    next_step="nothing to do: the next run starts from main as it is now",
+                )
+            found.append((rename.to, rename.displaced.to))
+        return found
+
+    def _rename(self, renames: Sequence[Due], displaced: Sequence[tuple[TableId, TableId]]) -> None:
+        """Free the names that are wanted, then take them: tables may exchange theirs."""
+        with commit_errors(f"the renaming of {len(renames)} tables"):
+            for one in renames:
+                way = passing(one.ref_update)
+                if TableId(*one.table.name()) != way:
+                    self._catalog.rename_table(one.table.name(), way.parts)
+            for name, to in displaced:
+                self._catalog.rename_table(name.parts, to.parts)
+            for one in renames:
+                way, to = passing(one.ref_update), one.ref_update.published_as
+                self._catalog.rename_table(way.parts, to.parts)
+
+    def _find(self, name: TableId) -> Table | None:
+        found: Table | None = None
+        with catalog_errors(f"the loading of {name}"), suppress(NoSuchTableError):
+            found = self._catalog.load_table(name.parts)
+        return found
+
+
+def passing(ref_update: RefUpdate) -> TableId:
+    """The name of a table on its way from one name to another."""
+    return TableId(ref_update.table.namespace, f"{SYSTEM_PREFIX}renamed_{ref_update.snapshot}")
+
+
+def _post(catalog: RestCatalog, text: str) -> None:
+    """Have the server change several tables; pyiceberg 0.12 changes one at a time."""
+    response = catalog._session.post(catalog.url("transactions/commit"), data=text.encode())
+    try:
+        response.raise_for_status()
+    except HTTPError as error:
+        unknown = dict.fromkeys((500, 502, 504), CommitStateUnknownException)
+        known = {404: NoSuchTableError, 409: CommitFailedException, **unknown}
+        _handle_non_200_response(error, known)
+
+
+def _change(due: Due) -> tuple[tuple[TableRequirement, ...], tuple[TableUpdate, ...]]:
+    """What a server is asked for one move, and what it is to look at first."""
+    required = list(due.requirements())
+    if due.fork is None:
+        return tuple(required), tuple(due.updates(due.table))
+    metadata = due.table.metadata
+    required.append(AssertCurrentSchemaId(current_schema_id=metadata.current_schema_id))
+    required.append(AssertLastAssignedFieldId(last_assigned_field_id=metadata.last_column_id))
+    before = due.before
+    moved = [
+        update
+        for update in due.updates(before)
+        if not isinstance(update, RemoveSnapshotRefUpdate) or update.ref_name in due.table.refs()
+    ]
+    return tuple(required), (*_as_forked(due.table, before, due.ref_update), *moved)
+
+
+def _as_forked(table: Table, fork: Table, ref_update: RefUpdate) -> Iterator[TableUpdate]:
+    """What makes of ``table`` what ``fork`` is, beside the move itself.
+
+    The fork has the ids of schemas, columns and snapshots that its table would have got.
+    """
+    yield from _layout(table, fork)
+    known = {one.snapshot_id for one in table.snapshots()}
+    new = [one for one in ancestors(fork, ref_update.snapshot) if one.snapshot_id not in known]
+    first = min((one.sequence_number or 0 for one in new), default=None)
+    if first is not None and first <= table.last_sequence_number:
+        raise SupersededError(
+            f"somebody wrote to {ref_update.table} after its fork {ref_update.place} was made",
+            state=UNCHANGED,
+            next_step="nothing to do: the next run starts from main as it is now",
+        )
+    for snapshot in reversed(new):
+        yield AddSnapshotUpdate(snapshot=snapshot)
+    for name, ref in fork.refs().items():
+        if name not in (*table.refs(), *ref_update.drops):
+            yield SetSnapshotRefUpdate(
+                ref_name=name,
+                type=ref.snapshot_ref_type,
+                snapshot_id=ref.snapshot_id,
+                max_ref_age_ms=ref.max_ref_age_ms,
+                max_snapshot_age_ms=ref.max_snapshot_age_ms,
+                min_snapshots_to_keep=ref.min_snapshots_to_keep,
+            )
+    own = (PUBLISHED,)
+    text = {name: value for name, value in fork.properties.items() if name not in own}
+    if changed := {n: value for n, value in text.items() if table.properties.get(n) != value}:
+        yield SetPropertiesUpdate(updates=changed)
+    if gone := [name for name in table.properties if name not in (*text, *own)]:
+        yield RemovePropertiesUpdate(removals=gone)
+
+
+def _layout(table: Table, fork: Table) -> Iterator[TableUpdate]:
+    """Schemas, partition specs and sort orders that ``table`` lacks, and which are its own now."""
+    old, new = table.metadata, fork.metadata
+    schemas = [one for one in new.schemas if one.schema_id not in table.schemas()]
+    for schema in schemas:
+        yield AddSchemaUpdate(schema_=schema)
+    if new.current_schema_id != old.current_schema_id:
+        is_last = bool(schemas) and schemas[-1].schema_id == new.current_schema_id
+        yield SetCurrentSchemaUpdate(schema_id=ADDED_LAST if is_last else new.current_schema_id)
+    specs = [one for one in new.partition_specs if one.spec_id not in table.specs()]
+    for spec in specs:
+        yield AddPartitionSpecUpdate(spec=spec)
+    if new.default_spec_id != old.default_spec_id:
+        is_last = bool(specs) and specs[-1].spec_id == new.default_spec_id
+        yield SetDefaultSpecUpdate(spec_id=ADDED_LAST if is_last else new.default_spec_id)
+    orders = [one for one in new.sort_orders if one.order_id not in table.sort_orders()]
+    for order in orders:
+        yield AddSortOrderUpdate(sort_order=order)
+    if new.default_sort_order_id != old.default_sort_order_id:
+        is_last = bool(orders) and orders[-1].order_id == new.default_sort_order_id
+        sort_id = ADDED_LAST if is_last else new.default_sort_order_id
+        yield SetDefaultSortOrderUpdate(sort_order_id=sort_id)
