@@ -7,6 +7,7 @@ from dataclasses import replace
 from uuid import uuid4
 
 import pyarrow as pa
+from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.serializers import ToOutputFile
 
 from tests.bench.figures import Figure, Target, ratio
@@ -155,4 +156,5 @@ def _forge_snapshots(lab: Lab, name: TableId, count: int) -> None:
     metadata = table.metadata.model_copy(update={"snapshots": snapshots})
     location = f"{table.location()}/metadata/99999-{uuid4()}.metadata.json"
     ToOutputFile.table_metadata(metadata, table.io.new_output(location))
+    assert isinstance(lab.world.catalog, SqlCatalog)
     swap_all(lab.world.catalog, [Swap(Entry(name, table.metadata_location), location)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
+from pyiceberg.catalog.rest import RestCatalog
 
 from tests.support.commit_proxy import CommitProxy, Fault
 from tests.support.staged_cut import SYSTEM, missing_files, world_through
@@ -50,7 +51,9 @@ def test_records_are_landed_once(world: World, proxy: CommitProxy, fault: Fault)
     else:
         with pytest.raises(OutcomeUnknownError):
             publish_landing(through, first, len(OFFSETS), mark)
-    if fault is Fault.NEVER:
+    # A database has the second one wait for a transaction that is open; a server knows of none yet.
+    is_first_late = fault is Fault.LATE and isinstance(world.catalog, RestCatalog)
+    if fault is Fault.NEVER or is_first_late:
         publish_landing(through, second, len(OFFSETS), mark)
     else:
         with pytest.raises(SupersededError):

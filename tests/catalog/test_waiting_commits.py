@@ -25,6 +25,7 @@ from tidemark.runs.publish import publish_cut
 from tidemark.runs.world import World
 
 ATTEMPT = AttemptId("try_1")
+pytestmark = pytest.mark.parametrize("uri", ["postgres"], indirect=True)
 LATE_SECONDS = 3.0
 
 

@@ -1,10 +1,12 @@
-"""A TCP proxy before a PostgreSQL server, which breaks a connection at its COMMIT when told to.
+"""A TCP proxy before a catalog, which breaks a connection at a commit when told to.
 
-It reads the protocol of a connection without TLS, by which drivers send COMMIT as one query alone.
+It reads connections without TLS. To PostgreSQL drivers send COMMIT as one query alone; a REST
+server is asked to commit by a POST to a table, or to several in a transaction.
 """
 
 from __future__ import annotations
 
+import re
 import select
 import socket
 import threading
@@ -19,19 +21,22 @@ from sqlalchemy import make_url
 from embedded.ports import HOST
 
 COMMIT = b"Q\x00\x00\x00\x0bCOMMIT\x00"
+REQUEST = re.compile(rb"POST /v1/(transactions/commit|namespaces/[^/ ]+/tables/[^/ ]+) ")
+LENGTH = re.compile(rb"content-length: *(\d+)", re.IGNORECASE)
+END_OF_HEADERS = b"\r\n\r\n"
 _POLL_SECONDS = 0.2
 _BYTES = 65536
 
 
 class Fault(StrEnum):
-    """What becomes of a COMMIT; in each case the client's connection breaks without a reply."""
+    """What becomes of a commit; in each case the client's connection breaks without a reply."""
 
     REPLY_LOST = "reply-lost"
     """The server commits at once."""
     LATE = "late"
     """The server commits after the client lost its connection."""
     NEVER = "never"
-    """COMMIT does not reach the server."""
+    """The commit does not reach the server."""
 
 
 @dataclass
@@ -52,7 +57,7 @@ class CommitProxy:
     _armed: _Armed | None = None
 
     def arm(self, fault: Fault, late_seconds: float = 0.0, passing: int = 0) -> threading.Event:
-        """Have a COMMIT meet ``fault``, after ``passing`` ones that pass.
+        """Have a commit meet ``fault``, after ``passing`` ones that pass.
 
         The event is set once the server is done with it.
         """
@@ -68,13 +73,13 @@ class CommitProxy:
                     data = source.recv(_BYTES)
                     if not data:
                         return
-                    if data == COMMIT and source is client and (met := self._take()):
-                        _break_at_commit(met, client, server)
+                    if source is client and _is_commit(data) and (met := self._take()):
+                        _break_at_commit(met, client, server, _whole(data, client))
                         return
                     others[source].sendall(data)
 
     def _take(self) -> _Armed | None:
-        """The fault that this COMMIT meets."""
+        """The fault that this commit meets."""
         armed = self._armed
         if armed is None or armed.passing:
             if armed is not None:
@@ -84,13 +89,33 @@ class CommitProxy:
         return armed
 
 
-def _break_at_commit(armed: _Armed, client: socket.socket, server: socket.socket) -> None:
+def _is_commit(data: bytes) -> bool:
+    return data == COMMIT or REQUEST.match(data) is not None
+
+
+def _whole(data: bytes, client: socket.socket) -> bytes:
+    """All that the client sends for its commit, of which ``data`` is the beginning."""
+    while data != COMMIT and END_OF_HEADERS not in data:
+        data += client.recv(_BYTES)
+    length = LENGTH.search(data)
+    if length is None:
+        return data
+    headers, _, _ = data.partition(END_OF_HEADERS)
+    end = len(headers) + len(END_OF_HEADERS) + int(length[1])
+    while len(data) < end:
+        data += client.recv(_BYTES)
+    return data
+
+
+def _break_at_commit(
+    armed: _Armed, client: socket.socket, server: socket.socket, commit: bytes
+) -> None:
     try:
         if armed.fault is Fault.LATE:
             client.close()
             time.sleep(armed.late_seconds)
         if armed.fault is not Fault.NEVER:
-            server.sendall(COMMIT)
+            server.sendall(commit)
             server.recv(_BYTES)
     finally:
         server.close()
@@ -100,7 +125,7 @@ def _break_at_commit(armed: _Armed, client: socket.socket, server: socket.socket
 
 @contextmanager
 def commit_proxy(uri: str) -> Iterator[CommitProxy]:
-    """A proxy on a port of its own before the server of ``uri`` (``postgresql://host:port/...``)."""
+    """A proxy on a port of its own before the server of ``uri``: PostgreSQL, or a REST catalog."""
     url = make_url(uri)
     connections: list[threading.Thread] = []
     with socket.create_server((HOST, 0)) as listening:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pyarrow as pa
-from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.catalog import Catalog
 
 from tidemark.lake.catalog import SystemTables
 from tidemark.lake.commits import append_on
@@ -31,7 +31,7 @@ PLACE = TopicPartition(TopicName("shop.items"), 0)
 RECORDS = 3
 
 
-def land(catalog: SqlCatalog, tables: SystemTables, heads: Heads, attempt: str) -> ChangelogHead:
+def land(catalog: Catalog, tables: SystemTables, heads: Heads, attempt: str) -> ChangelogHead:
     """Land the RECORDS offsets behind those that ``heads`` show."""
     before = heads.changelog.mark
     start = before.offsets.get(PLACE, 0)
@@ -48,7 +48,7 @@ def land(catalog: SqlCatalog, tables: SystemTables, heads: Heads, attempt: str) 
 
 
 def stage(  # noqa: PLR0913  all that a cut of no tables has
-    catalog: SqlCatalog,
+    catalog: Catalog,
     tables: SystemTables,
     heads: Heads,
     attempt: str,
@@ -66,7 +66,7 @@ def stage(  # noqa: PLR0913  all that a cut of no tables has
     stage_entry(catalog, tables, heads.ledger.snapshot, entry, "")
 
 
-def publish(catalog: SqlCatalog, tables: SystemTables, attempt: str) -> int:
+def publish(catalog: Catalog, tables: SystemTables, attempt: str) -> int:
     """Publish what ``attempt`` staged; the number of the cut."""
     found = find_cut(catalog, tables, AttemptId(attempt))
     assert found is not None

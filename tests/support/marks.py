@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pyarrow as pa
-from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.catalog import Catalog
 from pyiceberg.table import Table
 
 from tidemark.lake.commits import action_branch, append_behind
@@ -14,7 +14,7 @@ from tidemark.lake.refs import main_head
 
 
 def append_published(
-    catalog: SqlCatalog, table: Table, rows: pa.Table, marks: Mapping[str, str]
+    catalog: Catalog, table: Table, rows: pa.Table, marks: Mapping[str, str]
 ) -> None:
     """Append to main of ``table``, and have that count as published, with ``marks`` said of it."""
     branch = action_branch(table, main_head(table), 0)

@@ -1,4 +1,4 @@
-"""Cuts of two small tables, staged by pyiceberg alone, in a catalog on PostgreSQL."""
+"""Cuts of two small tables, staged by pyiceberg alone, in a catalog on PostgreSQL or by REST."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
-from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
-from sqlalchemy import select
-from sqlalchemy.orm import Session
+from pyiceberg.catalog import Catalog
 
 from tests.support.postgres import USER
+from tests.support.rest_catalog import rest_block
 from tidemark.lake.catalog import SystemTables, TableId
 from tidemark.lake.forks import make_fork
 from tidemark.lake.ledger import StagedCut, ensure_table, read_ledger, stage_entry
@@ -46,16 +45,14 @@ FORKED = TARGETS[-1]
 
 
 def installation_at(uri: str, state: Path, name: str) -> InstallationSpec:
-    """An installation whose catalog ``name`` is in the PostgreSQL of ``uri``; it has no broker."""
+    """An installation whose catalog ``name`` is at ``uri``; it has no broker."""
+    warehouse = str(state / "warehouse")
+    in_database = {"uri": uri, "user": USER, "warehouse": warehouse}
+    catalog = rest_block(uri, warehouse) if uri.startswith("http") else in_database
     return InstallationSpec.model_validate(
         {
             "kafka": {"bootstrap-servers": "127.0.0.1:1"},
-            "catalog": {
-                "name": name,
-                "uri": uri,
-                "user": USER,
-                "warehouse": str(state / "warehouse"),
-            },
+            "catalog": {**catalog, "name": name},
             "spark": {"jars": str(state)},
             "state": str(state),
         }
@@ -104,7 +101,7 @@ def stage(
 
 
 def _append(
-    catalog: SqlCatalog, target: TableId, branch: str, ids: Sequence[int], *, is_fork: bool
+    catalog: Catalog, target: TableId, branch: str, ids: Sequence[int], *, is_fork: bool
 ) -> RefUpdate:
     live, fork = catalog.load_table(target.parts), None
     if is_fork:
@@ -131,15 +128,16 @@ def metadata_files(world: World, table: TableId) -> set[Path]:
 
 def missing_files(world: World) -> list[str]:
     """What the catalog points at, and tables point at in turn, and is not there."""
-    with Session(world.catalog.engine) as session:
-        named = select(IcebergTables).where(IcebergTables.catalog_name == world.catalog.name)
-        entries = list(session.scalars(named))
-    missing = [e.metadata_location for e in entries if not _path(e.metadata_location).exists()]
-    if missing:
-        return [str(place) for place in missing]
-    loaded = [world.catalog.load_table((e.table_namespace, e.table_name)) for e in entries]
-    lists = {snapshot.manifest_list for table in loaded for snapshot in table.snapshots()}
-    return [place for place in lists if not _path(place).exists()]
+    catalog, loaded = world.catalog, []
+    for namespace in catalog.list_namespaces():
+        for name in catalog.list_tables(namespace):
+            try:
+                loaded.append(catalog.load_table(name))
+            except FileNotFoundError as error:
+                return [str(error)]
+    places = {table.metadata_location for table in loaded}
+    places |= {snapshot.manifest_list for table in loaded for snapshot in table.snapshots()}
+    return [place for place in places if not _path(place).exists()]
 
 
 def _path(place: str | None) -> Path:

@@ -159,7 +159,8 @@ def open_catalog(spec: CatalogSpec) -> Catalog:
     files = {**python_file_io(spec), FOLDER: spec.warehouse}
     with catalog_errors("the opening of the catalog"):
         if spec.type is CatalogType.REST:
-            return _TimedRestCatalog(spec.name, uri=spec.uri, **_rest_settings(spec), **files)
+            settings = {**_rest_settings(spec), **files}
+            return _TimedRestCatalog(spec.name, uri=spec.uri, **settings)
         return SqlCatalog(
             spec.name, uri=_sql_uri(spec), warehouse=spec.warehouse, pool_pre_ping="true", **files
         )
@@ -187,13 +188,19 @@ class _TimedRestCatalog(RestCatalog):
 
 
 def _rest_settings(spec: CatalogSpec) -> dict[str, str]:
-    """What pyiceberg and Iceberg in Java call alike."""
-    settings = {
-        "warehouse": spec.server_warehouse,
-        "credential": spec.credential.get_secret_value() if spec.credential else None,
-        "token": spec.token.get_secret_value() if spec.token else None,
-    }
-    return {name: value for name, value in settings.items() if value is not None}
+    """What pyiceberg and Iceberg in Java call alike.
+
+    Tokens come from the server itself, unless the properties name another one.
+    """
+    settings = {}
+    if spec.server_warehouse is not None:
+        settings["warehouse"] = spec.server_warehouse
+    if spec.token is not None:
+        settings["token"] = spec.token.get_secret_value()
+    if spec.credential is not None:
+        settings["credential"] = spec.credential.get_secret_value()
+        settings["oauth2-server-uri"] = f"{spec.uri.rstrip('/')}/v1/oauth/tokens"
+    return settings
 
 
 def _sql_uri(spec: CatalogSpec) -> str:

@@ -172,6 +172,13 @@ def _load(catalog: Catalog, tables: SystemTables) -> Table | None:
             return None
 
 
+def read_marks(catalog: Catalog, tables: SystemTables) -> Mapping[str, str]:
+    """What the ledger says of its newest published cut and of what was ordered since."""
+    ledger = _load(catalog, tables)
+    published = read_checked(ledger, tables.ledger) if ledger else None
+    return published.marks if published else {}
+
+
 def _newest_text(ledger: Table, tables: SystemTables, key: str) -> str | None:
     published = read_checked(ledger, tables.ledger)
     return published.marks.get(key) if published else None

@@ -44,7 +44,7 @@ class Publication(Protocol):
 
 
 def update_mains(catalog: Catalog, ref_updates: Sequence[RefUpdate]) -> None:
-    """Make every move, or none. The last is the one that makes all of them count (PUB-1).
+    """Make every move, or none; a REST server in their order, and some stop on the way (PUB-13).
 
     A move that was made before is not made again. Where files were merely rewritten since its base
     (PUB-12), main leaves them for those of the move. `SupersededError`: some main has other rows
@@ -60,10 +60,10 @@ def update_mains(catalog: Catalog, ref_updates: Sequence[RefUpdate]) -> None:
 
 def _try_update(catalog: Catalog, ref_updates: Sequence[RefUpdate]) -> SupersededError | None:
     """`update_mains` once; returns the error where somebody committed meanwhile."""
-    *others, last = ref_updates
+    in_database = isinstance(catalog, SqlCatalog)  # Locks are taken in one order.
     pairs = [
         (ref_update, _load_target(catalog, ref_update))
-        for ref_update in (*sorted(others, key=_by_table), last)
+        for ref_update in (sorted(ref_updates, key=_by_table) if in_database else ref_updates)
         if ref_update.rename is None or not _is_made(catalog, ref_update)
     ]
     due = [

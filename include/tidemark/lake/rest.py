@@ -1,9 +1,8 @@
 """Publication in a REST catalog: one request that moves ``main`` of several tables.
 
 Whether such a request is carried out whole when the server dies in the midst of it is up to the
-server, and names of tables change one by one in any case. So the move that makes all others count
-comes last, and what a publication finds made already it does not make again: who finds it half
-made goes on from there (docs/adr/0032).
+server, and names of tables change one by one in any case. So a publication does not make again what
+it finds made, and one that was left half made can be finished (`lake.unfinished`).
 """
 
 from __future__ import annotations
@@ -67,21 +66,18 @@ def moves_together(catalog: RestCatalog) -> bool:
 
 
 class RestPublication:
-    """Moves that a server makes, in their order; the last one makes the others count."""
+    """Moves that a server makes, in their order."""
 
     def __init__(self, catalog: RestCatalog, due: Sequence[Due]) -> None:
         self._catalog, self._due = catalog, due
 
     def publish(self) -> None:
-        """Move main of all tables; where some get other names, all but the last one first."""
+        """Move main of all tables, then give those their names that get other ones."""
         renames = [one for one in self._due if one.ref_update.rename is not None]
-        if not renames:
-            self._commit(self._due)
-            return
         displaced = self._displaced(renames)
-        self._commit(self._due[:-1])
-        self._rename(renames, displaced)
-        self._commit(self._due[-1:])
+        self._commit(self._due)
+        if renames:
+            self._rename(renames, displaced)
 
     def clean_up(self) -> None:
         """Remove the forks from the catalog; `drop_dead_forks` finds those that stay."""

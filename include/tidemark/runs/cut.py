@@ -22,6 +22,7 @@ from tidemark.lake.refs import RefUpdate, attempt_ref
 from tidemark.lake.spark_errors import spark_errors
 from tidemark.lake.staged import drop_staged, dropping_staged
 from tidemark.lake.staging import mark_session, unmark_session
+from tidemark.lake.unfinished import finish_publication
 from tidemark.lake.upkeep import keep_small
 from tidemark.lake.verdicts import write_verdicts
 from tidemark.log import get_logger
@@ -71,6 +72,7 @@ def stage_cut(pipeline: PipelineSpec, world: World, request: CutRequest) -> CutR
     on what was read first; what is ordered, written or published since supersedes it (PUB-8).
     """
     unmark_session(world.spark)
+    finish_publication(world.catalog, SystemTables.of(pipeline.name))
     _keep_small(pipeline, world)
     run = begin_run(pipeline, world, request)
     progress = run.progress

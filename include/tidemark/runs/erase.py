@@ -36,6 +36,7 @@ from tidemark.lake.refs import RefUpdate, attempt_ref
 from tidemark.lake.spark_errors import spark_errors
 from tidemark.lake.staging import unmark_session
 from tidemark.lake.table_files import read_files
+from tidemark.lake.unfinished import finish_publication
 from tidemark.log import get_logger
 from tidemark.model.checkpoint_status import CheckpointStatus
 from tidemark.model.columns import TableSchema
@@ -94,6 +95,7 @@ class _Erasing:
     ) -> _Erasing:
         """A try by what is published now."""
         attempt = AttemptId(f"order_{uuid.uuid4().hex}")
+        finish_publication(world.catalog, SystemTables.of(pipeline.name))
         run = begin_run(pipeline, world, CutRequest(attempt))
         own, head = _target(run, table)
         schema = head.source_schema

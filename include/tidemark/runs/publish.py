@@ -14,6 +14,7 @@ from tidemark.lake.history import read_history
 from tidemark.lake.ledger import ATTEMPT, StagedCut, find_cut, read_progress
 from tidemark.lake.publication import update_mains
 from tidemark.lake.refs import RefUpdate, ancestors, summary_value
+from tidemark.lake.unfinished import finish_publication, in_order
 from tidemark.lake.verdicts import read_verdicts as read_rows
 from tidemark.log import get_logger
 from tidemark.model.names import AttemptId
@@ -41,6 +42,7 @@ def publish_cut(pipeline: PipelineSpec, world: World, attempt: AttemptId) -> Cut
     `OutcomeUnknownError` when the catalog may publish it yet: the next try finds out (PUB-5).
     """
     tables = SystemTables.of(pipeline.name)
+    finish_publication(world.catalog, tables)
     staged = find_cut(world.catalog, tables, attempt)
     if staged is None:
         raise NoAttemptError(
@@ -59,6 +61,7 @@ def publish_cut(pipeline: PipelineSpec, world: World, attempt: AttemptId) -> Cut
         # By itself, if the database has finished meanwhile what an earlier try had asked of it.
         if not isinstance(find_cut(world.catalog, tables, attempt), CutResult):
             raise
+        finish_publication(world.catalog, tables)
     result = replace(staged.result, status=CutStatus.PUBLISHED)
     log.info("cut_published", pipeline=pipeline.name, cut=result.cut, tables=len(result.tables))
     return result
@@ -96,7 +99,8 @@ def _remembering(staged: StagedCut, world: World, tables: SystemTables) -> tuple
     *ref_updates, own = staged.ref_updates
     now_ms = int(datetime.now(UTC).timestamp() * 1000)
     marks = read_history(world.catalog, tables).remembered(staged.result, now_ms)
-    return (*ref_updates, replace(own, marks=(*own.marks, *marks)))
+    own = replace(own, marks=(*own.marks, *marks))
+    return in_order(world.catalog, (*ref_updates, own))
 
 
 def _refuse_unaudited(staged: StagedCut, verdicts: tuple[Verdict, ...]) -> None:

@@ -14,6 +14,7 @@ import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
+from pyiceberg.catalog.sql import SqlCatalog
 
 import tidemark.lake.catalog
 import tidemark.topics.client
@@ -87,6 +88,7 @@ def test_a_locked_catalog_leaves_main_and_publishing_again_works(
     assert stage_cut(stream.pipeline, world, CutRequest(attempt)).status is CutStatus.STAGED
     monkeypatch.setattr(tidemark.lake.catalog, "SQLITE_TIMEOUT_SECONDS", 1)
     impatient = reopened(world)
+    assert isinstance(world.catalog, SqlCatalog)
     file = str(world.catalog.engine.url.database)
     with contextlib.closing(sqlite3.connect(file, isolation_level=None)) as lock:
         lock.execute("BEGIN EXCLUSIVE")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
+from pyiceberg.catalog.sql import SqlCatalog
 from pyspark.sql import SparkSession
 from sqlalchemy import text
 
@@ -62,6 +63,7 @@ def pipeline(case: Case, world: World) -> PipelineSpec:
 
 def traces(world: World) -> tuple[list[object], set[Path]]:
     """Every table with its metadata, every namespace, every file of the warehouse."""
+    assert isinstance(world.catalog, SqlCatalog)
     with world.catalog.engine.connect() as connection:
         tables = connection.execute(text("SELECT * FROM iceberg_tables ORDER BY 1, 2, 3"))
         names = connection.execute(text("SELECT * FROM iceberg_namespace_properties ORDER BY 2"))
