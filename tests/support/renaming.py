@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,6 +16,7 @@ from tidemark.runs.world import World
 
 MOST_CUTS = 20
 """That one read may take; each ends at a statement."""
+FAMILIES = ("debezium", "ticdc")
 COLUMNS = {"id": "bigint", "name": "varchar(20)"}
 
 
@@ -123,3 +125,39 @@ def opened(world: World, family: str, **options: Any) -> Source:
         return Source(stream, tellers.ticdc, tellers.ticdc_ddl)
     stream = Stream(world, 3, "debezium-mysql", "none", options=given, has_statements=True)
     return Source(stream.create(), tellers.debezium(has_schema=False), tellers.debezium_ddl)
+
+
+def filled(world: World, family: str, *names: str, **options: Any) -> Source:
+    """A source with a few rows in each of its tables, all of them published."""
+    source = opened(world, family, **options)
+    for name in names:
+        source.create(name)
+        for number in range(1, 4):
+            source.on(name).put(number, name=f"{name} {number}")
+    source.cut()
+    return source
+
+
+def change_at_random(source: Source, rng: random.Random) -> None:
+    """One statement, or one row."""
+    names = sorted(source.tables)
+    free = [name for name in "abcdef" if name not in source.tables]
+    action = rng.random()
+    if free and (len(names) < 2 or action < 0.1):
+        source.create(rng.choice(free))
+    elif action < 0.15 and len(names) > 2:
+        source.drop(rng.choice(names))
+    elif free and action < 0.25:
+        source.rename((rng.choice(names), rng.choice(free)))
+    elif action < 0.3:
+        one, two = rng.sample(names, 2)
+        source.rename((one, "tmp"), (two, one), ("tmp", two))
+    elif free and action < 0.35:
+        one, two = rng.sample(names, 2)
+        source.rename((one, rng.choice(free)), (two, one))
+    else:
+        table, number = source.on(rng.choice(names)), rng.randint(1, 6)
+        if number in table.rows and action < 0.5:
+            table.delete(number)
+        else:
+            table.put(number, name=str(rng.randint(1, 999)))

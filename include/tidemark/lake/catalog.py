@@ -18,6 +18,8 @@ from pyiceberg.exceptions import (
     ServerError,
     ServiceUnavailableError,
 )
+from pyiceberg.io import FileIO
+from pyiceberg.table.metadata import TableMetadata
 from requests import PreparedRequest, RequestException, Response, Session
 from requests.adapters import HTTPAdapter
 from sqlalchemy import make_url
@@ -180,6 +182,10 @@ class _Timed(HTTPAdapter):
 
 
 class _TimedRestCatalog(RestCatalog):
+    @staticmethod
+    def _delete_old_metadata(io: FileIO, base: TableMetadata, metadata: TableMetadata) -> None:
+        """Files of metadata are the server's, which removes them itself."""
+
     def _create_session(self) -> Session:
         session = super()._create_session()
         for scheme in ("http://", "https://"):
@@ -226,8 +232,9 @@ def ensure_namespace(catalog: Catalog, namespace: str) -> None:
     """Make ``namespace`` unless it is there; several may do so at once."""
     try:
         catalog.create_namespace_if_not_exists(namespace)
-    except (NamespaceAlreadyExistsError, IntegrityError):
-        return
+    except (NamespaceAlreadyExistsError, IntegrityError, ServerError):
+        if not catalog.namespace_exists(namespace):
+            raise
 
 
 def spark_catalog_conf(spec: CatalogSpec) -> Mapping[str, str]:

@@ -11,25 +11,12 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.renaming import Source, opened
+from tests.support.renaming import FAMILIES, Source, change_at_random, filled
 from tidemark.errors import TableStoppedError
 from tidemark.lake.catalog import SystemTables
 from tidemark.lake.history import read_history
 from tidemark.runs.preview import preview_cut
 from tidemark.runs.world import World
-
-FAMILIES = ["debezium", "ticdc"]
-
-
-def filled(world: World, family: str, *names: str, **options: object) -> Source:
-    """A source with a few rows in each of its tables, all of them published."""
-    source = opened(world, family, **options)
-    for name in names:
-        source.create(name)
-        for number in range(1, 4):
-            source.on(name).put(number, name=f"{name} {number}")
-    source.cut()
-    return source
 
 
 def uuid_of(source: Source, target: str) -> str:
@@ -187,31 +174,6 @@ def test_a_table_that_nobody_followed_stops_under_a_name_that_somebody_does(worl
     source.send()
     with pytest.raises(TableStoppedError, match=r"shop\.a cannot be followed: it is called"):
         source.stream.cut()
-
-
-def change_at_random(source: Source, rng: random.Random) -> None:
-    """One statement, or one row."""
-    names = sorted(source.tables)
-    free = [name for name in "abcdef" if name not in source.tables]
-    action = rng.random()
-    if free and (len(names) < 2 or action < 0.1):
-        source.create(rng.choice(free))
-    elif action < 0.15 and len(names) > 2:
-        source.drop(rng.choice(names))
-    elif free and action < 0.25:
-        source.rename((rng.choice(names), rng.choice(free)))
-    elif action < 0.3:
-        one, two = rng.sample(names, 2)
-        source.rename((one, "tmp"), (two, one), ("tmp", two))
-    elif free and action < 0.35:
-        one, two = rng.sample(names, 2)
-        source.rename((one, rng.choice(free)), (two, one))
-    else:
-        table, number = source.on(rng.choice(names)), rng.randint(1, 6)
-        if number in table.rows and action < 0.5:
-            table.delete(number)
-        else:
-            table.put(number, name=str(rng.randint(1, 999)))
 
 
 def test_random_histories(world: World, seed: int) -> None:

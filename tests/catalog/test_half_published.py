@@ -1,0 +1,165 @@
+"""PUB-13: a REST server that stops in the midst of a publication leaves nothing wrong for long."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+
+import pyarrow as pa
+import pytest
+import requests
+from pyiceberg.catalog.rest import RestCatalog
+
+from tests.support.staged_cut import (
+    PIPELINE,
+    ROWS,
+    SYSTEM,
+    TARGETS,
+    missing_files,
+    rows,
+    stage,
+)
+from tidemark.errors import ForeignChangeError, OutcomeUnknownError, SupersededError
+from tidemark.lake.catalog import TableId
+from tidemark.lake.ledger import StagedCut, find_cut, read_progress, record_action
+from tidemark.lake.publication import update_mains
+from tidemark.lake.refs import Displaced, RefUpdate, TargetRename, create_branch, main_head
+from tidemark.lake.rest import TOGETHER
+from tidemark.lake.unfinished import finish_publication, in_order
+from tidemark.model.names import AttemptId
+from tidemark.model.result import CutStatus
+from tidemark.runs.publish import publish_cut
+from tidemark.runs.world import World
+
+pytestmark = pytest.mark.parametrize("uri", ["rest"], indirect=True)
+FIRST, SECOND = AttemptId("try_1"), AttemptId("try_2")
+A, B = TARGETS
+
+
+def moves(world: World, attempt: AttemptId) -> tuple[RefUpdate, ...]:
+    staged = find_cut(world.catalog, SYSTEM, attempt)
+    assert isinstance(staged, StagedCut)
+    return in_order(world.catalog, staged.ref_updates)
+
+
+@pytest.mark.parametrize("has_fork", [False, True])
+@pytest.mark.parametrize("made", [1, 2])
+def test_the_next_run_makes_the_rest(world: World, made: int, has_fork: bool) -> None:
+    stage(world, SECOND, 1, [2])
+    stage(world, FIRST, 1, [1], has_fork=has_fork)
+    update_mains(world.catalog, moves(world, FIRST)[:made])
+    assert [rows(world, table) for table in TARGETS] == [[1] if made == 2 else [], []]
+    with pytest.raises(SupersededError):
+        publish_cut(PIPELINE, world, SECOND)
+    finish_publication(world.catalog, SYSTEM)
+    assert [rows(world, table) for table in TARGETS] == [[1], [1]]
+    assert publish_cut(PIPELINE, world, FIRST).status is CutStatus.PUBLISHED
+    assert missing_files(world) == []
+
+
+def test_publishing_again_makes_the_rest(world: World) -> None:
+    stage(world, FIRST, 1, [1], has_fork=True)
+    update_mains(world.catalog, moves(world, FIRST)[:1])
+    assert publish_cut(PIPELINE, world, FIRST).status is CutStatus.PUBLISHED
+    assert [rows(world, table) for table in TARGETS] == [[1], [1]]
+
+
+def test_an_order_does_not_make_it_forget(world: World) -> None:
+    stage(world, FIRST, 1, [1])
+    update_mains(world.catalog, moves(world, FIRST)[:1])
+    record_action(world.catalog, SYSTEM, lambda progress: progress, "an order")
+    finish_publication(world.catalog, SYSTEM)
+    assert [rows(world, table) for table in TARGETS] == [[1], [1]]
+    assert read_progress(world.catalog, SYSTEM).cut == 1
+
+
+def test_a_stranger_between_is_named(world: World) -> None:
+    """Nothing is published over what they wrote; once that is undone, the cut is finished."""
+    stage(world, FIRST, 1, [1])
+    update_mains(world.catalog, moves(world, FIRST)[:2])
+    table = world.catalog.load_table(B.parts)
+    before = main_head(table)
+    table.append(pa.table({"id": [9]}, schema=ROWS))
+    with pytest.raises(ForeignChangeError, match=r"in all tables but db\.b: main of db\.b stands"):
+        finish_publication(world.catalog, SYSTEM)
+    assert rows(world, B) == [9]
+    assert before is not None
+    world.catalog.load_table(B.parts).manage_snapshots().set_current_snapshot(before).commit()
+    finish_publication(world.catalog, SYSTEM)
+    assert [rows(world, table) for table in TARGETS] == [[1], [1]]
+
+
+def test_what_was_finished_is_left_alone(world: World) -> None:
+    """Also when main of a target moved on since, or its snapshot is expired."""
+    stage(world, FIRST, 1, [1], has_fork=True)
+    publish_cut(PIPELINE, world, FIRST)
+    table = world.catalog.load_table(A.parts)
+    head = main_head(table)
+    assert head is not None
+    create_branch(table, "later", head)
+    table.refresh().append(pa.table({"id": [2]}, schema=ROWS), branch="later")
+    later = table.refs()["later"].snapshot_id
+    update_mains(world.catalog, [RefUpdate(A, head, later, ("later",))])
+    finish_publication(world.catalog, SYSTEM)
+    assert [rows(world, table) for table in TARGETS] == [[1, 2], [1]]
+    table.refresh().maintenance.expire_snapshots().by_id(head).commit()
+    finish_publication(world.catalog, SYSTEM)
+    assert rows(world, A) == [1, 2]
+
+
+def test_server_that_moves_one_table_at_a_time(world: World) -> None:
+    """It has no request for several; the ledger goes first, and all of them follow."""
+    assert isinstance(world.catalog, RestCatalog)
+    world.catalog._supported_endpoints = world.catalog._supported_endpoints - {TOGETHER}
+    stage(world, FIRST, 1, [1], has_fork=True)
+    assert publish_cut(PIPELINE, world, FIRST).status is CutStatus.PUBLISHED
+    assert [rows(world, table) for table in TARGETS] == [[1], [1]]
+
+
+def exchanged(world: World) -> tuple[RefUpdate, ...]:
+    """A cut in which A and B change their names, and A takes that of a table C besides."""
+    catalog = world.catalog
+    third = TableId("db", "c")
+    catalog.create_table(third.parts, ROWS).append(pa.table({"id": [7]}, schema=ROWS))
+    stage(world, FIRST, 1, [1])
+    ledger, first, second = moves(world, FIRST)
+    metadata = catalog.load_table(third.parts).metadata_location
+    aside = TargetRename(third, Displaced(metadata, TableId("db", "c_aside")))
+    renamed = {A: aside, B: TargetRename(A)}
+    updates = [
+        RefUpdate(m.table, m.base, m.snapshot, m.drops, rename=renamed[m.table])
+        for m in (first, second)
+    ]
+    return in_order(catalog, (*updates, ledger))
+
+
+def dying_at(number: int, call: Callable[..., object]) -> Callable[..., object]:
+    """``call``, until the connection breaks before its ``number``-th time."""
+    counted = itertools.count(1)
+
+    def called(*given: object) -> object:
+        if next(counted) == number:
+            raise requests.ConnectionError("the server is gone")
+        return call(*given)
+
+    return called
+
+
+@pytest.mark.parametrize("number", range(1, 6))
+def test_names_change_whole_in_the_end(
+    world: World, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """Two tables leave their names, one is displaced, two take names: killed before each."""
+    updates = exchanged(world)
+    stage_rows = [rows(world, table) for table in TARGETS]
+    assert stage_rows == [[], []]
+    with monkeypatch.context() as patched:
+        patched.setattr(world.catalog, "rename_table", dying_at(number, world.catalog.rename_table))
+        with pytest.raises(OutcomeUnknownError):
+            update_mains(world.catalog, updates)
+    finish_publication(world.catalog, SYSTEM)
+    named = {name[-1] for name in world.catalog.list_tables("db")}
+    assert named == {"a", "c", "c_aside"}
+    assert [rows(world, TableId("db", name)) for name in ("a", "c", "c_aside")] == [[1], [1], [7]]
+    finish_publication(world.catalog, SYSTEM)
+    assert {name[-1] for name in world.catalog.list_tables("db")} == named

@@ -1,0 +1,55 @@
+"""Whole cuts in a REST catalog: its server moves all tables of a cut, changes schemas and names."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.renaming import FAMILIES, change_at_random, filled
+from tests.support.rest_catalog import rest_block, running_rest_catalog
+from tests.support.stack import reopened
+from tidemark.lake.catalog import spark_catalog_conf
+from tidemark.runs.world import World
+from tidemark.spec import CatalogSpec
+
+
+@pytest.fixture(scope="module")
+def on_rest(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """The same session and broker, and a catalog of another kind."""
+    folder = tmp_path_factory.mktemp("rest")
+    warehouse = str(folder / "warehouse")
+    with running_rest_catalog(folder, warehouse) as uri:
+        spec = CatalogSpec.model_validate({**rest_block(uri, warehouse), "name": "served"})
+        for name, value in spark_catalog_conf(spec).items():
+            world.spark.conf.set(name, value)
+        yield reopened(world, catalog=spec)
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("family", FAMILIES)
+def test_schemas_and_names_change_with_the_cut(on_rest: World, family: str) -> None:
+    """PUB-13, SCHEMA-10, SCHEMA-31: a fork becomes the table, and tables exchange their names."""
+    source = filled(on_rest, family, "a", "b")
+    source.on("a").alter("ADD COLUMN extra bigint", added={"extra": ("bigint", None)})
+    source.on("a").put(7, name="wider", extra=2**40)
+    source.cut()
+    source.rename(("a", "tmp"), ("b", "a"), ("tmp", "b"))
+    source.on("b").put(8, name="under its new name", extra=1)
+    source.on("a").delete(1)
+    source.cut()
+    source.send(source.sent)
+    source.cut()
+
+
+def test_random_histories(on_rest: World, seed: int) -> None:
+    """SCHEMA-31, PUB-13: whatever names pass, and whatever is sent again."""
+    rng = random.Random(f"names by REST {seed}")  # noqa: S311  repeatable, not secret
+    source = filled(on_rest, FAMILIES[seed % 2], "a", "b", "c")
+    for _ in range(3):
+        for _ in range(rng.randint(2, 8)):
+            change_at_random(source, rng)
+        if rng.random() < 0.3:
+            source.send(source.sent)
+        source.cut()
