@@ -72,7 +72,7 @@ test-unit: $(INSTALLED) ## tests without a JVM, in seconds
 	@$(call pytest,unit,$(SIDE_BY_SIDE) --doctest-modules $(DOCTESTED))
 
 .PHONY: test-catalog
-test-catalog: $(INSTALLED) ## connections to a catalog on PostgreSQL that break; needs its server
+test-catalog: $(INSTALLED) $(REST)/installed ## connections to a catalog that break, on PostgreSQL and by REST; needs PostgreSQL
 	@$(call pytest,catalog,$(SIDE_BY_SIDE))
 
 .PHONY: test-spark
@@ -110,15 +110,15 @@ live: setup $(CONNECT)/installed ## random work on PostgreSQL and MariaDB throug
 	@$(call pytest,live,-s --seeds $(SEEDS))
 
 .PHONY: test-smoke
-test-smoke: setup ## scenarios, at least one of each kind
+test-smoke: setup $(REST)/installed ## scenarios, at least one of each kind
 	@$(call pytest,e2e/scenarios,$(SIDE_BY_SIDE) -m smoke)
 
 .PHONY: scenarios
-scenarios: setup ## whole cuts of all that a source may do, but those of `make test-smoke`
+scenarios: setup $(REST)/installed ## whole cuts of all that a source may do, but those of `make test-smoke`
 	@$(call pytest,e2e/scenarios,$(SIDE_BY_SIDE) -m "not smoke")
 
 .PHONY: histories
-histories: setup ## random histories through whole cuts, SEEDS=20 of each kind; `make scenarios` has one
+histories: setup $(REST)/installed ## random histories through whole cuts, SEEDS=20 of each kind; `make scenarios` has one
 	@$(call pytest,e2e/scenarios,$(SIDE_BY_SIDE) -k random_histories --seeds $(SEEDS))
 
 N ?= 20000

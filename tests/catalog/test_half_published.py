@@ -57,6 +57,31 @@ def test_the_next_run_makes_the_rest(world: World, made: int, has_fork: bool) ->
     assert missing_files(world) == []
 
 
+@pytest.mark.parametrize("killed", [None, "register_table", "drop_table"])
+def test_a_fork_takes_its_place_beside_another_attempt(
+    world: World, monkeypatch: pytest.MonkeyPatch, killed: str | None
+) -> None:
+    """That wrote to a branch of the table since; killed: before the table is back, or at its end."""
+    stage(world, FIRST, 1, [1], has_fork=True)
+    stage(world, SECOND, 1, [2])
+    uuid = world.catalog.load_table(B.parts).metadata.table_uuid
+    update_mains(world.catalog, moves(world, FIRST)[:2])
+    if killed is not None:
+        with monkeypatch.context() as patched:
+            number = 2 if killed == "drop_table" else 1
+            patched.setattr(world.catalog, killed, dying_at(number, getattr(world.catalog, killed)))
+            with pytest.raises(OutcomeUnknownError):
+                finish_publication(world.catalog, SYSTEM)
+    finish_publication(world.catalog, SYSTEM)
+    assert [rows(world, table) for table in TARGETS] == [[1], [1]]
+    assert world.catalog.load_table(B.parts).metadata.table_uuid == uuid
+    assert "tidemark.fork-of" not in world.catalog.load_table(B.parts).properties
+    stage(world, SECOND, 2, [2], has_fork=True)
+    assert publish_cut(PIPELINE, world, SECOND).status is CutStatus.PUBLISHED
+    assert [rows(world, table) for table in TARGETS] == [[1, 2], [1, 2]]
+    assert missing_files(world) == []
+
+
 def test_publishing_again_makes_the_rest(world: World) -> None:
     stage(world, FIRST, 1, [1], has_fork=True)
     update_mains(world.catalog, moves(world, FIRST)[:1])
@@ -80,7 +105,9 @@ def test_a_stranger_between_is_named(world: World) -> None:
     table = world.catalog.load_table(B.parts)
     before = main_head(table)
     table.append(pa.table({"id": [9]}, schema=ROWS))
-    with pytest.raises(ForeignChangeError, match=r"in all tables but db\.b: main of db\.b stands"):
+    with pytest.raises(
+        ForeignChangeError, match=r"db\.b lacks the newest published cut, and has other rows"
+    ):
         finish_publication(world.catalog, SYSTEM)
     assert rows(world, B) == [9]
     assert before is not None

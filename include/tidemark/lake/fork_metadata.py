@@ -30,16 +30,21 @@ def write_fork_metadata(table: Table) -> str:
     properties = {**table.properties, **KEEPING, FORK_OF: ".".join(table.name())}
     update = {"properties": properties, "metadata_log": []}
     metadata = table.metadata.model_copy(update=update)
-    provider = load_location_provider(metadata.location, properties)
-    location = provider.new_table_metadata_file_location()
+    location = new_metadata_location(table)
     ToOutputFile.table_metadata(metadata, table.io.new_output(location))
     return location
+
+
+def new_metadata_location(table: Table) -> str:
+    """Where a next file of metadata of ``table`` may be written."""
+    provider = load_location_provider(table.metadata.location, table.properties)
+    return provider.new_table_metadata_file_location()
 
 
 def next_of(table: Table, fork: Table) -> Table:
     """``fork`` as what comes after ``table``: with its log, and with its rules for cleaning up."""
     own = (*KEEPING, FORK_OF)
-    properties = {name: text for name, text in fork.properties.items() if name not in own}
+    properties = _without_own(fork)
     properties |= {name: table.properties[name] for name in own if name in table.properties}
     update = {
         "properties": properties,
@@ -48,6 +53,18 @@ def next_of(table: Table, fork: Table) -> Table:
     }
     metadata = fork.metadata.model_copy(update=update)
     return Table(table.name(), metadata, table.metadata_location, table.io, table.catalog)
+
+
+def freed(fork: Table) -> Table:
+    """``fork`` as a table of its own, whose log begins here."""
+    update = {"properties": _without_own(fork), "metadata_log": []}
+    metadata = fork.metadata.model_copy(update=update)
+    return Table(fork.name(), metadata, fork.metadata_location, fork.io, fork.catalog)
+
+
+def _without_own(fork: Table) -> dict[str, str]:
+    own = (*KEEPING, FORK_OF)
+    return {name: text for name, text in fork.properties.items() if name not in own}
 
 
 def remove_own_files(fork: Table) -> None:

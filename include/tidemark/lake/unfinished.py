@@ -13,13 +13,16 @@ from dataclasses import replace
 from pyiceberg.catalog import Catalog
 from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.exceptions import NoSuchTableError
+from pyiceberg.serializers import ToOutputFile
 from pyiceberg.table import Table
+from pyiceberg.table.update import update_table_metadata
 
 from tidemark.errors import ForeignChangeError, SupersededError
-from tidemark.lake.catalog import SystemTables, catalog_errors
+from tidemark.lake.catalog import SystemTables, catalog_errors, commit_errors
 from tidemark.lake.due import Due
+from tidemark.lake.fork_metadata import freed, new_metadata_location, remove_own_files
 from tidemark.lake.ledger import MOVES, moves_from_json, moves_to_json, read_marks
-from tidemark.lake.marks import read_published
+from tidemark.lake.marks import is_only_rewritten, read_published
 from tidemark.lake.publication import update_mains
 from tidemark.lake.refs import RefUpdate, main_head
 from tidemark.lake.rest import passing
@@ -51,29 +54,54 @@ def finish_publication(catalog: Catalog, tables: SystemTables) -> None:
     missing = [move for move in moves if _is_missing(catalog, move)]
     if not missing:
         return
-    named = ", ".join(str(move.table) for move in missing)
-    log.info("publication_finished_later", tables=named)
+    log.info("publication_finished_later", tables=[str(move.table) for move in missing])
+    for move in missing:
+        _finish(catalog, move)
+
+
+def _finish(catalog: Catalog, move: RefUpdate) -> None:
     try:
-        update_mains(catalog, missing)
+        update_mains(catalog, [move])
     except SupersededError as error:
-        if not any(_is_missing(catalog, move) for move in missing):
-            return  # Somebody else finished it.
-        raise ForeignChangeError(
-            f"a cut is published in all tables but {named}: {error.what}",
-            state="these tables lack it, all others have it; its branches are kept",
-            next_step="undo what was done to them since, as CALL system.rollback_to_snapshot "
-            "does in Spark, then run again",
-        ) from error
+        if not _is_missing(catalog, move):
+            return  # Somebody else made it.
+        table, fork = _find(catalog, move), _fork(catalog, move)
+        if fork is None or (table is not None and not is_only_rewritten(table, move.base)):
+            raise ForeignChangeError(
+                f"{move.table} lacks the newest published cut, and has other rows: {error.what}",
+                state="this table lacks the cut, all others have it; its branches are kept",
+                next_step="undo what was done to the table since, as CALL "
+                "system.rollback_to_snapshot does in Spark, then run again",
+            ) from error
+        _put_in_place(catalog, move, table, fork)
+
+
+def _put_in_place(catalog: Catalog, move: RefUpdate, table: Table | None, fork: Table) -> None:
+    """Have the fork be the table, although somebody wrote to a branch of that, as attempts do.
+
+    No request replaces the metadata of a table: it goes from the catalog, and comes back with
+    others. Where that breaks off in between, the fork is there to begin again with.
+    """
+    due = Due(move, fork if table is None else table, fork)
+    before = freed(fork) if table is None else due.before
+    metadata = update_table_metadata(before.metadata, tuple(due.updates(before)))
+    location = new_metadata_location(before)
+    ToOutputFile.table_metadata(metadata, before.io.new_output(location))
+    with commit_errors(f"the publication of {move.table}"):
+        if table is not None:
+            catalog.drop_table(move.table.parts)
+        catalog.register_table(move.table.parts, location)
+        catalog.drop_table(move.place.parts)
+    remove_own_files(fork)
 
 
 def _is_missing(catalog: Catalog, move: RefUpdate) -> bool:
     """Whether a move was not made; what came after it, and maintenance, do not count."""
-    table = _find(catalog, move)
+    table, fork = _find(catalog, move), _fork(catalog, move)
     if table is None:
-        return False  # It has its new name.
+        return fork is not None and move.rename is None  # Else it has its new name.
     if move.rename is not None and table.name() == passing(move).parts:
         return True
-    fork = _fork(catalog, move)
     if move.fork is not None and (fork is None or Due(move, table, fork).is_made):
         return False
     snapshot, published = table.snapshot_by_id(move.snapshot), read_published(table)

@@ -224,8 +224,29 @@ def test_a_store_may_leave_its_key_to_others(tmp_path: Path) -> None:
         pytest.param(
             swapped("sqlite:////lake", "sqlite:///lake"),
             "6 -> catalog.uri: got 'sqlite:///lake/catalog.db'; expected "
-            "sqlite:////absolute/path.db or postgresql://host:port/database",
+            "sqlite:////absolute/path.db, postgresql://host:port/database or https://host/path",
             id="catalog on a relative path",
+        ),
+        pytest.param(
+            swapped("sqlite:////lake/catalog.db", "https://catalog:8181"),
+            "6 -> catalog.uri: got 'https://catalog:8181'; expected the URI of a database, or "
+            "type: rest",
+            id="server without its type",
+        ),
+        pytest.param(
+            swapped("sqlite:////lake/catalog.db", "sqlite:////lake/catalog.db\n  type: rest"),
+            "6 -> catalog.uri: got 'sqlite:////lake/catalog.db'; expected https://host/path",
+            id="database as a server",
+        ),
+        pytest.param(
+            swapped("sqlite:////lake/catalog.db", "https://c\n  type: rest\n  user: me"),
+            "8 -> catalog.user: got a value; expected nothing for type: rest",
+            id="user of a server",
+        ),
+        pytest.param(
+            swapped("sqlite:////lake/catalog.db", "sqlite:////c.db\n  server-warehouse: w"),
+            "7 -> catalog.server-warehouse: got a value; expected nothing for type: sql",
+            id="warehouse of a database",
         ),
         pytest.param(
             swapped("sqlite:////lake/catalog.db", "postgresql://db:5432/lake"),
