@@ -61,7 +61,7 @@ def test_the_next_run_makes_the_rest(world: World, made: int, has_fork: bool) ->
 def test_a_fork_takes_its_place_beside_another_attempt(
     world: World, monkeypatch: pytest.MonkeyPatch, killed: str | None
 ) -> None:
-    """That wrote to a branch of the table since; killed: before the table is back, or at its end."""
+    """It wrote to a branch since; killed: before the table is back, or at the end."""
     stage(world, FIRST, 1, [1], has_fork=True)
     stage(world, SECOND, 1, [2])
     uuid = world.catalog.load_table(B.parts).metadata.table_uuid
