@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -143,8 +144,19 @@ def test_server_that_moves_one_table_at_a_time(world: World) -> None:
     assert [rows(world, table) for table in TARGETS] == [[1], [1]]
 
 
-def exchanged(world: World) -> tuple[RefUpdate, ...]:
-    """A cut in which A and B change their names, and A takes that of a table C besides."""
+def swapped(world: World) -> tuple[RefUpdate, ...]:
+    """A cut in which A and B exchange their names, and B gets another schema."""
+    stage(world, FIRST, 1, [1], has_fork=True)
+    ledger, first, second = moves(world, FIRST)
+    renamed = (
+        replace(first, rename=TargetRename(B)),
+        replace(second, rename=TargetRename(A)),
+    )
+    return in_order(world.catalog, (*renamed, ledger))
+
+
+def moved_up(world: World) -> tuple[RefUpdate, ...]:
+    """A cut in which B takes the name of A, and A that of a table C, which is displaced."""
     catalog = world.catalog
     third = TableId("db", "c")
     catalog.create_table(third.parts, ROWS).append(pa.table({"id": [7]}, schema=ROWS))
@@ -153,10 +165,7 @@ def exchanged(world: World) -> tuple[RefUpdate, ...]:
     metadata = catalog.load_table(third.parts).metadata_location
     aside = TargetRename(third, Displaced(metadata, TableId("db", "c_aside")))
     renamed = {A: aside, B: TargetRename(A)}
-    updates = [
-        RefUpdate(m.table, m.base, m.snapshot, m.drops, rename=renamed[m.table])
-        for m in (first, second)
-    ]
+    updates = [replace(move, rename=renamed[move.table]) for move in (first, second)]
     return in_order(catalog, (*updates, ledger))
 
 
@@ -173,20 +182,50 @@ def dying_at(number: int, call: Callable[..., object]) -> Callable[..., object]:
 
 
 @pytest.mark.parametrize("number", range(1, 6))
-def test_names_change_whole_in_the_end(
+def test_names_move_up_in_the_end(
     world: World, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     """Two tables leave their names, one is displaced, two take names: killed before each."""
-    updates = exchanged(world)
-    stage_rows = [rows(world, table) for table in TARGETS]
-    assert stage_rows == [[], []]
+    updates = moved_up(world)
     with monkeypatch.context() as patched:
         patched.setattr(world.catalog, "rename_table", dying_at(number, world.catalog.rename_table))
         with pytest.raises(OutcomeUnknownError):
             update_mains(world.catalog, updates)
+    for _ in range(2):
+        finish_publication(world.catalog, SYSTEM)
+        named = {name[-1] for name in world.catalog.list_tables("db")}
+        assert named == {"a", "c", "c_aside"}
+        found = [rows(world, TableId("db", name)) for name in ("a", "c", "c_aside")]
+        assert found == [[1], [1], [7]]
+
+
+@pytest.mark.parametrize("number", range(1, 5))
+def test_names_are_swapped_in_the_end(
+    world: World, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """Both leave their names, both take the other's: killed before each."""
+    updates = swapped(world)
+    before = [world.catalog.load_table(table.parts).metadata.table_uuid for table in TARGETS]
+    with monkeypatch.context() as patched:
+        patched.setattr(world.catalog, "rename_table", dying_at(number, world.catalog.rename_table))
+        with pytest.raises(OutcomeUnknownError):
+            update_mains(world.catalog, updates)
+    for _ in range(2):
+        finish_publication(world.catalog, SYSTEM)
+        after = [world.catalog.load_table(table.parts).metadata.table_uuid for table in TARGETS]
+        assert after == before[::-1]
+        assert [rows(world, table) for table in TARGETS] == [[1], [1]]
+
+
+@pytest.mark.parametrize("made", [1, 2])
+def test_names_are_swapped_from_the_beginning(world: World, made: int) -> None:
+    """The server stopped before it renamed anything, and another attempt was staged since."""
+    updates = swapped(world)
+    stage(world, SECOND, 1, [2])
+    before = [world.catalog.load_table(table.parts).metadata.table_uuid for table in TARGETS]
+    only_mains = [replace(update, rename=None) for update in updates[1:made]]
+    update_mains(world.catalog, [updates[0], *only_mains])
     finish_publication(world.catalog, SYSTEM)
-    named = {name[-1] for name in world.catalog.list_tables("db")}
-    assert named == {"a", "c", "c_aside"}
-    assert [rows(world, TableId("db", name)) for name in ("a", "c", "c_aside")] == [[1], [1], [7]]
-    finish_publication(world.catalog, SYSTEM)
-    assert {name[-1] for name in world.catalog.list_tables("db")} == named
+    after = [world.catalog.load_table(table.parts).metadata.table_uuid for table in TARGETS]
+    assert after == before[::-1]
+    assert [rows(world, table) for table in TARGETS] == [[1], [1]]

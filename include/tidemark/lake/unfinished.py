@@ -55,25 +55,39 @@ def finish_publication(catalog: Catalog, tables: SystemTables) -> None:
     if not missing:
         return
     log.info("publication_finished_later", tables=[str(move.table) for move in missing])
-    for move in missing:
-        _finish(catalog, move)
+    renames = [move for move in missing if move.rename is not None]
+    for together in (*([move] for move in missing if move.rename is None), renames):
+        _finish(catalog, together)
 
 
-def _finish(catalog: Catalog, move: RefUpdate) -> None:
+def _finish(catalog: Catalog, moves: Sequence[RefUpdate]) -> None:
     try:
-        update_mains(catalog, [move])
+        update_mains(catalog, moves)
     except SupersededError as error:
-        if not _is_missing(catalog, move):
-            return  # Somebody else made it.
-        table, fork = _find(catalog, move), _fork(catalog, move)
-        if fork is None or (table is not None and not is_only_rewritten(table, move.base)):
-            raise ForeignChangeError(
-                f"{move.table} lacks the newest published cut, and has other rows: {error.what}",
-                state="this table lacks the cut, all others have it; its branches are kept",
-                next_step="undo what was done to the table since, as CALL "
-                "system.rollback_to_snapshot does in Spark, then run again",
-            ) from error
-        _put_in_place(catalog, move, table, fork)
+        left = [move for move in moves if _is_missing(catalog, move)]
+        if not left:
+            return  # Somebody else made them.
+        for move in left:
+            _refuse_rows(catalog, move, error)
+        forked = [(move, fork) for move in left if (fork := _fork(catalog, move)) is not None]
+        if not forked:
+            raise
+        for move, fork in forked:
+            _put_in_place(catalog, move, _find(catalog, move), fork)
+        update_mains(catalog, left)
+
+
+def _refuse_rows(catalog: Catalog, move: RefUpdate, error: SupersededError) -> None:
+    """Raise `ForeignChangeError` where the table has other rows than before the cut."""
+    table = _find(catalog, move)
+    if table is None or main_head(table) == move.snapshot or is_only_rewritten(table, move.base):
+        return
+    raise ForeignChangeError(
+        f"{move.table} lacks the newest published cut, and has other rows: {error.what}",
+        state="this table lacks the cut, all others have it; its branches are kept",
+        next_step="undo what was done to the table since, as CALL system.rollback_to_snapshot "
+        "does in Spark, then run again",
+    ) from error
 
 
 def _put_in_place(catalog: Catalog, move: RefUpdate, table: Table | None, fork: Table) -> None:
@@ -89,8 +103,8 @@ def _put_in_place(catalog: Catalog, move: RefUpdate, table: Table | None, fork: 
     ToOutputFile.table_metadata(metadata, before.io.new_output(location))
     with commit_errors(f"the publication of {move.table}"):
         if table is not None:
-            catalog.drop_table(move.table.parts)
-        catalog.register_table(move.table.parts, location)
+            catalog.drop_table(table.name())
+        catalog.register_table(move.table.parts if table is None else table.name(), location)
         catalog.drop_table(move.place.parts)
     remove_own_files(fork)
 
@@ -100,17 +114,17 @@ def _is_missing(catalog: Catalog, move: RefUpdate) -> bool:
     table, fork = _find(catalog, move), _fork(catalog, move)
     if table is None:
         return fork is not None and move.rename is None  # Else it has its new name.
-    if move.rename is not None and table.name() == passing(move).parts:
-        return True
+    if move.rename is not None and (
+        table.name() == passing(move).parts or main_head(table) == move.snapshot
+    ):
+        return True  # It has its old name.
     if move.fork is not None and (fork is None or Due(move, table, fork).is_made):
         return False
     snapshot, published = table.snapshot_by_id(move.snapshot), read_published(table)
     if snapshot is None:
         return fork is not None  # Else it was made long ago, and is expired.
     reached = published.sequence if published is not None else -1
-    is_behind = reached < (snapshot.sequence_number or 0)
-    has_old_name = move.rename is not None and main_head(table) == move.snapshot
-    return is_behind or has_old_name
+    return reached < (snapshot.sequence_number or 0)
 
 
 def _find(catalog: Catalog, move: RefUpdate) -> Table | None:
