@@ -43,6 +43,20 @@ KNOWN: Mapping[str, tuple[type[TidemarkError], str, str]] = {
         "the catalog's database did not answer",
         "look whether it runs, then run again",
     ),
+    **dict.fromkeys(
+        (
+            "iceberg.exceptions.RESTException",
+            "iceberg.exceptions.ServiceFailureException",
+            "iceberg.exceptions.ServiceUnavailableException",
+            "iceberg.exceptions.NotAuthorizedException",
+            "iceberg.exceptions.ForbiddenException",
+        ),
+        (
+            CatalogUnreachableError,
+            "the catalog's server did not serve",
+            "look whether it runs and what it lets these credentials do, then run again",
+        ),
+    ),
     "OffsetOutOfRangeException": (
         DataLossError,
         "records were deleted from the topic while they were read",

@@ -7,10 +7,13 @@ from collections.abc import Iterator
 
 import pytest
 
+from embedded.ports import HOST, free_ports
 from tests.support.renaming import FAMILIES, change_at_random, filled
 from tests.support.rest_catalog import rest_block, running_rest_catalog
 from tests.support.stack import reopened
+from tidemark.errors import CatalogUnreachableError
 from tidemark.lake.catalog import spark_catalog_conf
+from tidemark.lake.spark_errors import spark_errors
 from tidemark.runs.world import World
 from tidemark.spec import CatalogSpec
 
@@ -53,3 +56,17 @@ def test_random_histories(on_rest: World, seed: int) -> None:
         if rng.random() < 0.3:
             source.send(source.sent)
         source.cut()
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_a_server_that_does_not_serve_spark(on_rest: World, is_there: bool) -> None:
+    """It is gone, or it does not know who asks: the run is tried again, and says why."""
+    (port,) = free_ports(1)
+    uri = on_rest.installation.catalog.uri if is_there else f"http://{HOST}:{port}"
+    prefix = f"spark.sql.catalog.{'stranger' if is_there else 'gone'}"
+    on_rest.spark.conf.set(prefix, "org.apache.iceberg.spark.SparkCatalog")
+    on_rest.spark.conf.set(f"{prefix}.type", "rest")
+    on_rest.spark.conf.set(f"{prefix}.uri", uri)
+    name = prefix.rpartition(".")[2]
+    with pytest.raises(CatalogUnreachableError, match="did not serve"), spark_errors("a test"):
+        on_rest.spark.table(f"{name}.db.t").collect()
