@@ -8,12 +8,18 @@ from collections.abc import Iterator
 import pytest
 
 from embedded.ports import HOST, free_ports
+from tests.support.records import TABLE, ticdc_row, ticdc_watermark
 from tests.support.renaming import FAMILIES, change_at_random, filled
 from tests.support.rest_catalog import rest_block, running_rest_catalog
-from tests.support.stack import reopened
+from tests.support.stack import Stream, reopened
 from tidemark.errors import CatalogUnreachableError
 from tidemark.lake.catalog import spark_catalog_conf
 from tidemark.lake.spark_errors import spark_errors
+from tidemark.model.names import TableName
+from tidemark.model.result import CutResult
+from tidemark.runs.erase import erase
+from tidemark.runs.maintain import maintain
+from tidemark.runs.refold import begin_refold
 from tidemark.runs.world import World
 from tidemark.spec import CatalogSpec
 
@@ -44,6 +50,31 @@ def test_schemas_and_names_change_with_the_cut(on_rest: World, family: str) -> N
     source.cut()
     source.send(source.sent)
     source.cut()
+
+
+def test_refold_erasure_and_maintenance(on_rest: World) -> None:
+    """PUB-13, REFOLD-1, ERASE-1: a new target takes the name of the old one, and what follows."""
+    stream = Stream(on_rest).create()
+
+    def cut(op: str, key: int, at: int, name: str) -> CutResult:
+        stream.send([ticdc_row(op, key, at, name=name), ticdc_watermark(at + 1)])
+        return stream.cut()
+
+    cut("INSERT", 1, 100, "a")
+    cut("INSERT", 2, 200, "b")
+    before = on_rest.catalog.load_table((stream.name, "items")).metadata.table_uuid
+    begin_refold(stream.pipeline, on_rest, TableName.parse(TABLE))
+    cut("UPDATE", 1, 300, "c")
+    assert on_rest.catalog.load_table((stream.name, "items")).metadata.table_uuid != before
+    for number in range(6):
+        cut("INSERT", 10 + number, 400 + 10 * number, "small file")
+    done = {one.table: one for one in maintain(stream.pipeline, on_rest)}
+    assert done[f"{stream.name}.items"].rewritten > 1
+    cut("DELETE", 2, 480, "b")
+    erased = erase(stream.pipeline, on_rest, TableName.parse(TABLE), [{"id": "2"}], "a test")
+    assert erased.records == 2
+    cut("DELETE", 10, 500, "small file")
+    assert stream.rows() == {1: "c", **dict.fromkeys(range(11, 16), "small file")}
 
 
 def test_random_histories(on_rest: World, seed: int) -> None:
