@@ -102,6 +102,10 @@ class CatalogUnreachableError(RetryableError):
     """The catalog did not answer, or stayed locked by somebody else."""
 
 
+class BranchLostError(TerminalError):
+    """The catalog did not keep a branch that it had accepted, so nothing can be staged (PUB-7)."""
+
+
 class StorageError(RetryableError):
     """Files could not be written or read, for example because the disk is full."""
 

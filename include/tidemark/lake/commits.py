@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyiceberg.catalog import Catalog
 from pyiceberg.table import Table
 
-from tidemark.errors import UNCHANGED, OutcomeUnknownError, SupersededError
+from tidemark.errors import UNCHANGED, BranchLostError, OutcomeUnknownError, SupersededError
 from tidemark.lake.catalog import TableId, commit_errors
 from tidemark.lake.publication import update_mains
 from tidemark.lake.refs import (
@@ -52,7 +52,8 @@ def begin_branch(table: Table, head: int | None, name: str) -> Branch:
     """Make the branch ``name`` (`attempt_ref`) at ``head``; branches of dead attempts go.
 
     head: where ``main`` was read; None: the table was not there. Then it begins at the empty
-    snapshot that the table was made with, whoever made it. `SupersededError` when that is gone.
+    snapshot that the table was made with, whoever made it. `SupersededError` when that is gone,
+    `BranchLostError` where the catalog keeps no branches: nothing is staged then.
     """
     base = _first(table) if head is None else head
     if base is None or table.snapshot_by_id(base) is None:
@@ -64,6 +65,13 @@ def begin_branch(table: Table, head: int | None, name: str) -> Branch:
         )
     drop_dead_refs(table, number_of(name))
     create_branch(table, name, base)
+    if name not in table.refs():
+        raise BranchLostError(
+            f"the catalog accepted branch {name} of table {'.'.join(table.name())}, and the table "
+            "does not have it",
+            state=UNCHANGED,
+            next_step="keep the tables in a catalog that has branches of Iceberg tables",
+        )
     return Branch(TableId(*table.name()), base, name)
 
 
