@@ -76,17 +76,17 @@ def _try_update(catalog: Catalog, ref_updates: Sequence[RefUpdate]) -> Supersede
     try:
         publication.publish()
     except OutcomeUnknownError:
+        is_made = False
         with suppress(CatalogUnreachableError):
-            if _are_made(catalog, ref_updates):
-                return None
-        raise
+            is_made = _are_made(catalog, ref_updates)
+        if not is_made:
+            raise
     except (SupersededError, CatalogUnreachableError) as error:
         # An earlier try may have asked for the same, and was carried out while this one waited.
-        if _are_made(catalog, ref_updates):
-            return None
-        if isinstance(error, SupersededError):
-            return error
-        raise
+        if not _are_made(catalog, ref_updates):
+            if isinstance(error, SupersededError):
+                return error
+            raise
     publication.clean_up()
     return None
 

@@ -120,6 +120,8 @@ def _is_missing(catalog: Catalog, move: RefUpdate) -> bool:
         return True  # It has its old name.
     if move.fork is not None and (fork is None or Due(move, table, fork).is_made):
         return False
+    if fork is None and main_head(table) == move.snapshot:
+        return False
     snapshot, published = table.snapshot_by_id(move.snapshot), read_published(table)
     if snapshot is None:
         return fork is not None  # Else it was made long ago, and is expired.
