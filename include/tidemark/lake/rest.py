@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 from pydantic import Field
+from pyiceberg.catalog import Catalog
 from pyiceberg.catalog.rest import Endpoint, RestCatalog
 from pyiceberg.catalog.rest.response import _handle_non_200_response
 from pyiceberg.exceptions import (
@@ -60,9 +61,9 @@ class _Transaction(IcebergBaseModel):
     table_changes: tuple[CommitTableRequest, ...] = Field(alias="table-changes")
 
 
-def moves_together(catalog: RestCatalog) -> bool:
-    """Whether the server moves several tables in one request, or each by its own."""
-    return TOGETHER in catalog._supported_endpoints
+def moves_together(catalog: Catalog) -> bool:
+    """Whether the catalog moves several tables at once, or each by a request of its own."""
+    return not isinstance(catalog, RestCatalog) or TOGETHER in catalog._supported_endpoints
 
 
 class RestPublication:

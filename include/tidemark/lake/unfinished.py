@@ -40,18 +40,21 @@ def in_order(catalog: Catalog, ref_updates: Sequence[RefUpdate]) -> tuple[RefUpd
     return (replace(own, marks=tuple(marks.items())), *others)
 
 
+def missing_moves(catalog: Catalog, tables: SystemTables) -> list[RefUpdate]:
+    """What the newest published cut has not moved yet; most often nothing."""
+    if not isinstance(catalog, RestCatalog):
+        return []
+    text = read_marks(catalog, tables).get(MOVES)
+    moves, _ = ((), None) if text is None else moves_from_json(text)
+    return [move for move in moves if _is_missing(catalog, move)]
+
+
 def finish_publication(catalog: Catalog, tables: SystemTables) -> None:
     """Make what the newest published cut has not moved yet; where nothing is missing, nothing.
 
     `ForeignChangeError` where somebody else changed a table before the cut got to it.
     """
-    if not isinstance(catalog, RestCatalog):
-        return
-    text = read_marks(catalog, tables).get(MOVES)
-    if text is None:
-        return
-    moves, _ = moves_from_json(text)
-    missing = [move for move in moves if _is_missing(catalog, move)]
+    missing = missing_moves(catalog, tables)
     if not missing:
         return
     log.info("publication_finished_later", tables=[str(move.table) for move in missing])

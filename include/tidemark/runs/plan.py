@@ -9,6 +9,7 @@ from tidemark.lake.catalog import SystemTables
 from tidemark.lake.heads import read_heads
 from tidemark.lake.landing import refuse_lost
 from tidemark.lake.ledger import newest_result
+from tidemark.lake.unfinished import missing_moves
 from tidemark.model.cut import GateMode, HoldCode
 from tidemark.model.offsets import OffsetRange, TopicPartition
 from tidemark.model.progress import Progress
@@ -61,7 +62,10 @@ def plan_cut(pipeline: PipelineSpec, world: World, until: Until | None = None) -
     complete = progress.frontier.complete_until_ms
     last = newest_result(world.catalog, tables)
     capped = last is not None and last.hold_code == HoldCode.UNTIL
-    if until is not None and _is_reached(pipeline, progress, until):
+    if missing := missing_moves(world.catalog, tables):
+        names = ", ".join(str(move.table) for move in missing)
+        has_work, sentence = True, f"the newest cut is published, and not in {names} yet"
+    elif until is not None and _is_reached(pipeline, progress, until):
         has_work, sentence = False, f"everything before {until.text} is published"
     elif records or ungated:
         has_work, sentence = True, f"{records} offsets are unread"

@@ -20,6 +20,7 @@ from tidemark.lake.history import (
 from tidemark.lake.landing import records_since
 from tidemark.lake.ledger import Entry, newest_cuts
 from tidemark.lake.quarantine import read_waiting
+from tidemark.lake.rest import moves_together
 from tidemark.lake.results import FailedAttempt, failed_attempts
 from tidemark.model.cut import Frontier, GateMode
 from tidemark.model.names import PipelineName, TableName
@@ -37,6 +38,10 @@ from tidemark.spec import PipelineSpec
 NOTHING = "nothing to do"
 CUTS_SHOWN = 20
 HELD = "held"  # `runs.account.Bucket.HELD`, whose module needs Spark
+ONE_BY_ONE = (
+    "the catalog's server moves tables one by one: while a cut is published, readers may find it "
+    "in some of its tables only"
+)
 NOT_ASKED = "earlier runs did not take it so far; a run for all tables takes it along"
 
 
@@ -95,7 +100,7 @@ class PipelineStatus:
     statements: what DDL is not seen.
     quarantined: how many changes wait in quarantine.
     of_no_table: how many of them are of no known table.
-    warnings: what tables may lack because of them.
+    warnings: what tables may lack because of them, and when readers may see a cut in part.
     trouble: why a run would not even start reading.
     history: the newest `CUTS_SHOWN` published cuts, newest first.
     """
@@ -169,7 +174,10 @@ def pipeline_status(pipeline: PipelineSpec, world: World) -> PipelineStatus:
         statements=statement_note(pipeline.source),
         quarantined=len(waiting),
         of_no_table=sum(not entry.table for entry in waiting),
-        warnings=warnings(pipeline.source, unknown_kinds(pipeline.source, waiting)),
+        warnings=(
+            *warnings(pipeline.source, unknown_kinds(pipeline.source, waiting)),
+            *(() if moves_together(world.catalog) else (ONE_BY_ONE,)),
+        ),
         trouble=trouble,
         next_step=trouble.next_step if trouble else _next_step(pipeline, plan, attempt),
         history=newest_cuts(world.catalog, system, CUTS_SHOWN),

@@ -6,6 +6,7 @@ import random
 from collections.abc import Iterator
 
 import pytest
+from pyiceberg.catalog.rest import RestCatalog
 
 from embedded.ports import HOST, free_ports
 from tests.support.records import TABLE, ticdc_row, ticdc_watermark
@@ -13,13 +14,21 @@ from tests.support.renaming import FAMILIES, change_at_random, filled
 from tests.support.rest_catalog import rest_block, running_rest_catalog
 from tests.support.stack import Stream, reopened
 from tidemark.errors import CatalogUnreachableError
-from tidemark.lake.catalog import spark_catalog_conf
+from tidemark.lake.catalog import SystemTables, spark_catalog_conf
+from tidemark.lake.ledger import StagedCut, find_cut
+from tidemark.lake.publication import update_mains
+from tidemark.lake.rest import TOGETHER
 from tidemark.lake.spark_errors import spark_errors
+from tidemark.lake.unfinished import in_order
 from tidemark.model.names import TableName
-from tidemark.model.result import CutResult
+from tidemark.model.result import CutResult, CutStatus
+from tidemark.runs.cut import stage_cut
 from tidemark.runs.erase import erase
 from tidemark.runs.maintain import maintain
+from tidemark.runs.plan import plan_cut
 from tidemark.runs.refold import begin_refold
+from tidemark.runs.run import CutRequest
+from tidemark.runs.status import ONE_BY_ONE, pipeline_status
 from tidemark.runs.world import World
 from tidemark.spec import CatalogSpec
 
@@ -75,6 +84,30 @@ def test_refold_erasure_and_maintenance(on_rest: World) -> None:
     assert erased.records == 2
     cut("DELETE", 10, 500, "small file")
     assert stream.rows() == {1: "c", **dict.fromkeys(range(11, 16), "small file")}
+
+
+def test_a_half_published_cut_is_work_and_is_finished(on_rest: World) -> None:
+    """PUB-13: also where nothing is unread; until then `status` says what readers may find."""
+    stream = Stream(on_rest).create()
+    stream.send([ticdc_row("INSERT", 1, 100, name="a"), ticdc_watermark(101)])
+    attempt = stream.attempt()
+    assert stage_cut(stream.pipeline, on_rest, CutRequest(attempt)).status is CutStatus.STAGED
+    system = SystemTables.of(stream.pipeline.name)
+    staged = find_cut(on_rest.catalog, system, attempt)
+    assert isinstance(staged, StagedCut)
+    update_mains(on_rest.catalog, in_order(on_rest.catalog, staged.ref_updates)[:1])
+    assert stream.published() == []
+    plan = plan_cut(stream.pipeline, on_rest)
+    assert plan.has_work
+    assert plan.sentence == f"the newest cut is published, and not in {stream.name}.items yet"
+    assert stream.cut().status is CutStatus.IDLE
+    assert stream.rows() == {1: "a"}
+    assert not plan_cut(stream.pipeline, on_rest).has_work
+    assert pipeline_status(stream.pipeline, on_rest).warnings == ()
+    simple = reopened(on_rest)
+    assert isinstance(simple.catalog, RestCatalog)
+    simple.catalog._supported_endpoints = simple.catalog._supported_endpoints - {TOGETHER}
+    assert pipeline_status(stream.pipeline, simple).warnings == (ONE_BY_ONE,)
 
 
 def test_random_histories(on_rest: World, seed: int) -> None:
