@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
 import pytest
 import requests
 from pyiceberg.catalog.rest import RestCatalog
+from pyiceberg.transforms import IdentityTransform
+from pyiceberg.types import LongType
 
 from tests.support.staged_cut import (
     PIPELINE,
@@ -135,6 +137,24 @@ def test_what_was_finished_is_left_alone(world: World) -> None:
     assert rows(world, A) == [1, 2]
 
 
+def test_a_fork_with_another_layout(world: World) -> None:
+    """Its schema, partition spec and sort order become the table's, under the same ids."""
+    stage(world, FIRST, 1, [1], has_fork=True)
+    place = next(move.place for move in moves(world, FIRST) if move.fork is not None)
+    fork = world.catalog.load_table(place.parts)
+    with fork.update_schema() as columns:
+        columns.add_column("more", LongType())
+    with fork.update_spec() as spec:
+        spec.add_identity("more")
+    with fork.update_sort_order() as order:
+        order.asc("id", IdentityTransform())
+    assert publish_cut(PIPELINE, world, FIRST).status is CutStatus.PUBLISHED
+    target = world.catalog.load_table(B.parts)
+    assert (target.schema(), target.spec()) == (fork.schema(), fork.spec())
+    assert target.sort_order() == fork.sort_order()
+    assert rows(world, B) == [1]
+
+
 def test_server_that_moves_one_table_at_a_time(world: World) -> None:
     """It has no request for several; the ledger goes first, and all of them follow."""
     assert isinstance(world.catalog, RestCatalog)
@@ -181,16 +201,23 @@ def dying_at(number: int, call: Callable[..., object]) -> Callable[..., object]:
     return called
 
 
+def publish_until(
+    world: World, monkeypatch: pytest.MonkeyPatch, updates: Sequence[RefUpdate], number: int
+) -> None:
+    """Publish, and have the connection break before the ``number``-th new name."""
+    with monkeypatch.context() as patched:
+        patched.setattr(world.catalog, "rename_table", dying_at(number, world.catalog.rename_table))
+        with pytest.raises(OutcomeUnknownError):
+            update_mains(world.catalog, updates)
+
+
 @pytest.mark.parametrize("number", range(1, 6))
 def test_names_move_up_in_the_end(
     world: World, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     """Two tables leave their names, one is displaced, two take names: killed before each."""
     updates = moved_up(world)
-    with monkeypatch.context() as patched:
-        patched.setattr(world.catalog, "rename_table", dying_at(number, world.catalog.rename_table))
-        with pytest.raises(OutcomeUnknownError):
-            update_mains(world.catalog, updates)
+    publish_until(world, monkeypatch, updates, number)
     for _ in range(2):
         finish_publication(world.catalog, SYSTEM)
         named = {name[-1] for name in world.catalog.list_tables("db")}
@@ -206,10 +233,7 @@ def test_names_are_swapped_in_the_end(
     """Both leave their names, both take the other's: killed before each."""
     updates = swapped(world)
     before = [world.catalog.load_table(table.parts).metadata.table_uuid for table in TARGETS]
-    with monkeypatch.context() as patched:
-        patched.setattr(world.catalog, "rename_table", dying_at(number, world.catalog.rename_table))
-        with pytest.raises(OutcomeUnknownError):
-            update_mains(world.catalog, updates)
+    publish_until(world, monkeypatch, updates, number)
     for _ in range(2):
         finish_publication(world.catalog, SYSTEM)
         after = [world.catalog.load_table(table.parts).metadata.table_uuid for table in TARGETS]

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import time
-import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from urllib.error import HTTPError, URLError
 
 import pyspark
+import requests
 
 from embedded.home import REPOSITORY, STATE
 from embedded.ports import HOST, free_ports
@@ -64,9 +63,9 @@ def _await_ready(uri: str, tether: subprocess.Popen[bytes], log: Path) -> None:
     until = time.monotonic() + READY_SECONDS
     while time.monotonic() < until and tether.poll() is None:
         try:
-            urllib.request.urlopen(f"{uri}/v1/config", timeout=5)  # noqa: S310  http to ourselves
-        except HTTPError:
-            return  # It asks for a token.
-        except URLError:
+            requests.get(f"{uri}/v1/config", timeout=5)  # It asks for a token.
+        except requests.ConnectionError:
             time.sleep(0.1)
+        else:
+            return
     raise RuntimeError(f"the REST catalog did not become ready: {log.read_text()[-4000:]}")

@@ -32,11 +32,11 @@ class Publication(Protocol):
     """Moves that one catalog is to make together; each kind of catalog has its own."""
 
     def publish(self) -> None:
-        """Make every move, or none.
+        """Make every move, or none; a REST server may stop on the way (PUB-13).
 
         `SupersededError`: some table has other metadata by now. `CatalogUnreachableError`: the
-        catalog refused. In both cases nothing is changed, nor will it be. `OutcomeUnknownError`: it
-        did not answer, and may make the moves yet (PUB-5).
+        catalog refused. `OutcomeUnknownError`: it did not answer, and may make the moves yet
+        (PUB-5).
         """
 
     def clean_up(self) -> None:

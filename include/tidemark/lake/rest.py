@@ -231,18 +231,23 @@ def _layout(table: Table, fork: Table) -> Iterator[TableUpdate]:
     for schema in schemas:
         yield AddSchemaUpdate(schema_=schema)
     if new.current_schema_id != old.current_schema_id:
-        is_last = bool(schemas) and schemas[-1].schema_id == new.current_schema_id
-        yield SetCurrentSchemaUpdate(schema_id=ADDED_LAST if is_last else new.current_schema_id)
+        added = [one.schema_id for one in schemas]
+        yield SetCurrentSchemaUpdate(schema_id=_asked_as(new.current_schema_id, added))
     specs = [one for one in new.partition_specs if one.spec_id not in table.specs()]
     for spec in specs:
         yield AddPartitionSpecUpdate(spec=spec)
     if new.default_spec_id != old.default_spec_id:
-        is_last = bool(specs) and specs[-1].spec_id == new.default_spec_id
-        yield SetDefaultSpecUpdate(spec_id=ADDED_LAST if is_last else new.default_spec_id)
+        added = [one.spec_id for one in specs]
+        yield SetDefaultSpecUpdate(spec_id=_asked_as(new.default_spec_id, added))
     orders = [one for one in new.sort_orders if one.order_id not in table.sort_orders()]
     for order in orders:
         yield AddSortOrderUpdate(sort_order=order)
     if new.default_sort_order_id != old.default_sort_order_id:
-        is_last = bool(orders) and orders[-1].order_id == new.default_sort_order_id
-        sort_id = ADDED_LAST if is_last else new.default_sort_order_id
+        added = [one.order_id for one in orders]
+        sort_id = _asked_as(new.default_sort_order_id, added)
         yield SetDefaultSortOrderUpdate(sort_order_id=sort_id)
+
+
+def _asked_as(wanted: int, added: Sequence[int]) -> int:
+    """How a request names what is to be current, of which it adds ``added``."""
+    return ADDED_LAST if added and added[-1] == wanted else wanted

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
 
@@ -103,10 +104,25 @@ def _load_all(
     folder: Path | None, suites: Path | None
 ) -> tuple[tuple[PipelineSpec, ...], tuple[SpecError, ...]]:
     """The sound pipelines, and what is wrong with the others."""
-    known = _names_in(suites or expectations_folder())
+    known = frozenset(_names_in(suites or expectations_folder()))
+    return _loaded(tuple((file, _content(file)) for file in pipeline_files(folder)), known)
+
+
+def _content(file: Path) -> bytes | None:
+    try:
+        return file.read_bytes()
+    except OSError:
+        return None
+
+
+@lru_cache(maxsize=1)
+def _loaded(
+    files: tuple[tuple[Path, bytes | None], ...], known: frozenset[str]
+) -> tuple[tuple[PipelineSpec, ...], tuple[SpecError, ...]]:
+    """As `_load_all`; a process that reads several DAG files reads what they say once."""
     loaded: dict[Path, tuple[PipelineSpec, Document]] = {}
     errors: list[SpecError] = []
-    for file in pipeline_files(folder):
+    for file, _ in files:
         try:
             loaded[file] = _load_pipeline(file, known)
         except SpecError as error:

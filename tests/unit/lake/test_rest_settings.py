@@ -1,4 +1,4 @@
-"""What both libraries are told of a REST catalog, and how long they wait for it."""
+"""Settings of a REST catalog for pyiceberg and Spark, and the time-out of its requests."""
 
 from __future__ import annotations
 
