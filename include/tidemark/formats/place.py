@@ -7,6 +7,8 @@ from pyspark.sql import functions as F
 
 from tidemark.model.position import EPOCH, EPOCH_DIGITS, NUMBER_DIGITS, OFFSET_DIGITS
 
+FIRST_MILLI, LAST_MILLI = -62_135_596_800_000, 253_402_300_799_999
+
 
 def hexadecimal(number: Column, digits: int) -> Column:
     """A non-negative number as upper-case hexadecimal text of fixed width; null stays null."""
@@ -30,5 +32,6 @@ def commit_position(commit_ts: Column, *rest: Column) -> Column:
 
 
 def millis_to_time(millis: Column) -> Column:
-    """Milliseconds since 1970 as a timestamp; null stays null."""
-    return F.timestamp_millis(number(millis))
+    """Milliseconds since 1970 as a timestamp of the years 1 to 9999; else null, as of null."""
+    told = number(millis)
+    return F.when(told.between(FIRST_MILLI, LAST_MILLI), F.timestamp_millis(told))

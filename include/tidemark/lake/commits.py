@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TypeVar
 
 import pyarrow as pa
 from pyiceberg.catalog import Catalog
-from pyiceberg.table import Table
+from pyiceberg.manifest import DataFile
+from pyiceberg.table import Table, Transaction
 
 from tidemark.errors import UNCHANGED, BranchLostError, OutcomeUnknownError, SupersededError
 from tidemark.lake.catalog import TableId, commit_errors
@@ -90,6 +91,33 @@ def append_on(
     """Append ``rows`` to the attempt's own ``branch``, whatever others do to the table meanwhile.
 
     The table's ``properties`` are set in the same commit.
+    """
+
+    def append(change: Transaction) -> None:
+        change.append(rows, snapshot_properties=dict(summary), branch=branch)
+        if properties:
+            change.set_properties(dict(properties))
+
+    _commit_on(table, append)
+
+
+def append_files_on(
+    table: Table, branch: str, files: Iterable[DataFile], summary: Mapping[str, str]
+) -> None:
+    """As `append_on`, of rows that are written; manifests are merged as the table says."""
+
+    def append(change: Transaction) -> None:
+        update = change.update_snapshot(snapshot_properties=dict(summary), branch=branch)
+        with update.merge_append() as added:
+            for file in files:
+                added.append_data_file(file)
+
+    _commit_on(table, append)
+
+
+def _commit_on(table: Table, append: Callable[[Transaction], None]) -> None:
+    """Have ``append`` change a branch of this attempt's own.
+
     A snapshot of another branch takes the sequence number that this one was to have. pyiceberg then
     raises a ValueError, and appends again by itself only where it is the branch that has moved.
     """
@@ -97,9 +125,7 @@ def append_on(
         known = table.metadata_location
         try:
             with table.transaction() as change:
-                change.append(rows, snapshot_properties=dict(summary), branch=branch)
-                if properties:
-                    change.set_properties(dict(properties))
+                append(change)
         except ValueError:
             if table.refresh().metadata_location == known:
                 raise

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -21,13 +21,14 @@ from pyiceberg.expressions import (
     Or,
     StartsWith,
 )
+from pyiceberg.manifest import DataFile
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from tidemark.errors import UNCHANGED, AccountingError, ForeignChangeError
 from tidemark.gate.epoch import LandedChange
-from tidemark.lake.catalog import SystemTables, catalog_errors
-from tidemark.lake.commits import Branch, begin_branch
+from tidemark.lake.catalog import SystemTables, catalog_errors, commit_errors
+from tidemark.lake.commits import Branch, append_files_on, begin_branch
 from tidemark.lake.ledger import ensure_table
 from tidemark.lake.marks import ANEW, FIRST_SEQUENCE, IN_PROPERTY, read_checked
 from tidemark.lake.publication import update_mains
@@ -83,6 +84,9 @@ PROPERTIES = {
     "write.distribution-mode": "none",
     "write.target-file-size-bytes": str(256 * 1024 * 1024),
     "write.parquet.compression-codec": "zstd",
+    # Payloads and positions are unique: more effort and larger dictionaries win nothing.
+    "write.parquet.compression-level": "1",
+    "write.parquet.dict-size-bytes": str(64 * 1024),
     "write.metadata.metrics.column.position": "full",
     "write.metadata.metrics.column.key": "none",
     "write.metadata.metrics.column.value": "none",
@@ -178,6 +182,16 @@ def write_landing(
     writer.append()
     with catalog_errors("the staging of a landing"):
         return branch.ref_update(catalog.load_table(branch.table.parts))
+
+
+def commit_landing(
+    catalog: Catalog, branch: Branch, files: Iterable[DataFile], mark: LandingMark
+) -> RefUpdate:
+    """As `write_landing`, of records that are in ``files``."""
+    with commit_errors("the staging of a landing"):
+        changelog = catalog.load_table(branch.table.parts)
+        append_files_on(changelog, branch.name, files, landing_summary(mark))
+        return branch.ref_update(changelog)
 
 
 def landing_summary(mark: LandingMark) -> dict[str, str]:

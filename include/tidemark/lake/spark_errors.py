@@ -67,10 +67,22 @@ KNOWN: Mapping[str, tuple[type[TidemarkError], str, str]] = {
         "records were deleted from the topic while they were read",
         "the tables of this topic need a new snapshot at the source",
     ),
-    "org.apache.kafka.common.errors.TimeoutException": (
-        BrokerUnreachableError,
-        "the broker did not answer",
-        "look whether it runs, then run again",
+    "RecordsGoneError": (
+        DataLossError,
+        "records were deleted from the topic while they were read",
+        "the tables of this topic need a new snapshot at the source",
+    ),
+    **dict.fromkeys(
+        (
+            "org.apache.kafka.common.errors.TimeoutException",
+            "SilentBrokerError",
+            "cimpl.KafkaException",
+        ),
+        (
+            BrokerUnreachableError,
+            "the broker did not answer",
+            "look whether it runs, then run again",
+        ),
     ),
 }
 

@@ -30,12 +30,17 @@ def start_jvm(settings: Mapping[str, str]) -> None:
     SparkContext._ensure_initialized(conf=conf)  # noqa: SLF001
 
 
+def is_local(session: SparkSession) -> bool:
+    """Whether the driver does the work of executors itself."""
+    return bool(session.sparkContext._jsc.isLocal())  # noqa: SLF001
+
+
 def send_jars(session: SparkSession, jars: Iterable[Path]) -> None:
     """Have executors fetch ``jars`` from the driver, unless they are in it or have them."""
     context = session.sparkContext
-    java = context._jsc  # noqa: SLF001
-    if java.isLocal() or context.getConf().contains(INSTALLED):
+    if is_local(session) or context.getConf().contains(INSTALLED):
         return
+    java = context._jsc  # noqa: SLF001
     for jar in jars:
         java.addJar(str(jar))
 

@@ -26,7 +26,7 @@ from tidemark.runs.cut import NO_RECORDS, progress_after
 from tidemark.runs.landing.judge import landing_counts, landing_refusal
 from tidemark.runs.landing.land import Landed
 from tidemark.runs.landing.ordering import expected_ordering, marked, true_ordering
-from tidemark.runs.landing.unread import Reading, Unread, find_unread, read_unread
+from tidemark.runs.landing.unread import Reading, Unread, find_unread, read_unread, refuse_order
 from tidemark.runs.landing.writer_schemas import UNKNOWN, kept_schemas, missing_schemas
 from tidemark.runs.new_log import in_newest_log
 from tidemark.runs.plan import statement_note, truncate_note
@@ -173,6 +173,7 @@ def _decoded(
     run: Run, unread: Unread, reading: Reading, stack: ExitStack
 ) -> tuple[DataFrame, dict[str, Any]]:
     """The unread records as they would be landed, on disk while ``stack`` stands; their counts."""
+    refuse_order(run, unread, reading.ordering)
     kept = read_unread(run, unread, reading).persist(StorageLevel.DISK_ONLY)
     stack.callback(kept.unpersist)
     return kept, kept.agg(*landing_counts(run.pipeline, reading)).collect()[0].asDict()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -130,6 +131,7 @@ def open_spark_world(
         builder = builder.config(name, value)
     world = open_world(installation)
     os.environ["SPARK_CONF_DIR"] = conf_folder()
+    os.environ["PYSPARK_PYTHON"] = sys.executable  # of local workers; those of a cluster have none
     session = _start_session(builder, settings)
     session.sparkContext.setLogLevel("ERROR")
     send_jars(session, jars)

@@ -84,7 +84,7 @@ def test_offsets_that_another_run_landed_first_are_landed_once(
     world: World, meanwhile: Callable[..., None], cuts: int
 ) -> None:
     stream = streamed(world, cuts)
-    meanwhile(land, "read_unread", stream.cut)
+    meanwhile(land, "refuse_order", stream.cut)
     with pytest.raises(SupersededError) as superseded:
         stream.cut()
     assert landed(stream) == Counter(range(cuts + 2))

@@ -111,6 +111,13 @@ def test_changes_of_rows(spark: SparkSession, text: Any, form: Any) -> None:
     assert {row["schema_id"] is None for row in rows} == {form is dict}
 
 
+@pytest.mark.parametrize("millis", [2**63 - 1, -(2**63), 253_402_300_800_000, "soon"])
+def test_a_time_of_no_calendar_is_none(spark: SparkSession, millis: Any) -> None:
+    """POISON-2: one absurd number in a record never stops the landing."""
+    (row,) = read(spark, compact(change("u", source_ts_ms=millis)))
+    assert (row["kind"], row["commit_time"]) == ("row", None)
+
+
 def test_a_connector_that_died_in_a_snapshot_marks_what_it_streams(spark: SparkSession) -> None:
     """MSG-10: MariaDB's connector; the op and the server's id tell what was streamed."""
     block = {"id": "0-1-7", "total_order": 1, "data_collection_order": 1}

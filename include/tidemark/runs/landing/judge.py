@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pyspark.sql import Column
@@ -22,6 +22,8 @@ from tidemark.runs.landing.writer_schemas import (
 from tidemark.spec import PipelineSpec
 
 HISTORY = "history_topic"
+COUNTED = ("records", "unreadable", "unplaced", "mismatched", "understood", "changes")
+LEAST = ("lowest_uncommitted",)
 
 
 def landing_counts(pipeline: PipelineSpec, reading: Reading) -> tuple[Column, ...]:
@@ -44,6 +46,24 @@ def landing_counts(pipeline: PipelineSpec, reading: Reading) -> tuple[Column, ..
         *schema_counts(pipeline),
         *compaction_counts(pipeline),
     )
+
+
+def merged_counts(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """What records count as, of which each of ``parts`` has counted some, as `landing_counts`.
+
+    What a part does not count, it has none of.
+    """
+    merged: dict[str, Any] = dict.fromkeys(COUNTED, 0) | dict.fromkeys((HISTORY, "reason"))
+    for part in parts:
+        for name, value in part.items():
+            before = merged.get(name)
+            if value is None or before is None:
+                merged[name] = before if value is None else value
+            elif isinstance(value, int):
+                merged[name] = before + value
+            else:
+                merged[name] = min(before, value) if name in LEAST else max(before, value)
+    return merged
 
 
 def landing_refusal(

@@ -10,9 +10,11 @@ from pyspark.sql import Observation
 
 from tidemark.errors import TidemarkError
 from tidemark.formats.avro.wire import Schemas
+from tidemark.lake.data_files import Destination
 from tidemark.lake.landing import (
     ChangelogHead,
     branch_landing,
+    commit_landing,
     drop_landing,
     publish_landing,
     staged_records,
@@ -29,7 +31,14 @@ from tidemark.runs.landing.ordering import (
     marked,
     true_ordering,
 )
-from tidemark.runs.landing.unread import Reading, Unread, find_unread, read_unread
+from tidemark.runs.landing.tasks import can_land_by_tasks, land_by_tasks
+from tidemark.runs.landing.unread import (
+    Reading,
+    Unread,
+    find_unread,
+    read_unread,
+    refuse_order,
+)
 from tidemark.runs.landing.writer_schemas import (
     UNKNOWN,
     kept_schemas,
@@ -109,13 +118,20 @@ def _stage_known(run: Run, unread: Unread, reading: Reading) -> _Staged:
 
 
 def _stage(run: Run, unread: Unread, reading: Reading) -> _Staged:
-    counted = Observation()
-    events = read_unread(run, unread, reading).observe(
-        counted, *landing_counts(run.pipeline, reading)
-    )
+    refuse_order(run, unread, reading.ordering)
     catalog, head = run.world.catalog, run.heads.changelog
     with spark_errors("the landing"):
         branch = branch_landing(catalog, run.system, head, run.request.attempt)
+        if can_land_by_tasks(run):
+            changelog = catalog.load_table(run.system.changelog.parts)
+            landed = land_by_tasks(run, unread, reading, Destination.of(changelog))
+            if landed is not None:
+                ref_update = commit_landing(catalog, branch, landed.files, unread.after)
+                return _Staged(ref_update, reading, landed.found)
+        counted = Observation()
+        events = read_unread(run, unread, reading).observe(
+            counted, *landing_counts(run.pipeline, reading)
+        )
         ref_update = write_landing(catalog, branch, events, unread.after)
     return _Staged(ref_update, reading, counted.get)
 

@@ -100,16 +100,29 @@ def _caught_up(run: Run, unread: Unread, now_ms: int) -> Mapping[TopicPartition,
     }
 
 
-def read_unread(run: Run, unread: Unread, reading: Reading) -> DataFrame:
-    """The unread records, decoded. Out: COLUMNS of the changelog, a row per record.
+def refuse_order(run: Run, unread: Unread, ordering: Ordering) -> None:
+    """`PreflightError` when the offset has to order the records, and cannot.
 
-    `PreflightError` when the offset has to order the records, and cannot; what `refuse_unplaced`
-    refuses of the first ones.
+    What `refuse_unplaced` refuses of the first ones.
     """
-    refuse_unordered(run.pipeline, unread.plan, reading.ordering)
-    refuse_unplaced(run.pipeline, run.request.until, reading.ordering)
+    refuse_unordered(run.pipeline, unread.plan, ordering)
+    refuse_unplaced(run.pipeline, run.request.until, ordering)
+
+
+def read_unread(run: Run, unread: Unread, reading: Reading) -> DataFrame:
+    """The unread records, decoded. Out: COLUMNS of the changelog, a row per record."""
     records = read_records(run.world.spark, run.world.broker, unread.ranges)
-    roles = TopicRoles(unread.plan.schema_changes, unread.plan.transactions)
+    return decoded(run, unread, reading, records)
+
+
+def decoded(run: Run, unread: Unread, reading: Reading, records: DataFrame) -> DataFrame:
+    """Those of the unread ``records`` that are given. In: RECORD_COLUMNS. Out: COLUMNS."""
     decoder = decoder_of(run.pipeline.source, reading.schemas, ordering=reading.ordering)
     landing = F.lit(unread.after.number).cast("long").alias("landing")
-    return decoder.envelope(records, roles).withColumn("landing", landing).select(*COLUMNS)
+    events = decoder.envelope(records, roles_of(unread))
+    return events.withColumn("landing", landing).select(*COLUMNS)
+
+
+def roles_of(unread: Unread) -> TopicRoles:
+    """The roles that the topics play."""
+    return TopicRoles(unread.plan.schema_changes, unread.plan.transactions)

@@ -1,0 +1,234 @@
+"""Land by tasks in Python: each reads a range of offsets and writes it to a file of the changelog.
+
+A record is parsed once, by `formats.debezium.record`, and never enters the JVM. What is odd there
+comes back to the driver and is read by the expressions of its format, as everything is where tasks
+cannot land: other formats, compacted topics, and workers on a cluster, which need no Python.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import pyarrow as pa
+from confluent_kafka import Message
+from pyiceberg.manifest import DataFile
+from pyspark.sql import Observation, SparkSession
+
+from tidemark.formats.debezium.record import (
+    BinlogRecords,
+    PostgresRecords,
+    RecordReader,
+    Records,
+)
+from tidemark.lake.data_files import Destination
+from tidemark.lake.landing import COLUMNS, SCHEMA
+from tidemark.model.event import RECORD_COLUMNS, Kind
+from tidemark.model.names import TopicName
+from tidemark.model.offsets import Ranges
+from tidemark.model.position import NUMBER_DIGITS
+from tidemark.runs.jvm import is_local
+from tidemark.runs.landing.judge import landing_counts, merged_counts
+from tidemark.runs.landing.unread import Reading, Unread, decoded, roles_of
+from tidemark.runs.run import Run
+from tidemark.spec import SourceFormat
+from tidemark.topics.consume import consume, split_ranges
+
+LEAST_RECORDS, MOST_RECORDS = 25_000, 100_000
+"""What a task reads: fewer are not worth another one, and more are not lost if it fails."""
+ROWS_IN_GROUP, BYTES_IN_GROUP = 50_000, 32 * 1024 * 1024
+ODD_RECORDS, ODD_SHARE, ODD_BYTES = 2_000, 0.01, 16 * 1024 * 1024
+"""How much of what a task reads may be odd; beyond, all of the landing is read by expressions."""
+MILLIS = pa.timestamp("ms", tz="UTC")
+
+Row = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LandingFiles:
+    """Files with all records of a landing, and what these count, as `landing_counts` has it."""
+
+    files: Sequence[DataFile]
+    found: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """One range of offsets and all that it takes to land it; sent to a worker."""
+
+    servers: str
+    properties: Mapping[str, str]
+    ranges: Ranges
+    records: Records[Any]
+    landing: int
+    destination: Destination
+
+
+@dataclass(slots=True)
+class _Outcome:
+    """What a task hands back; odd: RECORD_COLUMNS. is_too_odd: it gave up."""
+
+    file: DataFile | None = None
+    odd: list[Row] = field(default_factory=list)
+    kinds: Counter[str] = field(default_factory=Counter)
+    snapshot_lsn: int | None = None
+    lowest_uncommitted: int | None = None
+    is_too_odd: bool = False
+
+
+def can_land_by_tasks(run: Run) -> bool:
+    """Whether the workers have our Python, and a reader knows what the records are."""
+    source = run.pipeline.source
+    is_read = not source.format.is_canal and source.avro is None and not source.is_compacted
+    return is_read and is_local(run.world.spark)
+
+
+def land_by_tasks(
+    run: Run, unread: Unread, reading: Reading, destination: Destination
+) -> LandingFiles | None:
+    """Write the unread records; None, and no file, where too much of them is odd."""
+    spark, broker = run.world.spark, run.world.broker
+    tasks = [
+        _Task(broker.servers, broker.properties, part, records, unread.after.number, destination)
+        for records in [_records(run, unread, reading)]
+        for part in split_ranges(unread.ranges, _size(spark, unread.ranges))
+    ]
+    outcomes = spark.sparkContext.parallelize(tasks, len(tasks)).map(_land).collect()
+    files = [outcome.file for outcome in outcomes if outcome.file is not None]
+    if any(outcome.is_too_odd for outcome in outcomes):
+        destination.discard(files)
+        return None
+    counts: list[Mapping[str, Any]] = [_counts(outcome) for outcome in outcomes]
+    odd = [row for outcome in outcomes for row in outcome.odd]
+    if odd:
+        rows, found = _read_odd(run, unread, reading, odd)
+        file = destination.write(rows.to_batches())
+        files += [file] if file is not None else []
+        counts.append(found)
+    return LandingFiles(files, merged_counts(counts))
+
+
+def _records(run: Run, unread: Unread, reading: Reading) -> Records[Any]:
+    source = run.pipeline.source
+    is_postgres = source.format is SourceFormat.DEBEZIUM_POSTGRES
+    kind = PostgresRecords if is_postgres else BinlogRecords
+    return kind(roles_of(unread), reading.ordering, source.signal_table)
+
+
+def _size(spark: SparkSession, ranges: Ranges) -> int:
+    """How many offsets a task reads."""
+    cores = spark.sparkContext.defaultParallelism
+    share = -(-sum(span.count for span in ranges.values()) // cores)
+    return max(LEAST_RECORDS, min(MOST_RECORDS, share))
+
+
+def _land(task: _Task) -> _Outcome:
+    """Runs in a worker."""
+    outcome = _Outcome()
+    # Records are many and hold no cycles: to seek some takes a third of the time.
+    gc.disable()
+    try:
+        outcome.file = task.destination.write(_batches(task, outcome))
+    finally:
+        gc.enable()
+    if outcome.is_too_odd:
+        if outcome.file is not None:
+            task.destination.discard([outcome.file])
+        return _Outcome(is_too_odd=True)
+    outcome.snapshot_lsn = task.records.snapshot_lsn
+    outcome.lowest_uncommitted = task.records.lowest_uncommitted
+    return outcome
+
+
+def _batches(task: _Task, outcome: _Outcome) -> Iterator[pa.RecordBatch]:
+    """What is regular of a task's records, in pieces of bounded size; ``outcome`` gets the rest."""
+    readers: dict[str, RecordReader] = {}
+    rows: list[Row] = []
+    size = odd_size = 0
+    kinds = outcome.kinds
+    for message in consume(task.servers, task.properties, task.ranges):
+        topic, key, value = message.topic() or "", message.key(), message.value()
+        read = readers.get(topic) or readers.setdefault(
+            topic, task.records.reader(TopicName(topic))
+        )
+        length = len(key or b"") + len(value or b"")
+        envelope = read(key, value)
+        if envelope is None:
+            outcome.odd.append(_record(message, key, value))
+            odd_size += length
+            most = max(ODD_RECORDS, ODD_SHARE * kinds.total())
+            outcome.is_too_odd = len(outcome.odd) > most or odd_size > ODD_BYTES
+            if outcome.is_too_odd:
+                return
+            continue
+        kinds[envelope[0]] += 1
+        kind, schema, table, op, place, *rest = envelope
+        position = None if place is None else f"{place}{message.offset():016X}"
+        rows.append((*_record(message, key, value), kind, schema, table, op, position, *rest))
+        size += length
+        if len(rows) == ROWS_IN_GROUP or size >= BYTES_IN_GROUP:
+            yield _batch(rows, task.landing)
+            rows, size = [], 0
+    if rows:
+        yield _batch(rows, task.landing)
+
+
+def _record(message: Message, key: bytes | None, value: bytes | None) -> Row:
+    """RECORD_COLUMNS."""
+    headers = cast("Sequence[tuple[str, bytes | None]]", message.headers() or ())
+    return (
+        message.topic(),
+        message.partition(),
+        message.offset(),
+        message.timestamp()[1],
+        [{"key": name, "value": content} for name, content in headers] or None,
+        key,
+        value,
+    )
+
+
+def _batch(rows: Sequence[Row], landing: int) -> pa.RecordBatch:
+    number = pa.repeat(pa.scalar(landing, pa.int64()), len(rows))
+    return pa.record_batch([number, *_arrays(rows, COLUMNS[1:])], names=COLUMNS)
+
+
+def _arrays(rows: Sequence[Row], names: Sequence[str]) -> list[pa.Array]:
+    """The columns of ``rows``, which are called ``names``."""
+    columns = zip(names, zip(*rows, strict=True), strict=True)
+    return [_array(values, SCHEMA.field(name).type) for name, values in columns]
+
+
+def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    """Times are in milliseconds."""
+    is_time = pa.types.is_timestamp(kind)
+    return pa.array(values, MILLIS).cast(kind) if is_time else pa.array(values, kind)
+
+
+def _counts(outcome: _Outcome) -> dict[str, Any]:
+    """As `landing_counts` of records of which none is unreadable."""
+    changes = outcome.kinds[Kind.ROW] + outcome.kinds[Kind.TRUNCATE]
+    counts: dict[str, Any] = {
+        "records": outcome.kinds.total(),
+        "understood": changes,
+        "changes": changes,
+    }
+    for name in ("snapshot_lsn", "lowest_uncommitted"):
+        number = getattr(outcome, name)
+        if number is not None:
+            counts[name] = f"{number:0{NUMBER_DIGITS}X}"
+    return counts
+
+
+def _read_odd(
+    run: Run, unread: Unread, reading: Reading, odd: Sequence[Row]
+) -> tuple[pa.Table, Mapping[str, Any]]:
+    """Records that are odd, decoded; and what they count. Out: COLUMNS."""
+    table = pa.table(_arrays(odd, RECORD_COLUMNS), names=RECORD_COLUMNS)
+    records = run.world.spark.createDataFrame(table)
+    counted = Observation()
+    events = decoded(run, unread, reading, records)
+    rows = events.observe(counted, *landing_counts(run.pipeline, reading)).toArrow()
+    return rows, counted.get
