@@ -110,6 +110,10 @@ class StorageError(RetryableError):
     """Files could not be written or read, for example because the disk is full."""
 
 
+class WorkerLostError(RetryableError):
+    """A Python process of Spark ended amid its task, as when memory runs out."""
+
+
 class SupersededError(RetryableError):
     """Another run advanced the same state first; this one changed nothing (rule PUB-8)."""
 

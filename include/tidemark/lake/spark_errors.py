@@ -17,6 +17,7 @@ from tidemark.errors import (
     StorageError,
     SupersededError,
     TidemarkError,
+    WorkerLostError,
 )
 
 AGAIN = "run again; nothing is lost"
@@ -82,6 +83,18 @@ KNOWN: Mapping[str, tuple[type[TidemarkError], str, str]] = {
             BrokerUnreachableError,
             "the broker did not answer",
             "look whether it runs, then run again",
+        ),
+    ),
+    **dict.fromkeys(
+        (
+            "Python worker exited unexpectedly",
+            "Python worker failed to connect back",
+            "java.net.SocketException: Connection reset",
+        ),
+        (
+            WorkerLostError,
+            "a Python worker of Spark ended before its task did",
+            "run again; if this repeats, look whether the machine ran out of memory",
         ),
     ),
 }

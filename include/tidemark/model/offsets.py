@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from tidemark.model.names import TopicName
@@ -67,3 +67,26 @@ def limit_ranges(ranges: Ranges, max_records: int) -> dict[TopicPartition, Offse
         )
         for place, span in ranges.items()
     }
+
+
+def split_ranges(ranges: Ranges, most: int) -> Iterator[dict[TopicPartition, OffsetRange]]:
+    """``ranges`` in parts of ``most`` offsets, the last one smaller; what is empty is in none.
+
+    >>> place = TopicPartition(TopicName("t"), 0)
+    >>> [part[place] for part in split_ranges({place: OffsetRange(0, 5)}, 3)]
+    [OffsetRange(start=0, end=3), OffsetRange(start=3, end=5)]
+    """
+    part: dict[TopicPartition, OffsetRange] = {}
+    room = most
+    for place, span in sorted(ranges.items()):
+        start = span.start
+        while start < span.end:
+            end = min(span.end, start + room)
+            part[place] = OffsetRange(start, end)
+            room -= end - start
+            start = end
+            if room == 0:
+                yield part
+                part, room = {}, most
+    if part:
+        yield part

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as KafkaPartition
 
-from tidemark.model.offsets import OffsetRange, Ranges, TopicPartition
+from tidemark.model.offsets import OffsetRange, Ranges
 
 AT_ONCE = 4_000
 POLL_SECONDS = 0.1
@@ -34,29 +34,6 @@ class RecordsGoneError(Exception):
 
 class SilentBrokerError(Exception):
     """Nothing came from the broker for SILENCE_SECONDS."""
-
-
-def split_ranges(ranges: Ranges, most: int) -> Iterator[dict[TopicPartition, OffsetRange]]:
-    """``ranges`` in parts of ``most`` offsets, the last one smaller; what is empty is in none.
-
-    >>> place = TopicPartition(TopicName("t"), 0)
-    >>> [part[place] for part in split_ranges({place: OffsetRange(0, 5)}, 3)]
-    [OffsetRange(start=0, end=3), OffsetRange(start=3, end=5)]
-    """
-    part: dict[TopicPartition, OffsetRange] = {}
-    room = most
-    for place, span in sorted(ranges.items()):
-        start = span.start
-        while start < span.end:
-            end = min(span.end, start + room)
-            part[place] = OffsetRange(start, end)
-            room -= end - start
-            start = end
-            if room == 0:
-                yield part
-                part, room = {}, most
-    if part:
-        yield part
 
 
 def consume(servers: str, properties: Mapping[str, str], ranges: Ranges) -> Iterator[Message]:

@@ -28,14 +28,14 @@ from tidemark.lake.data_files import Destination
 from tidemark.lake.landing import COLUMNS, SCHEMA
 from tidemark.model.event import RECORD_COLUMNS, Kind
 from tidemark.model.names import TopicName
-from tidemark.model.offsets import Ranges
+from tidemark.model.offsets import Ranges, split_ranges
 from tidemark.model.position import NUMBER_DIGITS
 from tidemark.runs.jvm import is_local
 from tidemark.runs.landing.judge import landing_counts, merged_counts
 from tidemark.runs.landing.unread import Reading, Unread, decoded, roles_of
 from tidemark.runs.run import Run
 from tidemark.spec import SourceFormat
-from tidemark.topics.consume import consume, split_ranges
+from tidemark.topics.consume import consume
 
 LEAST_RECORDS, MOST_RECORDS = 25_000, 100_000
 """What a task reads: fewer are not worth another one, and more are not lost if it fails."""
