@@ -44,7 +44,8 @@ class Destination:
         first = next(batches, None)
         if first is None:
             return None
-        columns = schema_to_pyarrow(self.schema, include_field_ids=True)
+        known = schema_to_pyarrow(self.schema, include_field_ids=True)
+        columns = pa.schema([known.field(name) for name in first.schema.names])
         model = FileFormatFactory.get(FileFormat.PARQUET)
         places = load_location_provider(self.location, self.properties)
         path = places.new_data_location(f"{uuid.uuid4()}.{model.file_extension()}")

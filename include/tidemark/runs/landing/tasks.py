@@ -11,6 +11,7 @@ import gc
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, cast
 
 import pyarrow as pa
@@ -56,12 +57,15 @@ class LandingFiles:
 
 
 @dataclass(frozen=True, slots=True)
-class _Task:
-    """One range of offsets and all that it takes to land it; sent to a worker."""
+class _Job:
+    """What the tasks of a landing share.
+
+    It goes to workers with the function and not with the data of the job, which PySpark leaves in a
+    file on its way: broker and warehouse have secrets.
+    """
 
     servers: str
     properties: Mapping[str, str]
-    ranges: Ranges
     records: Records[Any]
     landing: int
     destination: Destination
@@ -91,12 +95,11 @@ def land_by_tasks(
 ) -> LandingFiles | None:
     """Write the unread records; None, and no file, where too much of them is odd."""
     spark, broker = run.world.spark, run.world.broker
-    tasks = [
-        _Task(broker.servers, broker.properties, part, records, unread.after.number, destination)
-        for records in [_records(run, unread, reading)]
-        for part in split_ranges(unread.ranges, _size(spark, unread.ranges))
-    ]
-    outcomes = spark.sparkContext.parallelize(tasks, len(tasks)).map(_land).collect()
+    records, number = _records(run, unread, reading), unread.after.number
+    job = _Job(broker.servers, broker.properties, records, number, destination)
+    parts = list(split_ranges(unread.ranges, _size(spark, unread.ranges)))
+    tasks = spark.sparkContext.parallelize(parts, len(parts))
+    outcomes = tasks.map(partial(_land, job)).collect()
     files = [outcome.file for outcome in outcomes if outcome.file is not None]
     if any(outcome.is_too_odd for outcome in outcomes):
         destination.discard(files)
@@ -125,35 +128,33 @@ def _size(spark: SparkSession, ranges: Ranges) -> int:
     return max(LEAST_RECORDS, min(MOST_RECORDS, share))
 
 
-def _land(task: _Task) -> _Outcome:
-    """Runs in a worker."""
+def _land(job: _Job, ranges: Ranges) -> _Outcome:
+    """One task; runs in a worker."""
     outcome = _Outcome()
     # Records are many and hold no cycles: to seek some takes a third of the time.
     gc.disable()
     try:
-        outcome.file = task.destination.write(_batches(task, outcome))
+        outcome.file = job.destination.write(_batches(job, ranges, outcome))
     finally:
         gc.enable()
     if outcome.is_too_odd:
         if outcome.file is not None:
-            task.destination.discard([outcome.file])
+            job.destination.discard([outcome.file])
         return _Outcome(is_too_odd=True)
-    outcome.snapshot_lsn = task.records.snapshot_lsn
-    outcome.lowest_uncommitted = task.records.lowest_uncommitted
+    outcome.snapshot_lsn = job.records.snapshot_lsn
+    outcome.lowest_uncommitted = job.records.lowest_uncommitted
     return outcome
 
 
-def _batches(task: _Task, outcome: _Outcome) -> Iterator[pa.RecordBatch]:
+def _batches(job: _Job, ranges: Ranges, outcome: _Outcome) -> Iterator[pa.RecordBatch]:
     """What is regular of a task's records, in pieces of bounded size; ``outcome`` gets the rest."""
     readers: dict[str, RecordReader] = {}
     rows: list[Row] = []
     size = odd_size = 0
     kinds = outcome.kinds
-    for message in consume(task.servers, task.properties, task.ranges):
+    for message in consume(job.servers, job.properties, ranges):
         topic, key, value = message.topic() or "", message.key(), message.value()
-        read = readers.get(topic) or readers.setdefault(
-            topic, task.records.reader(TopicName(topic))
-        )
+        read = readers.get(topic) or readers.setdefault(topic, job.records.reader(TopicName(topic)))
         length = len(key or b"") + len(value or b"")
         envelope = read(key, value)
         if envelope is None:
@@ -170,10 +171,10 @@ def _batches(task: _Task, outcome: _Outcome) -> Iterator[pa.RecordBatch]:
         rows.append((*_record(message, key, value), kind, schema, table, op, position, *rest))
         size += length
         if len(rows) == ROWS_IN_GROUP or size >= BYTES_IN_GROUP:
-            yield _batch(rows, task.landing)
+            yield _batch(rows, job.landing)
             rows, size = [], 0
     if rows:
-        yield _batch(rows, task.landing)
+        yield _batch(rows, job.landing)
 
 
 def _record(message: Message, key: bytes | None, value: bytes | None) -> Row:
