@@ -10,15 +10,22 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Annotated, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import msgspec
-import xxhash
 
 from tidemark.formats.debezium.envelope import BOUNDARIES, HEARTBEATS
 from tidemark.formats.encoding import PAYLOAD_NEXT, SCHEMA_FIRST
-from tidemark.formats.json_guards import has_long_number, has_twice, is_deep, is_utf8
-from tidemark.formats.place import LAST_MILLI
+from tidemark.formats.json_guards import has_twice, is_deep
+from tidemark.formats.record_reader import (
+    AnObject,
+    Envelope,
+    Long,
+    Millis,
+    RecordReader,
+    guarded,
+    spark_hash,
+)
 from tidemark.formats.refuse import MAX_NESTING
 from tidemark.formats.topic_roles import TopicRoles
 from tidemark.model.event import Kind, Op, SnapshotMark
@@ -30,8 +37,6 @@ from tidemark.model.position import (
     Ordering,
 )
 
-SPARK_SEED = 42
-"""Of Spark's ``xxhash64``."""
 _HEARTBEATS = re.compile(HEARTBEATS)
 _FIRST, _NEXT = SCHEMA_FIRST.encode(), PAYLOAD_NEXT.encode()
 _MARKS = frozenset((None, *(mark.value for mark in SnapshotMark)))
@@ -39,54 +44,28 @@ _SEQUENCE = re.compile(r'\[(?:null|"([0-9]{1,18})"),(?:null|"([0-9]{1,18})")\]')
 _FILE = re.compile(r"(?:.*\.)?([0-9]{1,9})")
 
 
-Envelope = tuple[
-    str,
-    str | None,
-    str | None,
-    str | None,
-    str | None,
-    int | None,
-    str | None,
-    int | None,
-    str | None,
-    None,
-    int | None,
-    None,
-]
-"""ENVELOPE_COLUMNS of a record, but its position without the offset, and times in milliseconds."""
-RecordReader = Callable[[bytes | None, bytes | None], Envelope | None]
-"""Key and value of a record -> its envelope, None where it is odd."""
-
-_Long = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
-_Millis = Annotated[int, msgspec.Meta(ge=0, le=LAST_MILLI)]
-
-
-class _Object(msgspec.Struct):
-    """Whatever is in it."""
-
-
 class _Transaction(msgspec.Struct):
     id: str
-    total_order: _Long | None = None
+    total_order: Long | None = None
 
 
 class _Source(msgspec.Struct):
     table: str | None = None
-    ts_ms: _Millis | None = None
+    ts_ms: Millis | None = None
     snapshot: str | bool | None = None
 
 
 class _Binlog(_Source):
     schema: str | None = msgspec.field(name="db", default=None)
     file: str | None = None
-    pos: _Long | None = None
-    server_id: _Long | None = None
+    pos: Long | None = None
+    server_id: Long | None = None
 
 
 class _Postgres(_Source):
     schema: str | None = None
     sequence: str | None = None
-    lsn: _Long | None = None
+    lsn: Long | None = None
 
 
 S = TypeVar("S", _Binlog, _Postgres)
@@ -102,8 +81,8 @@ class _Record(msgspec.Struct, kw_only=True):
 class _Row(_Record, Generic[S], kw_only=True):
     op: str
     source: S
-    before: _Object | None = None
-    after: _Object | None = None
+    before: AnObject | None = None
+    after: AnObject | None = None
     transaction: _Transaction | None = None
     tableChanges: None = None  # noqa: N815  Debezium's name
 
@@ -119,7 +98,7 @@ class _Statement(_NoRow, kw_only=True):
     source: _Binlog
     ddl: str | None = None
     databaseName: str | None = None  # noqa: N815  Debezium's name
-    tableChanges: list[_Object] | None = None  # noqa: N815  Debezium's name
+    tableChanges: list[AnObject] | None = None  # noqa: N815  Debezium's name
 
 
 class _NoChange(_NoRow, kw_only=True):
@@ -134,15 +113,15 @@ class _Boundary(_NoChange, kw_only=True):
 
 
 class _Heartbeat(_NoChange, kw_only=True):
-    ts_ms: _Long
+    ts_ms: Long
 
 
 class _Wrapped(msgspec.Struct, forbid_unknown_fields=True):
-    schema: _Object
-    payload: _Object
+    schema: AnObject
+    payload: AnObject
 
 
-class Records(ABC, Generic[S]):
+class DebeziumReaders(ABC, Generic[S]):
     """Readers of the records of one connector.
 
     snapshot_lsn, lowest_uncommitted: of PostgreSQL's records so far, what the aggregates of
@@ -157,8 +136,8 @@ class Records(ABC, Generic[S]):
         self._snapshot_lsn = ordering.snapshot_lsn
         self._signals = signals
 
-    def reader(self, topic: TopicName) -> RecordReader:
-        """The reader of the records of ``topic``."""
+    def reader(self, topic: TopicName, _partition: int) -> RecordReader:
+        """The reader of the records of a partition."""
         if topic in self._roles.schema_changes:
             return _unwrapping(self._statement)
         if topic in self._roles.transactions:
@@ -227,7 +206,7 @@ class Records(ABC, Generic[S]):
         )
 
 
-class BinlogRecords(Records[_Binlog]):
+class BinlogReaders(DebeziumReaders[_Binlog]):
     """Of MySQL and MariaDB (MSG-12, POS-3, POS-4)."""
 
     def __init__(self, roles: TopicRoles, ordering: Ordering, signals: TableName | None) -> None:
@@ -268,7 +247,7 @@ class BinlogRecords(Records[_Binlog]):
         return (*named, None, None, mark if is_snapshot else None, None, schema_id, None)
 
 
-class PostgresRecords(Records[_Postgres]):
+class PostgresReaders(DebeziumReaders[_Postgres]):
     """Of PostgreSQL (MSG-13, POS-6, POS-7, POS-8)."""
 
     def _decode(self, text: bytes) -> _Row[_Postgres]:
@@ -310,7 +289,6 @@ _OPS: Mapping[str, tuple[str, str | None]] = {
     "d": (Kind.ROW.value, _DELETE),
     "t": (Kind.TRUNCATE.value, None),
 }
-TOMBSTONE: Envelope = (Kind.TOMBSTONE.value, *(None,) * 11)
 _BINLOG_ROWS = msgspec.json.Decoder(_Row[_Binlog])
 _POSTGRES_ROWS = msgspec.json.Decoder(_Row[_Postgres])
 _STATEMENTS = msgspec.json.Decoder(_Statement)
@@ -325,10 +303,6 @@ def _boundary(_key: bytes | None, text: bytes, schema_id: int | None) -> Envelop
     if kind is None or has_twice(text):
         return None
     return (kind.value, *(None,) * 5, boundary.id, *(None,) * 3, schema_id, None)
-
-
-def _odd(_key: bytes | None, value: bytes | None) -> Envelope | None:
-    return TOMBSTONE if value is None else None
 
 
 def _heartbeat(_key: bytes | None, text: bytes, schema_id: int | None) -> Envelope | None:
@@ -352,7 +326,7 @@ def _unwrapping(
             schema, found, _ = value.partition(_NEXT)
             if not found or is_deep(schema) or has_twice(schema + b"}"):
                 return None
-            wrapper, schema_id = schema + found, _spark_hash(schema)
+            wrapper, schema_id = schema + found, spark_hash(schema)
         payload = value[len(wrapper) : -1]
         if not value.endswith(b"}") or is_deep(payload, MAX_NESTING - 1):
             return None
@@ -363,37 +337,7 @@ def _unwrapping(
             return wrapped(key, value)
         return None if is_deep(value) else read(key, value, None)
 
-    return _guarded(unwrapped)
-
-
-def _guarded(read: Callable[[bytes | None, bytes], Envelope | None]) -> RecordReader:
-    """``read`` of what is text all through; what it cannot decode is odd."""
-
-    def reader(key: bytes | None, value: bytes | None) -> Envelope | None:
-        if value is None:
-            return TOMBSTONE
-        if not is_utf8(value) or has_long_number(value):
-            return None
-        if key is not None and not _is_plain_key(key):
-            return None
-        try:
-            return read(key, value)
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            return None
-
-    return reader
-
-
-def _spark_hash(text: bytes) -> int:
-    number = xxhash.xxh64_intdigest(text, seed=SPARK_SEED)
-    return number - 2**64 if number >= 2**63 else number
-
-
-def _is_plain_key(key: bytes) -> bool:
-    """Whether a key is text, and says nothing twice; what has one name cannot."""
-    if not is_utf8(key) or b"\\u" in key:
-        return False
-    return key.count(b":") <= 1 or not has_twice(key)
+    return guarded(unwrapped)
 
 
 def _mark(source: _Source) -> str | None:

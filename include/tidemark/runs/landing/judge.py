@@ -40,7 +40,7 @@ def landing_counts(pipeline: PipelineSpec, reading: Reading) -> tuple[Column, ..
         F.max(F.when(F.col("reason") == Reason.SCHEMA_HISTORY.value, F.col("topic"))).alias(
             HISTORY
         ),
-        F.count(F.when(F.col("kind").isin(*_own_kinds(pipeline)), 1)).alias("understood"),
+        F.count(F.when(F.col("kind").isin(*own_kinds(pipeline)), 1)).alias("understood"),
         F.max("reason").alias("reason"),
         *ordering_counts(pipeline, reading.ordering, reading.schemas),
         *schema_counts(pipeline),
@@ -101,7 +101,7 @@ def landing_refusal(
     return misnamed_topic(found)
 
 
-def _own_kinds(pipeline: PipelineSpec) -> tuple[str, ...]:
+def own_kinds(pipeline: PipelineSpec) -> tuple[str, ...]:
     """What shows that a topic of rows is of the format of its source."""
     kinds = (Kind.ROW, Kind.TRUNCATE)
     beside_rows = (Kind.DDL, Kind.WATERMARK) if pipeline.source.format.is_canal else ()

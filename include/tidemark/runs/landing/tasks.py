@@ -19,23 +19,21 @@ from confluent_kafka import Message
 from pyiceberg.manifest import DataFile
 from pyspark.sql import Observation, SparkSession
 
-from tidemark.formats.debezium.record import (
-    BinlogRecords,
-    PostgresRecords,
-    RecordReader,
-    Records,
-)
+from tidemark.formats.canal_json.record import CanalReaders
+from tidemark.formats.debezium.record import BinlogReaders, PostgresReaders
+from tidemark.formats.record_reader import RecordReader, RecordReaders
 from tidemark.lake.data_files import Destination
 from tidemark.lake.landing import COLUMNS, SCHEMA
+from tidemark.model.cut import GateMode
 from tidemark.model.event import RECORD_COLUMNS, Kind
 from tidemark.model.names import TopicName
 from tidemark.model.offsets import Ranges, split_ranges
 from tidemark.model.position import NUMBER_DIGITS
 from tidemark.runs.jvm import is_local
-from tidemark.runs.landing.judge import landing_counts, merged_counts
+from tidemark.runs.landing.judge import landing_counts, merged_counts, own_kinds
 from tidemark.runs.landing.unread import Reading, Unread, decoded, roles_of
 from tidemark.runs.run import Run
-from tidemark.spec import SourceFormat
+from tidemark.spec import PipelineSpec, SourceFormat
 from tidemark.topics.consume import consume
 
 LEAST_RECORDS, MOST_RECORDS = 25_000, 100_000
@@ -66,7 +64,7 @@ class _Job:
 
     servers: str
     properties: Mapping[str, str]
-    records: Records[Any]
+    readers: RecordReaders
     landing: int
     destination: Destination
 
@@ -86,8 +84,7 @@ class _Outcome:
 def can_land_by_tasks(run: Run) -> bool:
     """Whether the workers have our Python, and a reader knows what the records are."""
     source = run.pipeline.source
-    is_read = not source.format.is_canal and source.avro is None and not source.is_compacted
-    return is_read and is_local(run.world.spark)
+    return source.avro is None and not source.is_compacted and is_local(run.world.spark)
 
 
 def land_by_tasks(
@@ -95,8 +92,8 @@ def land_by_tasks(
 ) -> LandingFiles | None:
     """Write the unread records; None, and no file, where too much of them is odd."""
     spark, broker = run.world.spark, run.world.broker
-    records, number = _records(run, unread, reading), unread.after.number
-    job = _Job(broker.servers, broker.properties, records, number, destination)
+    readers, number = _readers(run, unread, reading), unread.after.number
+    job = _Job(broker.servers, broker.properties, readers, number, destination)
     parts = list(split_ranges(unread.ranges, _size(spark, unread.ranges)))
     tasks = spark.sparkContext.parallelize(parts, len(parts))
     outcomes = tasks.map(partial(_land, job)).collect()
@@ -104,7 +101,7 @@ def land_by_tasks(
     if any(outcome.is_too_odd for outcome in outcomes):
         destination.discard(files)
         return None
-    counts: list[Mapping[str, Any]] = [_counts(outcome) for outcome in outcomes]
+    counts: list[Mapping[str, Any]] = [_counts(run.pipeline, outcome) for outcome in outcomes]
     odd = [row for outcome in outcomes for row in outcome.odd]
     if odd:
         rows, found = _read_odd(run, unread, reading, odd)
@@ -114,11 +111,13 @@ def land_by_tasks(
     return LandingFiles(files, merged_counts(counts))
 
 
-def _records(run: Run, unread: Unread, reading: Reading) -> Records[Any]:
-    source = run.pipeline.source
+def _readers(run: Run, unread: Unread, reading: Reading) -> RecordReaders:
+    source, ordering = run.pipeline.source, reading.ordering
+    if source.format.is_canal:
+        return CanalReaders(by_commit=source.gate is GateMode.WATERMARK)
     is_postgres = source.format is SourceFormat.DEBEZIUM_POSTGRES
-    kind = PostgresRecords if is_postgres else BinlogRecords
-    return kind(roles_of(unread), reading.ordering, source.signal_table)
+    kind = PostgresReaders if is_postgres else BinlogReaders
+    return kind(roles_of(unread), ordering, source.signal_table)
 
 
 def _size(spark: SparkSession, ranges: Ranges) -> int:
@@ -141,20 +140,23 @@ def _land(job: _Job, ranges: Ranges) -> _Outcome:
         if outcome.file is not None:
             job.destination.discard([outcome.file])
         return _Outcome(is_too_odd=True)
-    outcome.snapshot_lsn = job.records.snapshot_lsn
-    outcome.lowest_uncommitted = job.records.lowest_uncommitted
+    outcome.snapshot_lsn = job.readers.snapshot_lsn
+    outcome.lowest_uncommitted = job.readers.lowest_uncommitted
     return outcome
 
 
 def _batches(job: _Job, ranges: Ranges, outcome: _Outcome) -> Iterator[pa.RecordBatch]:
     """What is regular of a task's records, in pieces of bounded size; ``outcome`` gets the rest."""
-    readers: dict[str, RecordReader] = {}
+    readers: dict[tuple[str | None, int | None], RecordReader] = {}
     rows: list[Row] = []
     size = odd_size = 0
     kinds = outcome.kinds
     for message in consume(job.servers, job.properties, ranges):
-        topic, key, value = message.topic() or "", message.key(), message.value()
-        read = readers.get(topic) or readers.setdefault(topic, job.records.reader(TopicName(topic)))
+        at, key, value = (message.topic(), message.partition()), message.key(), message.value()
+        read = readers.get(at)
+        if read is None:
+            topic, partition = TopicName(message.topic() or ""), message.partition() or 0
+            read = readers[at] = job.readers.reader(topic, partition)
         length = len(key or b"") + len(value or b"")
         envelope = read(key, value)
         if envelope is None:
@@ -208,12 +210,12 @@ def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     return pa.array(values, MILLIS).cast(kind) if is_time else pa.array(values, kind)
 
 
-def _counts(outcome: _Outcome) -> dict[str, Any]:
+def _counts(pipeline: PipelineSpec, outcome: _Outcome) -> dict[str, Any]:
     """As `landing_counts` of records of which none is unreadable."""
     changes = outcome.kinds[Kind.ROW] + outcome.kinds[Kind.TRUNCATE]
     counts: dict[str, Any] = {
         "records": outcome.kinds.total(),
-        "understood": changes,
+        "understood": sum(outcome.kinds[kind] for kind in own_kinds(pipeline)),
         "changes": changes,
     }
     for name in ("snapshot_lsn", "lowest_uncommitted"):
