@@ -13,12 +13,14 @@ of it, runs the two sample pipelines and a few cuts more, and leaves nothing run
 
 from __future__ import annotations
 
+import pickle
 import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psutil
+import pyarrow as pa
 import pytest
 from py4j.protocol import Py4JError
 
@@ -40,6 +42,10 @@ from tests.support.stack import Stream
 from tidemark.errors import TidemarkError
 from tidemark.lake import removed, upkeep
 from tidemark.lake.catalog import SystemTables
+from tidemark.lake.commits import append_files_on
+from tidemark.lake.data_files import Destination
+from tidemark.lake.landing import PROPERTIES, SCHEMA
+from tidemark.lake.refs import create_branch
 from tidemark.lake.table_files import read_files
 from tidemark.model.maintenance import DAY_MS
 from tidemark.model.names import AttemptId, TableName
@@ -132,6 +138,25 @@ def test_shop_with_its_truncate_and_its_new_column_is_as_its_source_holds_it(
     assert set(shop_stream().stage("end").tables["shop.customers"].columns) <= set(
         columns["customers"]
     )
+
+
+def test_what_a_task_gets_of_a_table_is_enough_to_write_to_the_store(
+    deployment: Deployment,
+) -> None:
+    """Tasks in Python land where Spark is local, whatever store the warehouse is in."""
+    catalog, rows = deployment.world.catalog, SCHEMA.empty_table()
+    catalog.create_namespace_if_not_exists("tasks")
+    table = catalog.create_table("tasks.changelog", SCHEMA, properties=PROPERTIES)
+    table.append(rows)
+    create_branch(table, "attempt", table.metadata.current_snapshot_id or 0)
+    sent = pickle.dumps(Destination.of(table))
+    landed = pa.Table.from_pylist([{"landing": 1, "offset": n, "position": f"{n}"} for n in (3, 4)])
+    file = pickle.loads(sent).write(landed.to_batches())  # noqa: S301  our own
+    append_files_on(table, "attempt", [file], {})
+    staged = table.refs()["attempt"].snapshot_id
+    read = table.scan(snapshot_id=staged, row_filter="position = '4'").to_arrow().to_pylist()
+    assert [(row["landing"], row["offset"], row["value"]) for row in read] == [(1, 4, None)]
+    assert table.scan().to_arrow().num_rows == 0
 
 
 def test_a_blocked_audit_leaves_main_and_the_next_cut_publishes(

@@ -1,8 +1,9 @@
 """Land by tasks in Python: each reads a range of offsets and writes it to a file of the changelog.
 
-A record is parsed once, by `formats.debezium.record`, and never enters the JVM. What is odd there
-comes back to the driver and is read by the expressions of its format, as everything is where tasks
-cannot land: other formats, compacted topics, and workers on a cluster, which need no Python.
+A record is parsed once, by a reader of its format (`formats.record_reader`), and never enters the
+JVM. What is odd to that comes back to the driver and is read by the expressions of the format, as
+everything is where tasks cannot land: Avro, compacted topics, and on a cluster, whose workers need
+no Python.
 """
 
 from __future__ import annotations
