@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -85,6 +86,11 @@ def test_it_is_owned_and_tried_again(task: BaseOperator) -> None:
     assert task.owner not in {"", "airflow"}, f"{task.task_id}: nobody is asked when it stops"
     assert task.retries
     assert task.retry_delay.total_seconds() >= 30
+
+
+@each_task
+def test_it_ends_though_it_hangs(task: BaseOperator) -> None:
+    assert task.execution_timeout == timedelta(hours=12)
 
 
 @each_task

@@ -187,6 +187,7 @@ def _default_args(pipeline: PipelineSpec) -> dict[str, Any]:
         "max_active_tis_per_dag": 1,
         "retries": RETRIES,
         "retry_delay": RETRY_DELAY,
+        "execution_timeout": timedelta(minutes=pipeline.limits.task_timeout),
     }
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import secrets
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+import psutil
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk.exceptions import AirflowException
 
@@ -17,7 +19,7 @@ from tidemark.lake.results import (
     write_result,
 )
 from tidemark.log import get_logger
-from tidemark.model.names import PipelineName
+from tidemark.model.names import AttemptId, PipelineName
 from tidemark.model.result import CutResult, CutStatus
 from tidemark.scheduling.retries import failure_of, stop_on_terminal_errors
 from tidemark.scheduling.submit import (
@@ -29,7 +31,7 @@ from tidemark.scheduling.submit import (
     submission,
 )
 from tidemark.scheduling.xcom import PLAN, Folded, Planned
-from tidemark.spec import load_installation, pipeline_named
+from tidemark.spec import InstallationSpec, load_installation, pipeline_named
 from tidemark.spec.launch import conf_folder
 
 if TYPE_CHECKING:
@@ -63,9 +65,22 @@ class _JobOperator(SparkSubmitOperator):
             return error
         return None
 
+    def on_kill(self) -> None:
+        """End whatever the task has started, when it is stopped or takes too long.
+
+        The provider ends spark-submit; a driver that hangs would live on.
+        """
+        started = psutil.Process().children(recursive=True)
+        super().on_kill()
+        for process in started:
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+
 
 class FoldOperator(_JobOperator):
     """Submits `jobs.cut` for the order that plan left."""
+
+    _attempt: AttemptId | None = None
 
     def execute(self, context: Context) -> Folded:  # type: ignore[override]  # it returns nothing
         """Run the job; its attempt, status and counts, for the tasks after this one."""
@@ -75,12 +90,25 @@ class FoldOperator(_JobOperator):
         order = FoldRequest(attempt, planned["until"], tuple(planned["tables"]), planned["reason"])
         with stop_on_terminal_errors():
             pipeline, installation = pipeline_named(self.pipeline), load_installation()
-        file = result_file(installation.state, pipeline.name, attempt)
+        self._attempt = attempt
         failure = self._submit(context, submission(pipeline, installation, order))
-        result = read_result(file)
-        if result is None and failure is not None:
-            write_result(CutResult.died(attempt), file)
+        result = read_result(result_file(installation.state, pipeline.name, attempt))
+        if failure is not None:
+            self._leave_result(installation)
         return _conclude(result, failure)
+
+    def on_kill(self) -> None:
+        """As any job, and tell of the attempt, for `tidemark status` and the page."""
+        super().on_kill()
+        self._leave_result(load_installation())
+
+    def _leave_result(self, installation: InstallationSpec) -> None:
+        """Have the attempt a result, where its job died before it left one."""
+        if self._attempt is None:
+            return
+        file = result_file(installation.state, self.pipeline, self._attempt)
+        if read_result(file) is None:
+            write_result(CutResult.died(self._attempt), file)
 
 
 class MaintainOperator(_JobOperator):

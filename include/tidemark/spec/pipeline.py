@@ -123,6 +123,13 @@ class LimitsSpec(SpecModel):
         description="rows of one table that a cut rewrites at most, where a column takes a type "
         "that Iceberg does not promote it to; above it the table stops",
     )
+    task_timeout: int = Field(
+        default=720,
+        gt=0,
+        strict=True,
+        description="minutes after which Airflow ends a task of the pipeline's DAGs, with all "
+        "processes that it started; it is tried again like any that failed",
+    )
     stalled_after: int = Field(
         default=30,
         gt=0,

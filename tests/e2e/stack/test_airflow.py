@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
@@ -32,6 +36,8 @@ from tests.corpus.compare import differences
 from tests.corpus.run import read_rows
 from tests.support.airflow_api import Api
 from tests.support.network import LOOPBACK, listening_addresses
+from tidemark.lake.results import failed_attempts
+from tidemark.model.names import PipelineName
 from tidemark.runs.world import World, open_world
 from tidemark.spec import CatalogSpec, InstallationSpec, KafkaSpec, SparkSpec
 
@@ -50,6 +56,17 @@ expectations:
     arguments: {value: 0}
     severity: critical
     scope: table
+"""
+IMPATIENT = """\
+# Airflow reads files that name it.
+from datetime import timedelta
+
+from tidemark.scheduling.dags import build_cut_dag
+from tidemark.spec import pipeline_named
+
+dag = build_cut_dag(pipeline_named("shop"))
+dag.get_task("fold").execution_timeout = timedelta(seconds=15)
+dag.get_task("fold").retries = 0
 """
 LATE = """\
 name: late
@@ -94,6 +111,15 @@ class Site:
                 is_postgres=False,
             )
         ]
+
+
+@dataclass(frozen=True)
+class Hung:
+    """A run that hung, its driver, and the errors of attempts that `tidemark status` tells."""
+
+    report: RunReport
+    driver: psutil.Process
+    failures: Sequence[str]
 
 
 @pytest.fixture(scope="module")
@@ -143,9 +169,38 @@ def blocked(site: Site, tmp_path_factory: pytest.TempPathFactory) -> RunReport:
 
 
 @pytest.fixture(scope="module")
-def capped(site: Site, blocked: RunReport) -> RunReport:
-    """A run over the whole shop that was asked to stop early."""
+def hung(site: Site, blocked: RunReport, tmp_path_factory: pytest.TempPathFactory) -> Hung:
+    """A run whose driver stops in its tracks."""
     assert blocked.state == "failed"
+    folder = tmp_path_factory.mktemp("dags")
+    (folder / "impatient.py").write_text(IMPATIENT)
+    settings = {**site.airflow.environment, "AIRFLOW__CORE__DAGS_FOLDER": str(folder)}
+    with ThreadPoolExecutor(1) as threads:
+        stopping = threads.submit(stopped_driver)
+        report = run_dag(replace(site.airflow, environment=settings), "cut__shop")
+    log = site.airflow.log_file("test-cut__shop")
+    log.rename(log.with_stem("test-cut__shop-hung"))
+    failures = failed_attempts(site.world.installation.state, PipelineName("shop"), 0)
+    return Hung(report, stopping.result(), [failure.error for failure in failures])
+
+
+def stopped_driver() -> psutil.Process:
+    """The driver of a cut below this process, once it is stopped; Python, as the JVM starts it."""
+    until = time.monotonic() + 120
+    while time.monotonic() < until:
+        for process in psutil.Process().children(recursive=True):
+            with suppress(psutil.Error):
+                if any(part.endswith("jobs/cut.py") for part in process.cmdline()[:2]):
+                    process.suspend()
+                    return process
+        time.sleep(0.05)
+    raise TimeoutError("no driver came")
+
+
+@pytest.fixture(scope="module")
+def capped(site: Site, hung: Hung) -> RunReport:
+    """A run over the whole shop that was asked to stop early."""
+    assert hung.report.state == "failed"
     report = run_dag(site.airflow, "cut__shop", conf={"until": CAP, "reason": "month end"})
     tables = next(stage.tables for stage in SHOP.stages if stage.name == "first-load")
     assert site.differences("shop", tables) == []
@@ -182,6 +237,13 @@ def test_run_that_its_audit_blocks_is_red_and_says_why(blocked: RunReport, site:
     assert "the audit of cut 1 blocks: shop.customers" in log
     assert "expect_table_row_count_to_equal" in log
     assert str(site.airflow.home.parent / "data_docs" / "shop" / "index.html") in log
+
+
+def test_run_whose_driver_hangs_is_ended(hung: Hung) -> None:
+    """It leaves no process, and a result that status and the page read."""
+    assert hung.report.tasks == {**RED, "fold": "failed", "audit": "upstream_failed"}
+    assert not hung.driver.is_running()
+    assert "died without a result" in hung.failures[0]
 
 
 def test_run_publishes_up_to_the_time_it_was_asked_for(capped: RunReport) -> None:
