@@ -41,8 +41,8 @@ from tidemark.spec import Consistency, OtherTables, TruncatePolicy, load_pipelin
         pytest.param(
             SHOP + "limits: {max_records: 5}\n",
             "shop.yaml:13 -> limits.max_records: got an unknown key; expected one of max-records, "
-            "max-unreadable, max-quarantined, max-rewrite-rows, stalled-after, when-stalled; did "
-            "you mean 'max-records'",
+            "max-unreadable, max-quarantined, max-rewrite-rows, task-timeout, stalled-after, "
+            "when-stalled; did you mean 'max-records'",
             id="keys are written in kebab-case",
         ),
         pytest.param(
