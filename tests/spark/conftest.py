@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -31,6 +33,7 @@ def spark(jars: Path) -> Iterator[SparkSession]:
         }
     )
     settings |= launch_settings(jars / "spark", settings)
+    os.environ["PYSPARK_PYTHON"] = sys.executable
     builder = SparkSession.builder.appName("tidemark-tests")
     for name, value in settings.items():
         builder = builder.config(name, value)
