@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import reduce
 from operator import and_
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -26,9 +27,9 @@ def typed_keys(
 
     rows: the texts of each key, in the order of the key.
     """
-    texts = session.createDataFrame(
-        [(number, list(row)) for number, row in enumerate(rows)], "number INT, texts ARRAY<STRING>"
-    )
+    numbers = pa.array(range(len(rows)), pa.int32())
+    keys = pa.array([list(row) for row in rows], pa.list_(pa.string()))
+    texts = session.createDataFrame(pa.table({"number": numbers, "texts": keys}))
     columns = [schema[name] for name in schema.key]
     values = [
         F.get("texts", F.lit(at)).try_cast(column.iceberg).alias(column.name)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -95,7 +96,8 @@ def check_appended(staged: DataFrame, table: DataFrame) -> tuple[CheckResult, ..
 def check_truncates(table: DataFrame, ends: Sequence[End]) -> CheckResult:
     """Each of ``ends`` has a row of its own; table: a staged append target."""
     session = table.sparkSession
-    told = session.createDataFrame([(end.position,) for end in ends], "position STRING")
+    positions = pa.array([end.position for end in ends], pa.string())
+    told = session.createDataFrame(pa.table({"position": positions}))
     event_ids = told.select(F.expr(EVENT_ID).alias("event_id")).distinct()
     rows = table.where(F.col(OPERATION) == Operation.TRUNCATE.value).select(
         F.col(POSITION).alias("position")

@@ -13,6 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
+import pyarrow as pa
 from pyiceberg.table.refs import MAIN_BRANCH
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
@@ -28,6 +29,7 @@ from tidemark.lake.commits import begin_branch, commit_order
 from tidemark.lake.effect import Effect, effect_of
 from tidemark.lake.evolve import TargetHead, read_target
 from tidemark.lake.history import existing_tables, read_history
+from tidemark.lake.landing import SCHEMA
 from tidemark.lake.ledger import read_progress, stage_action
 from tidemark.lake.procedures import Procedures
 from tidemark.lake.publication import update_mains
@@ -180,9 +182,9 @@ class _Erasing:
         name = attempt_ref(head.mark.number + 1, self.run.request.attempt)
         branch = begin_branch(changelog, head.snapshot, name)
         view = f"places_{name}"
-        world.spark.createDataFrame(
-            sorted(places), "topic STRING, partition INT, offset LONG"
-        ).createOrReplaceTempView(view)
+        rows = [dict(zip(PLACE, place, strict=True)) for place in sorted(places)]
+        erased = pa.Table.from_pylist(rows, pa.schema([SCHEMA.field(name) for name in PLACE]))
+        world.spark.createDataFrame(erased).createOrReplaceTempView(view)
         table = (world.catalog.name, *system.changelog.parts, f"branch_{name}")
         world.spark.sql(sql.erase_records(table, view))
         world.spark.catalog.dropTempView(view)
