@@ -41,7 +41,7 @@ def is_deep(text: bytes, most: int = MAX_NESTING) -> bool:
 def has_long_number(text: bytes) -> bool:
     """Whether a number of MAX_DIGITS characters may stand in ``text``, in a string or outside.
 
-    One of that length covers each place that is a multiple of it: few texts are looked at whole.
+    One of that length covers a place that is looked at, of which there is one in each MAX_DIGITS.
     """
     for place in range(MAX_DIGITS - 1, len(text), MAX_DIGITS):
         if text[place] in _NUMBER:

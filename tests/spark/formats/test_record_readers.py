@@ -208,3 +208,15 @@ def test_damaged_records_are_read_alike_or_not_at_all(
         assert "unreadable" in kinds
         formats |= {recording.format} if any(is_read) else set()
     assert formats >= {Format.DEBEZIUM_MYSQL, Format.DEBEZIUM_POSTGRES, Format.TICDC}
+
+
+def test_heartbeats_are_read_wherever_their_topic_tells(spark: SparkSession) -> None:
+    """MSG-27: connectors send them all day, and else each would be odd."""
+    beat, wrapped = b'{"ts_ms":1}', b'{"schema":{"type":"struct"},"payload":{"ts_ms":1}}'
+    values = [beat, wrapped, b'{"ts_ms":null}', b'{"ts_ms":1,"ts_ms":2}', b'{"ts_ms":1,"op":"u"}']
+    records = [Record("__debezium-heartbeat.shop", 0, None, value) for value in values]
+    for kind in (Format.DEBEZIUM_MYSQL, Format.DEBEZIUM_POSTGRES):
+        beats = Recording("heartbeats", records, kind, TopicRoles())
+        is_read, kinds = read_both_ways(spark, beats, BY_POSITION)
+        assert is_read == [True, True, False, False, False]
+        assert kinds[:2] == ["control", "control"]

@@ -160,7 +160,7 @@ class DebeziumReaders(ABC, Generic[S]):
         """
 
     def _statement(self, _: bytes | None, text: bytes, schema_id: int | None) -> Envelope | None:
-        """A record of the topic of schema changes."""
+        """A record of the topic of schema changes; odd, unless its connector has such a topic."""
 
     def _row(self, key: bytes | None, text: bytes, schema_id: int | None) -> Envelope | None:
         row = self._decode(text)
@@ -175,7 +175,7 @@ class DebeziumReaders(ABC, Generic[S]):
             return None
         if effect is None and has_twice(text):
             return None
-        if self._signals is not None and self._is_signal(source):
+        if self._is_signal(source):
             return None
         is_snapshot = op == "r"
         if mark is not None and op == "c":
@@ -199,11 +199,8 @@ class DebeziumReaders(ABC, Generic[S]):
         )
 
     def _is_signal(self, source: S) -> bool:
-        signals = self._signals
-        return signals is not None and (source.schema, source.table) == (
-            signals.schema,
-            signals.table,
-        )
+        table = self._signals
+        return table is not None and (source.schema, source.table) == (table.schema, table.table)
 
 
 class BinlogReaders(DebeziumReaders[_Binlog]):
