@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
+from py4j.java_gateway import JavaClass, get_java_class
 from pyiceberg.catalog import Catalog
 from pyiceberg.table import FileScanTask, Table
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -142,6 +143,18 @@ def _value(side: str, name: str, rows: DataFrame) -> Column:
     return comparable(F.col(side)[name], rows.schema[name].dataType)
 
 
+def _static(session: SparkSession, java_class: JavaClass, name: str) -> Any:  # noqa: ANN401
+    """What the static method without arguments returns, though one of an instance has its name.
+
+    By `java_class.name`, py4j looks at the first method of that name alone, and the JVM lists them
+    in another order from one process to the next.
+    """
+    gateway: Any = session.sparkContext._gateway  # noqa: SLF001  the way to Java's reflection
+    lang = gateway.jvm.java.lang
+    method = get_java_class(java_class).getMethod(name, gateway.new_array(lang.Class, 0))
+    return method.invoke(None, gateway.new_array(lang.Object, 0))
+
+
 class _Staged:
     """Scans of chosen files, as Iceberg's own rewrites read them; gone when the body ends.
 
@@ -157,7 +170,8 @@ class _Staged:
             session._jsparkSession,  # noqa: SLF001
             self._quoted,
         )
-        self._tables, self._tasks = spark.SparkTableCache.get(), spark.ScanTaskSetManager.get()
+        self._tables = _static(session, spark.SparkTableCache, "get")
+        self._tasks = spark.ScanTaskSetManager.get()
         self._names: list[str] = []
         self._planned: dict[int, dict[str, Any]] = {}
 
