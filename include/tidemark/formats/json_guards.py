@@ -55,10 +55,15 @@ def has_long_number(text: bytes) -> bool:
 def has_twice(text: bytes) -> bool:
     """Whether a name may stand twice in an object of ``text``; true where it is no JSON."""
     try:
-        json.loads(text, object_pairs_hook=_once)
+        read_once(text)
     except (ValueError, RecursionError):
         return True
     return False
+
+
+def read_once(text: bytes) -> Any:  # noqa: ANN401  whatever it is
+    """What ``text`` holds; ValueError where a name stands twice in an object, or it is no JSON."""
+    return json.loads(text, object_pairs_hook=_once)
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -25,7 +25,7 @@ INFINITE_TEXT = (
 PLACEHOLDER = "__debezium_unavailable_value"
 PLACEHOLDER_UUID = UUID("b68a35a7-17ad-35b3-af2a-ae46edb4545a")
 _BASE64 = b64encode(PLACEHOLDER.encode()).decode()
-_PLAIN = (PLACEHOLDER, json.dumps({PLACEHOLDER: PLACEHOLDER}, separators=(",", ":")))
+PLAIN_PLACEHOLDERS = (PLACEHOLDER, json.dumps({PLACEHOLDER: PLACEHOLDER}, separators=(",", ":")))
 _ELEMENTS: tuple[list[object], ...] = (
     [PLACEHOLDER],
     [_BASE64],
@@ -50,4 +50,8 @@ def is_placeholder(raw: Column, column: SourceColumn) -> Column:
     """Whether ``raw`` says that the value did not change and was not sent (UNAV-1, UNAV-2)."""
     if column.element is not None:
         return raw.isin(*_ARRAYS)
-    return raw.isin(*_PLAIN, _BASE64) if column.wire in _BINARY else raw.isin(*_PLAIN)
+    return (
+        raw.isin(*PLAIN_PLACEHOLDERS, _BASE64)
+        if column.wire in _BINARY
+        else raw.isin(*PLAIN_PLACEHOLDERS)
+    )

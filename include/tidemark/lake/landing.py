@@ -88,6 +88,7 @@ PROPERTIES = {
     "write.parquet.compression-level": "1",
     "write.parquet.dict-size-bytes": str(64 * 1024),
     "write.metadata.metrics.column.position": "full",
+    "write.metadata.metrics.column.topic": "full",
     "write.metadata.metrics.column.key": "none",
     "write.metadata.metrics.column.value": "none",
     "write.metadata.metrics.column.headers": "none",

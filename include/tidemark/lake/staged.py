@@ -9,19 +9,24 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
+import pyarrow as pa
 from pyarrow.fs import FileSelector, FileSystem
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
 from pyiceberg.io.pyarrow import PyArrowFileIO
+from pyiceberg.manifest import DataFile
+from pyiceberg.table import Table
+from pyiceberg.table.refs import MAIN_BRANCH
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from tidemark.errors import StorageError, TidemarkError
-from tidemark.lake.catalog import TableId, catalog_errors, folder_of
+from tidemark.lake.catalog import TableId, catalog_errors, commit_errors, folder_of
+from tidemark.lake.commits import append_files_on
 from tidemark.lake.refs import ATTEMPT_REF
 from tidemark.log import get_logger
 from tidemark.model.columns import (
@@ -125,6 +130,15 @@ def staged_folder(catalog: Catalog, namespace: str) -> str:
 def stage_rows(place: StagedPlace, rows: DataFrame, schema: TableSchema) -> StagedRows:
     """Write typed winners (`formats.rows.typed_rows`) for the merge, and count them on the way."""
     counted = Observation()
+    writer = _marked(rows, schema, counted).writeTo(quote(*place.table)).using("iceberg")
+    for name, value in {**PROPERTIES, "location": place.location}.items():
+        writer = writer.tableProperty(name, value)
+    writer.create()
+    return StagedRows(place, **counted.get)
+
+
+def _marked(rows: DataFrame, schema: TableSchema, counted: Observation) -> DataFrame:
+    """Typed winners as they are staged; ``counted`` gets the numbers of StagedRows."""
     op = F.col(STAGED_OP)
     has_unavailable = F.col(UNAVAILABLE).isNotNull()
     if schema.mode is TargetMode.APPEND and schema.key:
@@ -148,15 +162,42 @@ def stage_rows(place: StagedPlace, rows: DataFrame, schema: TableSchema) -> Stag
         F.count(CONVERSION_ERROR).alias("conversion_errors"),
         F.count(F.when(op == STAGED_UNAVAILABLE, 1)).alias("unavailable"),
     )
-    writer = (
-        _hashed(observed.drop(CONVERSION_ERROR), schema)
-        .writeTo(quote(*place.table))
-        .using("iceberg")
+    return _hashed(observed.drop(CONVERSION_ERROR), schema)
+
+
+def make_staged(catalog: Catalog, place: StagedPlace, columns: pa.Schema) -> Table:
+    """The table at ``place`` without rows, for files that tasks write."""
+    with commit_errors("the staging of rows"):
+        return catalog.create_table(
+            place.table[1:], columns, location=place.location, properties=dict(PROPERTIES)
+        )
+
+
+def drop_made(catalog: Catalog, place: StagedPlace) -> None:
+    """Undo `make_staged`."""
+    with catalog_errors("the removal of staged rows"):
+        catalog.drop_table(place.table[1:])
+
+
+def add_files(
+    table: Table, place: StagedPlace, files: Iterable[DataFile], *, upserts: int, deletes: int
+) -> StagedRows:
+    """The rows of ``files``, which are typed and whole, in the table that was made for them."""
+    with commit_errors("the staging of rows"):
+        append_files_on(table, MAIN_BRANCH, files, {})
+    return StagedRows(place, upserts, deletes, None, 0, 0)
+
+
+def add_rows(rows: StagedRows, more: DataFrame, schema: TableSchema) -> StagedRows:
+    """Write typed winners (`formats.rows.typed_rows`) beside those that are staged."""
+    counted = Observation()
+    _append(rows, _marked(more, schema, counted))
+    found = counted.get
+    return replace(
+        rows,
+        conversion_error=found.pop("conversion_error"),
+        **{name: getattr(rows, name) + number for name, number in found.items()},
     )
-    for name, value in {**PROPERTIES, "location": place.location}.items():
-        writer = writer.tableProperty(name, value)
-    writer.create()
-    return StagedRows(place, **counted.get)
 
 
 def _hashed(rows: DataFrame, schema: TableSchema) -> DataFrame:

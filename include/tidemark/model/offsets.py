@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -69,24 +70,29 @@ def limit_ranges(ranges: Ranges, max_records: int) -> dict[TopicPartition, Offse
     }
 
 
-def split_ranges(ranges: Ranges, most: int) -> Iterator[dict[TopicPartition, OffsetRange]]:
-    """``ranges`` in parts of ``most`` offsets, the last one smaller; what is empty is in none.
+def split_ranges(ranges: Ranges, size: int) -> Iterator[dict[TopicPartition, OffsetRange]]:
+    """``ranges`` in parts of about ``size`` offsets, half as many more at most.
+
+    Partitions stay whole where they can: records of one row stand in one of them. What is empty is
+    in no part.
 
     >>> place = TopicPartition(TopicName("t"), 0)
     >>> [part[place] for part in split_ranges({place: OffsetRange(0, 5)}, 3)]
-    [OffsetRange(start=0, end=3), OffsetRange(start=3, end=5)]
+    [OffsetRange(start=0, end=2), OffsetRange(start=2, end=5)]
+    >>> [part[place] for part in split_ranges({place: OffsetRange(0, 5)}, 4)]
+    [OffsetRange(start=0, end=5)]
     """
     part: dict[TopicPartition, OffsetRange] = {}
-    room = most
     for place, span in sorted(ranges.items()):
-        start = span.start
-        while start < span.end:
-            end = min(span.end, start + room)
-            part[place] = OffsetRange(start, end)
-            room -= end - start
-            start = end
-            if room == 0:
-                yield part
-                part, room = {}, most
+        there = sum(other.count for other in part.values())
+        if part and there + span.count > size:
+            yield part
+            part = {}
+        pieces = max(1, round(span.count / size))
+        bounds = [span.start + span.count * number // pieces for number in range(pieces + 1)]
+        *whole, last = itertools.starmap(OffsetRange, itertools.pairwise(bounds))
+        yield from ({place: piece} for piece in whole)
+        if last.count:
+            part[place] = last
     if part:
         yield part

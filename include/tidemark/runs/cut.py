@@ -42,6 +42,7 @@ from tidemark.runs.run import CutRequest, Run, begin_run
 from tidemark.runs.staging.quarantined import records_quarantined
 from tidemark.runs.staging.replay import next_replays, with_replay
 from tidemark.runs.staging.stage import StagedTable, stage_one
+from tidemark.runs.staging.tasks import ChangelogFiles
 from tidemark.runs.tables.plan import CutTables, plan_tables, together
 from tidemark.runs.tables.reread import READ_AGAIN
 from tidemark.runs.tables.seeded import seed_refolds
@@ -206,11 +207,12 @@ def _stage_all(run: Run, chosen: Chosen, planned: CutTables, branch: str) -> _Ou
     schemas: list[RefUpdate] = []
     stopped, unread = dict(planned.stopped), set(planned.unread)
     session = run.world.spark
+    files = ChangelogFiles.of(run) if any(work.rows for work in planned.work) else None
 
     def stage(work: TableWork) -> StagedTable | RefUpdate | TableStoppedError | None:
         session.sparkContext.setLocalProperty("spark.scheduler.pool", str(work.target))
         try:
-            return stage_one(run, chosen, work, branch)
+            return stage_one(run, chosen, work, branch, files)
         except TableStoppedError as error:
             drop_forks(run.world.catalog, run.system.ledger.namespace, branch, work.target)
             return error

@@ -22,6 +22,7 @@ from tests.spark.properties.records import Sending
 from tests.spark.properties.shown import REFUSED
 from tests.support.staged import staged_place
 from tidemark.formats.decoder import Decoder, decoder_of
+from tidemark.formats.row_reader import ODD, RowReader, can_read
 from tidemark.formats.rows import typed_rows
 from tidemark.lake.catalog import TableId
 from tidemark.lake.evolve import apply_changes
@@ -48,6 +49,7 @@ class Read:
     """The frame of one form, and where the value of each of its cells stands in the table."""
 
     sending: Sending
+    records: Sequence[tuple[bytes | None, bytes]]
     rows: Sequence[Mapping[str, Any]]
     schema: TableSchema
     frame: DataFrame
@@ -76,6 +78,7 @@ def check_families(
     reads = [_read(world, folder, form, _cells(cases, form), values) for form in forms]
     found = _written_and_read(world, folder, name, reads)
     wrong = [fault for read in reads for fault in _faults(read, values, found)]
+    wrong += [fault for read in reads for fault in _faults_in_python(read, values)]
     assert not wrong, "\n".join(
         [f"{name}, VALUES_SEED={SEED}: {len(wrong)} values differ", *wrong[:SHOWN]]
     )
@@ -109,7 +112,7 @@ def _read(
     own = tuple(cell.column(name, told) for name, cell in cells.items())
     schema = TableSchema((_ID, *own), (ID,))
     events = _events(world, folder / f"{form.name}.parquet", form, records)
-    return Read(sending, rows, schema, _typed(events, form, decoder, schema))
+    return Read(sending, records, rows, schema, _typed(events, form, decoder, schema))
 
 
 def _events(
@@ -215,6 +218,42 @@ def _faults(
             named = got[TOLD] or refused
             case, wire = read.sending.cells[named].case, read.sending.shown(named, row[named])
             yield f"{form}: {case}\n  misread {got[TOLD]}, not {refused or 'none'}\n  wire {wire}"
+
+
+def _faults_in_python(read: Read, values: Sequence[Sequence[Any]]) -> Iterator[str]:
+    """Values that the reader without Spark reads, and not as it must; columns of which it reads none.
+
+    It may refuse any, and decimals that are numbers all.
+    """
+    form = read.sending.form
+    if form.is_canal or form.is_avro:
+        return
+    for name, cell in read.sending.cells.items():
+        schema = TableSchema((_ID, read.schema[name]), (ID,))
+        if not can_read(schema):
+            continue
+        reader = RowReader(schema)
+        arrow = reader.fields([name, name])[1].type
+        is_read = form.has_numbers or form.is_mixed
+        for number, (key, record) in enumerate(read.records):
+            value = _of(name, values)[number]
+            expected = cell.expected(value)
+            try:
+                image = reader.image(record)
+                assert image is not None
+                row = reader.typed(reader.key(key or b""), image)
+            except ODD:
+                continue
+            is_read = is_read or row[1] is not None
+            (got,) = pa.array([row[1]], arrow).to_pylist()
+            if row[0] != number or not _is_alike(got, expected):
+                wire = read.sending.shown(name, read.rows[number][name])
+                yield (
+                    f"{form}, in Python: {cell.case}\n  source {value!r}\n  wire   {wire}\n"
+                    f"  wanted {expected!r}\n  got    {got!r}"
+                )
+        if not is_read:
+            yield f"{form}, in Python: no value of {cell.case} is read"
 
 
 def _is_alike(got: Any, wanted: Any) -> bool:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
-from tidemark.errors import WAITING, AccountingError, TableStoppedError
+from tidemark.errors import WAITING, TableStoppedError
 from tidemark.formats.decoder import decoder_of
 from tidemark.lake.catalog import TableId
 from tidemark.lake.effect import Effect
@@ -36,7 +36,8 @@ from tidemark.runs.staging.quarantined import Unfit, may_miss, quarantined
 from tidemark.runs.staging.replay import events_quarantined, outcomes, overtaken
 from tidemark.runs.staging.reread import refuse_unread_rows
 from tidemark.runs.staging.row_changes import StagedChanges, match_rows, stage_row_changes
-from tidemark.runs.staging.typed_changes import ChangeCounts, typed_changes
+from tidemark.runs.staging.tasks import ChangelogFiles, can_stage_by_tasks, stage_by_tasks
+from tidemark.runs.staging.typed_changes import ChangeCounts, refuse_unread, typed_changes
 from tidemark.runs.staging.unchanged import Incomplete, fill_unchanged, unresolved_rows
 from tidemark.runs.staging.versions import match_versions
 from tidemark.runs.tables.key_changes import refuse_quarantined
@@ -77,16 +78,17 @@ class StagedTable:
 
 
 def stage_one(
-    run: Run, chosen: Chosen, work: TableWork, branch: str
+    run: Run, chosen: Chosen, work: TableWork, branch: str, files: ChangelogFiles | None
 ) -> StagedTable | RefUpdate | None:
     """Fold and audit one table; nothing that a reader of ``main`` sees of it changes.
 
-    A move alone where only its schema changes, None where no reader sees anything of that.
+    A move alone where only its schema changes, None where no reader sees anything of that. files:
+    in which the records of the cut stand, None where tasks cannot read them.
     """
     ends = _ends(chosen, work)
     found = NOTHING_STAGED
     if work.has_events:
-        found = _stage_changes(run, chosen, work, ends, branch)
+        found = _stage_changes(run, chosen, work, ends, branch, files)
     found = replace(found, ends=ends)
     context = _bench(run, work, branch, chosen.cut.number)
     if work.source_schema != work.have:
@@ -154,8 +156,13 @@ def _removal(chosen: Chosen, work: TableWork) -> Removal | None:
     return replace(removal, end=snapshot_end(chosen, removal.end.position))
 
 
-def _stage_changes(
-    run: Run, chosen: Chosen, work: TableWork, ends: Sequence[End], branch: str
+def _stage_changes(  # noqa: PLR0913  what is read, by which rules, and where to
+    run: Run,
+    chosen: Chosen,
+    work: TableWork,
+    ends: Sequence[End],
+    branch: str,
+    files: ChangelogFiles | None,
 ) -> StagedChanges:
     """Write what is to be merged; of a table without a key, what its rows are still sought for."""
     namespace = run.system.ledger.namespace
@@ -165,24 +172,13 @@ def _stage_changes(
         if found.rows.conversion_error is not None:
             raise _conversion_error(found.rows, work, found.rows.conversion_errors, 0)
         return found
-    mode = work.spec.mode
-    decoder = decoder_of(run.pipeline.source, chosen.schemas_of(work.spec.source))
-    may_share = decoder.transaction is not None and mode is not TargetMode.APPEND
-    counts = ChangeCounts(contested=Observation() if may_share else None)
-    events = _row_events(chosen, work)
-    typed = typed_changes(chosen, decoder, work, ends, events, counts)
-    rows = stage_rows(place, typed, work.schema)
-    _refuse_unread(work, counts.read.get["records"])
-    refuse_unread_rows(run, work, rows)
-    entered, dropped = counts.entered.get, counts.reduced.get["dropped"]
-    repeats = overtaken(chosen, work, decoder) + work.copies.count
-    contested = counts.contested.get["keys"] if counts.contested is not None else 0
-    found = StagedChanges(rows, entered["changes"] + repeats, repeats, contested=contested)
-    if mode in (TargetMode.MIRROR, TargetMode.SOFT_DELETE):
-        found = replace(found, superseded=dropped)
-    else:
-        found = replace(found, repeats=repeats + dropped)
-    if rows.conversion_errors:
+    staged = None
+    if files is not None and can_stage_by_tasks(run, chosen, work):
+        staged = stage_by_tasks(run, chosen, work, files, place)
+    found = staged or _stage_by_expressions(run, chosen, work, ends, place)
+    refuse_unread_rows(run, work, found.rows)
+    if found.rows.conversion_errors:
+        rows = found.rows
         unfit = Unfit(
             STAGED_CONVERSION_ERROR, rows.conversion_errors, partial(_conversion_error, rows, work)
         )
@@ -190,16 +186,25 @@ def _stage_changes(
     return found
 
 
-def _refuse_unread(work: TableWork, records: int) -> None:
-    """What is decoded are as many records as the cut was found to hold (ACC-4)."""
-    wanted = work.rows + work.replayed - work.copies.count
-    if records != wanted:
-        raise AccountingError(
-            f"the cut holds {wanted} records with rows of {work.spec.source}, but {records} of "
-            "them were read from the changelog",
-            state="every table is as it was; the attempt's branches are kept",
-            next_step="run again; if this repeats, the changelog's files are not sound",
-        )
+def _stage_by_expressions(
+    run: Run, chosen: Chosen, work: TableWork, ends: Sequence[End], place: StagedPlace
+) -> StagedChanges:
+    """Write the changes of a table with a key, of any format, mode and type."""
+    mode = work.spec.mode
+    decoder = decoder_of(run.pipeline.source, chosen.schemas_of(work.spec.source))
+    may_share = decoder.transaction is not None and mode is not TargetMode.APPEND
+    counts = ChangeCounts(contested=Observation() if may_share else None)
+    events = _row_events(chosen, work)
+    typed = typed_changes(chosen, decoder, work, ends, events, counts)
+    rows = stage_rows(place, typed, work.schema)
+    refuse_unread(work, counts.read.get["records"])
+    entered, dropped = counts.entered.get, counts.reduced.get["dropped"]
+    repeats = overtaken(chosen, work, decoder) + work.copies.count
+    contested = counts.contested.get["keys"] if counts.contested is not None else 0
+    found = StagedChanges(rows, entered["changes"] + repeats, repeats, contested=contested)
+    if mode in (TargetMode.MIRROR, TargetMode.SOFT_DELETE):
+        return replace(found, superseded=dropped)
+    return replace(found, repeats=repeats + dropped)
 
 
 def _row_events(chosen: Chosen, work: TableWork) -> DataFrame:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
+from tidemark.errors import AccountingError
 from tidemark.fold.appended import mark_copies, without_unavailable
 from tidemark.fold.contested import count_contested
 from tidemark.fold.flags import mark_images, with_flags
@@ -77,3 +78,19 @@ def typed_changes(  # noqa: PLR0913  what is read, and by which rules
             kept = only_kept(changes.transform(mark_copies), counts.reduced)
             typed = typed_rows(kept, schema, told, keep=(ROW,))
             return typed.transform(without_unavailable, schema)
+
+
+def refuse_unread(work: TableWork, records: int, wanted: int | None = None) -> None:
+    """What is decoded are as many records as the cut was found to hold (ACC-4).
+
+    wanted: how many that are, where it is not all of the table's.
+    """
+    if wanted is None:
+        wanted = work.rows + work.replayed - work.copies.count
+    if records != wanted:
+        raise AccountingError(
+            f"the cut holds {wanted} records with rows of {work.spec.source}, but {records} of "
+            "them were read from the changelog",
+            state="every table is as it was; the attempt's branches are kept",
+            next_step="run again; if this repeats, the changelog's files are not sound",
+        )

@@ -1,0 +1,140 @@
+"""Rows in JSON records of which every name is known to stand once, at the speed of msgspec.
+
+msgspec takes the last of two names that are the same. So a record is decoded into a structure that
+requires the names which a record like it has, and allows no other: where it holds as many names as
+the structure, each of them stands once. What records are like is learnt from those that a slow and
+strict reader has read before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from tidemark.formats.json_guards import read_once
+
+AFTER = "after"
+MOST_SHAPES = 64
+"""Of one table, as many as are remembered: a record has one more for each column that is absent."""
+
+_WHITE_SPACE = (b" :", b"\t", b"\n", b"\r")
+"""What may stand between a name and its colon, in records of no connector; texts may hold it."""
+_Scalar = str | int | float | bool | None
+_Shape = tuple[tuple[str, Any], ...]
+"""Names of an object in their order, each with its own shape: None of what is no object."""
+_OBJECTS = "a list with objects"
+_Field = tuple[str, Any, Any]
+
+
+class AfterDecoder:
+    """Reads what records have in AFTER.
+
+    columns: the names that records have for the columns of a table -> the type, as msgspec takes
+    it, of what is read.
+    """
+
+    def __init__(self, columns: Mapping[str, Any]) -> None:
+        self._columns = columns
+        self._by_shape: dict[_Shape, msgspec.json.Decoder[Any]] = {}
+        self._by_names: dict[int, msgspec.json.Decoder[Any]] = {}
+
+    def decode(self, text: bytes) -> tuple[Any, ...] | None:
+        """The values of the columns in their order, None for what is absent; None without a row.
+
+        ValueError or msgspec.DecodeError: a name stands twice, or a value is of another type.
+        """
+        names = _names_in(text)
+        known = None if names is None else self._by_names.get(names)
+        if known is not None:
+            try:
+                return self._row(known.decode(text))
+            except msgspec.DecodeError:
+                pass  # Of another shape, or with another value.
+        return self._row(self._learnt(text, names).decode(text))
+
+    def _row(self, record: Any) -> tuple[Any, ...] | None:  # noqa: ANN401  a structure made here
+        row = record.after
+        return None if row is None else msgspec.structs.astuple(row)[: len(self._columns)]
+
+    def _learnt(self, text: bytes, names: int | None) -> msgspec.json.Decoder[Any]:
+        """The decoder of records like ``text``, which is read strictly."""
+        shape = _shape_of(read_once(text))
+        if not isinstance(shape, tuple):
+            raise ValueError("a record is no JSON object")  # noqa: TRY004  as any odd one
+        decoder = self._by_shape.get(shape)
+        if decoder is None:
+            if len(self._by_shape) >= MOST_SHAPES:
+                self._by_shape.clear()
+                self._by_names.clear()
+            decoder = self._by_shape[shape] = msgspec.json.Decoder(self._record(shape))
+        if names is not None and names == _size(shape):
+            self._by_names[names] = decoder
+        return decoder
+
+    def _record(self, shape: _Shape) -> type[msgspec.Struct]:
+        inner = dict(shape).get(AFTER)
+        others = [field for field in shape if field[0] != AFTER]
+        row = None if inner is None else self._image(inner)
+        default = None if len(others) == len(shape) else msgspec.NODEFAULT
+        return _struct([(AFTER, row, msgspec.field(default=default)), *_fields(others)])
+
+    def _image(self, shape: _Shape) -> type[msgspec.Struct]:
+        """The columns first, as they are declared."""
+        present = dict(shape)
+        columns: list[_Field] = []
+        for number, (name, kind) in enumerate(self._columns.items()):
+            default = msgspec.NODEFAULT if name in present else None
+            columns.append((f"column_{number}", kind, msgspec.field(name=name, default=default)))
+        others = [field for field in shape if field[0] not in self._columns]
+        return _struct([*columns, *_fields(others)])
+
+
+def _names_in(text: bytes) -> int | None:
+    """How many names stand in ``text``, which is JSON; None where white space may hide one.
+
+    A quote inside a string is escaped, so that only a name ends in a quote and a colon without a
+    backslash before them; one with a backslash at its end is no field of any structure.
+    """
+    if any(space in text for space in _WHITE_SPACE):
+        return None
+    return text.count(b'":') - text.count(b'\\":')
+
+
+def _shape_of(value: object) -> Any:  # noqa: ANN401  _Shape, None or _OBJECTS
+    if isinstance(value, dict):
+        return tuple((name, _shape_of(inner)) for name, inner in value.items())
+    has_objects = isinstance(value, list) and any(_shape_of(inner) is not None for inner in value)
+    return _OBJECTS if has_objects else None
+
+
+def _size(shape: _Shape) -> int | None:
+    """How many names a record of ``shape`` has; None where their number may differ."""
+    total = len(shape)
+    for _, inner in shape:
+        inside = 0 if inner is None else None if inner == _OBJECTS else _size(inner)
+        if inside is None:
+            return None
+        total += inside
+    return total
+
+
+def _type_of(shape: Any) -> Any:  # noqa: ANN401  a type
+    """What a field that nobody asks for may hold: no object that the shape does not have."""
+    if shape is None:
+        return _Scalar | list[_Scalar]
+    if shape == _OBJECTS:
+        return msgspec.Raw
+    return _struct(_fields(shape))
+
+
+def _fields(shape: Sequence[tuple[str, Any]]) -> list[_Field]:
+    return [
+        (f"other_{number}", _type_of(inner), msgspec.field(name=name))
+        for number, (name, inner) in enumerate(shape)
+    ]
+
+
+def _struct(fields: Sequence[_Field]) -> type[msgspec.Struct]:
+    return msgspec.defstruct("Object", fields, kw_only=True, forbid_unknown_fields=True)
