@@ -11,8 +11,8 @@ import re
 import struct
 from binascii import unhexlify
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import MAXYEAR, MINYEAR, datetime
 from decimal import Context, Decimal
 from functools import partial
 from typing import Annotated, Any
@@ -23,6 +23,7 @@ import pyarrow as pa
 from tidemark.formats.encoding import PAYLOAD_NEXT, SCHEMA_FIRST
 from tidemark.formats.json_guards import has_twice
 from tidemark.formats.json_shapes import AfterDecoder
+from tidemark.formats.number_tokens import DOUBLE_DIGITS
 from tidemark.formats.record_reader import SPARK_SEED, spark_hash
 from tidemark.formats.special import PLACEHOLDER, PLAIN_PLACEHOLDERS
 from tidemark.formats.values import (
@@ -47,7 +48,11 @@ _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 LONG_DIGITS = 18
 MICROS_IN_MILLI = 1_000
 _EXACT = Context(prec=76)
-_ZONED = r"\A[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?Z\Z"
+_ZONED = (
+    r"\A[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?"
+    r"(Z|[+-](0[0-9]|1[0-4]):[0-5][0-9])\Z"
+)
+FLAG = "tinyint(1)"
 _HALF, _BELOW_FLOAT = 1 << 28, (1 << 29) - 1
 """Of a double's last 29 bits, which a float does not have: half of its last place, and all."""
 _LEAST_FLOAT, _MOST_FLOAT = 2.0**-126, (2 - 2.0**-24) * 2.0**127
@@ -200,8 +205,7 @@ def _reading_of(column: SourceColumn) -> _Reading | None:
     reading = make(column) if make and column.mask is None else None
     if reading is None or not column.may_be_unavailable:
         return reading
-    told = partial(_available, reading.convert)
-    return _Reading(reading.json, reading.arrow, told, reading.pack)
+    return replace(reading, convert=partial(_available, reading.convert))
 
 
 def _available(convert: Callable[[Any], Any] | None, value: Any) -> Any:  # noqa: ANN401
@@ -219,10 +223,13 @@ def _matching(pattern: str) -> Any:  # noqa: ANN401  a type
 
 
 def _integer(column: SourceColumn) -> _Reading | None:
+    """A converter may write booleans of what MySQL calls ``tinyint(1)``."""
     match column.iceberg:
         case "int":
             kind = _between(-(2**31), 2**31 - 1)
-            return _Reading(kind, pa.int32(), pack=struct.Struct("<i").pack)
+            reading = _Reading(kind, pa.int32(), pack=struct.Struct("<i").pack)
+            is_flag = column.source_type == FLAG
+            return replace(reading, json=kind | bool, convert=int) if is_flag else reading
         case "bigint":
             kind = _between(-(2**63), 2**63 - 1)
             return _Reading(kind, pa.int64(), pack=struct.Struct("<q").pack)
@@ -310,14 +317,16 @@ def _decimal_text(column: SourceColumn) -> _Reading | None:
     fraction = rf"(\.[0-9]{{1,{scale}}})?" if scale else ""
     most = Decimal(10) ** (precision - scale)
 
-    def convert(text: str) -> Decimal:
-        number = Decimal(text)
-        if not -most < number < most:
-            raise ValueError(f"{text} has more than {precision} digits")
+    def convert(value: str | float) -> Decimal:
+        number = Decimal(repr(value) if isinstance(value, float) else value)
+        if not -most < number < most or -int(number.as_tuple().exponent) > scale:
+            raise ValueError(f"{value} does not fit {column.iceberg}")
         return number
 
     kind = _matching(rf"\A-?[0-9]{{1,38}}{fraction}\Z")
-    return _Reading(kind, pa.decimal128(precision, scale), convert)
+    # A double that holds all digits of a number has no others in its shortest text.
+    told = kind | float if precision <= DOUBLE_DIGITS else kind
+    return _Reading(told, pa.decimal128(precision, scale), convert)
 
 
 def _days(column: SourceColumn) -> _Reading | None:
@@ -337,7 +346,14 @@ def _moment(column: SourceColumn, units: int) -> _Reading | None:
 def _zoned(column: SourceColumn) -> _Reading | None:
     if column.iceberg != "timestamp":
         return None
-    return _Reading(_matching(_ZONED), pa.timestamp("us", tz="UTC"), datetime.fromisoformat)
+    return _Reading(_matching(_ZONED), pa.timestamp("us", tz="UTC"), _as_moment)
+
+
+def _as_moment(text: str) -> datetime:
+    moment = datetime.fromisoformat(text)
+    if not text.endswith("Z") and not MINYEAR < moment.year < MAXYEAR:
+        raise ValueError(f"{text} may be of another year in UTC")
+    return moment
 
 
 def _time(column: SourceColumn, micros: int) -> _Reading | None:

@@ -5,21 +5,18 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from threading import Event
 from typing import Any
 
-import psutil
 import pytest
 from confluent_kafka import Producer
 
 from tests.support.records import Record, debezium_row, mysql_source
 from tests.support.stack import Stream
 from tests.support.topics import delete_records
+from tests.support.workers import killing_workers
 from tidemark.errors import DataLossError, WorkerLostError
 from tidemark.lake.catalog import SystemTables
 from tidemark.model.names import PipelineName, TopicName
@@ -149,35 +146,6 @@ def test_a_topic_of_odd_records_is_landed_by_expressions(world: World) -> None:
     assert kinds == {"row": 30, "unreadable": 3 * tasks.ODD_RECORDS}
     there, named = data_files(stream)
     assert there == named
-
-
-def workers() -> Iterator[psutil.Process]:
-    """Spark's workers in Python; a daemon forks them."""
-    for process in psutil.Process().children(recursive=True):
-        with suppress(psutil.Error):
-            parent, command = process.parent(), process.cmdline()
-            if parent and parent.cmdline() == command and "pyspark.daemon" in command:
-                yield process
-
-
-@contextmanager
-def killing_workers() -> Iterator[None]:
-    """Each is killed as soon as it is there."""
-    done = Event()
-
-    def kill() -> None:
-        while not done.wait(0.01):
-            for process in workers():
-                with suppress(psutil.Error):
-                    process.kill()
-
-    with ThreadPoolExecutor(1) as threads:
-        killing = threads.submit(kill)
-        try:
-            yield
-        finally:
-            done.set()
-    killing.result()
 
 
 def test_a_killed_worker_loses_nothing(world: World) -> None:

@@ -221,9 +221,9 @@ def _faults(
 
 
 def _faults_in_python(read: Read, values: Sequence[Sequence[Any]]) -> Iterator[str]:
-    """Values that the reader without Spark reads, and not as it must; columns of which it reads none.
+    """Values that the reader without Spark reads, and not as it must; columns that it never reads.
 
-    It may refuse any, and decimals that are numbers all.
+    It may refuse any value, and all decimals that are numbers.
     """
     form = read.sending.form
     if form.is_canal or form.is_avro:
