@@ -19,8 +19,6 @@ AFTER = "after"
 MOST_SHAPES = 64
 """Of one table, as many as are remembered: a record has one more for each column that is absent."""
 
-_WHITE_SPACE = (b" :", b"\t", b"\n", b"\r")
-"""What may stand between a name and its colon, in records of no connector; texts may hold it."""
 _Scalar = str | int | float | bool | None
 _Shape = tuple[tuple[str, Any], ...]
 """Names of an object in their order, each with its own shape: None of what is no object."""
@@ -38,7 +36,7 @@ class AfterDecoder:
     def __init__(self, columns: Mapping[str, Any]) -> None:
         self._columns = columns
         self._by_shape: dict[_Shape, msgspec.json.Decoder[Any]] = {}
-        self._by_names: dict[int, msgspec.json.Decoder[Any]] = {}
+        self._by_names: dict[int, list[msgspec.json.Decoder[Any]]] = {}
 
     def decode(self, text: bytes) -> tuple[Any, ...] | None:
         """The values of the columns in their order, None for what is absent; None without a row.
@@ -46,12 +44,11 @@ class AfterDecoder:
         ValueError or msgspec.DecodeError: a name stands twice, or a value is of another type.
         """
         names = _names_in(text)
-        known = None if names is None else self._by_names.get(names)
-        if known is not None:
+        for known in () if names is None else self._by_names.get(names, ()):
             try:
                 return self._row(known.decode(text))
             except msgspec.DecodeError:
-                pass  # Of another shape, or with another value.
+                continue  # Of another shape, or with another value.
         return self._row(self._learnt(text, names).decode(text))
 
     def _row(self, record: Any) -> tuple[Any, ...] | None:  # noqa: ANN401  a structure made here
@@ -70,7 +67,9 @@ class AfterDecoder:
                 self._by_names.clear()
             decoder = self._by_shape[shape] = msgspec.json.Decoder(self._record(shape))
         if names is not None and names == _size(shape):
-            self._by_names[names] = decoder
+            alike = self._by_names.setdefault(names, [])
+            if decoder not in alike:
+                alike.append(decoder)
         return decoder
 
     def _record(self, shape: _Shape) -> type[msgspec.Struct]:
@@ -97,9 +96,10 @@ def _names_in(text: bytes) -> int | None:
     A quote inside a string is escaped, so that only a name ends in a quote and a colon without a
     backslash before them; one with a backslash at its end is no field of any structure.
     """
-    if any(space in text for space in _WHITE_SPACE):
-        return None
-    return text.count(b'":') - text.count(b'\\":')
+    if b" :" in text or b"\t" in text or b"\n" in text or b"\r" in text:
+        return None  # In records of no connector, but texts may hold them.
+    escaped = text.count(b'\\":') if b"\\" in text else 0
+    return text.count(b'":') - escaped
 
 
 def _shape_of(value: object) -> Any:  # noqa: ANN401  _Shape, None or _OBJECTS

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 import struct
+from base64 import b64encode
 from binascii import unhexlify
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import MAXYEAR, MINYEAR, datetime
-from decimal import Context, Decimal
+from decimal import Decimal
 from functools import partial
 from typing import Annotated, Any
 
@@ -43,11 +44,12 @@ ODD = (ValueError, msgspec.DecodeError)
 """What the reader raises."""
 
 _FIRST, _NEXT = SCHEMA_FIRST.encode(), PAYLOAD_NEXT.encode()
-_PLACEHOLDERS = frozenset((*PLAIN_PLACEHOLDERS, PLACEHOLDER.encode()))
+PLACEHOLDER_BYTES = PLACEHOLDER.encode()
+_PLACEHOLDERS = frozenset((*PLAIN_PLACEHOLDERS, PLACEHOLDER_BYTES))
+_IN_BASE64 = b64encode(PLACEHOLDER_BYTES)
 _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
-LONG_DIGITS = 18
+LONG_DIGITS, DECIMAL_BYTES = 18, 16
 MICROS_IN_MILLI = 1_000
-_EXACT = Context(prec=76)
 _ZONED = (
     r"\A[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?"
     r"(Z|[+-](0[0-9]|1[0-4]):[0-5][0-9])\Z"
@@ -63,13 +65,15 @@ class _Reading:
     """How the values of a column are read.
 
     json: the type that JSON must hold, as msgspec takes it. arrow: of the column. convert: from the
-    one to the other, where they differ; ValueError for what is odd. pack: a value as Spark hashes
-    it, where a key may have the column.
+    one to the other, where they differ; ValueError for what is odd. layout: what an array is made
+    of that is then taken for ``arrow``, where that is not it. pack: a value as Spark hashes it,
+    where a key may have the column.
     """
 
     json: Any
     arrow: pa.DataType
     convert: Callable[[Any], Any] | None = None
+    layout: pa.DataType | None = None
     pack: Callable[[Any], bytes] | None = None
 
 
@@ -103,7 +107,10 @@ class RowReader:
         self._key = msgspec.json.Decoder(plain)
         wrapped = msgspec.defstruct("Wrapped", [("schema", msgspec.Raw), ("payload", plain)])
         self._wrapped_key = msgspec.json.Decoder(wrapped)
-        self._width = len(self._readings)
+        self._may_lack = [
+            place for place, column in enumerate(schema.columns) if column.may_be_unavailable
+        ]
+        self.width = len(self._readings)
         self._wrapper = b""
         self.above = max((_plain_above(schema, column) for column in schema.columns), default="")
         self.odd_schemas = frozenset(
@@ -126,7 +133,16 @@ class RowReader:
 
     def image(self, value: bytes) -> Row | None:
         """The columns of the row that a record leaves, as JSON has them; None without a row."""
-        return self._decoder.decode(self._payload(value))
+        image = self._decoder.decode(self._payload(value))
+        if (
+            image is not None
+            and self._may_lack
+            and (PLACEHOLDER_BYTES in value or _IN_BASE64 in value or b"\\u" in value)
+        ):  # An escape may stand for any character.
+            for place in self._may_lack:
+                if image[place] in _PLACEHOLDERS:
+                    raise ValueError("a value was not sent")
+        return image
 
     def typed(self, key: Key, image: Row) -> Row:
         """The columns of ``image`` typed; it must be of ``key``."""
@@ -139,7 +155,7 @@ class RowReader:
 
     def deleted(self, key: Key) -> Row:
         """The key and no other value."""
-        row: list[Any] = [None] * self._width
+        row: list[Any] = [None] * self.width
         for place, value in zip(self._places, key, strict=True):
             row[place] = value
         return self._converted(row)
@@ -147,6 +163,13 @@ class RowReader:
     def fields(self, names: Sequence[str]) -> list[pa.Field]:
         """The columns under their ``names``."""
         return [pa.field(name, one.arrow) for name, one in zip(names, self._readings, strict=True)]
+
+    def arrays(self, columns: Sequence[Sequence[Any]]) -> list[pa.Array]:
+        """The values of each column."""
+        return [
+            pa.array(values, one.layout or one.arrow).view(one.arrow)
+            for one, values in zip(self._readings, columns, strict=True)
+        ]
 
     def _converted(self, row: list[Any]) -> Row:
         for place, convert in self._conversions:
@@ -202,16 +225,7 @@ def _plain_above(schema: TableSchema, column: SourceColumn) -> str:
 def _reading_of(column: SourceColumn) -> _Reading | None:
     """None where values of the column are left to the expressions."""
     make = _READINGS.get(column.wire)
-    reading = make(column) if make and column.mask is None else None
-    if reading is None or not column.may_be_unavailable:
-        return reading
-    return replace(reading, convert=partial(_available, reading.convert))
-
-
-def _available(convert: Callable[[Any], Any] | None, value: Any) -> Any:  # noqa: ANN401
-    if value in _PLACEHOLDERS:
-        raise ValueError("a value was not sent")
-    return convert(value) if convert else value
+    return make(column) if make and column.mask is None else None
 
 
 def _between(first: int, last: int) -> Any:  # noqa: ANN401  a type
@@ -297,16 +311,21 @@ def _decimal_base64(column: SourceColumn) -> _Reading | None:
         return None
     precision, scale = int(sizes[1]), int(sizes[2])
     most = 10**precision
+    plain = (most.bit_length() - 1) // 8
+    width = 8 if precision <= LONG_DIGITS else DECIMAL_BYTES
 
-    def convert(unscaled: bytes) -> Decimal:
-        number = int.from_bytes(unscaled, "big", signed=True)
-        if not -most < number < most:
-            raise ValueError(f"{number} has more than {precision} digits")
-        return Decimal(number).scaleb(-scale, _EXACT)
+    def convert(unscaled: bytes) -> bytes:
+        """As Arrow has it: as many bytes, the least significant first."""
+        if len(unscaled) > plain:
+            number = int.from_bytes(unscaled, "big", signed=True)
+            if not -most < number < most:
+                raise ValueError(f"{number} has more than {precision} digits")
+        sign = b"\xff" if unscaled[0] & 0x80 else b"\0"
+        return unscaled[::-1].ljust(DECIMAL_BYTES, sign)
 
-    width = 8 if precision <= LONG_DIGITS else 16
     kind = Annotated[bytes, msgspec.Meta(min_length=1, max_length=width)]
-    return _Reading(kind, pa.decimal128(precision, scale), convert)
+    layout = pa.binary(DECIMAL_BYTES)
+    return _Reading(kind, pa.decimal128(precision, scale), convert, layout)
 
 
 def _decimal_text(column: SourceColumn) -> _Reading | None:

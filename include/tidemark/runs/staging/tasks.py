@@ -45,6 +45,7 @@ from tidemark.runs.run import Run
 from tidemark.runs.staging.row_changes import StagedChanges
 from tidemark.runs.staging.typed_changes import ChangeCounts, refuse_unread, typed_changes
 from tidemark.runs.tables.work import TableWork
+from tidemark.spec import SourceFormat
 
 FEW_RECORDS = 10_000
 """So many of a table are staged by the driver."""
@@ -60,6 +61,8 @@ _UPSERT, _DELETE = Op.UPSERT.value, Op.DELETE.value
 
 Place = tuple[str, int, int]
 """Topic, partition and offset of a record."""
+_Change = tuple[str, int, int, int, str]
+"""Position, partition, the numbers of file and row, and op; the newest of a key is the greatest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +90,8 @@ class _Job:
     """What the tasks of a table share. It goes to workers with the function, as it has secrets.
 
     lowest, bound: the positions from which and up to which records are of the cut; truncated_at:
-    what stands at or below it has no effect.
+    what stands at or below it has no effect. may_share_keys: two rows may have had one key in a
+    transaction.
     """
 
     io: FileIO
@@ -97,6 +101,7 @@ class _Job:
     lowest: str
     bound: str
     truncated_at: Position | None
+    may_share_keys: bool
     destination: Destination
 
 
@@ -118,7 +123,7 @@ class TaskRows:
     """What was staged: files with typed rows, and what of the changes is not among them.
 
     records: that were read. kept: changes that are the newest of their keys. odd: records of those
-    that could not be typed. contested: keys whose newest change is a delete and that had a row.
+    that could not be typed. contested: as `fold.contested.count_contested` has it.
     hashes: of the keys.
     """
 
@@ -206,6 +211,7 @@ def _whole(
         run.progress.frontier.bound_in(mode) if is_bounded else "",
         chosen.cut.frontier.bound_in(mode) if is_bounded else LAST,
         work.truncated_at,
+        run.pipeline.source.format is SourceFormat.DEBEZIUM_POSTGRES,
         destination,
     )
     spark = run.world.spark
@@ -275,6 +281,7 @@ class _Task:
         self._job, self._part = job, part
         self._reader = RowReader(job.schema)
         self._outcome = TaskRows()
+        self._upserted: set[bytes] = set()
 
     def stage(self) -> TaskRows:
         """Choose, then write."""
@@ -292,37 +299,45 @@ class _Task:
 
     def _choose(self) -> list[dict[int, Key]]:
         """The rows of each file with the newest change of a key, and that (POS-13)."""
-        newest: dict[Key, tuple[str, int, int, int, str]] = {}
-        upserted: set[Key] = set()
-        outcome, truncated_at = self._outcome, self._job.truncated_at or ""
-        read, above, odd = self._reader.key, self._reader.above, self._reader.odd_schemas
-        holds = self._part.holds
-        for number, file in enumerate(self._part.files):
-            for first, batch in file.batches(self._job.io, (*_SELECTED, *_ORDERED)):
-                places = pc.indices_nonzero(self._is_of_cut(batch))
-                rows = batch.select(list(_ORDERED)).take(places)
-                columns = (column.to_pylist() for column in (places, *rows.columns))
-                for at, position, partition, op, schema_id, text in zip(*columns, strict=True):
-                    if text is None or position <= above or schema_id in odd:
-                        raise ValueError("a record is of another time")
-                    if not holds(text):
-                        continue
-                    outcome.records += 1
-                    if position <= truncated_at:
-                        continue
-                    key = read(text)
-                    if op == _UPSERT:
-                        upserted.add(key)
-                    seen = newest.get(key)
-                    if seen is None or (position, partition) > seen[:2]:
-                        newest[key] = (position, partition, number, first + at, op)
+        outcome, newest = self._outcome, dict[Key, _Change]()
+        for text, change in self._newest_written().items():
+            key = self._reader.key(text)
+            seen = newest.get(key)
+            newest[key] = change if seen is None else max(seen, change)
         outcome.kept = len(newest)
         outcome.hashes = pa.array(map(self._reader.hash, newest), pa.int64())
         chosen: list[dict[int, Key]] = [{} for _ in self._part.files]
+        upserted = set(map(self._reader.key, self._upserted))
         for key, (*_, number, row, op) in newest.items():
             chosen[number][row] = key
             outcome.contested += op == _DELETE and key in upserted
         return chosen
+
+    def _newest_written(self) -> dict[bytes, _Change]:
+        """The newest change of each key as it is written, as one key may be in several ways."""
+        newest: dict[bytes, _Change] = {}
+        outcome, part, job = self._outcome, self._part, self._job
+        truncated_at = job.truncated_at or ""
+        above, odd = self._reader.above, self._reader.odd_schemas
+        for number, file in enumerate(part.files):
+            for first, batch in file.batches(job.io, (*_SELECTED, *_ORDERED)):
+                places = pc.indices_nonzero(self._is_of_cut(batch))
+                rows = batch.select(list(_ORDERED)).take(places)
+                columns = (column.to_pylist() for column in (places, *rows.columns))
+                for at, position, partition, op, schema_id, key in zip(*columns, strict=True):
+                    if key is None or position <= above or schema_id in odd:
+                        raise ValueError("a record is of another time")
+                    if not part.holds(key):
+                        continue
+                    outcome.records += 1
+                    if job.may_share_keys and op == _UPSERT:
+                        self._upserted.add(key)
+                    if position > truncated_at:
+                        change = (position, partition, number, first + at, op)
+                        seen = newest.get(key)
+                        if seen is None or change > seen:
+                            newest[key] = change
+        return newest
 
     def _is_of_cut(self, batch: pa.RecordBatch) -> pa.Array:
         job = self._job
@@ -390,5 +405,7 @@ class _Task:
 
     def _batch(self, rows: Sequence[Row]) -> pa.RecordBatch:
         schema = staged_schema(self._job.schema)
-        columns = zip(schema, zip(*rows, strict=True), strict=True)
-        return pa.record_batch([pa.array(c, known.type) for known, c in columns], schema=schema)
+        columns, width = list(zip(*rows, strict=True)), self._reader.width
+        system = zip(columns[width:], list(schema)[width:], strict=True)
+        arrays = (pa.array(values, known.type) for values, known in system)
+        return pa.record_batch([*self._reader.arrays(columns[:width]), *arrays], schema=schema)
