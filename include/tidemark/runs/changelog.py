@@ -80,6 +80,11 @@ class Changelog:
         rows = only_at(self._gated(), places)
         return self._composed(rows if decoded is None else rows.unionByName(decoded))
 
+    @staticmethod
+    def among(rows: DataFrame, places: Places) -> DataFrame:
+        """Those of ``rows``, which this reader gave, whose records stand at ``places``."""
+        return only_at(rows, places)
+
     def unreadable_at(self, places: Places) -> DataFrame:
         """The records at ``places`` that could not be read. Out: RECORD_COLUMNS and ``reason``."""
         records = only_at(self._gated(), places)

@@ -19,7 +19,6 @@ import pyarrow.compute as pc
 from pyiceberg.io import FileIO
 from pyiceberg.manifest import DataFile
 
-from tidemark.fold.admit import only_at
 from tidemark.formats.decoder import decoder_of
 from tidemark.formats.row_reader import ODD, Key, Row, RowReader, can_read
 from tidemark.lake.data_files import Destination
@@ -90,7 +89,8 @@ class _Job:
     """What the tasks of a table share. It goes to workers with the function, as it has secrets.
 
     lowest, bound: the positions from which and up to which records are of the cut; truncated_at:
-    what stands at or below it has no effect. may_share_keys: two rows may have had one key in a
+    what stands at or below it has no effect. named_above: up to there records may name the table
+    otherwise, or another one so. may_share_keys: two rows may have had one key in a
     transaction.
     """
 
@@ -101,6 +101,7 @@ class _Job:
     lowest: str
     bound: str
     truncated_at: Position | None
+    named_above: str
     may_share_keys: bool
     destination: Destination
 
@@ -141,7 +142,7 @@ class TaskRows:
 def can_stage_by_tasks(run: Run, chosen: Chosen, work: TableWork) -> bool:
     """Whether the rows of the table are ones that tasks find and type as the expressions do.
 
-    They know neither epochs, other names of tables, nor what is tried again.
+    They know neither epochs, earlier names and keys, nor what is tried again.
     """
     table, mode = work.spec.source, run.pipeline.source.gate
     entries = [
@@ -156,10 +157,17 @@ def can_stage_by_tasks(run: Run, chosen: Chosen, work: TableWork) -> bool:
         and not (work.key_from_images or work.replayed or work.copies.count or work.copies.below)
         and work.window_bound is None
         and chosen.replay is None
-        and not (run.progress.epochs or chosen.renames or table in run.progress.behind)
+        and not (work.changes_key or run.progress.epochs or table in run.progress.behind)
+        and _named_above(chosen, table) is not None
         and all(entry.status in separable for entry in entries)
         and can_read(work.schema)
     )
+
+
+def _named_above(chosen: Chosen, table: TableName) -> str | None:
+    """Above which position records name the table as it is named now; None if nothing tells."""
+    positions = [one.position for one in chosen.renames if table in (one.old, one.new)]
+    return None if None in positions else max(filter(None, positions), default="")
 
 
 def staged_schema(schema: TableSchema) -> pa.Schema:
@@ -187,7 +195,7 @@ def stage_by_tasks(
         return None
     rows = add_files(staged, to, whole.files, upserts=whole.upserts, deletes=whole.deletes)
     if whole.odd:
-        events = only_at(chosen.row_events(work.spec.source), whole.odd)
+        events = chosen.changelog.among(chosen.row_events(work.spec.source), whole.odd)
         decoder = decoder_of(run.pipeline.source, chosen.schemas_of(work.spec.source))
         counts = ChangeCounts()
         rows = add_rows(rows, typed_changes(chosen, decoder, work, (), events, counts), work.schema)
@@ -211,6 +219,7 @@ def _whole(
         run.progress.frontier.bound_in(mode) if is_bounded else "",
         chosen.cut.frontier.bound_in(mode) if is_bounded else LAST,
         work.truncated_at,
+        _named_above(chosen, work.spec.source) or "",
         run.pipeline.source.format is SourceFormat.DEBEZIUM_POSTGRES,
         destination,
     )
@@ -318,7 +327,8 @@ class _Task:
         newest: dict[bytes, _Change] = {}
         outcome, part, job = self._outcome, self._part, self._job
         truncated_at = job.truncated_at or ""
-        above, odd = self._reader.above, self._reader.odd_schemas
+        above = max(self._reader.above, job.named_above)
+        odd = self._reader.odd_schemas
         for number, file in enumerate(part.files):
             for first, batch in file.batches(job.io, (*_SELECTED, *_ORDERED)):
                 places = pc.indices_nonzero(self._is_of_cut(batch))
