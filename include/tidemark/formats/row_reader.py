@@ -160,10 +160,6 @@ class RowReader:
             row[place] = value
         return self._converted(row)
 
-    def fields(self, names: Sequence[str]) -> list[pa.Field]:
-        """The columns under their ``names``."""
-        return [pa.field(name, one.arrow) for name, one in zip(names, self._readings, strict=True)]
-
     def arrays(self, columns: Sequence[Sequence[Any]]) -> list[pa.Array]:
         """The values of each column."""
         return [
@@ -188,6 +184,12 @@ class RowReader:
                 raise ValueError("a record has its schema in another place")
             self._wrapper = schema + found
         return value[len(self._wrapper) : -1]
+
+
+def row_fields(schema: TableSchema) -> list[pa.Field]:
+    """The columns of a table that `RowReader` reads."""
+    known = ((column.name, _reading_of(column)) for column in schema.columns)
+    return [pa.field(name, reading.arrow) for name, reading in known if reading is not None]
 
 
 def can_read(schema: TableSchema) -> bool:

@@ -5,7 +5,8 @@ pyiceberg's own scan holds a whole file at a time, and payloads are large.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -20,7 +21,7 @@ from pyiceberg.types import IntegerType
 
 from tidemark.lake.catalog import SystemTables, catalog_errors
 
-ROWS_IN_BATCH = 8_192
+ROWS_IN_BATCH, BYTES_IN_BATCH = 8_192, 16 * 1024 * 1024
 
 
 class Log(NamedTuple):
@@ -40,7 +41,7 @@ class LandedFile:
     last: Log
 
     def batches(
-        self, io: FileIO, columns: Sequence[str], wanted: Collection[int] | None = None
+        self, io: FileIO, columns: Sequence[str], wanted: Sequence[int] | None = None
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Pieces of the file, each with the number of its first row; can be read again.
 
@@ -48,14 +49,18 @@ class LandedFile:
         """
         with io.new_input(self.path).open() as stream, pq.ParquetFile(stream) as file:
             first = 0
-            for group in range(file.num_row_groups):
-                rows = file.metadata.row_group(group).num_rows
-                if wanted is None or any(first <= row < first + rows for row in wanted):
+            for number in range(file.num_row_groups):
+                group = file.metadata.row_group(number)
+                end = first + group.num_rows
+                if wanted is None or bisect_left(wanted, first) < bisect_left(wanted, end):
+                    size = max(1, group.num_rows * BYTES_IN_BATCH // max(1, group.total_byte_size))
                     at = first
-                    for batch in file.iter_batches(ROWS_IN_BATCH, [group], list(columns)):
+                    for batch in file.iter_batches(
+                        min(ROWS_IN_BATCH, size), [number], list(columns)
+                    ):
                         yield at, batch
                         at += batch.num_rows
-                first += rows
+                first = end
 
 
 def files_since(

@@ -20,7 +20,8 @@ from pyiceberg.io import FileIO
 from pyiceberg.manifest import DataFile
 
 from tidemark.formats.decoder import decoder_of
-from tidemark.formats.row_reader import ODD, Key, Row, RowReader, can_read
+from tidemark.formats.row_reader import ODD, Key, Row, RowReader, can_read, row_fields
+from tidemark.lake.catalog import catalog_errors
 from tidemark.lake.data_files import Destination
 from tidemark.lake.landed_files import LandedFile, files_since
 from tidemark.lake.staged import StagedPlace, add_files, add_rows, drop_made, make_staged
@@ -50,7 +51,7 @@ FEW_RECORDS = 10_000
 """So many of a table are staged by the driver."""
 LEAST_RECORDS, MOST_RECORDS = 50_000, 250_000
 """Of which a task keeps the newest in memory."""
-ROWS_IN_GROUP = 20_000
+ROWS_IN_GROUP, BYTES_IN_GROUP = 20_000, 16 * 1024 * 1024
 ODD_ROWS, ODD_SHARE = 1_000, 0.01
 _SELECTED = ("landing", "kind", "source_schema", "source_table")
 _ORDERED = ("position", "partition", "op", "schema_id", "key")
@@ -180,7 +181,7 @@ def staged_schema(schema: TableSchema) -> pa.Schema:
     ]
     if len(schema.key) > 1:
         system.append(pa.field(STAGED_KEY_HASH, pa.int64()))
-    return pa.schema([*RowReader(schema).fields(schema.names), *system])
+    return pa.schema([*row_fields(schema), *system])
 
 
 def stage_by_tasks(
@@ -225,7 +226,8 @@ def _whole(
     )
     spark = run.world.spark
     if work.rows <= FEW_RECORDS:
-        outcomes = [_stage(job, _Part(found.files))]
+        with catalog_errors(f"the staging of {work.spec.source}"):
+            outcomes = [_stage(job, _Part(found.files))]
     else:
         parts = list(_parts(found.files, spark.sparkContext.defaultParallelism))
         tasks = spark.sparkContext.parallelize(parts, len(parts))
@@ -289,17 +291,17 @@ class _Task:
     def __init__(self, job: _Job, part: _Part) -> None:
         self._job, self._part = job, part
         self._reader = RowReader(job.schema)
+        self._schema = staged_schema(job.schema)
         self._outcome = TaskRows()
         self._upserted: set[bytes] = set()
 
     def stage(self) -> TaskRows:
-        """Choose, then write."""
+        """Choose, then write; what no reading foresees is left to the expressions as well."""
         outcome, destination = self._outcome, self._job.destination
         try:
-            chosen = self._choose()
+            file = destination.write(self._batches(self._choose()))
         except ODD:
             return TaskRows(is_too_odd=True)
-        file = destination.write(self._batches(chosen))
         outcome.files = [file] if file is not None else []
         if outcome.is_too_odd:
             destination.discard(outcome.files)
@@ -368,7 +370,7 @@ class _Task:
 
     def _batches(self, chosen: Sequence[dict[int, Key]]) -> Iterator[pa.RecordBatch]:
         """Typed rows in pieces of bounded size; what is odd goes to the outcome."""
-        outcome, rows = self._outcome, list[Row]()
+        outcome, rows, size = self._outcome, list[Row](), 0
         for file, wanted in zip(self._part.files, chosen, strict=True):
             for key, (topic, partition, offset, *change, value) in self._changes(file, wanted):
                 try:
@@ -384,9 +386,10 @@ class _Task:
                 rows.append((*columns, *change, None, *hashed))
                 outcome.upserts += change[0] == _UPSERT
                 outcome.deletes += change[0] == _DELETE
-                if len(rows) == ROWS_IN_GROUP:
+                size += len(value or b"")
+                if len(rows) == ROWS_IN_GROUP or size >= BYTES_IN_GROUP:
                     yield self._batch(rows)
-                    rows = []
+                    rows, size = [], 0
         if rows:
             yield self._batch(rows)
 
@@ -414,7 +417,7 @@ class _Task:
         return self._reader.typed(key, image)
 
     def _batch(self, rows: Sequence[Row]) -> pa.RecordBatch:
-        schema = staged_schema(self._job.schema)
+        schema = self._schema
         columns, width = list(zip(*rows, strict=True)), self._reader.width
         system = zip(columns[width:], list(schema)[width:], strict=True)
         arrays = (pa.array(values, known.type) for values, known in system)

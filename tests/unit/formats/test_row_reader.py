@@ -1,0 +1,115 @@
+"""Rows in plain Python: which tables are read so, and which of their records are left alone.
+
+What values become is compared with the source in tests/spark/properties.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from tidemark.formats.row_reader import ODD, RowReader, can_read, row_fields
+from tidemark.formats.special import PLACEHOLDER
+from tidemark.model.column_rename import ColumnRename
+from tidemark.model.column_rules import ColumnRules, Mask
+from tidemark.model.columns import SourceColumn, TableSchema, Wire
+from tidemark.model.names import ColumnName
+from tidemark.model.position import Position
+
+ID, NAME, PRICE = (ColumnName(name) for name in ("id", "name", "price"))
+COLUMNS = (
+    SourceColumn(ID, "int", Wire.INTEGER, "int"),
+    SourceColumn(NAME, "string", Wire.TEXT, "text", may_be_unavailable=True),
+    SourceColumn(PRICE, "decimal(12,2)", Wire.DECIMAL_BASE64, "numeric(12,2)", 2),
+)
+SCHEMA = TableSchema(COLUMNS, (ID,))
+
+
+def record(row: object, **others: Any) -> bytes:
+    return json.dumps({"before": None, "after": row, "op": "c"} | others).encode()
+
+
+def read(schema: TableSchema, key: bytes, value: bytes) -> list[Any] | None:
+    """The row as an array has it; None where the record leaves none. Raises ODD."""
+    reader = RowReader(schema)
+    image = reader.image(value)
+    if image is None:
+        return None
+    row = reader.typed(reader.key(key), image)
+    return [array.to_pylist()[0] for array in reader.arrays([[one] for one in row])]
+
+
+def test_a_row_is_read_by_its_columns() -> None:
+    """TYPE-2: with a record's own schema or without."""
+    value, key = record({"price": "8Aw=", "name": "a", "id": 1, "gone": [1]}), b'{"id": 1}'
+    expected = [1, "a", Decimal("-40.84")]
+    assert read(SCHEMA, key, value) == expected
+    wrapped_key = b'{"schema":{"type":"struct"},"payload":{"id":1}}'
+    assert (
+        read(SCHEMA, wrapped_key, b'{"schema":{"type":"struct"},"payload":%b}' % value) == expected
+    )
+    assert read(SCHEMA, key, record(None)) is None
+    assert [field.name for field in row_fields(SCHEMA)] == ["id", "name", "price"]
+
+
+@pytest.mark.parametrize(
+    ("key", "row"),
+    [
+        (b'{"id":1}', {"id": 2}),
+        (b'{"id":1}', {"id": 1, "name": 7}),
+        (b'{"id":1}', {"id": 1, "name": PLACEHOLDER}),
+        (b'{"id":1}', {"id": 1, "price": 1.5}),
+        (b'{"id":1}', {"id": 1, "price": "AP//////////"}),
+        (b'{"id":"1"}', {"id": 1}),
+        (b'{"id":null}', {"id": 1}),
+        (b'{"id":1,"shard":"a"}', {"id": 1}),
+        (b"1", {"id": 1}),
+    ],
+)
+def test_what_is_odd_is_not_read(key: bytes, row: dict[str, Any]) -> None:
+    """KEY-1, UNAV-1, TYPE-2: none of them becomes a value, and none a null."""
+    with pytest.raises(ODD):
+        read(SCHEMA, key, record(row))
+
+
+def test_a_placeholder_is_seen_behind_escapes() -> None:
+    """UNAV-1: JSON may write any character as an escape."""
+    escaped = record({"id": 1, "name": "NAME"}).replace(
+        b"NAME", rb"\u005f" + PLACEHOLDER[1:].encode()
+    )
+    with pytest.raises(ODD, match="not sent"):
+        read(SCHEMA, b'{"id":1}', escaped)
+    assert read(SCHEMA, b'{"id":1}', record({"id": 1, "name": "\x01"})) == [1, "\x01", None]
+
+
+def test_tables_with_other_columns_are_left_alone() -> None:
+    """Whatever of them the expressions alone know."""
+    assert can_read(SCHEMA)
+    assert not can_read(replace(SCHEMA, key=()))
+    assert not can_read(replace(SCHEMA, key=(PRICE,)))
+    for other in (
+        replace(COLUMNS[1], mask=Mask.HASH),
+        replace(COLUMNS[1], iceberg="array<string>"),
+        replace(COLUMNS[1], wire=Wire.GEOMETRY),
+        replace(COLUMNS[2], wire=Wire.DECIMAL_SCALED),
+    ):
+        changed = tuple(other if other.name == one.name else one for one in COLUMNS)
+        assert not can_read(replace(SCHEMA, columns=changed))
+
+
+def test_columns_are_read_by_what_records_of_now_call_them() -> None:
+    """SCHEMA-4: up to a change of name or type, a record is none of the reader's."""
+    renamed = replace(
+        SCHEMA,
+        columns=(*COLUMNS[:2], replace(COLUMNS[2], former=COLUMNS[2], changed_at=Position("7"))),
+        column_renames=(ColumnRename(Position("5"), ((ColumnName("title"), NAME),)),),
+        rules=ColumnRules(renamed=((NAME, ColumnName("label")),)),
+    ).in_target
+    assert renamed.names == ("id", "label", "price")
+    assert can_read(renamed)
+    assert RowReader(renamed).above == "7"
+    assert read(renamed, b'{"id":1}', record({"id": 1, "name": "a"})) == [1, "a", None]
