@@ -55,6 +55,7 @@ _ZONED = (
     r"(Z|[+-](0[0-9]|1[0-4]):[0-5][0-9])\Z"
 )
 FLAG = "tinyint(1)"
+_INT, _LONG = struct.Struct("<i"), struct.Struct("<q")
 _HALF, _BELOW_FLOAT = 1 << 28, (1 << 29) - 1
 """Of a double's last 29 bits, which a float does not have: half of its last place, and all."""
 _LEAST_FLOAT, _MOST_FLOAT = 2.0**-126, (2 - 2.0**-24) * 2.0**127
@@ -243,12 +244,12 @@ def _integer(column: SourceColumn) -> _Reading | None:
     match column.iceberg:
         case "int":
             kind = _between(-(2**31), 2**31 - 1)
-            reading = _Reading(kind, pa.int32(), pack=struct.Struct("<i").pack)
+            reading = _Reading(kind, pa.int32(), pack=_INT.pack)
             is_flag = column.source_type == FLAG
             return replace(reading, json=kind | bool, convert=int) if is_flag else reading
         case "bigint":
             kind = _between(-(2**63), 2**63 - 1)
-            return _Reading(kind, pa.int64(), pack=struct.Struct("<q").pack)
+            return _Reading(kind, pa.int64(), pack=_LONG.pack)
     return None
 
 
@@ -256,7 +257,12 @@ def _unsigned(column: SourceColumn) -> _Reading | None:
     if column.iceberg != "decimal(20,0)":
         return None
     kind = _between(-(2**63), 2**63 - 1)
-    return _Reading(kind, pa.decimal128(20, 0), lambda number: Decimal(number % 2**64))
+    return _Reading(
+        kind,
+        pa.decimal128(20, 0),
+        lambda number: Decimal(number % 2**64),
+        pack=lambda number: _least_bytes(number % 2**64),
+    )
 
 
 def _float(column: SourceColumn) -> _Reading | None:
@@ -272,21 +278,22 @@ def _as_float(number: float) -> float:
     return number
 
 
-def _plain(kind: Any, arrow: pa.DataType, iceberg: str) -> Callable[[SourceColumn], Any]:  # noqa: ANN401
-    def reading(column: SourceColumn) -> _Reading | None:
-        return _Reading(kind, arrow) if column.iceberg == iceberg else None
-
-    return reading
+def _double(column: SourceColumn) -> _Reading | None:
+    return _Reading(float, pa.float64()) if column.iceberg == "double" else None
 
 
 def _boolean(column: SourceColumn) -> _Reading | None:
     """MySQL's are numbers."""
     kind = bool | _between(0, 1)
-    return _Reading(kind, pa.bool_(), bool) if column.iceberg == "boolean" else None
+    return _Reading(kind, pa.bool_(), bool, pack=_INT.pack) if column.iceberg == "boolean" else None
 
 
 def _text(column: SourceColumn) -> _Reading | None:
     return _Reading(str, pa.string(), pack=str.encode) if column.iceberg == "string" else None
+
+
+def _base64(column: SourceColumn) -> _Reading | None:
+    return _Reading(bytes, pa.binary(), pack=bytes) if column.iceberg == "binary" else None
 
 
 def _latin1(column: SourceColumn) -> _Reading | None:
@@ -325,9 +332,21 @@ def _decimal_base64(column: SourceColumn) -> _Reading | None:
         sign = b"\xff" if unscaled[0] & 0x80 else b"\0"
         return unscaled[::-1].ljust(DECIMAL_BYTES, sign)
 
+    def pack(unscaled: bytes) -> bytes:
+        number = int.from_bytes(unscaled, "big", signed=True)
+        if _least_bytes(number) != unscaled:
+            raise ValueError(f"{number} is written in more bytes than another {number}")
+        return _LONG.pack(number) if precision <= LONG_DIGITS else unscaled
+
     kind = Annotated[bytes, msgspec.Meta(min_length=1, max_length=width)]
     layout = pa.binary(DECIMAL_BYTES)
-    return _Reading(kind, pa.decimal128(precision, scale), convert, layout)
+    return _Reading(kind, pa.decimal128(precision, scale), convert, layout, pack)
+
+
+def _least_bytes(number: int) -> bytes:
+    """Two's complement, big-endian, as Java's BigInteger writes it."""
+    bits = (number if number >= 0 else ~number).bit_length()
+    return number.to_bytes(bits // 8 + 1, "big", signed=True)
 
 
 def _decimal_text(column: SourceColumn) -> _Reading | None:
@@ -352,7 +371,7 @@ def _decimal_text(column: SourceColumn) -> _Reading | None:
 
 def _days(column: SourceColumn) -> _Reading | None:
     kind = _between(FIRST_DAY, LAST_DAY)
-    return _Reading(kind, pa.date32()) if column.iceberg == "date" else None
+    return _Reading(kind, pa.date32(), pack=_INT.pack) if column.iceberg == "date" else None
 
 
 def _moment(column: SourceColumn, units: int) -> _Reading | None:
@@ -360,8 +379,14 @@ def _moment(column: SourceColumn, units: int) -> _Reading | None:
     if column.iceberg != "timestamp_ntz":
         return None
     kind = _between(FIRST_MILLI * units, LAST_MILLI * units + units - 1)
-    to_micros = None if units == MICROS_IN_MILLI else (lambda millis: millis * MICROS_IN_MILLI)
-    return _Reading(kind, pa.timestamp("us"), to_micros)
+    if units == MICROS_IN_MILLI:
+        return _Reading(kind, pa.timestamp("us"), pack=_LONG.pack)
+    return _Reading(
+        kind,
+        pa.timestamp("us"),
+        lambda millis: millis * MICROS_IN_MILLI,
+        pack=lambda millis: _LONG.pack(millis * MICROS_IN_MILLI),
+    )
 
 
 def _zoned(column: SourceColumn) -> _Reading | None:
@@ -400,10 +425,10 @@ _READINGS: Mapping[Wire, Callable[[SourceColumn], _Reading | None]] = {
     Wire.INTEGER: _integer,
     Wire.UNSIGNED_AS_SIGNED: _unsigned,
     Wire.FLOAT: _float,
-    Wire.DOUBLE: _plain(float, pa.float64(), "double"),
+    Wire.DOUBLE: _double,
     Wire.BOOLEAN: _boolean,
     Wire.TEXT: _text,
-    Wire.BASE64: _plain(bytes, pa.binary(), "binary"),
+    Wire.BASE64: _base64,
     Wire.HEX: _hex,
     Wire.LATIN1: _latin1,
     Wire.BITS: _bits,

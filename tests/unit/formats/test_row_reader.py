@@ -90,7 +90,8 @@ def test_tables_with_other_columns_are_left_alone() -> None:
     """Whatever of them the expressions alone know."""
     assert can_read(SCHEMA)
     assert not can_read(replace(SCHEMA, key=()))
-    assert not can_read(replace(SCHEMA, key=(PRICE,)))
+    assert can_read(replace(SCHEMA, key=(PRICE,)))
+    assert not can_read(replace(SCHEMA, columns=(replace(COLUMNS[0], wire=Wire.FLOAT),)))
     for other in (
         replace(COLUMNS[1], mask=Mask.HASH),
         replace(COLUMNS[1], iceberg="array<string>"),
