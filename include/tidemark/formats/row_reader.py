@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from datetime import MAXYEAR, MINYEAR, datetime
 from decimal import Decimal
 from functools import partial
+from types import GenericAlias
 from typing import Annotated, Any
 
 import msgspec
@@ -26,7 +27,7 @@ from tidemark.formats.json_guards import has_twice
 from tidemark.formats.json_shapes import AfterDecoder
 from tidemark.formats.number_tokens import DOUBLE_DIGITS
 from tidemark.formats.record_reader import SPARK_SEED, spark_hash
-from tidemark.formats.special import PLACEHOLDER, PLAIN_PLACEHOLDERS
+from tidemark.formats.special import PLACEHOLDER, PLACEHOLDER_ARRAYS, PLAIN_PLACEHOLDERS
 from tidemark.formats.values import (
     FIRST_DAY,
     FIRST_MILLI,
@@ -108,9 +109,11 @@ class RowReader:
         self._key = msgspec.json.Decoder(plain)
         wrapped = msgspec.defstruct("Wrapped", [("schema", msgspec.Raw), ("payload", plain)])
         self._wrapped_key = msgspec.json.Decoder(wrapped)
-        self._may_lack = [
-            place for place, column in enumerate(schema.columns) if column.may_be_unavailable
-        ]
+        self._may_lack = [column for column in schema.columns if column.may_be_unavailable]
+        self._values_may_lack, self._arrays_may_lack = (
+            [schema.names.index(c.name) for c in self._may_lack if bool(c.element) is is_array]
+            for is_array in (False, True)
+        )
         self.width = len(self._readings)
         self._wrapper = b""
         self.above = max((_plain_above(schema, column) for column in schema.columns), default="")
@@ -135,15 +138,18 @@ class RowReader:
     def image(self, value: bytes) -> Row | None:
         """The columns of the row that a record leaves, as JSON has them; None without a row."""
         image = self._decoder.decode(self._payload(value))
-        if (
-            image is not None
-            and self._may_lack
-            and (PLACEHOLDER_BYTES in value or _IN_BASE64 in value or b"\\u" in value)
-        ):  # An escape may stand for any character.
-            for place in self._may_lack:
-                if image[place] in _PLACEHOLDERS:
-                    raise ValueError("a value was not sent")
+        if image is not None and self._may_lack and self._lacks(image, value):
+            raise ValueError("a value was not sent")
         return image
+
+    def _lacks(self, image: Row, value: bytes) -> bool:
+        """Whether a placeholder stands for a value that did not change (UNAV-1, UNAV-2)."""
+        if any(image[place] in PLACEHOLDER_ARRAYS for place in self._arrays_may_lack):
+            return True
+        # An escape may stand for any character.
+        if PLACEHOLDER_BYTES in value or _IN_BASE64 in value or b"\\u" in value:
+            return any(image[place] in _PLACEHOLDERS for place in self._values_may_lack)
+        return False
 
     def typed(self, key: Key, image: Row) -> Row:
         """The columns of ``image`` typed; it must be of ``key``."""
@@ -227,8 +233,29 @@ def _plain_above(schema: TableSchema, column: SourceColumn) -> str:
 
 def _reading_of(column: SourceColumn) -> _Reading | None:
     """None where values of the column are left to the expressions."""
+    if column.mask is not None:
+        return None
+    if column.element is not None:
+        return _array(column.element)
     make = _READINGS.get(column.wire)
-    return make(column) if make and column.mask is None else None
+    return make(column) if make else None
+
+
+def _array(element: SourceColumn) -> _Reading | None:
+    """Of elements that an array is made of as they are; null ones stay (TYPE-24)."""
+    inner = _reading_of(element)
+    if inner is None or inner.layout is not None:
+        return None
+    kind, arrow, convert = (
+        GenericAlias(list, inner.json | None),
+        pa.list_(inner.arrow),
+        inner.convert,
+    )
+    if convert is None:
+        return _Reading(kind, arrow)
+    return _Reading(
+        kind, arrow, lambda values: [None if value is None else convert(value) for value in values]
+    )
 
 
 def _between(first: int, last: int) -> Any:  # noqa: ANN401  a type

@@ -26,13 +26,13 @@ PLACEHOLDER = "__debezium_unavailable_value"
 PLACEHOLDER_UUID = UUID("b68a35a7-17ad-35b3-af2a-ae46edb4545a")
 _BASE64 = b64encode(PLACEHOLDER.encode()).decode()
 PLAIN_PLACEHOLDERS = (PLACEHOLDER, json.dumps({PLACEHOLDER: PLACEHOLDER}, separators=(",", ":")))
-_ELEMENTS: tuple[list[object], ...] = (
+PLACEHOLDER_ARRAYS: tuple[list[object], ...] = (
     [PLACEHOLDER],
     [_BASE64],
     [str(PLACEHOLDER_UUID)],
     list(PLACEHOLDER.encode()),
 )
-_ARRAYS = tuple(json.dumps(elements, separators=(",", ":")) for elements in _ELEMENTS)
+_ARRAYS = tuple(json.dumps(elements, separators=(",", ":")) for elements in PLACEHOLDER_ARRAYS)
 _BINARY = (Wire.BASE64, Wire.BASE64_URL, Wire.HEX)
 
 

@@ -94,7 +94,7 @@ def test_tables_with_other_columns_are_left_alone() -> None:
     assert not can_read(replace(SCHEMA, columns=(replace(COLUMNS[0], wire=Wire.FLOAT),)))
     for other in (
         replace(COLUMNS[1], mask=Mask.HASH),
-        replace(COLUMNS[1], iceberg="array<string>"),
+        replace(COLUMNS[2], iceberg="array<decimal(12,2)>"),
         replace(COLUMNS[1], wire=Wire.GEOMETRY),
         replace(COLUMNS[2], wire=Wire.DECIMAL_SCALED),
     ):
@@ -114,3 +114,16 @@ def test_columns_are_read_by_what_records_of_now_call_them() -> None:
     assert can_read(renamed)
     assert RowReader(renamed).above == "7"
     assert read(renamed, b'{"id":1}', record({"id": 1, "name": "a"})) == [1, "a", None]
+
+
+def test_arrays_are_read_where_they_were_sent() -> None:
+    """TYPE-24, UNAV-2: an array of the placeholder's bytes is none of the row's."""
+    column = replace(COLUMNS[1], iceberg="array<int>", wire=Wire.INTEGER)
+    schema = replace(SCHEMA, columns=(COLUMNS[0], column))
+    assert can_read(schema)
+    assert not can_read(replace(schema, key=(NAME,)))
+    for sent in ([], [1, None, 3], None):
+        assert read(schema, b'{"id":1}', record({"id": 1, "name": sent})) == [1, sent]
+    for odd in (list(PLACEHOLDER.encode()), [PLACEHOLDER], [[1]], [1.5], 1):
+        with pytest.raises(ODD):
+            read(schema, b'{"id":1}', record({"id": 1, "name": odd}))
