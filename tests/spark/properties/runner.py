@@ -22,7 +22,7 @@ from tests.spark.properties.records import Sending
 from tests.spark.properties.shown import REFUSED
 from tests.support.staged import staged_place
 from tidemark.formats.decoder import Decoder, decoder_of
-from tidemark.formats.row_reader import ODD, RowReader, can_read, row_fields
+from tidemark.formats.row_reader import ODD, RowReader, can_read
 from tidemark.formats.rows import typed_rows
 from tidemark.lake.catalog import TableId
 from tidemark.lake.evolve import apply_changes
@@ -233,7 +233,6 @@ def _faults_in_python(read: Read, values: Sequence[Sequence[Any]]) -> Iterator[s
         if not can_read(schema):
             continue
         reader = RowReader(schema)
-        arrow = row_fields(schema)[1].type
         is_read = form.has_numbers or form.is_mixed
         for number, (key, record) in enumerate(read.records):
             value = _of(name, values)[number]
@@ -245,7 +244,7 @@ def _faults_in_python(read: Read, values: Sequence[Sequence[Any]]) -> Iterator[s
             except ODD:
                 continue
             is_read = is_read or row[1] is not None
-            (got,) = pa.array([row[1]], arrow).to_pylist()
+            (got,) = reader.arrays([[one] for one in row])[1].to_pylist()
             if row[0] != number or not _is_alike(got, expected):
                 wire = read.sending.shown(name, read.rows[number][name])
                 yield (
