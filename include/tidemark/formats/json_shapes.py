@@ -22,7 +22,7 @@ MOST_SHAPES = 64
 _Scalar = str | int | float | bool | None
 _Shape = tuple[tuple[str, Any], ...]
 """Names of an object in their order, each with its own shape: None of what is no object."""
-_OBJECTS = "a list with objects"
+_NESTED = "a list of lists or objects"
 _Field = tuple[str, Any, Any]
 
 
@@ -102,18 +102,18 @@ def _names_in(text: bytes) -> int | None:
     return text.count(b'":') - escaped
 
 
-def _shape_of(value: object) -> Any:  # noqa: ANN401  _Shape, None or _OBJECTS
+def _shape_of(value: object) -> Any:  # noqa: ANN401  _Shape, None or _NESTED
     if isinstance(value, dict):
         return tuple((name, _shape_of(inner)) for name, inner in value.items())
-    has_objects = isinstance(value, list) and any(_shape_of(inner) is not None for inner in value)
-    return _OBJECTS if has_objects else None
+    is_nested = isinstance(value, list) and any(isinstance(one, dict | list) for one in value)
+    return _NESTED if is_nested else None
 
 
 def _size(shape: _Shape) -> int | None:
     """How many names a record of ``shape`` has; None where their number may differ."""
     total = len(shape)
     for _, inner in shape:
-        inside = 0 if inner is None else None if inner == _OBJECTS else _size(inner)
+        inside = 0 if inner is None else None if inner == _NESTED else _size(inner)
         if inside is None:
             return None
         total += inside
@@ -124,7 +124,7 @@ def _type_of(shape: Any) -> Any:  # noqa: ANN401  a type
     """What a field that nobody asks for may hold: no object that the shape does not have."""
     if shape is None:
         return _Scalar | list[_Scalar]
-    if shape == _OBJECTS:
+    if shape == _NESTED:
         return msgspec.Raw
     return _struct(_fields(shape))
 

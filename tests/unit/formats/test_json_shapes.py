@@ -32,6 +32,7 @@ def test_columns_come_in_their_order_and_absent_ones_are_null() -> None:
         assert decoder.decode(text(record(after=None, before={"id": 3}))) is None
         assert decoder.decode(text({"op": "d"})) is None
         assert decoder.decode(text(record(other=[{"a": 1}, {"a": 2}]))) == (1, "a", 0.5)
+        assert decoder.decode(text(record(other=[[1], []]))) == (1, "a", 0.5)
 
 
 QUOTED = r'he said "a": b \ "c": \\" : ,'
