@@ -6,7 +6,6 @@ literal may have an exponent: ``12345E-2`` places the point of an unscaled numbe
 
 from __future__ import annotations
 
-import re
 from decimal import Decimal
 
 from pyspark.sql import Column
@@ -15,7 +14,6 @@ from pyspark.sql import functions as F
 from tidemark.formats.once import once
 from tidemark.model.columns import SourceColumn
 
-_DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 _LONG_DIGITS = 18
 _LONG_HEX = 16
 _WORD = Decimal(2**64)
@@ -121,10 +119,10 @@ def _scaled(unscaled: Column, scale: Column) -> Column:
 
 
 def _sizes(column: SourceColumn) -> tuple[int, int]:
-    match = _DECIMAL.fullmatch(column.iceberg)
-    if match is None:
+    sizes = column.decimal_sizes
+    if sizes is None:
         raise ValueError(f"{column.name}: {column.iceberg} is no decimal type")
-    return int(match[1]), int(match[2])
+    return sizes
 
 
 def _long(digits: Column) -> Column:

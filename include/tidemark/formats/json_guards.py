@@ -61,7 +61,7 @@ def has_twice(text: bytes) -> bool:
     return False
 
 
-def read_once(text: bytes) -> Any:  # noqa: ANN401  whatever it is
+def read_once(text: bytes) -> object:
     """What ``text`` holds; ValueError where a name stands twice in an object, or it is no JSON."""
     return json.loads(text, object_pairs_hook=_once)
 

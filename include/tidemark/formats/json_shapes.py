@@ -9,7 +9,8 @@ strict reader has read before.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from operator import attrgetter
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -17,13 +18,17 @@ from tidemark.formats.json_guards import read_once
 
 AFTER = "after"
 MOST_SHAPES = 64
-"""Of one table, as many as are remembered: a record has one more for each column that is absent."""
+"""Of one table, as many as are remembered."""
 
 _Scalar = str | int | float | bool | None
-_Shape = tuple[tuple[str, Any], ...]
+_Inner: TypeAlias = "_Shape | str | None"
+_Shape: TypeAlias = tuple[tuple[str, _Inner], ...]
 """Names of an object in their order, each with its own shape: None of what is no object."""
 _NESTED = "a list of lists or objects"
-_Field = tuple[str, Any, Any]
+JsonType: TypeAlias = Any
+"""A type as msgspec takes it, with constraints."""
+_Field = tuple[str, JsonType, Any]
+_after = attrgetter(AFTER)
 
 
 class AfterDecoder:
@@ -33,7 +38,7 @@ class AfterDecoder:
     it, of what is read.
     """
 
-    def __init__(self, columns: Mapping[str, Any]) -> None:
+    def __init__(self, columns: Mapping[str, JsonType]) -> None:
         self._columns = columns
         self._by_shape: dict[_Shape, msgspec.json.Decoder[Any]] = {}
         self._by_names: dict[int, list[msgspec.json.Decoder[Any]]] = {}
@@ -51,15 +56,15 @@ class AfterDecoder:
                 continue  # Of another shape, or with another value.
         return self._row(self._learnt(text, names).decode(text))
 
-    def _row(self, record: Any) -> tuple[Any, ...] | None:  # noqa: ANN401  a structure made here
-        row = record.after
+    def _row(self, record: msgspec.Struct) -> tuple[Any, ...] | None:
+        row = _after(record)
         return None if row is None else msgspec.structs.astuple(row)[: len(self._columns)]
 
     def _learnt(self, text: bytes, names: int | None) -> msgspec.json.Decoder[Any]:
         """The decoder of records like ``text``, which is read strictly."""
         shape = _shape_of(read_once(text))
         if not isinstance(shape, tuple):
-            raise ValueError("a record is no JSON object")  # noqa: TRY004  as any odd one
+            raise msgspec.DecodeError("a record is no JSON object")
         decoder = self._by_shape.get(shape)
         if decoder is None:
             if len(self._by_shape) >= MOST_SHAPES:
@@ -75,7 +80,7 @@ class AfterDecoder:
     def _record(self, shape: _Shape) -> type[msgspec.Struct]:
         inner = dict(shape).get(AFTER)
         others = [field for field in shape if field[0] != AFTER]
-        row = None if inner is None else self._image(inner)
+        row = self._image(inner) if isinstance(inner, tuple) else None
         default = None if len(others) == len(shape) else msgspec.NODEFAULT
         return _struct([(AFTER, row, msgspec.field(default=default)), *_fields(others)])
 
@@ -102,34 +107,29 @@ def _names_in(text: bytes) -> int | None:
     return text.count(b'":') - escaped
 
 
-def _shape_of(value: object) -> Any:  # noqa: ANN401  _Shape, None or _NESTED
+def _shape_of(value: object) -> _Inner:
     if isinstance(value, dict):
         return tuple((name, _shape_of(inner)) for name, inner in value.items())
     is_nested = isinstance(value, list) and any(isinstance(one, dict | list) for one in value)
     return _NESTED if is_nested else None
 
 
-def _size(shape: _Shape) -> int | None:
-    """How many names a record of ``shape`` has; None where their number may differ."""
-    total = len(shape)
-    for _, inner in shape:
-        inside = 0 if inner is None else None if inner == _NESTED else _size(inner)
-        if inside is None:
-            return None
-        total += inside
-    return total
+def _size(shape: _Inner) -> int | None:
+    """How many names a value of ``shape`` has; None where their number may differ."""
+    if not isinstance(shape, tuple):
+        return None if shape == _NESTED else 0
+    sizes = [_size(inner) for _, inner in shape]
+    return None if None in sizes else len(shape) + sum(filter(None, sizes))
 
 
-def _type_of(shape: Any) -> Any:  # noqa: ANN401  a type
+def _type_of(shape: _Inner) -> JsonType:
     """What a field that nobody asks for may hold: no object that the shape does not have."""
-    if shape is None:
-        return _Scalar | list[_Scalar]
-    if shape == _NESTED:
-        return msgspec.Raw
-    return _struct(_fields(shape))
+    if isinstance(shape, tuple):
+        return _struct(_fields(shape))
+    return msgspec.Raw if shape == _NESTED else _Scalar | list[_Scalar]
 
 
-def _fields(shape: Sequence[tuple[str, Any]]) -> list[_Field]:
+def _fields(shape: Sequence[tuple[str, _Inner]]) -> list[_Field]:
     return [
         (f"other_{number}", _type_of(inner), msgspec.field(name=name))
         for number, (name, inner) in enumerate(shape)

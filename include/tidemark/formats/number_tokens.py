@@ -7,7 +7,6 @@ read once more, with its numbers made texts beforehand.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from functools import reduce
 from operator import or_
@@ -31,7 +30,6 @@ _ROUNDED = r'"\s*:\s*-?[0-9]+[.eE]'
 """What a number with a fraction begins with; a text that looks so costs time and nothing else."""
 
 _LIKE_NUMBER = r"^-?[0-9]+([.E]|$)"
-_DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 
 
 def unrounded(text: Column) -> Column:
@@ -85,8 +83,8 @@ def _warning(column: SourceColumn) -> Callable[[Column], Column] | None:
         if column.element is not None:
             return lambda raw: ~raw.contains('"') & raw.rlike("[0-9]")
         return lambda raw: raw.rlike(_LIKE_NUMBER)
-    size = _DECIMAL.fullmatch(column.iceberg) if column.wire is Wire.DECIMAL_TEXT else None
-    if size is None or int(size[1]) <= DOUBLE_DIGITS:
+    sizes = column.decimal_sizes if column.wire is Wire.DECIMAL_TEXT else None
+    if sizes is None or sizes[0] <= DOUBLE_DIGITS:
         return None
-    digits = max(1, DOUBLE_DIGITS + 1 - int(size[2]))
+    digits = max(1, DOUBLE_DIGITS + 1 - sizes[1])
     return lambda raw: raw.rlike(rf"E|^-?[0-9]{{{digits}}}")

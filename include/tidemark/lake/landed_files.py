@@ -1,7 +1,4 @@
-"""Files of the changelog, as tasks in Python read them: piece by piece, and what they need of them.
-
-pyiceberg's own scan holds a whole file at a time, and payloads are large.
-"""
+"""Data files of the changelog, read in batches: pyiceberg's own scan holds a whole file."""
 
 from __future__ import annotations
 
@@ -14,18 +11,21 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyiceberg.catalog import Catalog
 from pyiceberg.conversions import from_bytes
-from pyiceberg.expressions import GreaterThanOrEqual
 from pyiceberg.io import FileIO
+from pyiceberg.manifest import ManifestContent
 from pyiceberg.schema import Schema
-from pyiceberg.types import IntegerType
+from pyiceberg.table import Table
+from pyiceberg.types import IntegerType, LongType
 
 from tidemark.lake.catalog import SystemTables, catalog_errors
+from tidemark.lake.landing import NUMBER
+from tidemark.lake.refs import ancestors, summary_value
 
 ROWS_IN_BATCH, BYTES_IN_BATCH = 8_192, 16 * 1024 * 1024
 
 
-class Log(NamedTuple):
-    """A partition as metadata tell it, which cut the names of topics short."""
+class PartitionBound(NamedTuple):
+    """The first or last topic partition in a file; metadata may cut the topic's name short."""
 
     topic: bytes
     partition: int
@@ -33,19 +33,20 @@ class Log(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LandedFile:
-    """A file with ``records``; first, last: of the partitions they come from, by its metadata."""
+    """A data file of the changelog. records: how many rows it has."""
 
     path: str
     records: int
-    first: Log
-    last: Log
+    first: PartitionBound
+    last: PartitionBound
 
     def batches(
         self, io: FileIO, columns: Sequence[str], wanted: Sequence[int] | None = None
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """Pieces of the file, each with the number of its first row; can be read again.
+        """Batches of the file, each with the number of its first row in the file.
 
-        wanted: rows, in their order; groups without any are left out, None takes all.
+        wanted: row numbers, ascending; a row group that holds none of them is skipped. None reads
+        all row groups.
         """
         with io.new_input(self.path).open() as stream, pq.ParquetFile(stream) as file:
             first = 0
@@ -68,28 +69,50 @@ def files_since(
 ) -> tuple[FileIO, tuple[LandedFile, ...]] | None:
     """The files that hold records of ``landing`` and later ones, as the changelog was at ``head``.
 
-    They may hold older ones too. None where records in them are deleted.
+    They may hold older ones too. None where records were deleted since. Costs the reading of the
+    manifests that were written since, however many landings came before.
     """
     with catalog_errors("the reading of the changelog"):
         changelog = catalog.load_table(tables.changelog.parts)
-        scan = changelog.scan(
-            row_filter=GreaterThanOrEqual(term="landing", value=landing), snapshot_id=head
-        )
-        tasks = list(scan.plan_files())
-    if any(task.delete_files for task in tasks):
-        return None
+        before = _sequence_before(changelog, head, landing)
+        snapshot = changelog.snapshot_by_id(head)
+        manifests = snapshot.manifests(changelog.io) if snapshot else []
+        since = [one for one in manifests if one.sequence_number > before]
+        if any(one.content is ManifestContent.DELETES for one in since):
+            return None
+        found = [
+            entry.data_file
+            for manifest in since
+            for entry in manifest.fetch_manifest_entry(changelog.io, discard_deleted=True)
+        ]
     schema = changelog.schema()
-    files = [
+    number = schema.find_field("landing").field_id
+    files = (
         LandedFile(
             *(file.file_path, file.record_count),
             *(_bound(schema, bounds or {}) for bounds in (file.lower_bounds, file.upper_bounds)),
         )
-        for file in (task.file for task in tasks)
-    ]
+        for file in found
+        if _long((file.upper_bounds or {}).get(number), landing) >= landing
+    )
     return changelog.io, tuple(sorted(files, key=lambda file: (file.first, file.path)))
 
 
-def _bound(schema: Schema, bounds: Mapping[int, bytes]) -> Log:
-    topic, partition = (bounds.get(schema.find_field(name).field_id) for name in Log._fields)
+def _sequence_before(changelog: Table, head: int, landing: int) -> int:
+    """The sequence number up to which all files are older than ``landing``; 0 if none is known."""
+    for snapshot in ancestors(changelog, head):
+        number = summary_value(snapshot, NUMBER)
+        if number is not None and int(number) < landing:
+            return snapshot.sequence_number or 0
+    return 0
+
+
+def _long(bound: bytes | None, default: int) -> int:
+    return default if bound is None else int(from_bytes(LongType(), bound))
+
+
+def _bound(schema: Schema, bounds: Mapping[int, bytes]) -> PartitionBound:
+    ids = (schema.find_field(name).field_id for name in PartitionBound._fields)
+    topic, partition = map(bounds.get, ids)
     number = -1 if partition is None else int(from_bytes(IntegerType(), partition))
-    return Log(topic or b"", number)
+    return PartitionBound(topic or b"", number)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
@@ -41,6 +42,7 @@ STAGED_CONVERSION_ERROR, STAGED_UNFILLED = "X", "N"
 WITHHELD = f"{SYSTEM_PREFIX}withheld_"
 """Before the name of a column of which the source has values that nothing shows (SCHEMA-38)."""
 ARRAY = "array<"
+_DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 
 
 class Wire(StrEnum):
@@ -133,6 +135,12 @@ class SourceColumn:
         """What an array holds; None of any other type."""
         inner = self.iceberg.removeprefix(ARRAY).removesuffix(">")
         return replace(self, iceberg=inner) if self.iceberg.startswith(ARRAY) else None
+
+    @property
+    def decimal_sizes(self) -> tuple[int, int] | None:
+        """Precision and scale of a decimal; None of any other type."""
+        sizes = _DECIMAL.fullmatch(self.iceberg)
+        return (int(sizes[1]), int(sizes[2])) if sizes else None
 
     @property
     def is_sized(self) -> bool:

@@ -17,7 +17,7 @@ from tests.support.stack import Stream
 from tests.support.workers import killing_workers
 from tidemark.errors import WorkerLostError
 from tidemark.model.result import CutResult, CutStatus
-from tidemark.runs.staging import stage, tasks
+from tidemark.runs.staging import newest_rows, stage, tasks
 from tidemark.runs.world import World
 
 MYSQL = {"columns": {"id": "bigint", "name": "text"}}
@@ -166,7 +166,7 @@ def test_a_table_of_odd_rows_is_staged_by_expressions(
     world: World, monkeypatch: pytest.MonkeyPatch, by_python: Staged
 ) -> None:
     """Whatever tasks have written by then goes, and each change counts once."""
-    monkeypatch.setattr(tasks, "ODD_ROWS", 2)
+    monkeypatch.setattr(newest_rows, "ODD_ROWS", 2)
     stream = Stream(world, 1, "debezium-mysql", "none", MYSQL).create()
     stream.send(
         changed(debezium_row("c", number, number), b'"x"', b"%d" % number) for number in range(9)

@@ -15,7 +15,6 @@ from typing import Generic, TypeVar
 import msgspec
 
 from tidemark.formats.debezium.envelope import BOUNDARIES, HEARTBEATS
-from tidemark.formats.encoding import PAYLOAD_NEXT, SCHEMA_FIRST
 from tidemark.formats.json_guards import has_twice, is_deep
 from tidemark.formats.record_reader import (
     AnObject,
@@ -24,9 +23,9 @@ from tidemark.formats.record_reader import (
     Millis,
     RecordReader,
     guarded,
-    spark_hash,
 )
 from tidemark.formats.refuse import MAX_NESTING
+from tidemark.formats.schema_wrapper import WRAPPED, SchemaWrapper
 from tidemark.formats.topic_roles import TopicRoles
 from tidemark.model.event import Kind, Op, SnapshotMark
 from tidemark.model.names import TableName, TopicName
@@ -38,7 +37,6 @@ from tidemark.model.position import (
 )
 
 _HEARTBEATS = re.compile(HEARTBEATS)
-_FIRST, _NEXT = SCHEMA_FIRST.encode(), PAYLOAD_NEXT.encode()
 _MARKS = frozenset((None, *(mark.value for mark in SnapshotMark)))
 _SEQUENCE = re.compile(r'\[(?:null|"([0-9]{1,18})"),(?:null|"([0-9]{1,18})")\]')
 _FILE = re.compile(r"(?:.*\.)?([0-9]{1,9})")
@@ -114,11 +112,6 @@ class _Boundary(_NoChange, kw_only=True):
 
 class _Heartbeat(_NoChange, kw_only=True):
     ts_ms: Long
-
-
-class _Wrapped(msgspec.Struct, forbid_unknown_fields=True):
-    schema: AnObject
-    payload: AnObject
 
 
 class DebeziumReaders(ABC, Generic[S]):
@@ -291,7 +284,6 @@ _POSTGRES_ROWS = msgspec.json.Decoder(_Row[_Postgres])
 _STATEMENTS = msgspec.json.Decoder(_Statement)
 _BOUNDARIES = msgspec.json.Decoder(_Boundary)
 _HEARTBEAT = msgspec.json.Decoder(_Heartbeat)
-_WRAPPED = msgspec.json.Decoder(_Wrapped)
 
 
 def _boundary(_key: bytes | None, text: bytes, schema_id: int | None) -> Envelope | None:
@@ -310,27 +302,17 @@ def _heartbeat(_key: bytes | None, text: bytes, schema_id: int | None) -> Envelo
 def _unwrapping(
     read: Callable[[bytes | None, bytes, int | None], Envelope | None],
 ) -> RecordReader:
-    """``read`` of values, which may be wrapped with their schema (MSG-15).
-
-    The last wrapper is remembered: the records of a topic hardly ever change it.
-    """
-    wrapper, schema_id = b"", 0
+    """``read`` of values, which may be wrapped with their schema (MSG-15)."""
+    wrapper = SchemaWrapper()
 
     def wrapped(key: bytes | None, value: bytes) -> Envelope | None:
-        nonlocal wrapper, schema_id
-        if not wrapper or not value.startswith(wrapper):
-            _WRAPPED.decode(value)
-            schema, found, _ = value.partition(_NEXT)
-            if not found or is_deep(schema) or has_twice(schema + b"}"):
-                return None
-            wrapper, schema_id = schema + found, spark_hash(schema)
-        payload = value[len(wrapper) : -1]
-        if not value.endswith(b"}") or is_deep(payload, MAX_NESTING - 1):
+        payload = wrapper.payload(value)
+        if payload is None or is_deep(payload, MAX_NESTING - 1):
             return None
-        return read(key, payload, schema_id)
+        return read(key, payload, wrapper.schema_id)
 
     def unwrapped(key: bytes | None, value: bytes) -> Envelope | None:
-        if value.startswith(_FIRST):
+        if value.startswith(WRAPPED):
             return wrapped(key, value)
         return None if is_deep(value) else read(key, value, None)
 

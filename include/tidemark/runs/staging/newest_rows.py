@@ -1,0 +1,268 @@
+"""What one task stages: the newest change of each key in some files of the changelog, typed.
+
+First it finds the newest changes by light columns, then it reads the payloads of those alone.
+"""
+
+from __future__ import annotations
+
+import gc
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import TypeVar
+from zlib import crc32
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyiceberg.io import FileIO
+from pyiceberg.manifest import DataFile
+
+from tidemark.formats.row_reader import ODD, Key, Row, RowReader, row_fields
+from tidemark.lake.data_files import Destination
+from tidemark.lake.landed_files import LandedFile
+from tidemark.model.columns import (
+    COMMIT_TIME,
+    POSITION,
+    STAGED_KEY_HASH,
+    STAGED_OP,
+    UNAVAILABLE,
+    TableSchema,
+)
+from tidemark.model.event import Kind, Op
+from tidemark.model.names import TableName
+from tidemark.model.position import Position
+
+ROWS_IN_GROUP, BYTES_IN_GROUP = 20_000, 16 * 1024 * 1024
+ODD_ROWS, ODD_SHARE = 1_000, 0.01
+"""How many rows of a part may be odd; beyond, the table is left to the expressions."""
+_SELECTED = ("landing", "kind", "source_schema", "source_table")
+_ORDERED = ("position", "partition", "op", "schema_id", "key")
+_RECORD = ("topic", "partition", "offset", "op", "position", "commit_time", "value")
+# Values of enumerations are looked up once, and not for each change.
+_UPSERT, _DELETE = Op.UPSERT.value, Op.DELETE.value
+
+RecordPlace = tuple[str, int, int]
+"""Topic, partition and offset of a record."""
+_Change = tuple[str, int, int, int, str]
+"""Position, partition, the numbers of file and row, and op; the newest of a key is the greatest."""
+K = TypeVar("K", bytes, Key)
+
+
+@dataclass(frozen=True, slots=True)
+class StagingJob:
+    """What the tasks of a table share. It goes to workers with the function, as it has secrets.
+
+    landing: the oldest that counts. lowest, bound: the records of the cut stand at or above the
+    one position and below the other. truncated_at: what stands at or below it has no effect.
+    renamed_at: at or below it, records may name the table otherwise. may_share_keys: two rows may
+    have had one key in a transaction.
+    """
+
+    io: FileIO
+    table: TableName
+    schema: TableSchema
+    landing: int
+    lowest: str
+    bound: str
+    truncated_at: Position | None
+    renamed_at: str
+    may_share_keys: bool
+    destination: Destination
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one task reads: of ``files`` the changes whose keys are in one of ``buckets``."""
+
+    files: Sequence[LandedFile]
+    bucket: int = 0
+    buckets: int = 1
+
+    def holds(self, key: bytes) -> bool:
+        """Whether a key, as it is written, is of the part."""
+        return self.buckets == 1 or crc32(key) % self.buckets == self.bucket
+
+
+@dataclass(slots=True)
+class PartRows:
+    """What a task staged, or several.
+
+    files: with typed rows. records: that were read. superseded: changes that lost to a newer one of
+    their key, or to a truncate. odd: records of those that could not be typed. contested: as
+    `fold.contested.count_contested` has it. hashes: of the keys. is_left: nothing is staged, the
+    expressions have to.
+    """
+
+    files: list[DataFile] = field(default_factory=list)
+    records: int = 0
+    superseded: int = 0
+    upserts: int = 0
+    deletes: int = 0
+    contested: int = 0
+    odd: list[RecordPlace] = field(default_factory=list)
+    hashes: pa.Array = field(default_factory=lambda: pa.array([], pa.int64()))
+    is_left: bool = False
+
+
+def staged_schema(schema: TableSchema) -> pa.Schema:
+    """The columns of `lake.staged`."""
+    system = [
+        pa.field(STAGED_OP, pa.string()),
+        pa.field(POSITION, pa.string()),
+        pa.field(COMMIT_TIME, pa.timestamp("us", tz="UTC")),
+        pa.field(UNAVAILABLE, pa.list_(pa.string())),
+    ]
+    if len(schema.key) > 1:
+        system.append(pa.field(STAGED_KEY_HASH, pa.int64()))
+    return pa.schema([*row_fields(schema), *system])
+
+
+def stage_part(job: StagingJob, part: Part) -> PartRows:
+    """One task; runs in a worker, or on the driver."""
+    # Changes are many and hold no cycles: to seek some takes a third of the time.
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        return _Task(job, part).stage()
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+class _Task:
+    def __init__(self, job: StagingJob, part: Part) -> None:
+        self._job, self._part = job, part
+        self._reader = RowReader(job.schema)
+        self._schema = staged_schema(job.schema)
+        self._rows = PartRows()
+        self._upserted: set[bytes] = set()
+
+    def stage(self) -> PartRows:
+        """Choose, then write; what no reading foresees is left to the expressions as well."""
+        rows, destination = self._rows, self._job.destination
+        try:
+            file = destination.write(self._batches(self._choose()))
+        except ODD:
+            return PartRows(is_left=True)
+        rows.files = [file] if file is not None else []
+        if rows.is_left:
+            destination.discard(rows.files)
+            rows.files = []
+        return rows
+
+    def _choose(self) -> list[Mapping[int, Key]]:
+        """The row numbers of each file with the newest change of a key, and that (POS-13)."""
+        newest: dict[Key, _Change] = {}
+        for text, change in self._newest_written().items():
+            self._enter(newest, self._reader.key(text), change)
+        self._rows.hashes = pa.array(map(self._reader.hash, newest), pa.int64())
+        upserted = set(map(self._reader.key, self._upserted))
+        chosen: list[dict[int, Key]] = [{} for _ in self._part.files]
+        for key, (*_, number, row, op) in newest.items():
+            chosen[number][row] = key
+            self._rows.contested += op == _DELETE and key in upserted
+        return list(chosen)
+
+    def _newest_written(self) -> dict[bytes, _Change]:
+        """The newest change of each key as it is written, as one key may be in several ways."""
+        newest: dict[bytes, _Change] = {}
+        rows, part, job = self._rows, self._part, self._job
+        truncated_at = job.truncated_at or ""
+        above = max(self._reader.above, job.renamed_at)
+        odd = self._reader.odd_schemas
+        for number, file in enumerate(part.files):
+            for first, batch in file.batches(job.io, (*_SELECTED, *_ORDERED)):
+                places = pc.indices_nonzero(self._is_of_cut(batch))
+                taken = batch.select(list(_ORDERED)).take(places)
+                columns = (column.to_pylist() for column in (places, *taken.columns))
+                for at, position, partition, op, schema_id, key in zip(*columns, strict=True):
+                    if key is None or position <= above or schema_id in odd:
+                        raise ValueError("a record is of another time")
+                    if not part.holds(key):
+                        continue
+                    rows.records += 1
+                    if job.may_share_keys and op == _UPSERT:
+                        self._upserted.add(key)
+                    if position <= truncated_at:
+                        rows.superseded += 1
+                    else:
+                        change = (position, partition, number, first + at, op)
+                        self._enter(newest, key, change)
+        return newest
+
+    def _enter(self, newest: dict[K, _Change], key: K, change: _Change) -> None:
+        """Keep the newer one of two changes of a key."""
+        seen = newest.get(key)
+        if seen is not None:
+            self._rows.superseded += 1
+        if seen is None or change > seen:
+            newest[key] = change
+
+    def _is_of_cut(self, batch: pa.RecordBatch) -> pa.Array:
+        job, column = self._job, batch.column
+        conditions = (
+            pc.equal(column("source_schema"), job.table.schema),
+            pc.equal(column("source_table"), job.table.table),
+            pc.equal(column("kind"), Kind.ROW.value),
+            pc.greater_equal(column("landing"), job.landing),
+            pc.greater_equal(column("position"), job.lowest),
+            pc.less(column("position"), job.bound),
+        )
+        return reduce(pc.and_, conditions)
+
+    def _batches(self, chosen: Sequence[Mapping[int, Key]]) -> Iterator[pa.RecordBatch]:
+        """Typed rows in batches of bounded size; what is odd goes to the outcome."""
+        outcome, rows, size = self._rows, list[Row](), 0
+        most_odd = max(ODD_ROWS, ODD_SHARE * sum(map(len, chosen)))
+        for file, wanted in zip(self._part.files, chosen, strict=True):
+            for key, (topic, partition, offset, *change, value) in self._changes(file, wanted):
+                try:
+                    columns = self._columns(key, change[0], value)
+                except ODD:
+                    outcome.odd.append((topic, partition, offset))
+                    outcome.is_left = len(outcome.odd) > most_odd
+                    if outcome.is_left:
+                        return
+                    continue
+                hashed = [self._reader.hash(key)] if len(key) > 1 else []
+                rows.append((*columns, *change, None, *hashed))
+                outcome.upserts += change[0] == _UPSERT
+                outcome.deletes += change[0] == _DELETE
+                size += len(value)
+                if len(rows) == ROWS_IN_GROUP or size >= BYTES_IN_GROUP:
+                    yield self._batch(rows)
+                    rows, size = [], 0
+        if rows:
+            yield self._batch(rows)
+
+    def _changes(self, file: LandedFile, wanted: Mapping[int, Key]) -> Iterator[tuple[Key, Row]]:
+        """Keys of ``wanted``, and _RECORD of their rows."""
+        places = sorted(wanted)
+        for first, batch in file.batches(self._job.io, _RECORD, places):
+            here = places[bisect_left(places, first) : bisect_left(places, first + batch.num_rows)]
+            rows = batch.take(pa.array([place - first for place in here], pa.int64()))
+            columns = [
+                (column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column)
+                for column in (rows.column(name) for name in _RECORD)
+            ]
+            values = zip(*(column.to_pylist() for column in columns), strict=True)
+            yield from zip(map(wanted.__getitem__, here), values, strict=True)
+
+    def _columns(self, key: Key, op: str, value: bytes | None) -> Row:
+        if value is None:
+            raise ValueError("a change has no record")
+        image = self._reader.image(value)
+        if op == _DELETE:
+            return self._reader.deleted(key)
+        if image is None:
+            raise ValueError("an upsert has no row")
+        return self._reader.typed(key, image)
+
+    def _batch(self, rows: Sequence[Row]) -> pa.RecordBatch:
+        columns, width = list(zip(*rows, strict=True)), self._reader.width
+        system = zip(columns[width:], list(self._schema)[width:], strict=True)
+        arrays = (pa.array(values, known.type) for values, known in system)
+        return pa.record_batch(
+            [*self._reader.arrays(columns[:width]), *arrays], schema=self._schema
+        )
