@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
-from py4j.java_gateway import JavaClass, get_java_class
+from py4j.java_gateway import JavaObject, get_java_class
 from pyiceberg.catalog import Catalog
 from pyiceberg.table import FileScanTask, Table
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -143,16 +143,16 @@ def _value(side: str, name: str, rows: DataFrame) -> Column:
     return comparable(F.col(side)[name], rows.schema[name].dataType)
 
 
-def _static(session: SparkSession, java_class: JavaClass, name: str) -> Any:  # noqa: ANN401
-    """What the static method without arguments returns, though one of an instance has its name.
+def _table_cache(session: SparkSession) -> JavaObject:
+    """Iceberg's `SparkTableCache`: its static ``get()``, beside which an instance has ``get(key)``.
 
-    By `java_class.name`, py4j looks at the first method of that name alone, and the JVM lists them
-    in another order from one process to the next.
+    By attribute, py4j looks at the first method of a name alone, and the JVM lists them in another
+    order from one process to the next.
     """
     gateway: Any = session.sparkContext._gateway  # noqa: SLF001  the way to Java's reflection
-    lang = gateway.jvm.java.lang
-    method = get_java_class(java_class).getMethod(name, gateway.new_array(lang.Class, 0))
-    return method.invoke(None, gateway.new_array(lang.Object, 0))
+    java_class = get_java_class(gateway.jvm.org.apache.iceberg.spark.SparkTableCache)
+    method = java_class.getMethod("get", gateway.new_array(gateway.jvm.java.lang.Class, 0))
+    return method.invoke(None, gateway.new_array(gateway.jvm.java.lang.Object, 0))
 
 
 class _Staged:
@@ -170,7 +170,7 @@ class _Staged:
             session._jsparkSession,  # noqa: SLF001
             self._quoted,
         )
-        self._tables = _static(session, spark.SparkTableCache, "get")
+        self._tables = _table_cache(session)
         self._tasks = spark.ScanTaskSetManager.get()
         self._names: list[str] = []
         self._planned: dict[int, dict[str, Any]] = {}
