@@ -159,6 +159,8 @@ def _own(home: Path) -> dict[str, str]:
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(home / "passwords.json"),
         "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home / 'airflow.db'}",
         "AIRFLOW__API__WORKERS": "1",
+        # A busy machine of two cores answers a task's first request after 13 s (seen).
+        "AIRFLOW__WORKERS__EXECUTION_API_TIMEOUT": "60",
     }
 
 

@@ -1,4 +1,4 @@
-"""Airflow's four servers on this machine, for the length of a block or until they are stopped.
+"""Airflow's servers on this machine, for the length of a block or until they are stopped.
 
 The UI and the APIs are reachable on 127.0.0.1 alone.
 """
@@ -9,10 +9,11 @@ import json
 import subprocess
 import time
 import urllib.request
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any, NamedTuple
 from urllib.error import URLError
 
 from embedded.airflow import Airflow, airflow_command, airflow_home
@@ -28,21 +29,32 @@ from tidemark.errors import ServiceError
 from tidemark.log import get_logger
 
 READY_SECONDS = 120
+EXECUTION_API = "execution-api"
 # In the order of their start. Without their log servers, which would listen on every address: logs
-# are files on this machine.
+# are files on this machine. Tasks have an API server of their own: Airflow's writes its access log
+# on the thread that all requests share, and waits there for SQLite's lock, which the request of a
+# starting task may hold until it gets that thread.
 SERVERS: Mapping[str, Sequence[str]] = {
-    "api-server": ("--host", HOST),
-    "dag-processor": (),
-    "triggerer": ("--skip-serve-logs",),
-    "scheduler": ("--skip-serve-logs",),
+    "api-server": ("api-server", "--host", HOST, "--apps", "core"),
+    EXECUTION_API: ("api-server", "--host", HOST, "--apps", "execution"),
+    "dag-processor": ("dag-processor",),
+    "triggerer": ("triggerer", "--skip-serve-logs"),
+    "scheduler": ("scheduler", "--skip-serve-logs"),
 }
-HEALTHY_PARTS = frozenset({"metadatabase", "dag_processor", "triggerer", "scheduler"})
+PARTS = frozenset({"metadatabase", "dag_processor", "triggerer", "scheduler", EXECUTION_API})
+
+
+class _Addresses(NamedTuple):
+    """Where the API servers answer (URLs): the one with the UI, the one that tasks ask."""
+
+    ui: str
+    execution: str
 
 
 @contextmanager
 def running_airflow(airflow: Airflow) -> Iterator[str]:
-    """Address (URL) of the UI and the APIs, which serve as long as the block runs."""
-    url = _free_url()
+    """Address (URL) of the UI and its API, which serve as long as the block runs."""
+    addresses = _free_addresses()
     tethers: dict[str, subprocess.Popen[bytes]] = {}
     with ExitStack() as stack:
 
@@ -50,8 +62,10 @@ def running_airflow(airflow: Airflow) -> Iterator[str]:
             tethers[server] = stack.enter_context(tethered(program))
 
         try:
-            _start_in_order(airflow, url, start, lambda server: tethers[server].poll() is None)
-            yield url
+            _start_in_order(
+                airflow, addresses, start, lambda server: tethers[server].poll() is None
+            )
+            yield addresses.ui
         finally:
             for tether in tethers.values():  # all at once; leaving the stack waits for each
                 tether.terminate()
@@ -62,19 +76,19 @@ def start_airflow(airflow: Airflow) -> str:
     if all(find_recorded(airflow.pid_file(server)) for server in SERVERS):
         return _address_file(airflow).read_text()
     _stop(airflow)
-    url = _free_url()
-    _address_file(airflow).write_text(url)
+    addresses = _free_addresses()
+    _address_file(airflow).write_text(addresses.ui)
     try:
         _start_in_order(
             airflow,
-            url,
+            addresses,
             lambda _, program: start_detached(program),
             lambda server: find_recorded(airflow.pid_file(server)) is not None,
         )
     except BaseException:
         _stop(airflow)
         raise
-    return url
+    return addresses.ui
 
 
 def stop_airflow(state: Path) -> bool:
@@ -87,22 +101,25 @@ def _stop(airflow: Airflow) -> bool:
         return any(list(pool.map(stop_recorded, map(airflow.pid_file, SERVERS))))
 
 
-def _programs(airflow: Airflow, url: str) -> Mapping[str, Program]:
-    """The servers, which know that the APIs are at ``url``."""
+def _programs(airflow: Airflow, addresses: _Addresses) -> Mapping[str, Program]:
+    """The servers, which know each other's addresses."""
     environment = {
         **airflow.environment,
-        "AIRFLOW__API__BASE_URL": url,
-        "AIRFLOW__API__PORT": url.rpartition(":")[2],
-        "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{url}/execution/",
+        "AIRFLOW__API__BASE_URL": addresses.ui,
+        "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{addresses.execution}/execution/",
+    }
+    ports = {
+        "api-server": addresses.ui.rpartition(":")[2],
+        EXECUTION_API: addresses.execution.rpartition(":")[2],
     }
     return {
         server: Program(
-            airflow_command(server, *arguments),
+            airflow_command(*words, *(("--port", ports[server]) if server in ports else ())),
             airflow.log_file(server),
             airflow.pid_file(server),
             environment,
         )
-        for server, arguments in SERVERS.items()
+        for server, words in SERVERS.items()
     }
 
 
@@ -110,35 +127,36 @@ def _address_file(airflow: Airflow) -> Path:
     return airflow.home / "address"
 
 
-def _free_url() -> str:
-    return f"http://{HOST}:{free_ports(1)[0]}"
+def _free_addresses() -> _Addresses:
+    return _Addresses(*(f"http://{HOST}:{port}" for port in free_ports(2)))
 
 
 def _start_in_order(
     airflow: Airflow,
-    url: str,
+    addresses: _Addresses,
     start: Callable[[str, Program], object],
     is_alive: Callable[[str], bool],
 ) -> None:
     """Start all servers, the scheduler once the APIs answer; return when all are healthy."""
     began = time.monotonic()
-    programs = _programs(airflow, url)
+    programs = _programs(airflow, addresses)
     *first, last = programs
     for server in first:
         start(server, programs[server])
     # A task that finds no API fails, and its retry is a minute away.
-    _await_healthy(airflow, url, {"metadatabase"}, lambda: [s for s in first if not is_alive(s)])
+    served = frozenset({"metadatabase", EXECUTION_API})
+    _await_healthy(airflow, addresses, served, lambda: [s for s in first if not is_alive(s)])
     start(last, programs[last])
-    _await_healthy(airflow, url, HEALTHY_PARTS, lambda: [s for s in programs if not is_alive(s)])
+    _await_healthy(airflow, addresses, PARTS, lambda: [s for s in programs if not is_alive(s)])
     took_ms = round((time.monotonic() - began) * 1000)
-    get_logger().info("airflow_ready", url=url, took_ms=took_ms)
+    get_logger().info("airflow_ready", url=addresses.ui, took_ms=took_ms)
 
 
 def _await_healthy(
-    airflow: Airflow, url: str, parts: Collection[str], ended: Callable[[], list[str]]
+    airflow: Airflow, addresses: _Addresses, parts: Set[str], ended: Callable[[], list[str]]
 ) -> None:
     until = time.monotonic() + READY_SECONDS
-    while not _healthy_parts(url).issuperset(parts):
+    while parts - _healthy_parts(addresses):
         gone = ended()
         if gone:
             raise _not_started(airflow, gone[0], "it ended at once")
@@ -147,14 +165,21 @@ def _await_healthy(
         time.sleep(0.2)
 
 
-def _healthy_parts(url: str) -> set[str]:
-    """Which parts say of themselves that they are healthy; none while nobody answers."""
+def _healthy_parts(addresses: _Addresses) -> set[str]:
+    """Which parts say of themselves that they are healthy."""
+    parts = _answer(f"{addresses.ui}/api/v2/monitor/health")
+    parts[EXECUTION_API] = _answer(f"{addresses.execution}/execution/health")
+    return {part for part, told in parts.items() if told.get("status") == "healthy"}
+
+
+def _answer(url: str) -> dict[str, Any]:
+    """What a server answers; nothing while it does not."""
     try:
-        with urllib.request.urlopen(f"{url}/api/v2/monitor/health", timeout=5) as answer:  # noqa: S310  our own server
-            parts = json.load(answer)
+        with urllib.request.urlopen(url, timeout=5) as answer:  # noqa: S310  our own server
+            answered: dict[str, Any] = json.load(answer)
     except (URLError, TimeoutError, ConnectionError):
-        return set()
-    return {part for part, told in parts.items() if told["status"] == "healthy"}
+        return {}
+    return answered
 
 
 def _not_started(airflow: Airflow, server: str, why: str) -> ServiceError:
