@@ -7,10 +7,11 @@ import os
 import secrets
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
@@ -63,15 +64,30 @@ class _Home:
         return self.folder / "address"
 
 
+@dataclass(frozen=True)
+class Listener:
+    """A further port of a broker: its name in the settings, and Kafka's security protocol."""
+
+    name: str
+    protocol: str
+    port: int
+
+
 @contextmanager
-def running_broker(state: Path, jars: Path) -> Iterator[str]:
+def running_broker(
+    state: Path,
+    jars: Path,
+    listeners: Sequence[Listener] = (),
+    settings: Mapping[str, str] = MappingProxyType({}),
+) -> Iterator[str]:
     """Address ``host:port`` of a broker that serves as long as the block runs.
 
-    Its topics stay in ``state`` for the next start. ``jars`` is the folder of all fetched sets.
+    Its topics stay in ``state`` for the next start. ``jars`` is the folder of all fetched sets,
+    ``settings`` are further ones of the server. The address is that of a port without security.
     Raises JarsError before anything starts, ServiceError when the broker does not become ready.
     """
     home = _Home(state)
-    program, address = _prepare(home, jars)
+    program, address = _prepare(home, jars, listeners, settings)
     with tethered(program) as tether:
         _await_ready(home, address, lambda: tether.poll() is None)
         yield address
@@ -82,7 +98,7 @@ def start_broker(state: Path, jars: Path) -> str:
     home = _Home(state)
     if find_recorded(home.pid_file):
         return home.address_file.read_text()
-    program, address = _prepare(home, jars)
+    program, address = _prepare(home, jars, (), {})
     broker = start_detached(program)
     try:
         _await_ready(home, address, lambda: find_recorded(home.pid_file) == broker)
@@ -97,14 +113,17 @@ def stop_broker(state: Path) -> bool:
     return stop_recorded(_Home(state).pid_file)
 
 
-def _prepare(home: _Home, jars: Path) -> tuple[Program, str]:
+def _prepare(
+    home: _Home, jars: Path, listeners: Sequence[Listener], settings: Mapping[str, str]
+) -> tuple[Program, str]:
     """Program and address of a broker whose jars are verified and whose storage is formatted."""
     class_path = os.pathsep.join(str(jar) for jar in verify_jars(JarSet.BROKER, jars))
     require_stopped(home.pid_file)
     home.folder.mkdir(parents=True, exist_ok=True)
     broker_port, controller_port = free_ports(2)
     address = f"{HOST}:{broker_port}"
-    home.properties.write_text(_properties(home, address, controller_port))
+    further = "".join(f"{name}={value}\n" for name, value in settings.items())
+    home.properties.write_text(_properties(home, address, controller_port, listeners) + further)
     home.address_file.write_text(address)
     java = [java_command(), "-Xmx512m", "-Djava.net.preferIPv4Stack=true", "-cp", class_path]
     if not (home.records / "meta.properties").exists():
@@ -113,15 +132,19 @@ def _prepare(home: _Home, jars: Path) -> tuple[Program, str]:
     return Program(command, home.log, home.pid_file), address
 
 
-def _properties(home: _Home, address: str, controller_port: int) -> str:
+def _properties(
+    home: _Home, address: str, controller_port: int, listeners: Sequence[Listener]
+) -> str:
+    ports = "".join(f",{each.name}://{HOST}:{each.port}" for each in listeners)
+    protocols = "".join(f",{each.name}:{each.protocol}" for each in listeners)
     return f"""\
 process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@{HOST}:{controller_port}
 controller.listener.names=CONTROLLER
-listeners=PLAINTEXT://{address},CONTROLLER://{HOST}:{controller_port}
-advertised.listeners=PLAINTEXT://{address}
-listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT
+listeners=PLAINTEXT://{address}{ports},CONTROLLER://{HOST}:{controller_port}
+advertised.listeners=PLAINTEXT://{address}{ports}
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT{protocols}
 log.dirs={home.records}
 # A misspelt topic is an error, never a new topic.
 auto.create.topics.enable=false

@@ -74,6 +74,10 @@ class BrokerUnreachableError(RetryableError):
     """No broker answered."""
 
 
+class BrokerRefusedError(TerminalError):
+    """The broker does not let this client in, or not do what it asks for."""
+
+
 class RegistryUnreachableError(RetryableError):
     """The schema registry did not answer, so Avro records cannot be read (rule MSG-19)."""
 

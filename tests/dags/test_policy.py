@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -11,9 +11,12 @@ from airflow.dag_processing.dagbag import DagBag
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import DAG
 from airflow.sdk.bases.operator import BaseOperator
+from airflow.serialization.decoders import decode_timetable
+from airflow.serialization.encoders import encode_timetable
+from airflow.timetables.base import TimeRestriction
 
 from tests.support.trigger_form import emptied, red_fields, starred_fields, untouched
-from tidemark.spec import load_pipelines
+from tidemark.spec import PipelineSpec, load_pipelines
 
 DAGS = Path(__file__).parents[2] / "dags"
 FAMILIES = ("cut", "maintain", "refold")
@@ -34,6 +37,19 @@ def test_every_pipeline_has_its_dags() -> None:
     wanted = {f"{family}__{pipeline.name}" for family in FAMILIES for pipeline in pipelines}
     wanted |= {f"resync__{p.name}" for p in pipelines if not p.source.format.is_canal}
     assert set(BAG.dags) == wanted
+
+
+@pytest.mark.parametrize("pipeline", load_pipelines(), ids=lambda pipeline: pipeline.name)
+def test_maintenance_of_a_new_pipeline_waits_for_its_hour(pipeline: PipelineSpec) -> None:
+    """A stack that is started at noon does not begin with all of the night's work."""
+    dag = BAG.dags[f"maintain__{pipeline.name}"]
+    timetable = decode_timetable(encode_timetable(dag.timetable))
+    assert dag.start_date is None, "a start that is past would have a run made up for"
+    first = timetable.next_dagrun_info(
+        last_automated_data_interval=None, restriction=TimeRestriction(None, None, catchup=False)
+    )
+    assert first is not None
+    assert first.run_after > datetime.now(UTC)
 
 
 @each_dag

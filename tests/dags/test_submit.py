@@ -44,7 +44,12 @@ INSTALLATION = InstallationSpec.model_validate(
     {
         "kafka": {
             "bootstrap-servers": "k:9092",
-            "properties": {"sasl.password": SECRETS["kafka"]},
+            "properties": {
+                "security.protocol": "SASL_SSL",
+                "sasl.mechanism": "PLAIN",
+                "sasl.username": "tide",
+                "sasl.password": SECRETS["kafka"],
+            },
         },
         "catalog": {
             "name": "lake",

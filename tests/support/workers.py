@@ -20,6 +20,23 @@ def workers() -> Iterator[psutil.Process]:
 
 
 @contextmanager
+def paused_broker(servers: str) -> Iterator[None]:
+    """The broker at this address stands still, so that no task can read to its end."""
+    port = int(servers.rpartition(":")[2])
+    (broker,) = [
+        process
+        for process in psutil.Process().children(recursive=True)
+        for connection in process.net_connections("tcp")
+        if connection.status == psutil.CONN_LISTEN and connection.laddr.port == port
+    ]
+    broker.suspend()
+    try:
+        yield
+    finally:
+        broker.resume()
+
+
+@contextmanager
 def killing_workers() -> Iterator[None]:
     """Each is killed as soon as it is there."""
     done = Event()

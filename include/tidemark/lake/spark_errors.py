@@ -89,6 +89,7 @@ KNOWN: Mapping[str, tuple[type[TidemarkError], str, str]] = {
         (
             "Python worker exited unexpectedly",
             "Python worker failed to connect back",
+            "PythonWorkerFactory",  # where a worker ends before it has told that it is there
             "java.net.SocketException: Connection reset",
         ),
         (

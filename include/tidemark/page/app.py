@@ -100,11 +100,11 @@ class _Statuses:
 
     def _world(self, spec: PipelineSpec) -> World:
         from tidemark.runs.world import open_world
-        from tidemark.spec import load_installation
+        from tidemark.scheduling.connections import load_installation_for
 
         with self._lock:
             if spec.name not in self._worlds:
-                self._worlds[spec.name] = open_world(load_installation())
+                self._worlds[spec.name] = open_world(load_installation_for(spec.name))
             return self._worlds[spec.name]
 
 

@@ -20,6 +20,7 @@ from tidemark.lake.catalog import SystemTables, TableId, catalog_errors
 from tidemark.lake.forks import has_fork
 from tidemark.lake.history import read_history
 from tidemark.lake.ledger import read_progress
+from tidemark.lake.marks import most_rows
 from tidemark.lake.procedures import Procedures
 from tidemark.lake.spark_errors import spark_errors
 from tidemark.lake.staging import unmark_session
@@ -29,7 +30,7 @@ from tidemark.model.maintenance import DueWork, Policy, TableMaintenance, due_wo
 from tidemark.model.names import TableName
 from tidemark.runs.retention import keep_changelog, removable_rows
 from tidemark.runs.targets import targets_of
-from tidemark.runs.world import World
+from tidemark.runs.world import World, size_for
 from tidemark.spec import PipelineSpec
 
 log = get_logger()
@@ -138,6 +139,7 @@ def _maintain(
     pipeline: PipelineSpec, world: World, name: TableId, table: Table, due: DueWork
 ) -> TableMaintenance:
     """Expiry comes first: what is replaced now can be read until the next run."""
+    size_for(world.spark, most_rows(table.current_snapshot()))
     run = Procedures(world.spark, world.catalog.name, name, policy_of(pipeline, world))
     now_ms, is_sorted = _now_ms(), bool(table.sort_order().fields)
     is_changelog = name == SystemTables.of(pipeline.name).changelog

@@ -33,6 +33,7 @@ CLASSES_OF_FUNCTIONS = (
     "PythonSQLUtils",
     "PythonUtils",
 )
+SHUFFLES = "spark.sql.shuffle.partitions"
 BLOOM = "spark.sql.optimizer.runtime.bloomFilter"
 SESSION_CONF: Mapping[str, str] = {
     "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
@@ -88,12 +89,15 @@ def size_for(session: SparkSession, records: int) -> None:
     A filter is written, sent and read once per task: of the size that Spark gives all of them, that
     was a tenth of what a cut of ten rows costs. Spark has its own bounds for large ones.
     """
-    most = SHUFFLES_PER_CORE * session.sparkContext.defaultParallelism
-    partitions = min(most, max(1, -(-records // RECORDS_PER_SHUFFLE)))
-    session.conf.set("spark.sql.shuffle.partitions", str(partitions))
+    partitions = min(_most_shuffles(session), max(1, -(-records // RECORDS_PER_SHUFFLE)))
+    session.conf.set(SHUFFLES, str(partitions))
     keys = max(LEAST_KEYS, KEYS_PER_RECORD * records)
     session.conf.set(f"{BLOOM}.expectedNumItems", str(keys))
     session.conf.set(f"{BLOOM}.numBits", str(BITS_PER_KEY * keys))
+
+
+def _most_shuffles(session: SparkSession) -> int:
+    return SHUFFLES_PER_CORE * session.sparkContext.defaultParallelism
 
 
 def data_docs_folder(installation: InstallationSpec, pipeline: PipelineName) -> Path:
@@ -137,6 +141,8 @@ def open_spark_world(
     send_jars(session, jars)
     forget_derby(session)
     _keep_classes(session)
+    if SHUFFLES not in settings:  # Spark's 200 suit no machine of a few cores.
+        session.conf.set(SHUFFLES, str(_most_shuffles(session)))
     return World(world.installation, world.catalog, world.broker, session)
 
 

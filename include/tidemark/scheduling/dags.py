@@ -6,7 +6,7 @@ from datetime import UTC, datetime, time, timedelta
 from typing import Any
 
 from airflow.providers.standard.operators.python import PythonOperator, ShortCircuitOperator
-from airflow.sdk import DAG, CronDataIntervalTimetable, Label, Param
+from airflow.sdk import DAG, CronDataIntervalTimetable, CronTriggerTimetable, Label, Param
 
 from tidemark.scheduling.assets import asset_of
 from tidemark.scheduling.submit_operator import FoldOperator, MaintainOperator
@@ -60,7 +60,7 @@ def build_cut_dag(pipeline: PipelineSpec) -> DAG:
         dag_id=f"cut__{pipeline.name}",
         description=f"Publish what changed in {pipeline.target_namespace}",
         doc_md=_doc(pipeline),
-        schedule=_schedule(pipeline),
+        schedule=_intervals(pipeline.schedule),
         start_date=_start(pipeline),
         catchup=False,
         max_active_runs=1,
@@ -98,8 +98,7 @@ def build_maintain_dag(pipeline: PipelineSpec) -> DAG:
         dag_id=f"maintain__{pipeline.name}",
         description=f"Keep the tables of {pipeline.target_namespace} fast to read",
         doc_md=MAINTENANCE_DOC.format(pipeline=pipeline.name),
-        schedule=_timetable(pipeline.maintenance.schedule),
-        start_date=_start(pipeline),
+        schedule=_moments(pipeline.maintenance.schedule),
         catchup=False,
         max_active_runs=1,
         params={"tables": _tables_param(pipeline, "Maintain the targets of these source tables")},
@@ -191,13 +190,14 @@ def _default_args(pipeline: PipelineSpec) -> dict[str, Any]:
     }
 
 
-def _schedule(pipeline: PipelineSpec) -> CronDataIntervalTimetable | None:
-    return _timetable(pipeline.schedule)
-
-
-def _timetable(cron: str | None) -> CronDataIntervalTimetable | None:
+def _intervals(cron: str | None) -> CronDataIntervalTimetable | None:
     # Airflow's default for a cron text has intervals of no length; a cut is capped by a real one.
     return None if cron is None else CronDataIntervalTimetable(cron, timezone="UTC")
+
+
+def _moments(cron: str | None) -> CronTriggerTimetable | None:
+    # A DAG that is new, with no start date, waits for the next one.
+    return None if cron is None else CronTriggerTimetable(cron, timezone="UTC")
 
 
 def _start(pipeline: PipelineSpec) -> datetime | None:

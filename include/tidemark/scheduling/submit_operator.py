@@ -21,6 +21,7 @@ from tidemark.lake.results import (
 from tidemark.log import get_logger
 from tidemark.model.names import AttemptId, PipelineName
 from tidemark.model.result import CutResult, CutStatus
+from tidemark.scheduling.connections import load_installation_for
 from tidemark.scheduling.retries import failure_of, stop_on_terminal_errors
 from tidemark.scheduling.submit import (
     FoldRequest,
@@ -31,7 +32,7 @@ from tidemark.scheduling.submit import (
     submission,
 )
 from tidemark.scheduling.xcom import PLAN, Folded, Planned
-from tidemark.spec import InstallationSpec, load_installation, pipeline_named
+from tidemark.spec import InstallationSpec, pipeline_named
 from tidemark.spec.launch import conf_folder
 
 if TYPE_CHECKING:
@@ -89,7 +90,10 @@ class FoldOperator(_JobOperator):
         attempt = attempt_of(planned["stem"], task.try_number)
         order = FoldRequest(attempt, planned["until"], tuple(planned["tables"]), planned["reason"])
         with stop_on_terminal_errors():
-            pipeline, installation = pipeline_named(self.pipeline), load_installation()
+            pipeline, installation = (
+                pipeline_named(self.pipeline),
+                load_installation_for(self.pipeline),
+            )
         self._attempt = attempt
         failure = self._submit(context, submission(pipeline, installation, order))
         result = read_result(result_file(installation.state, pipeline.name, attempt))
@@ -100,7 +104,7 @@ class FoldOperator(_JobOperator):
     def on_kill(self) -> None:
         """As any job, and tell of the attempt, for `tidemark status` and the page."""
         super().on_kill()
-        self._leave_result(load_installation())
+        self._leave_result(load_installation_for(self.pipeline))
 
     def _leave_result(self, installation: InstallationSpec) -> None:
         """Have the attempt a result, where its job died before it left one."""
@@ -117,7 +121,10 @@ class MaintainOperator(_JobOperator):
     def execute(self, context: Context) -> dict[str, int]:  # type: ignore[override]  # as above
         """Run the job; what it did in all, and how many tables it left for the next run."""
         with stop_on_terminal_errors():
-            pipeline, installation = pipeline_named(self.pipeline), load_installation()
+            pipeline, installation = (
+                pipeline_named(self.pipeline),
+                load_installation_for(self.pipeline),
+            )
         run = attempt_stem(context["run_id"], secrets.token_hex(3))
         tables = context["params"]["tables"] or []
         file = maintenance_file(installation.state, pipeline.name, run)

@@ -16,10 +16,11 @@ from tidemark.model.names import AttemptId, PipelineName, TableName
 from tidemark.model.result import CutStatus
 from tidemark.model.verdict import Outcome
 from tidemark.scheduling.assets import events_of
+from tidemark.scheduling.connections import load_installation_for
 from tidemark.scheduling.retries import stop_on_terminal_errors
 from tidemark.scheduling.submit import attempt_stem, cap_of
 from tidemark.scheduling.xcom import FOLD, PLAN, Folded, Planned
-from tidemark.spec import load_installation, pipeline_named
+from tidemark.spec import pipeline_named
 from tidemark.spec.until import cut_or_time
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def plan(
     with stop_on_terminal_errors():
         spec = pipeline_named(pipeline)
         until = cap_of(spec, params["until"], dag_run.run_type, dag_run.data_interval_end)
-        world = open_world(load_installation())
+        world = open_world(load_installation_for(pipeline))
         found = plan_cut(spec, world, until)
         if not found.has_work:
             tell_stall(spec, world)
@@ -74,7 +75,7 @@ def audit(pipeline: PipelineName, ti: RuntimeTaskInstanceProtocol) -> dict[str, 
     if folded["status"] == CutStatus.IDLE:
         raise AirflowSkipException(f"there is no new cut to publish: {folded['hold']}")
     with stop_on_terminal_errors():
-        installation, spec = load_installation(), pipeline_named(pipeline)
+        installation, spec = load_installation_for(pipeline), pipeline_named(pipeline)
         verdicts = read_verdicts(spec, open_world(installation), AttemptId(folded["attempt"]))
     for verdict in verdicts:
         log.info("verdict", table=verdict.table, outcome=verdict.outcome, suite=verdict.suite)
@@ -111,7 +112,7 @@ def publish(
     folded: Folded = ti.xcom_pull(task_ids=FOLD)
     with stop_on_terminal_errors():
         spec = pipeline_named(pipeline)
-        world = open_world(load_installation())
+        world = open_world(load_installation_for(pipeline))
         try:
             result = publish_cut(spec, world, AttemptId(folded["attempt"]))
         except SupersededError as error:
@@ -132,7 +133,7 @@ def refold(pipeline: PipelineName, params: dict[str, Any]) -> str:
     from tidemark.runs.world import open_world
 
     with stop_on_terminal_errors():
-        spec, world = pipeline_named(pipeline), open_world(load_installation())
+        spec, world = pipeline_named(pipeline), open_world(load_installation_for(pipeline))
         table, into = _table(params), params["into"] or ""
         if params["cancel"]:
             cancel_refold(spec, world, table)
@@ -163,7 +164,7 @@ def resync(pipeline: PipelineName, params: dict[str, Any]) -> str:
     from tidemark.topics.signals import signal_data
 
     with stop_on_terminal_errors():
-        spec, world = pipeline_named(pipeline), open_world(load_installation())
+        spec, world = pipeline_named(pipeline), open_world(load_installation_for(pipeline))
         table = _table(params)
         if params["complete"]:
             end_resync(spec, world, table)

@@ -7,10 +7,11 @@ from tidemark.spec.installation import (
     CatalogSpec,
     CatalogType,
     InstallationSpec,
-    KafkaSpec,
     SparkSpec,
 )
+from tidemark.spec.kafka import KafkaSpec
 from tidemark.spec.load import (
+    connections_of,
     load_installation,
     load_pipeline,
     load_pipelines,
@@ -72,6 +73,7 @@ __all__ = [
     "TruncatePolicy",
     "WhenStalled",
     "is_pattern",
+    "connections_of",
     "load_installation",
     "load_pipeline",
     "load_pipelines",

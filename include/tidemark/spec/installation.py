@@ -12,19 +12,13 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 
 from tidemark.spec.base import BrokenRule, Setting, SpecModel, Text
+from tidemark.spec.kafka import KafkaSpec
 from tidemark.spec.maintenance import PolicySpec
 from tidemark.spec.s3 import SCHEME, S3Spec, empty_is_none
 
 _URIS = "sqlite:////absolute/path.db, postgresql://host:port/database or https://host/path"
-_SERVER = re.compile(r"[^\s,:/@]+:\d{1,5}|\[[0-9A-Fa-f:.]+\]:\d{1,5}")
 _POSTGRES = "postgresql"
 _HTTP = ("http", "https")
-
-
-def _servers(text: str) -> str:
-    if not all(_SERVER.fullmatch(server.strip()) for server in text.split(",")):
-        raise ValueError("host:port, further ones after commas")
-    return text
 
 
 def _catalog_name(text: str) -> str:
@@ -58,17 +52,6 @@ def _absolute(path: Path) -> Path:
 
 
 Folder = Annotated[Path, AfterValidator(_absolute)]
-
-
-class KafkaSpec(SpecModel):
-    """The broker: pipelines read from it, and write nothing but signals to a connector."""
-
-    bootstrap_servers: Annotated[str, AfterValidator(_servers)] = Field(
-        description="host:port of the brokers, separated by commas"
-    )
-    properties: Mapping[str, Setting] = Field(
-        default={}, repr=False, description="further client properties, in librdkafka's names"
-    )
 
 
 class CatalogType(StrEnum):

@@ -16,6 +16,7 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from tidemark.errors import SpecError
+from tidemark.model.names import PipelineName
 from tidemark.spec.audit import NO_SUITE, SuiteSpec
 from tidemark.spec.base import SpecModel
 from tidemark.spec.document import Document, read_document
@@ -23,7 +24,7 @@ from tidemark.spec.explain import explain
 from tidemark.spec.faults import WHOLE_FILE, Fault, nearest, shown, spec_error
 from tidemark.spec.installation import InstallationSpec
 from tidemark.spec.pipeline import PipelineSpec
-from tidemark.spec.references import resolve_references
+from tidemark.spec.references import connections_in, resolve_references
 
 _INCLUDE = Path(__file__).parents[2]
 _SUFFIX = ".yaml"
@@ -68,13 +69,24 @@ def load_suite(name: str, folder: Path | None = None) -> SuiteSpec:
 
 def load_installation(file: Path | None = None) -> InstallationSpec:
     """The installation file with its references resolved; `SpecError` with all its faults."""
-    file = file or Path(
-        os.environ.get("TIDEMARK_INSTALLATION") or _INCLUDE / f"installation{_SUFFIX}"
-    )
+    file = file or _installation_file()
     document = read_document(file)
     content, faults = resolve_references(document, os.environ)
     document.faults += faults
     return _validated(InstallationSpec, file, document, content)
+
+
+def connections_of(pipeline: PipelineName) -> frozenset[str]:
+    """The ids of Airflow's connections that a pipeline and the installation refer to."""
+    files = (_installation_file(), pipelines_folder() / f"{pipeline}{_SUFFIX}")
+    contents = (_content(file) or b"" for file in files)
+    return frozenset[str]().union(
+        *(connections_in(text.decode(errors="replace")) for text in contents)
+    )
+
+
+def _installation_file() -> Path:
+    return Path(os.environ.get("TIDEMARK_INSTALLATION") or _INCLUDE / f"installation{_SUFFIX}")
 
 
 def pipeline_files(folder: Path | None = None) -> tuple[Path, ...]:

@@ -1,4 +1,4 @@
-"""Values that a file points to instead of holding them: ``${env:NAME}``, ``${file:/path}``.
+"""Values that a file points to instead of holding them: in variables, files, Airflow's connections.
 
 Those of the installation are resolved when the file is read, those of a pipeline when a run needs
 them. A secret may stand in a file in no other form.
@@ -6,6 +6,7 @@ them. A secret may stand in a file in no other form.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,11 +15,15 @@ from tidemark.spec.document import Document
 from tidemark.spec.faults import WHOLE_FILE, Fault, Loc, shown
 
 _BY_REFERENCE = "a reference: ${env:NAME} or ${file:/path}"
-_FORMS = "${env:NAME}, ${env:NAME:-default} or ${file:/path}"
+_FORMS = "${env:NAME}, ${env:NAME:-default}, ${file:/path} or ${conn:ID.field}"
 _REFERENCE = re.compile(r"\$\{(?P<content>[^}]*)\}?")
 _ENV = re.compile(r"env:(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>.*))?")
 _FILE = re.compile(r"file:(?P<path>/.+)")
-_SECRET_WORDS = ("password", "passphrase", "secret", "token", "credential")
+_EXTRA = "extra."
+_CONN = re.compile(
+    r"conn:(?P<id>[A-Za-z0-9_-]+)\.(?P<field>host|port|login|password|schema|extra\.[^}]+)"
+)
+_SECRET_WORDS = ("password", "passphrase", "secret", "token", "credential", "key.pem")
 
 
 class UnresolvedError(ValueError):
@@ -30,8 +35,11 @@ def is_secret(name: str) -> bool:
 
     >>> is_secret("sasl.password"), is_secret("sasl.username")
     (True, False)
+    >>> is_secret("ssl.key.pem"), is_secret("sasl.oauthbearer.token.endpoint.url")
+    (True, False)
     """
-    return any(word in name.lower() for word in _SECRET_WORDS)
+    lowered = name.lower()
+    return any(word in lowered for word in _SECRET_WORDS) and not lowered.endswith(".url")
 
 
 def keeps_secret(text: str) -> bool:
@@ -52,10 +60,21 @@ def holds_reference(text: str) -> bool:
     return _REFERENCE.search(text) is not None
 
 
+def connections_in(text: str) -> frozenset[str]:
+    """The ids of Airflow's connections that ``text``, a whole file, refers to."""
+    found = (_CONN.fullmatch(match["content"]) for match in _REFERENCE.finditer(text))
+    return frozenset(match["id"] for match in found if match is not None)
+
+
+def connection_variable(connection: str) -> str:
+    """The variable with a connection, as Airflow calls it too; here it holds JSON."""
+    return f"AIRFLOW_CONN_{connection.upper()}"
+
+
 def refuse_malformed(text: str) -> str:
     """``text`` when each of its references has a known form; else `ValueError`."""
     for match in _REFERENCE.finditer(text):
-        known = _ENV.fullmatch(match["content"]) or _FILE.fullmatch(match["content"])
+        known = any(form.fullmatch(match["content"]) for form in (_ENV, _FILE, _CONN))
         if not match[0].endswith("}") or not known:
             raise UnresolvedError(f"a reference of the form {_FORMS}")
     return text
@@ -99,9 +118,11 @@ def resolve_references(
 def _value(match: re.Match[str], environ: Mapping[str, str]) -> str:
     refuse_malformed(match[0])
     content = match["content"]
-    env = _ENV.fullmatch(content)
+    env, conn = _ENV.fullmatch(content), _CONN.fullmatch(content)
     if env:
         return _variable(env["name"], env["default"], environ)
+    if conn:
+        return _of_connection(conn["id"], conn["field"], environ)
     return _content(Path(content.removeprefix("file:")))
 
 
@@ -110,6 +131,25 @@ def _variable(name: str, default: str | None, environ: Mapping[str, str]) -> str
     if value is None and default is None:
         raise UnresolvedError(f"the environment variable {name} to be set")
     return value or default or ""
+
+
+def _of_connection(connection: str, field: str, environ: Mapping[str, str]) -> str:
+    name = connection_variable(connection)
+    try:
+        told = json.loads(environ[name])
+        extra = told.get("extra") or {}
+        inner = json.loads(extra) if isinstance(extra, str) else extra
+    except KeyError:
+        raise UnresolvedError(
+            f"a connection {connection} of Airflow; outside of Airflow {name} with it as JSON"
+        ) from None
+    except (ValueError, AttributeError):
+        raise UnresolvedError(f"{name} to hold a connection as JSON") from None
+    is_inner = field.startswith(_EXTRA)
+    value = inner.get(field.removeprefix(_EXTRA)) if is_inner else told.get(field)
+    if not isinstance(value, str | int) or value == "":
+        raise UnresolvedError(f"connection {connection} to have {field}")
+    return str(value)
 
 
 def _content(path: Path) -> str:

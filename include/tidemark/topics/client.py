@@ -7,6 +7,7 @@ import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from confluent_kafka import (
     Consumer,
@@ -24,15 +25,32 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # re-exported
     ResourceType,
 )
 
-from tidemark.errors import UNCHANGED, BrokerUnreachableError, TopicMissingError
+from tidemark.errors import (
+    UNCHANGED,
+    BrokerRefusedError,
+    BrokerUnreachableError,
+    TidemarkError,
+    TopicMissingError,
+)
 from tidemark.log import get_logger
-from tidemark.model.names import TopicName
+from tidemark.model.names import TopicName, few
 from tidemark.model.offsets import OffsetRange, TopicPartition
 from tidemark.spec import KafkaSpec
 
 TIMEOUT_SECONDS = 20
 RETRY_SECONDS = 0.2
 NO_LEADER = (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE)
+NOT_ALLOWED = (
+    KafkaError.TOPIC_AUTHORIZATION_FAILED,
+    KafkaError.GROUP_AUTHORIZATION_FAILED,
+    KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+)
+NOT_LET_IN = (
+    KafkaError._AUTHENTICATION,
+    KafkaError._SSL,
+    KafkaError._INVALID_ARG,  # such as a file of certificates that cannot be read
+    KafkaError.SASL_AUTHENTICATION_FAILED,
+)
 PATTERN_MARK = "^"
 FEW_BYTES = 64 * 1024
 
@@ -43,14 +61,15 @@ log = get_logger()
 class TopicFacts:
     """What a topic is: its id changes when it is deleted and made again (POS-15).
 
-    tombstones_ms: how long a compacted one keeps tombstones once they were cleaned.
+    compacted, tombstones_ms: whether it is, and how long it keeps tombstones once they were
+    cleaned; None where the broker does not tell this client.
     """
 
     name: TopicName
     topic_id: str
     partitions: int
-    compacted: bool
-    tombstones_ms: int
+    compacted: bool | None
+    tombstones_ms: int | None
 
     @property
     def places(self) -> tuple[TopicPartition, ...]:
@@ -65,19 +84,19 @@ class Broker:
         self.servers = spec.bootstrap_servers
         self.properties: Mapping[str, str] = dict(spec.properties)
         self._admin: AdminClient | None = None
+        self._refusals: list[KafkaError] = []
 
     @property
     def admin(self) -> AdminClient:
         """The client; librdkafka connects in the background and logs through ours."""
         if self._admin is None:
-            self._admin = AdminClient(
-                {
-                    "bootstrap.servers": self.servers,
-                    "socket.timeout.ms": TIMEOUT_SECONDS * 1000,
-                    **self.properties,
-                },
-                logger=_Quiet(),
-            )
+            settings: dict[str, Any] = {
+                "bootstrap.servers": self.servers,
+                "socket.timeout.ms": TIMEOUT_SECONDS * 1000,
+                "error_cb": self._heard,
+                **self.properties,
+            }
+            self._admin = AdminClient(settings, logger=_Quiet())
         return self._admin
 
     def find(self, declared: Sequence[str]) -> tuple[TopicName, ...]:
@@ -91,16 +110,20 @@ class Broker:
         missing = exact - present
         if missing:
             raise TopicMissingError(
-                f"topic {', '.join(sorted(missing))} is not on the broker {self.servers}",
+                f"topic {', '.join(sorted(missing))} is not on the broker {self.servers}, or not "
+                "to be seen by this client",
                 state=UNCHANGED,
                 next_step="look at source.topics of the pipeline file, or start the connector "
-                "that makes the topic",
+                "that makes the topic; where Kafka has ACLs, grant READ and DESCRIBE",
             )
         found = {name for name in present if any(p.fullmatch(name) for p in patterns)}
         return tuple(TopicName(name) for name in sorted(found | exact))
 
     def describe(self, topics: Collection[TopicName]) -> tuple[TopicFacts, ...]:
-        """Id, partitions and clean-up policy of each of ``topics``."""
+        """Id, partitions and clean-up policy of each of ``topics``.
+
+        The policy asks for the right to DESCRIBE_CONFIGS; who does not have it reads all the same.
+        """
         if not topics:
             return ()
         with self._errors("the description of topics"):
@@ -110,23 +133,35 @@ class Broker:
                     TopicCollection(list(topics)), request_timeout=TIMEOUT_SECONDS
                 ).items()
             }
-            resources = [ConfigResource(ResourceType.TOPIC, name) for name in topics]
-            configs = {
-                resource.name: future.result(timeout=TIMEOUT_SECONDS)
-                for resource, future in self.admin.describe_configs(
-                    resources, request_timeout=TIMEOUT_SECONDS
-                ).items()
-            }
+            configs = self._configs(topics)
+        untold = sorted(described.keys() - configs.keys())
+        if untold:
+            log.warning("cleanup_policy_unknown", topics=few(untold), lacking="DESCRIBE_CONFIGS")
         return tuple(
             TopicFacts(
                 TopicName(name),
                 str(facts.topic_id),
                 len(facts.partitions),
-                "compact" in (configs[name]["cleanup.policy"].value or ""),
-                int(configs[name]["delete.retention.ms"].value or 0),
+                None if name in untold else "compact" in configs[name]["cleanup.policy"],
+                None if name in untold else int(configs[name]["delete.retention.ms"]),
             )
             for name, facts in sorted(described.items())
         )
+
+    def _configs(self, topics: Collection[TopicName]) -> dict[str, dict[str, str]]:
+        """Settings of those of ``topics`` whose settings this client may see."""
+        resources = [ConfigResource(ResourceType.TOPIC, name) for name in topics]
+        asked = self.admin.describe_configs(resources, request_timeout=TIMEOUT_SECONDS)
+        configs: dict[str, dict[str, str]] = {}
+        for resource, future in asked.items():
+            try:
+                entries = future.result(timeout=TIMEOUT_SECONDS)
+            except KafkaException as error:
+                if error.args[0].code() not in NOT_ALLOWED:
+                    raise
+            else:
+                configs[resource.name] = {name: e.value or "0" for name, e in entries.items()}
+        return configs
 
     def reach(self, places: Collection[TopicPartition]) -> dict[TopicPartition, OffsetRange]:
         """Earliest offset and last stable next offset of each partition (read committed)."""
@@ -164,29 +199,28 @@ class Broker:
     @contextmanager
     def reading(self) -> Iterator[Consumer]:
         """A consumer for a few committed records of partitions that it is assigned to."""
-        consumer = Consumer(
-            {
-                "bootstrap.servers": self.servers,
-                "group.id": "tidemark",
-                "enable.auto.commit": False,
-                "enable.partition.eof": True,
-                "auto.offset.reset": "error",
-                "isolation.level": "read_committed",
-                "max.partition.fetch.bytes": FEW_BYTES,
-                # All partitions share one queue: one that waits for another to be emptied waits
-                # a second unless told otherwise.
-                "queued.max.messages.kbytes": 4 * 1024,
-                "fetch.queue.backoff.ms": 10,
-                "fetch.wait.max.ms": 10,
-                **self.properties,
-            },
-            logger=_Quiet(),
-        )
-        try:
-            with self._errors("single records"):
+        settings: dict[str, Any] = {
+            "bootstrap.servers": self.servers,
+            "group.id": "tidemark",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "auto.offset.reset": "error",
+            "isolation.level": "read_committed",
+            "max.partition.fetch.bytes": FEW_BYTES,
+            # All partitions share one queue: one that waits for another to be emptied waits
+            # a second unless told otherwise.
+            "queued.max.messages.kbytes": 4 * 1024,
+            "fetch.queue.backoff.ms": 10,
+            "fetch.wait.max.ms": 10,
+            "error_cb": self._heard,
+            **self.properties,
+        }
+        with self._errors("single records"):
+            consumer = Consumer(settings, logger=_Quiet())
+            try:
                 yield consumer
-        finally:
-            consumer.close()
+            finally:
+                consumer.close()
 
     def send(self, topic: str, key: bytes, value: bytes) -> None:
         """Write one record, and wait until all replicas have it."""
@@ -199,7 +233,7 @@ class Broker:
         producer = Producer(
             {
                 "bootstrap.servers": self.servers,
-                "enable.idempotence": True,
+                "acks": "all",  # A signal that arrives twice has a table read twice, and no harm.
                 "message.timeout.ms": TIMEOUT_SECONDS * 1000,
                 **self.properties,
             },
@@ -207,19 +241,48 @@ class Broker:
         )
         with self._errors(f"the writing of a record to {topic}"):
             producer.produce(topic, value, key, on_delivery=delivered)
-            if producer.flush(TIMEOUT_SECONDS) or failed:
-                raise TimeoutError(str(failed[0]) if failed else "it was not confirmed")
+            if producer.flush(TIMEOUT_SECONDS):
+                raise TimeoutError("it was not confirmed")
+            if failed:
+                raise KafkaException(failed[0])
 
     @contextmanager
     def _errors(self, doing: str) -> Iterator[None]:
+        self._refusals.clear()
         try:
             yield
         except (KafkaException, TimeoutError) as error:
-            raise BrokerUnreachableError(
-                f"the broker {self.servers} did not answer a request for {doing}: {error}",
+            raise self._told(error, doing) from error
+
+    def _heard(self, error: KafkaError) -> None:
+        """Keep why a client is not let in; what it waits for then only runs out of time."""
+        if error.code() in NOT_LET_IN:
+            self._refusals.append(error)
+
+    def _told(self, error: Exception, doing: str) -> TidemarkError:
+        if self._admin is not None:
+            self._admin.poll(0)  # What it heard comes only now.
+        answer = error.args[0] if isinstance(error, KafkaException) else None
+        code = answer.code() if answer is not None else None
+        if code in NOT_ALLOWED:
+            return BrokerRefusedError(
+                f"the broker {self.servers} refused a request for {doing}: {error}",
                 state=UNCHANGED,
-                next_step="look whether the broker runs, then run again",
-            ) from error
+                next_step="grant this client READ and DESCRIBE on the topics of the pipeline, and "
+                "WRITE on its signal topic, then run again",
+            )
+        if code in NOT_LET_IN or self._refusals:
+            why = error if code in NOT_LET_IN else self._refusals[-1].str()
+            return BrokerRefusedError(
+                f"no connection to the broker {self.servers} was let in: {why}",
+                state=UNCHANGED,
+                next_step="fix kafka.properties in the installation file, then run again",
+            )
+        return BrokerUnreachableError(
+            f"the broker {self.servers} did not answer a request for {doing}: {error}",
+            state=UNCHANGED,
+            next_step="look whether the broker runs, then run again",
+        )
 
 
 class _Quiet:

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from tidemark.errors import UNCHANGED, DataLossError, PreflightError, TopicRecreatedError
+from tidemark.errors import (
+    UNCHANGED,
+    BrokerRefusedError,
+    DataLossError,
+    PreflightError,
+    TopicRecreatedError,
+)
 from tidemark.model.cut import GateMode
 from tidemark.model.names import TopicName, few
 from tidemark.model.offsets import OffsetRange, TopicPartition
@@ -69,7 +75,7 @@ def plan_topics(pipeline: PipelineSpec, broker: Broker, mark: LandingMark) -> To
     """What is unread now, or the reason why it must not be read.
 
     `TopicMissingError`, `PreflightError`, `TopicRecreatedError` (TOP-1, TOP-4), `DataLossError`
-    (TOP-2, TOP-3). Nothing is ever reset to the earliest or latest offset.
+    (TOP-2, TOP-3), `BrokerRefusedError`. Nothing is ever reset to the earliest or latest offset.
     """
     topics = pipeline.source.topics
     data = broker.find(topics.data)
@@ -100,6 +106,13 @@ def _refuse_unfit(pipeline: PipelineSpec, data: Sequence[TopicFacts]) -> None:
             next_step="set cleanup.policy=delete on the topic and take a new snapshot; or, where "
             "the newest state of each key is enough, set source.compacted: allow in the file of a "
             "new pipeline",
+        )
+    untold = [topic.name for topic in data if topic.compacted is None]
+    if untold and source.is_compacted:
+        raise BrokerRefusedError(
+            f"the broker does not tell how long topic {few(untold)} keeps tombstones (KEY-12)",
+            state=UNCHANGED,
+            next_step="grant this client DESCRIBE_CONFIGS on it, then run again",
         )
     unordered = source.format.is_canal and source.gate is GateMode.NONE
     wide = [topic for topic in data if topic.partitions > 1]

@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from tidemark.model.offsets import OffsetRange, Ranges, TopicPartition, offsets_to_json
 from tidemark.topics.client import Broker
+from tidemark.topics.java_client import java_properties
 
 RECORDS_PER_TASK = 25_000
 MIB = 1024 * 1024
@@ -57,27 +58,3 @@ def _assigned(wanted: Mapping[TopicPartition, OffsetRange]) -> dict[str, list[in
 
 def _offsets(offsets: Mapping[TopicPartition, int]) -> str:
     return json.dumps(offsets_to_json(offsets))
-
-
-def java_properties(properties: Mapping[str, str]) -> dict[str, str]:
-    """Client properties in librdkafka's names as the Java client, which Spark uses, wants them."""
-    java = dict(properties)
-    user, password = java.pop("sasl.username", None), java.pop("sasl.password", None)
-    mechanism = java.pop("sasl.mechanisms", java.get("sasl.mechanism"))
-    if mechanism is not None:
-        java["sasl.mechanism"] = mechanism
-    if user is not None and password is not None:
-        module = "scram.ScramLogin" if (mechanism or "").startswith("SCRAM") else "plain.PlainLogin"
-        java["sasl.jaas.config"] = (
-            f"org.apache.kafka.common.security.{module}Module required "
-            f"username={_jaas(user)} password={_jaas(password)};"
-        )
-    authority = java.pop("ssl.ca.location", None)
-    if authority is not None:
-        java |= {"ssl.truststore.type": "PEM", "ssl.truststore.location": authority}
-    return java
-
-
-def _jaas(value: str) -> str:
-    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'

@@ -26,7 +26,12 @@ def refuse_lost_tombstones(
     was landed of others. What is unread came later, and not before the first unread record, if
     that is still there.
     """
-    kept_ms = {p: topic.tombstones_ms for topic in topics if topic.compacted for p in topic.places}
+    kept_ms = {
+        place: topic.tombstones_ms
+        for topic in topics
+        if topic.compacted and topic.tombstones_ms is not None
+        for place in topic.places
+    }
     late = {
         place: OffsetRange(span.start, span.start + 1)
         for place, span in unread.items()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import time
@@ -49,6 +50,8 @@ CAP = "2026-04-01T09:00:04.055Z"  # what the shop's stage first-load is complete
 GREEN = {"plan": "success", "fold": "success", "audit": "success", "publish": "success"}
 RED = {"plan": "success", "fold": "success", "audit": "failed", "publish": "upstream_failed"}
 IDLE = {"plan": "success", "fold": "skipped", "audit": "skipped", "publish": "skipped"}
+EMBEDDED = REPOSITORY / "include" / "deploy" / "installation.embedded.yaml"
+BY_CONNECTION = "${conn:kafka_default.extra.bootstrap.servers}"  # as the provider's form has it
 NO_CUSTOMERS = """\
 suite: shop_customers
 expectations:
@@ -130,10 +133,14 @@ def site(broker: str, jars: Path, tmp_path_factory: pytest.TempPathFactory) -> S
     inventory = pipelines / "inventory.yaml"
     # Or its schedule takes the records that a test sends before it starts a run by hand.
     inventory.write_text(inventory.read_text().replace('"*/10 * * * *"', "null"))
+    file = state / "installation.yaml"
+    file.write_text(EMBEDDED.read_text().replace("${env:TIDEMARK_KAFKA}", BY_CONNECTION))
     settings = {
         **embedded_environment(state, broker, jars),
         "TIDEMARK_PIPELINES": str(pipelines),
+        "TIDEMARK_INSTALLATION": str(file),
     }
+    del settings["TIDEMARK_KAFKA"]
     catalog = CatalogSpec(
         name="lake", uri=settings["TIDEMARK_CATALOG"], warehouse=settings["TIDEMARK_WAREHOUSE"]
     )
@@ -150,7 +157,11 @@ def site(broker: str, jars: Path, tmp_path_factory: pytest.TempPathFactory) -> S
     admin = AdminClient({"bootstrap.servers": broker})
     for made in admin.create_topics(topics).values():
         made.result(timeout=30)
-    return Site(prepare_airflow(state, settings), world, broker, pipelines)
+    airflow = prepare_airflow(state, settings)
+    connection = {"conn_type": "kafka", "extra": {"bootstrap.servers": broker}}
+    added = ("connections", "add", "kafka_default", "--conn-json", json.dumps(connection))
+    subprocess.run(airflow_command(*added), env=airflow.environment, check=True)
+    return Site(airflow, world, broker, pipelines)
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from confluent_kafka import Producer
 from tests.support.records import Record, debezium_row, mysql_source
 from tests.support.stack import Stream
 from tests.support.topics import delete_records
-from tests.support.workers import killing_workers
+from tests.support.workers import killing_workers, paused_broker
 from tidemark.errors import DataLossError, WorkerLostError
 from tidemark.lake.catalog import SystemTables
 from tidemark.model.names import PipelineName, TopicName
@@ -148,12 +148,20 @@ def test_a_topic_of_odd_records_is_landed_by_expressions(world: World) -> None:
     assert there == named
 
 
-def test_a_killed_worker_loses_nothing(world: World) -> None:
+def test_a_killed_worker_loses_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """The attempt fails, may be tried again, and the next one folds each record once."""
     stream = streamed(world)
     stream.send(spread([debezium_row("c", number, number) for number in range(300)]))
-    with killing_workers(), pytest.raises(WorkerLostError, match="during the landing"):
-        stream.cut()
+    real = tasks.land_by_tasks
+
+    def killed(*args: Any) -> Any:
+        with paused_broker(world.broker.servers), killing_workers():
+            return real(*args)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(land, "land_by_tasks", killed)
+        with pytest.raises(WorkerLostError, match="during the landing"):
+            stream.cut()
     assert stream.cut().status is CutStatus.PUBLISHED
     assert len(changelog(stream)) == len(stream.rows()) == 300
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from tidemark.errors import SpecError
 from tidemark.spec import load_installation
-from tidemark.spec.references import UnresolvedError, keeps_secret, resolve
+from tidemark.spec.references import UnresolvedError, connections_in, keeps_secret, resolve
 
 INSTALLATION = """\
 kafka:
@@ -22,6 +23,11 @@ spark:
   jars: /jars
 state: /state
 """
+LOGIN = """
+    security.protocol: SASL_SSL
+    sasl.mechanism: PLAIN
+    sasl.username: tide
+    sasl.password: ${env:TM_PASSWORD}"""
 
 
 @pytest.mark.parametrize(
@@ -48,9 +54,54 @@ def test_file_reference_loses_its_line_end(tmp_path: Path) -> None:
     assert resolve(f"${{file:{tmp_path}/key}}", {}) == "top secret"
 
 
+CONNECTION = {
+    "host": "broker",
+    "port": 9092,
+    "password": "p}4",
+    "schema": "",
+    "extra": {"bootstrap.servers": "kafka:9092", "depth": {"a": 1}},
+}
+
+
+ENVIRON = {
+    "HOST": "example",
+    "AIRFLOW_CONN_KAFKA": json.dumps(CONNECTION),
+    "AIRFLOW_CONN_URI": "kafka://broker",
+    "AIRFLOW_CONN_LIST": "[]",
+}
+
+
+@pytest.mark.parametrize("extra", [CONNECTION["extra"], json.dumps(CONNECTION["extra"])])
+def test_reference_to_a_connection(extra: object) -> None:
+    environ = {"AIRFLOW_CONN_KAFKA-1": json.dumps({**CONNECTION, "extra": extra})}
+    text = "${conn:kafka-1.host}:${conn:kafka-1.port} ${conn:kafka-1.password}"
+    assert resolve(text, environ) == "broker:9092 p}4"
+    assert resolve("${conn:kafka-1.extra.bootstrap.servers}", environ) == "kafka:9092"
+
+
+def test_connections_in_a_file() -> None:
+    text = "a: ${conn:one.host}:${env:PORT}\nb: ${conn:two.extra.x} # ${conn:one.port} ${conn:x}"
+    assert connections_in(text) == {"one", "two"}
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
+        pytest.param(
+            "${conn:none.host}",
+            "a connection none of Airflow; outside of Airflow AIRFLOW_CONN_NONE with it as JSON",
+            id="connection",
+        ),
+        pytest.param("${conn:uri.host}", "AIRFLOW_CONN_URI to hold a connection as JSON", id="URI"),
+        pytest.param(
+            "${conn:list.host}", "AIRFLOW_CONN_LIST to hold a connection as JSON", id="list"
+        ),
+        pytest.param("${conn:kafka.login}", "connection kafka to have login", id="no value"),
+        pytest.param("${conn:kafka.schema}", "connection kafka to have schema", id="empty value"),
+        pytest.param(
+            "${conn:kafka.extra.depth}", "connection kafka to have extra.depth", id="no text"
+        ),
+        pytest.param("${conn:kafka.uri}", "a reference of the form ${env:NAME}", id="no field"),
         pytest.param("${env:NONE}", "the environment variable NONE to be set", id="variable"),
         pytest.param(
             "${file:/no/such}",
@@ -65,7 +116,7 @@ def test_file_reference_loses_its_line_end(tmp_path: Path) -> None:
 )
 def test_reference_that_leads_nowhere(text: str, expected: str) -> None:
     with pytest.raises(UnresolvedError) as caught:
-        resolve(text, {"HOST": "example"})
+        resolve(text, ENVIRON)
     assert str(caught.value).startswith(expected)
 
 
@@ -102,10 +153,10 @@ def test_references_are_resolved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     text = swapped("127.0.0.1:9092", "${env:TM_BROKER}").replace(
         "  warehouse:", "  user: ${env:TM_USER:-}\n  password: ${env:TM_PASSWORD}\n  warehouse:"
     )
-    text = text.replace("properties: {}", "properties: {sasl.password: '${env:TM_PASSWORD}'}")
+    text = text.replace("properties: {}", f"properties:{LOGIN}")
     installation = load_installation(written(tmp_path, text))
     assert installation.kafka.bootstrap_servers == "broker:9092"
-    assert installation.kafka.properties == {"sasl.password": "hunter2"}
+    assert installation.kafka.properties["sasl.password"] == "hunter2"
     assert installation.catalog.user is None
     assert installation.catalog.password is not None
     assert installation.catalog.password.get_secret_value() == "hunter2"

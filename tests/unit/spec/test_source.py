@@ -251,7 +251,7 @@ def avro(lines: str) -> str:
         pytest.param(
             avro("registry:\n  url: http://${env:}"),
             "shop.yaml:10 -> source.avro.registry.url: got 'http://${env:}'; expected a reference "
-            "of the form ${env:NAME}, ${env:NAME:-default} or ${file:/path}",
+            "of the form ${env:NAME}, ${env:NAME:-default}, ${file:/path} or ${conn:ID.field}",
             id="a reference to nothing",
         ),
         pytest.param(

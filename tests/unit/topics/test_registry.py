@@ -5,17 +5,12 @@ from __future__ import annotations
 import socket
 from base64 import b64encode
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
-from ipaddress import ip_address
 from pathlib import Path
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 from tests.support.avro import Registry, running_registry
+from tests.support.certificates import Authority
 from tidemark.errors import RegistryRefusedError, RegistryUnreachableError
 from tidemark.spec import AvroSpec
 from tidemark.topics.registry import open_schemas
@@ -103,35 +98,17 @@ def test_something_else_at_the_address_is_told(registry: Registry) -> None:
         asked(1, url=registry.url)
 
 
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A certificate of 127.0.0.1 that nobody else signed, and its key."""
-    file = tmp_path_factory.mktemp("tls") / "registry.pem"
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "registry")])
-    now = datetime.now(UTC)
-    address = x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))])
-    signed = (
-        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
-        .not_valid_before(now - timedelta(hours=1))
-        .not_valid_after(now + timedelta(hours=1))
-        .add_extension(address, critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    pem = serialization.Encoding.PEM
-    kept = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    file.write_bytes(kept + signed.public_bytes(pem))
-    return file
-
-
-def test_only_an_authority_that_is_trusted_is_believed(certificate: Path) -> None:
-    with running_registry(Registry(), certificate) as registry:
+def test_only_an_authority_that_is_trusted_is_believed(tmp_path: Path) -> None:
+    authority = Authority("registries")
+    served, ca = tmp_path / "registry.pem", tmp_path / "ca.pem"
+    served.write_text("".join(reversed(authority.issue("registry"))) + authority.pem)
+    ca.write_text(authority.pem)
+    with running_registry(Registry(), served) as registry:
         registry.add(1, "string")
         with pytest.raises(RegistryRefusedError, match="is not trusted: self-signed certificate"):
             asked(1, url=registry.url)
         assert registry.asked == []
-        assert asked(1, url=registry.url, ca=str(certificate)) == '"string"'
+        assert asked(1, url=registry.url, ca=str(ca)) == '"string"'
 
 
 def test_a_file_without_certificates_is_told(tmp_path: Path) -> None:

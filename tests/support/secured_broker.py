@@ -1,0 +1,219 @@
+"""A broker that lets nobody in without a login, and nobody do what no ACL allows."""
+
+from __future__ import annotations
+
+import json
+import time
+from base64 import b64encode
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+from urllib.parse import parse_qs, unquote
+
+import jwt
+import pytest
+from confluent_kafka.admin import (  # type: ignore[attr-defined]  # re-exported bare
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
+from cryptography.hazmat.primitives.asymmetric import rsa
+from jwt.algorithms import RSAAlgorithm
+
+from embedded.broker import Listener, running_broker
+from embedded.ports import HOST, free_ports
+from tests.support.certificates import Authority
+from tidemark.spec import KafkaSpec
+
+USER, PASSWORD = "tide", 'p"\\4 s'  # noqa: S105  of a broker that lives for a test
+READ_ALONE = (AclOperation.READ, AclOperation.DESCRIBE)
+_SECURITY = "org.apache.kafka.common.security"
+
+
+@dataclass(frozen=True)
+class SecuredBroker:
+    """A broker, the clients that it knows, and the port without security for its operator."""
+
+    operator: KafkaSpec
+    clients: Mapping[str, KafkaSpec]
+
+    def grant(self, topic: str, *operations: AclOperation) -> None:
+        """Allow the client of every login to do something with topics that begin so."""
+        bindings = [
+            AclBinding(
+                ResourceType.TOPIC,
+                topic,
+                ResourcePatternType.PREFIXED,
+                f"User:{who}",
+                "*",
+                operation,
+                AclPermissionType.ALLOW,
+            )
+            for operation in operations
+            for who in (USER, f"CN={USER}")
+        ]
+        admin = AdminClient({"bootstrap.servers": self.operator.bootstrap_servers})
+        for made in admin.create_acls(bindings).values():
+            made.result(timeout=30)
+
+
+@contextmanager
+def secured_broker(state: Path, jars: Path) -> Iterator[SecuredBroker]:
+    """A broker with a listener for each way to log in, all with TLS."""
+    authority, tokens, files = Authority("brokers"), TokenIssuer(), state / "tls"
+    files.mkdir(parents=True)
+    (files / "ca.pem").write_text(authority.pem)
+    (files / "broker.pem").write_text("".join(reversed(authority.issue("broker"))))
+    certificate, key = authority.issue(USER, PASSWORD)
+    (files / "client.pem").write_text(certificate)
+    (files / "client.key").write_text(key)
+    (files / "keys.json").write_text(tokens.keys)
+    login, mutual, token = free_ports(3)
+    listeners = [
+        Listener("LOGIN", "SASL_SSL", login),
+        Listener("MUTUAL", "SSL", mutual),
+        Listener("TOKEN", "SASL_SSL", token),
+    ]
+    with ExitStack() as stack:
+        environment = stack.enter_context(pytest.MonkeyPatch.context())
+        # Kafka 4 looks for keys only where it was told that it may.
+        allowed = "-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls"
+        environment.setenv("JAVA_TOOL_OPTIONS", f"{allowed}={(files / 'keys.json').as_uri()}")
+        broker = running_broker(state, jars, listeners, _settings(files))
+        address = stack.enter_context(broker)
+        environment.undo()
+        _add_scram_user(address)
+        trusted = {"ssl.ca.location": str(files / "ca.pem")}
+        password = {"sasl.username": USER, "sasl.password": PASSWORD, **trusted}
+        own = {
+            "ssl.certificate.location": str(files / "client.pem"),
+            "ssl.key.location": str(files / "client.key"),
+            "ssl.key.password": PASSWORD,
+            **trusted,
+        }
+        oidc = {
+            "sasl.oauthbearer.method": "oidc",
+            "sasl.oauthbearer.client.id": USER,
+            "sasl.oauthbearer.client.secret": PASSWORD,
+            "sasl.oauthbearer.scope": "kafka",
+            "sasl.oauthbearer.token.endpoint.url": stack.enter_context(tokens.running()),
+            **trusted,
+        }
+        yield SecuredBroker(
+            KafkaSpec(bootstrap_servers=address),
+            {
+                "scram": _client(login, "SASL_SSL", "SCRAM-SHA-512", **password),
+                "plain": _client(login, "SASL_SSL", "PLAIN", **password),
+                "certificate": _client(mutual, "SSL", None, **own),
+                "token": _client(token, "SASL_SSL", "OAUTHBEARER", **oidc),
+            },
+        )
+
+
+def _client(port: int, protocol: str, mechanism: str | None, **properties: str) -> KafkaSpec:
+    login = {} if mechanism is None else {"sasl.mechanism": mechanism}
+    return KafkaSpec(
+        bootstrap_servers=f"{HOST}:{port}",
+        properties={"security.protocol": protocol, **login, **properties},
+    )
+
+
+def _settings(files: Path) -> dict[str, str]:
+    quoted = PASSWORD.replace("\\", "\\\\").replace('"', '\\"').replace("\\", "\\\\")
+    return {
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": "User:ANONYMOUS",
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.location": str(files / "broker.pem"),
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": str(files / "ca.pem"),
+        "listener.name.mutual.ssl.client.auth": "required",
+        "listener.name.login.sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-512",
+        "listener.name.login.plain.sasl.jaas.config": (
+            f'{_SECURITY}.plain.PlainLoginModule required user_{USER}="{quoted}";'
+        ),
+        "listener.name.login.scram-sha-512.sasl.jaas.config": (
+            f"{_SECURITY}.scram.ScramLoginModule required;"
+        ),
+        "listener.name.token.sasl.enabled.mechanisms": "OAUTHBEARER",
+        "listener.name.token.oauthbearer.sasl.jaas.config": (
+            f"{_SECURITY}.oauthbearer.OAuthBearerLoginModule required;"
+        ),
+        "listener.name.token.oauthbearer.sasl.server.callback.handler.class": (
+            f"{_SECURITY}.oauthbearer.OAuthBearerValidatorCallbackHandler"
+        ),
+        "listener.name.token.oauthbearer.sasl.oauthbearer.jwks.endpoint.url": (
+            (files / "keys.json").as_uri()
+        ),
+    }
+
+
+def _add_scram_user(address: str) -> None:
+    admin = AdminClient({"bootstrap.servers": address})
+    credentials = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
+    upsertion = UserScramCredentialUpsertion(USER, credentials, PASSWORD.encode())
+    for made in admin.alter_user_scram_credentials([upsertion]).values():
+        made.result(timeout=30)
+
+
+class TokenIssuer:
+    """An OAuth server that signs a token for whoever knows the client's secret."""
+
+    def __init__(self) -> None:
+        self._key = rsa.generate_private_key(65537, 2048)
+
+    @property
+    def keys(self) -> str:
+        """By which a broker checks tokens, as a JSON web key set."""
+        key = RSAAlgorithm.to_jwk(self._key.public_key(), as_dict=True)
+        return json.dumps({"keys": [{**key, "kid": "1", "alg": "RS256", "use": "sig"}]})
+
+    def answer(self, request: str, login: str) -> dict[str, Any] | None:
+        """A token; None for a stranger."""
+        known = b64encode(f"{USER}:{PASSWORD}".encode()).decode()
+        if parse_qs(request).get("grant_type") != ["client_credentials"]:
+            return None
+        if unquote(login) != f"Basic {known}":
+            return None
+        now = int(time.time())
+        claims = {"sub": USER, "iat": now, "exp": now + 3600, "scope": "kafka"}
+        token = jwt.encode(claims, self._key, "RS256", {"kid": "1"})
+        return {"access_token": token, "token_type": "Bearer", "expires_in": 3600}
+
+    @contextmanager
+    def running(self) -> Iterator[str]:
+        """Its address."""
+        issuer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                request = self.rfile.read(int(self.headers["Content-Length"])).decode()
+                answer = issuer.answer(request, self.headers.get("Authorization", ""))
+                text = json.dumps(answer).encode()
+                self.send_response(401 if answer is None else 200)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(text)))
+                self.end_headers()
+                self.wfile.write(text)
+
+            def log_message(self, *_: Any) -> None:
+                """Nothing."""
+
+        with ThreadingHTTPServer((HOST, 0), Handler) as server:
+            thread = Thread(target=server.serve_forever, daemon=True)
+            thread.start()
+            try:
+                yield f"http://{HOST}:{server.server_port}/token"
+            finally:
+                server.shutdown()
+                thread.join()
