@@ -45,6 +45,51 @@ class NewLog:
     is_behind: bool
 
 
+@dataclass(slots=True)
+class Ascent:
+    """How the streamed changes of one range of offsets follow each other.
+
+    lowest, highest: of their places; None and empty before the first. newest_ms: source time.
+    falls: one is newer than all before it in the range, and stands lower.
+    """
+
+    lowest: str | None = None
+    highest: str = ""
+    newest_ms: int = 0
+    falls: bool = False
+
+    def add(self, place: str, time_ms: int) -> None:
+        """Take the next change."""
+        if self.lowest is None or place < self.lowest:
+            self.lowest = place
+        if place >= self.highest:
+            self.highest = place
+        elif time_ms > self.newest_ms:
+            self.falls = True
+        self.newest_ms = max(self.newest_ms, time_ms)
+
+
+def rises(
+    ascents: Iterable[tuple[TopicPartition, Ascent]],
+    reached: Mapping[TopicPartition, Place],
+    newest_ms: int,
+) -> bool:
+    """Whether no change shows another log: `new_log` would find none.
+
+    ascents: of all that no cut has seen, in the order of offsets. What repeats may look like a
+    fall here; it costs a closer look.
+    """
+    before: dict[TopicPartition, tuple[str, int]] = {}
+    for at, ascent in ascents:
+        top, top_ms = before.get(at, (reached.get(at, ""), newest_ms))
+        if ascent.lowest is None:
+            continue
+        if ascent.falls or (ascent.lowest < top and ascent.newest_ms > top_ms):
+            return False
+        before[at] = max(top, ascent.highest), max(top_ms, ascent.newest_ms)
+    return True
+
+
 def new_log(
     changes: Iterable[LandedChange], reached: Mapping[TopicPartition, Place], newest_ms: int
 ) -> NewLog | None:

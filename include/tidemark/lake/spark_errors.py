@@ -102,12 +102,15 @@ KNOWN: Mapping[str, tuple[type[TidemarkError], str, str]] = {
 
 
 @contextmanager
-def spark_errors(doing: str) -> Iterator[None]:
-    """Translate what is known; what is not is a defect and passes as it is."""
+def spark_errors(doing: str, *others: type[Exception]) -> Iterator[None]:
+    """Translate what is known; what is not is a defect and passes as it is.
+
+    others: what a task raises where no Spark stands between, as the driver does its work.
+    """
     try:
         yield
-    except (PySparkException, Py4JError) as error:
-        text = str(error)
+    except (PySparkException, Py4JError, *others) as error:
+        text = f"{type(error).__module__}.{type(error).__qualname__}: {error}"
         for mark, (kind, what, next_step) in KNOWN.items():
             if mark in text:
                 raise kind(

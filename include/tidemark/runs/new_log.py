@@ -41,7 +41,7 @@ def in_newest_log(run: Run, changelog: Changelog, landed: Landed) -> Run:
     progress, is_canal = run.progress, run.pipeline.source.format.is_canal
     if is_canal or landed.mark.ordered_by is not OrderedBy.POSITION:
         return run  # A commitTs is a time itself, and an offset is of its partition alone.
-    if not falls(changelog.waiting(), progress):
+    if _rises(progress, landed) or not falls(changelog.waiting(), progress):
         return run
     found = new_log(_changes(changelog, progress), progress.frontier.reached, progress.newest_ms)
     if found is None:
@@ -65,6 +65,12 @@ def in_newest_log(run: Run, changelog: Changelog, landed: Landed) -> Run:
     )
     ledger = replace(run.heads.ledger, progress=run.heads.ledger.progress.in_new_log(starts))
     return replace(run, heads=replace(run.heads, ledger=ledger))
+
+
+def _rises(progress: Progress, landed: Landed) -> bool:
+    """Whether the landing is all that waits, and looked at its changes while it read them."""
+    is_alone = landed.mark.number == progress.landing + 1 == progress.oldest_held
+    return landed.rises and is_alone and not (progress.epochs or progress.behind)
 
 
 def _changes(changelog: Changelog, progress: Progress) -> list[LandedChange]:

@@ -36,6 +36,9 @@ class SilentBrokerError(Exception):
     """Nothing came from the broker for SILENCE_SECONDS."""
 
 
+READ_ERRORS = (RecordsGoneError, SilentBrokerError, KafkaException)
+
+
 def consume(servers: str, properties: Mapping[str, str], ranges: Ranges) -> Iterator[Message]:
     """The committed records of ``ranges``, in order within a partition (TOP-6).
 

@@ -17,7 +17,8 @@ from tests.support.records import Record, debezium_row, mysql_source
 from tests.support.stack import Stream
 from tests.support.topics import delete_records
 from tests.support.workers import killing_workers, paused_broker
-from tidemark.errors import DataLossError, WorkerLostError
+from tidemark.errors import DataLossError, EpochSuspectError, WorkerLostError
+from tidemark.fold.falls import falls
 from tidemark.lake.catalog import SystemTables
 from tidemark.model.names import PipelineName, TopicName
 from tidemark.model.offsets import OffsetRange, TopicPartition
@@ -31,6 +32,17 @@ from tidemark.topics.consume import RecordsGoneError, SilentBrokerError
 
 MYSQL = {"key": ["id"], "columns": {"id": "int", "name": "text"}}
 MANY = {"limits": {"max-unreadable": 100_000}}
+
+
+by_both = pytest.mark.parametrize("few", [0, 10_000], ids=["tasks", "driver"], indirect=True)
+
+
+@pytest.fixture(autouse=True)
+def few(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    """So many records are landed by the driver, more by tasks."""
+    number = int(getattr(request, "param", 0))
+    monkeypatch.setattr(tasks, "FEW_RECORDS", number)
+    return number
 
 
 def streamed(world: World, **options: Any) -> Stream:
@@ -98,6 +110,7 @@ MIXED = spread(
 )
 
 
+@by_both
 def test_tasks_land_what_expressions_land(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """TOP-6, MSG-4, POISON-1: of the same topic, with what is odd and what was aborted."""
     stream = streamed(world)
@@ -166,6 +179,7 @@ def test_a_killed_worker_loses_nothing(world: World, monkeypatch: pytest.MonkeyP
     assert len(changelog(stream)) == len(stream.rows()) == 300
 
 
+@by_both
 def test_records_that_retention_deletes_meanwhile(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -193,3 +207,28 @@ def test_a_broker_that_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     ranges = {TopicPartition(TopicName("t"), 0): OffsetRange(0, 9)}
     with pytest.raises(SilentBrokerError, match="for 1 s"):
         list(consume.consume("127.0.0.1:1", {}, ranges))
+
+
+@by_both
+def test_what_rises_needs_no_closer_look(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """POS-16: only what may be of another log costs a job, and what waited for longer."""
+    looks: list[str] = []
+
+    def watched(*args: Any) -> bool:
+        looks.append("looked")
+        return falls(*args)
+
+    monkeypatch.setattr("tidemark.runs.new_log.falls", watched)
+    stream = streamed(world)
+    for first in (0, 100):
+        stream.send(spread([debezium_row("c", first + n, 1_000 + first + n) for n in range(9)]))
+        assert stream.cut().status is CutStatus.PUBLISHED
+    assert looks == []
+    stream.send([debezium_row("u", 1, 1_001)])
+    stream.send([written(5, ts_ms=1, source=mysql_source(5, at=2_000_000_000_000))])
+    with pytest.raises(EpochSuspectError):
+        stream.cut()
+    assert looks == ["looked"]
+    with pytest.raises(EpochSuspectError):
+        stream.cut()
+    assert looks == ["looked", "looked"]

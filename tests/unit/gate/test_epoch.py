@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from tidemark.gate.epoch import LandedChange, missing_between, new_log
+from tidemark.gate.epoch import Ascent, LandedChange, missing_between, new_log, rises
 from tidemark.model.names import TopicName
 from tidemark.model.offsets import TopicPartition
 from tidemark.model.position import Place
@@ -106,3 +108,43 @@ def test_gtids_show_whether_anything_is_missing(
     found = missing_between(old, new)
     assert warning in found
     assert bool(warning) == bool(found)
+
+
+def ascents(changes: Sequence[LandedChange], size: int) -> list[tuple[TopicPartition, Ascent]]:
+    """Of ranges of ``size`` records, as tasks of a landing read them."""
+    found = []
+    for at in (ONE, TWO):
+        own = [change for change in changes if change.at == at]
+        for first in range(0, len(own), size):
+            ascent = Ascent()
+            for change in own[first : first + size]:
+                if change.place:
+                    ascent.add(change.place, change.time_ms)
+            found.append((at, ascent))
+    return found
+
+
+CHANGES = st.lists(
+    st.tuples(st.sampled_from((ONE, TWO)), st.sampled_from(("", *"abcdef")), st.integers(0, 6)),
+    max_size=9,
+)
+
+
+@given(changes=CHANGES, size=st.integers(1, 9), settled=st.sampled_from("ace"))
+def test_what_rises_shows_no_other_log(
+    changes: Sequence[tuple[TopicPartition, str, int]], size: int, settled: str
+) -> None:
+    """The quick look may see a fall where there is none, and never the other way round."""
+    known = [
+        LandedChange(at, number, Place(place), time_ms)
+        for number, (at, place, time_ms) in enumerate(changes)
+    ]
+    reached = {ONE: Place(settled)}
+    if rises(ascents(known, size), reached, 2):
+        assert new_log(known, reached, 2) is None
+
+
+def test_a_log_that_goes_on_rises() -> None:
+    """Also where a connector sends some of it again, with its old times."""
+    known = landed(ONE, 0, [("a", 1), ("c", 3), ("b", 2), ("c", 3), ("d", 3)])
+    assert all(rises(ascents(known, size), {}, 0) for size in range(1, 6))

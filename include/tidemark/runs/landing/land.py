@@ -10,6 +10,7 @@ from pyspark.sql import Observation
 
 from tidemark.errors import TidemarkError
 from tidemark.formats.avro.wire import Schemas
+from tidemark.lake.catalog import catalog_errors
 from tidemark.lake.data_files import Destination
 from tidemark.lake.landing import (
     ChangelogHead,
@@ -45,6 +46,7 @@ from tidemark.runs.landing.writer_schemas import (
     missing_schemas,
 )
 from tidemark.runs.run import Run
+from tidemark.topics.consume import READ_ERRORS
 from tidemark.topics.preflight import TopicPlan
 
 log = get_logger()
@@ -54,13 +56,15 @@ log = get_logger()
 class Landed:
     """The topics as they were planned, how far they are landed now, and what came in by this.
 
-    head: the changelog behind it. schemas: of everything that is landed, if it is Avro.
+    head: the changelog behind it. schemas: of everything that is landed, if it is Avro. rises: as
+    `LandingFiles` has it of what came in.
     """
 
     plan: TopicPlan
     head: ChangelogHead
     records: int
     schemas: Schemas
+    rises: bool = False
 
     @property
     def mark(self) -> LandingMark:
@@ -75,6 +79,7 @@ class _Staged:
     ref_update: RefUpdate
     reading: Reading
     found: Mapping[str, Any]
+    rises: bool = False
 
 
 def land_records(run: Run) -> Landed:
@@ -103,7 +108,7 @@ def land_records(run: Run) -> Landed:
     mark = marked(run.pipeline, unread.after, staged.reading.ordering, staged.found)
     head = publish_landing(catalog, staged.ref_update, staged.found["records"], mark)
     log.info("landed", landing=mark.number, **staged.found)
-    return Landed(unread.plan, head, staged.found["records"], reading.schemas)
+    return Landed(unread.plan, head, staged.found["records"], reading.schemas, staged.rises)
 
 
 def _stage_known(run: Run, unread: Unread, reading: Reading) -> _Staged:
@@ -120,14 +125,14 @@ def _stage_known(run: Run, unread: Unread, reading: Reading) -> _Staged:
 def _stage(run: Run, unread: Unread, reading: Reading) -> _Staged:
     refuse_order(run, unread, reading.ordering)
     catalog, head = run.world.catalog, run.heads.changelog
-    with spark_errors("the landing"):
+    with spark_errors("the landing", *READ_ERRORS), catalog_errors("the landing"):
         branch = branch_landing(catalog, run.system, head, run.request.attempt)
         if can_land_by_tasks(run):
             changelog = catalog.load_table(run.system.changelog.parts)
             landed = land_by_tasks(run, unread, reading, Destination.of(changelog))
             if landed is not None:
                 ref_update = commit_landing(catalog, branch, landed.files, unread.after)
-                return _Staged(ref_update, reading, landed.found)
+                return _Staged(ref_update, reading, landed.found, landed.rises)
         counted = Observation()
         events = read_unread(run, unread, reading).observe(
             counted, *landing_counts(run.pipeline, reading)

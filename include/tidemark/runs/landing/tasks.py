@@ -23,12 +23,13 @@ from pyspark.sql import Observation, SparkSession
 from tidemark.formats.canal_json.record import CanalReaders
 from tidemark.formats.debezium.record import BinlogReaders, PostgresReaders
 from tidemark.formats.record_reader import RecordReader, RecordReaders
+from tidemark.gate.epoch import Ascent, rises
 from tidemark.lake.data_files import Destination
 from tidemark.lake.landing import COLUMNS, SCHEMA
 from tidemark.model.cut import GateMode
 from tidemark.model.event import RECORD_COLUMNS, Kind
 from tidemark.model.names import TopicName
-from tidemark.model.offsets import Ranges, split_ranges
+from tidemark.model.offsets import Ranges, TopicPartition, split_ranges
 from tidemark.model.position import NUMBER_DIGITS
 from tidemark.runs.jvm import is_local
 from tidemark.runs.landing.judge import landing_counts, merged_counts, own_kinds
@@ -37,6 +38,8 @@ from tidemark.runs.run import Run
 from tidemark.spec import PipelineSpec, SourceFormat
 from tidemark.topics.consume import consume
 
+FEW_RECORDS = 10_000
+"""So many are landed by the driver."""
 LEAST_RECORDS, MOST_RECORDS = 25_000, 100_000
 """What a task reads: fewer are not worth another one, and more are not lost if it fails."""
 ROWS_IN_GROUP, BYTES_IN_GROUP = 50_000, 32 * 1024 * 1024
@@ -44,15 +47,21 @@ ODD_RECORDS, ODD_SHARE, ODD_BYTES = 2_000, 0.01, 16 * 1024 * 1024
 """How much of what a task reads may be odd; beyond, all of the landing is read by expressions."""
 MILLIS = pa.timestamp("ms", tz="UTC")
 
+STREAMED = frozenset({Kind.ROW.value, Kind.TRUNCATE.value})
+
 Row = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class LandingFiles:
-    """Files with all records of a landing, and what these count, as `landing_counts` has it."""
+    """Files with all records of a landing, and what these count, as `landing_counts` has it.
+
+    rises: as `gate.epoch.rises` has it of its changes; false where nobody looked at all of them.
+    """
 
     files: Sequence[DataFile]
     found: Mapping[str, Any]
+    rises: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +86,7 @@ class _Outcome:
     file: DataFile | None = None
     odd: list[Row] = field(default_factory=list)
     kinds: Counter[str] = field(default_factory=Counter)
+    ascents: dict[TopicPartition, Ascent] = field(default_factory=dict)
     snapshot_lsn: int | None = None
     lowest_uncommitted: int | None = None
     is_too_odd: bool = False
@@ -96,8 +106,12 @@ def land_by_tasks(
     readers, number = _readers(run, unread, reading), unread.after.number
     job = _Job(broker.servers, broker.properties, readers, number, destination)
     parts = list(split_ranges(unread.ranges, _size(spark, unread.ranges)))
-    tasks = spark.sparkContext.parallelize(parts, len(parts))
-    outcomes = tasks.map(partial(_land, job)).collect()
+    if sum(span.count for span in unread.ranges.values()) <= FEW_RECORDS:
+        # A worker in Python takes longer to start than they take to read.
+        outcomes = [_land(job, ranges) for ranges in parts]
+    else:
+        tasks = spark.sparkContext.parallelize(parts, len(parts))
+        outcomes = tasks.map(partial(_land, job)).collect()
     files = [outcome.file for outcome in outcomes if outcome.file is not None]
     if any(outcome.is_too_odd for outcome in outcomes):
         destination.discard(files)
@@ -109,7 +123,10 @@ def land_by_tasks(
         file = destination.write(rows.to_batches())
         files += [file] if file is not None else []
         counts.append(found)
-    return LandingFiles(files, merged_counts(counts))
+    ascents = [one for outcome in outcomes for one in outcome.ascents.items()]
+    frontier, newest_ms = run.progress.frontier, run.progress.newest_ms
+    rise = not odd and rises(ascents, frontier.reached, newest_ms)
+    return LandingFiles(files, merged_counts(counts), rise)
 
 
 def _readers(run: Run, unread: Unread, reading: Reading) -> RecordReaders:
@@ -129,14 +146,16 @@ def _size(spark: SparkSession, ranges: Ranges) -> int:
 
 
 def _land(job: _Job, ranges: Ranges) -> _Outcome:
-    """One task; runs in a worker."""
+    """One task; runs in a worker, or on the driver."""
     outcome = _Outcome()
     # Records are many and hold no cycles: to seek some takes a third of the time.
+    was_enabled = gc.isenabled()
     gc.disable()
     try:
         outcome.file = job.destination.write(_batches(job, ranges, outcome))
     finally:
-        gc.enable()
+        if was_enabled:
+            gc.enable()
     if outcome.is_too_odd:
         if outcome.file is not None:
             job.destination.discard([outcome.file])
@@ -149,6 +168,7 @@ def _land(job: _Job, ranges: Ranges) -> _Outcome:
 def _batches(job: _Job, ranges: Ranges, outcome: _Outcome) -> Iterator[pa.RecordBatch]:
     """What is regular of a task's records, in pieces of bounded size; ``outcome`` gets the rest."""
     readers: dict[tuple[str | None, int | None], RecordReader] = {}
+    ascents: dict[tuple[str | None, int | None], Ascent] = {}
     rows: list[Row] = []
     size = odd_size = 0
     kinds = outcome.kinds
@@ -158,6 +178,7 @@ def _batches(job: _Job, ranges: Ranges, outcome: _Outcome) -> Iterator[pa.Record
         if read is None:
             topic, partition = TopicName(message.topic() or ""), message.partition() or 0
             read = readers[at] = job.readers.reader(topic, partition)
+            ascents[at] = outcome.ascents[TopicPartition(topic, partition)] = Ascent()
         length = len(key or b"") + len(value or b"")
         envelope = read(key, value)
         if envelope is None:
@@ -170,6 +191,9 @@ def _batches(job: _Job, ranges: Ranges, outcome: _Outcome) -> Iterator[pa.Record
             continue
         kinds[envelope[0]] += 1
         kind, schema, table, op, place, *rest = envelope
+        time_ms, snapshot = envelope[5], envelope[8]
+        if kind in STREAMED and snapshot is None and place is not None and time_ms is not None:
+            ascents[at].add(place, time_ms)
         position = None if place is None else f"{place}{message.offset():016X}"
         rows.append((*_record(message, key, value), kind, schema, table, op, position, *rest))
         size += length
