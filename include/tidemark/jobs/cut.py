@@ -10,6 +10,7 @@ import argparse
 import sys
 import traceback
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from structlog.contextvars import bind_contextvars
@@ -20,7 +21,6 @@ from tidemark.lake.results import write_result
 from tidemark.log import configure, get_logger
 from tidemark.model.names import AttemptId
 from tidemark.model.result import CutResult, CutStatus
-from tidemark.runs.cut import stage_cut
 from tidemark.runs.run import CutRequest
 from tidemark.runs.world import open_spark_world
 from tidemark.spec import load_installation, pipeline_named
@@ -49,12 +49,21 @@ def main(arguments: Sequence[str]) -> int:
 def _stage(asked: argparse.Namespace) -> CutResult:
     pipeline = pipeline_named(asked.pipeline)
     until = until_of(pipeline, asked.until)
-    request = CutRequest(asked.attempt, until, asked.tables, asked.reason)
-    world = open_spark_world(load_installation(), conf=pipeline.spark.conf)
-    try:
-        return stage_cut(pipeline, world, request)
-    finally:
-        world.spark.stop()
+    with ThreadPoolExecutor() as threads:
+        # What a cut needs is loaded while Spark starts, and what its audit needs while Spark works.
+        opening = threads.submit(open_spark_world, load_installation(), conf=pipeline.spark.conf)
+        from tidemark.runs.cut import stage_cut
+
+        if any(table.suite for table in pipeline.tables):
+            from tidemark.quality.audit import load_great_expectations
+
+            threads.submit(load_great_expectations)
+        world = opening.result()
+        try:
+            request = CutRequest(asked.attempt, until, asked.tables, asked.reason)
+            return stage_cut(pipeline, world, request)
+        finally:
+            world.spark.stop()
 
 
 def _parse(arguments: Sequence[str]) -> argparse.Namespace:

@@ -94,6 +94,12 @@ def describe(spec: ExpectationSpec) -> str:
     return f"{spec.expect}({arguments}) on {ROWS[spec.scope]}"
 
 
+def load_great_expectations() -> None:
+    """Have it at hand: it takes seconds to load, which a thread may do beside other work."""
+    with great_expectations():
+        pass
+
+
 @contextmanager
 def great_expectations() -> Iterator[EphemeralDataContext]:
     """The Great Expectations of this process, for one thread at a time."""
