@@ -29,7 +29,7 @@ from tidemark.model.columns import COMMIT_TIME, CONVERSION_ERROR, POSITION, STAG
 from tidemark.model.event import Op
 from tidemark.model.names import AttemptId
 from tidemark.model.position import SnapshotRank
-from tidemark.runs.world import size_for
+from tidemark.runs.session import size_for
 
 CHANGES = 100_000
 SMALL, LARGE = 2_000_000, 20_000_000

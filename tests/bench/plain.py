@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from tidemark.model.columns import STAGED_OP
 from tidemark.model.event import Op
 from tidemark.model.names import quote
-from tidemark.runs.world import SESSION_CONF
+from tidemark.runs.session import SESSION_CONF
 
 TUNED = ("spark.sql.optimizer.", "spark.sql.adaptive.", "spark.sql.autoBroadcastJoinThreshold")
 VIEW = "changes"

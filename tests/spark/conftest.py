@@ -11,7 +11,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.support.stack import SPARK_CONF
-from tidemark.runs.world import SESSION_CONF, World, open_spark_world
+from tidemark.runs.session import SESSION_CONF
+from tidemark.runs.world import World, open_spark_world
 from tidemark.spec import InstallationSpec
 from tidemark.spec.jvm import with_limits
 from tidemark.spec.launch import launch_settings

@@ -11,6 +11,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 from structlog.contextvars import bind_contextvars
@@ -21,8 +22,7 @@ from tidemark.lake.results import write_result
 from tidemark.log import configure, get_logger
 from tidemark.model.names import AttemptId
 from tidemark.model.result import CutResult, CutStatus
-from tidemark.runs.run import CutRequest
-from tidemark.runs.world import open_spark_world
+from tidemark.runs.session import start_session
 from tidemark.spec import load_installation, pipeline_named
 from tidemark.spec.until import until_of
 
@@ -49,21 +49,25 @@ def main(arguments: Sequence[str]) -> int:
 def _stage(asked: argparse.Namespace) -> CutResult:
     pipeline = pipeline_named(asked.pipeline)
     until = until_of(pipeline, asked.until)
+    installation = load_installation()
     with ThreadPoolExecutor() as threads:
+        starting = threads.submit(start_session, installation, pipeline.spark.conf)
         # What a cut needs is loaded while Spark starts, and what its audit needs while Spark works.
-        opening = threads.submit(open_spark_world, load_installation(), conf=pipeline.spark.conf)
         from tidemark.runs.cut import stage_cut
+        from tidemark.runs.run import CutRequest
+        from tidemark.runs.world import open_world
 
         if any(table.suite for table in pipeline.tables):
             from tidemark.quality.audit import load_great_expectations
 
             threads.submit(load_great_expectations)
-        world = opening.result()
+        session = starting.result()
         try:
+            world = replace(open_world(installation), session=session)
             request = CutRequest(asked.attempt, until, asked.tables, asked.reason)
             return stage_cut(pipeline, world, request)
         finally:
-            world.spark.stop()
+            session.stop()
 
 
 def _parse(arguments: Sequence[str]) -> argparse.Namespace:

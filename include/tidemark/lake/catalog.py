@@ -1,8 +1,8 @@
-"""One catalog block, rendered for pyiceberg (no JVM) and for Spark; a pipeline's own tables."""
+"""The catalog as pyiceberg opens it, without a JVM; a pipeline's own tables."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -32,17 +32,20 @@ from tidemark.errors import (
     StorageError,
     SupersededError,
 )
-from tidemark.lake.files import java_file_io, python_file_io
+from tidemark.lake.files import python_file_io
+from tidemark.lake.java_catalog import (
+    REST_CONNECT_SECONDS,
+    REST_READ_SECONDS,
+    SQLITE_TIMEOUT_SECONDS,
+    rest_settings,
+)
 from tidemark.model.names import PipelineName
 from tidemark.spec import CatalogSpec, CatalogType
 
-SQLITE_TIMEOUT_SECONDS = 30
 POSTGRES_LOCK_SECONDS = 30
 """How long a commit waits for one that is not finished."""
 POSTGRES_IDLE_SECONDS = 60
 """How long a transaction waits for its client; then it is undone, and its locks go."""
-REST_CONNECT_SECONDS, REST_READ_SECONDS = 10, 60
-"""How long a server may take to be there, and to answer."""
 FOLDER = "tidemark.warehouse"
 """The property of an opened catalog that says where tables keep their files; ``warehouse`` is, for
 a REST server, what it calls a warehouse of its own."""
@@ -161,7 +164,7 @@ def open_catalog(spec: CatalogSpec) -> Catalog:
     files = {**python_file_io(spec), FOLDER: spec.warehouse}
     with catalog_errors("the opening of the catalog"):
         if spec.type is CatalogType.REST:
-            settings = {**_rest_settings(spec), **files}
+            settings = {**rest_settings(spec), **files}
             return _TimedRestCatalog(spec.name, uri=spec.uri, **settings)
         return SqlCatalog(
             spec.name, uri=_sql_uri(spec), warehouse=spec.warehouse, pool_pre_ping="true", **files
@@ -193,22 +196,6 @@ class _TimedRestCatalog(RestCatalog):
         return session
 
 
-def _rest_settings(spec: CatalogSpec) -> dict[str, str]:
-    """What pyiceberg and Iceberg in Java call alike.
-
-    Tokens come from the server itself, unless the properties name another one.
-    """
-    settings = {}
-    if spec.server_warehouse is not None:
-        settings["warehouse"] = spec.server_warehouse
-    if spec.token is not None:
-        settings["token"] = spec.token.get_secret_value()
-    if spec.credential is not None:
-        settings["credential"] = spec.credential.get_secret_value()
-        settings["oauth2-server-uri"] = f"{spec.uri.rstrip('/')}/v1/oauth/tokens"
-    return settings
-
-
 def _sql_uri(spec: CatalogSpec) -> str:
     url = make_url(spec.uri)
     if url.get_backend_name() == "sqlite":
@@ -235,45 +222,3 @@ def ensure_namespace(catalog: Catalog, namespace: str) -> None:
     except (NamespaceAlreadyExistsError, IntegrityError, ServerError):
         if not catalog.namespace_exists(namespace):
             raise
-
-
-def spark_catalog_conf(spec: CatalogSpec) -> Mapping[str, str]:
-    """Session settings that give Spark the same catalog under the same name."""
-    prefix = f"spark.sql.catalog.{spec.name}"
-    settings = _rest_in_java(spec) if spec.type is CatalogType.REST else _jdbc(spec)
-    settings = {"cache-enabled": "false", **settings, **java_file_io(spec)}
-    return {
-        prefix: "org.apache.iceberg.spark.SparkCatalog",
-        **{f"{prefix}.{name}": value for name, value in settings.items()},
-    }
-
-
-def _rest_in_java(spec: CatalogSpec) -> dict[str, str]:
-    return {
-        "type": "rest",
-        "uri": spec.uri,
-        **_rest_settings(spec),
-        "rest.client.connection-timeout-ms": str(REST_CONNECT_SECONDS * 1000),
-        "rest.client.socket-timeout-ms": str(REST_READ_SECONDS * 1000),
-        # Else each scan and each commit is one more request.
-        "rest-metrics-reporting-enabled": "false",
-    }
-
-
-def _jdbc(spec: CatalogSpec) -> dict[str, str]:
-    url = make_url(spec.uri)
-    settings = {
-        "type": "jdbc",
-        "jdbc.schema-version": "V1",
-        "warehouse": spec.warehouse,
-    }
-    if url.get_backend_name() == "sqlite":
-        return settings | {
-            "uri": f"jdbc:sqlite:{url.database}",
-            "jdbc.busy_timeout": str(SQLITE_TIMEOUT_SECONDS * 1000),
-        }
-    return settings | {
-        "uri": f"jdbc:postgresql://{url.host}:{url.port or 5432}/{url.database}",
-        "jdbc.user": spec.user or "",
-        "jdbc.password": spec.password.get_secret_value() if spec.password else "",
-    }

@@ -40,7 +40,10 @@ from tidemark.schema.changes import BackfillColumn
 log = get_logger()
 
 SNAPSHOT_PROPERTY = "spark.sql.iceberg.snapshot-property."
-MARKS = f"{SNAPSHOT_PROPERTY}tidemark."
+MARKS = tuple(
+    f"{SNAPSHOT_PROPERTY}tidemark.{name}"
+    for name in ("pipeline", "cut", "attempt", "landing", "frontier")
+)
 
 
 def mark_session(
@@ -51,22 +54,16 @@ def mark_session(
     progress: Progress,
 ) -> None:
     """Have every snapshot that this session writes say what it belongs to (PUB-1)."""
-    marks = {
-        "pipeline": pipeline,
-        "cut": str(cut.number),
-        "attempt": attempt,
-        "landing": str(progress.landing),
-        "frontier": str(cut.frontier.commit_ts),
-    }
-    for name, value in marks.items():
-        session.conf.set(f"{MARKS}{name}", value)
+    frontier = str(cut.frontier.commit_ts)
+    values = (pipeline, str(cut.number), attempt, str(progress.landing), frontier)
+    for name, value in zip(MARKS, values, strict=True):
+        session.conf.set(name, value)
 
 
 def unmark_session(session: SparkSession) -> None:
     """Have snapshots say nothing, until `mark_session` says whose they are."""
-    for name in session.conf.getAll:
-        if name.startswith(MARKS):
-            session.conf.unset(name)
+    for name in MARKS:
+        session.conf.unset(name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,7 @@ from tidemark.runs.landing.land import land_records
 from tidemark.runs.new_log import in_newest_log
 from tidemark.runs.publish import publish_cut
 from tidemark.runs.run import CutRequest, Run, begin_run
+from tidemark.runs.session import size_for
 from tidemark.runs.staging.quarantined import records_quarantined
 from tidemark.runs.staging.replay import next_replays, with_replay
 from tidemark.runs.staging.stage import StagedTable, stage_one
@@ -48,7 +49,7 @@ from tidemark.runs.tables.reread import READ_AGAIN
 from tidemark.runs.tables.seeded import seed_refolds
 from tidemark.runs.tables.work import TableWork
 from tidemark.runs.unknown_kinds import codes_of, unknown_after
-from tidemark.runs.world import World, data_docs_folder, size_for
+from tidemark.runs.world import World, data_docs_folder
 from tidemark.spec import Consistency, PipelineSpec
 
 log = get_logger()

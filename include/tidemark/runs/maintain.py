@@ -29,8 +29,9 @@ from tidemark.log import get_logger
 from tidemark.model.maintenance import DueWork, Policy, TableMaintenance, due_work
 from tidemark.model.names import TableName
 from tidemark.runs.retention import keep_changelog, removable_rows
+from tidemark.runs.session import size_for
 from tidemark.runs.targets import targets_of
-from tidemark.runs.world import World, size_for
+from tidemark.runs.world import World
 from tidemark.spec import PipelineSpec
 
 log = get_logger()

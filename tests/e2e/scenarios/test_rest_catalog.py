@@ -14,7 +14,8 @@ from tests.support.renaming import FAMILIES, change_at_random, filled
 from tests.support.rest_catalog import rest_block, running_rest_catalog
 from tests.support.stack import Stream, reopened
 from tidemark.errors import CatalogUnreachableError
-from tidemark.lake.catalog import SystemTables, spark_catalog_conf
+from tidemark.lake.catalog import SystemTables
+from tidemark.lake.java_catalog import spark_catalog_conf
 from tidemark.lake.ledger import StagedCut, find_cut
 from tidemark.lake.publication import update_mains
 from tidemark.lake.rest import TOGETHER

@@ -22,7 +22,8 @@ from tidemark.model.columns import UNAVAILABLE, SourceColumn, TableSchema, Wire
 from tidemark.model.ends import End
 from tidemark.model.names import ColumnName
 from tidemark.model.position import Position
-from tidemark.runs.world import World, size_for
+from tidemark.runs.session import size_for
+from tidemark.runs.world import World
 from tidemark.schema.changes import plan_changes
 
 KEYS: dict[str, tuple[str, ...]] = {

@@ -9,7 +9,8 @@ import pytest
 
 import tidemark.lake.catalog
 from tidemark.errors import CatalogUnreachableError
-from tidemark.lake.catalog import open_catalog, spark_catalog_conf
+from tidemark.lake.catalog import open_catalog
+from tidemark.lake.java_catalog import spark_catalog_conf
 from tidemark.spec import CatalogSpec
 
 TOKENS = "oauth2-server-uri"
