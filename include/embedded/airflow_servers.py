@@ -28,7 +28,7 @@ from embedded.process import (
 from tidemark.errors import ServiceError
 from tidemark.log import get_logger
 
-READY_SECONDS = 120
+READY_SECONDS = 240
 EXECUTION_API = "execution-api"
 # In the order of their start. Without their log servers, which would listen on every address: logs
 # are files on this machine. Tasks have an API server of their own: Airflow's writes its access log

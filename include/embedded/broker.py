@@ -30,7 +30,7 @@ from tidemark.jars.fetch import JarSet, verify_jars
 from tidemark.jars.java import java_command
 from tidemark.log import get_logger
 
-READY_SECONDS = 60
+READY_SECONDS = 120
 
 
 @dataclass(frozen=True)

@@ -21,11 +21,13 @@ from tidemark.model.names import TopicName
 from tidemark.model.offsets import OffsetRange, TopicPartition
 from tidemark.runs.world import World
 from tidemark.spec import KafkaSpec
+from tidemark.topics import client
 from tidemark.topics.client import Broker
 from tidemark.topics.consume import consume
 from tidemark.topics.read import read_records
 
 WAYS = ("scram", "plain", "certificate", "token")
+SENT = (ticdc_row("INSERT", 1, 5), ticdc_row("INSERT", 2, 6), ticdc_watermark(9))
 
 
 @pytest.fixture(scope="module")
@@ -38,8 +40,14 @@ def secured(jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Se
 def stream(world: World, secured: SecuredBroker) -> Stream:
     """A topic with three records, made and filled by the broker's operator."""
     stream = Stream(reopened(world, kafka=secured.operator)).create()
-    stream.send([ticdc_row("INSERT", 1, 5), ticdc_row("INSERT", 2, 6), ticdc_watermark(9)])
+    stream.send(SENT)
     return stream
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client that is not let in tries again until its time is up."""
+    monkeypatch.setattr(client, "TIMEOUT_SECONDS", 8)
 
 
 def as_client(stream: Stream, spec: KafkaSpec) -> Stream:
@@ -61,8 +69,7 @@ def test_both_clients_read_by_each_login(
     ]
     frame = read_records(world.spark, broker, ranges)
     by_java = [bytes(row.value) for row in frame.orderBy("offset").collect()]
-    assert by_python == by_java
-    assert len(by_java) == 3
+    assert by_python == by_java == [record.value for record in SENT]
     plan = frame._jdf.queryExecution().toString()
     assert PASSWORD not in plan
     assert "PRIVATE" not in plan
@@ -89,6 +96,7 @@ def test_what_is_not_allowed_is_named(stream: Stream, secured: SecuredBroker) ->
     assert stream.rows() == {}
 
 
+@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("way", ["scram", "plain"])
 def test_a_wrong_password_is_told(secured: SecuredBroker, way: str) -> None:
     spec = secured.clients[way]
@@ -98,6 +106,7 @@ def test_a_wrong_password_is_told(secured: SecuredBroker, way: str) -> None:
     assert "fix kafka.properties" in refused.value.next_step
 
 
+@pytest.mark.usefixtures("impatient")
 def test_a_broker_that_nobody_vouches_for_is_refused(secured: SecuredBroker) -> None:
     spec = secured.clients["plain"]
     properties = {k: v for k, v in spec.properties.items() if not k.startswith("ssl.ca")}
@@ -115,19 +124,19 @@ def test_files_that_are_not_there_are_named(secured: SecuredBroker) -> None:
 def test_compaction_needs_the_right_to_see_it(stream: Stream, secured: SecuredBroker) -> None:
     """KEY-12: without it nobody knows how long tombstones are kept."""
     secured.grant(stream.topic, *READ_ALONE)
-    client = as_client(stream, secured.clients["plain"])
-    client.format, client.gate = "debezium-mysql", "none"
-    client.source = {"compacted": "allow"}
+    stream = as_client(stream, secured.clients["plain"])
+    stream.format, stream.gate = "debezium-mysql", "none"
+    stream.source = {"compacted": "allow"}
     with pytest.raises(BrokerRefusedError, match="DESCRIBE_CONFIGS"):
-        client.cut()
+        stream.cut()
 
 
 def test_a_signal_needs_the_right_to_write(stream: Stream, secured: SecuredBroker) -> None:
-    client = Broker(secured.clients["plain"])
+    broker = Broker(secured.clients["plain"])
     secured.grant(stream.topic, *READ_ALONE)
     with pytest.raises(BrokerRefusedError, match="WRITE"):
-        client.send(stream.topic, b"k", b"v")
+        broker.send(stream.topic, b"k", b"v")
     secured.grant(stream.topic, AclOperation.WRITE)
-    client.send(stream.topic, b"k", b"v")
+    broker.send(stream.topic, b"k", b"v")
     place = TopicPartition(TopicName(stream.topic), 0)
-    assert client.reach([place])[place].end == 4
+    assert broker.reach([place])[place].end == 4
