@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -126,6 +127,12 @@ def catalog_errors(doing: str) -> Iterator[None]:
             next_step="nothing to do: the next run starts from what the other writer left",
         ) from error
     except OSError as error:  # of the warehouse's file system, or of its object store
+        if error.errno == errno.ENOSPC:
+            raise StorageError(
+                f"the disk is full, during {doing}",
+                state=UNCHANGED,
+                next_step="make room, then run again",
+            ) from error
         raise StorageError(
             f"a file of the warehouse could not be read or written during {doing}: {error}",
             state=UNCHANGED,
