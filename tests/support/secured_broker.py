@@ -86,7 +86,7 @@ def secured_broker(state: Path, jars: Path) -> Iterator[SecuredBroker]:
     ]
     with ExitStack() as stack:
         environment = stack.enter_context(pytest.MonkeyPatch.context())
-        # Kafka 4 looks for keys only where it was told that it may.
+        # Kafka 4 fetches keys from allowed URLs alone.
         allowed = "-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls"
         environment.setenv("JAVA_TOOL_OPTIONS", f"{allowed}={(files / 'keys.json').as_uri()}")
         broker = running_broker(state, jars, listeners, _settings(files))

@@ -21,7 +21,7 @@ def workers() -> Iterator[psutil.Process]:
 
 @contextmanager
 def paused_broker(servers: str) -> Iterator[None]:
-    """The broker at this address stands still, so that no task can read to its end."""
+    """Suspend the broker at this address, so that no task can finish reading."""
     port = int(servers.rpartition(":")[2])
     (broker,) = [
         process

@@ -95,7 +95,7 @@ def describe(spec: ExpectationSpec) -> str:
 
 
 def load_great_expectations() -> None:
-    """Have it at hand: it takes seconds to load, which a thread may do beside other work."""
+    """Load Great Expectations, which takes seconds, so that the first suite need not."""
     with great_expectations():
         pass
 

@@ -87,7 +87,7 @@ def mechanism_of(properties: Mapping[str, str]) -> str | None:
 
 
 def _unknown(properties: Mapping[str, str]) -> Iterator[BrokenRule]:
-    for name in properties.keys() - KNOWN:
+    for name in sorted(properties.keys() - KNOWN):
         yield _rule(name, repr(name), f"one of {', '.join(sorted(KNOWN))}")
 
 
@@ -95,20 +95,22 @@ def _odd_values(properties: Mapping[str, str]) -> Iterator[BrokenRule]:
     mechanism = MECHANISM if MECHANISM in properties else MECHANISMS
     for name, wanted in (
         (PROTOCOL, _PROTOCOLS),
-        (mechanism, tuple(_OF_MECHANISM)),
         (METHOD, ("oidc",)),
         (HOST_CHECK, ("https", "none")),
     ):
         given = properties.get(name)
         if given is not None and given.casefold() not in {each.casefold() for each in wanted}:
             yield _rule(name, repr(given), " or ".join(wanted))
+    given = properties.get(mechanism)
+    if given is not None and given not in _OF_MECHANISM:  # librdkafka knows them in capitals alone
+        yield _rule(mechanism, repr(given), " or ".join(_OF_MECHANISM))
     if {MECHANISM, MECHANISMS} <= properties.keys():
         yield _rule(MECHANISMS, MECHANISMS, f"one of its two names: {MECHANISM} stands beside it")
 
 
 def _one_sided_login(properties: Mapping[str, str], protocol: str) -> Iterator[BrokenRule]:
     """What a login lacks, or has from another way to log in."""
-    mechanism = (mechanism_of(properties) or "").upper()
+    mechanism = mechanism_of(properties) or ""
     needed = _OF_MECHANISM.get(mechanism, ())
     if mechanism and not protocol.startswith("SASL"):
         yield _rule(PROTOCOL, repr(protocol), f"SASL_SSL or SASL_PLAINTEXT beside {mechanism}")

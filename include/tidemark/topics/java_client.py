@@ -53,8 +53,8 @@ def java_properties(properties: Mapping[str, str]) -> dict[str, str]:
 
 
 def _login(properties: Mapping[str, str]) -> dict[str, str]:
-    mechanism = (mechanism_of(properties) or "").upper()
-    if not mechanism:
+    mechanism = mechanism_of(properties)
+    if mechanism is None:
         return {}
     java = {"sasl.mechanism": mechanism}
     if mechanism == OAUTHBEARER:

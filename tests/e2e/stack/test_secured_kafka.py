@@ -1,4 +1,4 @@
-"""A broker with TLS, logins and ACLs: what a client needs there, and what it is told."""
+"""A broker with TLS, logins and ACLs: the rights that a client needs, and its errors."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ LOGIN = {
 }
 TOKEN = {
     "security.protocol": "SASL_SSL",
-    "sasl.mechanism": "oauthbearer",
+    "sasl.mechanism": "OAUTHBEARER",
     "sasl.oauthbearer.method": "OIDC",
     "sasl.oauthbearer.client.id": "tide",
     "sasl.oauthbearer.client.secret": "p",
@@ -77,6 +77,14 @@ def without(properties: dict[str, str], name: str) -> dict[str, str]:
                 "or OAUTHBEARER"
             ],
             id="mechanism that the packaged client lacks",
+        ),
+        pytest.param(
+            {**LOGIN, "sasl.mechanisms": "scram-sha-512"},
+            [
+                "sasl.mechanisms: got 'scram-sha-512'; expected PLAIN or SCRAM-SHA-256 or "
+                "SCRAM-SHA-512 or OAUTHBEARER"
+            ],
+            id="mechanism in small letters",
         ),
         pytest.param(
             {**LOGIN, "sasl.mechanism": "PLAIN"},
