@@ -204,9 +204,21 @@ def staged_records(
     session: SparkSession, catalog: Catalog, ref_update: RefUpdate, landing: int
 ) -> DataFrame:
     """The records of a staged landing. Out: COLUMNS."""
+    return _staged(session, catalog, ref_update).where(F.col("landing") == landing)
+
+
+def staged_and_landed(
+    session: SparkSession, catalog: Catalog, ref_update: RefUpdate, landing: int, place: str
+) -> DataFrame:
+    """As `staged_records`, and what earlier ones landed at positions that start with ``place``."""
+    wanted = (F.col("landing") == landing) | F.col("position").startswith(place)
+    return _staged(session, catalog, ref_update).where(wanted)
+
+
+def _staged(session: SparkSession, catalog: Catalog, ref_update: RefUpdate) -> DataFrame:
     name = quote(catalog.name, *ref_update.table.parts)
     staged = session.read.option("versionAsOf", ref_update.snapshot).table(name)
-    return staged.where(F.col("landing") == landing).select(*COLUMNS)
+    return staged.select(*COLUMNS)
 
 
 def publish_landing(

@@ -19,9 +19,12 @@ MariaDB's is that of MySQL. PostgreSQL's commit is the LSN of the commit before 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 from typing import NewType
+
+from tidemark.model.offsets import TopicPartition
 
 Position = NewType("Position", str)
 Place = NewType("Place", str)
@@ -63,15 +66,30 @@ class OrderedBy(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class SnapshotRead:
+    """A snapshot of PostgreSQL by a new connector, and which records came after it.
+
+    first: per partition the offset of its first row. time_ms: Kafka's time of its first row; where
+    a partition has none of its rows, records from then on came after it.
+    """
+
+    lsn: int
+    time_ms: int
+    first: Mapping[TopicPartition, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Ordering:
     """How the positions of one landing are made.
 
-    snapshot_lsn: PostgreSQL, the highest LSN at which a new connector has read a snapshot; streamed
-    changes that know no commit stand above it (POS-7).
+    PostgreSQL: streamed changes that know no commit stand above the snapshots of new connectors
+    that were read before them (POS-7). snapshot_lsn: the highest of earlier landings. reads: where
+    that does not tell, all that may have been.
     """
 
     by: OrderedBy = OrderedBy.POSITION
     snapshot_lsn: int = 0
+    reads: tuple[SnapshotRead, ...] = ()
 
 
 BY_POSITION = Ordering()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import replace
 
 import pytest
@@ -97,6 +98,52 @@ def test_changes_that_know_no_commit_beat_the_snapshot_before_them(world: World)
     stream.send([postgres_row("r", 1, (None, 905), name="read")])
     stream.cut()
     assert (stream.rows()[1], mark(stream).snapshot_lsn) == ("read", 905)
+
+
+@pytest.mark.parametrize("lags", [False, True], ids=["one landing", "a partition lags"])
+def test_changes_that_know_no_commit_lose_to_the_snapshot_behind_them(
+    world: World, lags: bool
+) -> None:
+    """POS-7: each connector's first transaction knows none; a later connector reads all anew.
+
+    Also where that one's snapshot was landed before the change, from another partition.
+    """
+    stream = Stream(world, 2, "debezium-postgres", "none", POSTGRES).create()
+
+    def put(partition: int, *records: Record) -> None:
+        stream.send(replace(record, partition=partition) for record in records)
+
+    def read(number: int, lsn: int) -> Record:
+        return postgres_row("r", number, (None, lsn), name=f"read at {lsn}")
+
+    put(0, read(1, 500), read(3, 500), postgres_row("u", 1, (None, 500), name="first"))
+    put(0, postgres_row("u", 1, (520, 530), name="second"))
+    put(0, read(1, 700), read(3, 700), postgres_row("u", 3, (None, 690), name="third"))
+    if lags:
+        stream.cut()
+    put(1, read(2, 500), postgres_row("u", 2, (None, 510), name="first"))
+    put(1, postgres_row("u", 5, (None, 510), name="first"))
+    put(1, postgres_row("u", 5, (520, 540), name="second"))
+    put(1, postgres_row("u", 4, (520, 550), name="second"))
+    put(1, read(2, 700), read(5, 700), postgres_row("u", 4, (None, 695), name="third"))
+    stream.cut()
+    last = {2: "read at 700", 5: "read at 700", 4: "third"}
+    assert stream.rows() == {1: "read at 700", 3: "third", **last}
+
+
+def test_a_partition_without_rows_of_a_snapshot_goes_by_the_time(world: World) -> None:
+    """POS-7: no row of the second snapshot tells where in its partition that stands."""
+    stream = Stream(world, 2, "debezium-postgres", "none", POSTGRES).create()
+    first = [
+        postgres_row("r", 1, (None, 500), name="read"),
+        postgres_row("u", 2, (None, 500), name="first", partition=1),
+        postgres_row("u", 2, (520, 530), name="second", partition=1),
+    ]
+    stream.send(first)
+    time.sleep(0.01)
+    stream.send([postgres_row("r", 1, (None, 700), name="read again")])
+    stream.cut()
+    assert stream.rows() == {1: "read again", 2: "second"}
 
 
 def test_a_truncate_before_a_table_is_known_is_kept(world: World) -> None:

@@ -137,7 +137,7 @@ def test_tasks_land_what_expressions_land(world: World, monkeypatch: pytest.Monk
         assert time.monotonic() < until
     first = land_records(begin_run(stream.pipeline, world, CutRequest(stream.attempt())))
     other = stream.pipeline.model_copy(update={"name": PipelineName(f"{stream.name}_other")})
-    monkeypatch.setattr(land, "can_land_by_tasks", lambda _: False)
+    monkeypatch.setattr(land, "can_land_by_tasks", lambda *_: False)
     second = land_records(begin_run(other, world, CutRequest(stream.attempt())))
     assert first.records == second.records == len(MIXED)
     assert first.mark == second.mark

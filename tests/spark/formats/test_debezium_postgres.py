@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -14,7 +15,9 @@ from tidemark.formats.debezium.position import lowest_uncommitted, postgres_bloc
 from tidemark.formats.encoding import JsonEncoding
 from tidemark.formats.topic_roles import TopicRoles
 from tidemark.model.event import RECORD_COLUMNS
-from tidemark.model.position import BY_POSITION, Ordering
+from tidemark.model.names import TopicName
+from tidemark.model.offsets import TopicPartition
+from tidemark.model.position import BY_POSITION, Ordering, SnapshotRead
 
 STREAMED, READ = "1", "0"
 
@@ -46,9 +49,19 @@ FOUND = "position STRING, snapshot STRING, schema_id LONG, value BINARY"
 def read(
     spark: SparkSession, *values: bytes, ordering: Ordering = BY_POSITION, partitions: int = 1
 ) -> list[Row]:
-    """The envelopes of ``values`` in their order; they go to the partitions by turns."""
+    """The envelopes of ``values`` in their order, each a second after the one before; they go to
+    the partitions by turns.
+    """
     rows = [
-        ("lines", n % partitions, n, None, None, b'{"id":1}', bytearray(value))
+        (
+            "lines",
+            n % partitions,
+            n,
+            datetime.fromtimestamp(n, UTC),
+            None,
+            b'{"id":1}',
+            bytearray(value),
+        )
         for n, value in enumerate(values)
     ]
     records = spark.createDataFrame(rows, RECORDS)
@@ -104,6 +117,21 @@ def test_changes_without_a_commit_stand_above_the_first_snapshot(spark: SparkSes
         (800, 800),
         (300, 310),
     ]
+
+
+def test_changes_without_a_commit_stand_above_the_snapshots_before_them_alone(
+    spark: SparkSession,
+) -> None:
+    """POS-7: by their offset, or by Kafka's time where the partition has none of their rows."""
+    values = [change('[null,"100"]', 100)] * 4
+    here, elsewhere = (TopicPartition(TopicName(name), 0) for name in ("lines", "other"))
+    reads = (
+        SnapshotRead(700, time_ms=0, first={here: 0}),
+        SnapshotRead(800, time_ms=2000, first={elsewhere: 0}),
+        SnapshotRead(900, time_ms=0, first={here: 2}),
+    )
+    rows = read(spark, *values, ordering=Ordering(reads=reads))
+    assert [at[0] for row in rows if (at := place(row))] == [100, 700, 800, 900]
 
 
 def test_a_landing_tells_whether_its_own_snapshot_lifts(spark: SparkSession) -> None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from tidemark.formats.encoding import Encoding
 from tidemark.formats.place import number
 from tidemark.model.event import SnapshotMark
 from tidemark.model.position import (
+    EPOCH,
     EPOCH_DIGITS,
     FILE_DIGITS,
     NUMBER_DIGITS,
@@ -19,6 +21,7 @@ from tidemark.model.position import (
     OrderedBy,
     Ordering,
     SnapshotRank,
+    SnapshotRead,
 )
 
 _COMMIT = EPOCH_DIGITS + 1
@@ -73,11 +76,12 @@ def postgres_block(ordering: Ordering) -> SourceBlock:
     A streamed change that knows no commit yet is a new connector's and counts from its snapshot
     (POS-7); old connectors tell the LSN alone (POS-8).
     """
+    read_before = [_if_before(read) for read in ordering.reads]
 
     def coordinates(source: Column, is_snapshot: Column) -> Coordinates:
         pair = F.from_json(source["sequence"], "ARRAY<STRING>")
         lsn = F.coalesce(number(F.get(pair, 1)), number(source["lsn"]))
-        lifted = F.greatest(lsn, F.lit(ordering.snapshot_lsn).cast("long"))
+        lifted = F.greatest(lsn, F.lit(ordering.snapshot_lsn).cast("long"), *read_before)
         committed = F.get(pair, 0)
         commit = (
             F.when(committed.isNotNull(), number(committed))
@@ -102,6 +106,15 @@ def _ordered(
     return coordinates if ordering.by is OrderedBy.POSITION else lambda *_: ()
 
 
+def _if_before(read: SnapshotRead) -> Column:
+    """The LSN of a snapshot beside the records that came after it."""
+    first = json.dumps({str(place): offset for place, offset in read.first.items()})
+    place = F.concat_ws("-", "topic", "partition")
+    started = F.from_json(F.lit(first), "MAP<STRING, BIGINT>")[place]
+    is_later = F.unix_millis("kafka_time") >= read.time_ms
+    return F.when(F.coalesce(F.col("offset") > started, is_later), F.lit(read.lsn).cast("long"))
+
+
 def _rank(is_snapshot: Column) -> Column:
     return F.when(is_snapshot, SnapshotRank.SNAPSHOT.value).otherwise(SnapshotRank.STREAMED.value)
 
@@ -112,22 +125,46 @@ def snapshot_lsn(*, encoding: Encoding) -> Column:
     In hexadecimal. Its rows know no commit; those of a later snapshot do, and lift nothing, as does
     an incremental one. A commit that is known may be the row's own LSN, so the record has to tell.
     """
+    return F.max(F.when(_is_new_connectors(encoding), _field(_LSN)))
+
+
+def snapshot_place(lsn: int) -> str:
+    """What the positions of all rows of a snapshot that was read at ``lsn`` start with."""
+    number = f"{lsn:0{NUMBER_DIGITS}X}"
+    return f"{EPOCH:0{EPOCH_DIGITS}X}{number}{SnapshotRank.SNAPSHOT.value}{number}"
+
+
+def snapshots_read(records: DataFrame, *, encoding: Encoding) -> DataFrame:
+    """The first rows of new connectors' snapshots.
+
+    In: COLUMNS of the changelog. Out: per partition and snapshot a row of ``topic, partition, lsn``
+    (in hexadecimal), ``offset, time_ms``.
+    """
+    rows = records.where(_is_new_connectors(encoding))
+    grouped = rows.groupBy("topic", "partition", _field(_LSN).alias("lsn"))
+    return grouped.agg(
+        F.min("offset").alias("offset"), F.min(F.unix_millis("kafka_time")).alias("time_ms")
+    )
+
+
+def _is_new_connectors(encoding: Encoding) -> Column:
+    """Whether a record is a row of a snapshot by a connector that knew no commit."""
     stands_alone = _field(_COMMIT) == _field(_LSN)
     sequence = encoding.value("source STRUCT<sequence STRING>")["source"]["sequence"]
     knows_commit = F.get(F.from_json(sequence, "ARRAY<STRING>"), 0).isNotNull()
     is_whole = F.col("snapshot") != SnapshotMark.INCREMENTAL.value
-    return F.max(F.when(is_whole & stands_alone & ~knows_commit, _field(_LSN)))
+    return is_whole & stands_alone & ~knows_commit
 
 
 def lowest_uncommitted(ordering: Ordering) -> Column:
-    """Aggregate over PostgreSQL's positions: the lowest commit of a streamed change without one.
+    """Aggregate over PostgreSQL's positions: the lowest LSN of a streamed change without a commit.
 
     It stands at its own LSN, or at that of the newest snapshot; a change that really was committed
     there is taken for one of these.
     """
     commit, lifted = _field(_COMMIT), f"{ordering.snapshot_lsn:0{NUMBER_DIGITS}X}"
     stands_alone = (commit == _field(_LSN)) | (commit == lifted)
-    return F.min(F.when(F.col("snapshot").isNull() & stands_alone, commit))
+    return F.min(F.when(F.col("snapshot").isNull() & stands_alone, _field(_LSN)))
 
 
 def _field(start: int) -> Column:

@@ -263,7 +263,7 @@ class PostgresReaders(DebeziumReaders[_Postgres]):
             commit = max(lsn, self._snapshot_lsn)
         if not is_snapshot and commit in (lsn, self._snapshot_lsn):
             lowest = self.lowest_uncommitted
-            self.lowest_uncommitted = commit if lowest is None else min(commit, lowest)
+            self.lowest_uncommitted = lsn if lowest is None else min(lsn, lowest)
         is_whole = is_snapshot and _mark(source) != SnapshotMark.INCREMENTAL
         if is_whole and commit == lsn and told is None:
             highest = self.snapshot_lsn

@@ -10,6 +10,8 @@ from pyspark.sql import Observation
 
 from tidemark.errors import TidemarkError
 from tidemark.formats.avro.wire import Schemas
+from tidemark.formats.debezium.position import snapshot_place, snapshots_read
+from tidemark.formats.decoder import encoding_of
 from tidemark.lake.catalog import catalog_errors
 from tidemark.lake.data_files import Destination
 from tidemark.lake.landing import (
@@ -18,6 +20,7 @@ from tidemark.lake.landing import (
     commit_landing,
     drop_landing,
     publish_landing,
+    staged_and_landed,
     staged_records,
     write_landing,
 )
@@ -25,11 +28,14 @@ from tidemark.lake.refs import RefUpdate
 from tidemark.lake.spark_errors import spark_errors
 from tidemark.lake.writer_schemas import keep_schemas
 from tidemark.log import get_logger
+from tidemark.model.position import Ordering
 from tidemark.model.progress import LandingMark
 from tidemark.runs.landing.judge import landing_counts, landing_refusal
 from tidemark.runs.landing.ordering import (
     expected_ordering,
+    is_below_snapshot,
     marked,
+    ordered_by_reads,
     true_ordering,
 )
 from tidemark.runs.landing.tasks import can_land_by_tasks, land_by_tasks
@@ -98,6 +104,8 @@ def land_records(run: Run) -> Landed:
     )
     reading = staged.reading
     needed = true_ordering(run.pipeline, unread.after, reading.ordering, staged.found)
+    if is_below_snapshot(unread.after, staged.found):
+        needed = _by_reads(run, unread, staged)
     if needed != reading.ordering:
         drop_landing(catalog, staged.ref_update)
         staged = _stage(run, unread, replace(reading, ordering=needed))
@@ -127,7 +135,7 @@ def _stage(run: Run, unread: Unread, reading: Reading) -> _Staged:
     catalog, head = run.world.catalog, run.heads.changelog
     with spark_errors("the landing", *READ_ERRORS), catalog_errors("the landing"):
         branch = branch_landing(catalog, run.system, head, run.request.attempt)
-        if can_land_by_tasks(run):
+        if can_land_by_tasks(run, reading):
             changelog = catalog.load_table(run.system.changelog.parts)
             landed = land_by_tasks(run, unread, reading, Destination.of(changelog))
             if landed is not None:
@@ -139,6 +147,17 @@ def _stage(run: Run, unread: Unread, reading: Reading) -> _Staged:
         )
         ref_update = write_landing(catalog, branch, events, unread.after)
     return _Staged(ref_update, reading, counted.get)
+
+
+def _by_reads(run: Run, unread: Unread, staged: _Staged) -> Ordering:
+    """The ordering of the staged records by the snapshots that changes stand above or below."""
+    world, mark = run.world, unread.after
+    place = snapshot_place(mark.snapshot_lsn)
+    records = staged_and_landed(world.spark, world.catalog, staged.ref_update, mark.number, place)
+    encoding = encoding_of(run.pipeline.source, staged.reading.schemas)
+    with spark_errors("the landing"):
+        rows = snapshots_read(records, encoding=encoding).toArrow().to_pylist()
+    return ordered_by_reads(staged.reading.ordering, mark, rows)
 
 
 def _learned(run: Run, unread: Unread, staged: _Staged) -> Schemas:

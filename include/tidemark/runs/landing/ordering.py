@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,9 @@ from tidemark.formats.debezium.position import lowest_uncommitted, snapshot_lsn
 from tidemark.formats.decoder import encoding_of
 from tidemark.model.cut import GateMode
 from tidemark.model.event import Kind
-from tidemark.model.position import OrderedBy, Ordering
+from tidemark.model.names import TopicName
+from tidemark.model.offsets import TopicPartition
+from tidemark.model.position import OrderedBy, Ordering, SnapshotRead
 from tidemark.model.progress import LandingMark
 from tidemark.model.until import Until
 from tidemark.runs.landing.compacted import refuse_other_order
@@ -55,17 +57,43 @@ def true_ordering(
     """The ordering that records need which were decoded by ``ordering`` and count as ``found``.
 
     A source has no positions if the first landing that has changes has none of them placed
-    (POS-12). PostgreSQL's changes that know no commit are decoded once more where a new connector's
-    snapshot in the same landing stands above them (POS-7).
+    (POS-12).
     """
     if pipeline.source.format.is_canal:
         return ordering
     if mark.ordered_by is None and found["unplaced"] and not found["changes"]:
         return replace(ordering, by=OrderedBy.OFFSET)
-    snapshot, lowest = found.get("snapshot_lsn"), found.get("lowest_uncommitted")
-    if snapshot is not None and lowest is not None and lowest < snapshot:
-        return replace(ordering, snapshot_lsn=int(snapshot, 16))
     return ordering
+
+
+def is_below_snapshot(mark: LandingMark, found: Mapping[str, Any]) -> bool:
+    """Whether a change that knows no commit may have come before or after a snapshot (POS-7).
+
+    Its LSN is below that of a new connector's snapshot, which was landed before or with it.
+    """
+    lowest = found.get("lowest_uncommitted")
+    newest = max(mark.snapshot_lsn, int(found.get("snapshot_lsn") or "0", 16))
+    return lowest is not None and int(lowest, 16) < newest
+
+
+def ordered_by_reads(
+    ordering: Ordering, mark: LandingMark, rows: Iterable[Mapping[str, Any]]
+) -> Ordering:
+    """``ordering`` by all snapshots that changes of the landing may have come before or after.
+
+    rows: of `snapshots_read`. All came after the one of earlier landings if that is not kept any
+    more, and after the first one of all.
+    """
+    found: dict[int, SnapshotRead] = {}
+    for row in rows:
+        lsn, place = int(row["lsn"], 16), TopicPartition(TopicName(row["topic"]), row["partition"])
+        known = found.get(lsn, SnapshotRead(lsn, row["time_ms"]))
+        first = {**known.first, place: row["offset"]}
+        found[lsn] = replace(known, time_ms=min(known.time_ms, row["time_ms"]), first=first)
+    first = mark.snapshot_lsn or min(found)
+    if first not in found or not mark.snapshot_lsn:
+        found[first] = SnapshotRead(first, time_ms=0)
+    return replace(ordering, snapshot_lsn=0, reads=tuple(found[lsn] for lsn in sorted(found)))
 
 
 def marked(

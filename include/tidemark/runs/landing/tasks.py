@@ -92,10 +92,14 @@ class _Outcome:
     is_too_odd: bool = False
 
 
-def can_land_by_tasks(run: Run) -> bool:
-    """Whether the workers have our Python, and a reader knows what the records are."""
+def can_land_by_tasks(run: Run, reading: Reading) -> bool:
+    """Whether the workers have our Python, and a reader knows what the records are.
+
+    No reader compares where records stand with where snapshots do.
+    """
     source = run.pipeline.source
-    return source.avro is None and not source.is_compacted and is_local(run.world.spark)
+    is_known = source.avro is None and not source.is_compacted and not reading.ordering.reads
+    return is_known and is_local(run.world.spark)
 
 
 def land_by_tasks(
