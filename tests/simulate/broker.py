@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tests.simulate.connector import TRANSACTIONS, Connector, Record
 from tidemark.model.offsets import OffsetRange, TopicPartition
@@ -16,6 +16,7 @@ class Broker:
     logs: dict[TopicPartition, list[Record]] = field(default_factory=dict)
     forgotten: dict[TopicPartition, int] = field(default_factory=dict)
     starts: dict[TopicPartition, int] = field(default_factory=dict)
+    taken: int = 0
 
     def reach(self, place: TopicPartition) -> OffsetRange:
         """What consumers can read of a partition."""
@@ -62,11 +63,12 @@ class Broker:
         places = sorted(place for place, log in known.items() if log)
         if places:
             place = places[index % len(places)]
-            log = self.logs[place]
             widest = max(o.width for p in places if p.topic == place.topic for o in self.logs[p])
             first = len(known[place]) - 1 - start % len(known[place])
             stretch = known[place][first : first + records]
-            log.extend(record for record in stretch if record.width == widest)
+            for record in stretch:
+                if record.width == widest:
+                    self._append(place, record)
 
     def forget(self) -> None:
         """What is there comes never again."""
@@ -78,12 +80,16 @@ class Broker:
             if other not in (place, TRANSACTIONS):
                 self._take_outside(other, queue, record)
                 self._take_narrower(other, queue, record)
-        self.logs.setdefault(place, []).append(record)
+        self._append(place, record)
+
+    def _append(self, place: TopicPartition, record: Record) -> None:
+        self.taken += 1
+        self.logs.setdefault(place, []).append(replace(record, time=self.taken))
 
     def _take_narrower(self, place: TopicPartition, queue: deque[Record], before: Record) -> None:
         """What was sent before the producer knew of a partition is there before what was after."""
         while queue and place.topic == before.at.topic and queue[0].width < before.width:
-            self.logs.setdefault(place, []).append(queue.popleft())
+            self._append(place, queue.popleft())
 
     def _take_outside(self, place: TopicPartition, queue: deque[Record], before: Record) -> None:
         """What nothing counts is there before a later boundary: nothing else could prove it.
@@ -99,4 +105,4 @@ class Broker:
             and (is_boundary or (record.is_read and not before.is_read))
         )
         for _ in range(max(wanted, default=-1) + 1):
-            self.logs.setdefault(place, []).append(queue.popleft())
+            self._append(place, queue.popleft())

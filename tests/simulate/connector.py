@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,7 +25,8 @@ class Record:
     """A Kafka record. event: its number in the connector's life.
 
     outside: neither an END nor the end of a snapshot tells whether it is there. width: of how many
-    partitions the producer knew.
+    partitions the producer knew. change: entry of the log, and which one of it. time: when the
+    broker took it.
     """
 
     at: TopicPartition
@@ -34,6 +35,8 @@ class Record:
     event: int
     outside: bool = False
     width: int = 1
+    change: tuple[int, int] | None = None
+    time: int = 0
 
     @property
     def is_read(self) -> bool:
@@ -190,13 +193,22 @@ class Connector:
             extension = {"watermarkTs": self.database.clock + COMMIT_STEP}
             self._send(place, None, _canal(content | {"_tidb": extension}, self.database.clock))
 
-    def lose(self) -> None:
+    def lose(self, came: Collection[tuple[int, int]]) -> None:
         """Die; the log is purged before it is read on, so a new connector begins with a snapshot.
 
-        What is still in a queue is lost with it.
+        What is still in a queue is lost with it. came: the changes that the broker has.
         """
         lost = [self.begins[record.event] for queue in self.queues.values() for record in queue]
-        self.cursor = min((self.cursor, *(at for at in lost if at.entry >= 0)))
+        self.cursor = _Cursor(
+            next(
+                (
+                    entry.number
+                    for entry in self.database.log[self.gaps[-1].end :]
+                    if any((entry.number, index) not in came for index in range(len(entry.changes)))
+                ),
+                len(self.database.log),
+            )
+        )
         if INITIAL in lost:
             self.cursor = _Cursor(self.gaps[-1].start)
         self.queues.clear()
@@ -233,7 +245,8 @@ class Connector:
         changes = entry.changes[start:]
         for number, change in enumerate(changes, start=1):
             self.begins.append(_Cursor(entry.number, start + number - 1))
-            self._send_change(entry, change, number if has_begin else None)
+            order = number if has_begin else None
+            self._send_change(entry, change, order, index=start + number - 1)
         if entry.in_transaction:
             self._send_boundary(entry, "END", changes)
 
@@ -244,6 +257,7 @@ class Connector:
         value: Mapping[str, Any] | None,
         *,
         outside: bool = False,
+        change: tuple[int, int] | None = None,
     ) -> None:
         record = Record(
             place,
@@ -252,6 +266,7 @@ class Connector:
             len(self.begins) - 1,
             outside,
             self.partitions,
+            change,
         )
         self.queues.setdefault(place, deque()).append(record)
 
@@ -297,7 +312,8 @@ class Connector:
             return {**snapshot, "schema": SCHEMA, "lsn": lsn, "sequence": sequence, "db": "d"}
         return {**snapshot, "db": SCHEMA, "file": f"bin.{at[0]:06d}", "pos": at[1]}
 
-    def _send_change(self, entry: Entry, change: Change, number: int | None) -> None:
+    def _send_change(self, entry: Entry, change: Change, number: int | None, *, index: int) -> None:
+        of = (entry.number, index)
         transaction = None
         if number is not None:
             transaction = {"id": self._id(entry, change.at), "total_order": number}
@@ -312,19 +328,20 @@ class Connector:
         place = self._partition(change.table, change.key)
         outside = not entry.in_transaction
         if change.key is None:
-            self._send(place, None, {**body, "op": "t"}, outside=outside)
+            self._send(place, None, {**body, "op": "t"}, outside=outside, change=of)
             return
         if change.table == SIGNALS:
             kind = "snapshot-window-open" if change.value else "snapshot-window-close"
             image = {"id": str(change.key), "type": kind, "data": ""}
-            self._send(place, {"id": image["id"]}, {**body, "after": image, "op": "c"})
+            self._send(place, {"id": image["id"]}, {**body, "after": image, "op": "c"}, change=of)
             return
         key = {"id": change.key}
         if change.value is None:
-            self._send(place, key, {**body, "before": {**key, "v": 0}, "op": "d"})
+            self._send(place, key, {**body, "before": {**key, "v": 0}, "op": "d"}, change=of)
             self._send(place, key, None)
             return
-        self._send(place, key, {**body, "after": {**key, "v": change.value}, "op": "u"})
+        after = {**key, "v": change.value}
+        self._send(place, key, {**body, "after": after, "op": "u"}, change=of)
 
     def _send_read(  # noqa: PLR0913  a row, and how it was read
         self,

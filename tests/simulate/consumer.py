@@ -9,8 +9,8 @@ from typing import Any
 
 from tests.simulate.broker import Broker
 from tests.simulate.connector import Connector
-from tests.simulate.decode import POSTGRES, decode, row_of, snapshot_lsn
-from tests.simulate.history import TABLES, Flavour
+from tests.simulate.decode import POSTGRES, Reads, decode, row_of
+from tests.simulate.history import SIGNALS, TABLES, Flavour
 from tidemark.gate import epoch, expansion, next_cut, reconcile, statistics, window_bound
 from tidemark.model import checkpoint_status, profile, reduction
 from tidemark.model.cut import Cut, Frontier, GateMode
@@ -25,7 +25,8 @@ from tidemark.model.transaction import Boundary, boundary_of, share_of
 from tidemark.model.until import Until
 from tidemark.topics import preflight
 
-COLUMNS = ("landing", "topic", "partition", "offset", "key", "value", *ENVELOPE_COLUMNS)
+RECORD = ("landing", "topic", "partition", "offset", "kafka_time", "key", "value")
+COLUMNS = (*RECORD, *ENVELOPE_COLUMNS)
 GATES = {
     Flavour.MYSQL: GateMode.TRANSACTION,
     Flavour.MARIADB: GateMode.TRANSACTION,
@@ -59,7 +60,7 @@ class Consumer:
     expansions: PartitionExpansions = field(default_factory=dict)
     targets: dict[str, Target] = field(default_factory=lambda: {t: {} for t in TABLES})
     final: int = 0
-    snapshot_lsn: int = 0
+    reads: Reads = field(default_factory=Reads)
     mode: GateMode = field(init=False)
 
     def __post_init__(self) -> None:
@@ -147,11 +148,12 @@ class Consumer:
             for offset in range(start, stop)
         ]
         if self.connector.flavour in POSTGRES:
-            seen = (snapshot_lsn(record) for _, record in records)
-            self.snapshot_lsn = max((self.snapshot_lsn, *seen))
+            for offset, record in records:
+                self.reads.add(record, offset)
         taken: list[tuple[Any, ...]] = []
         for offset, record in records:
-            row = decode(record, offset, self.connector.flavour, self.snapshot_lsn)
+            read_before = self.reads.before(record, offset)
+            row = decode(record, offset, self.connector.flavour, read_before)
             taken.append((self.landing + 1, *(row[name] for name in COLUMNS[1:])))
         if taken:
             self.landing += 1
@@ -196,11 +198,9 @@ class Consumer:
             partitions={
                 statistics.place_of(r): statistics.PartitionStatistics.of(r) for r in partitions
             },
-            snapshots=tuple(
-                map(
-                    statistics.SnapshotStatistics.of,
-                    self._ask(statistics.snapshots(bound, progress.landing), "pending"),
-                )
+            signals=f"shop.{SIGNALS}",
+            snapshots=statistics.snapshots_of(
+                self._ask(statistics.snapshots(bound, progress.landing), "pending")
             ),
         )
 
@@ -211,7 +211,7 @@ class Consumer:
         for row in self._rows(query):
             place = statistics.place_of(row)
             if row["offset"] >= kept.get(place, 0):
-                yield boundary_of(place, row["offset"], row["value"])
+                yield boundary_of(place, row["offset"], row["value"], row["kafka_time"])
 
     def _pending(self) -> None:
         self.database.execute("DROP VIEW IF EXISTS pending")

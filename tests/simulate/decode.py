@@ -4,16 +4,49 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from tests.simulate.connector import Record
 from tests.simulate.history import SIGNALS, Flavour
 from tidemark.model.event import ENVELOPE_COLUMNS
+from tidemark.model.offsets import TopicPartition
 
 EPOCH = "0001"
 POSTGRES = (Flavour.POSTGRES, Flavour.POSTGRES_UNGATED)
 
 Row = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Reads:
+    """Snapshots of PostgreSQL by new connectors: where each was read, when, and its first rows."""
+
+    first: dict[int, dict[TopicPartition, int]] = field(default_factory=dict)
+    times: dict[int, int] = field(default_factory=dict)
+
+    def add(self, record: Record, offset: int) -> None:
+        """Learn of a row of a snapshot; other records say nothing."""
+        lsn = _snapshot_lsn(record)
+        if lsn:
+            first = self.first.setdefault(lsn, {})
+            first[record.at] = min(offset, first.get(record.at, offset))
+            self.times[lsn] = min(record.time, self.times.get(lsn, record.time))
+
+    def before(self, record: Record, offset: int) -> int:
+        """The highest one that came before a record; 0 when none did."""
+        return max(
+            (
+                lsn
+                for lsn, first in self.first.items()
+                if (
+                    offset > first[record.at]
+                    if record.at in first
+                    else record.time >= self.times[lsn]
+                )
+            ),
+            default=0,
+        )
 
 
 def decode(record: Record, offset: int, flavour: Flavour, snapshot_lsn: int) -> Row:
@@ -23,6 +56,7 @@ def decode(record: Record, offset: int, flavour: Flavour, snapshot_lsn: int) -> 
         "topic": record.at.topic,
         "partition": record.at.partition,
         "offset": offset,
+        "kafka_time": record.time,
         "key": record.key,
         "value": record.value,
     }
@@ -36,7 +70,7 @@ def decode(record: Record, offset: int, flavour: Flavour, snapshot_lsn: int) -> 
     return row | _debezium(content, offset, flavour, snapshot_lsn)
 
 
-def snapshot_lsn(record: Record) -> int:
+def _snapshot_lsn(record: Record) -> int:
     """Where a new connector's snapshot was read in PostgreSQL's log; 0 for other records."""
     source = json.loads(record.value or b"{}").get("source") or {}
     if source.get("snapshot") in (None, "false", "incremental"):

@@ -13,7 +13,7 @@ from confluent_kafka import Producer
 from tests.corpus.produce import create_topics, open_producer
 from tests.corpus.run import read_rows
 from tests.simulate.broker import Broker
-from tests.simulate.connector import SCHEMA, TRANSACTIONS, Connector
+from tests.simulate.connector import MILLIS, SCHEMA, TRANSACTIONS, Connector
 from tests.simulate.consumer import GATES, Published
 from tests.simulate.decode import POSTGRES
 from tests.simulate.history import SIGNALS, TABLES, Flavour
@@ -139,6 +139,7 @@ class Engine:
                     key=record.key,
                     value=record.value,
                     partition=place.partition,
+                    timestamp=MILLIS + record.time,
                 )
             self.sent[place] = len(log)
         self.producer.flush()

@@ -3,7 +3,7 @@
 An END counts the events of its transaction per table. Where as many different ones are landed the
 transaction is complete; where the counts cannot be trusted, later changes or silence must prove
 it. Changes outside transactions settle between the transactions that do. Source of the rules:
-GATE-T2 to GATE-T13 in docs/concepts.md.
+GATE-T2 to GATE-T14 in docs/concepts.md.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
-from tidemark.gate.ends import Settled, Walk, highest_in, in_order, is_settled, top_of, walk_ends
-from tidemark.gate.statistics import SnapshotStatistics, StreamStatistics
+from tidemark.gate.ends import Settled, Walk, in_order, is_settled, walk_ends
+from tidemark.gate.statistics import StreamStatistics, highest_in
+from tidemark.gate.whole_snapshot import is_read
 from tidemark.model.cut import Cut, Frontier, GateMode, Hold, HoldCode
-from tidemark.model.offsets import TopicPartition
 from tidemark.model.position import Place
 from tidemark.model.progress import Progress
-from tidemark.model.transaction import Boundary, Share, key_of, number_of
+from tidemark.model.transaction import Boundary, Share, key_of, number_of, top_of
 from tidemark.model.until import Barrier, Cap
 
 ABOVE_ALL_OFFSETS = "~"
@@ -43,9 +43,20 @@ def transaction_cut(progress: Progress, statistics: StreamStatistics, until: Cap
 
     A statement that caps it is in no transaction; those behind it prove it complete (GATE-T6).
     """
+    walk = walk_ends(progress, statistics)
+    cut = _cut_after(progress, statistics, until, walk)
+    if all(done.over < cut.frontier.bound for done in walk.settled if done.over):
+        return cut
+    walk = walk_ends(progress, statistics, with_snapshots=False)
+    return _cut_after(progress, statistics, until, walk)
+
+
+def _cut_after(
+    progress: Progress, statistics: StreamStatistics, until: Cap | None, walk: Walk
+) -> Cut:
+    """The cut that takes what ``walk`` has settled, below all ceilings."""
     frontier = progress.frontier
     ceilings = tuple(_ceilings(statistics, until))
-    walk = walk_ends(progress, statistics)
     unfinished = _unfinished(progress, statistics, walk)
     if unfinished:
         first = min(unfinished, key=lambda share: share.lowest)
@@ -106,7 +117,7 @@ def _unfinished(progress: Progress, statistics: StreamStatistics, walk: Walk) ->
 
 def _ceilings(statistics: StreamStatistics, until: Cap | None) -> Iterator[_Ceiling]:
     """What the cut must stay below, whatever transactions say."""
-    opened = [s.place for s in statistics.snapshots if not _is_read(s, statistics)]
+    opened = [s.place for s in statistics.snapshots if not is_read(s, statistics)]
     if opened:
         yield _Ceiling(
             min(opened),
@@ -142,23 +153,6 @@ def _before_whole(place: Place, statistics: StreamStatistics) -> Place:
         if low < place <= high:
             place = low
     return place
-
-
-def _is_read(snapshot: SnapshotStatistics, statistics: StreamStatistics) -> bool:
-    """An earlier run saw the snapshot's end, and no partition can hold more of it (SNAP-4, -5)."""
-    start = snapshot.place
-    ended = (
-        snapshot.ended
-        or any((seen.streamed_before or "") > start for seen in statistics.partitions.values())
-        or any(other.ended and other.place > start for other in statistics.snapshots)
-    )
-    return ended and all(_has_no_more(statistics, place, start) for place in statistics.places)
-
-
-def _has_no_more(statistics: StreamStatistics, place: TopicPartition, start: Place) -> bool:
-    seen = statistics.partitions.get(place)
-    is_silent = place not in statistics.unread and (seen is None or seen.records == 0)
-    return is_silent or highest_in(statistics, place) > start
 
 
 def _skipped(

@@ -1,7 +1,7 @@
 """The ENDs of transactions, in their order: which are complete, and why the first other one is not.
 
 An END counts the events of its transaction per table; a connector that died inside one numbers and
-counts anew. Source of the rules: GATE-T2 to GATE-T9 in docs/concepts.md.
+counts anew. Source of the rules: GATE-T2 to GATE-T9 and GATE-T14 in docs/concepts.md.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from tidemark.gate.statistics import StreamStatistics
+from tidemark.gate.statistics import StreamStatistics, highest_in
+from tidemark.gate.whole_snapshot import snapshot_over
 from tidemark.model.cut import Frontier, Hold, HoldCode
-from tidemark.model.offsets import TopicPartition
 from tidemark.model.position import Place
 from tidemark.model.progress import Progress
-from tidemark.model.transaction import Boundary, Share, key_of, number_of
+from tidemark.model.transaction import Boundary, Share, key_of, number_of, top_of
 
 NAMED = 3
 
@@ -24,12 +24,14 @@ NAMED = 3
 class Settled:
     """A transaction that is complete: its END and the greatest place of its events, if any.
 
-    given_up: tables of one that is not, and that a person gave up.
+    given_up: tables of one that is not, and that a person gave up. over: where the snapshot stands
+    that has to be in the cut with it, as it holds what is lacking.
     """
 
     end: Boundary
     highest: Place
     given_up: frozenset[str] | None = None
+    over: Place = Place("")
 
 
 @dataclass(slots=True)
@@ -44,8 +46,13 @@ class Walk:
     hold: Hold | None = None
 
 
-def walk_ends(progress: Progress, statistics: StreamStatistics) -> Walk:
-    """Go through the boundaries above the frontier, in their topic's order, as far as possible."""
+def walk_ends(
+    progress: Progress, statistics: StreamStatistics, *, with_snapshots: bool = True
+) -> Walk:
+    """Go through the boundaries above the frontier, in their topic's order, as far as possible.
+
+    with_snapshots: past transactions that a later snapshot stands for (GATE-T14).
+    """
     frontier = progress.frontier
     shares: dict[str, list[Share]] = {}
     for share in statistics.shares:
@@ -71,13 +78,18 @@ def walk_ends(progress: Progress, statistics: StreamStatistics) -> Walk:
         expected = _followed(boundary.counts, statistics.followed)
         seen = _seen(own, statistics.followed)
         warnings = _warnings(boundary, begun, ended, expected, seen)
-        is_short = any(seen.get(table, 0) < events for table, events in expected.items())
+        short = [table for table, events in expected.items() if seen.get(table, 0) < events]
         last = last_end.get(key, boundary)
-        if is_short and boundary.offset < last.offset and boundary.counts != last.counts:
+        if short and boundary.offset < last.offset and boundary.counts != last.counts:
             # The connector died after this END, with events unsent, and numbers the rest anew.
             ended[key] = boundary.counts
             continue
-        if is_short:
+        over = snapshot_over(boundary, own, short, statistics) if short and with_snapshots else None
+        if over is not None:
+            walk.settled.append(Settled(boundary, top_of(own), over=over))
+            ended[key] = boundary.counts
+            continue
+        if short:
             walk.hold = Hold(HoldCode.TX_INCOMPLETE, _incomplete(boundary, expected, seen))
             return walk
         if warnings and not (statistics.is_quiet or _is_passed(own, expected, statistics)):
@@ -97,11 +109,6 @@ def in_order(frontier: Frontier, statistics: StreamStatistics) -> list[Boundary]
 def _given_up(end: Boundary, own: Collection[Share]) -> Settled:
     tables = {share.table for share in own} | (end.counts or {}).keys()
     return Settled(end, top_of(own), frozenset(tables))
-
-
-def top_of(own: Collection[Share]) -> Place:
-    """The greatest place of a transaction's events; empty when it has none."""
-    return max((share.highest for share in own), default=Place(""))
 
 
 def _says_nothing_new(
@@ -167,12 +174,6 @@ def _is_passed(
         wanted = {topics[table] for table in expected} | {share.at.topic for share in own}
         concerned = {place for place in statistics.places if place.topic in wanted}
     return all(highest_in(statistics, place) > top_of(own) for place in concerned)
-
-
-def highest_in(statistics: StreamStatistics, place: TopicPartition) -> Place:
-    """The greatest place of any change in a partition; empty when it has none."""
-    found = statistics.partitions.get(place)
-    return (found.highest if found else None) or Place("")
 
 
 def _incomplete(end: Boundary, expected: Mapping[str, int], seen: Mapping[str, int]) -> str:

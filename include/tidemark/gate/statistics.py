@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -49,16 +49,14 @@ class SnapshotStatistics:
     """What is landed of one snapshot of the source; all its rows stand at one place (SNAP-2).
 
     is_whole: its last row came, so all of them will (SNAP-4); ended: an earlier cut has seen it.
+    tables: that it has rows of, in the source's words. kafka_ms: Kafka's time of its first row.
     """
 
     place: Place
     is_whole: bool
     ended: bool
-
-    @classmethod
-    def of(cls, row: Mapping[str, Any]) -> SnapshotStatistics:
-        """From one row of the answer to `snapshots`."""
-        return cls(row["place"], bool(row["is_whole"]), bool(row["ended"]))
+    tables: frozenset[str] = frozenset()
+    kafka_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +69,7 @@ class StreamStatistics:
     watermarks: newest per partition, of this run's records. first_capped: per partition the first
     landed offset that is not below the run's cap. expansions: of topics, with gate ``none``.
     boundaries, shares, partitions, snapshots: with gate ``transaction``. followed: tables that are
-    folded, in the source's words; None when all are.
+    folded, in the source's words; None when all are. signals: the connector's signal table.
     """
 
     places: tuple[TopicPartition, ...] = ()
@@ -86,6 +84,7 @@ class StreamStatistics:
     partitions: Mapping[TopicPartition, PartitionStatistics] = field(default_factory=dict)
     snapshots: tuple[SnapshotStatistics, ...] = ()
     followed: frozenset[str] | None = None
+    signals: str | None = None
 
 
 def place_of(row: Mapping[str, Any]) -> TopicPartition:
@@ -129,16 +128,47 @@ def partitions(bound: str, gated_landing: int, waits: str | None) -> Summary:
 
 
 def snapshots(bound: str, gated_landing: int) -> Summary:
-    """Per snapshot what `SnapshotStatistics.of` reads; incremental ones have no bounds."""
+    """Per snapshot and table what `snapshots_of` reads; incremental ones have no bounds."""
     last = f"snapshot = '{SnapshotMark.LAST}'"
     return Summary(
-        keys={"place": PLACE},
+        keys={
+            "place": PLACE,
+            "source_schema": "source_schema",
+            "source_table": "source_table",
+        },
         figures={
             "is_whole": f"max(CASE WHEN {last} THEN 1 ELSE 0 END)",
             "ended": f"max(CASE WHEN {last} AND landing <= {gated_landing} THEN 1 ELSE 0 END)",
+            "kafka_ms": "min(unix_millis(kafka_time))",
         },
         where=f"{_unsettled(bound)} AND kind = '{Kind.ROW}' AND {WHOLE_SNAPSHOT}",
     )
+
+
+def snapshots_of(rows: Iterable[Mapping[str, Any]]) -> tuple[SnapshotStatistics, ...]:
+    """From the answer to `snapshots`."""
+    found: dict[Place, SnapshotStatistics] = {}
+    for row in rows:
+        place, table = row["place"], f"{row['source_schema']}.{row['source_table']}"
+        whole, ended, sent = bool(row["is_whole"]), bool(row["ended"]), row["kafka_ms"]
+        known = found.get(place)
+        if known is None:
+            found[place] = SnapshotStatistics(place, whole, ended, frozenset({table}), sent)
+            continue
+        found[place] = SnapshotStatistics(
+            place,
+            is_whole=known.is_whole or whole,
+            ended=known.ended or ended,
+            tables=known.tables | {table},
+            kafka_ms=min(known.kafka_ms, sent),
+        )
+    return tuple(found.values())
+
+
+def highest_in(statistics: StreamStatistics, place: TopicPartition) -> Place:
+    """The greatest place of any change in a partition; empty when it has none."""
+    found = statistics.partitions.get(place)
+    return (found.highest if found else None) or Place("")
 
 
 def _unsettled(bound: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,7 +27,7 @@ class Boundary:
     """A BEGIN or END record of the transaction topic (MSG-26).
 
     counts: of an END, events per table in the source's words, without logical messages; None for a
-    BEGIN. time_ms: the record's own ``ts_ms``.
+    BEGIN. time_ms: the record's own ``ts_ms``. kafka_ms: Kafka's time of the record.
     """
 
     at: TopicPartition
@@ -35,6 +35,7 @@ class Boundary:
     id: str
     counts: Mapping[str, int] | None = None
     time_ms: int = 0
+    kafka_ms: int = 0
 
     @property
     def is_empty(self) -> bool:
@@ -58,7 +59,12 @@ class Share:
     highest: Place
 
 
-def boundary_of(at: TopicPartition, offset: int, value: bytes | str) -> Boundary:
+def top_of(shares: Collection[Share]) -> Place:
+    """The greatest place of a transaction's events; empty when it has none."""
+    return max((share.highest for share in shares), default=Place(""))
+
+
+def boundary_of(at: TopicPartition, offset: int, value: bytes | str, kafka_ms: int = 0) -> Boundary:
     """From the value of a record that was landed as ``begin`` or ``end``."""
     content: Mapping[str, Any] = json.loads(value)
     body: Mapping[str, Any] = content.get("payload") or content
@@ -70,7 +76,7 @@ def boundary_of(at: TopicPartition, offset: int, value: bytes | str) -> Boundary
             for item in listed
             if not item["data_collection"].startswith(_MESSAGES)
         }
-    return Boundary(at, offset, str(body["id"]), counts, int(body.get("ts_ms") or 0))
+    return Boundary(at, offset, str(body["id"]), counts, int(body.get("ts_ms") or 0), kafka_ms)
 
 
 def is_plain(key: str) -> bool:

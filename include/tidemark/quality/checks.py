@@ -28,13 +28,15 @@ def check_winners(
     table: DataFrame,
     schema: TableSchema,
     written: int,
+    removed: Position | None = None,
 ) -> tuple[CheckResult, ...]:
     """Compare staged winners with the rows of the staged snapshot that have their keys.
 
     staged: key columns, STAGED_OP and POSITION, one row per key; written: how many of them were
     counted when they were staged. table: the key columns, POSITION and the others of Tidemark's
-    own. A delete is gone where no row of its key stands any more. One action; its cost follows the
-    batch.
+    own. A delete is gone where no row of its key stands any more. removed: a snapshot in the same
+    cut has taken away what is below it and in it no more, as `check_ended` sees. One action; its
+    cost follows the batch.
     """
     key = schema.row_key
     wanted = staged.select(
@@ -62,11 +64,12 @@ def check_winners(
         )
     )
     is_delete = F.col(OP) == Op.DELETE.value
+    is_removed = F.lit(False) if removed is None else F.col(WANTED) < removed
     null_key = reduce(or_, (F.col(quote(name)).isNull() for name in key))
     rules = {
         "no key is null": null_key,
         "no key stands twice": F.col(ROWS) > 1,
-        "every upsert is there": ~is_delete & (F.col(ROWS) == 0),
+        "every upsert is there": ~is_delete & ~is_removed & (F.col(ROWS) == 0),
         "no upsert is older than its change": ~is_delete & (F.col(NEWEST) < F.col(WANTED)),
         "every delete is gone": is_delete & (F.col(STANDING) <= F.col(WANTED)),
     }

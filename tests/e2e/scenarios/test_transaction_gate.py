@@ -76,6 +76,24 @@ def test_a_transaction_that_never_comes_whole_can_be_given_up(world: World) -> N
     assert "is awaited" in said[TableName("shop", "items")]
 
 
+def test_a_new_snapshot_stands_for_what_its_connector_never_sends(world: World) -> None:
+    """GATE-T14, SNAP-6: rows of the snapshot replace what came, and what it lacks is removed."""
+    stream = Stream(world, 1, "debezium-mysql", "transaction", MYSQL).create()
+    second = f"{FIRST}2"
+    stream.send([boundary("BEGIN", FIRST), boundary("END", FIRST, 3)], stream.transactions)
+    came = [debezium_row("c", n, 100, name="came", transaction=(FIRST, n)) for n in (1, 2)]
+    stream.send(came)
+    assert stream.cut().hold_code == HoldCode.TX_INCOMPLETE
+    read = [debezium_row("r", 1, 200, name="read", mark="first")]
+    stream.send([*read, debezium_row("r", 3, 200, name="read", mark="last")])
+    assert (stream.cut().buckets["applied"], stream.rows()) == (0, {})
+    stream.send([boundary("BEGIN", second), boundary("END", second, 1)], stream.transactions)
+    stream.send([debezium_row("c", 4, 300, name="new", transaction=(second, 1))])
+    result = stream.cut()
+    assert (result.hold, stream.rows()) == ("", {1: "read", 3: "read", 4: "new"})
+    assert not pipeline_status(stream.pipeline, world).snapshots
+
+
 def test_the_ends_have_one_order(world: World) -> None:
     """GATE-T1."""
     stream = Stream(world, 1, "debezium-mysql", "transaction", MYSQL).create()

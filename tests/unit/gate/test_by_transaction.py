@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 import pytest
@@ -247,6 +247,74 @@ def test_a_snapshot_that_was_broken_off_is_void_once_a_later_one_has_ended() -> 
     assert cut_of(seen).void == (place(5),)
     assert cut_of(seen).frontier.bound > place(8)
     assert cut_of(replace(seen, snapshots=both[:1])).void == ()
+
+
+LOST = (begin(0, 1), end(1, 1, {"db.a": 2}), begin(2, 2), end(3, 2, {"db.a": 1}))
+"""An event of the first one was never sent; the second came after a snapshot at 15."""
+
+
+def lost(
+    tables: Collection[str] = ("db.a",), *, at: int = 15, came: int = 1, kafka_ms: int = 1
+) -> StreamStatistics:
+    """came: how many events came of the transaction that lacks one. kafka_ms: of the snapshot."""
+    again = SnapshotStatistics(place(at), True, True, frozenset(tables), kafka_ms)
+    first = (share(A0, 1, 1, 10, 10),) if came else ()
+    seen = statistics(LOST, (*first, share(A0, 2, 1, 20, 20)))
+    return replace(seen, snapshots=(again,))
+
+
+@pytest.mark.parametrize("came", [0, 1])
+def test_a_new_snapshot_stands_for_what_was_never_sent(came: int) -> None:
+    """GATE-T14: by an event's place, or by Kafka's time; each END was sent at 0."""
+    cut = cut_of(lost(came=came))
+    assert cut.frontier.bound > place(20)
+    assert (code(cut), cut.skipped) == (HoldCode.GATE_STALLED, {})
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        lost(tables=("db.b",)),
+        lost(at=5),
+        lost(came=0, kafka_ms=0),
+    ],
+    ids=["no row of the table", "snapshot below it", "END sent after the snapshot"],
+)
+def test_a_snapshot_that_may_not_hold_what_is_lacking_stands_for_nothing(
+    seen: StreamStatistics,
+) -> None:
+    """GATE-T14."""
+    cut = cut_of(seen)
+    assert (cut.frontier.bound, code(cut)) == ("", HoldCode.TX_INCOMPLETE)
+
+
+def test_what_a_snapshot_stands_for_is_not_published_without_it() -> None:
+    """GATE-T14: the cut would end below the snapshot, in the midst of the transaction."""
+    seen = lost()
+    seen = replace(seen, boundaries=LOST[:2], shares=seen.shares[:1])
+    assert (cut_of(seen).frontier.bound, code(cut_of(seen))) == ("", HoldCode.TX_INCOMPLETE)
+    rows = {A0: PartitionStatistics(highest=place(15))}
+    quiet = replace(seen, is_quiet=True, partitions=rows)
+    assert cut_of(quiet).frontier.bound > place(15)
+    capped = {A0: PartitionStatistics(highest=place(15), capped_from=place(12))}
+    cut = transaction_cut(Progress(), replace(quiet, partitions=capped), UNTIL)
+    assert cut.frontier.bound <= place(10)
+
+
+@pytest.mark.parametrize(("lsn", "is_settled"), [(180, True), (179, False)])
+def test_an_id_with_the_lsn_of_its_commit_tells_whether_a_snapshot_holds_it(
+    lsn: int, is_settled: bool
+) -> None:
+    """GATE-T14: PostgreSQL's END names it; no event of the transaction came."""
+    again = Place(f"0001{lsn:016X}0{lsn:016X}")
+    seen = StreamStatistics(
+        PLACES,
+        boundaries=(Boundary(TX, 0, "571:100"), Boundary(TX, 1, "571:180", {"public.a": 1})),
+        snapshots=(SnapshotStatistics(again, True, True, frozenset({"public.a"})),),
+        partitions={A0: PartitionStatistics(highest=again)},
+        is_quiet=True,
+    )
+    assert (cut_of(seen).frontier.bound > again) is is_settled
 
 
 def test_until_ends_the_cut_below_the_first_later_change() -> None:

@@ -6,18 +6,19 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
 
 from tidemark.fold.admit import answer
 from tidemark.formats.decoder import decoder_of
 from tidemark.gate.statistics import (
     PartitionStatistics,
-    SnapshotStatistics,
     StreamStatistics,
     first_capped,
     partitions,
     place_of,
     shares,
     snapshots,
+    snapshots_of,
     watermarks,
 )
 from tidemark.model.checkpoint_status import BOUNDARIES
@@ -83,10 +84,9 @@ def _transactions(
         boundaries=tuple(_boundaries(events, progress, text)),
         shares=tuple(map(share_of, _rows(events, shares(bound, own_positions=own_positions)))),
         partitions={place_of(row): PartitionStatistics.of(row) for row in _rows(events, question)},
-        snapshots=tuple(
-            map(SnapshotStatistics.of, _rows(events, snapshots(bound, progress.landing)))
-        ),
+        snapshots=snapshots_of(_rows(events, snapshots(bound, progress.landing))),
         followed=_followed(pipeline),
+        signals=str(pipeline.source.signal_table) if pipeline.source.signal_table else None,
     )
 
 
@@ -109,7 +109,13 @@ def _boundaries(events: DataFrame, progress: Progress, text: Column) -> Iterable
     """text: of their values, as JSON."""
     rows = (
         events.where(f"kind IN ({listed(BOUNDARIES)})")
-        .select("topic", "partition", "offset", text.alias("value"))
+        .select(
+            "topic",
+            "partition",
+            "offset",
+            text.alias("value"),
+            F.unix_millis("kafka_time").alias("kafka_ms"),
+        )
         .toArrow()
         .to_pylist()
     )
@@ -117,7 +123,7 @@ def _boundaries(events: DataFrame, progress: Progress, text: Column) -> Iterable
     for row in rows:
         place = place_of(row)
         if row["offset"] >= kept.get(place, 0):
-            yield boundary_of(place, row["offset"], row["value"])
+            yield boundary_of(place, row["offset"], row["value"], row["kafka_ms"])
 
 
 def _followed(pipeline: PipelineSpec) -> frozenset[str] | None:

@@ -82,7 +82,7 @@ def ordered_by_reads(
     """``ordering`` by all snapshots that changes of the landing may have come before or after.
 
     rows: of `snapshots_read`. All came after the one of earlier landings if that is not kept any
-    more, and after the first one of all.
+    more.
     """
     found: dict[int, SnapshotRead] = {}
     for row in rows:
@@ -90,9 +90,9 @@ def ordered_by_reads(
         known = found.get(lsn, SnapshotRead(lsn, row["time_ms"]))
         first = {**known.first, place: row["offset"]}
         found[lsn] = replace(known, time_ms=min(known.time_ms, row["time_ms"]), first=first)
-    first = mark.snapshot_lsn or min(found)
-    if first not in found or not mark.snapshot_lsn:
-        found[first] = SnapshotRead(first, time_ms=0)
+    landed = mark.snapshot_lsn
+    if landed and landed not in found:
+        found[landed] = SnapshotRead(landed, time_ms=0)
     return replace(ordering, snapshot_lsn=0, reads=tuple(found[lsn] for lsn in sorted(found)))
 
 

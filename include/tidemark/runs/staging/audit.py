@@ -12,6 +12,7 @@ from tidemark.lake.staged import StagedRows, read_staged
 from tidemark.model.columns import POSITION, STAGED_OP
 from tidemark.model.event import Op
 from tidemark.model.names import quote
+from tidemark.model.position import Position
 from tidemark.model.target_mode import TargetMode
 from tidemark.model.verdict import CheckResult, Severity, Verdict
 from tidemark.quality.audit import SuiteRun, run_suite
@@ -43,8 +44,8 @@ def audit(
     """
     name, snapshot_id = quote(world.catalog.name, *ref_update.place.parts), ref_update.snapshot
     table = world.spark.read.option("versionAsOf", snapshot_id).table(name)
-    checks, suite_run = _check_merged(world, work, found, table), None
     removed = work.removal.end.position if work.removal and not spared else None
+    checks, suite_run = _check_merged(world, work, found, table, removed), None
     newest = max(filter(None, (work.truncated_at, removed)), default=None)
     if newest is not None and work.spec.mode is not TargetMode.APPEND:
         checks = (*checks, check_ended(table.where(work.schema.stands), newest))
@@ -68,9 +69,13 @@ def audit(
 
 
 def _check_merged(
-    world: World, work: TableWork, found: StagedChanges, table: DataFrame
+    world: World,
+    work: TableWork,
+    found: StagedChanges,
+    table: DataFrame,
+    removed: Position | None,
 ) -> tuple[CheckResult, ...]:
-    """What was staged against what is there."""
+    """What was staged against what is there; removed: below it a snapshot has ended rows."""
     mode = work.spec.mode
     has_truncates = mode is TargetMode.APPEND and bool(found.ends)
     checks = (check_truncates(table, found.ends),) if has_truncates else ()
@@ -80,7 +85,7 @@ def _check_merged(
     staged = read_staged(world.spark, found.rows).where(is_change)
     match mode:
         case TargetMode.MIRROR | TargetMode.SOFT_DELETE:
-            return check_winners(staged, table, work.schema, found.rows.rows)
+            return check_winners(staged, table, work.schema, found.rows.rows, removed)
         case TargetMode.HISTORY:
             read = check_read(staged.count(), found.rows.rows)
             return (read, *check_versions(staged, table, work.schema))
