@@ -112,7 +112,9 @@ class Recorder:
         contents = [_content(line) for line in self.lines]
         if sum(_source_of(one).get("snapshot") == "last" for one in contents) > 1:
             # Signals that were lost never come: no snapshot reads their table.
-            rows = [one["after"] for one in contents if _source_of(one).get("table") == "signals"]
+            rows = [
+                one.get("after") for one in contents if _source_of(one).get("table") == "signals"
+            ]
             came = {row["id"] for row in rows if row}
             for stage in self.stages:
                 table = stage["tables"][f"{self.source.namespace}.signals"]

@@ -54,10 +54,10 @@ class Broker:
         while connector.queues[place]:
             self._take(connector, place)
 
-    def repeat(self, index: int, start: int, records: int) -> None:
+    def repeat(self, index: int, start: int, records: int, *, moved: bool) -> None:
         """A stretch of one partition comes again; ``start`` counts back from its newest record.
 
-        Not from before keys moved to other partitions: there POS-20 does not reach.
+        moved: also from before keys moved to other partitions.
         """
         known = {place: log[self.forgotten.get(place, 0) :] for place, log in self.logs.items()}
         places = sorted(place for place, log in known.items() if log)
@@ -67,7 +67,7 @@ class Broker:
             first = len(known[place]) - 1 - start % len(known[place])
             stretch = known[place][first : first + records]
             for record in stretch:
-                if record.width == widest:
+                if moved or record.width == widest:
                     self._append(place, record)
 
     def forget(self) -> None:

@@ -58,12 +58,16 @@ _PLACE_AS_STREAMED = (
     f"|| substr(position, {LSN_RANK_AT + 2}, {NUMBER_DIGITS}) ELSE {PLACE} END"
 )
 _CAME_AGAIN = f"{_PLACE_AS_STREAMED} < {REACHED}"
+# A transaction settles whole, so nothing more of it stands where its last change does.
+_IN_TRANSACTION = f"transaction_id IS NOT NULL AND kind <> '{Kind.DDL}' AND snapshot IS NULL"
+_IS_SETTLED = f"{_IN_TRANSACTION} AND {PLACE} = {REACHED}"
 _LATE = {
     # A watermark promises that nothing below it comes any more, so what comes was there before.
     GateMode.WATERMARK: f"position < {OLD_BOUND}",
     # Partitions keep the source's order (POS-20); what END does not count may come behind it. A
     # snapshot settles when every partition was read behind its end.
-    GateMode.TRANSACTION: f"{_CAME_AGAIN} OR (position < {OLD_BOUND} AND {WHOLE_SNAPSHOT})",
+    GateMode.TRANSACTION: f"{_CAME_AGAIN} OR ({_IS_SETTLED}) "
+    f"OR (position < {OLD_BOUND} AND {WHOLE_SNAPSHOT})",
     # Above the cut a repeat waits like everything there, so that one cut alone counts it (ACC-1).
     GateMode.NONE: f"offset < {OLD_NEXT} OR (offset < {NEW_NEXT} AND {_CAME_AGAIN})",
 }
