@@ -12,7 +12,17 @@ import pytest
 
 from tests.simulate import decode
 from tests.simulate.history import Flavour
-from tests.simulate.shapes import Shape, begun, capped, emptied, lagging, moving, resnapshot, torn
+from tests.simulate.shapes import (
+    Shape,
+    begun,
+    capped,
+    emptied,
+    lagging,
+    lost,
+    moving,
+    resnapshot,
+    torn,
+)
 from tidemark.gate import (
     by_offset,
     by_transaction,
@@ -22,6 +32,7 @@ from tidemark.gate import (
     next_cut,
     reconcile,
     statistics,
+    whole_snapshot,
     window_bound,
 )
 from tidemark.model import checkpoint_status, reduction, until
@@ -128,6 +139,12 @@ def _overwrites(original: Callable[..., Any], progress: Any, *rest: Any) -> Any:
     return replace(original(progress, *rest), truncated=truncated)
 
 
+def _without_snapshot(
+    original: Callable[..., Any], *args: Any, over: Any = None, **rest: Any
+) -> Any:
+    return original(*args, **rest)
+
+
 def _behind_nothing(original: Callable[..., Any], truncates: Any, *rest: Any) -> Any:
     return original(dict.fromkeys(truncates, ""), *rest)
 
@@ -136,6 +153,11 @@ def _to_added(grown: Any, reach: Any) -> Any:
     topics = {place.topic for place in grown.before}
     return [(p, end) for p, end in reach.items() if p.topic in topics and p not in grown.before]
 
+
+_COPIES = f" OR ({checkpoint_status._IS_SETTLED})"
+_LATE_BELOW = {
+    mode: condition.replace(_COPIES, "") for mode, condition in checkpoint_status._LATE.items()
+}
 
 FAULTS = (
     Fault(
@@ -193,7 +215,7 @@ FAULTS = (
     ),
     Fault(
         "an open snapshot is published as far as it came",
-        _wrapped(by_transaction, "_is_read", _always(True)),  # noqa: FBT003
+        _wrapped(by_transaction, "is_read", _always(True)),  # noqa: FBT003
         TRANSACTIONS,
         shape=begun,
     ),
@@ -202,6 +224,24 @@ FAULTS = (
         _wrapped(by_transaction, "_void", _always(())),
         TRANSACTIONS,
         shape=begun,
+    ),
+    Fault(
+        "a transaction waits for what its connector never sends",
+        _wrapped(ends, "snapshot_over", _always(None)),
+        TRANSACTIONS,
+        shape=begun,
+    ),
+    Fault(
+        "a snapshot stands for transactions behind it",
+        _wrapped(whole_snapshot, "_is_below", _always(True)),  # noqa: FBT003
+        TRANSACTIONS,
+        shape=begun,
+    ),
+    Fault(
+        "what a snapshot stands for is published without it",
+        _wrapped(ends, "Settled", _without_snapshot),
+        TRANSACTIONS,
+        shape=lost,
     ),
     Fault(
         "one silence proves everything",
@@ -222,6 +262,12 @@ FAULTS = (
         "no partition remembers what it had settled",
         _wrapped(next_cut, "with_reached", _unchanged),
         (*UNGATED, *TRANSACTIONS),
+    ),
+    Fault(
+        "a copy of a partition's last change is new",
+        _attribute(checkpoint_status, "_LATE", _LATE_BELOW),
+        TRANSACTIONS,
+        shape=moving,
     ),
     Fault(
         "a truncate ends what was there when it arrived",
@@ -257,6 +303,12 @@ FAULTS = (
             decode, "lsn_place", lambda _, rank, lsn: f"{decode.EPOCH}{lsn:016X}{rank}{lsn:016X}"
         ),
         (Flavour.POSTGRES, Flavour.POSTGRES_UNGATED),
+    ),
+    Fault(
+        "a change without a commit stands above every snapshot",
+        _attribute(decode.Reads, "before", lambda self, *_: max(self.first, default=0)),
+        (Flavour.POSTGRES, Flavour.POSTGRES_UNGATED),
+        shape=begun,
     ),
     Fault(
         "a row of a snapshot beats the change beside it",

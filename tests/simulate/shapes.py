@@ -144,6 +144,19 @@ def begun(steps: st.SearchStrategy[Step]) -> st.SearchStrategy[tuple[Step, ...]]
     )
 
 
+def lost(steps: st.SearchStrategy[Step]) -> st.SearchStrategy[tuple[Step, ...]]:
+    """A transaction is sent in part when its connector starts over; no later one is complete."""
+    return _joined(
+        _wide_commits.map(lambda commit: [commit, DeliverAll(), Run()]),
+        st.lists(_large_commits, min_size=1, max_size=2),
+        st.builds(DeliverBut, _small).map(lambda step: [step, Lose(), DeliverAll(), Run()]),
+        st.lists(_large_commits, min_size=1, max_size=2),
+        st.lists(st.builds(Deliver, _small, st.integers(1, 2)), min_size=1, max_size=2),
+        st.just([Run()]),
+        st.lists(steps, max_size=8),
+    )
+
+
 def lagging(steps: st.SearchStrategy[Step]) -> st.SearchStrategy[tuple[Step, ...]]:
     """A partition has neither the newest commits nor the watermark that the others have."""
     return _joined(
@@ -192,7 +205,7 @@ def _any_shape(
     if flavour is Flavour.TICDC:
         return any_steps | lagging(steps)
     if flavour in _BY_TRANSACTION:
-        return st.one_of(any_steps, torn(steps), torn(steps), begun(steps), resnapshot(steps))
+        return st.one_of(any_steps, torn(steps), begun(steps), lost(steps), resnapshot(steps))
     return any_steps
 
 
