@@ -263,6 +263,15 @@ def test_rows_of_a_snapshot_that_come_twice(world: World, has_moments: bool) -> 
     assert published(stream) == Counter({(1, "x"): 1, (2, "x"): 2})
 
 
+def test_a_snapshot_that_comes_again_in_its_midst_is_one(world: World) -> None:
+    """POS-14, SNAP-4: its first mark comes twice in one partition, and an equal row behind it."""
+    read = snapshot(100, row(1), row(3), row(2), row(2))
+    read = [made_at(record, nanos) for nanos, record in enumerate(read)]
+    stream = opened(world, "debezium-mysql", *read[:3], *read[:2], *read[3:])
+    assert counted(stream.cut())["duplicate"] == 2
+    assert published(stream) == {(1, "x"): 1, (2, "x"): 2, (3, "x"): 1}
+
+
 def test_a_snapshot_that_is_repeated_at_one_place_stops_the_table(world: World) -> None:
     """POS-14, SNAP-4: nothing tells which of the two a row was read by."""
     read = [

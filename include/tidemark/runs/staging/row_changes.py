@@ -109,7 +109,7 @@ def stage_row_changes(run: Run, chosen: Chosen, work: TableWork, to: StagedPlace
     events = _in_cut(chosen, work)
     if has_places:
         events = events.unionByName(_witnesses(run, chosen, work, profile_entries))
-        if is_spread:
+        if is_read:
             events = events.withColumn(COPY_ID, _copy_id())
         changes = row_changes(events, decode, run.pipeline.source.gate)
     else:
@@ -248,15 +248,17 @@ def _settled(
 def _snapshot_passes(chosen: Chosen, work: TableWork, *, is_spread: bool) -> SnapshotPasses:
     """The marks of snapshots among all rows of the table that were ever landed (SNAP-4).
 
-    In several partitions marks stand beside the rows and not around them: there what was read at
-    one place of the log is one pass.
+    A mark that came again begins and ends nothing. In several partitions marks stand beside the
+    rows and not around them: there what was read at one place of the log is one pass.
     """
     rows = chosen.changelog.landed(work.spec.source)
     if is_spread:
         _refuse_read_twice(work, rows)
         return SnapshotPasses()
     marks = rows.where(F.col("snapshot").isin(*(mark.value for mark in (*FIRST, *LAST))))
-    found = [(Position(row[0]), row[1]) for row in marks.select("position", "snapshot").collect()]
+    copies = marks.groupBy("snapshot", F.coalesce(_copy_id(), "position"))
+    first_ones = copies.agg(F.min("position").alias("position")).select("position", "snapshot")
+    found = [(Position(row[0]), row[1]) for row in first_ones.collect()]
     snapshot_passes = SnapshotPasses(
         *(tuple(sorted(at for at, m in found if m in ends)) for ends in (FIRST, LAST))
     )
