@@ -17,19 +17,20 @@ P0 = TopicPartition(TopicName("db.t"), 0)
 P1 = TopicPartition(TopicName("db.t"), 1)
 SHAPE = (
     "landing LONG, topic STRING, partition INT, offset LONG, kind STRING, position STRING, "
-    "snapshot STRING"
+    "snapshot STRING, transaction_id STRING"
 )
 
 
-def statuses(
+def statuses(  # noqa: PLR0913  what all rows have in common comes last
     spark: SparkSession,
     rows: list[tuple[int, int, int, str, str | None]],
     mode: GateMode,
     frontiers: tuple[Frontier, Frontier],
     snapshot: str | None = None,
+    transaction: str | None = None,
 ) -> list[str]:
     """Zone of each (landing, partition, offset, kind, position); landing 1 was gated before."""
-    values = [(landing, "db.t", *rest, snapshot) for landing, *rest in rows]
+    values = [(landing, "db.t", *rest, snapshot, transaction) for landing, *rest in rows]
     frame = spark.createDataFrame(values, SHAPE)
     old, new = frontiers
     zoned = with_status(frame, Cut(2, mode, new), old, gated_landing=1).collect()
@@ -121,6 +122,25 @@ def test_transactions(spark: SparkSession) -> None:
         "pending",
         "held",
     ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "transaction", "status"),
+    [
+        pytest.param("row", "0-1-7", "duplicate", id="of a transaction: that settled whole"),
+        pytest.param("row", None, "pending", id="of none: another row of the same event"),
+        pytest.param("ddl", "0-1-7", "pending", id="another statement of several at one place"),
+    ],
+)
+def test_changes_beside_the_last_one_of_their_partition(
+    spark: SparkSession, kind: str, transaction: str | None, status: str
+) -> None:
+    """POS-20."""
+    rows: list[tuple[int, int, int, str, str | None]] = [(2, 0, 5, kind, binlog(90, 1, 5))]
+    old = Frontier(bound=binlog(100, 1), reached={P0: Place(binlog(90, 1)[:-16])})
+    frontiers = (old, Frontier(bound=binlog(120, 1)))
+    found = statuses(spark, rows, GateMode.TRANSACTION, frontiers, transaction=transaction)
+    assert found == [status]
 
 
 @pytest.mark.parametrize(
