@@ -1,7 +1,7 @@
 """The ENDs of transactions, in their order: which are complete, and why the first other one is not.
 
-An END counts the events of its transaction per table; a connector that died inside one numbers and
-counts anew. Source of the rules: GATE-T2 to GATE-T9 and GATE-T14 in docs/concepts.md.
+An END counts the events of its transaction per table; a connector that restarts inside one counts
+from 1 again. Source of the rules: GATE-T2 to GATE-T9 and GATE-T14 in docs/concepts.md.
 """
 
 from __future__ import annotations

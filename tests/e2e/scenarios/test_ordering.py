@@ -104,7 +104,7 @@ def test_changes_that_know_no_commit_beat_the_snapshot_before_them(world: World)
 def test_changes_that_know_no_commit_lose_to_the_snapshot_behind_them(
     world: World, lags: bool
 ) -> None:
-    """POS-7: each connector's first transaction knows none; a later connector reads all anew.
+    """POS-7: each connector's first transaction knows none; a later one takes a new snapshot.
 
     Also where that one's snapshot was landed before the change, from another partition.
     """
