@@ -54,10 +54,10 @@ class Broker:
         while connector.queues[place]:
             self._take(connector, place)
 
-    def repeat(self, index: int, start: int, records: int, *, moved: bool) -> None:
+    def repeat(self, index: int, start: int, records: int, *, reads_moved: bool) -> None:
         """A stretch of one partition comes again; ``start`` counts back from its newest record.
 
-        moved: also from before keys moved to other partitions.
+        reads_moved: also rows of a snapshot from before keys moved to other partitions.
         """
         known = {place: log[self.forgotten.get(place, 0) :] for place, log in self.logs.items()}
         places = sorted(place for place, log in known.items() if log)
@@ -65,9 +65,8 @@ class Broker:
             place = places[index % len(places)]
             widest = max(o.width for p in places if p.topic == place.topic for o in self.logs[p])
             first = len(known[place]) - 1 - start % len(known[place])
-            stretch = known[place][first : first + records]
-            for record in stretch:
-                if moved or record.width == widest:
+            for record in known[place][first : first + records]:
+                if reads_moved or not record.is_read or record.width == widest:
                     self._append(place, record)
 
     def forget(self) -> None:

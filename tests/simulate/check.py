@@ -192,12 +192,9 @@ class _Running:
             self.broker.forget()
 
     def _repeat(self, partition: int, start: int, records: int) -> None:
-        """A transaction settles whole; else the last change of a partition may be half of one.
-
-        Nothing tells its copies from its other half then, once its keys are in other partitions.
-        """
-        moved = self.consumer.mode is GateMode.TRANSACTION
-        self.broker.repeat(partition, start, records, moved=moved)
+        """Rows of a snapshot share one place, so that only a gate knows those which have moved."""
+        moved = self.consumer.mode is not GateMode.NONE
+        self.broker.repeat(partition, start, records, reads_moved=moved)
 
     def _at_broker(self, step: Repeat | Grow | Expire) -> None:
         match step:

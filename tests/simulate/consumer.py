@@ -12,7 +12,7 @@ from tests.simulate.connector import Connector
 from tests.simulate.decode import POSTGRES, Reads, decode, row_of
 from tests.simulate.history import SIGNALS, TABLES, Flavour
 from tidemark.gate import epoch, expansion, next_cut, reconcile, statistics, window_bound
-from tidemark.model import checkpoint_status, profile, reduction
+from tidemark.model import checkpoint_status, copies, profile, reduction
 from tidemark.model.cut import Cut, Frontier, GateMode
 from tidemark.model.event import ENVELOPE_COLUMNS, Kind
 from tidemark.model.expansion import PartitionExpansions
@@ -20,13 +20,14 @@ from tidemark.model.names import TableName
 from tidemark.model.offsets import TopicPartition
 from tidemark.model.position import Place, Position, place_of
 from tidemark.model.progress import Progress
-from tidemark.model.summary import Summary
+from tidemark.model.summary import PLACE, Summary
 from tidemark.model.transaction import Boundary, boundary_of, share_of
 from tidemark.model.until import Until
 from tidemark.topics import preflight
 
 RECORD = ("landing", "topic", "partition", "offset", "kafka_time", "key", "value")
 COLUMNS = (*RECORD, *ENVELOPE_COLUMNS)
+RECORD_ID = "topic || '/' || partition || '/' || offset"
 GATES = {
     Flavour.MYSQL: GateMode.TRANSACTION,
     Flavour.MARIADB: GateMode.TRANSACTION,
@@ -321,11 +322,37 @@ class Consumer:
             f"AND kind = '{Kind.ROW}' AND source_table = '{table}'"
         )
         counts = reduction.above_truncate(truncated, guarded)
+        events = f"SELECT * FROM ({events}) WHERE {RECORD_ID} NOT IN ({self._copies(table)})"
         ranked = (
             "SELECT *, row_number() OVER (PARTITION BY row_key ORDER BY "
             f"{reduction.newest_first(counts)}) AS _rank FROM ({events})"
         )
         return self._rows(f"SELECT * FROM ({ranked}) WHERE _rank = 1 AND ({counts})")
+
+    def _copies(self, table: str) -> str:
+        """Of the changes beside the newest settled one of their partition (POS-20)."""
+        if self.connector.flavour not in (Flavour.MYSQL_UNGATED, Flavour.POSTGRES_UNGATED):
+            return "SELECT NULL WHERE FALSE"
+        beside = (
+            f"SELECT {{0}}.*, {{1}} AS in_cut FROM {{0}} JOIN bounds b USING (topic, partition) "
+            f"WHERE kind = '{Kind.ROW}' AND source_table = '{table}' AND snapshot IS NULL "
+            f"AND {PLACE} = b.reached AND {{2}}"
+        )
+        columns = ", ".join(COLUMNS)
+        frame = " UNION ALL ".join(
+            f"SELECT {columns}, in_cut FROM ({part})"
+            for part in (
+                beside.format("changelog", 0, "offset < b.old_next"),
+                beside.format("zoned", 1, "status = 'pending'"),
+            )
+        )
+        frame = (
+            f"SELECT *, op || row_text(value) AS effect, row_key(value) AS row_key FROM ({frame})"
+        )
+        for step in copies.COPIES:
+            named = ", ".join(f"{text} AS {name}" for name, text in step.items())
+            frame = f"SELECT *, {named} FROM ({frame})"
+        return f"SELECT {RECORD_ID} FROM ({frame}) WHERE is_copy"
 
     def _ask(self, question: Summary, source: str) -> Sequence[Mapping[str, Any]]:
         named = {**question.keys, **question.figures}
@@ -345,6 +372,7 @@ def opened() -> sqlite3.Connection:
     database = sqlite3.connect(":memory:")
     database.row_factory = sqlite3.Row
     database.create_function("row_key", 1, lambda value: row_of(value)[0], deterministic=True)
+    database.create_function("row_text", 1, lambda value: str(row_of(value)), deterministic=True)
     database.create_function("unix_millis", 1, lambda millis: millis, deterministic=True)
     database.execute(f"CREATE TABLE changelog ({', '.join(COLUMNS)})")
     database.execute("CREATE TEMP TABLE zoned (status, kind)")

@@ -35,7 +35,7 @@ from tidemark.gate import (
     whole_snapshot,
     window_bound,
 )
-from tidemark.model import checkpoint_status, reduction, until
+from tidemark.model import checkpoint_status, copies, reduction, until
 from tidemark.model.cut import Cut, Frontier, GateMode
 from tidemark.model.offsets import OffsetRange
 from tidemark.model.reconcile import Snapshots
@@ -376,6 +376,12 @@ FAULTS = (
     Fault(
         "keys that moved to another partition do not wait",
         _attribute(by_offset, "held_back", lambda _expansions, reach: (dict(reach), [])),
+        UNGATED,
+        shape=moving,
+    ),
+    Fault(
+        "the last change of a partition is none that came before",
+        _attribute(copies, "COPIES", ({"is_copy": "FALSE"},)),
         UNGATED,
         shape=moving,
     ),

@@ -66,12 +66,21 @@ def in_epochs(events: DataFrame, epochs: Sequence[Offsets]) -> DataFrame:
 
 def only_at(events: DataFrame, places: Iterable[tuple[str, int, int]]) -> DataFrame:
     """The rows of the records at ``places``: topic, partition and offset of each."""
+    return _by_place(events, places, "left_semi")
+
+
+def except_at(events: DataFrame, places: Iterable[tuple[str, int, int]]) -> DataFrame:
+    """The rows of all other records than those at ``places``."""
+    return _by_place(events, places, "left_anti")
+
+
+def _by_place(events: DataFrame, places: Iterable[tuple[str, int, int]], join: str) -> DataFrame:
     own = ["topic", "partition", "offset"]
     rows = [dict(zip(own, place, strict=True)) for place in sorted(set(places))]
     fields = "topic STRING, partition INT, offset LONG"
     listed = F.inline(F.from_json(F.lit(json.dumps(rows)), f"ARRAY<STRUCT<{fields}>>"))
     wanted = events.sparkSession.range(1).select(listed)
-    return events.join(F.broadcast(wanted), own, "left_semi").select(*events.columns)
+    return events.join(F.broadcast(wanted), own, join).select(*events.columns)
 
 
 def with_status(events: DataFrame, cut: Cut, old: Frontier, *, gated_landing: int) -> DataFrame:

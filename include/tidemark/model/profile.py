@@ -22,7 +22,7 @@ class ProfileEntry:
     read_at: where the newest snapshot of the source among them was read; read_to_last: likewise, of
     one whose last row is among them. chunk_from, chunk_to: least and greatest place of rows of an
     incremental snapshot. newest_ms: greatest source time of a change that was streamed.
-    lowest_place: of any change.
+    lowest_place: of any change; streamed_from: of those that were streamed.
     """
 
     at: TopicPartition
@@ -44,6 +44,7 @@ class ProfileEntry:
     chunk_to: Place | None = None
     newest_ms: int | None = None
     lowest_place: Place | None = None
+    streamed_from: Place | None = None
 
     @property
     def is_change(self) -> bool:
@@ -80,6 +81,7 @@ class ProfileEntry:
             chunk_to=row["chunk_to"],
             newest_ms=row["newest_ms"],
             lowest_place=row["lowest_place"],
+            streamed_from=row["streamed_from"],
         )
 
 
@@ -130,6 +132,7 @@ def profile_entries(gated_landing: int) -> Summary:
             "without_key": "sum(CASE WHEN key IS NULL THEN 1 ELSE 0 END)",
             "highest_place": f"max({PLACE})",
             "lowest_place": f"min({PLACE})",
+            "streamed_from": f"min(CASE WHEN snapshot IS NULL THEN {PLACE} END)",
             "highest": "max(position)",
             "oldest_landing": "min(landing)",
             "newest_offset": "max(offset)",

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from tidemark.fold.admit import in_epochs, only_at, with_status
+from tidemark.fold.admit import except_at, in_epochs, only_at, with_status
 from tidemark.fold.renamed import is_table, under_new_names
 from tidemark.lake.landing import read_changelog
 from tidemark.model.cut import Cut, Frontier
@@ -84,6 +84,11 @@ class Changelog:
     def among(rows: DataFrame, places: Places) -> DataFrame:
         """Those of ``rows``, which this reader gave, whose records stand at ``places``."""
         return only_at(rows, places)
+
+    @staticmethod
+    def except_at(rows: DataFrame, places: Places) -> DataFrame:
+        """``rows``, which this reader gave, without those whose records stand at ``places``."""
+        return except_at(rows, places)
 
     def unreadable_at(self, places: Places) -> DataFrame:
         """The records at ``places`` that could not be read. Out: RECORD_COLUMNS and ``reason``."""

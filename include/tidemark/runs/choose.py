@@ -111,17 +111,12 @@ class Chosen:
         """The events of ``table``, of every status."""
         return self.zoned.get(table, self.zoned[None]).where(is_table(table))
 
-    def row_events(self, table: TableName, above: str = "") -> DataFrame:
-        """The row events of ``table`` that the cut takes, and those that it tries again.
-
-        above: those that stand lower are copies (`runs.tables.key_changes.copies_below`).
-        """
+    def row_events(self, table: TableName) -> DataFrame:
+        """The row events of ``table`` that the cut takes, and those that it tries again."""
         in_cut = (F.col("status") == CheckpointStatus.PENDING.value) & (
             F.col("kind") == Kind.ROW.value
         )
         events = self.events_of(table).where(in_cut)
-        if above:
-            events = events.where(F.col("position") >= above)
         if self.replay is None:
             return events
         return events.unionByName(self.replay.again.where(is_table(table)))

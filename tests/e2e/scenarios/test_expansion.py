@@ -56,6 +56,22 @@ def test_a_delete_waits_for_the_insert_in_the_older_partition(world: World) -> N
     assert (result.hold, stream.rows()) == ("", {1: "b", 2: "57"})
 
 
+def test_the_last_change_of_an_old_partition_is_known_again(world: World) -> None:
+    """POS-20: its row was deleted by way of an added one, and other rows of its event are new."""
+    stream = Stream(world, 1, "debezium-mysql", "none", MYSQL).create()
+    stream.send([debezium_row("c", 1, 10), debezium_row("c", 2, 11), debezium_row("c", 3, 11)])
+    stream.cut()
+    stream.grow(2)
+    stream.send([at(1, debezium_row("d", 3, 20)), debezium_row("c", 4, 11, name="same event")])
+    stream.cut()
+    assert stream.rows() == {1: "x", 2: "x", 4: "same event"}
+    again = [debezium_row("c", number, 11, name=name) for number, name in ((2, "x"), (3, "x"))]
+    stream.send([*again, debezium_row("c", 5, 11, name="behind them")])
+    result = stream.cut()
+    assert stream.rows() == {1: "x", 2: "x", 4: "same event", 5: "behind them"}
+    assert result.buckets["duplicate"] == len(again)
+
+
 def test_an_added_partition_of_ticdc_waits_for_its_first_watermark(world: World) -> None:
     """TOP-3, GATE-W2: it may hold anything until then."""
     stream = Stream(world).create()

@@ -128,7 +128,7 @@ def _decided(run: Run, chosen: Chosen, work: TableWork, marked: DataFrame) -> Da
         F.length(value).cast("long").alias("bytes"),
         F.sha2(value, 256).alias("sha256"),
     )
-    rows = chosen.row_events(work.spec.source, work.copies.below)
+    rows = work.row_events(chosen)
     events = rows.withColumn(CHANGE, record)
     keys = marked.select(*(F.col(quote(n)).alias(f"_{i}") for i, n in enumerate(schema.key)))
     same = (F.col("row_key")[n].eqNullSafe(F.col(f"_{i}")) for i, n in enumerate(schema.key))

@@ -97,7 +97,7 @@ def _decoded(run: Run, landed: Landed, unreadable: DataFrame, schemas: Schemas) 
 def changes_of(chosen: Chosen, work: TableWork, decoder: Decoder, events: DataFrame) -> DataFrame:
     """Every change of ``events``, but for those that are tried again and were overtaken.
 
-    events: of `Chosen.row_events`; with their status where any is tried again.
+    events: of `TableWork.row_events`; with their status where any is tried again.
     """
     changes = decoder.changes(events, work.schema, key_from_images=work.key_from_images)
     if chosen.replay is None or not work.replayed:
@@ -142,7 +142,7 @@ def outcomes(run: Run, chosen: Chosen, work: TableWork, aside: pa.Table) -> tupl
     events = chosen.replay.again.where(is_table(table))
     tried = {tuple(row) for row in events.select(*record).collect()}
     decoder = decoder_of(run.pipeline.source, chosen.schemas)
-    changes = changes_of(chosen, work, decoder, chosen.row_events(table, work.copies.below))
+    changes = changes_of(chosen, work, decoder, work.row_events(chosen))
     newest = changes.transform(latest_events, above_truncate(work.truncated_at, work.window_bound))
     won = (
         newest.where(F.col("status") == CheckpointStatus.REPLAYED.value)

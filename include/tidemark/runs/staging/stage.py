@@ -209,7 +209,7 @@ def _stage_by_expressions(
 
 def _row_events(chosen: Chosen, work: TableWork) -> DataFrame:
     """The row events of the table; what was quarantined is tried again in a mirror alone."""
-    events = chosen.row_events(work.spec.source, work.copies.below)
+    events = work.row_events(chosen)
     if work.spec.mode is TargetMode.MIRROR:
         return events
     return events.where(F.col("status") == CheckpointStatus.PENDING.value)

@@ -7,7 +7,7 @@ of the target are the same on both sides; what tells them apart changes as the c
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial, reduce
 from itertools import dropwhile
 from operator import and_
@@ -31,6 +31,7 @@ from tidemark.runs.choose import Chosen
 from tidemark.runs.ddl.effects import DdlEffects
 from tidemark.runs.ddl.told_columns import aliased
 from tidemark.runs.run import Run
+from tidemark.runs.tables.copies import Copies
 from tidemark.schema.alter_items import CHANGES_KEY
 from tidemark.schema.layouts import check_rules
 from tidemark.spec import PipelineSpec, SourceSpec, TableSpec
@@ -42,14 +43,6 @@ REBUILD = (
     "if the columns of the old key still identify rows, name them in key: of the table; "
     "else fold it into a new target from a new snapshot of the source"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Copies:
-    """Rows of a cut that stand below ``below`` and came before, ``count`` of them."""
-
-    below: Position = Position("")
-    count: int = 0
 
 
 def key_change_of(
@@ -173,7 +166,7 @@ def copies_below(
     first = new.select("position").first()
     if first is not None:
         raise _from_before(spec, have, f"such as at position {first[0]}")
-    return Copies(below, came.count())
+    return Copies(below, count=came.count())
 
 
 def _with_place(events: DataFrame) -> DataFrame:

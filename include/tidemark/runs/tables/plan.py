@@ -30,9 +30,9 @@ from tidemark.runs.columns.untyped import untyped_columns
 from tidemark.runs.columns.withheld import can_withhold, refuse_withheld_key, with_withheld
 from tidemark.runs.landing.compacted import only_tombstones, refuse_other_record_key
 from tidemark.runs.run import Run
+from tidemark.runs.tables.copies import Copies, with_copies_of_last
 from tidemark.runs.tables.dropped import begin_of, tables_of_dropped_databases, take_reread
 from tidemark.runs.tables.key_changes import (
-    Copies,
     behind_key_change,
     below_key_change,
     copies_below,
@@ -360,6 +360,7 @@ def _work(
         schema = behind_key_change(pipeline.source, spec, key_change, read, chosen.effects)
         refuse_withheld_key(schema)
         refuse_gained(spec, key_change, read, profile_entries)
+    copies = with_copies_of_last(copies, pipeline.source, chosen, spec, read)
     if not schema.key:
         if profile_entries:
             refuse_without_key(spec)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from pyspark.sql import DataFrame
+
 from tidemark.lake.catalog import TableId
 from tidemark.lake.evolve import TargetHead
 from tidemark.lake.refs import TargetRename
@@ -14,7 +16,8 @@ from tidemark.model.names import ColumnName
 from tidemark.model.position import Position
 from tidemark.model.reduction import above_truncate, not_ended_before
 from tidemark.model.target_mode import TargetMode
-from tidemark.runs.tables.key_changes import Copies
+from tidemark.runs.choose import Chosen
+from tidemark.runs.tables.copies import Copies
 from tidemark.runs.tables.refolds import Replaced
 from tidemark.runs.tables.reread import Reread
 from tidemark.schema.changes import BackfillColumn, RewriteColumn, SchemaChange
@@ -31,8 +34,8 @@ class TableWork:
     truncate of this cut, if any. window_bound: below it rows of an incremental snapshot fall that
     are above the truncate (SNAP-7). removal: what a new snapshot did not contain. ended_before: the
     newest truncate of earlier cuts, or where another table of that name ended. changes_key: the cut
-    ends where other columns become the key, and its rows have those of before. copies: rows of the
-    cut that have the key of before and are left out. inferred: columns that only their values tell
+    ends where other columns become the key, and its rows have those of before. copies: what of the
+    cut came before and is left out. inferred: columns that only their values tell
     the types of, and those. becomes: the name that the target gets with the cut. reread: from where
     on each row has to have come again. is_another: rows end as the table was dropped, or is not the
     one that it was; what they were stays readable. replaced: what the target takes the place of;
@@ -76,6 +79,10 @@ class TableWork:
         """What the table is called afterwards that has the name which the target gets."""
         displaced = self.becomes.displaced if self.becomes is not None else None
         return displaced.to if displaced is not None else None
+
+    def row_events(self, chosen: Chosen) -> DataFrame:
+        """The row events of the table that the cut takes or tries again, without copies."""
+        return self.copies.dropped_from(chosen, chosen.row_events(self.spec.source))
 
     @property
     def counts(self) -> str:

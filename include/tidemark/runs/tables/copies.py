@@ -1,0 +1,112 @@
+"""What of a cut came before and is left out, though positions alone do not show it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from tidemark.formats.decoder import decoder_of
+from tidemark.model.checkpoint_status import CheckpointStatus
+from tidemark.model.columns import TableSchema
+from tidemark.model.copies import COPIES
+from tidemark.model.cut import GateMode
+from tidemark.model.event import Kind
+from tidemark.model.offsets import TopicPartition
+from tidemark.model.position import Place, Position, place_of
+from tidemark.model.profile import ProfileEntry
+from tidemark.model.summary import PLACE
+from tidemark.model.target_mode import TargetMode
+from tidemark.runs.changelog import Places
+from tidemark.runs.choose import Chosen
+from tidemark.spec import SourceSpec, TableSpec
+
+RECORD = ("topic", "partition", "offset")
+
+
+@dataclass(frozen=True, slots=True)
+class Copies:
+    """Records of a cut that came before: those of rows below ``below``, and those at ``records``.
+
+    count: how many both are.
+    """
+
+    below: Position = Position("")
+    records: Places = frozenset()
+    count: int = 0
+
+    def dropped_from(self, chosen: Chosen, events: DataFrame) -> DataFrame:
+        """``events``, row events of the table that the cut takes, without the copies."""
+        if self.below:
+            events = events.where(F.col("position") >= self.below)
+        return chosen.changelog.except_at(events, self.records) if self.records else events
+
+
+def with_copies_of_last(
+    copies: Copies, source: SourceSpec, chosen: Chosen, spec: TableSpec, schema: TableSchema
+) -> Copies:
+    """``copies``, and those of the newest settled changes of partitions (POS-20).
+
+    Of a mirror with gate ``none``: its deleted rows leave nothing that a copy loses against, and
+    where the delete came by another partition, nothing else shows that it is one. Transactions and
+    watermarks settle whole. schema: of the rows of the cut. Costs a read of the changelog, and
+    nothing where no change of the cut stands at such a place.
+    """
+    entries = chosen.profile.of(spec.source, CheckpointStatus.PENDING)
+    last = _last_settled(chosen, spec, entries)
+    is_asked = source.gate is GateMode.NONE and spec.mode is TargetMode.MIRROR and schema.key
+    if not last or not is_asked:
+        return copies
+    frontier = chosen.changelog.progress.frontier_of(spec.source)
+    is_settled = _in_each(last, lambda at: F.col("offset") < frontier.offsets.get(at, 0))
+    there = _in_each(last, lambda at: F.expr(PLACE) == last[at]) & (F.col("kind") == Kind.ROW.value)
+    came = copies.dropped_from(chosen, chosen.row_events(spec.source)).where(
+        F.col("status") == CheckpointStatus.PENDING.value
+    )
+    settled = chosen.changelog.published(spec.source).where(is_settled)
+    events = (
+        settled.withColumn("in_cut", F.lit(False))
+        .unionByName(came.drop("status").withColumn("in_cut", F.lit(True)))
+        .where(there & F.col("snapshot").isNull())
+    )
+    decoder = decoder_of(source, chosen.schemas)
+    from_images = bool(spec.key) or any(entry.without_key for entry in entries)
+    row = F.to_json(decoder.image(schema), {"ignoreNullFields": "false"})
+    changes = decoder.changes(events, schema, key_from_images=from_images).withColumn(
+        "effect", F.concat_ws(".", "op", "part", F.xxhash64(row))
+    )
+    for columns in COPIES:
+        changes = changes.withColumns({name: F.expr(text) for name, text in columns.items()})
+    records = changes.where("in_cut").groupBy(*RECORD).agg(F.min("is_copy").alias("is_copy"))
+    found = frozenset((row[0], row[1], row[2]) for row in records.where("is_copy").collect())
+    return replace(copies, records=found, count=copies.count + len(found))
+
+
+def _in_each(
+    places: Mapping[TopicPartition, Place], condition: Callable[[TopicPartition], Column]
+) -> Column:
+    """Whether a record is in one of ``places``, and the condition of that holds."""
+    return reduce(
+        lambda one, other: one | other,
+        (
+            (F.col("topic") == at.topic) & (F.col("partition") == at.partition) & condition(at)
+            for at in sorted(places)
+        ),
+    )
+
+
+def _last_settled(
+    chosen: Chosen, spec: TableSpec, entries: Collection[ProfileEntry]
+) -> Mapping[TopicPartition, Place]:
+    """Partitions with a change where their newest settled one stands -> that place."""
+    reached = chosen.changelog.progress.frontier_of(spec.source).reached
+    return {
+        entry.at: reached[entry.at]
+        for entry in entries
+        if entry.streamed_from is not None
+        and place_of(entry.highest or Position(""))
+        and entry.streamed_from == reached.get(entry.at)
+    }
