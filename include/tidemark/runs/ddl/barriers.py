@@ -43,9 +43,10 @@ def barriers_of_ended(
 
     The rows of one table end at its DROP, and those of another one of its name begin there. A cut
     holds one of the two, so that no row is taken for one of the other. known: tables that have
-    targets.
+    targets. before: as of `told_before`; what was made there came again.
     """
-    for table, made_at in effects.ended.items():
-        place = place_of(made_at)
-        if table in known | effects.remade and place is not None and place > before:
+    for table, made in effects.ended.items():
+        new = (at for at in made if (place_of(at) or Place("")) > before)
+        made_at = next(new, None)
+        if table in known | effects.remade and made_at is not None:
             yield Barrier(table, made_at, Behind.DROPPED)

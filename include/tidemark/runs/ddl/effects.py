@@ -101,7 +101,7 @@ class DdlEffects:
     dropped: table -> where it was dropped, last. emptied: database -> likewise. made: tables that
     were made, unless dropped later; remade: those of them that were dropped before. created: what
     was told of those that were made, last; described: of those that a snapshot of the source read.
-    ended: tables that were made and dropped again -> where they were made, first.
+    ended: tables that were made and dropped again -> where they were made, each time.
     stated_at: table -> where its newest statement stands.
     begun_cut_overs: table -> where it went out of the way of its shadow. cut_overs: table -> where
     that took its place, last. key_changes: of a table, in position order. unknown_values: the first
@@ -125,7 +125,7 @@ class DdlEffects:
     created: dict[TableName, Created] = field(default_factory=dict)
     described: dict[TableName, Created] = field(default_factory=dict)
     stated_at: dict[TableName, Position] = field(default_factory=dict)
-    ended: dict[TableName, Position] = field(default_factory=dict)
+    ended: dict[TableName, list[Position]] = field(default_factory=dict)
     begun_cut_overs: dict[TableName, Position] = field(default_factory=dict)
     key_changes: dict[TableName, list[KeyChange]] = field(default_factory=dict)
     unknown_values: dict[TableName, DdlStop] = field(default_factory=dict)
@@ -344,7 +344,7 @@ class DdlEffects:
         self.made.discard(table)
         made = self.created.pop(table, None)
         if made is not None:
-            self.ended.setdefault(table, made.position)
+            self.ended.setdefault(table, []).append(made.position)
         self.cut_overs.pop(table, None)
         self.dropped[table] = position
 
