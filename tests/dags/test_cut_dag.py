@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from airflow.sdk import DAG, Asset, CronDataIntervalTimetable
 from airflow.sdk.exceptions import ParamValidationError
 
+from tidemark.scheduling.approval_operator import AskOperator
 from tidemark.scheduling.dags import build_cut_dag
 from tidemark.scheduling.submit import CUT_JOB
 from tidemark.spec import PipelineSpec
@@ -46,6 +47,24 @@ def test_tasks_follow_each_other() -> None:
         "publish": set(),
     }
     assert {task.owner for task in dag.tasks} == {"sales-data"}
+
+
+def test_somebody_is_asked_where_the_file_wants_that() -> None:
+    """PUB-7: before anything is published; the form of the answer has a field for the reason."""
+    dag = dag_of(publish={"approval": "ask"}, limits={"task-timeout": 90})
+    assert {task.task_id: task.downstream_task_ids for task in dag.tasks} == {
+        "plan": {"fold"},
+        "fold": {"audit"},
+        "audit": {"ask"},
+        "ask": {"publish"},
+        "publish": set(),
+    }
+    ask = dag.get_task("ask")
+    assert isinstance(ask, AskOperator)
+    assert ask.options == ["Publish", "Discard"]
+    assert (ask.response_timeout, ask.execution_timeout) == (timedelta(minutes=90), None)
+    assert ask.retries == 0
+    assert list(ask.params) == ["reason"]
 
 
 def test_schedule_has_intervals_that_can_cap_a_cut() -> None:

@@ -26,11 +26,14 @@ class Api:
         token = self.ask("/auth/token", {"username": USER, "password": password})["access_token"]
         self.headers["Authorization"] = f"Bearer {token}"
 
-    def ask(self, path: str, content: object | None = None) -> dict[str, Any]:
+    def ask(
+        self, path: str, content: object | None = None, method: str | None = None
+    ) -> dict[str, Any]:
         request = urllib.request.Request(  # noqa: S310  our own server
             self.url + path,
             None if content is None else json.dumps(content).encode(),
             self.headers,
+            method=method,
         )
         with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310
             found: dict[str, Any] = json.load(answer)
@@ -50,14 +53,34 @@ class Api:
 
     def trigger(self, dag_id: str, **answers: object) -> dict[str, Any]:
         """Start a run as the form does with some fields filled in, and wait for its end."""
+        return self.ended(dag_id, self.begin(dag_id, **answers))
+
+    def begin(self, dag_id: str, **answers: object) -> str:
+        """Start a run as the form does with some fields filled in; its id."""
         content = {
             "logical_date": datetime.now(UTC).isoformat(),
             "data_interval_start": None,
             "data_interval_end": None,
             "conf": {**self.form(dag_id), **answers},
         }
-        run = self.ask(f"/api/v2/dags/{dag_id}/dagRuns", content)["dag_run_id"]
-        return self.ended(dag_id, run)
+        run: str = self.ask(f"/api/v2/dags/{dag_id}/dagRuns", content)["dag_run_id"]
+        return run
+
+    def asked(self, dag_id: str, run: str, task: str) -> dict[str, Any]:
+        """Wait until a task asks a person; what it asks."""
+        until = time.monotonic() + WAIT_SECONDS
+        while time.monotonic() < until:
+            try:
+                return self.ask(_question(dag_id, run, task))
+            except urllib.error.HTTPError as error:
+                assert error.code == 404  # noqa: PT017  any other one ends the wait
+                time.sleep(0.5)
+        raise AssertionError(f"{task} of {run} asks nobody")
+
+    def answer(self, dag_id: str, run: str, task: str, option: str, **fields: str) -> None:
+        """Answer what a task asks, as the UI does."""
+        content = {"chosen_options": [option], "params_input": {"reason": None, **fields}}
+        self.ask(_question(dag_id, run, task), content, "PATCH")
 
     def found(self, dag_id: str) -> None:
         """Wait until a DAG is there."""
@@ -99,3 +122,8 @@ class Api:
                 return run
             time.sleep(0.5)
         raise AssertionError(f"{run_id} of {dag_id} is still {run['state']}")
+
+
+def _question(dag_id: str, run: str, task: str) -> str:
+    runs = f"/api/v2/dags/{dag_id}/dagRuns/{urllib.parse.quote(run)}"
+    return f"{runs}/taskInstances/{task}/-1/hitlDetails"

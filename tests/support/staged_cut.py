@@ -19,7 +19,7 @@ from tidemark.lake.verdicts import write_verdicts
 from tidemark.model.names import AttemptId
 from tidemark.model.progress import Progress
 from tidemark.model.result import CutResult, CutStatus, TableResult
-from tidemark.model.verdict import CheckResult, Severity, Verdict
+from tidemark.model.verdict import CheckResult, Outcome, Severity, Verdict, outcome_of
 from tidemark.runs.world import World, open_world
 from tidemark.spec import InstallationSpec, PipelineSpec
 
@@ -40,6 +40,7 @@ PIPELINE = PipelineSpec.model_validate(
         "tables": [{"source": str(table), "expectations": "none"} for table in TARGETS],
     }
 )
+PASSED = CheckResult("counts", success=True, severity=Severity.CRITICAL, observed="as expected")
 SYSTEM = SystemTables.of(PIPELINE.name)
 FORKED = TARGETS[-1]
 
@@ -73,12 +74,18 @@ def world_through(uri: str, world: World) -> World:
     return open_world(installation_at(uri, spec.state, spec.catalog.name))
 
 
-def stage(
-    world: World, attempt: AttemptId, cut: int, ids: Sequence[int], *, has_fork: bool = False
+def stage(  # noqa: PLR0913  what most tests leave out
+    world: World,
+    attempt: AttemptId,
+    cut: int,
+    ids: Sequence[int],
+    *,
+    has_fork: bool = False,
+    checks: tuple[CheckResult, ...] = (PASSED,),
 ) -> None:
     """Stage ``cut``, which appends ``ids`` to each table; has_fork: `FORKED` by a fork.
 
-    cut: the one after what the run found published when it began.
+    cut: the one after what the run found published when it began. checks: of each table.
     """
     catalog = world.catalog
     branch = attempt_ref(cut, attempt)
@@ -86,16 +93,17 @@ def stage(
     ref_updates = [
         _append(catalog, table, branch, ids, is_fork=table == forked) for table in TARGETS
     ]
-    passed = (CheckResult("counts", True, Severity.CRITICAL, "as expected"),)
     verdicts = [
-        Verdict(str(ref_update.table), ref_update.snapshot, "none", passed)
+        Verdict(str(ref_update.table), ref_update.snapshot, "none", checks)
         for ref_update in ref_updates
     ]
     write_verdicts(catalog, SYSTEM, attempt, cut, verdicts)
+    outcome = outcome_of(checks)
     tables = [
-        TableResult(str(m.table), str(m.table), m.snapshot, outcome="pass") for m in ref_updates
+        TableResult(str(m.table), str(m.table), m.snapshot, outcome=outcome) for m in ref_updates
     ]
-    result = CutResult(CutStatus.STAGED, attempt, cut, tables=tuple(tables))
+    status = CutStatus.BLOCKED if outcome is Outcome.BLOCK else CutStatus.STAGED
+    result = CutResult(status, attempt, cut, tables=tuple(tables))
     head = read_ledger(catalog, SYSTEM).snapshot
     stage_entry(catalog, SYSTEM, head, StagedCut(result, Progress(cut=cut), tuple(ref_updates)), "")
 

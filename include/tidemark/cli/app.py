@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, ParamSpec
 import typer
 from typer.core import TyperArgument, TyperCommand
 
+from tidemark.cli.accept import accept
 from tidemark.cli.changes import changes
 from tidemark.cli.cut import cut
 from tidemark.cli.erase import erase
@@ -105,7 +106,7 @@ def options(
 
 for verb in (
     *(validate, schema, plan, cut, status, changes),
-    *(resync, refold, erase, skip, handover, maintain),
+    *(accept, resync, refold, erase, skip, handover, maintain),
 ):
     app.command(cls=_Command)(in_letters(verb))
 quarantine = typer.Typer(

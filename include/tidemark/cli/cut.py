@@ -151,7 +151,10 @@ def _next(pipeline: str, result: CutResult) -> str:
     from tidemark.model.result import CutStatus
 
     if result.status is CutStatus.BLOCKED:
-        return f"fix the data at the source or the suite, then: tidemark cut {pipeline}"
+        return (
+            f"fix the data at the source or the suite, then: tidemark cut {pipeline}\n"
+            f"if the findings are right: tidemark accept {pipeline} --reason TEXT"
+        )
     return f"tidemark status {pipeline}"
 
 

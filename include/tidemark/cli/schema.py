@@ -31,8 +31,8 @@ def schema(
         Described,
         typer.Argument(
             metavar="NAME",
-            help="A file: pipeline or suite. A verb: cut, plan, status, validate, maintain, or "
-            "quarantine for its list and show; action for all others.",
+            help="A file: pipeline or suite. A verb: cut, for accept too, plan, status, validate, "
+            "maintain, or quarantine for its list and show; action for all others.",
         ),
     ] = Described.PIPELINE,
 ) -> None:

@@ -20,9 +20,10 @@ from tidemark.lake.catalog import SystemTables, TableId, catalog_errors
 from tidemark.lake.ledger import ATTEMPT, ORDER, RESULT, Entry, attempted
 from tidemark.lake.marks import live_rows, read_checked
 from tidemark.lake.refs import ancestors, main_head, summary_value
+from tidemark.lake.verdicts import verdicts_of
 from tidemark.model.result import CutResult
 from tidemark.model.stored_state import Stored, from_stored, to_stored
-from tidemark.model.verdict import CheckResult, Severity, Verdict
+from tidemark.model.verdict import Verdict
 
 REMEMBERED = "tidemark.remembered"
 
@@ -180,16 +181,8 @@ def newest_verdicts(
             rows = catalog.load_table(tables.verdicts.parts).scan(row_filter=wanted).to_arrow()
         except NoSuchTableError:
             return {}
-    checks: dict[tuple[str, int, str], list[CheckResult]] = {}
-    for row in sorted(rows.to_pylist(), key=lambda row: row["audited_at"]):
-        check = CheckResult(
-            row["check"], row["success"], Severity(row["severity"]), row["observed"]
-        )
-        checks.setdefault((row["table"], row["snapshot_id"], row["suite"]), []).append(check)
-    return {
-        target: Verdict(target, snapshot_id, suite, tuple(found))
-        for (target, snapshot_id, suite), found in checks.items()
-    }
+    in_order = sorted(rows.to_pylist(), key=lambda row: row["audited_at"])
+    return {verdict.table: verdict for verdict in verdicts_of(in_order)}
 
 
 def holds_rows(catalog: Catalog, target: TableId) -> bool:

@@ -1,9 +1,14 @@
-"""Verdicts as rows: one per check, bound to the snapshot id that was audited (PUB-7)."""
+"""Verdicts as rows: one per check, bound to the snapshot id that was audited (PUB-7).
+
+What an operator accepts is one row more of the snapshot that the verdict is of.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any
 
 import pyarrow as pa
 from pyiceberg.catalog import Catalog
@@ -17,6 +22,16 @@ from tidemark.model.names import AttemptId
 from tidemark.model.verdict import CheckResult, Severity, Verdict
 
 APPEND_TRIES = 5
+ACCEPTED = "accepted"
+
+
+class Said(StrEnum):
+    """Who says what a row says."""
+
+    ENGINE = "engine"
+    SUITE = "suite"
+    OPERATOR = "operator"
+
 
 SCHEMA = pa.schema(
     [
@@ -31,6 +46,7 @@ SCHEMA = pa.schema(
         pa.field("severity", pa.string(), nullable=False),
         pa.field("observed", pa.string(), nullable=False),
         pa.field("audited_at", pa.timestamp("us", tz="UTC"), nullable=False),
+        pa.field("said_by", pa.string()),
     ]
 )
 
@@ -44,11 +60,41 @@ def write_verdicts(
 ) -> None:
     """Append one row per check of ``verdicts``; readers of main see them at once."""
     rows = [row for verdict in verdicts for row in _rows(attempt, cut, verdict)]
+    _append(catalog, tables, attempt, rows)
+
+
+def write_accepted(
+    catalog: Catalog,
+    tables: SystemTables,
+    attempt: AttemptId,
+    cut: int,
+    verdicts: Sequence[Verdict],
+) -> None:
+    """Append why ``verdicts`` are accepted, each with the snapshot that it is of."""
+    rows = [
+        _row(
+            (attempt, cut, verdict),
+            CheckResult(
+                ACCEPTED, success=True, severity=Severity.WARNING, observed=verdict.accepted
+            ),
+            Said.OPERATOR,
+        )
+        for verdict in verdicts
+    ]
+    _append(catalog, tables, attempt, rows)
+
+
+def _append(
+    catalog: Catalog,
+    tables: SystemTables,
+    attempt: AttemptId,
+    rows: Sequence[Mapping[str, object]],
+) -> None:
     for _ in range(APPEND_TRIES):
         table = ensure_table(catalog, tables.verdicts, SCHEMA, PROPERTIES)
         try:
             with commit_errors("the writing of verdicts"):
-                table.append(pa.Table.from_pylist(rows, schema=SCHEMA))
+                table.append(pa.Table.from_pylist(list(rows), schema=SCHEMA))
         except SupersededError:
             continue
         return
@@ -60,21 +106,29 @@ def write_verdicts(
 
 
 def _rows(attempt: AttemptId, cut: int, verdict: Verdict) -> Iterable[dict[str, object]]:
-    now = datetime.now(UTC)
     for check in verdict.checks:
-        yield {
-            "attempt": attempt,
-            "cut": cut,
-            "table": verdict.table,
-            "snapshot_id": verdict.snapshot_id,
-            "suite": verdict.suite,
-            "outcome": verdict.outcome.value,
-            "check": check.name,
-            "success": check.success,
-            "severity": check.severity.value,
-            "observed": check.observed,
-            "audited_at": now,
-        }
+        said_by = Said.SUITE if check.of_suite else Said.ENGINE
+        yield _row((attempt, cut, verdict), check, said_by)
+
+
+def _row(
+    of: tuple[AttemptId, int, Verdict], check: CheckResult, said_by: Said
+) -> dict[str, object]:
+    attempt, cut, verdict = of
+    return {
+        "attempt": attempt,
+        "cut": cut,
+        "table": verdict.table,
+        "snapshot_id": verdict.snapshot_id,
+        "suite": verdict.suite,
+        "outcome": verdict.outcome.value,
+        "check": check.name,
+        "success": check.success,
+        "severity": check.severity.value,
+        "observed": check.observed,
+        "audited_at": datetime.now(UTC),
+        "said_by": said_by.value,
+    }
 
 
 def read_verdicts(
@@ -87,13 +141,25 @@ def read_verdicts(
         except NoSuchTableError:
             return ()
         rows = table.scan(row_filter=EqualTo(term="attempt", value=attempt)).to_arrow().to_pylist()
+    return tuple(sorted(verdicts_of(rows), key=lambda verdict: verdict.table))
+
+
+def verdicts_of(rows: Iterable[Mapping[str, Any]]) -> tuple[Verdict, ...]:
+    """The verdicts that ``rows`` of the table make up, in the order in which they begin."""
     checks: dict[tuple[str, int, str], list[CheckResult]] = {}
+    accepted: dict[tuple[str, int, str], str] = {}
     for row in rows:
-        check = CheckResult(
-            row["check"], row["success"], Severity(row["severity"]), row["observed"]
+        of = (row["table"], row["snapshot_id"], row["suite"])
+        found = checks.setdefault(of, [])
+        # What older versions wrote does not say who says it, so nobody can accept it.
+        said_by = Said(row.get("said_by") or Said.ENGINE)
+        if said_by is Said.OPERATOR:
+            accepted[of] = row["observed"]
+            continue
+        severity, of_suite = Severity(row["severity"]), said_by is Said.SUITE
+        found.append(
+            CheckResult(row["check"], row["success"], severity, row["observed"], of_suite=of_suite)
         )
-        checks.setdefault((row["table"], row["snapshot_id"], row["suite"]), []).append(check)
     return tuple(
-        Verdict(table_name, snapshot_id, suite, tuple(found))
-        for (table_name, snapshot_id, suite), found in sorted(checks.items())
+        Verdict(*of, tuple(found), accepted=accepted.get(of, "")) for of, found in checks.items()
     )

@@ -24,27 +24,47 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """One expectation or engine check as it came out: counts, never cell values."""
+    """One expectation or engine check as it came out: counts, never cell values.
+
+    of_suite: it is an expectation, which an operator may accept when it fails.
+    """
 
     name: str
     success: bool
     severity: Severity
     observed: str
+    of_suite: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the audit of one staged snapshot of one table found."""
+    """What the audit of one staged snapshot of one table found.
+
+    accepted: why an operator has this snapshot published, whatever expectations failed; empty where
+    nobody has.
+    """
 
     table: str
     snapshot_id: int
     suite: str
     checks: tuple[CheckResult, ...]
+    accepted: str = ""
 
     @property
     def outcome(self) -> Outcome:
-        """Blocks when a critical check failed, warns when only others did."""
+        """Blocks when a critical check failed, warns when only others did.
+
+        Accepted findings warn. A check of the engine is a fault of the fold, which nobody accepts.
+        """
+        if self.accepted and not self.faults:
+            return Outcome.WARN
         return outcome_of(self.checks)
+
+    @property
+    def faults(self) -> tuple[CheckResult, ...]:
+        """The critical checks of the engine that failed."""
+        critical = (check for check in self.failures if check.severity is Severity.CRITICAL)
+        return tuple(check for check in critical if not check.of_suite)
 
     @property
     def failures(self) -> tuple[CheckResult, ...]:

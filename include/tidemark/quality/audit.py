@@ -225,7 +225,7 @@ def _not_run(suite: SuiteSpec, what: str, why: str) -> SuiteError:
 def _check(spec: ExpectationSpec, result: Mapping[str, Any]) -> CheckResult:
     success = bool(result["success"])
     observed = "as expected" if success else observed_text(spec.expect, result["result"])
-    return CheckResult(describe(spec), success, spec.severity, observed)
+    return CheckResult(describe(spec), success, spec.severity, observed, of_suite=True)
 
 
 def _shown(value: object) -> str:

@@ -11,13 +11,13 @@ from pyiceberg.catalog import Catalog
 from tidemark.errors import UNCHANGED, AuditBlockedError, NoAttemptError, SupersededError
 from tidemark.lake.catalog import SystemTables, TableId, catalog_errors
 from tidemark.lake.history import read_history
-from tidemark.lake.ledger import ATTEMPT, StagedCut, find_cut, read_progress
+from tidemark.lake.ledger import ATTEMPT, RESULT, StagedCut, find_cut, read_progress
 from tidemark.lake.publication import update_mains
 from tidemark.lake.refs import RefUpdate, ancestors, summary_value
 from tidemark.lake.unfinished import finish_publication, in_order
 from tidemark.lake.verdicts import read_verdicts as read_rows
 from tidemark.log import get_logger
-from tidemark.model.names import AttemptId
+from tidemark.model.names import AttemptId, PipelineName
 from tidemark.model.result import CutResult, CutStatus, TableResult
 from tidemark.model.verdict import Outcome, Verdict
 from tidemark.runs.world import World
@@ -53,7 +53,9 @@ def publish_cut(pipeline: PipelineSpec, world: World, attempt: AttemptId) -> Cut
     if isinstance(staged, CutResult):
         log.info("cut_already_published", pipeline=pipeline.name, cut=staged.cut)
         return replace(staged, status=CutStatus.PUBLISHED)
-    _refuse_unaudited(staged, read_verdicts(pipeline, world, attempt))
+    verdicts = read_verdicts(pipeline, world, attempt)
+    _refuse_unaudited(pipeline.name, staged, verdicts)
+    staged = replace(staged, result=_with_outcomes(staged.result, verdicts))
     try:
         _refuse_stale(pipeline, staged, read_progress(world.catalog, tables).cut)
         update_mains(world.catalog, _remembering(staged, world, tables))
@@ -94,16 +96,26 @@ def _has_new_files(catalog: Catalog, place: TableId, snapshot_id: int, attempt: 
     return any(summary_value(snapshot, count) for snapshot in own for count in FILES)
 
 
+def _with_outcomes(result: CutResult, verdicts: tuple[Verdict, ...]) -> CutResult:
+    """``result`` with the outcomes of now: what blocked may have been accepted since."""
+    outcomes = {verdict.snapshot_id: verdict.outcome for verdict in verdicts}
+    tables = (replace(table, outcome=outcomes[table.snapshot_id]) for table in result.tables)
+    return replace(result, status=CutStatus.STAGED, tables=tuple(tables))
+
+
 def _remembering(staged: StagedCut, world: World, tables: SystemTables) -> tuple[RefUpdate, ...]:
     """The moves, the ledger's with what it is to go on saying of this cut and those before."""
     *ref_updates, own = staged.ref_updates
     now_ms = int(datetime.now(UTC).timestamp() * 1000)
     marks = read_history(world.catalog, tables).remembered(staged.result, now_ms)
-    own = replace(own, marks=(*own.marks, *marks))
+    told = {**dict(own.marks), RESULT: staged.result.to_json(), **dict(marks)}
+    own = replace(own, marks=tuple(told.items()))
     return in_order(world.catalog, (*ref_updates, own))
 
 
-def _refuse_unaudited(staged: StagedCut, verdicts: tuple[Verdict, ...]) -> None:
+def _refuse_unaudited(
+    pipeline: PipelineName, staged: StagedCut, verdicts: tuple[Verdict, ...]
+) -> None:
     """Only what was audited, in exactly this snapshot, and did not block may be published."""
     passed = {v.snapshot_id for v in verdicts if v.outcome is not Outcome.BLOCK}
     failed = [table for table in staged.result.tables if table.snapshot_id not in passed]
@@ -112,8 +124,9 @@ def _refuse_unaudited(staged: StagedCut, verdicts: tuple[Verdict, ...]) -> None:
         raise AuditBlockedError(
             f"cut {staged.result.cut} is blocked by the audit of {named}",
             state="main of every table is as it was; the staged branches are kept",
-            next_step="fix the data at the source or the suite, then clear the task fold; "
-            "the next cut starts from main",
+            next_step="fix the data at the source or the suite, then clear the task fold; the next "
+            "cut starts from main; if expectations alone block it and are wrong: "
+            f"tidemark accept {pipeline} --reason TEXT",
         )
 
 

@@ -221,7 +221,8 @@ def _withheld(pipeline: PipelineSpec, progress: Progress) -> dict[TableName, str
 def _next_step(pipeline: PipelineSpec, plan: CutPlan | None, attempt: Entry | None) -> str:
     again = f"tidemark cut {pipeline.name}"
     if attempt is not None and attempt.result.status is CutStatus.BLOCKED:
-        return f"fix the data at the source or the suite, then: {again}"
+        accept = f"tidemark accept {pipeline.name} --reason TEXT"
+        return f"fix the data at the source or the suite, then: {again}; or publish it: {accept}"
     return again if attempt is not None or (plan is not None and plan.has_work) else NOTHING
 
 

@@ -8,11 +8,13 @@ from typing import Any
 from airflow.providers.standard.operators.python import PythonOperator, ShortCircuitOperator
 from airflow.sdk import DAG, CronDataIntervalTimetable, CronTriggerTimetable, Label, Param
 
+from tidemark.scheduling.approval_operator import REASON, AskOperator
 from tidemark.scheduling.assets import asset_of
+from tidemark.scheduling.shown import code
 from tidemark.scheduling.submit_operator import FoldOperator, MaintainOperator
 from tidemark.scheduling.tasks import audit, plan, publish, refold, resync
-from tidemark.scheduling.xcom import AUDIT, FOLD, MAINTAIN, PLAN, PUBLISH, REFOLD, RESYNC
-from tidemark.spec import OtherTables, PipelineSpec, sound_pipelines
+from tidemark.scheduling.xcom import ASK, AUDIT, FOLD, MAINTAIN, PLAN, PUBLISH, REFOLD, RESYNC
+from tidemark.spec import Approval, OtherTables, PipelineSpec, sound_pipelines
 from tidemark.spec.until import POSITION_FORMS, position_form
 
 RETRIES = 2
@@ -54,7 +56,8 @@ def build_cut_dag(pipeline: PipelineSpec) -> DAG:
     A scheduled or backfill run takes what happened before the end of its data interval. Runs never
     overlap, and beside a backfill no two folds do; should they do so all the same, the lake lets
     one of them win. Tasks wait in Airflow's default pool: a pool that somebody has to make keeps a
-    new pipeline waiting for ever (docs/adr/0019).
+    new pipeline waiting for ever (docs/adr/0019). Where the file wants that, a run whose cut is
+    blocked by expectations waits for an answer before it publishes.
     """
     with DAG(
         dag_id=f"cut__{pipeline.name}",
@@ -79,7 +82,11 @@ def build_cut_dag(pipeline: PipelineSpec) -> DAG:
             outlets=[asset_of(pipeline, table) for table in pipeline.tables],
         )
         planned >> Label("there is something to fold") >> folded
-        folded >> audited >> Label("nothing blocks") >> published
+        if pipeline.publish.approval is Approval.ASK:
+            asked = AskOperator(task_id=ASK, pipeline=pipeline, params={"reason": REASON})
+            folded >> audited >> asked >> published
+        else:
+            folded >> audited >> Label("nothing blocks") >> published
     return dag
 
 
@@ -196,8 +203,10 @@ def _intervals(cron: str | None) -> CronDataIntervalTimetable | None:
 
 
 def _moments(cron: str | None) -> CronTriggerTimetable | None:
-    # A DAG that is new, with no start date, waits for the next one.
-    return None if cron is None else CronTriggerTimetable(cron, timezone="UTC")
+    # A DAG that is new, with no start date, waits for the next one, however long that takes.
+    if cron is None:
+        return None
+    return CronTriggerTimetable(cron, timezone="UTC", run_immediately=timedelta())
 
 
 def _start(pipeline: PipelineSpec) -> datetime | None:
@@ -266,7 +275,7 @@ def _tables_param(pipeline: PipelineSpec, what: str) -> Param:
 
 def _doc(pipeline: PipelineSpec) -> str:
     rows = [
-        f"| {_cell(str(table.source))} | {_cell(f'{pipeline.target_namespace}.{table.target}')} "
+        f"| {code(str(table.source))} | {code(f'{pipeline.target_namespace}.{table.target}')} "
         f"| {table.truncate} | {table.suite or 'none'} |"
         for table in pipeline.tables
     ]
@@ -288,9 +297,3 @@ def _doc(pipeline: PipelineSpec) -> str:
             f"Its status: `tidemark status {pipeline.name}`.",
         ]
     )
-
-
-def _cell(text: str) -> str:
-    """``text`` as code in a Markdown table, whatever a source calls its tables."""
-    escaped = text.replace("|", "\\|").replace("`", "'")
-    return f"`{escaped}`"

@@ -20,10 +20,11 @@ from tidemark.scheduling.connections import load_installation_for
 from tidemark.scheduling.retries import stop_on_terminal_errors
 from tidemark.scheduling.submit import attempt_stem, cap_of
 from tidemark.scheduling.xcom import FOLD, PLAN, Folded, Planned
-from tidemark.spec import pipeline_named
+from tidemark.spec import Approval, pipeline_named
 from tidemark.spec.until import cut_or_time
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
 
     from airflow.sdk.types import (
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
         OutletEventAccessorsProtocol,
         RuntimeTaskInstanceProtocol,
     )
+
+    from tidemark.model.verdict import Verdict
 
 log = get_logger()
 
@@ -67,7 +70,7 @@ def plan(
 
 
 def audit(pipeline: PipelineName, ti: RuntimeTaskInstanceProtocol) -> dict[str, int]:
-    """Tables by outcome of the audit that ran in fold; red when one blocks."""
+    """Tables by outcome of the audit that ran in fold; red when one blocks and nobody is asked."""
     from tidemark.runs.publish import read_verdicts
     from tidemark.runs.world import data_docs_folder, open_world
 
@@ -89,11 +92,34 @@ def audit(pipeline: PipelineName, ti: RuntimeTaskInstanceProtocol) -> dict[str, 
             )
     docs = data_docs_folder(installation, spec.name) / "index.html"
     log.info("data_docs", file=str(docs))
-    blocking = [verdict.table for verdict in verdicts if verdict.outcome is Outcome.BLOCK]
-    if blocking:
-        raise AirflowFailException(_blocked(folded, blocking, str(docs)))
+    blocking = [verdict for verdict in verdicts if verdict.outcome is Outcome.BLOCK]
+    is_faulty = any(verdict.faults for verdict in blocking)
+    if blocking and (is_faulty or spec.publish.approval is Approval.NEVER):
+        raise AirflowFailException(_blocked(pipeline, folded, blocking, str(docs)))
     outcomes = [verdict.outcome for verdict in verdicts]
     return {outcome.value: outcomes.count(outcome) for outcome in Outcome}
+
+
+def findings(pipeline: PipelineName, folded: Folded) -> tuple[Verdict, ...]:
+    """The verdicts that block what fold staged; none where it may be published."""
+    from tidemark.runs.accept import blocking
+    from tidemark.runs.publish import read_verdicts
+    from tidemark.runs.world import open_world
+
+    with stop_on_terminal_errors():
+        world = open_world(load_installation_for(pipeline))
+        verdicts = read_verdicts(pipeline_named(pipeline), world, AttemptId(folded["attempt"]))
+    return blocking(verdicts)
+
+
+def accept(pipeline: PipelineName, folded: Folded, reason: str) -> None:
+    """Have what fold staged published, as somebody accepts what its expectations found."""
+    from tidemark.runs.accept import accept_audit
+    from tidemark.runs.world import open_world
+
+    with stop_on_terminal_errors():
+        world = open_world(load_installation_for(pipeline))
+        accept_audit(pipeline_named(pipeline), world, AttemptId(folded["attempt"]), reason)
 
 
 def publish(
@@ -187,10 +213,12 @@ def _table(params: dict[str, Any]) -> TableName:
     return TableName.parse(params["table"])
 
 
-def _blocked(folded: Folded, tables: list[str], docs: str) -> str:
+def _blocked(pipeline: PipelineName, folded: Folded, blocking: Sequence[Verdict], docs: str) -> str:
+    tables = ", ".join(verdict.table for verdict in blocking)
+    accept = f"; if the findings are right: tidemark accept {pipeline} --reason TEXT"
     return (
-        f"the audit of cut {folded['cut']} blocks: {', '.join(tables)}\n"
+        f"the audit of cut {folded['cut']} blocks: {tables}\n"
         "  state: main of every table is as it was; the staged branches are kept\n"
         f"  next:  look at the failed expectations above and at {docs}; fix the data or the "
-        "suite, then clear fold"
+        f"suite, then clear fold{'' if any(one.faults for one in blocking) else accept}"
     )

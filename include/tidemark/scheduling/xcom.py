@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypedDict
 
-PLAN, FOLD, AUDIT, PUBLISH = "plan", "fold", "audit", "publish"
+PLAN, FOLD, AUDIT, ASK, PUBLISH = "plan", "fold", "audit", "ask", "publish"
 MAINTAIN, REFOLD, RESYNC = "maintain", "refold", "resync"
 
 

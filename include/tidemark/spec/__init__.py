@@ -22,6 +22,7 @@ from tidemark.spec.load import (
 )
 from tidemark.spec.modes import ModesSpec
 from tidemark.spec.pipeline import (
+    Approval,
     Consistency,
     LimitsSpec,
     OnDrop,
@@ -42,6 +43,7 @@ from tidemark.spec.topics import TopicsSpec, is_pattern, selects
 
 __all__ = [
     "NO_SUITE",
+    "Approval",
     "AvroSpec",
     "CatalogSpec",
     "CatalogType",

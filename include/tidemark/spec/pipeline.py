@@ -56,6 +56,13 @@ class Consistency(StrEnum):
     TABLE = "table"
 
 
+class Approval(StrEnum):
+    """Who decides about a cut whose expectations failed."""
+
+    NEVER = "never"
+    ASK = "ask"
+
+
 class PublishSpec(SpecModel):
     """How a cut becomes visible."""
 
@@ -63,6 +70,11 @@ class PublishSpec(SpecModel):
         default=Consistency.PIPELINE,
         description="pipeline: a table that cannot be folded stops all; table: the others go on. "
         "A blocking audit holds the whole cut in both",
+    )
+    approval: Approval = Field(
+        default=Approval.NEVER,
+        description="a cut that critical expectations block: never fails its run, ask has the run "
+        "wait in Airflow until somebody publishes or discards the cut",
     )
 
 

@@ -37,6 +37,7 @@ from tests.corpus.compare import differences
 from tests.corpus.run import read_rows
 from tests.support.airflow_api import Api
 from tests.support.network import LOOPBACK, listening_addresses
+from tidemark.lake.catalog import SystemTables
 from tidemark.lake.results import failed_attempts
 from tidemark.model.names import PipelineName
 from tidemark.runs.world import World, open_world
@@ -85,6 +86,20 @@ tables:
 """
 
 
+ASKED = """\
+name: asked
+description: Has somebody decide about findings.
+schedule: null
+owner: data-platform
+source: {format: ticdc-canal-json, gate: watermark, topics: {data: [shop]}, zone: UTC}
+tables:
+  - {source: shop.customers, expectations: asked_customers}
+  - {source: shop.orders, expectations: none}
+  - {source: shop.order_lines, expectations: none}
+publish: {approval: ask}
+"""
+
+
 @dataclass(frozen=True)
 class Site:
     """An installation with its Airflow, and the topics that fill it."""
@@ -93,6 +108,7 @@ class Site:
     world: World
     servers: str
     pipelines: Path
+    suites: Path
 
     def send(self, case: Case, start: int, end: int | None = None) -> None:
         """Put lines of a case into its topics, under the names that the pipeline files have."""
@@ -133,11 +149,14 @@ def site(broker: str, jars: Path, tmp_path_factory: pytest.TempPathFactory) -> S
     inventory = pipelines / "inventory.yaml"
     # Or its schedule takes the records that a test sends before it starts a run by hand.
     inventory.write_text(inventory.read_text().replace('"*/10 * * * *"', "null"))
+    suites = tmp_path_factory.mktemp("suites")
+    shutil.copytree(REPOSITORY / "include" / "expectations", suites, dirs_exist_ok=True)
     file = state / "installation.yaml"
     file.write_text(EMBEDDED.read_text().replace("${env:TIDEMARK_KAFKA}", BY_CONNECTION))
     settings = {
         **embedded_environment(state, broker, jars),
         "TIDEMARK_PIPELINES": str(pipelines),
+        "TIDEMARK_EXPECTATIONS": str(suites),
         "TIDEMARK_INSTALLATION": str(file),
     }
     del settings["TIDEMARK_KAFKA"]
@@ -161,15 +180,15 @@ def site(broker: str, jars: Path, tmp_path_factory: pytest.TempPathFactory) -> S
     connection = {"conn_type": "kafka", "extra": {"bootstrap.servers": broker}}
     added = ("connections", "add", "kafka_default", "--conn-json", json.dumps(connection))
     subprocess.run(airflow_command(*added), env=airflow.environment, check=True)
-    return Site(airflow, world, broker, pipelines)
+    return Site(airflow, world, broker, pipelines, suites)
 
 
 @pytest.fixture(scope="module")
 def blocked(site: Site, tmp_path_factory: pytest.TempPathFactory) -> RunReport:
     """A run over the whole shop with a suite that no shop can meet."""
     site.send(SHOP, 0)
-    suites = tmp_path_factory.mktemp("suites")
-    shutil.copytree(REPOSITORY / "include" / "expectations", suites, dirs_exist_ok=True)
+    suites = tmp_path_factory.mktemp("strict")
+    shutil.copytree(site.suites, suites, dirs_exist_ok=True)
     (suites / "shop_customers.yaml").write_text(NO_CUSTOMERS)
     strict = {**site.airflow.environment, "TIDEMARK_EXPECTATIONS": str(suites)}
     report = run_dag(replace(site.airflow, environment=strict), "cut__shop")
@@ -396,6 +415,35 @@ def test_pipeline_that_comes_to_a_running_stack_publishes(site: Site, served: Ap
         assert (told["cut"], told["snapshot_id"]) == (1, str(head.snapshot_id))
         assert told["inserted_rows"] == len(tables[f"shop.{table}"].rows)
         assert datetime.fromisoformat(told["complete_until"]).tzinfo == UTC
+
+
+def test_findings_wait_for_an_answer(site: Site, served: Api) -> None:
+    """PUB-7: who knows Airflow alone discards a cut, and publishes another one."""
+    suite = NO_CUSTOMERS.replace("shop_customers", "asked_customers")
+    (site.suites / "asked_customers.yaml").write_text(suite)
+    (site.pipelines / "asked.yaml").write_text(ASKED)
+    served.found("cut__asked")
+    run = served.begin("cut__asked", until=CAP)
+    asked = served.asked("cut__asked", run, "ask")
+    assert asked["subject"] == "Expectations block cut 1 of asked"
+    assert "| `asked.customers` | `expect_table_row_count_to_equal(value=0) on " in asked["body"]
+    served.answer("cut__asked", run, "ask", "Discard")
+    ended = served.ended("cut__asked", run)
+    assert report_of(site, ended).tasks == {**GREEN, "ask": "failed", "publish": "upstream_failed"}
+    assert not site.world.catalog.load_table(("asked", "customers")).scan().to_arrow().num_rows
+    run = served.begin("cut__asked")
+    served.asked("cut__asked", run, "ask")
+    served.answer("cut__asked", run, "ask", "Publish", reason="the shop was closed")
+    ended = served.ended("cut__asked", run)
+    report = report_of(site, ended)
+    assert report.tasks == {**GREEN, "ask": "success"}
+    assert report.left["ask"]["return_value"]["reason"] == "the shop was closed"
+    tables = SHOP.stages[-1].tables
+    assert site.differences("asked", tables) == []
+    system = SystemTables.of(PipelineName("asked"))
+    rows = site.world.catalog.load_table(system.verdicts.parts).scan().to_arrow().to_pylist()
+    said = {row["observed"] for row in rows if row["said_by"] == "operator"}
+    assert said == {"the shop was closed (admin, in Airflow)"}
 
 
 def backfills(site: Site, logical: str) -> list[RunReport]:

@@ -14,6 +14,7 @@ from tidemark.lake.ledger import read_progress
 from tidemark.model.names import AttemptId
 from tidemark.model.result import CutStatus
 from tidemark.model.verdict import Outcome
+from tidemark.runs.accept import accept_audit, blocked_attempt
 from tidemark.runs.cut import stage_cut
 from tidemark.runs.plan import plan_cut
 from tidemark.runs.publish import publish_cut, read_verdicts
@@ -161,7 +162,19 @@ def test_a_blocked_audit_leaves_main_and_a_later_change_repairs_it(
     ]
     with pytest.raises(AuditBlockedError, match=r"items \(block\)"):
         publish_cut(stream.pipeline, world, blocked.attempt)
-    stream.send([ticdc_row("UPDATE", 1, 350, name="ok"), ticdc_watermark(400)])
+    stream.send([ticdc_row("UPDATE", 2, 350, name="too long, too"), ticdc_watermark(400)])
+    assert stream.cut().status is CutStatus.BLOCKED
+    accepted = accept_audit(
+        stream.pipeline, world, blocked_attempt(stream.pipeline, world), "names are longer now"
+    )
+    assert [table.outcome for table in accepted.tables] == [Outcome.WARN]
+    assert stream.rows() == {1: "too long", 2: "too long, too"}
+    stream.send([ticdc_row("INSERT", 3, 450, name="c"), ticdc_watermark(500)])
+    assert stream.cut().status is CutStatus.BLOCKED, "a finding is accepted for one cut"
+    stream.send([ticdc_row("UPDATE", 2, 550, name="b"), ticdc_watermark(600)])
+    assert stream.cut().status is CutStatus.BLOCKED
+    assert stream.rows() == {1: "too long", 2: "too long, too"}
+    stream.send([ticdc_row("UPDATE", 1, 650, name="ok"), ticdc_watermark(700)])
     assert stream.cut().status is CutStatus.PUBLISHED
-    assert stream.rows() == {1: "ok", 2: "b"}
+    assert stream.rows() == {1: "ok", 2: "b", 3: "c"}
     assert (world.installation.state / "data_docs" / stream.name / "index.html").exists()

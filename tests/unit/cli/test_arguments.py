@@ -32,6 +32,8 @@ MESSAGE = ": topic shop is gone\n  state: nothing was written\n  next:  make the
             "skip shop 4:1 --statement 00 --reason x", "give a TRANSACTION, or", id="two to skip"
         ),
         pytest.param("quarantine drop shop", "Missing option '--reason'", id="no reason"),
+        pytest.param("accept shop", "Missing option '--reason'", id="no reason to accept"),
+        pytest.param("accept shop --reason=", "give a --reason", id="an empty reason"),
         pytest.param("cut shop --attempt A-1", "not 1 to 40 of a-z, 0-9 and _", id="attempt"),
     ],
 )
