@@ -430,6 +430,8 @@ def test_findings_wait_for_an_answer(site: Site, served: Api) -> None:
     served.answer("cut__asked", run, "ask", "Discard")
     ended = served.ended("cut__asked", run)
     assert report_of(site, ended).tasks == {**GREEN, "ask": "failed", "publish": "upstream_failed"}
+    (log,) = (site.airflow.home / "logs").glob("dag_id=cut__asked/*/task_id=ask/attempt=1.log")
+    assert "the cut is not published: admin discarded the cut" in log.read_text()
     assert not site.world.catalog.load_table(("asked", "customers")).scan().to_arrow().num_rows
     run = served.begin("cut__asked")
     served.asked("cut__asked", run, "ask")
