@@ -97,9 +97,11 @@ def failed_checks(console: Console, verdicts: Iterable[Verdict]) -> None:
     """What audits found: the checks that failed, with their counts."""
     for verdict in verdicts:
         for check in verdict.failures:
-            mark = ("blocked " if check.severity is Severity.CRITICAL else "warned ", "bold yellow")
+            reason = verdict.reason_of(check)
+            word = "blocked" if check.severity is Severity.CRITICAL else "warned"
             found = f"{verdict.table}: {check.name}: {check.observed}"
-            console.print(Text.assemble(mark, found))
+            mark = (f"{'accepted' if reason else word} ", "bold yellow")
+            console.print(Text.assemble(mark, f"{found}; {reason}" if reason else found))
 
 
 def outcome(word: str, failed: int = 0) -> Text:

@@ -30,7 +30,7 @@ class TableDocument(_Document):
     exists: bool = Field(description="whether the target was made yet")
     complete_until_ms: int = Field(description="source time in ms since 1970; 0 when unknown")
     changed_in_cut: int | None = Field(description="the newest cut that changed it")
-    audit: str | None = Field(description="pass, warn or fail, of its newest audit")
+    audit: str | None = Field(description="pass, warn or block, of its newest audit")
     behind: str = Field(description="why it is behind the pipeline; empty when it is not")
     refold: str = Field(description="the table that a refold makes of it; empty without one")
 

@@ -66,6 +66,11 @@ class Verdict:
         critical = (check for check in self.failures if check.severity is Severity.CRITICAL)
         return tuple(check for check in critical if not check.of_suite)
 
+    def reason_of(self, check: CheckResult) -> str:
+        """Why ``check``, which failed, does not block; empty where it does, or never would."""
+        is_blocking = check.of_suite and check.severity is Severity.CRITICAL
+        return self.accepted if is_blocking else ""
+
     @property
     def failures(self) -> tuple[CheckResult, ...]:
         """The checks that failed."""

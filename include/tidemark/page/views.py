@@ -5,13 +5,14 @@ Pure: status in, text out. Templates place it and escape it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from tidemark.model.cut import GateMode
 from tidemark.model.result import CutStatus
 from tidemark.model.shown import age, clock, moment, now_ms, plural
+from tidemark.model.verdict import Verdict
 from tidemark.runs.status import NOT_ASKED, PipelineStatus, TableStatus
 
 BAR_HEIGHT = 60
@@ -173,13 +174,17 @@ def _row(found: PipelineStatus, table: TableStatus, now: int) -> TableRow:
         lag=lag,
         changed=f"cut {change.cut}, {age(change.at_ms, now)} ago" if change else "-",
         audit=table.verdict.outcome if table.verdict else "-",
-        failures=tuple(
-            f"{check.name}: {check.observed}"
-            for check in (table.verdict.failures if table.verdict else ())
-        ),
+        failures=tuple(_failures(table.verdict)) if table.verdict else (),
         why=table.why,
         refold=table.refold,
     )
+
+
+def _failures(verdict: Verdict) -> Iterator[str]:
+    for check in verdict.failures:
+        reason = verdict.reason_of(check)
+        accepted = f"; accepted: {reason}" if reason else ""
+        yield f"{check.name}: {check.observed}{accepted}"
 
 
 def _bars(found: PipelineStatus) -> tuple[Bar, ...]:

@@ -88,13 +88,13 @@ def test_bars_are_oldest_first_and_as_high_as_their_cut_is_large() -> None:
 def test_what_sources_and_errors_say_is_escaped() -> None:
     """POISON-6: names, messages and observations; the page runs no script of anybody."""
     evil = "<img src=x onerror=alert(1)>"
-    check = CheckResult(evil, success=False, severity=Severity.WARNING, observed=evil)
+    check = CheckResult(evil, False, Severity.CRITICAL, evil, of_suite=True)
     table = replace(
         TABLE,
         table=TableName("shop", evil),
         target=f"shop.{evil}",
         why=evil,
-        verdict=Verdict(evil, 1, "none", (check,)),
+        verdict=Verdict(evil, 1, "none", (check,), accepted=evil),
         refold=evil,
     )
     status = replace(GOOD, tables=(table,), hold=evil, work=evil, warnings=(evil,), next_step=evil)
@@ -104,3 +104,4 @@ def test_what_sources_and_errors_say_is_escaped() -> None:
         assert "<img" not in page
         assert "&lt;img src=x onerror=alert(1)&gt;" in page
         assert "<script" not in page
+    assert "; accepted: &lt;img" in one
