@@ -26,6 +26,7 @@ def main(arguments: Sequence[str]) -> int:
         partitions=given.partitions,
         redeliver=given.redeliver,
         leave_out=given.leave_out,
+        ungated=given.ungated,
         refold=given.refold,
         retain=given.retain,
         seed=given.seed,
@@ -56,6 +57,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--redeliver", action="store_true", help="send random stretches again")
     parser.add_argument(
         "--leave-out", action="store_true", help="have updates leave out what they do not change"
+    )
+    parser.add_argument(
+        "--ungated",
+        action="store_true",
+        help="without BEGIN and END, as by default",
     )
     parser.add_argument(
         "--refold",

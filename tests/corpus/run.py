@@ -23,6 +23,7 @@ from tests.corpus.pipeline import make_pipeline
 from tests.corpus.produce import create_topics, open_producer, place, send, spread
 from tests.corpus.redeliver import with_repeats
 from tests.corpus.source import Format, Source, source_of
+from tests.corpus.ungated import without_boundaries
 from tests.corpus.unknowable import KEPT, QUARANTINED, UNKNOWABLE
 from tests.support.rest_catalog import rest_block, running_rest_catalog
 from tidemark.errors import ActionRefusedError, SpecError, TidemarkError
@@ -60,6 +61,7 @@ class Options:
     partitions: int = 1
     redeliver: bool = False
     leave_out: bool = False
+    ungated: bool = False
     refold: bool = False
     retain: bool = False
     seed: int = 0
@@ -138,6 +140,7 @@ def run_case(case: Case, name: str, world: World, options: Options) -> Outcome:
 def _run(case: Case, name: str, world: World, options: Options, said: _Said) -> Iterator[str]:
     """Faults of the first stage that has any."""
     case = without_unchanged(case) if options.leave_out else case
+    case = without_boundaries(case) if options.ungated else case
     source = source_of(case)
     rng = random.Random(f"{options.seed} {case.title}")  # noqa: S311  repeatable, not secret
     partitions = spread(case, source, options.partitions)
