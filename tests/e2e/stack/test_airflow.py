@@ -424,7 +424,7 @@ def test_findings_wait_for_an_answer(site: Site, served: Api) -> None:
     (site.pipelines / "asked.yaml").write_text(ASKED)
     served.found("cut__asked")
     run = served.begin("cut__asked", until=CAP)
-    asked = served.asked("cut__asked", run, "ask")
+    asked = paused(site, served, run)
     assert asked["subject"] == "Expectations block cut 1 of asked"
     assert "| `asked.customers` | `expect_table_row_count_to_equal(value=0) on " in asked["body"]
     served.answer("cut__asked", run, "ask", "Discard")
@@ -434,7 +434,7 @@ def test_findings_wait_for_an_answer(site: Site, served: Api) -> None:
     assert "the cut is not published: admin discarded the cut" in log.read_text()
     assert not site.world.catalog.load_table(("asked", "customers")).scan().to_arrow().num_rows
     run = served.begin("cut__asked")
-    served.asked("cut__asked", run, "ask")
+    paused(site, served, run)
     served.answer("cut__asked", run, "ask", "Publish", reason="the shop was closed")
     ended = served.ended("cut__asked", run)
     report = report_of(site, ended)
@@ -446,6 +446,24 @@ def test_findings_wait_for_an_answer(site: Site, served: Api) -> None:
     rows = site.world.catalog.load_table(system.verdicts.parts).scan().to_arrow().to_pylist()
     said = {row["observed"] for row in rows if row["said_by"] == "operator"}
     assert said == {"the shop was closed (admin, in Airflow)"}
+
+
+def paused(site: Site, served: Api, run: str) -> dict[str, Any]:
+    """What the run asks, once its task has paused for the scheduler, too.
+
+    Airflow fails a task that is answered before that, which takes no person's time.
+    """
+    asked = served.asked("cut__asked", run, "ask")
+    seen = (
+        "Received executor event with state success for task instance "
+        f"TaskInstanceKey(dag_id='cut__asked', task_id='ask', run_id='{run}'"
+    )
+    until = time.monotonic() + 60
+    while seen not in (site.airflow.home / "scheduler.log").read_text():
+        assert time.monotonic() < until, "the scheduler has not seen the task pause"
+        time.sleep(0.5)
+    time.sleep(1)  # It writes that down before it commits.
+    return asked
 
 
 def backfills(site: Site, logical: str) -> list[RunReport]:
