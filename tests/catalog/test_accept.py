@@ -45,7 +45,7 @@ def test_findings_are_accepted_once(world: World) -> None:
 
 def test_a_fault_of_the_fold_is_not_accepted(world: World) -> None:
     stage(world, FIRST, 1, [1], checks=(FINDING, FAULT))
-    with pytest.raises(ActionRefusedError, match="nobody can accept: keys are unique: 1 key"):
+    with pytest.raises(ActionRefusedError, match="cannot be accepted: keys are unique: 1 key"):
         accept_audit(PIPELINE, world, FIRST, "go on")
     with pytest.raises(AuditBlockedError):
         publish_cut(PIPELINE, world, FIRST)
@@ -65,5 +65,5 @@ def test_verdicts_of_an_older_version_are_not_accepted(world: World) -> None:
     with verdicts.update_schema(allow_incompatible_changes=True) as change:
         change.delete_column("said_by")
     assert verdicts.schema().column_names == [name for name in SCHEMA.names if name != "said_by"]
-    with pytest.raises(ActionRefusedError, match="nobody can accept"):
+    with pytest.raises(ActionRefusedError, match="cannot be accepted"):
         accept_audit(PIPELINE, world, FIRST, "go on")

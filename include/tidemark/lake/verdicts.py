@@ -151,7 +151,7 @@ def verdicts_of(rows: Iterable[Mapping[str, Any]]) -> tuple[Verdict, ...]:
     for row in rows:
         of = (row["table"], row["snapshot_id"], row["suite"])
         found = checks.setdefault(of, [])
-        # What older versions wrote does not say who says it, so nobody can accept it.
+        # Older versions wrote no said_by: such findings count as the engine's own.
         said_by = Said(row.get("said_by") or Said.ENGINE)
         if said_by is Said.OPERATOR:
             accepted[of] = row["observed"]

@@ -41,7 +41,7 @@ def refuse_faults(pipeline: PipelineSpec, verdicts: tuple[Verdict, ...]) -> None
     for verdict in verdicts:
         for check in verdict.faults:
             raise ActionRefusedError(
-                f"the audit of {verdict.table} found a fault of the fold, which nobody can accept: "
+                f"the audit of {verdict.table} found a fold fault, which cannot be accepted: "
                 f"{check.name}: {check.observed}",
                 state="main of every table is as it was; the staged branches are kept",
                 next_step=f"tidemark cut {pipeline.name}; if this repeats, report it",

@@ -98,5 +98,5 @@ def _not_published(why: str) -> str:
     return (
         f"the cut is not published: {why}\n"
         "  state: main of every table is as it was; the staged branches are kept\n"
-        "  next:  fix the data or the suite, then clear fold; or clear this task to be asked again"
+        "  next:  fix the data or the suite, then trigger the DAG again"
     )

@@ -71,6 +71,7 @@ def plan(
 
 def audit(pipeline: PipelineName, ti: RuntimeTaskInstanceProtocol) -> dict[str, int]:
     """Tables by outcome of the audit that ran in fold; red when one blocks and nobody is asked."""
+    from tidemark.runs.accept import blocking
     from tidemark.runs.publish import read_verdicts
     from tidemark.runs.world import data_docs_folder, open_world
 
@@ -92,10 +93,10 @@ def audit(pipeline: PipelineName, ti: RuntimeTaskInstanceProtocol) -> dict[str, 
             )
     docs = data_docs_folder(installation, spec.name) / "index.html"
     log.info("data_docs", file=str(docs))
-    blocking = [verdict for verdict in verdicts if verdict.outcome is Outcome.BLOCK]
-    is_faulty = any(verdict.faults for verdict in blocking)
-    if blocking and (is_faulty or spec.publish.approval is Approval.NEVER):
-        raise AirflowFailException(_blocked(pipeline, folded, blocking, str(docs)))
+    found = blocking(verdicts)
+    is_faulty = any(verdict.faults for verdict in found)
+    if found and (is_faulty or spec.publish.approval is Approval.NEVER):
+        raise AirflowFailException(_blocked(pipeline, folded, found, str(docs)))
     outcomes = [verdict.outcome for verdict in verdicts]
     return {outcome.value: outcomes.count(outcome) for outcome in Outcome}
 
