@@ -10,7 +10,7 @@ from typing import Any
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.catalog.rest import RestCatalog
-from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.catalog.sql import IcebergNamespaceProperties, IcebergTables, SqlCatalog
 from pyiceberg.exceptions import (
     CommitFailedException,
     CommitStateUnknownException,
@@ -173,9 +173,20 @@ def open_catalog(spec: CatalogSpec) -> Catalog:
         if spec.type is CatalogType.REST:
             settings = {**rest_settings(spec), **files}
             return _TimedRestCatalog(spec.name, uri=spec.uri, **settings)
-        return SqlCatalog(
+        return _open_sql_catalog(
             spec.name, uri=_sql_uri(spec), warehouse=spec.warehouse, pool_pre_ping="true", **files
         )
+
+
+def _open_sql_catalog(name: str, **settings: str) -> SqlCatalog:
+    """Several may open a new catalog at once: one is refused each table that another creates."""
+    for _ in (IcebergTables, IcebergNamespaceProperties):
+        try:
+            return SqlCatalog(name, **settings)
+        except DBAPIError as error:
+            if "CREATE TABLE" not in (error.statement or ""):
+                raise
+    return SqlCatalog(name, **settings)
 
 
 def folder_of(catalog: Catalog) -> str:

@@ -133,7 +133,8 @@ def test_tasks_land_what_expressions_land(world: World, monkeypatch: pytest.Monk
         producer.flush(30)
         producer.commit_transaction(30) if is_kept else producer.abort_transaction(30)
     until = time.monotonic() + 30
-    while world.broker.reach([place(stream)])[place(stream)].end < 2 * len(MIXED) // 3:
+    places = [place(stream, partition) for partition in range(3)]
+    while min(reach.end for reach in world.broker.reach(places).values()) < 2 * len(MIXED) // 3:
         assert time.monotonic() < until
     first = land_records(begin_run(stream.pipeline, world, CutRequest(stream.attempt())))
     other = stream.pipeline.model_copy(update={"name": PipelineName(f"{stream.name}_other")})

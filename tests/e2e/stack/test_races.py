@@ -10,11 +10,11 @@ from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
 import pyarrow as pa
-from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.catalog import Catalog
 
 from tests.support.lake import RECORDS, land, publish, stage
 from tidemark.errors import SupersededError
-from tidemark.lake.catalog import SystemTables, TableId
+from tidemark.lake.catalog import SystemTables, TableId, open_catalog
 from tidemark.lake.commits import append_on
 from tidemark.lake.heads import read_heads
 from tidemark.lake.landing import read_mark
@@ -22,18 +22,19 @@ from tidemark.lake.ledger import read_progress, record_action
 from tidemark.lake.refs import RefUpdate, attempt_ref, create_branch, main_head
 from tidemark.model.names import AttemptId, PipelineName
 from tidemark.model.progress import Progress
+from tidemark.spec import CatalogSpec
 
 RACES = 100
 RACES_OF_ONE = 10
 """So often a pipeline starts over, and two first runs meet."""
 TARGET = TableId("shop", "items")
 ROWS = pa.schema([("cut", pa.int64()), ("attempt", pa.string())])
-Work = Callable[[SqlCatalog, SystemTables, str], str]
+Work = Callable[[Catalog, SystemTables, str], str]
 
 
-def open_lake(folder: Path) -> SqlCatalog:
-    uri = f"sqlite:///{folder}/catalog.db?timeout=60"
-    return SqlCatalog("lake", uri=uri, warehouse=str(folder))
+def open_lake(folder: Path) -> Catalog:
+    uri = f"sqlite:///{folder}/catalog.db"
+    return open_catalog(CatalogSpec(name="lake", uri=uri, warehouse=str(folder)))
 
 
 def tables_of(race: int) -> SystemTables:
@@ -73,16 +74,16 @@ def raced(folder: Path, *works: Work) -> list[dict[SystemTables, list[str]]]:
     return found
 
 
-def lands(catalog: SqlCatalog, tables: SystemTables, attempt: str) -> str:
+def lands(catalog: Catalog, tables: SystemTables, attempt: str) -> str:
     return str(land(catalog, tables, read_heads(catalog, tables), attempt).mark.number)
 
 
-def cuts(catalog: SqlCatalog, tables: SystemTables, attempt: str) -> str:
+def cuts(catalog: Catalog, tables: SystemTables, attempt: str) -> str:
     stage(catalog, tables, read_heads(catalog, tables), attempt)
     return str(publish(catalog, tables, attempt))
 
 
-def orders(catalog: SqlCatalog, tables: SystemTables, attempt: str) -> str:
+def orders(catalog: Catalog, tables: SystemTables, attempt: str) -> str:
     def change(progress: Progress) -> Progress:
         return replace(progress, skipped=progress.skipped | {attempt})
 
@@ -90,7 +91,7 @@ def orders(catalog: SqlCatalog, tables: SystemTables, attempt: str) -> str:
     return attempt
 
 
-def folds(catalog: SqlCatalog, tables: SystemTables, attempt: str) -> str:
+def folds(catalog: Catalog, tables: SystemTables, attempt: str) -> str:
     """A cut with a row for the target."""
     heads, target = read_heads(catalog, tables), catalog.load_table(TARGET.parts)
     cut, base = heads.ledger.progress.cut + 1, main_head(target)
