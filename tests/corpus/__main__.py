@@ -19,6 +19,8 @@ def main(arguments: Sequence[str]) -> int:
     parser = _parser()
     given = parser.parse_args(arguments)
     cases = find_cases(given.folders, None if given.variants == "all" else given.variants)
+    if given.rest and given.kills:
+        parser.error("--kills is for the catalog that the job knows, without --rest")
     if not cases:
         parser.error("no such case in these folders")
     options = Options(
@@ -29,6 +31,7 @@ def main(arguments: Sequence[str]) -> int:
         ungated=given.ungated,
         refold=given.refold,
         retain=given.retain,
+        kills=given.kills,
         seed=given.seed,
         stands_for=given.stands_for,
     )
@@ -70,6 +73,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--retain", action="store_true", help="remove the records of more than two stages before"
+    )
+    parser.add_argument(
+        "--kills", default=0, type=int, metavar="N", help="kill so many runs of the job, anywhere"
     )
     parser.add_argument("--rest", action="store_true", help="with a REST catalog")
     parser.add_argument(

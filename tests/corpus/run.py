@@ -18,6 +18,7 @@ from embedded.home import JARS, embedded_environment
 from tests.corpus.batches import batches_of
 from tests.corpus.cases import Case, Stage, Table, name_of
 from tests.corpus.compare import differences
+from tests.corpus.kill import kill_somewhere
 from tests.corpus.leave_out import without_unchanged
 from tests.corpus.pipeline import make_pipeline
 from tests.corpus.produce import create_topics, open_producer, place, send, spread
@@ -53,8 +54,9 @@ class Options:
 
     leave_out: updates leave out what they do not change. refold: at the end each table is folded
     again from the changelog. retain: so many days pass between two stages that the changelog is
-    kept for two of them. stands_for: a table that is blocked for this reason is not compared while
-    it does, and named; None: it is a fault, as any other reason.
+    kept for two of them. kills: before so many cuts a run of the same batch is killed. stands_for:
+    a table that is blocked for this reason is not compared while it is, and named; None: it is a
+    fault, as any other reason.
     """
 
     more_cuts: int = 0
@@ -64,6 +66,7 @@ class Options:
     ungated: bool = False
     refold: bool = False
     retain: bool = False
+    kills: int = 0
     seed: int = 0
     stands_for: str | None = None
 
@@ -151,9 +154,13 @@ def _run(case: Case, name: str, world: World, options: Options, said: _Said) -> 
     create_topics(world.broker.servers, name, partitions)
     producer = open_producer(world.broker.servers)
     start = 0
-    for end, stage in batches_of(case, options.more_cuts, rng):
+    batches = batches_of(case, options.more_cuts, rng)
+    to_kill = rng.sample(batches, min(options.kills, len(batches)))
+    for end, stage in batches:
         send(producer, name, (record for line in lines[start:end] for record in line))
         start = end
+        if (end, stage) in to_kill:
+            kill_somewhere(pipeline, world, AttemptId(f"killed_{end}"), rng)
         faults = tuple(_cut(pipeline, world, options, said))
         if stage is not None:
             faults += tuple(_settle(pipeline, world, options, said))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,11 @@ from tests.live.worker import Worker
 from tidemark.runs.world import World
 
 STEPS = 30
+WAYS = {
+    "as_sent": Options(),
+    "again": Options(more_cuts=8, redeliver=True, kills=2),
+    "ungated": Options(more_cuts=8, redeliver=True, ungated=True, partitions=3, kills=1),
+}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -22,7 +28,8 @@ def test_targets_are_what_the_source_selects(
     """Of every table at every stage, however the cuts fall and whatever comes again."""
     record(kind, seed, STEPS, worker, tmp_path / kind)
     (case,) = find_cases([tmp_path])
-    for more_cuts in (0, 8):
-        options = Options(more_cuts=more_cuts, redeliver=more_cuts > 0, seed=seed)
-        outcome = run_case(case, f"{kind}-{seed}-{more_cuts}".replace("-", "_"), world, options)
-        assert outcome.faults == (), f"the recording is in {tmp_path / kind}"
+    for way, options in WAYS.items():
+        outcome = run_case(
+            case, f"{kind}_{seed}_{way}".replace("-", "_"), world, replace(options, seed=seed)
+        )
+        assert outcome.faults == (), f"{way}: the recording is in {tmp_path / kind}"

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
-import pytest
-import yaml
-
-from embedded.home import REPOSITORY, embedded_environment
+from tests.support.killed import run_killed
 from tests.support.records import TABLE, ticdc_ddl, ticdc_row, ticdc_watermark
 from tests.support.stack import Stream
 from tidemark.model.names import AttemptId, TableName
@@ -28,44 +21,16 @@ SECOND = [
 ]
 
 
-def job(stream: Stream, folder: Path, attempt: str) -> subprocess.Popen[str]:
-    """The job of one attempt as a process of its own, its log lines on a pipe."""
-    state = stream.world.installation.state
-    pipeline = stream.pipeline.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-    (folder / f"{stream.name}.yaml").write_text(yaml.safe_dump(pipeline))
-    environment = {
-        **os.environ,
-        **embedded_environment(state, stream.world.broker.servers),
-        "TIDEMARK_PIPELINES": str(folder),
-    }
-    return subprocess.Popen(
-        [
-            sys.executable,
-            str(REPOSITORY / "jobs" / "cut.py"),
-            f"--pipeline={stream.name}",
-            f"--attempt={attempt}",
-            f"--result={folder / attempt}.json",
-        ],
-        env=environment,
-        stderr=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        text=True,
-        start_new_session=True,
+def kill_at(stream: Stream, folder: Path, attempt: str, event: str) -> None:
+    """SIGKILL to the job of an attempt as soon as its log tells of ``event``."""
+    lines = run_killed(
+        stream.pipeline,
+        stream.world,
+        folder,
+        AttemptId(attempt),
+        lambda line: f"event={event}" in line,
     )
-
-
-def kill_at(process: subprocess.Popen[str], event: str) -> None:
-    """SIGKILL to the driver and its JVM as soon as the log tells of ``event``."""
-    assert process.stderr is not None
-    lines = []
-    for line in process.stderr:
-        lines.append(line)
-        if f"event={event}" in line:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait(timeout=30)
-            process.stderr.close()
-            return
-    pytest.fail(f"the job ended before {event}:\n{''.join(lines)}")
+    assert f"event={event}" in lines[-1], "".join(lines)
 
 
 def test_a_killed_run_changes_nothing_and_the_next_one_is_right(
@@ -78,7 +43,7 @@ def test_a_killed_run_changes_nothing_and_the_next_one_is_right(
     assert before == {1: "a", 2: "b"}
     stream.send([*SECOND, ticdc_watermark(300)])
     for number, event in enumerate(["landed", "table_staged", "cut_staged"]):
-        kill_at(job(stream, tmp_path, f"killed_{number}"), event)
+        kill_at(stream, tmp_path, f"killed_{number}", event)
         assert stream.rows() == before, f"killed at {event}"
     result = stream.cut()
     assert result.status is CutStatus.PUBLISHED
@@ -90,7 +55,7 @@ def test_a_run_that_was_killed_after_staging_can_still_be_published(
 ) -> None:
     stream = Stream(world).create()
     stream.send([*FIRST, ticdc_watermark(200)])
-    kill_at(job(stream, tmp_path, "staged_then_killed"), "cut_staged")
+    kill_at(stream, tmp_path, "staged_then_killed", "cut_staged")
     assert stream.rows() == {}
     publish_cut(stream.pipeline, world, AttemptId("staged_then_killed"))
     assert stream.rows() == {1: "a", 2: "b"}
@@ -106,7 +71,7 @@ def test_a_killed_refold_leaves_the_target_and_the_next_run_ends_it(
     before = world.catalog.load_table((stream.name, "items")).metadata.table_uuid
     begin_refold(stream.pipeline, world, TableName.parse(TABLE))
     for number, event in enumerate(["table_staged", "cut_staged"]):
-        kill_at(job(stream, tmp_path, f"refold_{number}"), event)
+        kill_at(stream, tmp_path, f"refold_{number}", event)
         assert stream.rows() == {1: "again"}
     table = world.catalog.load_table((stream.name, "items"))
     assert table.metadata.table_uuid == before, "no attempt was published"
