@@ -180,13 +180,14 @@ def postgres_row(  # noqa: PLR0913  one per field that tests vary
     name: str | None = "x",
     partition: int = 0,
     transaction: tuple[str, int] | None = None,
+    tx_id: int = 812,
     **columns: Any,
 ) -> Record:
     """A row of shop.items as the PostgreSQL connector writes it without schema.
 
     sequence: LSN of the commit before, if it is known, and of the change. name: None of a delete
     under REPLICA IDENTITY DEFAULT, which tells the key alone. transaction: its id, its order.
-    columns: further ones.
+    tx_id: the source's own number of it. columns: further ones.
     """
     image = {"id": number, "name": name, **columns}
     commit, lsn = sequence
@@ -202,7 +203,7 @@ def postgres_row(  # noqa: PLR0913  one per field that tests vary
             "sequence": json.dumps(pair),
             "schema": "shop",
             "table": "items",
-            "txId": 812,
+            "txId": tx_id,
             "lsn": lsn,
         },
         "transaction": transaction

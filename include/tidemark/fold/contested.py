@@ -58,29 +58,26 @@ def contested_keys(changes: DataFrame, transaction: Column, begins: Column) -> D
         step.alias("step"),
         transaction.alias("transaction"),
     )
-    newest = F.max_by(F.struct("step", "transaction", *EXAMPLE), "at").alias("newest")
+    of_key = Window.partitionBy("row_key")
+    copies = Window.partitionBy("row_key", "event_id", "step").orderBy("at")
+    ordered = of_key.orderBy("at")
     is_taken = F.col("step") == 1
     taken = F.max_by(F.when(is_taken, F.col("transaction")), F.when(is_taken, F.col("at")))
-    contested = (
-        steps.groupBy("row_key")
-        .agg(newest, taken.alias("taken"))
-        .where((F.col("newest.step") == -1) & (F.col("newest.transaction") == F.col("taken")))
-        .drop("taken")
-    )
-    once = steps.select("row_key", "at", "event_id", "step", "transaction").dropDuplicates(
-        ["row_key", "event_id", "step"]
-    )
+    newest = F.max_by(F.struct("step", "transaction", *EXAMPLE), "at")
     is_inside = F.coalesce(F.col("transaction") == F.col("newest.transaction"), F.lit(False))
-    ordered = Window.partitionBy("row_key").orderBy("at")
-    rows = F.sum(F.when(F.col("is_inside"), F.col("step")).otherwise(0)).over(ordered)
     before = F.max_by(
         F.when(~F.col("is_inside"), F.when(F.col("step") == -1, 0).otherwise(1)),
         F.when(~F.col("is_inside"), F.col("at")),
     )
     return (
-        once.join(contested, "row_key")
+        steps.withColumns({"newest": newest.over(of_key), "taken": taken.over(of_key)})
+        .where((F.col("newest.step") == -1) & (F.col("newest.transaction") == F.col("taken")))
+        .withColumn("copy", F.row_number().over(copies))
+        .where(F.col("copy") == 1)
         .withColumn("is_inside", is_inside)
-        .withColumn("rows", rows)
+        .withColumn(
+            "rows", F.sum(F.when(F.col("is_inside"), F.col("step")).otherwise(0)).over(ordered)
+        )
         .groupBy("row_key", "newest")
         .agg(F.max(F.when(F.col("is_inside"), F.col("rows"))).alias(MOST), before.alias(BEFORE))
         .select("row_key", *(f"newest.{name}" for name in EXAMPLE), MOST, BEFORE)

@@ -32,6 +32,17 @@ _PLACEHOLDERS = frozenset((*PLAIN_PLACEHOLDERS, PLACEHOLDER_BYTES))
 _IN_BASE64 = b64encode(PLACEHOLDER_BYTES)
 
 
+class _Source(msgspec.Struct):
+    txId: int | str | None = None  # noqa: N815  Debezium's name
+
+
+class _Change(msgspec.Struct):
+    source: _Source | None = None
+
+
+_CHANGE = msgspec.json.Decoder(_Change)
+
+
 class RowReader:
     """Reads the records of one table; what is odd raises ValueError or msgspec.DecodeError.
 
@@ -86,13 +97,21 @@ class RowReader:
 
     def image(self, value: bytes) -> Row | None:
         """The columns of the row that a record leaves, as JSON has them; None without a row."""
-        text = self._wrapper.payload(value) if value.startswith(WRAPPED) else value
-        if text is None:
-            raise ValueError("a record has its schema in another place")
-        image = self._decoder.decode(text)
+        image = self._decoder.decode(self._payload(value))
         if image is not None and self._lacks(image, value):
             raise ValueError("a value was not sent")
         return image
+
+    def transaction(self, value: bytes) -> str | None:
+        """The transaction of PostgreSQL that a record comes from."""
+        source = _CHANGE.decode(self._payload(value)).source
+        return None if source is None or source.txId is None else str(source.txId)
+
+    def _payload(self, value: bytes) -> bytes:
+        text = self._wrapper.payload(value) if value.startswith(WRAPPED) else value
+        if text is None:
+            raise ValueError("a record has its schema in another place")
+        return text
 
     def _lacks(self, image: Row, value: bytes) -> bool:
         """Whether a placeholder stands for a value that did not change (UNAV-1, UNAV-2)."""

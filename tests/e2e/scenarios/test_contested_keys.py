@@ -24,20 +24,15 @@ def moves(lsn: int, transaction: int, steps: Sequence[tuple[int, int, str]]) -> 
     for at, (left, taken, name) in zip(count(lsn), steps, strict=False):
         told = ((left, "d", "newkey", taken), (taken, "c", "oldkey", left))
         for key, op, header, other in told:
-            record = postgres_row(op, key, (lsn - 5, at), name=name)
-            value = json.loads(record.value or b"")
-            value["source"]["txId"] = transaction
+            record = postgres_row(op, key, (lsn - 5, at), name=name, tx_id=transaction)
             headers = ((f"__debezium.{header}", json.dumps({"id": other}).encode()),)
-            records.append(replace(record, value=json.dumps(value).encode(), headers=headers))
+            records.append(replace(record, headers=headers))
     return records
 
 
 def written(op: str, key: int, lsn: int, transaction: int, name: str = "") -> Record:
     """An insert or a delete of a row by a statement of ``transaction``."""
-    record = postgres_row(op, key, (lsn - 5, lsn), name=name)
-    value = json.loads(record.value or b"")
-    value["source"]["txId"] = transaction
-    return replace(record, value=json.dumps(value).encode())
+    return postgres_row(op, key, (lsn - 5, lsn), name=name, tx_id=transaction)
 
 
 def opened(world: World) -> Stream:

@@ -12,15 +12,18 @@ from typing import Any
 
 import pytest
 
-from tests.support.records import Record, boundary, debezium_row
+from tests.support.records import Record, boundary, debezium_row, postgres_row
 from tests.support.stack import Stream
 from tests.support.workers import killing_workers
-from tidemark.errors import WorkerLostError
+from tidemark.errors import TableStoppedError, WorkerLostError
 from tidemark.model.result import CutResult, CutStatus
+from tidemark.runs.run import Run
 from tidemark.runs.staging import newest_rows, stage, tasks
+from tidemark.runs.staging.key_conflicts import refuse_key_conflicts
 from tidemark.runs.world import World
 
 MYSQL = {"columns": {"id": "bigint", "name": "text"}}
+POSTGRES = {"columns": {"id": "integer", "name": "text"}}
 ONE, TWO = ("id",), ("id", "name")
 BY_DRIVER, BY_TASKS = (10_000, 50_000, 250_000), (0, 5, 7)
 """FEW_RECORDS, LEAST_RECORDS and MOST_RECORDS."""
@@ -137,6 +140,51 @@ def test_tasks_stage_what_expressions_stage(
         assert rows(stream) == rows(beside(stream))
     assert all(by_python)
     assert len(rows(stream)) > 10
+
+
+def outcome(cut: Callable[[], CutResult]) -> tuple[object, ...] | str:
+    """What both ways have to agree on, or why they stop the table."""
+    try:
+        return told(cut())
+    except TableStoppedError as error:
+        return error.what.replace("_other", "")
+
+
+@pytest.mark.parametrize("sized", [BY_DRIVER, BY_TASKS], indirect=True, ids=["driver", "tasks"])
+@pytest.mark.usefixtures("sized")
+def test_keys_are_looked_at_that_one_transaction_gave_and_took(
+    world: World, monkeypatch: pytest.MonkeyPatch, by_python: Staged
+) -> None:
+    """KEY-9: what one finds no conflict in, the other one finds none in either."""
+    looked: list[str] = []
+
+    def watched(run: Run, *rest: Any) -> None:
+        looked.append(run.pipeline.name)
+        refuse_key_conflicts(run, *rest)
+
+    monkeypatch.setattr(stage, refuse_key_conflicts.__name__, watched)
+    stream = Stream(world, 1, "debezium-postgres", "none", POSTGRES).create()
+    chances, lsn = random.Random(3), 1_000  # noqa: S311  the same each time
+    outcomes = []
+    for number in range(5):
+        sent = []
+        for _ in range(12):
+            commit, key = lsn, 10 * (number // 2) + chances.randrange(6)
+            for op in chances.choice(("c", "u", "d", "cd")):
+                lsn += 10
+                sent.append(postgres_row(op, key, (commit, lsn), name=str(lsn), tx_id=commit))
+        stream.send(sent)
+        outcomes.append(outcome(stream.cut))
+        with monkeypatch.context() as patched:
+            patched.setattr(stage, "can_stage_by_tasks", lambda *_: False)
+            assert outcome(beside(stream).cut) == outcomes[-1]
+        assert rows(stream) == rows(beside(stream))
+        if isinstance(outcomes[-1], str):
+            stream.send([postgres_row("r", key, (lsn, lsn + 1)) for key in range(30)])
+            lsn += 10
+    assert all(by_python)
+    assert {type(one) for one in outcomes} == {tuple, str}
+    assert 0 < looked.count(stream.name) < looked.count(f"{stream.name}_other")
 
 
 def test_what_is_above_the_gate_waits(

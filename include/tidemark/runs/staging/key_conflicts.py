@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from tidemark.errors import WAITING, TableStoppedError
+from tidemark.fold.computed import computed_once
 from tidemark.fold.contested import BEFORE, EXAMPLE, MOST, contested_keys
 from tidemark.formats.decoder import decoder_of
 from tidemark.lake.catalog import TableId
@@ -32,9 +33,8 @@ def refuse_key_conflicts(
     above = events.where(work.counts)
     changes = decoder.changes(above, work.schema, key_from_images=work.key_from_images)
     removed = work.removal.end.position if work.removal else Position("")
-    keys = contested_keys(changes, decoder.transaction, decoder.begins).where(
-        F.col("position") >= removed
-    )
+    contested = contested_keys(changes, decoder.transaction, decoder.begins)
+    keys = computed_once(contested.where(F.col("position") >= removed))
     is_known = F.col(BEFORE).isNotNull() | (F.col(MOST) > 1)
     conflicts = keys.where(is_known & (F.col(MOST) + F.coalesce(BEFORE, F.lit(0)) > 1))
     stored = _stored_keys(run, work, place)

@@ -46,6 +46,7 @@ RecordPlace = tuple[str, int, int]
 """Topic, partition and offset of a record."""
 _Change = tuple[str, int, int, int, str]
 """Position, partition, the numbers of file and row, and op; the newest of a key is the greatest."""
+_NO_CHANGE: _Change = ("", 0, 0, 0, "")
 K = TypeVar("K", bytes, Key)
 
 
@@ -89,9 +90,9 @@ class PartRows:
     """What a task staged, or several.
 
     files: with typed rows. records: that were read. superseded: changes that lost to a newer one of
-    their key, or to a truncate. odd: records of those that could not be typed. contested: as
-    `fold.contested.count_contested` has it. hashes: of the keys. is_left: nothing is staged, the
-    expressions have to.
+    their key, or to a truncate. odd: records of those that could not be typed. contested: how many
+    keys `fold.contested.contested_keys` has to look at, or more. hashes: of the keys. is_left:
+    nothing is staged, the expressions have to.
     """
 
     files: list[DataFile] = field(default_factory=list)
@@ -136,7 +137,7 @@ class _Task:
         self._reader = RowReader(job.schema)
         self._schema = staged_schema(job.schema)
         self._rows = PartRows()
-        self._upserted: set[bytes] = set()
+        self._upserts: dict[bytes, list[tuple[int, int]]] = {}
 
     def stage(self) -> PartRows:
         """Choose, then write; what no reading foresees is left to the expressions as well."""
@@ -151,18 +152,43 @@ class _Task:
             rows.files = []
         return rows
 
-    def _choose(self) -> list[Mapping[int, Key]]:
+    def _choose(self) -> Sequence[Mapping[int, Key]]:
         """The row numbers of each file with the newest change of a key, and that (POS-13)."""
         newest: dict[Key, _Change] = {}
         for text, change in self._newest_written().items():
             self._enter(newest, self._reader.key(text), change)
         self._rows.hashes = pa.array(map(self._reader.hash, newest), pa.int64())
-        upserted = set(map(self._reader.key, self._upserted))
-        chosen: list[dict[int, Key]] = [{} for _ in self._part.files]
-        for key, (*_, number, row, op) in newest.items():
+        chosen = self._nowhere()
+        for key, (*_, number, row, _) in newest.items():
             chosen[number][row] = key
-            self._rows.contested += op == _DELETE and key in upserted
-        return list(chosen)
+        self._rows.contested = self._count_contested(newest)
+        return chosen
+
+    def _nowhere(self) -> list[dict[int, Key]]:
+        return [{} for _ in self._part.files]
+
+    def _count_contested(self, newest: Mapping[Key, _Change]) -> int:
+        """Keys that a transaction gave a row, or changed one of, and deleted last (KEY-9)."""
+        wanted = self._nowhere()
+        for text, places in self._upserts.items():
+            key = self._reader.key(text)
+            *_, number, row, op = newest.get(key, _NO_CHANGE)
+            if op == _DELETE:
+                for of_file, of_row in (*places, (number, row)):
+                    wanted[of_file][of_row] = key
+        upserts: dict[Key, set[str | None]] = {}
+        deletes: dict[Key, str | None] = {}
+        for file, rows in zip(self._part.files, wanted, strict=True):
+            for key, (*_, op, _, _, value) in self._changes(file, rows) if rows else ():
+                transaction = self._reader.transaction(_present(value))
+                if op == _DELETE:
+                    deletes[key] = transaction
+                else:
+                    upserts.setdefault(key, set()).add(transaction)
+        return sum(
+            transaction is not None and transaction in upserts[key]
+            for key, transaction in deletes.items()
+        )
 
     def _newest_written(self) -> dict[bytes, _Change]:
         """The newest change of each key as it is written, as one key may be in several ways."""
@@ -183,7 +209,7 @@ class _Task:
                         continue
                     rows.records += 1
                     if job.may_share_keys and op == _UPSERT:
-                        self._upserted.add(key)
+                        self._upserts.setdefault(key, []).append((number, first + at))
                     if position <= truncated_at:
                         rows.superseded += 1
                     else:
@@ -250,9 +276,7 @@ class _Task:
             yield from zip(map(wanted.__getitem__, here), values, strict=True)
 
     def _columns(self, key: Key, op: str, value: bytes | None) -> Row:
-        if value is None:
-            raise ValueError("a change has no record")
-        image = self._reader.image(value)
+        image = self._reader.image(_present(value))
         if op == _DELETE:
             return self._reader.deleted(key)
         if image is None:
@@ -266,3 +290,9 @@ class _Task:
         return pa.record_batch(
             [*self._reader.arrays(columns[:width]), *arrays], schema=self._schema
         )
+
+
+def _present(value: bytes | None) -> bytes:
+    if value is None:
+        raise ValueError("a change has no record")
+    return value
