@@ -37,9 +37,12 @@ class _Source(msgspec.Struct):
 
 
 class _Change(msgspec.Struct):
+    op: str
     source: _Source | None = None
 
 
+BEGIN = frozenset("cr")
+"""Operations that make a row, as Debezium writes them."""
 _CHANGE = msgspec.json.Decoder(_Change)
 
 
@@ -102,10 +105,11 @@ class RowReader:
             raise ValueError("a value was not sent")
         return image
 
-    def transaction(self, value: bytes) -> str | None:
-        """The transaction of PostgreSQL that a record comes from."""
-        source = _CHANGE.decode(self._payload(value)).source
-        return None if source is None or source.txId is None else str(source.txId)
+    def origin(self, value: bytes) -> tuple[bool, str | None]:
+        """Whether a record makes a row that was not there, and PostgreSQL's transaction of it."""
+        change = _CHANGE.decode(self._payload(value))
+        transaction = None if change.source is None else change.source.txId
+        return change.op in BEGIN, None if transaction is None else str(transaction)
 
     def _payload(self, value: bytes) -> bytes:
         text = self._wrapper.payload(value) if value.startswith(WRAPPED) else value

@@ -19,22 +19,27 @@ from tidemark.runs.run import Run
 from tidemark.runs.tables.work import TableWork
 
 
-def refuse_key_conflicts(
-    run: Run, chosen: Chosen, work: TableWork, events: DataFrame, place: TableId
-) -> None:
-    """Raise where the newest change of a key may be the end of a row that had it before (KEY-9).
-
-    events: row events of the table in the cut; place: where the target's rows are. Keys that a
-    snapshot read again are in no doubt.
-    """
+def changes_of_transactions(
+    run: Run, chosen: Chosen, work: TableWork, events: DataFrame
+) -> DataFrame:
+    """The changes of ``events`` that count, as `refuse_key_conflicts` takes them."""
     decoder = decoder_of(run.pipeline.source, chosen.schemas_of(work.spec.source))
-    if decoder.transaction is None:
-        return
     above = events.where(work.counts)
     changes = decoder.changes(above, work.schema, key_from_images=work.key_from_images)
+    transaction = F.lit(None) if decoder.transaction is None else decoder.transaction
+    return changes.withColumns({"begins": decoder.begins, "transaction": transaction})
+
+
+def refuse_key_conflicts(run: Run, work: TableWork, changes: DataFrame, place: TableId) -> None:
+    """Raise where the newest change of a key may be the end of a row that had it before (KEY-9).
+
+    changes: of the table in the cut, at least all those of the keys that two rows may have had in
+    one transaction; with ``begins`` and ``transaction`` (`formats.decoder.Decoder`). place: where
+    the target's rows are. Keys that a snapshot read again are in no doubt.
+    """
     removed = work.removal.end.position if work.removal else Position("")
-    contested = contested_keys(changes, decoder.transaction, decoder.begins)
-    keys = computed_once(contested.where(F.col("position") >= removed))
+    found = contested_keys(changes, F.col("transaction"), F.col("begins"))
+    keys = computed_once(found.where(F.col("position") >= removed))
     is_known = F.col(BEFORE).isNotNull() | (F.col(MOST) > 1)
     conflicts = keys.where(is_known & (F.col(MOST) + F.coalesce(BEFORE, F.lit(0)) > 1))
     stored = _stored_keys(run, work, place)

@@ -10,6 +10,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
+from operator import itemgetter
 from typing import TypeVar
 from zlib import crc32
 
@@ -38,7 +39,20 @@ ODD_ROWS, ODD_SHARE = 1_000, 0.01
 """How many rows of a part may be odd; beyond, the table is left to the expressions."""
 _SELECTED = ("landing", "kind", "source_schema", "source_table")
 _ORDERED = ("position", "partition", "op", "schema_id", "key")
-_RECORD = ("topic", "partition", "offset", "op", "position", "commit_time", "value")
+_RECORD = ("topic", "partition", "offset", "op", "position", "commit_time", "snapshot", "value")
+CONTESTED = pa.schema(
+    [
+        pa.field("topic", pa.string()),
+        pa.field("partition", pa.int32()),
+        pa.field("offset", pa.int64()),
+        pa.field("op", pa.string()),
+        pa.field("position", pa.string()),
+        pa.field("part", pa.int32()),
+        pa.field("begins", pa.bool_()),
+        pa.field("transaction", pa.string()),
+    ]
+)
+"""What is known of a change of a contested key, beside its ``row_key``."""
 # Values of enumerations are looked up once, and not for each change.
 _UPSERT, _DELETE = Op.UPSERT.value, Op.DELETE.value
 
@@ -46,7 +60,6 @@ RecordPlace = tuple[str, int, int]
 """Topic, partition and offset of a record."""
 _Change = tuple[str, int, int, int, str]
 """Position, partition, the numbers of file and row, and op; the newest of a key is the greatest."""
-_NO_CHANGE: _Change = ("", 0, 0, 0, "")
 K = TypeVar("K", bytes, Key)
 
 
@@ -90,9 +103,9 @@ class PartRows:
     """What a task staged, or several.
 
     files: with typed rows. records: that were read. superseded: changes that lost to a newer one of
-    their key, or to a truncate. odd: records of those that could not be typed. contested: how many
-    keys `fold.contested.contested_keys` has to look at, or more. hashes: of the keys. is_left:
-    nothing is staged, the expressions have to.
+    their key, or to a truncate. odd: records of those that could not be typed. contested: changes
+    of the keys that `fold.contested.contested_keys` has to look at, None of a source whose rows
+    never share a key. hashes: of the keys. is_left: nothing is staged, the expressions have to.
     """
 
     files: list[DataFile] = field(default_factory=list)
@@ -100,7 +113,7 @@ class PartRows:
     superseded: int = 0
     upserts: int = 0
     deletes: int = 0
-    contested: int = 0
+    contested: pa.Table | None = None
     odd: list[RecordPlace] = field(default_factory=list)
     hashes: pa.Array = field(default_factory=lambda: pa.array([], pa.int64()))
     is_left: bool = False
@@ -137,7 +150,7 @@ class _Task:
         self._reader = RowReader(job.schema)
         self._schema = staged_schema(job.schema)
         self._rows = PartRows()
-        self._upserts: dict[bytes, list[tuple[int, int]]] = {}
+        self._places: dict[bytes, list[tuple[int, int]]] = {}
 
     def stage(self) -> PartRows:
         """Choose, then write; what no reading foresees is left to the expressions as well."""
@@ -161,34 +174,49 @@ class _Task:
         chosen = self._nowhere()
         for key, (*_, number, row, _) in newest.items():
             chosen[number][row] = key
-        self._rows.contested = self._count_contested(newest)
+        if self._job.may_share_keys:
+            self._rows.contested = self._changes_of_contested(newest)
         return chosen
 
     def _nowhere(self) -> list[dict[int, Key]]:
         return [{} for _ in self._part.files]
 
-    def _count_contested(self, newest: Mapping[Key, _Change]) -> int:
-        """Keys that a transaction gave a row, or changed one of, and deleted last (KEY-9)."""
-        wanted = self._nowhere()
-        for text, places in self._upserts.items():
+    def _changes_of_contested(self, newest: Mapping[Key, _Change]) -> pa.Table:
+        """All changes of the keys that a transaction gave a row and deleted last (KEY-9)."""
+        deleted: dict[Key, list[tuple[int, int]]] = {}
+        for text, places in self._places.items():
             key = self._reader.key(text)
-            *_, number, row, op = newest.get(key, _NO_CHANGE)
+            *_, op = newest[key]
             if op == _DELETE:
-                for of_file, of_row in (*places, (number, row)):
-                    wanted[of_file][of_row] = key
-        upserts: dict[Key, set[str | None]] = {}
-        deletes: dict[Key, str | None] = {}
+                deleted.setdefault(key, []).extend(places)
+        wanted = self._nowhere()
+        for key, places in deleted.items():
+            for number, row in places if len(places) > 1 else ():
+                wanted[number][row] = key
+        found: dict[Key, list[Row]] = {}
         for file, rows in zip(self._part.files, wanted, strict=True):
-            for key, (*_, op, _, _, value) in self._changes(file, rows) if rows else ():
-                transaction = self._reader.transaction(_present(value))
-                if op == _DELETE:
-                    deletes[key] = transaction
-                else:
-                    upserts.setdefault(key, set()).add(transaction)
-        return sum(
-            transaction is not None and transaction in upserts[key]
-            for key, transaction in deletes.items()
-        )
+            for key, (*place, op, position, _, snapshot, value) in self._changes(file, rows):
+                begins, transaction = self._reader.origin(_present(value))
+                own = None if snapshot is not None else transaction
+                found.setdefault(key, []).append((*place, op, position, 0, begins, own))
+        changes = [
+            (self._reader.deleted(key), *change)
+            for key, of_key in found.items()
+            if _is_contested(of_key)
+            for change in of_key
+        ]
+        return self._contested(changes)
+
+    def _contested(self, changes: Sequence[Row]) -> pa.Table:
+        """The changes as `fold.contested.contested_keys` takes them."""
+        rows, *columns = zip(*changes, strict=True) if changes else [()] * 9
+        typed = self._reader.arrays(list(zip(*rows, strict=True)) or [()] * self._reader.width)
+        names = self._job.schema.names
+        key = [(name, typed[names.index(name)]) for name in self._job.schema.key]
+        key_type = pa.struct([pa.field(name, values.type) for name, values in key])
+        row_key = pa.StructArray.from_arrays([values for _, values in key], fields=list(key_type))
+        arrays = map(pa.array, columns, CONTESTED.types)
+        return pa.table([row_key, *arrays], names=["row_key", *CONTESTED.names])
 
     def _newest_written(self) -> dict[bytes, _Change]:
         """The newest change of each key as it is written, as one key may be in several ways."""
@@ -208,11 +236,11 @@ class _Task:
                     if not part.holds(key):
                         continue
                     rows.records += 1
-                    if job.may_share_keys and op == _UPSERT:
-                        self._upserts.setdefault(key, []).append((number, first + at))
                     if position <= truncated_at:
                         rows.superseded += 1
                     else:
+                        if job.may_share_keys:
+                            self._places.setdefault(key, []).append((number, first + at))
                         change = (position, partition, number, first + at, op)
                         self._enter(newest, key, change)
         return newest
@@ -242,7 +270,7 @@ class _Task:
         outcome, rows, size = self._rows, list[Row](), 0
         most_odd = max(ODD_ROWS, ODD_SHARE * sum(map(len, chosen)))
         for file, wanted in zip(self._part.files, chosen, strict=True):
-            for key, (topic, partition, offset, *change, value) in self._changes(file, wanted):
+            for key, (topic, partition, offset, *change, _, value) in self._changes(file, wanted):
                 try:
                     columns = self._columns(key, change[0], value)
                 except ODD:
@@ -265,7 +293,7 @@ class _Task:
     def _changes(self, file: LandedFile, wanted: Mapping[int, Key]) -> Iterator[tuple[Key, Row]]:
         """Keys of ``wanted``, and _RECORD of their rows."""
         places = sorted(wanted)
-        for first, batch in file.batches(self._job.io, _RECORD, places):
+        for first, batch in file.batches(self._job.io, _RECORD, places) if places else ():
             here = places[bisect_left(places, first) : bisect_left(places, first + batch.num_rows)]
             rows = batch.take(pa.array([place - first for place in here], pa.int64()))
             columns = [
@@ -296,3 +324,12 @@ def _present(value: bytes | None) -> bytes:
     if value is None:
         raise ValueError("a change has no record")
     return value
+
+
+def _is_contested(changes: Sequence[Row]) -> bool:
+    """Whether the newest change is a delete in a transaction that gave a row the key.
+
+    Changes are CONTESTED, their order is not known; copies of one are among them.
+    """
+    *_, newest = max(changes, key=itemgetter(4, 1))
+    return newest is not None and any(begins and own == newest for *_, begins, own in changes)

@@ -62,8 +62,9 @@ class StagedChanges:
     that make or end versions, None of others. snapshot_passes: where a table without a key was
     read, None where the cut has no row of a snapshot. aside: rows of the quarantine for what
     cannot be applied. ends: truncates of the cut, as `lake.staging.stage_table` takes them.
-    contested: keys that two rows may have had in one transaction. rewritten: the rows that other
-    types of columns had rewritten.
+    is_contested: two rows may have had one key in a transaction. contested: all changes of such
+    keys, as `fold.contested.contested_keys` takes them, where tasks read them. rewritten: the rows
+    that other types of columns had rewritten.
     """
 
     rows: StagedRows
@@ -74,7 +75,8 @@ class StagedChanges:
     snapshot_passes: SnapshotPasses | None = None
     aside: pa.Table = field(default_factory=QUARANTINE.empty_table)
     ends: tuple[End, ...] = ()
-    contested: int = 0
+    is_contested: bool = False
+    contested: pa.Table | None = None
     rewritten: Rewritten | None = None
 
     @property

@@ -31,7 +31,7 @@ from tidemark.runs.choose import Chosen
 from tidemark.runs.landing.compacted import refuse_unavailable
 from tidemark.runs.run import Run
 from tidemark.runs.staging.audit import audit
-from tidemark.runs.staging.key_conflicts import refuse_key_conflicts
+from tidemark.runs.staging.key_conflicts import changes_of_transactions, refuse_key_conflicts
 from tidemark.runs.staging.quarantined import Unfit, may_miss, quarantined
 from tidemark.runs.staging.replay import events_quarantined, outcomes, overtaken
 from tidemark.runs.staging.reread import refuse_unread_rows
@@ -200,8 +200,8 @@ def _stage_by_expressions(
     refuse_unread(work, counts.read.get["records"])
     entered, dropped = counts.entered.get, counts.reduced.get["dropped"]
     repeats = overtaken(chosen, work, decoder) + work.copies.count
-    contested = counts.contested.get["keys"] if counts.contested is not None else 0
-    found = StagedChanges(rows, entered["changes"] + repeats, repeats, contested=contested)
+    contested = counts.contested is not None and counts.contested.get["keys"] > 0
+    found = StagedChanges(rows, entered["changes"] + repeats, repeats, is_contested=contested)
     if mode in (TargetMode.MIRROR, TargetMode.SOFT_DELETE):
         return replace(found, superseded=dropped)
     return replace(found, repeats=repeats + dropped)
@@ -231,14 +231,21 @@ def _matched(
     mode = work.spec.mode
     if not work.schema.key and mode is TargetMode.MIRROR:
         return match_rows(run, work, found, place)
-    if found.contested:
-        refuse_key_conflicts(run, chosen, work, _row_events(chosen, work), place)
+    if found.is_contested:
+        refuse_key_conflicts(run, work, _contested(run, chosen, work, found), place)
     refuse_unavailable(run.pipeline, work.spec, found.rows.unavailable)
     if found.rows.unavailable:
         found = _filled(run, chosen, work, found, place)
     if mode is TargetMode.HISTORY and work.rows:
         return match_versions(run, work, found, place)
     return found
+
+
+def _contested(run: Run, chosen: Chosen, work: TableWork, found: StagedChanges) -> DataFrame:
+    """Changes of keys that two rows may have had; of all keys where tasks did not read them."""
+    if found.contested is not None:
+        return run.world.spark.createDataFrame(found.contested)
+    return changes_of_transactions(run, chosen, work, _row_events(chosen, work))
 
 
 def _filled(

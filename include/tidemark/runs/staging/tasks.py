@@ -116,7 +116,11 @@ def stage_by_tasks(
         rows = add_rows(rows, typed_changes(chosen, decoder, work, (), events, counts), work.schema)
         refuse_unread(work, counts.read.get["records"], len(whole.odd))
     return StagedChanges(
-        rows, whole.records, superseded=whole.superseded, contested=whole.contested
+        rows,
+        whole.records,
+        superseded=whole.superseded,
+        is_contested=bool(whole.contested),
+        contested=whole.contested,
     )
 
 
@@ -175,6 +179,7 @@ def _buckets(files: Sequence[LandedFile], size: int) -> Iterator[Part]:
 def _together(outcomes: Sequence[PartRows]) -> PartRows:
     """What all tasks staged; left to the expressions where two of them found one key."""
     hashes = pa.concat_arrays([one.hashes for one in outcomes])
+    contested = [one.contested for one in outcomes if one.contested]
     is_shared = len(outcomes) > 1 and pc.count_distinct(hashes).as_py() < len(hashes)
     return PartRows(
         files=[file for one in outcomes for file in one.files],
@@ -182,7 +187,7 @@ def _together(outcomes: Sequence[PartRows]) -> PartRows:
         superseded=sum(one.superseded for one in outcomes),
         upserts=sum(one.upserts for one in outcomes),
         deletes=sum(one.deletes for one in outcomes),
-        contested=sum(one.contested for one in outcomes),
+        contested=pa.concat_tables(contested) if contested else None,
         odd=[place for one in outcomes for place in one.odd],
         is_left=is_shared or any(one.is_left for one in outcomes),
     )
