@@ -26,7 +26,7 @@ _LIMB_DIGITS = 18
 _MOST_HEX = 2 * 416
 """Of 1,000 digits, which is as precise as PostgreSQL lets a column be declared (POISON-6)."""
 
-_SCALES = (-999, 16_383)
+LEAST_SCALE, MOST_SCALE = -999, 16_383
 """From what old connectors sent for numbers with zeros at their end, to PostgreSQL's most."""
 
 _PLAIN = r"^[-+]?[0-9]+(\.[0-9]*)?$"
@@ -87,9 +87,10 @@ def decimal_from_scaled(raw: Column, column: SourceColumn) -> Column:
     Exact text, or the decimal that was declared; the scale may differ from row to row.
     """
     written = F.from_json(raw, "scale INT, value STRING")
+    has_scale = written["scale"].between(LEAST_SCALE, MOST_SCALE)
     return once(
         F.struct(
-            F.when(written["scale"].between(*_SCALES), written["scale"]).alias("scale"),
+            F.when(has_scale, written["scale"]).alias("scale"),
             F.hex(F.try_to_binary(written["value"], F.lit("base64"))).alias("digits"),
         ),
         lambda number: once(

@@ -35,7 +35,7 @@ class AfterDecoder:
     """Reads what records have in AFTER.
 
     columns: the names that records have for the columns of a table -> the type, as msgspec takes
-    it, of what is read.
+    it, of what is read and is not null.
     """
 
     def __init__(self, columns: Mapping[str, JsonType]) -> None:
@@ -90,7 +90,13 @@ class AfterDecoder:
         columns: list[_Field] = []
         for number, (name, kind) in enumerate(self._columns.items()):
             default = msgspec.NODEFAULT if name in present else None
-            columns.append((f"column_{number}", kind, msgspec.field(name=name, default=default)))
+            columns.append(
+                (
+                    f"column_{number}",
+                    _of_column(kind, present.get(name)),
+                    msgspec.field(name=name, default=default),
+                )
+            )
         others = [field for field in shape if field[0] not in self._columns]
         return _struct([*columns, *_fields(others)])
 
@@ -127,6 +133,13 @@ def _type_of(shape: _Inner) -> JsonType:
     if isinstance(shape, tuple):
         return _struct(_fields(shape))
     return msgspec.Raw if shape == _NESTED else _Scalar | list[_Scalar]
+
+
+def _of_column(kind: JsonType, shape: _Inner) -> JsonType:
+    """What a column of this shape may hold: an object where it is one, or null where not."""
+    if not isinstance(kind, type) or not issubclass(kind, msgspec.Struct):
+        return kind | None
+    return kind if isinstance(shape, tuple) else None
 
 
 def _fields(shape: Sequence[tuple[str, _Inner]]) -> list[_Field]:

@@ -57,7 +57,7 @@ class RowReader:
         self._readings = _readings(schema)
         names = [_name_in_record(schema, column) for column in schema.columns]
         self._decoder = AfterDecoder(
-            {name: one.json | None for name, one in zip(names, self._readings, strict=True)}
+            {name: one.json for name, one in zip(names, self._readings, strict=True)}
         )
         self._wrapper = SchemaWrapper()
         self._conversions = [

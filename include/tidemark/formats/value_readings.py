@@ -7,6 +7,7 @@ it, and refuses all else.
 from __future__ import annotations
 
 import struct
+from base64 import b64decode
 from binascii import unhexlify
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -19,8 +20,10 @@ from typing import Annotated, Any
 import msgspec
 import pyarrow as pa
 
+from tidemark.formats.decimals import LEAST_SCALE, MOST_SCALE
 from tidemark.formats.json_shapes import JsonType
 from tidemark.formats.number_tokens import DOUBLE_DIGITS
+from tidemark.formats.special import ENDS_OF_TIME
 from tidemark.formats.values import (
     FIRST_DAY,
     FIRST_MILLI,
@@ -32,7 +35,9 @@ from tidemark.formats.values import (
 from tidemark.model.columns import SourceColumn, Wire
 
 LONG_DIGITS, DECIMAL_BYTES = 18, 16
-MICROS_IN_MILLI = 1_000
+MICROS_IN_MILLI = NANOS_IN_MICRO = 1_000
+MOST_BYTES = 416
+"""Of an unscaled number of 1,000 digits (POISON-6)."""
 FLAG = "tinyint(1)"
 DECIMAL = "decimal"
 _ZONED = (
@@ -119,6 +124,20 @@ def _bits(column: SourceColumn) -> ValueReading:
     return ValueReading(kind, pa.binary(), lambda least: least[::-1].rjust(width, b"\0"))
 
 
+def _bits_text(column: SourceColumn) -> ValueReading:
+    def convert(least: bytes) -> str:
+        number = int.from_bytes(least, "little")
+        if number.bit_length() > column.digits:
+            raise ValueError(f"{number} has more than {column.digits} bits")
+        return f"{number:0{column.digits}b}"
+
+    return ValueReading(_SOME_BYTES, pa.string(), convert)
+
+
+def _bytes_text(least: bytes) -> str:
+    return f"{int.from_bytes(least, 'little'):0{8 * len(least)}b}"
+
+
 def _unsigned(column: SourceColumn) -> ValueReading:
     return ValueReading(
         _LONGS,
@@ -153,15 +172,44 @@ def _decimal_base64(column: SourceColumn) -> ValueReading:
     return ValueReading(kind, _arrow_decimal(column), convert, pa.binary(DECIMAL_BYTES), pack)
 
 
+def _decimal_digits(column: SourceColumn) -> ValueReading:
+    """Of more digits than a decimal has; the number stands as text."""
+    kind = Annotated[bytes, msgspec.Meta(min_length=1, max_length=MOST_BYTES)]
+    return ValueReading(kind, pa.string(), lambda unscaled: _scaled(unscaled, column.digits))
+
+
+class _Scaled(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    scale: Annotated[int, msgspec.Meta(ge=LEAST_SCALE, le=MOST_SCALE)]
+    value: Annotated[bytes, msgspec.Meta(min_length=1, max_length=MOST_BYTES)]
+
+
+def _decimal_scaled(column: SourceColumn) -> ValueReading:
+    if column.iceberg == "string":
+        return ValueReading(_Scaled, pa.string(), lambda one: _scaled(one.value, one.scale))
+    fits = _decimal_that_fits(column)
+    return ValueReading(
+        _Scaled, _arrow_decimal(column), lambda one: fits(_scaled(one.value, one.scale))
+    )
+
+
+def _scaled(unscaled: bytes, scale: int) -> str:
+    """All digits of a number, without an exponent."""
+    number = int.from_bytes(unscaled, "big", signed=True)
+    sign, digits = "-" if number < 0 else "", str(abs(number))
+    if scale <= 0:
+        return f"{sign}{digits}{'0' * -scale if number else ''}"
+    digits = digits.rjust(scale + 1, "0")
+    return f"{sign}{digits[:-scale]}.{digits[-scale:]}"
+
+
 def _least_bytes(number: int) -> bytes:
     """Two's complement, big-endian, as Java's BigInteger writes it."""
     bits = (number if number >= 0 else ~number).bit_length()
     return number.to_bytes(bits // 8 + 1, "big", signed=True)
 
 
-def _decimal_text(column: SourceColumn) -> ValueReading:
+def _decimal_that_fits(column: SourceColumn) -> Callable[[str | float], Decimal]:
     precision, scale = column.decimal_sizes or (0, 0)
-    fraction = rf"(\.[0-9]{{1,{scale}}})?" if scale else ""
     most = Decimal(10) ** (precision - scale)
 
     def convert(value: str | float) -> Decimal:
@@ -170,10 +218,16 @@ def _decimal_text(column: SourceColumn) -> ValueReading:
             raise ValueError(f"{value} does not fit {column.iceberg}")
         return number
 
+    return convert
+
+
+def _decimal_text(column: SourceColumn) -> ValueReading:
+    precision, scale = column.decimal_sizes or (0, 0)
+    fraction = rf"(\.[0-9]{{1,{scale}}})?" if scale else ""
     text = _matching(rf"\A-?[0-9]{{1,38}}{fraction}\Z")
     # A double that holds all digits of a number has no others in its shortest text.
     kind = text | float if precision <= DOUBLE_DIGITS else text
-    return ValueReading(kind, _arrow_decimal(column), convert)
+    return ValueReading(kind, _arrow_decimal(column), _decimal_that_fits(column))
 
 
 def _arrow_decimal(column: SourceColumn) -> pa.DataType:
@@ -185,6 +239,31 @@ def _as_moment(text: str) -> datetime:
     if not text.endswith("Z") and not MINYEAR < moment.year < MAXYEAR:
         raise ValueError(f"{text} may be of another year in UTC")
     return moment
+
+
+def _micros(nanos: int) -> int:
+    micros, rest = divmod(nanos, NANOS_IN_MICRO)
+    if rest:
+        raise ValueError(f"{nanos} ns are no whole microseconds")
+    return micros
+
+
+def _timestamp_nanos(column: SourceColumn) -> ValueReading:
+    def convert(nanos: int) -> int:
+        if column.has_infinity and nanos in ENDS_OF_TIME:
+            raise ValueError(f"{nanos} stands for infinity")
+        return _micros(nanos)
+
+    return ValueReading(_LONGS, pa.timestamp("us"), convert)
+
+
+def _time_nanos(column: SourceColumn) -> ValueReading:
+    last = LAST_DURATION_MILLI * MICROS_IN_MILLI * NANOS_IN_MICRO
+    return ValueReading(
+        _between(-last, last),
+        pa.string(),
+        lambda nanos: _duration(1, column.digits, _micros(nanos)),
+    )
 
 
 def _time(column: SourceColumn, micros: int) -> ValueReading:
@@ -204,6 +283,7 @@ def _duration(micros: int, digits: int, number: int) -> str:
     return f"{'-' if number < 0 else ''}{hours:02}:{minutes:02}:{seconds % 60:02}{shown}"
 
 
+_SOME_BYTES = Annotated[bytes, msgspec.Meta(min_length=1)]
 _LONGS = _between(-(2**63), 2**63 - 1)
 _MILLIS = _between(FIRST_MILLI, LAST_MILLI)
 _MICROS = _between(FIRST_MILLI * MICROS_IN_MILLI, (LAST_MILLI + 1) * MICROS_IN_MILLI - 1)
@@ -217,8 +297,15 @@ _FIXED: Mapping[tuple[Wire, str], ValueReading] = {
     ),
     (Wire.TEXT, "string"): ValueReading(str, pa.string(), pack=str.encode),
     (Wire.BASE64, "binary"): ValueReading(bytes, pa.binary(), pack=bytes),
+    (Wire.BASE64_URL, "binary"): ValueReading(
+        str, pa.binary(), partial(b64decode, altchars=b"-_", validate=True)
+    ),
     (Wire.HEX, "binary"): ValueReading(str, pa.binary(), unhexlify),
     (Wire.LATIN1, "binary"): ValueReading(str, pa.binary(), lambda text: text.encode("latin-1")),
+    (Wire.BYTES_TEXT, "string"): ValueReading(_SOME_BYTES, pa.string(), _bytes_text),
+    (Wire.DECIMAL_TEXT, "string"): ValueReading(
+        _matching(r"\A[-+]?[0-9]+(\.[0-9]*)?\Z"), pa.string()
+    ),
     (Wire.DAYS, "date"): ValueReading(_between(FIRST_DAY, LAST_DAY), pa.date32(), pack=_INT.pack),
     (Wire.TIMESTAMP_MILLIS, "timestamp_ntz"): ValueReading(
         _MILLIS,
@@ -236,9 +323,15 @@ _FIXED: Mapping[tuple[Wire, str], ValueReading] = {
 _BY_COLUMN: Mapping[tuple[Wire, str], Callable[[SourceColumn], ValueReading]] = {
     (Wire.INTEGER, "int"): _int,
     (Wire.BITS, "binary"): _bits,
+    (Wire.BITS_TEXT, "string"): _bits_text,
     (Wire.UNSIGNED_AS_SIGNED, DECIMAL): _unsigned,
     (Wire.DECIMAL_BASE64, DECIMAL): _decimal_base64,
+    (Wire.DECIMAL_BASE64, "string"): _decimal_digits,
     (Wire.DECIMAL_TEXT, DECIMAL): _decimal_text,
+    (Wire.DECIMAL_SCALED, "string"): _decimal_scaled,
+    (Wire.DECIMAL_SCALED, DECIMAL): _decimal_scaled,
+    (Wire.TIMESTAMP_NANOS, "timestamp_ntz"): _timestamp_nanos,
     (Wire.TIME_MILLIS, "string"): partial(_time, micros=1_000),
     (Wire.TIME_MICROS, "string"): partial(_time, micros=1),
+    (Wire.TIME_NANOS, "string"): _time_nanos,
 }

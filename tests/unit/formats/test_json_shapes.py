@@ -11,7 +11,7 @@ import pytest
 
 from tidemark.formats.json_shapes import AfterDecoder
 
-COLUMNS = {"id": int | None, "name": str | None, "odd name": float | None}
+COLUMNS = {"id": int, "name": str, "odd name": float}
 
 
 def record(**changed: Any) -> dict[str, Any]:

@@ -96,7 +96,7 @@ def test_tables_with_other_columns_are_left_alone() -> None:
         replace(COLUMNS[1], mask=Mask.HASH),
         replace(COLUMNS[2], iceberg="array<decimal(12,2)>"),
         replace(COLUMNS[1], wire=Wire.GEOMETRY),
-        replace(COLUMNS[2], wire=Wire.DECIMAL_SCALED),
+        replace(COLUMNS[2], wire=Wire.MAP),
     ):
         changed = tuple(other if other.name == one.name else one for one in COLUMNS)
         assert not can_read(replace(SCHEMA, columns=changed))
@@ -114,6 +114,35 @@ def test_columns_are_read_by_what_records_of_now_call_them() -> None:
     assert can_read(renamed)
     assert RowReader(renamed).above == "7"
     assert read(renamed, b'{"id":1}', record({"id": 1, "name": "a"})) == [1, "a", None]
+
+
+def test_a_number_with_a_scale_of_its_own_is_read_once() -> None:
+    """TYPE-4, POISON-1: each name of the object stands once, beside rows where there is none."""
+    column = SourceColumn(PRICE, "string", Wire.DECIMAL_SCALED, "numeric", may_be_unavailable=True)
+    schema = replace(SCHEMA, columns=(*COLUMNS[:2], column))
+    reader = RowReader(schema)
+    for sent, expected in (
+        ({"scale": 2, "value": "8Aw="}, "-40.84"),
+        (None, None),
+        ({"value": "AA==", "scale": -3}, "0"),
+        ({"scale": 5, "value": "AQ=="}, "0.00001"),
+        ({"scale": -2, "value": "/w=="}, "-100"),
+    ):
+        image = reader.image(record({"id": 1, "name": None, "price": sent}))
+        assert image is not None
+        assert reader.typed((1,), image)[2] == expected
+    twice = b'{"before":null,"after":{"id":1,"name":null,"price":%b},"op":"c"}'
+    for odd in (
+        b'{"scale":2,"value":"AQ==","scale":2}',
+        b'{"scale":2}',
+        b'{"scale":16384,"value":"AQ=="}',
+        b'{"scale":2,"value":""}',
+        b'{"scale":2,"value":"AQ==","unit":"x"}',
+        b"1.5",
+        b'null,"name":null,"name":null',
+    ):
+        with pytest.raises(ODD):
+            reader.image(twice % odd)
 
 
 def test_arrays_are_read_where_they_were_sent() -> None:
