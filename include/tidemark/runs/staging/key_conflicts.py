@@ -26,7 +26,9 @@ def changes_of_transactions(
     decoder = decoder_of(run.pipeline.source, chosen.schemas_of(work.spec.source))
     above = events.where(work.counts)
     changes = decoder.changes(above, work.schema, key_from_images=work.key_from_images)
-    transaction = F.lit(None) if decoder.transaction is None else decoder.transaction
+    transaction = F.lit(None).cast("string")
+    if decoder.transaction is not None:
+        transaction = decoder.transaction
     return changes.withColumns({"begins": decoder.begins, "transaction": transaction})
 
 

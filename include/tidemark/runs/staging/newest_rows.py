@@ -104,8 +104,8 @@ class PartRows:
 
     files: with typed rows. records: that were read. superseded: changes that lost to a newer one of
     their key, or to a truncate. odd: records of those that could not be typed. contested: changes
-    of the keys that `fold.contested.contested_keys` has to look at, None of a source whose rows
-    never share a key. hashes: of the keys. is_left: nothing is staged, the expressions have to.
+    of the keys that `fold.contested.contested_keys` has to look at, None where there are none.
+    hashes: of the keys. is_left: nothing is staged, the expressions have to.
     """
 
     files: list[DataFile] = field(default_factory=list)
@@ -181,7 +181,7 @@ class _Task:
     def _nowhere(self) -> list[dict[int, Key]]:
         return [{} for _ in self._part.files]
 
-    def _changes_of_contested(self, newest: Mapping[Key, _Change]) -> pa.Table:
+    def _changes_of_contested(self, newest: Mapping[Key, _Change]) -> pa.Table | None:
         """All changes of the keys that a transaction gave a row and deleted last (KEY-9)."""
         deleted: dict[Key, list[tuple[int, int]]] = {}
         for text, places in self._places.items():
@@ -205,12 +205,12 @@ class _Task:
             if _is_contested(of_key)
             for change in of_key
         ]
-        return self._contested(changes)
+        return self._contested(changes) if changes else None
 
     def _contested(self, changes: Sequence[Row]) -> pa.Table:
         """The changes as `fold.contested.contested_keys` takes them."""
-        rows, *columns = zip(*changes, strict=True) if changes else [()] * 9
-        typed = self._reader.arrays(list(zip(*rows, strict=True)) or [()] * self._reader.width)
+        rows, *columns = zip(*changes, strict=True)
+        typed = self._reader.arrays(list(zip(*rows, strict=True)))
         names = self._job.schema.names
         key = [(name, typed[names.index(name)]) for name in self._job.schema.key]
         key_type = pa.struct([pa.field(name, values.type) for name, values in key])

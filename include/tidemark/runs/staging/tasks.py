@@ -119,7 +119,7 @@ def stage_by_tasks(
         rows,
         whole.records,
         superseded=whole.superseded,
-        is_contested=bool(whole.contested),
+        is_contested=whole.contested is not None,
         contested=whole.contested,
     )
 
@@ -179,7 +179,7 @@ def _buckets(files: Sequence[LandedFile], size: int) -> Iterator[Part]:
 def _together(outcomes: Sequence[PartRows]) -> PartRows:
     """What all tasks staged; left to the expressions where two of them found one key."""
     hashes = pa.concat_arrays([one.hashes for one in outcomes])
-    contested = [one.contested for one in outcomes if one.contested]
+    contested = [one.contested for one in outcomes if one.contested is not None]
     is_shared = len(outcomes) > 1 and pc.count_distinct(hashes).as_py() < len(hashes)
     return PartRows(
         files=[file for one in outcomes for file in one.files],
