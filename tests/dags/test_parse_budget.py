@@ -2,7 +2,7 @@
 
 The seconds are those of the processor, so that a busy machine does not count. The package is
 compiled before, as Airflow's parser finds it: where Python may not write bytecode, each process
-compiles all modules anew, which is half of what reading the DAGs costs.
+compiles all modules itself.
 """
 
 from __future__ import annotations

@@ -40,8 +40,8 @@ def refuse_key_conflicts(run: Run, work: TableWork, changes: DataFrame, place: T
     the target's rows are. Keys that a snapshot read again are in no doubt.
     """
     removed = work.removal.end.position if work.removal else Position("")
-    found = contested_keys(changes, F.col("transaction"), F.col("begins"))
-    keys = computed_once(found.where(F.col("position") >= removed))
+    contested = contested_keys(changes, F.col("transaction"), F.col("begins"))
+    keys = computed_once(contested.where(F.col("position") >= removed))
     is_known = F.col(BEFORE).isNotNull() | (F.col(MOST) > 1)
     conflicts = keys.where(is_known & (F.col(MOST) + F.coalesce(BEFORE, F.lit(0)) > 1))
     stored = _stored_keys(run, work, place)

@@ -168,24 +168,28 @@ class _Task:
     def _choose(self) -> Sequence[Mapping[int, Key]]:
         """The row numbers of each file with the newest change of a key, and that (POS-13)."""
         newest: dict[Key, _Change] = {}
-        for text, change in self._newest_written().items():
-            self._enter(newest, self._reader.key(text), change)
+        written = self._newest_written()
+        keys = {text: self._reader.key(text) for text in written}
+        for text, change in written.items():
+            self._enter(newest, keys[text], change)
         self._rows.hashes = pa.array(map(self._reader.hash, newest), pa.int64())
         chosen = self._nowhere()
         for key, (*_, number, row, _) in newest.items():
             chosen[number][row] = key
         if self._job.may_share_keys:
-            self._rows.contested = self._changes_of_contested(newest)
+            self._rows.contested = self._changes_of_contested(newest, keys)
         return chosen
 
     def _nowhere(self) -> list[dict[int, Key]]:
         return [{} for _ in self._part.files]
 
-    def _changes_of_contested(self, newest: Mapping[Key, _Change]) -> pa.Table | None:
+    def _changes_of_contested(
+        self, newest: Mapping[Key, _Change], keys: Mapping[bytes, Key]
+    ) -> pa.Table | None:
         """All changes of the keys that a transaction gave a row and deleted last (KEY-9)."""
         deleted: dict[Key, list[tuple[int, int]]] = {}
         for text, places in self._places.items():
-            key = self._reader.key(text)
+            key = keys[text]
             *_, op = newest[key]
             if op == _DELETE:
                 deleted.setdefault(key, []).extend(places)
