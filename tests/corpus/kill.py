@@ -19,8 +19,11 @@ MOST_SECONDS = 3.0
 
 def kill_somewhere(
     pipeline: PipelineSpec, world: World, attempt: AttemptId, rng: random.Random
-) -> None:
-    """Kill the job of a cut at a random line of its log, or some seconds behind it."""
+) -> bool:
+    """Kill the job of a cut at a random line of its log, or some seconds behind it.
+
+    False when it had come to its end before.
+    """
     left = rng.randrange(MOST_LINES)
 
     def is_last(_: str) -> bool:
@@ -29,4 +32,5 @@ def kill_somewhere(
         return left < 0
 
     with tempfile.TemporaryDirectory() as folder:
-        run_killed(pipeline, world, Path(folder), attempt, is_last, rng.uniform(0, MOST_SECONDS))
+        seconds = rng.uniform(0, MOST_SECONDS)
+        return run_killed(pipeline, world, Path(folder), attempt, is_last, seconds).was_killed

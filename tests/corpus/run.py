@@ -75,31 +75,36 @@ class Options:
 class Outcome:
     """What became of a case; faults: the first few, empty when it passed.
 
-    not_compared: table -> the first stage at which it was blocked for a reason that is known.
+    kills: runs that were killed. not_compared: table -> the first stage at which it was blocked
+    for a reason that is known.
     """
 
     case: Case
     cuts: int
+    kills: int
     seconds: float
     faults: tuple[str, ...]
     not_compared: Mapping[str, str] = field(default_factory=dict)
 
     def __str__(self) -> str:
         verdict = "FAIL" if self.faults else "ok  "
-        first = f"{verdict} {self.case.title}  {self.cuts} cuts  {self.seconds:.1f} s"
+        cuts = f"{self.cuts} cuts, {self.kills} killed"
+        first = f"{verdict} {self.case.title}  {cuts}  {self.seconds:.1f} s"
         lines = [f"{table} is not compared from {at} on" for table, at in self.not_compared.items()]
         return "\n".join((first, *(f"       {line}" for line in (*lines, *self.faults))))
 
 
 @dataclass(slots=True)
 class _Said:
-    """What a case has come to: its cuts, and which tables were not compared from which stage on.
+    """What a case has come to: its cuts, the runs that were killed, and what was not compared.
 
-    published: the newest cut of each stage that is past. is_idle: the newest cut published
-    nothing. standing: those that are blocked by it for a reason that is known.
+    not_compared: table -> from which stage on. published: the newest cut of each past stage.
+    is_idle: the newest cut published nothing. standing: tables that are blocked by it for a reason
+    that is known.
     """
 
     cuts: int = 0
+    kills: int = 0
     is_idle: bool = False
     standing: set[str] = field(default_factory=set)
     not_compared: dict[str, str] = field(default_factory=dict)
@@ -137,7 +142,8 @@ def run_case(case: Case, name: str, world: World, options: Options) -> Outcome:
         faults = (f"not supported by the product: {error.what}",)
     except Exception as error:  # one bad case must not hide what the others show
         faults = (f"cut {said.cuts}: {_first_line(error)}",)
-    return Outcome(case, said.cuts, time.monotonic() - began, faults, said.not_compared)
+    seconds = time.monotonic() - began
+    return Outcome(case, said.cuts, said.kills, seconds, faults, said.not_compared)
 
 
 def _run(case: Case, name: str, world: World, options: Options, said: _Said) -> Iterator[str]:
@@ -160,7 +166,7 @@ def _run(case: Case, name: str, world: World, options: Options, said: _Said) -> 
         send(producer, name, (record for line in lines[start:end] for record in line))
         start = end
         if (end, stage) in to_kill:
-            kill_somewhere(pipeline, world, AttemptId(f"killed_{end}"), rng)
+            said.kills += kill_somewhere(pipeline, world, AttemptId(f"killed_{end}"), rng)
         faults = tuple(_cut(pipeline, world, options, said))
         if stage is not None:
             faults += tuple(_settle(pipeline, world, options, said))

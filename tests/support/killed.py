@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
@@ -19,6 +20,14 @@ from tidemark.runs.world import World
 from tidemark.spec import PipelineSpec
 
 
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """What a job logged; was_killed: it did not end by itself before."""
+
+    lines: list[str]
+    was_killed: bool
+
+
 def run_killed(  # noqa: PLR0913  a job, and where it ends
     pipeline: PipelineSpec,
     world: World,
@@ -26,10 +35,10 @@ def run_killed(  # noqa: PLR0913  a job, and where it ends
     attempt: AttemptId,
     is_last: Callable[[str], bool],
     seconds: float = 0,
-) -> list[str]:
+) -> Ended:
     """SIGKILL to driver and JVM, ``seconds`` after a line of their log is the last one.
 
-    The lines until then; all, where the job ended by itself before. ``folder`` is for its files.
+    One that ends by itself before must have come to a result. ``folder`` is for its files.
     """
     document = pipeline.model_dump(mode="json", by_alias=True, exclude_defaults=True)
     (folder / f"{pipeline.name}.yaml").write_text(yaml.safe_dump(document))
@@ -38,12 +47,13 @@ def run_killed(  # noqa: PLR0913  a job, and where it ends
         **embedded_environment(world.installation.state, world.broker.servers),
         "TIDEMARK_PIPELINES": str(folder),
     }
+    result = folder / f"{attempt}.json"
     command = [
         sys.executable,
         str(REPOSITORY / "jobs" / "cut.py"),
         f"--pipeline={pipeline.name}",
         f"--attempt={attempt}",
-        f"--result={folder / attempt}.json",
+        f"--result={result}",
     ]
     lines = []
     with subprocess.Popen(
@@ -62,4 +72,6 @@ def run_killed(  # noqa: PLR0913  a job, and where it ends
                 break
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-    return lines
+    was_killed = process.returncode == -signal.SIGKILL
+    assert was_killed or result.exists(), "".join(lines)
+    return Ended(lines, was_killed)

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
+from tidemark.formats.debezium.images import ROW_BEGINS
 from tidemark.formats.json_shapes import AfterDecoder
 from tidemark.formats.record_reader import SPARK_SEED, spark_hash
 from tidemark.formats.schema_wrapper import WRAPPED, SchemaWrapper
@@ -41,8 +42,6 @@ class _Change(msgspec.Struct):
     source: _Source | None = None
 
 
-BEGIN = frozenset("cr")
-"""Operations that make a row, as Debezium writes them."""
 _CHANGE = msgspec.json.Decoder(_Change)
 
 
@@ -109,7 +108,7 @@ class RowReader:
         """Whether a record makes a row that was not there, and PostgreSQL's transaction of it."""
         change = _CHANGE.decode(self._payload(value))
         transaction = None if change.source is None else change.source.txId
-        return change.op in BEGIN, None if transaction is None else str(transaction)
+        return change.op in ROW_BEGINS, None if transaction is None else str(transaction)
 
     def _payload(self, value: bytes) -> bytes:
         text = self._wrapper.payload(value) if value.startswith(WRAPPED) else value

@@ -23,14 +23,15 @@ SECOND = [
 
 def kill_at(stream: Stream, folder: Path, attempt: str, event: str) -> None:
     """SIGKILL to the job of an attempt as soon as its log tells of ``event``."""
-    lines = run_killed(
+    ended = run_killed(
         stream.pipeline,
         stream.world,
         folder,
         AttemptId(attempt),
         lambda line: f"event={event}" in line,
     )
-    assert f"event={event}" in lines[-1], "".join(lines)
+    assert f"event={event}" in ended.lines[-1], "".join(ended.lines)
+    assert ended.was_killed
 
 
 def test_a_killed_run_changes_nothing_and_the_next_one_is_right(

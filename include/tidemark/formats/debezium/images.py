@@ -17,6 +17,8 @@ from tidemark.model.event import Op
 from tidemark.model.names import ColumnName
 
 FORMER_KEY = "__debezium.oldkey"
+ROW_BEGINS = ("c", "r")
+"""Operations of a row that was not there under its key before."""
 
 
 def debezium_changes(
@@ -178,7 +180,7 @@ def debezium_unavailable(_schema: TableSchema) -> None:
 
 def debezium_begins(*, encoding: Encoding) -> Column:
     """Whether an upsert makes a row that was not there under this key before (KEY-6, KEY-8)."""
-    return encoding.value("op STRING")["op"].isin("c", "r") | (F.col("part") > 0)
+    return encoding.value("op STRING")["op"].isin(*ROW_BEGINS) | (F.col("part") > 0)
 
 
 def debezium_former_key(schema: TableSchema) -> Column:
