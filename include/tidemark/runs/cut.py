@@ -84,7 +84,7 @@ def stage_cut(pipeline: PipelineSpec, world: World, request: CutRequest) -> CutR
         return CutResult(CutStatus.IDLE, request.attempt, hold=NO_RECORDS)
     run = run.behind(landed.head)
     drop_dead_forks(world.catalog, run.system.ledger.namespace, progress.cut + 1)
-    size_for(world.spark, landed.records)
+    size_for(world.spark, _waiting(run))
     run = replace(run, unseeded=seed_refolds(run))
     with spark_errors("the choice of the cut"):
         run = in_newest_log(run, Changelog(run), landed)
@@ -96,7 +96,9 @@ def stage_cut(pipeline: PipelineSpec, world: World, request: CutRequest) -> CutR
     _refuse_stopped(pipeline, planned)
     if _is_idle(planned, progress, after):
         return _idle(run, chosen, progress)
-    size_for(world.spark, sum(work.rows + work.replayed for work in planned.work))
+    taken = sum(work.rows + work.replayed for work in planned.work)
+    stored = max((work.head.rows for work in planned.work if work.head), default=0)
+    size_for(world.spark, taken, stored)
     mark_session(world.spark, pipeline.name, request.attempt, chosen.cut, after)
     branch = attempt_ref(chosen.cut.number, request.attempt)
     namespace = run.system.ledger.namespace
@@ -108,6 +110,12 @@ def stage_cut(pipeline: PipelineSpec, world: World, request: CutRequest) -> CutR
         if _is_idle(outcome.planned, progress, after):
             return _idle(run, chosen, progress)
         return _finish(run, progress, after, outcome)
+
+
+def _waiting(run: Run) -> int:
+    """How many records were landed since the oldest that no cut has taken."""
+    head, oldest = run.heads.changelog.snapshot, run.progress.oldest_held
+    return records_since(run.world.catalog, run.system, head, oldest - 1)
 
 
 def _keep_small(pipeline: PipelineSpec, world: World) -> None:

@@ -125,7 +125,7 @@ def preview_cut(pipeline: PipelineSpec, world: World, *, until: Until | None = N
         gate=gate,
         is_idle=not planned.work and replace(after, cut=progress.cut) == progress,
         records=landed.records,
-        left=unread.plan.unread - sum(span.count for span in unread.ranges.values()),
+        left=unread.plan.unread - unread.count,
         unreadable=count(
             g for g in chosen.profile.profile_entries if g.kind is Kind.UNREADABLE and g.is_new
         ),

@@ -25,6 +25,12 @@ RECORDS_PER_SHUFFLE = 50_000
 SHUFFLES_PER_CORE = 8
 KEYS_PER_RECORD = 2  # a change of a key ends one row and makes another
 BITS_PER_KEY = 8
+FEW_ROWS = 100_000
+"""So many rows of a cut, or of its largest target, are sooner read than code for them compiled."""
+CODE_OF_FEW, CODE_OF_MANY = (
+    {"spark.sql.codegen.wholeStage": whole, "spark.sql.codegen.factoryMode": factory}
+    for whole, factory in (("false", "NO_CODEGEN"), ("true", "FALLBACK"))
+)
 LEAST_KEYS = 1_000
 CLASSES_OF_FUNCTIONS = (
     "functions",
@@ -65,17 +71,21 @@ SESSION_CONF: Mapping[str, str] = {
 }
 
 
-def size_for(session: SparkSession, records: int) -> None:
-    """Have shuffles and runtime filters of this session be as large as ``records`` are worth.
+def size_for(session: SparkSession, records: int, stored: int = 0) -> None:
+    """Have shuffles, runtime filters and code of this session be what ``records`` are worth.
 
     A filter is written, sent and read once per task: of the size that Spark gives all of them, that
-    was a tenth of what a cut of ten rows costs. Spark has its own bounds for large ones.
+    was a tenth of what a cut of ten rows costs. Spark has its own bounds for large ones. Over few
+    rows expressions are interpreted. stored: rows of the largest table that is read beside them.
     """
     partitions = min(_most_shuffles(session), max(1, -(-records // RECORDS_PER_SHUFFLE)))
     session.conf.set(SHUFFLES, str(partitions))
     keys = max(LEAST_KEYS, KEYS_PER_RECORD * records)
     session.conf.set(f"{BLOOM}.expectedNumItems", str(keys))
     session.conf.set(f"{BLOOM}.numBits", str(BITS_PER_KEY * keys))
+    code = CODE_OF_FEW if max(records, stored) <= FEW_ROWS else CODE_OF_MANY
+    for name, value in code.items():
+        session.conf.set(name, value)
 
 
 def _most_shuffles(session: SparkSession) -> int:

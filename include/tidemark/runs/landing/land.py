@@ -52,6 +52,7 @@ from tidemark.runs.landing.writer_schemas import (
     missing_schemas,
 )
 from tidemark.runs.run import Run
+from tidemark.runs.session import size_for
 from tidemark.topics.consume import READ_ERRORS
 from tidemark.topics.preflight import TopicPlan
 
@@ -99,6 +100,7 @@ def land_records(run: Run) -> Landed:
     if unread.is_empty:
         return Landed(unread.plan, run.heads.changelog, 0, schemas)
     catalog = run.world.catalog
+    size_for(run.world.spark, unread.count)
     staged = _stage_known(
         run, unread, Reading(expected_ordering(run.pipeline, unread.after), schemas)
     )

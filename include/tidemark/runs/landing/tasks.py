@@ -110,7 +110,7 @@ def land_by_tasks(
     readers, number = _readers(run, unread, reading), unread.after.number
     job = _Job(broker.servers, broker.properties, readers, number, destination)
     parts = list(split_ranges(unread.ranges, _size(spark, unread.ranges)))
-    if sum(span.count for span in unread.ranges.values()) <= FEW_RECORDS:
+    if unread.count <= FEW_RECORDS:
         # A worker in Python takes longer to start than they take to read.
         outcomes = [_land(job, ranges) for ranges in parts]
     else:

@@ -47,9 +47,14 @@ class Unread:
     after: LandingMark
 
     @property
+    def count(self) -> int:
+        """How many offsets there are; not each of them need have a record."""
+        return sum(span.count for span in self.ranges.values())
+
+    @property
     def is_empty(self) -> bool:
         """There is nothing to land."""
-        return not any(span.count for span in self.ranges.values())
+        return self.count == 0
 
 
 def find_unread(run: Run) -> Unread:
