@@ -36,6 +36,7 @@ from tidemark.log import get_logger
 from tidemark.model.names import TopicName, few
 from tidemark.model.offsets import OffsetRange, TopicPartition
 from tidemark.spec import KafkaSpec
+from tidemark.topics.consume import CONSUMER
 
 TIMEOUT_SECONDS = 20
 RETRY_SECONDS = 0.2
@@ -201,17 +202,12 @@ class Broker:
         """A consumer for a few committed records of partitions that it is assigned to."""
         settings: dict[str, Any] = {
             "bootstrap.servers": self.servers,
-            "group.id": "tidemark",
-            "enable.auto.commit": False,
-            "enable.partition.eof": True,
-            "auto.offset.reset": "error",
-            "isolation.level": "read_committed",
+            **CONSUMER,
             "max.partition.fetch.bytes": FEW_BYTES,
             # All partitions share one queue: one that waits for another to be emptied waits
             # a second unless told otherwise.
             "queued.max.messages.kbytes": 4 * 1024,
             "fetch.queue.backoff.ms": 10,
-            "fetch.wait.max.ms": 10,
             "error_cb": self._heard,
             **self.properties,
         }

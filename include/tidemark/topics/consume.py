@@ -20,11 +20,14 @@ CONSUMER: Mapping[str, str | int | bool] = {
     "enable.partition.eof": True,
     "auto.offset.reset": "error",
     "isolation.level": "read_committed",
+    # At the end of a partition there is nothing to wait for: what is read is known to be there.
+    "fetch.wait.max.ms": 10,
+}
+"""Of a client that is told which committed records of which partitions to read."""
+_QUEUE: Mapping[str, int] = {
     "queued.max.messages.kbytes": 8 * 1024,
     # A partition whose queue was full is asked for more a second later unless told otherwise.
     "fetch.queue.backoff.ms": 5,
-    # At the end of a partition there is nothing to wait for: what is read is known to be there.
-    "fetch.wait.max.ms": 10,
 }
 
 
@@ -45,7 +48,7 @@ def consume(servers: str, properties: Mapping[str, str], ranges: Ranges) -> Iter
     properties: of the client, in librdkafka's names. `RecordsGoneError`, `SilentBrokerError`,
     `KafkaException`.
     """
-    consumer = Consumer({"bootstrap.servers": servers, **CONSUMER, **properties})
+    consumer = Consumer({"bootstrap.servers": servers, **CONSUMER, **_QUEUE, **properties})
     try:
         consumer.assign([KafkaPartition(p.topic, p.partition, s.start) for p, s in ranges.items()])
         yield from _consume(consumer, {(p.topic, p.partition): s for p, s in ranges.items()})
