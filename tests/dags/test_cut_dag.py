@@ -115,6 +115,8 @@ def test_other_tables_that_are_followed_are_mentioned() -> None:
         {"reason": None},
         {"reason": ""},
         {"reason": "the suite was fixed"},
+        {"dry_run": None},
+        {"dry_run": True},
     ],
     ids=str,
 )
@@ -135,6 +137,7 @@ def test_form_accepts(answers: dict[str, Any]) -> None:
         {"tables": ["shop.orders", "shop.orders"]},
         {"reason": 5},
         {"reason": "x" * 501},
+        {"dry_run": "yes"},
     ],
     ids=lambda answers: str(answers)[:40],
 )

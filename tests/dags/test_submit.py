@@ -95,6 +95,15 @@ def test_order_reaches_the_job_word_for_word() -> None:
     )
 
 
+def test_dry_run_leaves_its_result_elsewhere() -> None:
+    """One that goes well ends no row of failed attempts."""
+    order = FoldRequest(AttemptId("run_3f9a1c_1"), is_dry=True)
+    assert submit(order).application_args[-2:] == (
+        "--result=/var/tidemark/previews/shop/run_3f9a1c_1.json",
+        "--dry-run",
+    )
+
+
 def test_jars_are_on_the_class_path_of_the_driver_and_those_of_s3_behind_all_others() -> None:
     assert submit().driver_class_path == f"{archived_class_path(Path('/opt/jars'))}:/opt/s3/*"
 

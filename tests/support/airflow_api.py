@@ -113,6 +113,12 @@ class Api:
         told = self.ask(f"/api/v2/assets/events?{query}")["asset_events"]
         return sorted((event["name"], event["extra"]) for event in told)
 
+    def log(self, run: Mapping[str, Any], task: str) -> str:
+        """What the first try of a task logged."""
+        runs = f"/api/v2/dags/{run['dag_id']}/dagRuns/{urllib.parse.quote(run['dag_run_id'])}"
+        lines = self.ask(f"{runs}/taskInstances/{task}/logs/1")["content"]
+        return "\n".join(line if isinstance(line, str) else line["event"] for line in lines)
+
     def ended(self, dag_id: str, run_id: str) -> dict[str, Any]:
         path = f"/api/v2/dags/{dag_id}/dagRuns/{urllib.parse.quote(run_id)}"
         until = time.monotonic() + WAIT_SECONDS

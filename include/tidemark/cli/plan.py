@@ -36,10 +36,11 @@ def plan(pipeline: Pipeline, until: Until = None, *, as_json: AsJson = False) ->
 
         typer.echo(plan_document(preview).model_dump_json())
         return
-    _show(stdout(), preview)
+    show_preview(stdout(), preview)
 
 
-def _show(console: Console, preview: CutPreview) -> None:
+def show_preview(console: Console, preview: CutPreview) -> None:
+    """Print what a cut would hold: a row per table, and what to know of the rest."""
     from tidemark.cli.console import columns, facts, put, stopped_tables
     from tidemark.model.shown import plural
     from tidemark.schema.changes import describe

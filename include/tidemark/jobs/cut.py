@@ -1,7 +1,7 @@
 """spark-submit entry point of a cut: stage it on branches, leave its result as JSON, exit with it.
 
 spark-submit jobs/cut.py --pipeline=NAME --attempt=ID --result=PATH
-    [--until=TIME|POSITION] [--tables=A,B] [--reason=TEXT]
+    [--until=TIME|POSITION] [--tables=A,B] [--reason=TEXT] [--dry-run]
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from tidemark.model.result import CutResult, CutStatus
 from tidemark.runs.session import start_session
 from tidemark.spec import load_installation, pipeline_named
 from tidemark.spec.until import until_of
+
+DRY_RUN = "this was a dry run; the log of fold says what the cut would hold"
 
 log = get_logger()
 
@@ -64,6 +66,15 @@ def _stage(asked: argparse.Namespace) -> CutResult:
         session = starting.result()
         try:
             world = replace(open_world(installation), session=session)
+            if asked.dry_run:
+                from tidemark.cli.console import stdout
+                from tidemark.cli.plan import show_preview
+                from tidemark.runs.preview import preview_cut
+
+                show_preview(
+                    stdout(), preview_cut(pipeline, world, until=until, tables=asked.tables)
+                )
+                return CutResult(CutStatus.IDLE, asked.attempt, hold=DRY_RUN)
             request = CutRequest(asked.attempt, until, asked.tables, asked.reason)
             return stage_cut(pipeline, world, request)
         finally:
@@ -77,6 +88,7 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--until", default="", help="where the cut is capped")
     parser.add_argument("--tables", type=tables_of, default=(), help="source tables, all if empty")
     parser.add_argument("--reason", default="", help="kept in the ledger")
+    parser.add_argument("--dry-run", action="store_true", help="only say what it would hold")
     parser.add_argument("--result", required=True, type=Path, help="file for the result, as JSON")
     return parser.parse_args(arguments)
 

@@ -36,6 +36,11 @@ def result_file(state: Path, pipeline: PipelineName, attempt: AttemptId) -> Path
     return state / "results" / pipeline / f"{attempt}.json"
 
 
+def preview_file(state: Path, pipeline: PipelineName, attempt: AttemptId) -> Path:
+    """Where a dry run leaves its result: it says nothing of the attempts before it."""
+    return state / "previews" / pipeline / f"{attempt}.json"
+
+
 def write_result(result: CutResult, file: Path) -> None:
     """Write ``file`` whole or not at all, and remove those beyond the newest `KEPT`."""
     _write(result.to_json(), file)

@@ -100,12 +100,18 @@ class CutPreview:
     ignored: Mapping[str, int] = field(default_factory=dict)
 
 
-def preview_cut(pipeline: PipelineSpec, world: World, *, until: Until | None = None) -> CutPreview:
+def preview_cut(
+    pipeline: PipelineSpec,
+    world: World,
+    *,
+    until: Until | None = None,
+    tables: tuple[TableName, ...] = (),
+) -> CutPreview:
     """What a run would do now. Raises what the run would raise before it stages anything.
 
-    until: where the cut is capped, if it is.
+    until: where the cut is capped, if it is. tables: the only ones that it folds, all when empty.
     """
-    run = begin_run(pipeline, world, CutRequest(NOBODY, until))
+    run = begin_run(pipeline, world, CutRequest(NOBODY, until, tables))
     gate = pipeline.source.gate
     progress = run.progress
     unread = find_unread(run)

@@ -244,6 +244,9 @@ def _params(pipeline: PipelineSpec) -> dict[str, Param]:
             title="Reason",
             description="Why this run was started by hand; kept with the cut in the ledger.",
         ),
+        "dry_run": _switch(
+            "Dry run", "Only say in the log of fold what the cut would hold. Nothing is changed."
+        ),
     }
 
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from tidemark.lake.results import maintenance_file, result_file
-from tidemark.model.names import AttemptId
+from tidemark.lake.results import maintenance_file, preview_file, result_file
+from tidemark.model.names import AttemptId, PipelineName
 from tidemark.model.until import Until
 from tidemark.spec import InstallationSpec, PipelineSpec
 from tidemark.spec.jvm import with_limits
@@ -26,12 +26,21 @@ CUT_JOB, MAINTAIN_JOB = JOBS / "cut.py", JOBS / "maintain.py"
 
 @dataclass(frozen=True, slots=True)
 class FoldRequest:
-    """What one try of the fold is asked for; until: where the cut is capped, or empty."""
+    """What one try of the fold is asked for.
+
+    until: where the cut is capped, or empty. is_dry: only say what the cut would hold.
+    """
 
     attempt: AttemptId
     until: str = ""
     tables: tuple[str, ...] = ()
     reason: str = ""
+    is_dry: bool = False
+
+    def result(self, pipeline: PipelineName, state: Path) -> Path:
+        """The file for the result, in the state folder of the installation."""
+        file = preview_file if self.is_dry else result_file
+        return file(state, pipeline, self.attempt)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +64,8 @@ def submission(
         f"--until={order.until}",
         f"--tables={','.join(order.tables)}",
         f"--reason={order.reason}",
-        f"--result={result_file(installation.state, pipeline.name, order.attempt)}",
+        f"--result={order.result(pipeline.name, installation.state)}",
+        *(["--dry-run"] if order.is_dry else []),
     )
     name = f"cut__{pipeline.name}__{order.attempt}"
     return _submitted(pipeline, installation, CUT_JOB, arguments, name)

@@ -15,11 +15,10 @@ from tidemark.lake.results import (
     maintenance_file,
     read_maintenance,
     read_result,
-    result_file,
     write_result,
 )
 from tidemark.log import get_logger
-from tidemark.model.names import AttemptId, PipelineName
+from tidemark.model.names import PipelineName
 from tidemark.model.result import CutResult, CutStatus
 from tidemark.scheduling.connections import load_installation_for
 from tidemark.scheduling.retries import failure_of, stop_on_terminal_errors
@@ -81,22 +80,25 @@ class _JobOperator(SparkSubmitOperator):
 class FoldOperator(_JobOperator):
     """Submits `jobs.cut` for the order that plan left."""
 
-    _attempt: AttemptId | None = None
+    _order: FoldRequest | None = None
 
     def execute(self, context: Context) -> Folded:  # type: ignore[override]  # it returns nothing
         """Run the job; its attempt, status and counts, for the tasks after this one."""
         task = context["ti"]
         planned: Planned = task.xcom_pull(task_ids=PLAN, key=PLAN)
         attempt = attempt_of(planned["stem"], task.try_number)
-        order = FoldRequest(attempt, planned["until"], tuple(planned["tables"]), planned["reason"])
+        order = FoldRequest(
+            *(attempt, planned["until"], tuple(planned["tables"]), planned["reason"]),
+            is_dry=planned.get("dry_run", False),
+        )
         with stop_on_terminal_errors():
             pipeline, installation = (
                 pipeline_named(self.pipeline),
                 load_installation_for(self.pipeline),
             )
-        self._attempt = attempt
+        self._order = order
         failure = self._submit(context, submission(pipeline, installation, order))
-        result = read_result(result_file(installation.state, pipeline.name, attempt))
+        result = read_result(order.result(pipeline.name, installation.state))
         if failure is not None:
             self._leave_result(installation)
         return _conclude(result, failure)
@@ -108,11 +110,11 @@ class FoldOperator(_JobOperator):
 
     def _leave_result(self, installation: InstallationSpec) -> None:
         """Have the attempt a result, where its job died before it left one."""
-        if self._attempt is None:
+        if self._order is None:
             return
-        file = result_file(installation.state, self.pipeline, self._attempt)
+        file = self._order.result(self.pipeline, installation.state)
         if read_result(file) is None:
-            write_result(CutResult.died(self._attempt), file)
+            write_result(CutResult.died(self._order.attempt), file)
 
 
 class MaintainOperator(_JobOperator):

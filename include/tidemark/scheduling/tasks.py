@@ -63,6 +63,7 @@ def plan(
         until=until.text if until else "",
         tables=params["tables"] or [],
         reason=params["reason"] or "",
+        dry_run=bool(params["dry_run"]),
     )
     ti.xcom_push(PLAN, planned)
     log.info("cut_planned", pipeline=pipeline, has_work=found.has_work, **planned)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 PLAN, FOLD, AUDIT, ASK, PUBLISH = "plan", "fold", "audit", "ask", "publish"
 MAINTAIN, REFOLD, RESYNC = "maintain", "refold", "resync"
 
 
 class Planned(TypedDict):
-    """What plan leaves under the key ``plan``; until: a time or a position, or empty."""
+    """What plan leaves under the key ``plan``; until: a time or a position, or empty.
+
+    dry_run: not there in runs that an older version began.
+    """
 
     sentence: str
     unread: int
@@ -17,6 +20,7 @@ class Planned(TypedDict):
     until: str
     tables: list[str]
     reason: str
+    dry_run: NotRequired[bool]
 
 
 class Folded(TypedDict):

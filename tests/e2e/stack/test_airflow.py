@@ -51,6 +51,7 @@ CAP = "2026-04-01T09:00:04.055Z"  # what the shop's stage first-load is complete
 GREEN = {"plan": "success", "fold": "success", "audit": "success", "publish": "success"}
 RED = {"plan": "success", "fold": "success", "audit": "failed", "publish": "upstream_failed"}
 IDLE = {"plan": "success", "fold": "skipped", "audit": "skipped", "publish": "skipped"}
+UNTOUCHED = {"until": None, "tables": None, "reason": None, "dry_run": False}
 EMBEDDED = REPOSITORY / "include" / "deploy" / "installation.embedded.yaml"
 BY_CONNECTION = "${conn:kafka_default.extra.bootstrap.servers}"  # as the provider's form has it
 NO_CUSTOMERS = """\
@@ -307,8 +308,34 @@ def report_of(site: Site, run: Mapping[str, Any]) -> RunReport:
     return next(r for r in read_runs(site.airflow, run["dag_id"]) if r.run_id == run["dag_run_id"])
 
 
-def test_run_by_the_form_publishes(site: Site, served: Api) -> None:
+@pytest.fixture(scope="module")
+def unread(site: Site, served: Api) -> Api:
+    """Airflow where the inventory has changes that no run has read."""
     site.send(INVENTORY, INVENTORY.stages[1].end)
+    return served
+
+
+def test_dry_run_by_the_form_changes_nothing(site: Site, unread: Api) -> None:
+    before = {name: head(site, name) for name in INVENTORY.stages[1].tables}
+    run = unread.trigger("cut__inventory", dry_run=True)
+    assert run["state"] == "success"
+    assert report_of(site, run).tasks == {**IDLE, "fold": "success"}
+    shown = unread.log(run, "fold")
+    assert "inventory: next is cut" in shown
+    assert all(name in shown for name in ("inventory.products", "tidemark cut inventory"))
+    assert {name: head(site, name) for name in before} == before
+    assert site.differences("inventory", INVENTORY.stages[1].tables) == []
+
+
+def head(site: Site, name: str) -> int | None:
+    """The published snapshot of a table of the inventory."""
+    table = site.world.catalog.load_table(("inventory", name.partition(".")[2]))
+    found = table.current_snapshot()
+    return None if found is None else found.snapshot_id
+
+
+def test_run_by_the_form_publishes(site: Site, unread: Api) -> None:
+    served = unread
     run = served.trigger("cut__inventory", reason="a person wanted it")
     assert run["state"] == "success"
     report = report_of(site, run)
@@ -323,14 +350,12 @@ def test_run_by_the_form_publishes(site: Site, served: Api) -> None:
     told = dict(events)["inventory.products"]
     assert told["cut"] == report.left["publish"]["return_value"]["cut"]
     assert told["inserted_rows"] == 1
-    head = site.world.catalog.load_table(("inventory", "products")).current_snapshot()
-    assert head is not None
-    assert told["snapshot_id"] == str(head.snapshot_id)
+    assert told["snapshot_id"] == str(head(site, "inventory.products"))
 
 
 def test_untouched_form_starts_a_run(site: Site, served: Api) -> None:
     run = served.trigger("cut__shop")
-    assert run["conf"] == {"until": None, "tables": None, "reason": None}
+    assert run["conf"] == UNTOUCHED
     assert run["state"] == "success"
     assert report_of(site, run).tasks == IDLE
     assert served.events(run) == [], "nothing was published"
@@ -508,7 +533,7 @@ def test_untouched_form_backfills(site: Site, served: Api) -> None:
         "max_active_runs": 1,
     }
     made = served.ask("/api/v2/backfills", order)
-    assert made["dag_run_conf"] == {"until": None, "tables": None, "reason": None}
+    assert made["dag_run_conf"] == UNTOUCHED
     (run,) = backfills(site, "2026-03-31T")
     ended = served.ended("cut__shop", run.run_id)
     assert ended["state"] == "success"

@@ -92,6 +92,9 @@ def test_a_preview_changes_nothing_and_a_cut_does_what_it_said(
             t.table for t in preview.tables if isinstance(next(iter(t.changes), None), CreateTarget)
         }
         assert bool(made) == (number == 1)
+        asked = next(table.table for table in preview.tables if table.rows)
+        only = preview_cut(pipeline, world, tables=(asked,))
+        assert {table.table for table in only.tables if table.rows} == {asked}
         assert pipeline_status(pipeline, world).next_step == f"tidemark cut {NAME}"
 
         result = run_cut(pipeline, world, CutRequest(AttemptId(f"try_{number}")))
