@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from tidemark.fold.admit import except_at, in_epochs, only_at, with_status
 from tidemark.fold.renamed import is_table, under_new_names
-from tidemark.lake.landing import read_changelog
+from tidemark.lake.landing import read_changelog, records_since
 from tidemark.model.cut import Cut, Frontier
 from tidemark.model.event import RECORD_COLUMNS, Kind
 from tidemark.model.names import TableName
@@ -63,6 +63,13 @@ class Changelog:
             return self._composed(self.unlanded)
         rows = self._since(self.progress.oldest_held)
         return self._composed(rows if self.unlanded is None else rows.unionByName(self.unlanded))
+
+    def count_waiting(self) -> int:
+        """How many rows of landings `waiting` reads, by the summaries of their snapshots."""
+        head, oldest = self.run.heads.changelog.snapshot, self.progress.oldest_held
+        if head is None:
+            return 0
+        return records_since(self.run.world.catalog, self.run.system, head, oldest - 1)
 
     def landed(self, table: TableName | None = None) -> DataFrame:
         """Rows of all landings, of ``table`` or of all tables."""

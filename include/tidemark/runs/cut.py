@@ -84,7 +84,7 @@ def stage_cut(pipeline: PipelineSpec, world: World, request: CutRequest) -> CutR
         return CutResult(CutStatus.IDLE, request.attempt, hold=NO_RECORDS)
     run = run.behind(landed.head)
     drop_dead_forks(world.catalog, run.system.ledger.namespace, progress.cut + 1)
-    size_for(world.spark, _waiting(run))
+    size_for(world.spark, Changelog(run).count_waiting())
     run = replace(run, unseeded=seed_refolds(run))
     with spark_errors("the choice of the cut"):
         run = in_newest_log(run, Changelog(run), landed)
@@ -110,12 +110,6 @@ def stage_cut(pipeline: PipelineSpec, world: World, request: CutRequest) -> CutR
         if _is_idle(outcome.planned, progress, after):
             return _idle(run, chosen, progress)
         return _finish(run, progress, after, outcome)
-
-
-def _waiting(run: Run) -> int:
-    """How many records were landed since the oldest that no cut has taken."""
-    head, oldest = run.heads.changelog.snapshot, run.progress.oldest_held
-    return records_since(run.world.catalog, run.system, head, oldest - 1)
 
 
 def _keep_small(pipeline: PipelineSpec, world: World) -> None:

@@ -31,6 +31,7 @@ from tidemark.runs.landing.writer_schemas import UNKNOWN, kept_schemas, missing_
 from tidemark.runs.new_log import in_newest_log
 from tidemark.runs.plan import statement_note, truncate_note
 from tidemark.runs.run import CutRequest, Run, begin_run
+from tidemark.runs.session import size_for
 from tidemark.runs.tables.plan import CutTables, plan_tables
 from tidemark.runs.tables.work import TableWork
 from tidemark.runs.targets import is_folded
@@ -117,6 +118,7 @@ def preview_cut(
     unread = find_unread(run)
     if unread.after.number == 0:
         return CutPreview(pipeline.name, progress.cut, gate, is_idle=True, hold=NO_RECORDS)
+    size_for(world.spark, unread.count + Changelog(run).count_waiting())
     with spark_errors("the preview"), _decoded_once(run, unread) as (records, landed):
         run = in_newest_log(run, Changelog(run, unlanded=records), landed)
         chosen = choose_cut(run, Changelog(run, unlanded=records), landed)
