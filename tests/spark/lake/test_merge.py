@@ -22,7 +22,7 @@ from tidemark.model.columns import UNAVAILABLE, SourceColumn, TableSchema, Wire
 from tidemark.model.ends import End
 from tidemark.model.names import ColumnName
 from tidemark.model.position import Position
-from tidemark.runs.session import size_for
+from tidemark.runs.session import FEW_ROWS, size_for
 from tidemark.runs.world import World
 from tidemark.schema.changes import plan_changes
 
@@ -163,7 +163,7 @@ def test_the_filter_is_as_large_as_the_batch_is_worth(
     try:
         plan = plan_of_merge(world, tmp_path, f"sized_{records}", schema_of(KEYS["long"]))
     finally:
-        size_for(world.spark, 0)
+        size_for(world.spark, 0, stored=FEW_ROWS + 1)
     assert re.search(rf"bloom_filter_agg\(.*, {keys}, {8 * keys}, ", plan), plan
 
 
