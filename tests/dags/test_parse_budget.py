@@ -1,8 +1,8 @@
 """Reading all DAGs is cheap and touches nothing: all of 100 pipelines in 2 s, without a socket.
 
-The seconds are those of the processor, so that a busy machine does not count. The package is
-compiled before, as Airflow's parser finds it: where Python may not write bytecode, each process
-compiles all modules itself.
+The seconds are those of the processor, the fewest of three times: what else a machine does makes
+them more, and never fewer. The package is compiled before, as Airflow's parser finds it: where
+Python may not write bytecode, each process compiles all modules itself.
 """
 
 from __future__ import annotations
@@ -59,18 +59,21 @@ def test_hundred_pipelines(tmp_path: Path) -> None:
         name = f"p{number}"
         tables = "".join(TABLE.format(name=name, number=table) for table in range(10))
         (tmp_path / f"{name}.yaml").write_text(PIPELINE.format(name=name) + tables)
-    outcome = subprocess.run(
-        [sys.executable, "-c", PARSE, str(Path(__file__).parents[2] / "dags")],
-        env={**os.environ, "TIDEMARK_PIPELINES": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert outcome.returncode == 0, outcome.stderr
-    dags, errors, cpu_seconds, modules = json.loads(outcome.stderr.splitlines()[-1])
-    assert (dags, errors) == (300, {})
-    assert HEAVY.isdisjoint(modules)
-    assert cpu_seconds < 2
+    taken = []
+    for _ in range(3):
+        outcome = subprocess.run(
+            [sys.executable, "-c", PARSE, str(Path(__file__).parents[2] / "dags")],
+            env={**os.environ, "TIDEMARK_PIPELINES": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert outcome.returncode == 0, outcome.stderr
+        dags, errors, cpu_seconds, modules = json.loads(outcome.stderr.splitlines()[-1])
+        assert (dags, errors) == (300, {})
+        assert HEAVY.isdisjoint(modules)
+        taken.append(cpu_seconds)
+    assert min(taken) < 2, taken
 
 
 @pytest.mark.parametrize("file", sorted((Path(__file__).parents[2] / "dags").glob("*.py")))
