@@ -97,7 +97,7 @@ def test_order_reaches_the_job_word_for_word() -> None:
 
 def test_dry_run_leaves_its_result_elsewhere() -> None:
     """One that goes well ends no row of failed attempts."""
-    order = FoldRequest(AttemptId("run_3f9a1c_1"), is_dry=True)
+    order = FoldRequest(AttemptId("run_3f9a1c_1"), dry_run=True)
     assert submit(order).application_args[-2:] == (
         "--result=/var/tidemark/previews/shop/run_3f9a1c_1.json",
         "--dry-run",

@@ -26,11 +26,15 @@ SHUFFLES_PER_CORE = 8
 KEYS_PER_RECORD = 2  # a change of a key ends one row and makes another
 BITS_PER_KEY = 8
 FEW_ROWS = 100_000
-"""So many rows of a cut, or of its largest target, are sooner read than code for them compiled."""
-CODE_OF_FEW, CODE_OF_MANY = (
-    {"spark.sql.codegen.wholeStage": whole, "spark.sql.codegen.factoryMode": factory}
-    for whole, factory in (("false", "NO_CODEGEN"), ("true", "FALLBACK"))
-)
+"""Up to so many rows of a cut and of its largest target, compiling takes longer than it saves."""
+INTERPRETED: Mapping[str, str] = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+COMPILED: Mapping[str, str] = {
+    "spark.sql.codegen.wholeStage": "true",
+    "spark.sql.codegen.factoryMode": "FALLBACK",
+}
 LEAST_KEYS = 1_000
 CLASSES_OF_FUNCTIONS = (
     "functions",
@@ -83,8 +87,8 @@ def size_for(session: SparkSession, records: int, stored: int = 0) -> None:
     keys = max(LEAST_KEYS, KEYS_PER_RECORD * records)
     session.conf.set(f"{BLOOM}.expectedNumItems", str(keys))
     session.conf.set(f"{BLOOM}.numBits", str(BITS_PER_KEY * keys))
-    code = CODE_OF_FEW if max(records, stored) <= FEW_ROWS else CODE_OF_MANY
-    for name, value in code.items():
+    evaluated = INTERPRETED if max(records, stored) <= FEW_ROWS else COMPILED
+    for name, value in evaluated.items():
         session.conf.set(name, value)
 
 

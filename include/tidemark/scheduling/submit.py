@@ -28,18 +28,18 @@ CUT_JOB, MAINTAIN_JOB = JOBS / "cut.py", JOBS / "maintain.py"
 class FoldRequest:
     """What one try of the fold is asked for.
 
-    until: where the cut is capped, or empty. is_dry: only say what the cut would hold.
+    until: where the cut is capped, or empty. dry_run: only say what the cut would hold.
     """
 
     attempt: AttemptId
     until: str = ""
     tables: tuple[str, ...] = ()
     reason: str = ""
-    is_dry: bool = False
+    dry_run: bool = False
 
-    def result(self, pipeline: PipelineName, state: Path) -> Path:
+    def result(self, state: Path, pipeline: PipelineName) -> Path:
         """The file for the result, in the state folder of the installation."""
-        file = preview_file if self.is_dry else result_file
+        file = preview_file if self.dry_run else result_file
         return file(state, pipeline, self.attempt)
 
 
@@ -64,8 +64,8 @@ def submission(
         f"--until={order.until}",
         f"--tables={','.join(order.tables)}",
         f"--reason={order.reason}",
-        f"--result={order.result(pipeline.name, installation.state)}",
-        *(["--dry-run"] if order.is_dry else []),
+        f"--result={order.result(installation.state, pipeline.name)}",
+        *(["--dry-run"] if order.dry_run else []),
     )
     name = f"cut__{pipeline.name}__{order.attempt}"
     return _submitted(pipeline, installation, CUT_JOB, arguments, name)

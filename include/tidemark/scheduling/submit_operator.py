@@ -89,7 +89,7 @@ class FoldOperator(_JobOperator):
         attempt = attempt_of(planned["stem"], task.try_number)
         order = FoldRequest(
             *(attempt, planned["until"], tuple(planned["tables"]), planned["reason"]),
-            is_dry=planned.get("dry_run", False),
+            dry_run=planned.get("dry_run", False),
         )
         with stop_on_terminal_errors():
             pipeline, installation = (
@@ -98,7 +98,7 @@ class FoldOperator(_JobOperator):
             )
         self._order = order
         failure = self._submit(context, submission(pipeline, installation, order))
-        result = read_result(order.result(pipeline.name, installation.state))
+        result = read_result(order.result(installation.state, pipeline.name))
         if failure is not None:
             self._leave_result(installation)
         return _conclude(result, failure)
@@ -112,7 +112,7 @@ class FoldOperator(_JobOperator):
         """Have the attempt a result, where its job died before it left one."""
         if self._order is None:
             return
-        file = self._order.result(self.pipeline, installation.state)
+        file = self._order.result(installation.state, self.pipeline)
         if read_result(file) is None:
             write_result(CutResult.died(self._order.attempt), file)
 

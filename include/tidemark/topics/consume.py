@@ -23,7 +23,7 @@ CONSUMER: Mapping[str, str | int | bool] = {
     # At the end of a partition there is nothing to wait for: what is read is known to be there.
     "fetch.wait.max.ms": 10,
 }
-"""Of a client that is told which committed records of which partitions to read."""
+"""A consumer with assigned partitions, read-committed isolation and no committed offsets."""
 _QUEUE: Mapping[str, int] = {
     "queued.max.messages.kbytes": 8 * 1024,
     # A partition whose queue was full is asked for more a second later unless told otherwise.

@@ -13,7 +13,7 @@ from tidemark.runs.world import World
 
 def compilations(world: World) -> int:
     """How often Spark compiled generated code in this JVM."""
-    jvm = world.spark.sparkContext._jvm  # noqa: SLF001  pyspark has no other way to ask
+    jvm = world.spark.sparkContext._jvm  # noqa: SLF001  Spark counts them in the JVM alone
     assert jvm is not None
     metrics = jvm.org.apache.spark.metrics.source.CodegenMetrics
     return int(metrics.METRIC_COMPILATION_TIME().getCount())
