@@ -55,12 +55,12 @@ def accept_audit(
 
     Safe to repeat. `ActionRefusedError` where a check of the engine failed; else as `publish_cut`.
     """
-    found = blocking(read_verdicts(pipeline, world, attempt))
-    refuse_faults(pipeline, found)
-    if found:
+    verdicts = blocking(read_verdicts(pipeline, world, attempt))
+    refuse_faults(pipeline, verdicts)
+    if verdicts:
         cut = read_history(world.catalog, SystemTables.of(pipeline.name)).cut + 1
-        accepted = [replace(verdict, accepted=reason) for verdict in found]
+        accepted = [replace(verdict, accepted=reason) for verdict in verdicts]
         write_accepted(world.catalog, SystemTables.of(pipeline.name), attempt, cut, accepted)
-        tables = [verdict.table for verdict in found]
+        tables = [verdict.table for verdict in verdicts]
         log.info("audit_accepted", attempt=attempt, tables=tables, reason=reason)
     return publish_cut(pipeline, world, attempt)

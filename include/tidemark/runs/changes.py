@@ -54,11 +54,11 @@ def changes_between(
     old, new = newest_snapshots(world.catalog, system, str(target), (before, after))
     snapshots = (old, UNKNOWN if new is None else new)
     with catalog_errors(f"the reading of {target}"):
-        kept = {
+        snapshot_ids = {
             snapshot.snapshot_id for snapshot in world.catalog.load_table(target.parts).snapshots()
         }
     for cut, snapshot in zip((before, after), snapshots, strict=True):
-        if snapshot is not None and snapshot not in kept:
+        if snapshot is not None and snapshot not in snapshot_ids:
             raise ActionRefusedError(
                 f"what cut {cut} published of {table} is not kept in {target} any more",
                 state=UNCHANGED,

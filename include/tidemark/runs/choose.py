@@ -40,7 +40,7 @@ from tidemark.runs.targets import targets_of
 from tidemark.spec import PipelineSpec
 
 UNREAD = "partitions are not read up to it"
-SAID = (HoldCode.GATE_NO_WATERMARK, HoldCode.UNTIL)
+ALWAYS_SHOWN = (HoldCode.GATE_NO_WATERMARK, HoldCode.UNTIL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ class Chosen:
             for profile_entry in self.profile.profile_entries
         )
         hold = self.cut.hold
-        return hold if hold is not None and (waits or hold.code in SAID) else None
+        return hold if hold is not None and (waits or hold.code in ALWAYS_SHOWN) else None
 
     def events_of(self, table: TableName) -> DataFrame:
         """The events of ``table``, of every status."""
@@ -157,29 +157,31 @@ def _choose(run: Run, changelog: Changelog, landed: Landed, until: Cap | None) -
     named = changelog.under(renames)
     zoned_by = dict(reading.cuts)
     zoned = _zoned(named, cut, zoned_by)
-    found = profile(list(zoned.values()), progress.landing)
-    refuse_unread_statements(pipeline, progress, landed.plan.schema_changes, found, zoned[None])
-    cut = with_reached(cut, progress, found)
+    batch_profile = profile(list(zoned.values()), progress.landing)
+    refuse_unread_statements(
+        pipeline, progress, landed.plan.schema_changes, batch_profile, zoned[None]
+    )
+    cut = with_reached(cut, progress, batch_profile)
     statuses = (
         {CheckpointStatus.PENDING, CheckpointStatus.COMMITTED}
         if progress.behind
         else {CheckpointStatus.PENDING}
     )
     if effects is None and any(
-        g.kind is Kind.DDL and g.status in statuses for g in found.profile_entries
+        g.kind is Kind.DDL and g.status in statuses for g in batch_profile.profile_entries
     ):
         effects = reading.effects(names)
         if reading.cuts != zoned_by:
             zoned = _zoned(named, cut, reading.cuts)
-            found = profile(list(zoned.values()), progress.landing)
+            batch_profile = profile(list(zoned.values()), progress.landing)
     effects = effects or DdlEffects()
-    for one in run.renamed:
-        if not one.stays and one.rename.position is not None:
-            effects.drop(one.spec.source, one.rename.position)
+    for followed in run.renamed:
+        if not followed.stays and followed.rename.position is not None:
+            effects.drop(followed.spec.source, followed.rename.position)
     before = told_before(progress.frontier, landed.plan.schema_changes)
     changed = effects.key_changes.keys() - progress.behind
     barriers = [barrier_of(pipeline, table, effects, before) for table in changed]
-    renaming = first_rename(run, effects, found, before)
+    renaming = first_rename(run, effects, batch_profile, before)
     barriers += [renaming.barrier] if renaming is not None else []
     if effects.ended:
         history = read_history(run.world.catalog, run.system)
@@ -189,22 +191,22 @@ def _choose(run: Run, changelog: Changelog, landed: Landed, until: Cap | None) -
     if barrier is not None and barrier != until:
         return _choose(run, changelog, landed, barrier)
     if renaming is not None and not run.renamed:
-        waits = renaming.waits_for(run, effects, found)
+        waits = renaming.waits_for(run, effects, batch_profile)
         if waits:
             return _choose(run, changelog, landed, replace(renaming.barrier, excluded=waits))
         run = run.following(renaming.renames)
         return _choose(run, replace(changelog, run=run), landed, until)
     ends = {
-        table: _end(own, progress, found, table)
-        for table, own in reading.cuts.items()
-        if own.frontier != reading.cut.frontier
+        table: _end(table_cut, progress, batch_profile, table)
+        for table, table_cut in reading.cuts.items()
+        if table_cut.frontier != reading.cut.frontier
     }
     refolded = frozenset(
         table
         for table, refold in progress.refolds.items()
         if reading.cuts[table].frontier == refold.until
     )
-    decision = Decision(cut, statistics, found)
+    decision = Decision(cut, statistics, batch_profile)
     return Chosen(
         *(decision, zoned, effects, landed.schemas, named, progress.quarantined, ends),
         refolded=refolded,
@@ -221,11 +223,15 @@ def _lags(pipeline: PipelineSpec, statistics: StreamStatistics, barrier: Barrier
     return bool(statistics.unread & set(statistics.places) - statistics.first_capped.keys())
 
 
-def _end(own: Cut, progress: Progress, found: BatchProfile, table: TableName) -> Frontier:
-    """How far ``table`` is once ``own``, its part of the cut, is published."""
-    profile_entries = (g for g in found.profile_entries if g.table == (table.schema, table.table))
+def _end(
+    table_cut: Cut, progress: Progress, batch_profile: BatchProfile, table: TableName
+) -> Frontier:
+    """How far ``table`` is once ``table_cut``, its part of the cut, is published."""
+    profile_entries = (
+        g for g in batch_profile.profile_entries if g.table == (table.schema, table.table)
+    )
     before = replace(progress, frontier=progress.frontier_of(table))
-    return with_reached(own, before, BatchProfile(tuple(profile_entries))).frontier
+    return with_reached(table_cut, before, BatchProfile(tuple(profile_entries))).frontier
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,14 +268,14 @@ class _Reading:
         """
         effects = self._above(self.progress.frontier, names, self.cut)
         for table, frontier in sorted(self.progress.behind.items()):
-            told = self._above(frontier, names, self.cuts[table])
+            table_effects = self._above(frontier, names, self.cuts[table])
             before = told_before(frontier, self.landed.plan.schema_changes)
-            barrier = barrier_of(self.run.pipeline, table, told, before)
+            barrier = barrier_of(self.run.pipeline, table, table_effects, before)
             if barrier is not None:
                 first = first_waiting(self.changelog.waiting(), self.progress, barrier)
                 self.cuts[table] = ended_at(self.cuts[table], barrier, frontier, first)
-                told = self._above(frontier, names, self.cuts[table])
-            effects.take(table, told)
+                table_effects = self._above(frontier, names, self.cuts[table])
+            effects.take(table, table_effects)
         hold_table_swaps(self.changelog, self.cut, names, effects)
         due = Renames(names.declared, (*names.done, *effects.renames)).due
         borne = {rename.old for rename in due}
@@ -280,8 +286,8 @@ class _Reading:
 
     def _above(self, frontier: Frontier, names: Renames, cut: Cut) -> DdlEffects:
         text = decoder_of(self.run.pipeline.source, self.landed.schemas).text
-        told = collect_ddl(self._in_cut(frontier, cut), text)
-        add = partial(add_up, self.run.pipeline.source, told, names=names)
+        records = collect_ddl(self._in_cut(frontier, cut), text)
+        add = partial(add_up, self.run.pipeline.source, records, names=names)
         effects = add(acknowledged=self.progress.acknowledged)
         if not effects.unknown_shadows or not self.progress.landing:
             return effects
@@ -296,8 +302,8 @@ class _Reading:
     def _refuse_early(self, rename: Rename, effects: DdlEffects) -> None:
         """Stop a table whose new name comes before the statement that gave it (GATE-N2)."""
         frontier = self.progress.frontier_of(rename.new)
-        own = self.cuts.get(rename.new, self.cut)
-        rows = self._in_cut(frontier, own).where(is_table(rename.new))
+        cut = self.cuts.get(rename.new, self.cut)
+        rows = self._in_cut(frontier, cut).where(is_table(rename.new))
         first = rows.where(F.col("kind") != Kind.DDL.value).select("position").first()
         if first is not None:
             why = (
@@ -311,8 +317,8 @@ def _statements_about(
     changelog: Changelog, tables: Collection[TableName], text: Column
 ) -> tuple[DdlRecord, ...]:
     """The schema changes that name one of ``tables`` or its shadows, of all that was landed."""
-    told = reduce(lambda a, b: a | b, (text.contains(table.table) for table in tables))
-    return collect_ddl(changelog.landed().where(told), text)
+    names_table = reduce(lambda a, b: a | b, (text.contains(table.table) for table in tables))
+    return collect_ddl(changelog.landed().where(names_table), text)
 
 
 def _zoned(

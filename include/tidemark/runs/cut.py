@@ -96,9 +96,9 @@ def stage_cut(pipeline: PipelineSpec, world: World, request: CutRequest) -> CutR
     _refuse_stopped(pipeline, planned)
     if _is_idle(planned, progress, after):
         return _idle(run, chosen, progress)
-    taken = sum(work.rows + work.replayed for work in planned.work)
+    records = sum(work.rows + work.replayed for work in planned.work)
     stored = max((work.head.rows for work in planned.work if work.head), default=0)
-    size_for(world.spark, taken, stored)
+    size_for(world.spark, records, stored)
     mark_session(world.spark, pipeline.name, request.attempt, chosen.cut, after)
     branch = attempt_ref(chosen.cut.number, request.attempt)
     namespace = run.system.ledger.namespace
@@ -186,9 +186,13 @@ def progress_after(
 def _followed(chosen: Chosen, planned: CutTables) -> tuple[Rename, ...]:
     """The renames that the cut makes; those of its last statement only if all its tables go on."""
     waits = (
-        {(one.rename.old, one.rename.new) for one in chosen.run.renamed} if planned.waits else set()
+        {(followed.rename.old, followed.rename.new) for followed in chosen.run.renamed}
+        if planned.waits
+        else set()
     )
-    return tuple(one for one in chosen.effects.renames if (one.old, one.new) not in waits)
+    return tuple(
+        rename for rename in chosen.effects.renames if (rename.old, rename.new) not in waits
+    )
 
 
 def _refuse_stopped(pipeline: PipelineSpec, planned: CutTables) -> None:

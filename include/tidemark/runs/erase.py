@@ -50,7 +50,7 @@ from tidemark.model.quarantine import Entry, State
 from tidemark.model.shown import plural
 from tidemark.model.target_mode import TargetMode
 from tidemark.runs.changelog import Changelog
-from tidemark.runs.landing.writer_schemas import kept_schemas
+from tidemark.runs.landing.writer_schemas import stored_schemas
 from tidemark.runs.maintain import policy_of
 from tidemark.runs.run import CutRequest, Run, begin_run
 from tidemark.runs.targets import targets_of
@@ -87,7 +87,7 @@ class _Erasing:
 
     run: Run
     table: TableName
-    own: TableId
+    target_id: TableId
     head: TargetHead
     keys: DataFrame
 
@@ -99,15 +99,15 @@ class _Erasing:
         attempt = AttemptId(f"order_{uuid.uuid4().hex}")
         finish_publication(world.catalog, SystemTables.of(pipeline.name))
         run = begin_run(pipeline, world, CutRequest(attempt))
-        own, head = _target(run, table)
+        target_id, head = _target(run, table)
         schema = head.source_schema
         typed = _typed(world, schema, keys)
         target = world.spark.read.option("versionAsOf", str(head.snapshot)).table(
-            quote(world.catalog.name, *own.parts)
+            quote(world.catalog.name, *target_id.parts)
         )
         named = sql.key_in_target(schema, KEY)
         standing = with_standing(typed, target, schema, named)
-        return cls(run, table, own, head, computed_once(standing))
+        return cls(run, table, target_id, head, computed_once(standing))
 
     @property
     def schema(self) -> TableSchema:
@@ -154,25 +154,25 @@ class _Erasing:
         changelog = Changelog(self.run).under(progress.known_renames(pipeline.renames))
         events = changelog.towards(cut, frontier).landed(self.table)
         events = events.where(f"kind = '{Kind.ROW}' AND status <> '{CheckpointStatus.HELD}'")
-        decoder = decoder_of(pipeline.source, kept_schemas(self.run))
+        decoder = decoder_of(pipeline.source, stored_schemas(self.run))
         by_key, by_image = (
             decoder.changes(events, self.schema, key_from_images=way) for way in (False, True)
         )
         parts = erased_parts(by_key, self.keys).unionByName(erased_parts(by_image, self.keys))
-        found = computed_once(records_of(by_key, parts))
-        record_keys = events.join(found, list(PLACE), "left_semi").select("topic", "key")
+        records = computed_once(records_of(by_key, parts))
+        record_keys = events.join(records, list(PLACE), "left_semi").select("topic", "key")
         tombstones = changelog.landed().where(F.col("kind") == Kind.TOMBSTONE.value)
         beside = tombstones.join(record_keys, ["topic", "key"], "left_semi").select(*PLACE)
-        return found.unionByName(beside.withColumn("is_shared", F.lit(False))).collect()
+        return records.unionByName(beside.withColumn("is_shared", F.lit(False))).collect()
 
     def _entries(self, places: Collection[tuple[str, int, int]]) -> list[Entry]:
         """What waits in quarantine of the records at ``places``, as it is given up."""
         progress, renames = self.run.progress, self.run.progress.known_renames(self.run.renames)
         waiting = read_waiting(self.run.world.catalog, self.run.system, renames)
-        ended = (one for one in waiting if one.place in places)
+        ended = (entry for entry in waiting if entry.place in places)
         return [
-            replace(one, state=State.DROPPED, cut=progress.cut, reason="erased").as_kept(renames)
-            for one in ended
+            replace(entry, state=State.DROPPED, cut=progress.cut, reason="erased").as_kept(renames)
+            for entry in ended
         ]
 
     def _records_erased(self, places: Collection[tuple[str, int, int]]) -> RefUpdate:
@@ -197,11 +197,11 @@ class _Erasing:
             return None, Effect()
         world = self.run.world
         name = attempt_ref(self.run.progress.cut + 1, self.run.request.attempt)
-        with catalog_errors(f"the reading of {self.own}"):
-            table = world.catalog.load_table(self.own.parts)
+        with catalog_errors(f"the reading of {self.target_id}"):
+            table = world.catalog.load_table(self.target_id.parts)
         branch = begin_branch(table, base, name)
         self.keys.createOrReplaceTempView(name)
-        place = (world.catalog.name, *self.own.parts, f"branch_{name}")
+        place = (world.catalog.name, *self.target_id.parts, f"branch_{name}")
         world.spark.sql(sql.erase_rows(place, name, self.schema))
         world.spark.catalog.dropTempView(name)
         staged = branch.ref_update(table.refresh())
@@ -212,19 +212,21 @@ def _target(run: Run, table: TableName) -> tuple[TableId, TargetHead]:
     """The target of ``table``, as it was published."""
     pipeline, catalog = run.pipeline, run.world.catalog
     status = f"look how it stands: tidemark status {pipeline.name}"
-    own = targets_of(pipeline, read_history(catalog, run.system), run.progress).get(table)
-    head = read_target(catalog, own) if own is not None else None
-    if own is None or head is None or head.snapshot is None:
+    target_id = targets_of(pipeline, read_history(catalog, run.system), run.progress).get(table)
+    head = read_target(catalog, target_id) if target_id is not None else None
+    if target_id is None or head is None or head.snapshot is None:
         raise _refused(f"nothing of {table} was published by pipeline {pipeline.name}", status)
     if head.change:
-        raise _refused(f"{own} is not as it was published: {head.change}", head.back or status)
+        raise _refused(
+            f"{target_id} is not as it was published: {head.change}", head.back or status
+        )
     if table in run.progress.refolds:
         why = f"{table} is refolded, and its new target may hold the rows already"
         raise _refused(why, "let the refold come to its end, or cancel it")
     if not head.source_schema.key:
         why = f"{table} has no key that tells which of its records are meant"
         raise _refused(why, f"declare key: of {table}, then refold it")
-    return own, head
+    return target_id, head
 
 
 def _typed(world: World, schema: TableSchema, keys: Sequence[Key]) -> DataFrame:
@@ -251,33 +253,33 @@ def _cleaned(pipeline: PipelineSpec, world: World, table: TableName, done: Erasu
     """``done``, once files that hold deleted rows are rewritten, and what still holds them."""
     catalog, system = world.catalog, SystemTables.of(pipeline.name)
     progress = read_progress(catalog, system).under(pipeline.renames)
-    own = targets_of(pipeline, read_history(catalog, system), progress)[table]
-    with catalog_errors(f"the reading of {own}"):
-        target = catalog.load_table(own.parts)
+    target_id = targets_of(pipeline, read_history(catalog, system), progress)[table]
+    with catalog_errors(f"the reading of {target_id}"):
+        target = catalog.load_table(target_id.parts)
     if bases := bases_in(target):
         keep_bases(target, [], bases)
     policy = policy_of(pipeline, world)
     worn = replace(policy, max_delete_files=1)
-    with suppress(SupersededError), spark_errors(f"the rewriting of {own}"):
-        run = Procedures(world.spark, catalog.name, own, worn)
+    with suppress(SupersededError), spark_errors(f"the rewriting of {target_id}"):
+        run = Procedures(world.spark, catalog.name, target_id, worn)
         run.rewrite(is_sorted=bool(target.sort_order().fields))
-    with catalog_errors(f"the reading of {own}"):
-        tables = [catalog.load_table(name.parts) for name in (own, system.changelog)]
+    with catalog_errors(f"the reading of {target_id}"):
+        tables = [catalog.load_table(name.parts) for name in (target_id, system.changelog)]
     files = read_files(tables[0])
     left = sorted(
         name
-        for name in existing_tables(catalog, own.namespace)
-        if name.startswith((f"{own.table}__until_cut_", f"{own.table}__refold_"))
+        for name in existing_tables(catalog, target_id.namespace)
+        if name.startswith((f"{target_id.table}__until_cut_", f"{target_id.table}__refold_"))
     )
     return replace(
         done,
         is_rewritten=not any(file.deleted for part in files.files.values() for file in part),
         refs=tuple(
-            f"{'.'.join(one.name())} {name}"
-            for one in tables
-            for name in sorted(one.refs())
+            f"{'.'.join(iceberg_table.name())} {name}"
+            for iceberg_table in tables
+            for name in sorted(iceberg_table.refs())
             if name != MAIN_BRANCH
         ),
-        tables=tuple(f"{own.namespace}.{name}" for name in left),
+        tables=tuple(f"{target_id.namespace}.{name}" for name in left),
         days=policy.keep_days,
     )

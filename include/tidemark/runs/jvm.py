@@ -54,9 +54,9 @@ def forget_derby(session: SparkSession) -> None:
     jvm: Any = session.sparkContext._jvm  # noqa: SLF001
     manager = jvm.java.sql.DriverManager
     drivers = manager.getDrivers()
-    found = []
+    registered = []
     while drivers.hasMoreElements():
-        found.append(drivers.nextElement())
-    for driver in found:
+        registered.append(drivers.nextElement())
+    for driver in registered:
         if driver.getClass().getName().startswith(DERBY):
             manager.deregisterDriver(driver)

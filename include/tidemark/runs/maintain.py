@@ -48,8 +48,10 @@ def plan_maintenance(
     tables: source tables; the pipeline's own and all others where it is empty. No JVM.
     """
     changelog = SystemTables.of(pipeline.name).changelog
-    found = _found(pipeline, world, tables)
-    planned = {name: _planned(name, due, skipped) for name, _, due, skipped in found}
+    planned = {
+        name: _planned(name, due, skipped)
+        for name, _, due, skipped in _read_due_work(pipeline, world, tables)
+    }
     if changelog in planned:
         removed = removable_rows(pipeline, world, _now_ms())
         planned[changelog] = replace(planned[changelog], removed=removed)
@@ -66,7 +68,7 @@ def maintain(
     """
     unmark_session(world.spark)
     failed: TidemarkError | None = None
-    for name, table, due, skipped in _found(pipeline, world, tables):
+    for name, table, due, skipped in _read_due_work(pipeline, world, tables):
         done = _planned(name, DueWork(), skipped)
         if not skipped:
             started = monotonic()
@@ -84,8 +86,8 @@ def maintain(
 
 
 def _shown(done: TableMaintenance) -> dict[str, object]:
-    told = {name: getattr(done, name) for name in done.__slots__}
-    return {name: value for name, value in told.items() if value}
+    fields = {name: getattr(done, name) for name in done.__slots__}
+    return {name: value for name, value in fields.items() if value}
 
 
 def _planned(name: TableId, due: DueWork, skipped: str) -> TableMaintenance:
@@ -105,7 +107,7 @@ def policy_of(pipeline: PipelineSpec, world: World) -> Policy:
     return pipeline.maintenance.policy(world.installation.maintenance)
 
 
-def _found(
+def _read_due_work(
     pipeline: PipelineSpec, world: World, tables: Collection[TableName]
 ) -> Iterator[tuple[TableId, Table, DueWork, str]]:
     """The tables that are there, what is due of each, and why nothing is done to it.

@@ -43,16 +43,16 @@ def in_newest_log(run: Run, changelog: Changelog, landed: Landed) -> Run:
         return run  # A commitTs is a time itself, and an offset is of its partition alone.
     if _rises(progress, landed) or not falls(changelog.waiting(), progress):
         return run
-    found = new_log(_changes(changelog, progress), progress.frontier.reached, progress.newest_ms)
-    if found is None:
+    next_log = new_log(_changes(changelog, progress), progress.frontier.reached, progress.newest_ms)
+    if next_log is None:
         return run
-    starts = {at: found.starts.get(at, end) for at, end in landed.mark.offsets.items()}
-    warning = _warning(run, changelog, landed, found, starts)
+    starts = {at: next_log.starts.get(at, end) for at, end in landed.mark.offsets.items()}
+    warning = _warning(run, changelog, landed, next_log, starts)
     if warning:
         raise EpochSuspectError(
             f"changes of pipeline {run.pipeline.name} are newer than all that came before them, "
-            f"and stand at lower positions, the first one at offset {found.fell_at.offset} of "
-            f"{found.fell_at.at}: the source's log has started over, and {warning}",
+            f"and stand at lower positions, the first one at offset {next_log.fell_at.offset} of "
+            f"{next_log.fell_at.at}: the source's log has started over, and {warning}",
             state="they are landed; nothing of them is published, and no table is changed",
             next_step="find out what happened to the source; if its log started over, say so: "
             f"tidemark handover {run.pipeline.name} --help",
@@ -60,7 +60,7 @@ def in_newest_log(run: Run, changelog: Changelog, landed: Landed) -> Run:
     log.warning(
         "log_started_over",
         pipeline=run.pipeline.name,
-        first=f"{found.fell_at.at}:{found.fell_at.offset}",
+        first=f"{next_log.fell_at.at}:{next_log.fell_at.offset}",
         because="GTIDs show that the new log goes on behind the old one",
     )
     ledger = replace(run.heads.ledger, progress=run.heads.ledger.progress.in_new_log(starts))
@@ -76,7 +76,7 @@ def _rises(progress: Progress, landed: Landed) -> bool:
 def _changes(changelog: Changelog, progress: Progress) -> list[LandedChange]:
     """What waits, and of earlier landings what may be sent again in the second of the newest."""
     rows = _since(changelog, progress, progress.newest_ms - SECOND_MS)
-    found = rows.select(
+    changes = rows.select(
         *("topic", "partition", "offset", F.expr(MILLIS).alias("millis")),
         F.when(F.expr(STREAMED), F.expr(PLACE)).alias("place"),
         (F.col("landing") <= progress.landing).alias("is_gated"),
@@ -89,7 +89,7 @@ def _changes(changelog: Changelog, progress: Progress) -> list[LandedChange]:
             row["millis"],
             row["is_gated"],
         )
-        for row in found.toArrow().to_pylist()
+        for row in changes.toArrow().to_pylist()
     ]
 
 
@@ -103,11 +103,13 @@ def _since(changelog: Changelog, progress: Progress, time_ms: int) -> DataFrame:
     return new.unionByName(changelog.landed().where(~is_new & (F.col("commit_time") >= since)))
 
 
-def _warning(run: Run, changelog: Changelog, landed: Landed, found: NewLog, starts: Offsets) -> str:
+def _warning(
+    run: Run, changelog: Changelog, landed: Landed, next_log: NewLog, starts: Offsets
+) -> str:
     """Why the new log may lack changes behind the old one; empty where it is shown to hold all."""
     if run.pipeline.source.format not in BINLOGS:
         return "nothing in its records shows whether it holds everything behind the old one"
-    if not found.is_behind:
+    if not next_log.is_behind:
         return "its first changes are not newer than the last ones of the old log"
     old, new = set(), set()
     for row in _transactions(run, changelog, landed).toArrow().to_pylist():
@@ -130,6 +132,6 @@ def _transactions(run: Run, changelog: Changelog, landed: Landed) -> DataFrame:
     is_boundary = F.col("kind").isin(Kind.BEGIN, Kind.END)
     rows = _since(changelog, run.progress, run.progress.newest_ms - HOUR_MS)
     offsets = (F.min("offset").alias("first"), F.max("offset").alias("last"))
-    told = F.when(is_boundary, F.col("transaction_id")).otherwise(gtid)
+    transaction_id = F.when(is_boundary, F.col("transaction_id")).otherwise(gtid)
     rows = rows.where(F.expr(STREAMED) | is_boundary)
-    return rows.groupBy(told.alias("id"), "topic", "partition").agg(*offsets)
+    return rows.groupBy(transaction_id.alias("id"), "topic", "partition").agg(*offsets)

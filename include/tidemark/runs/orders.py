@@ -268,8 +268,8 @@ def hand_over(pipeline: PipelineSpec, world: World, *, is_continuous: bool) -> O
                 state=UNCHANGED,
                 next_step="fold the tables by a new pipeline from a new snapshot of the source",
             )
-        found = new_log(_landed_changes(world, tables, now), _reached(now), now.newest_ms)
-        known = found.starts if found is not None else {}
+        next_log = new_log(_landed_changes(world, tables, now), _reached(now), now.newest_ms)
+        known = next_log.starts if next_log is not None else {}
         starts = {place: known.get(place, end) for place, end in mark.offsets.items()}
         snapshots = now.snapshots
         if not is_continuous:
@@ -309,8 +309,8 @@ def record(
     ``change`` sees tables under the names that the file has.
     """
 
-    def changed(kept: Progress) -> Progress:
-        return change(kept.under(pipeline.renames)).as_kept(pipeline.renames)
+    def changed(stored: Progress) -> Progress:
+        return change(stored.under(pipeline.renames)).as_kept(pipeline.renames)
 
     after = record_action(world.catalog, SystemTables.of(pipeline.name), changed, order)
     log.info("order_recorded", pipeline=pipeline.name, order=order)

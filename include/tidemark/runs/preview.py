@@ -27,7 +27,7 @@ from tidemark.runs.landing.judge import landing_counts, landing_refusal
 from tidemark.runs.landing.land import Landed
 from tidemark.runs.landing.ordering import expected_ordering, marked, true_ordering
 from tidemark.runs.landing.unread import Reading, Unread, find_unread, read_unread, refuse_order
-from tidemark.runs.landing.writer_schemas import UNKNOWN, kept_schemas, missing_schemas
+from tidemark.runs.landing.writer_schemas import UNKNOWN, missing_schemas, stored_schemas
 from tidemark.runs.new_log import in_newest_log
 from tidemark.runs.plan import statement_note, truncate_note
 from tidemark.runs.run import CutRequest, Run, begin_run
@@ -156,25 +156,25 @@ def _decoded_once(run: Run, unread: Unread) -> Iterator[tuple[DataFrame | None, 
     None for the records when nothing is unread. Raises what refuses the landing.
     """
     ordering = expected_ordering(run.pipeline, unread.after)
-    schemas = kept_schemas(run)
+    schemas = stored_schemas(run)
     if unread.is_empty:
         yield None, Landed(unread.plan, run.heads.changelog, 0, schemas)
         return
     with ExitStack() as stack:
-        records, found = _decoded(run, unread, Reading(ordering, schemas), stack)
-        learned = missing_schemas(run, records, schemas) if found.get(UNKNOWN) else {}
+        records, counts = _decoded(run, unread, Reading(ordering, schemas), stack)
+        learned = missing_schemas(run, records, schemas) if counts.get(UNKNOWN) else {}
         if learned:
             schemas = {**schemas, **learned}
-            records, found = _decoded(run, unread, Reading(ordering, schemas), stack)
-        needed = true_ordering(run.pipeline, unread.after, ordering, found)
+            records, counts = _decoded(run, unread, Reading(ordering, schemas), stack)
+        needed = true_ordering(run.pipeline, unread.after, ordering, counts)
         if needed != ordering:
-            records, found = _decoded(run, unread, Reading(needed, schemas), stack)
-        refusal = landing_refusal(run.pipeline, found)
+            records, counts = _decoded(run, unread, Reading(needed, schemas), stack)
+        refusal = landing_refusal(run.pipeline, counts)
         if refusal is not None:
             raise refusal
-        mark = marked(run.pipeline, unread.after, needed, found)
+        mark = marked(run.pipeline, unread.after, needed, counts)
         head = replace(run.heads.changelog, mark=mark)
-        yield records, Landed(unread.plan, head, int(found["records"]), schemas)
+        yield records, Landed(unread.plan, head, int(counts["records"]), schemas)
 
 
 def _decoded(
@@ -182,9 +182,9 @@ def _decoded(
 ) -> tuple[DataFrame, dict[str, Any]]:
     """The unread records as they would be landed, on disk while ``stack`` stands; their counts."""
     refuse_order(run, unread, reading.ordering)
-    kept = read_unread(run, unread, reading).persist(StorageLevel.DISK_ONLY)
-    stack.callback(kept.unpersist)
-    return kept, kept.agg(*landing_counts(run.pipeline, reading)).collect()[0].asDict()
+    records = read_unread(run, unread, reading).persist(StorageLevel.DISK_ONLY)
+    stack.callback(records.unpersist)
+    return records, records.agg(*landing_counts(run.pipeline, reading)).collect()[0].asDict()
 
 
 def _tables(pipeline: PipelineSpec, chosen: Chosen, planned: CutTables) -> Iterator[TablePreview]:
@@ -221,8 +221,8 @@ def _rewritten(work: TableWork) -> int:
 
 
 def _losses(pipeline: PipelineSpec, work: TableWork) -> dict[str, str]:
-    found = {column.name: loss_of(column, pipeline.source) for column in work.schema.columns}
-    return {name: loss for name, loss in found.items() if loss}
+    losses = {column.name: loss_of(column, pipeline.source) for column in work.schema.columns}
+    return {name: loss for name, loss in losses.items() if loss}
 
 
 def _waiting(pipeline: PipelineSpec, chosen: Chosen) -> set[TableName]:

@@ -90,10 +90,10 @@ def _has_new_files(catalog: Catalog, place: TableId, snapshot_id: int, attempt: 
     """Whether the attempt changed files: a merge of what came before leaves an empty snapshot."""
     with catalog_errors(f"the reading of {place}"):
         table = catalog.load_table(place.parts)
-    own = takewhile(
+    snapshots = takewhile(
         lambda snapshot: summary_value(snapshot, ATTEMPT) == attempt, ancestors(table, snapshot_id)
     )
-    return any(summary_value(snapshot, count) for snapshot in own for count in FILES)
+    return any(summary_value(snapshot, count) for snapshot in snapshots for count in FILES)
 
 
 def _with_outcomes(result: CutResult, verdicts: tuple[Verdict, ...]) -> CutResult:
@@ -105,12 +105,12 @@ def _with_outcomes(result: CutResult, verdicts: tuple[Verdict, ...]) -> CutResul
 
 def _remembering(staged: StagedCut, world: World, tables: SystemTables) -> tuple[RefUpdate, ...]:
     """The moves, the ledger's with what it is to go on saying of this cut and those before."""
-    *ref_updates, own = staged.ref_updates
+    *ref_updates, ledger_update = staged.ref_updates
     now_ms = int(datetime.now(UTC).timestamp() * 1000)
     marks = read_history(world.catalog, tables).remembered(staged.result, now_ms)
-    told = {**dict(own.marks), RESULT: staged.result.to_json(), **dict(marks)}
-    own = replace(own, marks=tuple(told.items()))
-    return in_order(world.catalog, (*ref_updates, own))
+    ledger_marks = {**dict(ledger_update.marks), RESULT: staged.result.to_json(), **dict(marks)}
+    ledger_update = replace(ledger_update, marks=tuple(ledger_marks.items()))
+    return in_order(world.catalog, (*ref_updates, ledger_update))
 
 
 def _refuse_unaudited(

@@ -68,12 +68,12 @@ def begin_refold(
         ended[:] = [now.refolds[table]] if table in now.refolds else []
         if ended:
             now = now.without_refold(table)
-        own = _target_of(pipeline, world, now, table)
+        target = _target_of(pipeline, world, now, table)
         state = (then or now).state_of(table)
         seen.append(_removed_of(pipeline, world, now, table))
-        base = _base_of(pipeline, world, table, own, state, as_of, seen[-1])
+        base = _base_of(pipeline, world, table, target, state, as_of, seen[-1])
         refold = Refold(
-            target=into or f"{own.table}__refold_{suffix}",
+            target=into or f"{target.table}__refold_{suffix}",
             until=state.frontier,
             replaces=not into,
             paused=now.state_of(table),
@@ -86,8 +86,8 @@ def begin_refold(
     words += f" --as-of {as_of}" if as_of is not None else ""
     recorded = _recorded(pipeline, world, begun, words)
     refold = recorded.refolds[table]
-    for one in ended:
-        _remove(pipeline, world, one)
+    for ended_refold in ended:
+        _remove(pipeline, world, ended_refold)
     if _removed_of(pipeline, world, recorded, table) != seen[-1]:  # Records went meanwhile.
         return begin_refold(pipeline, world, table, into=into, as_of=as_of)
     return refold
@@ -111,9 +111,9 @@ def cancel_refold(pipeline: PipelineSpec, world: World, table: TableName) -> Non
     _remove(pipeline, world, made[-1])
 
 
-def _remove(pipeline: PipelineSpec, world: World, given_up: Refold) -> None:
+def _remove(pipeline: PipelineSpec, world: World, refold: Refold) -> None:
     """Drop the unfinished table of a refold, with its files."""
-    target = TableId(pipeline.target_namespace, given_up.target)
+    target = TableId(pipeline.target_namespace, refold.target)
     with catalog_errors(f"the removal of {target}"), suppress(NoSuchTableError):
         world.catalog.purge_table(target.parts)
 
@@ -128,7 +128,7 @@ def _base_of(  # noqa: PLR0913  what a base is sought by
     pipeline: PipelineSpec,
     world: World,
     table: TableName,
-    own: TableId,
+    target: TableId,
     state: TableState,
     as_of: int | None,
     landing: int,
@@ -141,12 +141,12 @@ def _base_of(  # noqa: PLR0913  what a base is sought by
     if not landing:
         return None
     spec = spec_of(pipeline, table)
-    bases = [base for base in read_bases(world.catalog, own) if base.landing >= landing]
+    bases = [base for base in read_bases(world.catalog, target) if base.landing >= landing]
     is_mirror = spec.mode is TargetMode.MIRROR
     if is_mirror and any((state.truncated or "") > (b.state.truncated or "") for b in bases):
         return None
-    told = [base for base in bases if as_of is None or base.cut <= as_of]
-    if not told:
+    candidates = [base for base in bases if as_of is None or base.cut <= as_of]
+    if not candidates:
         since = f"from cut {bases[0].cut} on" if bases else "in part"
         raise ActionRefusedError(
             f"the changelog has the records of {table} below landing {landing} no more, and tells "
@@ -154,14 +154,14 @@ def _base_of(  # noqa: PLR0913  what a base is sought by
             state=UNCHANGED,
             next_step=f"have it re-snapshotted, then refold: {_resync(pipeline, table)}",
         )
-    if missing := missing_in(told[0].schema, declared_as(told[0].schema, spec)):
+    if missing := missing_in(candidates[0].schema, declared_as(candidates[0].schema, spec)):
         raise ActionRefusedError(
             f"the changelog has the records of {table} below landing {landing} no more, and its "
-            f"target as of cut {told[0].cut} does not tell them: {missing}",
+            f"target as of cut {candidates[0].cut} does not tell them: {missing}",
             state=UNCHANGED,
             next_step=f"have it re-snapshotted, then refold: {_resync(pipeline, table)}",
         )
-    return told[0]
+    return candidates[0]
 
 
 def _removed_of(pipeline: PipelineSpec, world: World, now: Progress, table: TableName) -> int:
@@ -210,14 +210,14 @@ def _begins(
 def _target_of(pipeline: PipelineSpec, world: World, now: Progress, table: TableName) -> TableId:
     """The target of ``table``; ActionRefusedError where nothing was ever published of it."""
     history = read_history(world.catalog, SystemTables.of(pipeline.name))
-    own = targets_of(pipeline, history, now).get(table)
-    if own is None or (str(table), str(own)) not in history.folded:
+    target = targets_of(pipeline, history, now).get(table)
+    if target is None or (str(table), str(target)) not in history.folded:
         raise ActionRefusedError(
             f"nothing of {table} was published by pipeline {pipeline.name}",
             state=UNCHANGED,
             next_step=f"look which tables are: tidemark status {pipeline.name}",
         )
-    return own
+    return target
 
 
 def _refuse_name(pipeline: PipelineSpec, world: World, into: str) -> None:
@@ -243,8 +243,8 @@ def _cut_until(pipeline: PipelineSpec, world: World, moment: datetime) -> int:
     limit_ms = int(moment.timestamp() * 1000)
 
     def goes_further(cut: int) -> bool:
-        found = progress_of_cut(world.catalog, system, cut)
-        return found is not None and found.newest_ms > limit_ms
+        progress = progress_of_cut(world.catalog, system, cut)
+        return progress is not None and progress.newest_ms > limit_ms
 
     cuts = range(1, read_progress(world.catalog, system).cut + 1)
     newest = bisect_right(cuts, 0, key=goes_further)
@@ -260,8 +260,8 @@ def _cut_until(pipeline: PipelineSpec, world: World, moment: datetime) -> int:
 def _progress_of(pipeline: PipelineSpec, world: World, cut: int, table: TableName) -> Progress:
     """Progress once ``cut`` was published, by the names of now; of ``table`` as readers saw it."""
     system = SystemTables.of(pipeline.name)
-    found = progress_of_cut(world.catalog, system, cut)
-    if found is None:
+    progress = progress_of_cut(world.catalog, system, cut)
+    if progress is None:
         newest = read_progress(world.catalog, system).cut
         raise ActionRefusedError(
             f"how far cut {cut} went is not known; the newest cut is {newest}, and cuts that an "
@@ -269,5 +269,5 @@ def _progress_of(pipeline: PipelineSpec, world: World, cut: int, table: TableNam
             state=UNCHANGED,
             next_step=f"take another cut: tidemark status {pipeline.name} lists the newest",
         )
-    found = found.under(pipeline.renames)
-    return found.without_refold(table) if table in found.refolds else found
+    progress = progress.under(pipeline.renames)
+    return progress.without_refold(table) if table in progress.refolds else progress

@@ -41,7 +41,7 @@ class RenameStatement:
     freed_at: Position | None
     renames: tuple[FollowedRename, ...]
 
-    def waits_for(self, run: Run, effects: DdlEffects, found: BatchProfile) -> str:
+    def waits_for(self, run: Run, effects: DdlEffects, profile: BatchProfile) -> str:
         """Why the cut must end before the statement; empty where it need not.
 
         Debezium tells a list of renames by one record each, at one place (MSG-23). What may be the
@@ -52,7 +52,7 @@ class RenameStatement:
         if run.pipeline.source.format.is_canal:
             return ""  # They are one barrier, and the watermark stands above it (MSG-54).
         place = place_of(self.position) or Place("")
-        ddl = [entry for entry in found.profile_entries if entry.kind is Kind.DDL]
+        ddl = [entry for entry in profile.profile_entries if entry.kind is Kind.DDL]
         is_last = all((entry.highest_place or place) <= place for entry in ddl)
         is_new = any(entry.is_new for entry in ddl if entry.highest_place == place)
         return "its last part may not be read yet" if is_last and is_new else ""
@@ -66,42 +66,44 @@ class RenameStatement:
 
 
 def first_rename(
-    run: Run, effects: DdlEffects, found: BatchProfile, before: Place
+    run: Run, effects: DdlEffects, profile: BatchProfile, before: Place
 ) -> RenameStatement | None:
     """The first statement that the file does not explain and that can be followed all the same.
 
-    found: what the cut holds. before: as of `told_before`. What stands at it came again. None also
-    where it is unknown which rows a table had, or which target; then the tables stop with the
+    profile: what the cut holds. before: as of `told_before`. What stands at it came again. None
+    also where it is unknown which rows a table had, or which target; then the tables stop with the
     statement (SCHEMA-31).
     """
-    told = {
+    statements = {
         stop.by.position: stop.by
         for table, stop in effects.stops.items()
         if stop.by is not None and table not in run.progress.behind
     }
-    names = _Names(run, effects, found) if told else None
-    for position in sorted(told):
+    names = _Names(run, effects, profile) if statements else None
+    for position in sorted(statements):
         place = place_of(position)
         if names is None or place is None or place <= before:
             continue
         try:
-            renames = tuple(names.followed(told[position]))
+            renames = tuple(names.followed(statements[position]))
         except TableStoppedError:  # A target of one of the names is not ours.
             continue
         if renames:
-            freed = [at for at in told[position].freed.values() if (place_of(at) or "") > before]
+            freed = [
+                at for at in statements[position].freed.values() if (place_of(at) or "") > before
+            ]
             table = renames[0].spec.source
             return RenameStatement(table, position, max(freed, default=None), renames)
     return None
 
 
-def _first_seen(effects: DdlEffects, found: BatchProfile) -> Mapping[tuple[str, str], Place]:
+def _first_seen(effects: DdlEffects, profile: BatchProfile) -> Mapping[tuple[str, str], Place]:
     """Where each table comes first in the cut, by its changes or by the statement that made it.
 
     By the schema and table that records name, which may be unfit for a target.
     """
     seen: dict[tuple[str, str], Place] = {}
-    for entry in found.profile_entries:
+    for entry in profile.profile_entries:
         if entry.status is CheckpointStatus.PENDING and entry.is_change and entry.table:
             place = entry.lowest_place or Place("")
             seen[entry.table] = min(place, seen.get(entry.table, place))
@@ -114,11 +116,11 @@ def _first_seen(effects: DdlEffects, found: BatchProfile) -> Mapping[tuple[str, 
 class _Names:
     """Who bears which name before a statement, and which target each has."""
 
-    def __init__(self, run: Run, effects: DdlEffects, found: BatchProfile) -> None:
-        self._run, self._first_seen = run, _first_seen(effects, found)
+    def __init__(self, run: Run, effects: DdlEffects, profile: BatchProfile) -> None:
+        self._run, self._first_seen = run, _first_seen(effects, profile)
         done = (*run.progress.renames, *effects.renames)
         due = Renames(run.renames, done).due
-        self._due = {name for one in due for name in (one.old, one.new)}
+        self._due = {name for rename in due for name in (rename.old, rename.new)}
         self._history = read_history(run.world.catalog, run.system)
         self._targets = targets_of(run.pipeline, self._history, run.progress)
         self._heads: dict[TableId, TargetHead | None] = {}
@@ -129,14 +131,14 @@ class _Names:
         moves = net_moves(by.pairs, bearers)
         if not self._explains(by.pairs, moves, bearers):
             return
-        kept = frozenset(
+        remaining = frozenset(
             (table, target)
             for table, target in self._history.folded
             if table not in {str(old) for old in moves}
         )
-        history = replace(self._history, folded=kept)
+        history = replace(self._history, folded=remaining)
         for old, new in moves.items():
-            target = self._own_target(old)
+            target = self._current_target(old)
             becomes = self._target_of(new, history) if self._is_folded(new) else target
             rename = self._renamed(becomes, moves) if becomes != target else None
             spec = spec_of(self._run.pipeline, new if self._is_folded(new) else old)
@@ -148,7 +150,7 @@ class _Names:
         """Whether a table of the pipeline bears ``name`` before the statement ``by``."""
         if not self._is_folded(name) or name in by.freed:
             return False
-        head = self._head(self._own_target(name))
+        head = self._head(self._current_target(name))
         is_there = head is not None and head.source_schema.dropped_at is None
         return is_there or self._first_seen.get((name.schema, name.table), LAST) < by.position
 
@@ -173,7 +175,7 @@ class _Names:
 
     def _renamed(self, becomes: TableId, moves: Mapping[TableName, TableName]) -> TargetRename:
         """Who has the name that a target gets keeps its rows, under the number of the cut."""
-        leaving = set(map(self._own_target, moves))
+        leaving = set(map(self._current_target, moves))
         head = self._head(becomes)
         if head is None or becomes in leaving:
             return TargetRename(becomes)
@@ -181,7 +183,7 @@ class _Names:
         aside = TableId(becomes.namespace, f"{becomes.table}__until_cut_{number}")
         return TargetRename(becomes, Displaced(head.metadata, aside))
 
-    def _own_target(self, table: TableName) -> TableId:
+    def _current_target(self, table: TableName) -> TableId:
         """Of a table that bears its name so far; one without rows was never published."""
         return self._targets.get(table) or self._target_of(table, self._history)
 

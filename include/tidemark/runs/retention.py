@@ -38,7 +38,7 @@ BESIDE_ROWS: tuple[Kind, ...] = (Kind.BEGIN, Kind.END, Kind.TOMBSTONE)
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _FollowedTable:
     """A table that is followed: its target as it was read, and the bases that this has."""
 
     name: TableName
@@ -89,8 +89,10 @@ def _unneeded(pipeline: PipelineSpec, world: World, keep_days: int, now_ms: int)
     if "" in waiting:
         log.info("records_kept", pipeline=pipeline.name, why="records wait in quarantine")
         return Unneeded({}, (), progress.newest_ms)
-    found = _followed(pipeline, world, head)
-    oldest = {one.name: oldest_needed(one.bases, keep_days, now_ms) for one in found}
+    tables = _followed(pipeline, world, head)
+    oldest = {
+        followed.name: oldest_needed(followed.bases, keep_days, now_ms) for followed in tables
+    }
     needed = {
         table: min(base.landing, progress.oldest_held)
         for table, base in oldest.items()
@@ -107,43 +109,43 @@ def _make_bases(pipeline: PipelineSpec, world: World, keep_days: int, now_ms: in
     system = SystemTables.of(pipeline.name)
     head = read_ledger(world.catalog, system)
     progress = head.progress.under(pipeline.renames)
-    found = list(_followed(pipeline, world, head))
+    tables = list(_followed(pipeline, world, head))
     made = {
-        one.name: _base(pipeline, world, progress, one, now_ms)
-        for one in found
-        if is_due(one.bases, progress.cut, keep_days, now_ms)
+        followed.name: _base(pipeline, world, progress, followed, now_ms)
+        for followed in tables
+        if is_due(followed.bases, progress.cut, keep_days, now_ms)
     }
     if read_ledger(world.catalog, system).snapshot != head.snapshot:
         log.info("bases_left", pipeline=pipeline.name, why="a cut was published meanwhile")
         made = {}
-    for one in found:
-        needed = oldest_needed(one.bases, keep_days, now_ms)
-        gone = [base for base in one.bases if needed is not None and base.cut < needed.cut]
-        if one.name in progress.refolds:
+    for followed in tables:
+        needed = oldest_needed(followed.bases, keep_days, now_ms)
+        gone = [base for base in followed.bases if needed is not None and base.cut < needed.cut]
+        if followed.name in progress.refolds:
             gone = []  # It may begin with one of them.
-        base = made.get(one.name)
+        base = made.get(followed.name)
         if gone or base is not None:
-            keep_bases(one.table, [base] if base is not None else [], gone)
+            keep_bases(followed.table, [base] if base is not None else [], gone)
 
 
 def _base(
-    pipeline: PipelineSpec, world: World, progress: Progress, one: _Kept, now_ms: int
+    pipeline: PipelineSpec, world: World, progress: Progress, followed: _FollowedTable, now_ms: int
 ) -> Base | None:
     """What would be a base of the table now; None while anything of it is under way."""
-    if one.name in progress.refolds or one.name in progress.snapshots.tables:
+    if followed.name in progress.refolds or followed.name in progress.snapshots.tables:
         return None
-    if has_fork(world.catalog, SystemTables.of(pipeline.name).ledger.namespace, one.target):
+    if has_fork(world.catalog, SystemTables.of(pipeline.name).ledger.namespace, followed.target):
         return None
-    target = read_target(world.catalog, one.target)
+    target = read_target(world.catalog, followed.target)
     if target is None or target.snapshot is None or target.published is None or target.change:
         return None
     return Base(
         *(progress.cut, now_ms, progress.oldest_held, target.snapshot),
-        *(progress.state_of(one.name), target.source_schema),
+        *(progress.state_of(followed.name), target.source_schema),
     )
 
 
-def _followed(pipeline: PipelineSpec, world: World, head: LedgerHead) -> Iterator[_Kept]:
+def _followed(pipeline: PipelineSpec, world: World, head: LedgerHead) -> Iterator[_FollowedTable]:
     """The tables that are followed and have a target."""
     progress = head.progress.under(pipeline.renames)
     history = read_history(world.catalog, SystemTables.of(pipeline.name))
@@ -153,4 +155,4 @@ def _followed(pipeline: PipelineSpec, world: World, head: LedgerHead) -> Iterato
                 table = world.catalog.load_table(target.parts)
             except NoSuchTableError:
                 continue
-        yield _Kept(name, target, table, bases_in(table))
+        yield _FollowedTable(name, target, table, bases_in(table))

@@ -82,8 +82,12 @@ class Run:
     @property
     def renames(self) -> tuple[Rename, ...]:
         """The former names of tables, as the file has them and as the cut's end tells them."""
-        told = {(one.rename.old, one.rename.new): one.rename for one in self.renamed}
-        return tuple(told.get((one.old, one.new), one) for one in self.pipeline.renames)
+        by_names = {
+            (followed.rename.old, followed.rename.new): followed.rename for followed in self.renamed
+        }
+        return tuple(
+            by_names.get((rename.old, rename.new), rename) for rename in self.pipeline.renames
+        )
 
     def as_kept(self, after: Progress) -> Progress:
         """``after``, progress once the cut is published, with the names that the ledger keeps.
@@ -91,10 +95,14 @@ class Run:
         Where the tables of the cut's last statement wait, both names do: what comes under the new
         one belongs to their rows.
         """
-        kept = after.as_kept(self.renames)
-        waits = [one.rename for one in self.renamed if one.stays and one.rename.old in kept.behind]
-        names = {one.new: kept.behind[one.old] for one in waits}
-        return replace(kept, behind={**names, **kept.behind})
+        stored = after.as_kept(self.renames)
+        waits = [
+            followed.rename
+            for followed in self.renamed
+            if followed.stays and followed.rename.old in stored.behind
+        ]
+        names = {rename.new: stored.behind[rename.old] for rename in waits}
+        return replace(stored, behind={**names, **stored.behind})
 
     def asks_for(self, tables: Collection[TableName]) -> bool:
         """Whether the run was asked for all of ``tables``."""
@@ -106,15 +114,19 @@ class Run:
 
     def following(self, renamed: Sequence[FollowedRename]) -> Run:
         """The same run, in which the tables have the names that a statement gives them."""
-        named = {name for one in renamed for name in (one.rename.old, one.rename.new)}
+        named = {
+            name for followed in renamed for name in (followed.rename.old, followed.rename.new)
+        }
         others = (spec for spec in self.pipeline.tables if spec.source not in named)
-        tables = (*others, *(one.spec for one in renamed))
+        tables = (*others, *(followed.spec for followed in renamed))
         pipeline = self.pipeline.model_copy(update={"tables": tables})
         return replace(self, pipeline=pipeline, renamed=tuple(renamed))
 
     def becomes(self, table: TableName) -> TargetRename | None:
         """The name that the target of ``table`` gets with the cut; None where it keeps its own."""
-        return next((one.becomes for one in self.renamed if one.spec.source == table), None)
+        return next(
+            (followed.becomes for followed in self.renamed if followed.spec.source == table), None
+        )
 
     def behind(self, landed: ChangelogHead) -> Run:
         """The same run once it has landed: of the changelog it knows its own landing as well."""

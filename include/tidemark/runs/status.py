@@ -38,7 +38,7 @@ from tidemark.spec import PipelineSpec
 NOTHING = "nothing to do"
 CUTS_SHOWN = 20
 HELD = "held"  # `runs.account.Bucket.HELD`, whose module needs Spark
-ONE_BY_ONE = (
+MOVED_SEPARATELY = (
     "the catalog's server moves tables one by one: while a cut is published, readers may find it "
     "in some of its tables only"
 )
@@ -176,7 +176,7 @@ def pipeline_status(pipeline: PipelineSpec, world: World) -> PipelineStatus:
         of_no_table=sum(not entry.table for entry in waiting),
         warnings=(
             *warnings(pipeline.source, unknown_kinds(pipeline.source, waiting)),
-            *(() if moves_together(world.catalog) else (ONE_BY_ONE,)),
+            *(() if moves_together(world.catalog) else (MOVED_SEPARATELY,)),
         ),
         trouble=trouble,
         next_step=trouble.next_step if trouble else _next_step(pipeline, plan, attempt),
@@ -194,19 +194,19 @@ def _plan(pipeline: PipelineSpec, world: World) -> tuple[CutPlan | None, Tidemar
 
 def _snapshots(pipeline: PipelineSpec, progress: Progress) -> dict[TableName, str]:
     """What is open of snapshots (SNAP-11); rows that they did not contain are still there."""
-    said: dict[TableName, str] = {}
-    for table, one in sorted(progress.snapshots.tables.items()):
+    sentences: dict[TableName, str] = {}
+    for table, reconcile in sorted(progress.snapshots.tables.items()):
         command = f"tidemark resync {pipeline.name} {table} --complete"
-        match one.stage:
+        match reconcile.stage:
             case ReconcileStage.ASKED:
-                said[table] = f"is read, but {one.why}; if it is whole: {command}"
-            case ReconcileStage.READING if one.is_ordered:
-                said[table] = f"is awaited; when the connector has made it: {command}"
+                sentences[table] = f"is read, but {reconcile.why}; if it is whole: {command}"
+            case ReconcileStage.READING if reconcile.is_ordered:
+                sentences[table] = f"is awaited; when the connector has made it: {command}"
             case ReconcileStage.READING:
-                said[table] = f"is being read; if its end never comes: {command}"
+                sentences[table] = f"is being read; if its end never comes: {command}"
             case _:
-                said[table] = "is read; the next cut removes what it did not contain"
-    return said
+                sentences[table] = "is read; the next cut removes what it did not contain"
+    return sentences
 
 
 def _withheld(pipeline: PipelineSpec, progress: Progress) -> dict[TableName, str]:

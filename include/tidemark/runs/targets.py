@@ -39,13 +39,13 @@ def followed_targets(
     owners = {spec.target.casefold(): str(spec.source) for spec in pipeline.tables}
     for source, target in sorted(published.items()):
         owners.setdefault(target.casefold(), source)
-    found: dict[TableName, str] = {}
+    targets: dict[TableName, str] = {}
     for table in sorted(tables):
         name = published.get(str(table), without_dots(table.table))
         if owners.setdefault(name.casefold(), str(table)) != str(table):
             name = without_dots(f"{table.schema}__{table.table}")
-        found[table] = name
-    return found
+        targets[table] = name
+    return targets
 
 
 def spec_of(pipeline: PipelineSpec, table: TableName) -> TableSpec:
@@ -75,14 +75,14 @@ def added_tables(pipeline: PipelineSpec, published: Progress) -> frozenset[Table
     return published.added(pipeline.declared)
 
 
-def possible_names(pipeline: PipelineSpec, told: Collection[str]) -> set[str]:
+def possible_names(pipeline: PipelineSpec, names: Collection[str]) -> set[str]:
     """What the file may call the tables that a transaction names without a position.
 
     Nothing tells on which side of an exchange of names it stood (SCHEMA-34).
     """
     now = {str(rename.old): str(rename.new) for rename in pipeline.renames}
     declared = {str(table.source) for table in pipeline.tables}
-    return {now.get(name, name) for name in told} | (declared & set(told))
+    return {now.get(name, name) for name in names} | (declared & set(names))
 
 
 def is_folded(pipeline: PipelineSpec, name: tuple[str, str]) -> bool:

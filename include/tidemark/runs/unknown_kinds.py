@@ -34,8 +34,8 @@ def unknown_after(run: Run, rows: pa.Table | None = None) -> dict[str, int]:
 
 def unknown_kinds(source: SourceSpec, entries: Iterable[Entry]) -> dict[str, int]:
     """Data topic -> how many records of it wait that may be statements."""
-    found = Counter(one.topic for one in entries if one.may_be_statement)
-    return {topic: number for topic, number in sorted(found.items()) if source.has_rows(topic)}
+    counts = Counter(entry.topic for entry in entries if entry.may_be_statement)
+    return {topic: number for topic, number in sorted(counts.items()) if source.has_rows(topic)}
 
 
 def warnings(source: SourceSpec, unknown: Mapping[str, int]) -> tuple[str, ...]:

@@ -29,7 +29,7 @@ from tidemark.runs.maintain import maintain
 from tidemark.runs.plan import plan_cut
 from tidemark.runs.refold import begin_refold
 from tidemark.runs.run import CutRequest
-from tidemark.runs.status import ONE_BY_ONE, pipeline_status
+from tidemark.runs.status import MOVED_SEPARATELY, pipeline_status
 from tidemark.runs.world import World
 from tidemark.spec import CatalogSpec
 
@@ -108,7 +108,7 @@ def test_a_half_published_cut_is_work_and_is_finished(on_rest: World) -> None:
     simple = reopened(on_rest)
     assert isinstance(simple.catalog, RestCatalog)
     simple.catalog._supported_endpoints = simple.catalog._supported_endpoints - {TOGETHER}
-    assert pipeline_status(stream.pipeline, simple).warnings == (ONE_BY_ONE,)
+    assert pipeline_status(stream.pipeline, simple).warnings == (MOVED_SEPARATELY,)
 
 
 def test_random_histories(on_rest: World, seed: int) -> None:

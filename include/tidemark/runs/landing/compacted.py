@@ -28,20 +28,20 @@ def compaction_counts(pipeline: PipelineSpec) -> tuple[Column, ...]:
     if not pipeline.source.is_compacted:
         return ()
     schema, table = told_by_topic()
-    is_own = schema.eqNullSafe(F.col("source_schema")) & table.eqNullSafe(F.col("source_table"))
-    is_other = (F.col("kind") == Kind.ROW.value) & ~is_own
-    found = F.concat_ws(
+    well_named = schema.eqNullSafe(F.col("source_schema")) & table.eqNullSafe(F.col("source_table"))
+    is_other = (F.col("kind") == Kind.ROW.value) & ~well_named
+    misnamed = F.concat_ws(
         " holds rows of ", "topic", F.concat_ws(".", "source_schema", "source_table")
     )
-    return (F.max(F.when(is_other, found)).alias(MISNAMED),)
+    return (F.max(F.when(is_other, misnamed)).alias(MISNAMED),)
 
 
-def misnamed_topic(found: Mapping[str, Any]) -> PreflightError | None:
-    """Why tombstones would not tell their table, in a landing that counts as ``found``."""
-    if not found.get(MISNAMED):
+def misnamed_topic(counts: Mapping[str, Any]) -> PreflightError | None:
+    """Why tombstones would not tell their table, in a landing with these ``counts``."""
+    if not counts.get(MISNAMED):
         return None
     return PreflightError(
-        f"{found[MISNAMED]}, and is not named <prefix>.<schema>.<table> after it: nothing tells "
+        f"{counts[MISNAMED]}, and is not named <prefix>.<schema>.<table> after it: nothing tells "
         "whose row a tombstone of a compacted topic ends (KEY-12)",
         state=NOT_LANDED,
         next_step="let the connector name its topics by its default, without a router, and fold "
@@ -62,14 +62,14 @@ def refuse_other_record_key(
     """Stop a table whose rows are not told apart by the key that compaction goes by (KEY-13)."""
     if not source.is_compacted:
         return
-    own = set(schema.key)
+    table_key = set(schema.key)
     keys = [{column_name(name) for name in record.key} for record in records]
-    other = next((key for key in keys if key != own), None)
-    if other is None and own:
+    other = next((key for key in keys if key != table_key), None)
+    if other is None and table_key:
         return
-    told = ", ".join(sorted(other or ())) or "none"
+    key_columns = ", ".join(sorted(other or ())) or "none"
     raise TableStoppedError(
-        f"the records of {spec.source} have the key columns {told}, but its rows have "
+        f"the records of {spec.source} have the key columns {key_columns}, but its rows have "
         f"{', '.join(schema.key) or 'none'}: compaction keeps one record of each record key",
         state=WAITING,
         next_step=f"leave key: of {spec.source} out of the pipeline file, or set it to the key of "

@@ -40,7 +40,7 @@ def landing_counts(pipeline: PipelineSpec, reading: Reading) -> tuple[Column, ..
         F.max(F.when(F.col("reason") == Reason.SCHEMA_HISTORY.value, F.col("topic"))).alias(
             HISTORY
         ),
-        F.count(F.when(F.col("kind").isin(*own_kinds(pipeline)), 1)).alias("understood"),
+        F.count(F.when(F.col("kind").isin(*understood_kinds(pipeline)), 1)).alias("understood"),
         F.max("reason").alias("reason"),
         *ordering_counts(pipeline, reading.ordering, reading.schemas),
         *schema_counts(pipeline),
@@ -67,20 +67,20 @@ def merged_counts(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def landing_refusal(
-    pipeline: PipelineSpec, found: Mapping[str, Any]
+    pipeline: PipelineSpec, counts: Mapping[str, Any]
 ) -> PreflightError | UnreadableRecordsError | None:
-    """Why records that count as ``found`` must not be landed; None when they may."""
-    if pipeline.source.gate is GateMode.WATERMARK and found["unplaced"]:
+    """Why records with these ``counts`` must not be landed; None when they may."""
+    if pipeline.source.gate is GateMode.WATERMARK and counts["unplaced"]:
         return PreflightError(
-            f"{found['unplaced']} of {found['records']} records of pipeline {pipeline.name} have "
+            f"{counts['unplaced']} of {counts['records']} records of pipeline {pipeline.name} have "
             "no _tidb.commitTs, so no watermark can gate them (MSG-50)",
             state=NOT_LANDED,
             next_step="set enable-tidb-extension=true on the changefeed and start it again, or "
             "set gate: none for a topic with one partition",
         )
-    if found[HISTORY] is not None:
+    if counts[HISTORY] is not None:
         return PreflightError(
-            f"topic {found[HISTORY]} of pipeline {pipeline.name} holds a connector's own history "
+            f"topic {counts[HISTORY]} of pipeline {pipeline.name} holds a connector's own history "
             "of schemas, which nobody else is to read (MSG-8)",
             state=NOT_LANDED,
             next_step="leave it out of source.topics; list the topic that is called like the "
@@ -88,27 +88,27 @@ def landing_refusal(
         )
     is_meant = "max_unreadable" in pipeline.limits.model_fields_set
     # One alone has strayed into the topic.
-    if found["mismatched"] > 1 and not found["understood"] and not is_meant:
-        return _other_form(pipeline, found)
-    if found["unreadable"] > pipeline.limits.max_unreadable:
+    if counts["mismatched"] > 1 and not counts["understood"] and not is_meant:
+        return _other_form(pipeline, counts)
+    if counts["unreadable"] > pipeline.limits.max_unreadable:
         return UnreadableRecordsError(
-            f"{found['unreadable']} of {found['records']} records of pipeline {pipeline.name} "
-            f"cannot be read ({found['reason']}); the limit is {pipeline.limits.max_unreadable}",
+            f"{counts['unreadable']} of {counts['records']} records of pipeline {pipeline.name} "
+            f"cannot be read ({counts['reason']}); the limit is {pipeline.limits.max_unreadable}",
             state=NOT_LANDED,
             next_step="look whether source.format fits the topics; to quarantine the records, "
             "raise limits.max-unreadable in the pipeline file",
         )
-    return misnamed_topic(found)
+    return misnamed_topic(counts)
 
 
-def own_kinds(pipeline: PipelineSpec) -> tuple[str, ...]:
+def understood_kinds(pipeline: PipelineSpec) -> tuple[str, ...]:
     """What shows that a topic of rows is of the format of its source."""
     kinds = (Kind.ROW, Kind.TRUNCATE)
     beside_rows = (Kind.DDL, Kind.WATERMARK) if pipeline.source.format.is_canal else ()
     return tuple(kind.value for kind in (*kinds, *beside_rows))
 
 
-def _other_form(pipeline: PipelineSpec, found: Mapping[str, Any]) -> PreflightError:
+def _other_form(pipeline: PipelineSpec, counts: Mapping[str, Any]) -> PreflightError:
     """Why nothing of the topics can be followed, where no record is what it is declared to be."""
     source = pipeline.source
     next_step = (
@@ -122,8 +122,8 @@ def _other_form(pipeline: PipelineSpec, found: Mapping[str, Any]) -> PreflightEr
             f"it stands. Else {next_step}"
         )
     return PreflightError(
-        f"none of {found['records']} records of pipeline {pipeline.name} is a change as "
-        f"{source.format} writes it, and {found['mismatched']} of them are of another format "
+        f"none of {counts['records']} records of pipeline {pipeline.name} is a change as "
+        f"{source.format} writes it, and {counts['mismatched']} of them are of another format "
         "(FORMAT_MISMATCH)",
         state=NOT_LANDED,
         next_step=next_step,

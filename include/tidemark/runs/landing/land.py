@@ -48,8 +48,8 @@ from tidemark.runs.landing.unread import (
 )
 from tidemark.runs.landing.writer_schemas import (
     UNKNOWN,
-    kept_schemas,
     missing_schemas,
+    stored_schemas,
 )
 from tidemark.runs.run import Run
 from tidemark.runs.session import size_for
@@ -85,7 +85,7 @@ class _Staged:
 
     ref_update: RefUpdate
     reading: Reading
-    found: Mapping[str, Any]
+    counts: Mapping[str, Any]
     rises: bool = False
 
 
@@ -96,7 +96,7 @@ def land_records(run: Run) -> Landed:
     another run landed first, and what `missing_schemas` raises. In each case what is landed stays
     as it was.
     """
-    unread, schemas = find_unread(run), kept_schemas(run)
+    unread, schemas = find_unread(run), stored_schemas(run)
     if unread.is_empty:
         return Landed(unread.plan, run.heads.changelog, 0, schemas)
     catalog = run.world.catalog
@@ -105,20 +105,20 @@ def land_records(run: Run) -> Landed:
         run, unread, Reading(expected_ordering(run.pipeline, unread.after), schemas)
     )
     reading = staged.reading
-    needed = true_ordering(run.pipeline, unread.after, reading.ordering, staged.found)
-    if is_below_snapshot(unread.after, staged.found):
+    needed = true_ordering(run.pipeline, unread.after, reading.ordering, staged.counts)
+    if is_below_snapshot(unread.after, staged.counts):
         needed = _by_reads(run, unread, staged)
     if needed != reading.ordering:
         drop_landing(catalog, staged.ref_update)
         staged = _stage(run, unread, replace(reading, ordering=needed))
-    refusal = landing_refusal(run.pipeline, staged.found)
+    refusal = landing_refusal(run.pipeline, staged.counts)
     if refusal is not None:
         drop_landing(catalog, staged.ref_update)
         raise refusal
-    mark = marked(run.pipeline, unread.after, staged.reading.ordering, staged.found)
-    head = publish_landing(catalog, staged.ref_update, staged.found["records"], mark)
-    log.info("landed", landing=mark.number, **staged.found)
-    return Landed(unread.plan, head, staged.found["records"], reading.schemas, staged.rises)
+    mark = marked(run.pipeline, unread.after, staged.reading.ordering, staged.counts)
+    head = publish_landing(catalog, staged.ref_update, staged.counts["records"], mark)
+    log.info("landed", landing=mark.number, **staged.counts)
+    return Landed(unread.plan, head, staged.counts["records"], reading.schemas, staged.rises)
 
 
 def _stage_known(run: Run, unread: Unread, reading: Reading) -> _Staged:
@@ -142,7 +142,7 @@ def _stage(run: Run, unread: Unread, reading: Reading) -> _Staged:
             landed = land_by_tasks(run, unread, reading, Destination.of(changelog))
             if landed is not None:
                 ref_update = commit_landing(catalog, branch, landed.files, unread.after)
-                return _Staged(ref_update, reading, landed.found, landed.rises)
+                return _Staged(ref_update, reading, landed.counts, landed.rises)
         counted = Observation()
         events = read_unread(run, unread, reading).observe(
             counted, *landing_counts(run.pipeline, reading)
@@ -164,7 +164,7 @@ def _by_reads(run: Run, unread: Unread, staged: _Staged) -> Ordering:
 
 def _learned(run: Run, unread: Unread, staged: _Staged) -> Schemas:
     """The Avro schemas that would make more of the staged records readable."""
-    if not staged.found.get(UNKNOWN):
+    if not staged.counts.get(UNKNOWN):
         return {}
     world, number = run.world, unread.after.number
     records = staged_records(world.spark, world.catalog, staged.ref_update, number)

@@ -73,7 +73,7 @@ def _transactions(
     text = decoder_of(pipeline.source, landed.schemas).text
     waits = until.waits(progress.epoch) if until is not None else None
     question = partitions(bound, progress.landing, waits)
-    own_positions = pipeline.source.format is SourceFormat.DEBEZIUM_POSTGRES
+    is_postgres = pipeline.source.format is SourceFormat.DEBEZIUM_POSTGRES
     is_gated = progress.landing == landed.mark.number
     unread = _unread(landed)
     return StreamStatistics(
@@ -82,7 +82,7 @@ def _transactions(
         unread,
         is_quiet=is_gated and not landed.records and not unread,
         boundaries=tuple(_boundaries(events, progress, text)),
-        shares=tuple(map(share_of, _rows(events, shares(bound, own_positions=own_positions)))),
+        shares=tuple(map(share_of, _rows(events, shares(bound, own_positions=is_postgres)))),
         partitions={place_of(row): PartitionStatistics.of(row) for row in _rows(events, question)},
         snapshots=snapshots_of(_rows(events, snapshots(bound, progress.landing))),
         followed=_followed(pipeline),
@@ -101,8 +101,8 @@ def _unread(landed: Landed) -> frozenset[TopicPartition]:
 
 def _rows(events: DataFrame, question: Summary) -> Iterable[Mapping[str, Any]]:
     """The answer as Python values; columnar on the way, as there may be very many."""
-    found: list[Mapping[str, Any]] = answer(events, question).toArrow().to_pylist()
-    return found
+    rows: list[Mapping[str, Any]] = answer(events, question).toArrow().to_pylist()
+    return rows
 
 
 def _boundaries(events: DataFrame, progress: Progress, text: Column) -> Iterable[Boundary]:
@@ -119,10 +119,10 @@ def _boundaries(events: DataFrame, progress: Progress, text: Column) -> Iterable
         .toArrow()
         .to_pylist()
     )
-    kept = progress.frontier.offsets
+    settled = progress.frontier.offsets
     for row in rows:
         place = place_of(row)
-        if row["offset"] >= kept.get(place, 0):
+        if row["offset"] >= settled.get(place, 0):
             yield boundary_of(place, row["offset"], row["value"], row["kafka_ms"])
 
 

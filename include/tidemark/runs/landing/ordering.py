@@ -52,27 +52,27 @@ def ordering_counts(
 
 
 def true_ordering(
-    pipeline: PipelineSpec, mark: LandingMark, ordering: Ordering, found: Mapping[str, Any]
+    pipeline: PipelineSpec, mark: LandingMark, ordering: Ordering, counts: Mapping[str, Any]
 ) -> Ordering:
-    """The ordering that records need which were decoded by ``ordering`` and count as ``found``.
+    """The ordering that records with these ``counts`` need, which were decoded by ``ordering``.
 
     A source has no positions if the first landing that has changes has none of them placed
     (POS-12).
     """
     if pipeline.source.format.is_canal:
         return ordering
-    if mark.ordered_by is None and found["unplaced"] and not found["changes"]:
+    if mark.ordered_by is None and counts["unplaced"] and not counts["changes"]:
         return replace(ordering, by=OrderedBy.OFFSET)
     return ordering
 
 
-def is_below_snapshot(mark: LandingMark, found: Mapping[str, Any]) -> bool:
+def is_below_snapshot(mark: LandingMark, counts: Mapping[str, Any]) -> bool:
     """Whether a change that knows no commit may have come before or after a snapshot (POS-7).
 
     Its LSN is below that of a new connector's snapshot, which was landed before or with it.
     """
-    lowest = found.get("lowest_uncommitted")
-    newest = max(mark.snapshot_lsn, int(found.get("snapshot_lsn") or "0", 16))
+    lowest = counts.get("lowest_uncommitted")
+    newest = max(mark.snapshot_lsn, int(counts.get("snapshot_lsn") or "0", 16))
     return lowest is not None and int(lowest, 16) < newest
 
 
@@ -84,26 +84,26 @@ def ordered_by_reads(
     rows: of `snapshots_read`. All came after the one of earlier landings if that is not kept any
     more.
     """
-    found: dict[int, SnapshotRead] = {}
+    reads: dict[int, SnapshotRead] = {}
     for row in rows:
         lsn, place = int(row["lsn"], 16), TopicPartition(TopicName(row["topic"]), row["partition"])
-        known = found.get(lsn, SnapshotRead(lsn, row["time_ms"]))
+        known = reads.get(lsn, SnapshotRead(lsn, row["time_ms"]))
         first = {**known.first, place: row["offset"]}
-        found[lsn] = replace(known, time_ms=min(known.time_ms, row["time_ms"]), first=first)
+        reads[lsn] = replace(known, time_ms=min(known.time_ms, row["time_ms"]), first=first)
     landed = mark.snapshot_lsn
-    if landed and landed not in found:
-        found[landed] = SnapshotRead(landed, time_ms=0)
-    return replace(ordering, snapshot_lsn=0, reads=tuple(found[lsn] for lsn in sorted(found)))
+    if landed and landed not in reads:
+        reads[landed] = SnapshotRead(landed, time_ms=0)
+    return replace(ordering, snapshot_lsn=0, reads=tuple(reads[lsn] for lsn in sorted(reads)))
 
 
 def marked(
-    pipeline: PipelineSpec, mark: LandingMark, ordering: Ordering, found: Mapping[str, Any]
+    pipeline: PipelineSpec, mark: LandingMark, ordering: Ordering, counts: Mapping[str, Any]
 ) -> LandingMark:
     """``mark`` with what its records, decoded by ``ordering``, tell of a Debezium source."""
     if pipeline.source.format.is_canal:
         return mark
-    ordered_by = mark.ordered_by or (ordering.by if found["changes"] else None)
-    snapshot = int(found.get("snapshot_lsn") or "0", 16)
+    ordered_by = mark.ordered_by or (ordering.by if counts["changes"] else None)
+    snapshot = int(counts.get("snapshot_lsn") or "0", 16)
     return replace(mark, ordered_by=ordered_by, snapshot_lsn=max(mark.snapshot_lsn, snapshot))
 
 
@@ -112,10 +112,10 @@ def refuse_unordered(pipeline: PipelineSpec, plan: TopicPlan, ordering: Ordering
     refuse_other_order(pipeline, by_offset=ordering.by is OrderedBy.OFFSET)
     if ordering.by is OrderedBy.POSITION:
         return
-    told = f"the changes of pipeline {pipeline.name} have no position"
+    cause = f"the changes of pipeline {pipeline.name} have no position"
     if pipeline.source.gate is not GateMode.NONE:
         raise PreflightError(
-            f"{told}, so gate {pipeline.source.gate} has nothing to go by (POS-12)",
+            f"{cause}, so gate {pipeline.source.gate} has nothing to go by (POS-12)",
             state=UNCHANGED,
             next_step="let the connector write its source block whole, or set gate: none in the "
             "pipeline file for a topic with one partition",
@@ -123,7 +123,7 @@ def refuse_unordered(pipeline: PipelineSpec, plan: TopicPlan, ordering: Ordering
     wide = [t for t in plan.facts if t.name in plan.data and t.partitions > 1]
     if wide:
         raise PreflightError(
-            f"{told}, and topic {wide[0].name} has {wide[0].partitions} partitions: only the "
+            f"{cause}, and topic {wide[0].name} has {wide[0].partitions} partitions: only the "
             "offset of a single one orders its changes (POS-11)",
             state=UNCHANGED,
             next_step="let the connector write its source block whole, or send the changes to a "

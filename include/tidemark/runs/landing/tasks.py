@@ -32,7 +32,7 @@ from tidemark.model.names import TopicName
 from tidemark.model.offsets import Ranges, TopicPartition, split_ranges
 from tidemark.model.position import NUMBER_DIGITS
 from tidemark.runs.jvm import is_local
-from tidemark.runs.landing.judge import landing_counts, merged_counts, own_kinds
+from tidemark.runs.landing.judge import landing_counts, merged_counts, understood_kinds
 from tidemark.runs.landing.unread import Reading, Unread, decoded, roles_of
 from tidemark.runs.run import Run
 from tidemark.spec import PipelineSpec, SourceFormat
@@ -60,7 +60,7 @@ class LandingFiles:
     """
 
     files: Sequence[DataFile]
-    found: Mapping[str, Any]
+    counts: Mapping[str, Any]
     rises: bool
 
 
@@ -123,11 +123,11 @@ def land_by_tasks(
     counts: list[Mapping[str, Any]] = [_counts(run.pipeline, outcome) for outcome in outcomes]
     odd = [row for outcome in outcomes for row in outcome.odd]
     if odd:
-        rows, found = _read_odd(run, unread, reading, odd)
+        rows, odd_counts = _read_odd(run, unread, reading, odd)
         file = destination.write(rows.to_batches())
         files += [file] if file is not None else []
-        counts.append(found)
-    ascents = [one for outcome in outcomes for one in outcome.ascents.items()]
+        counts.append(odd_counts)
+    ascents = [ascent for outcome in outcomes for ascent in outcome.ascents.items()]
     frontier, newest_ms = run.progress.frontier, run.progress.newest_ms
     rise = not odd and rises(ascents, frontier.reached, newest_ms)
     return LandingFiles(files, merged_counts(counts), rise)
@@ -244,7 +244,7 @@ def _counts(pipeline: PipelineSpec, outcome: _Outcome) -> dict[str, Any]:
     changes = outcome.kinds[Kind.ROW] + outcome.kinds[Kind.TRUNCATE]
     counts: dict[str, Any] = {
         "records": outcome.kinds.total(),
-        "understood": sum(outcome.kinds[kind] for kind in own_kinds(pipeline)),
+        "understood": sum(outcome.kinds[kind] for kind in understood_kinds(pipeline)),
         "changes": changes,
     }
     for name in ("snapshot_lsn", "lowest_uncommitted"):

@@ -20,7 +20,7 @@ log = get_logger()
 UNKNOWN = "schema_unknown"
 
 
-def kept_schemas(run: Run) -> Schemas:
+def stored_schemas(run: Run) -> Schemas:
     """The schemas of every record that is landed; none where records are JSON."""
     if run.pipeline.source.avro is None:
         return {}
@@ -42,16 +42,16 @@ def missing_schemas(run: Run, records: DataFrame, known: Schemas) -> Schemas:
     avro = run.pipeline.source.avro
     if avro is None:
         return {}
-    source, found, misses = open_schemas(avro), {}, 0
+    source, schemas, misses = open_schemas(avro), {}, 0
     for number in _ids(records, known):
         text = source(number)
         if text is not None and _is_fit(number, text):
-            found[number] = text
+            schemas[number] = text
         else:
             misses += 1
         if misses > run.pipeline.limits.max_unreadable:
             break  # each is of one record at least: the landing will be refused
-    return found
+    return schemas
 
 
 def _ids(records: DataFrame, known: Schemas) -> list[int]:
