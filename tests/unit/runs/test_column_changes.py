@@ -12,7 +12,7 @@ from tidemark.formats.record_schema import RecordSchema
 from tidemark.model.columns import SourceColumn, TableSchema, Wire
 from tidemark.model.names import ColumnName, TableName
 from tidemark.model.position import Position
-from tidemark.runs.columns.changes import told_column
+from tidemark.runs.columns.changes import declared_column
 from tidemark.runs.columns.schemas import resolve
 from tidemark.runs.ddl.effects import DdlRecord
 from tidemark.runs.ddl.records import add_up
@@ -34,7 +34,7 @@ def table(columns: Mapping[str, str]) -> TableSpec:
 
 
 def target(written: str, **columns: str) -> TableSchema:
-    told = [told_column(source(written), name, text) for name, text in columns.items()]
+    told = [declared_column(source(written), name, text) for name, text in columns.items()]
     return TableSchema(tuple(told), (ColumnName("id"),))
 
 

@@ -22,7 +22,7 @@ from tidemark.formats.record_schema import (
 from tidemark.model.columns import TableSchema
 from tidemark.model.names import ColumnName, TableName
 from tidemark.model.position import Position
-from tidemark.runs.columns.changes import told_column
+from tidemark.runs.columns.changes import declared_column
 from tidemark.runs.columns.policy import refuse_by_policy
 from tidemark.runs.columns.schemas import resolve
 from tidemark.runs.ddl.effects import DdlRecord
@@ -59,7 +59,7 @@ def table(columns: Mapping[str, str] | None = None, key: Sequence[str] = ()) -> 
 
 
 def target(**columns: str) -> TableSchema:
-    told = [told_column(source("canal-json"), name, text) for name, text in columns.items()]
+    told = [declared_column(source("canal-json"), name, text) for name, text in columns.items()]
     return TableSchema(tuple(told), (ColumnName("id"),))
 
 

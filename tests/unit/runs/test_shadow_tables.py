@@ -12,7 +12,7 @@ from tidemark.errors import TableStoppedError
 from tidemark.model.columns import TableSchema
 from tidemark.model.names import ColumnName, TableName
 from tidemark.model.position import CommitRank, Position, commit_bound
-from tidemark.runs.columns.changes import told_column
+from tidemark.runs.columns.changes import declared_column
 from tidemark.runs.columns.schemas import resolve
 from tidemark.runs.ddl.effects import DdlEffects, DdlRecord
 from tidemark.runs.ddl.records import add_up
@@ -34,7 +34,7 @@ def source(written: str = "canal-json", *shadows: str) -> SourceSpec:
 
 def target() -> TableSchema:
     columns = {"id": "int", "a": "int", "b": "varchar(9)"}
-    told = (told_column(source(), name, text) for name, text in columns.items())
+    told = (declared_column(source(), name, text) for name, text in columns.items())
     return TableSchema(tuple(told), (ColumnName("id"),))
 
 

@@ -67,11 +67,11 @@ class Followed:
     def newer(self, version: TableSchema, at: Position | None) -> TableSchema:
         """``version``, which a record at ``at`` tells, with what statements above it changed."""
         changed = {name for name, (_, until) in self.formers.items() if at and at <= until}
-        told = (
+        columns = (
             self.columns.get(column.name) if column.name in changed else column
             for column in version.columns
         )
-        return replace(version, columns=tuple(column for column in told if column is not None))
+        return replace(version, columns=tuple(column for column in columns if column is not None))
 
     def refuse_unstated(
         self, table: TableName, have: TableSchema, columns: Mapping[ColumnName, SourceColumn]
@@ -108,7 +108,7 @@ class Followed:
                 )
 
 
-def told_column(source: SourceSpec, name: str, type_text: str) -> SourceColumn:
+def declared_column(source: SourceSpec, name: str, type_text: str) -> SourceColumn:
     """A column as DDL tells it, or the file, and as records of ``source`` will tell it too.
 
     TiCDC's ``mysqlType`` has no length, scale or labels.
@@ -117,10 +117,10 @@ def told_column(source: SourceSpec, name: str, type_text: str) -> SourceColumn:
         return postgres_column(name, type_text, source.modes.postgres)
     if not source.format.is_canal:
         return debezium_column(name, type_text, source.modes.connector)
-    parsed, told = parse_type(type_text), type_text
+    parsed, source_type = parse_type(type_text), type_text
     if parsed is not None and source.format is SourceFormat.TICDC_CANAL_JSON:
-        told = str(replace(parsed, parameters=()))
-    return canal_column(name, told, type_text, source.zone)
+        source_type = str(replace(parsed, parameters=()))
+    return canal_column(name, source_type, type_text, source.zone)
 
 
 def follow_changes(
@@ -145,9 +145,9 @@ def follow_changes(
     done = followed.changed_at or ""
     for change in changes:
         name = aliased.get(change.name.lower(), change.name)
-        after = told_column(source, name, change.type_text)
+        after = declared_column(source, name, change.type_text)
         if change.position > done:
-            was = told_column(source, name, change.was) if change.was else None
+            was = declared_column(source, name, change.was) if change.was else None
             before = was or known.get(name)
             if before is not None:
                 _judge(source, spec.source, change, before, after)
@@ -177,7 +177,7 @@ def _known(
     if source.format is not SourceFormat.TICDC_CANAL_JSON:
         return known
     for name in spec.columns.keys() & known.keys():
-        declared = told_column(source, name, spec.columns[name])
+        declared = declared_column(source, name, spec.columns[name])
         bare = parse_type(declared.source_type)
         if bare and str(replace(bare, parameters=())) == known[name].source_type:
             known[name] = declared

@@ -25,7 +25,7 @@ RowImage = Collection[tuple[int, Collection[SourceColumn]]]
 def with_forms(
     columns: Mapping[ColumnName, SourceColumn],
     have: TableSchema | None,
-    told: RowImage,
+    forms: RowImage,
     changed: Collection[ColumnName],
 ) -> dict[ColumnName, SourceColumn]:
     """``columns`` with the forms that records have for them.
@@ -37,7 +37,12 @@ def with_forms(
         name: _with_forms(
             column,
             have[name] if have is not None and name in have.names else None,
-            {schema: one for schema, of_schema in told for one in of_schema if one.name == name},
+            {
+                schema: form
+                for schema, of_schema in forms
+                for form in of_schema
+                if form.name == name
+            },
             is_changed=name in changed,
         )
         for name, column in columns.items()
@@ -47,18 +52,20 @@ def with_forms(
 def _with_forms(
     column: SourceColumn,
     before: SourceColumn | None,
-    told: Mapping[int, SourceColumn],
+    forms: Mapping[int, SourceColumn],
     *,
     is_changed: bool,
 ) -> SourceColumn:
     known = {schema: form for ids, form in (before.forms if before else ()) for schema in ids}
-    if before is not None and told and not is_changed and before.iceberg == column.iceberg:
+    if before is not None and forms and not is_changed and before.iceberg == column.iceberg:
         digits = before.digits if before.wire in SIZED_WIRES else column.digits
         column = replace(column, wire=before.wire, digits=digits)
-    for schema, one in told.items():
-        is_other = schema in known or column.former is not None or _form(one) != _form(column)
-        if is_other and (one.iceberg == column.iceberg or is_followed(one.iceberg, column.iceberg)):
-            known[schema] = _plain(one)
+    for schema, form in forms.items():
+        is_other = schema in known or column.former is not None or _form(form) != _form(column)
+        if is_other and (
+            form.iceberg == column.iceberg or is_followed(form.iceberg, column.iceberg)
+        ):
+            known[schema] = _plain(form)
     ids: dict[SourceColumn, list[int]] = {}
     for schema, form in sorted(known.items()):
         ids.setdefault(form, []).append(schema)
@@ -97,16 +104,16 @@ def refuse_other_types(
             continue
         if column.iceberg != before.iceberg and not (
             is_widening(before.iceberg, column.iceberg)
-            or _is_told_rewrite(before, column, may_be_unsigned=may_be_unsigned)
+            or _is_type_change(before, column, may_be_unsigned=may_be_unsigned)
         ):
             is_text = all(
-                read_as_text(one, may_be_unsigned=may_be_unsigned) for one in (before, column)
+                read_as_text(form, may_be_unsigned=may_be_unsigned) for form in (before, column)
             )
             raise _two_types(table, before, column, is_text=is_text)
         known[column.name] = column
 
 
-def _is_told_rewrite(was: SourceColumn, now: SourceColumn, *, may_be_unsigned: bool) -> bool:
+def _is_type_change(was: SourceColumn, now: SourceColumn, *, may_be_unsigned: bool) -> bool:
     """Whether records show that the type of a column changed, into which its rows are cast.
 
     A connector that is told to write decimals, times or 64 bits in another way makes records that

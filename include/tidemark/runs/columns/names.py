@@ -35,7 +35,7 @@ class Names:
     backfills: Mapping[ColumnName, tuple[DefaultBackfill, StatementChange]]
     fills: Mapping[ColumnName, tuple[Fill, Position]] = field(default_factory=dict)
 
-    def kept(self, have: TableSchema) -> TableSchema:
+    def remaining(self, have: TableSchema) -> TableSchema:
         """``have`` under the names of now, without the columns that are gone."""
         now = {name: name_after(self.fresh, name, Position("")) for name in have.names}
         columns = ((column, now[column.name]) for column in have.columns)
@@ -65,7 +65,7 @@ class Names:
 
     def changed(self, changes: Sequence[ColumnChange]) -> list[ColumnChange]:
         """``changes`` under the names of now, without those of columns that are gone."""
-        found = []
+        remaining = []
         for change in changes:
             later = [
                 column_rename
@@ -74,8 +74,8 @@ class Names:
             ]
             name = name_after(later, change.name, change.position)
             if name is not None:
-                found.append(replace(change, name=name))
-        return found
+                remaining.append(replace(change, name=name))
+        return remaining
 
     def filled(self, column: SourceColumn, *, may_withhold: bool) -> SourceColumn:
         """``column``, which a record shows first, with what rows got by a statement of before.
@@ -83,10 +83,10 @@ class Names:
         It is withheld, or TableStoppedError is raised, where nothing shows that.
         """
         fill, position = self.fills[column.name]
-        told = replace(column, source_type=fill.type_text)
+        declared = replace(column, source_type=fill.type_text)
         backfill = DefaultBackfill(fill.text, is_output=True, is_unknown=fill.text is None)
         try:
-            return replace(column, backfill=backfill_text(told, backfill))
+            return replace(column, backfill=backfill_text(declared, backfill))
         except UnknownBackfillError as error:
             if may_withhold:
                 return replace(column, unknown_below=position, is_withheld=True)
@@ -97,15 +97,16 @@ class Names:
                 next_step=_REBUILD,
             ) from error
 
-    def backfill(self, column: SourceColumn, told: str, *, may_withhold: bool) -> SourceColumn:
-        """``column`` with what older rows hold in it (SCHEMA-14); told: its type by the statement.
+    def backfill(self, column: SourceColumn, type_text: str, *, may_withhold: bool) -> SourceColumn:
+        """``column`` with what older rows hold in it (SCHEMA-14).
 
-        Where nothing shows that, it is withheld, or TableStoppedError is raised.
+        type_text: its type by the statement. Where nothing shows what they hold, it is withheld, or
+        TableStoppedError is raised.
         """
         backfill, column_rename = self.backfills[column.name]
         try:
             return replace(
-                column, backfill=backfill_text(replace(column, source_type=told), backfill)
+                column, backfill=backfill_text(replace(column, source_type=type_text), backfill)
             )
         except UnknownBackfillError as error:
             if may_withhold:
@@ -116,18 +117,18 @@ class Names:
 
 
 def refuse_untold(
-    spec: TableSpec, told: Collection[ColumnName], records: Sequence[RecordSchema]
+    spec: TableSpec, known: Collection[ColumnName], records: Sequence[RecordSchema]
 ) -> None:
     """Raise where ``records`` have columns of which a statement must tell that was not read yet.
 
-    told: columns that statements told. A record with a schema of its own tells a column that joins,
-    but not what became of one that it lacks.
+    known: columns that statements told. A record with a schema of its own tells a column that
+    joins, but not what became of one that it lacks.
     """
     for record in records:
         names = {column_name(name) for name in _names_of(record)} or {
             *map(column_name, record.kinds)
         }
-        unknown, lacking = sorted(names - set(told)), sorted(set(told) - names)
+        unknown, lacking = sorted(names - set(known)), sorted(set(known) - names)
         if unknown and (lacking or record.kinds):
             raise TableStoppedError(
                 f"records of {spec.source} have a column {unknown[0]} (at position "
@@ -153,7 +154,7 @@ def follow_names(
     """
     earlier = have.column_renames if have is not None else ()
     present = {*(have.names if have else ()), *_added_before(earlier)}
-    told = {column_name(name) for record in records for name in _names_of(record)} | present
+    column_names = {column_name(name) for record in records for name in _names_of(record)} | present
     keys = {*(have.key if have else key), *spec.key}
     fresh: list[ColumnRename] = []
     backfills: dict[ColumnName, tuple[DefaultBackfill, StatementChange]] = {}
@@ -161,7 +162,7 @@ def follow_names(
         followed = (*earlier, *fresh)
         if _is_followed(statement.column_rename.position, earlier):
             continue
-        column_rename = _aliased(statement, present, told)
+        column_rename = _aliased(statement, present, column_names)
         if have is not None:
             _refuse_other(spec.source, statement, present)
         _judge(spec.source, statement, column_rename, present if have is not None else None, keys)
@@ -265,12 +266,14 @@ def _names_of(record: RecordSchema) -> list[str]:
 
 
 def _aliased(
-    statement: StatementChange, present: Collection[ColumnName], told: Collection[ColumnName]
+    statement: StatementChange,
+    present: Collection[ColumnName],
+    column_names: Collection[ColumnName],
 ) -> ColumnRename:
     """The shift with names as the columns have them, less what changes nothing."""
 
     def known(name: ColumnName) -> ColumnName:
-        return aliased(present, aliased(told, name))
+        return aliased(present, aliased(column_names, name))
 
     column_rename = statement.column_rename
     renamed = ((known(old), new) for old, new in column_rename.renamed)

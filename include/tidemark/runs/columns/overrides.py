@@ -11,13 +11,13 @@ from tidemark.schema.overrides import overridden
 
 
 def refuse_unreadable(
-    table: TableName, told: TableSchema, declared: Mapping[ColumnName, SourceColumn]
+    table: TableName, schema: TableSchema, declared: Mapping[ColumnName, SourceColumn]
 ) -> None:
-    """Raise where what is ``told`` of a column stands in records as no ``declared`` one would.
+    """Raise where a column of ``schema`` stands in records as no ``declared`` one would.
 
     Such records have no schema of their own, and are read as the declared type is written.
     """
-    for column in told.columns:
+    for column in schema.columns:
         wanted = declared.get(column.name)
         if wanted is None or wanted.source_type == column.source_type:
             continue
@@ -27,14 +27,14 @@ def refuse_unreadable(
 
 
 def unreadable_as(
-    table: TableName, told: SourceColumn, declared: SourceColumn
+    table: TableName, column: SourceColumn, declared: SourceColumn
 ) -> TableStoppedError:
     """The error for a column that is declared as what its records cannot be read as."""
-    name = told.name
+    name = column.name
     return TableStoppedError(
         f"columns: of {table} declares {name} as {declared.source_type}, and the stream tells "
-        f"{told.source_type}, of which records hold {told.iceberg} as {told.wire}: that cannot be "
-        f"read as {declared.iceberg}",
+        f"{column.source_type}, of which records hold {column.iceberg} as {column.wire}: that "
+        f"cannot be read as {declared.iceberg}",
         state="the table stays as it was last published; its records wait in the changelog",
         next_step=f"take {name} out of columns: of {table}, or declare a type as which it can be "
         "read (docs/tables.md#types-of-columns)",

@@ -65,10 +65,10 @@ def refuse_large_rewrite(
 def _statements(spec: TableSpec, effects: DdlEffects) -> str:
     """The statements of the cut that changed its columns; none where records alone told it."""
     column_renames = effects.column_renames.get(spec.source, ())
-    told = [
+    statements = [
         (column_rename.column_rename.position, column_rename.statement)
         for column_rename in column_renames
     ]
-    told += [(c.position, c.statement) for c in effects.changed.get(spec.source, ())]
-    told += [(r.position, r.statement) for r in effects.key_changes.get(spec.source, ())]
-    return "".join(f": {text} (at position {at})" for at, text in sorted(set(told)))
+    statements += [(c.position, c.statement) for c in effects.changed.get(spec.source, ())]
+    statements += [(r.position, r.statement) for r in effects.key_changes.get(spec.source, ())]
+    return "".join(f": {text} (at position {at})" for at, text in sorted(set(statements)))

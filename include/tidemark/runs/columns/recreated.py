@@ -8,7 +8,7 @@ from dataclasses import replace
 from tidemark.model.column_rename import ColumnRename
 from tidemark.model.columns import SourceColumn, TableSchema
 from tidemark.model.position import Position
-from tidemark.runs.columns.changes import told_column
+from tidemark.runs.columns.changes import declared_column
 from tidemark.runs.ddl.effects import Created
 from tidemark.runs.ddl.told_columns import StatementChange
 from tidemark.schema.changes import is_widening
@@ -28,7 +28,7 @@ def recreation_of(
     made it, if it was made from a query. A column of the same name, and of a type that Iceberg can
     promote, stays what it is; any other one goes, or joins.
     """
-    new = [told_column(source, name, text) for name, text in created.types.items()]
+    new = [declared_column(source, name, text) for name, text in created.types.items()]
     return recreation(spec, have, new, dropped_at)
 
 

@@ -24,7 +24,7 @@ from tidemark.model.event import UNTOLD, Op
 from tidemark.model.names import ColumnName, TableName, column_name
 from tidemark.model.position import LAST, Place, Position
 from tidemark.model.profile import ProfileEntry
-from tidemark.runs.columns.changes import follow_changes, told_column
+from tidemark.runs.columns.changes import declared_column, follow_changes
 from tidemark.runs.columns.forms import RowImage, is_old_form, refuse_other_types, with_forms
 from tidemark.runs.columns.names import Names, follow_names, refuse_untold
 from tidemark.runs.columns.overrides import refuse_unreadable, unreadable_as
@@ -84,7 +84,7 @@ def examples(
         .select("source_schema", "source_table", "schema_id", "position", "key", "value")
         .collect()
     )
-    found: dict[TableName, tuple[RecordSchema, ...]] = {}
+    record_schemas: dict[TableName, tuple[RecordSchema, ...]] = {}
     for row in sorted(rows, key=lambda row: row["position"] or ""):  # Spark needs a job more to
         table = TableName(row["source_schema"], row["source_table"])
         key = bytes(row["key"]) if row["key"] is not None else None
@@ -97,8 +97,8 @@ def examples(
             schema_id=row["schema_id"],
             begins_at=lowest.get(alike),
         )
-        found[table] = (*found.get(table, ()), placed)
-    return found
+        record_schemas[table] = (*record_schemas.get(table, ()), placed)
+    return record_schemas
 
 
 def resolve(  # noqa: PLR0913  all that tells of a table
@@ -130,15 +130,17 @@ def resolve(  # noqa: PLR0913  all that tells of a table
         statements = (recreation, *statements)
         have = begun_over(spec, have, created, recreation, dropped_at)
     names = follow_names(spec, have, statements, records, effects.keys_of(spec.source))
-    kept = names.kept(have) if have is not None else None
+    remaining = names.remaining(have) if have is not None else None
     records = names.renamed(records)
-    told = _canal if source.format.is_canal else _debezium
+    versions_of = _canal if source.format.is_canal else _debezium
     declared = _declared(source, spec)
-    versions, forms = told(source, spec, kept, effects, records, declared)
+    versions, forms = versions_of(source, spec, remaining, effects, records, declared)
     changes = names.changed(effects.changed.get(spec.source, ()))
-    followed = follow_changes(source, spec, kept, [one for one, _ in versions], changes)
+    followed = follow_changes(
+        source, spec, remaining, [version for version, _ in versions], changes
+    )
     newer = [followed.newer(version, at) for version, at in versions]
-    known = [*([kept] if kept else []), *newer]
+    known = [*([remaining] if remaining else []), *newer]
     if not declared and not any(version.columns for version in known):
         raise untold(source, spec.source, records)
     merged = merge_schemas(known) if known else TableSchema(())
@@ -148,18 +150,20 @@ def resolve(  # noqa: PLR0913  all that tells of a table
     now = followed.now if source.format.is_canal else followed.read
     columns = {column.name: now(column) for column in merged.columns}
     columns |= {name: followed.read(column) for name, column in fixed.items()}
-    columns = with_forms(columns, kept, forms, followed.columns)
+    columns = with_forms(columns, remaining, forms, followed.columns)
     are_stated = source.format.is_canal or source.has_table_states
-    if kept is not None and not is_empty:
-        followed.refuse_unstated(spec.source, kept, columns if are_stated else fixed)
+    if remaining is not None and not is_empty:
+        followed.refuse_unstated(spec.source, remaining, columns if are_stated else fixed)
     joined = {}
     if not (source.format.is_canal or source.topics.schema_changes):
         of_records = ((record.fields, record.begins_at) for record in records)
-        joined = joined_defaults(kept.names if kept else (), of_records)
+        joined = joined_defaults(remaining.names if remaining else (), of_records)
     columns |= _joined_by_message(source, columns.keys(), names, effects, records)
     may_withhold = can_withhold(source, spec)
     for name, column in columns.items():
-        columns[name] = _backfilled(column, kept, names, effects, joined, may_withhold=may_withhold)
+        columns[name] = _backfilled(
+            column, remaining, names, effects, joined, may_withhold=may_withhold
+        )
     key = spec.key or merged.key
     if any(name not in columns for name in key):
         raise TableStoppedError(
@@ -184,7 +188,7 @@ def resolve(  # noqa: PLR0913  all that tells of a table
 
 def _backfilled(  # noqa: PLR0913  all that tells of older rows
     column: SourceColumn,
-    kept: TableSchema | None,
+    remaining: TableSchema | None,
     names: Names,
     effects: DdlEffects,
     joined: Mapping[ColumnName, tuple[str, Place]],
@@ -193,10 +197,10 @@ def _backfilled(  # noqa: PLR0913  all that tells of older rows
 ) -> SourceColumn:
     """``column`` with what rows hold in it that are older than it is (SCHEMA-14)."""
     if column.name in names.backfills:
-        told = effects.type_of(names.table, column)
-        return names.backfill(column, told, may_withhold=may_withhold)
-    if kept is not None and column.name in kept.names:
-        before = kept[column.name]
+        type_text = effects.type_of(names.table, column)
+        return names.backfill(column, type_text, may_withhold=may_withhold)
+    if remaining is not None and column.name in remaining.names:
+        before = remaining[column.name]
         return replace(
             column,
             backfill=before.backfill,
@@ -228,10 +232,10 @@ def _refuse_flawed(spec: TableSpec, records: Iterable[RecordSchema]) -> None:
 
 
 def _declared(source: SourceSpec, spec: TableSpec) -> dict[ColumnName, SourceColumn]:
-    return {name: told_column(source, name, text) for name, text in spec.columns.items()}
+    return {name: declared_column(source, name, text) for name, text in spec.columns.items()}
 
 
-def told_columns(source: SourceSpec, record: RecordSchema) -> tuple[SourceColumn, ...]:
+def schema_columns(source: SourceSpec, record: RecordSchema) -> tuple[SourceColumn, ...]:
     """The columns as the schema of ``record`` has them."""
     if source.format is SourceFormat.DEBEZIUM_POSTGRES:
         return postgres_record_columns(record.fields, source.modes.postgres)
@@ -273,7 +277,7 @@ def _debezium(  # noqa: PLR0913  all that tells of a table
         known_first = [*([have] if have else []), *(version for version, _ in versions)]
         may_be_unsigned = source.format is not SourceFormat.DEBEZIUM_POSTGRES
         refuse_other_types(spec.source, known_first, may_be_unsigned=may_be_unsigned)
-    return [(replace(one, key=spec.key or one.key), at) for one, at in versions], forms
+    return [(replace(version, key=spec.key or version.key), at) for version, at in versions], forms
 
 
 def _made_by_message(
@@ -287,7 +291,7 @@ def _made_by_message(
     columns = []
     for name, text in effects.types.get(spec.source, {}).items():
         with suppress(SchemaUnknownError):
-            columns.append(told_column(source, name, text))
+            columns.append(declared_column(source, name, text))
     if columns:
         yield TableSchema(tuple(columns), effects.keys.get(spec.source, ())), None
 
@@ -311,7 +315,7 @@ def _joined_by_message(
     for name, (_, statement) in names.backfills.items():
         if name not in known and name in types and newest <= statement.column_rename.position:
             with suppress(SchemaUnknownError):
-                joined[name] = told_column(source, name, types[name])
+                joined[name] = declared_column(source, name, types[name])
     return joined
 
 
@@ -328,20 +332,20 @@ def _record_columns(
     """
     is_postgres = source.format is SourceFormat.DEBEZIUM_POSTGRES
     columns = []
-    for column in told_columns(source, record):
+    for column in schema_columns(source, record):
         if column.name in declared:
-            told = overridden(
+            refined = overridden(
                 *(column, declared[column.name]),
                 tells_singles=is_postgres,
                 may_be_unsigned=not is_postgres,
             )
-            if told is None and record.has_rows:
+            if refined is None and record.has_rows:
                 raise unreadable_as(spec.source, column, declared[column.name])
         elif column.name in known:
-            told = refine_known(column, known[column.name], tells_singles=is_postgres)
+            refined = refine_known(column, known[column.name], tells_singles=is_postgres)
         else:
-            told = column
-        columns.append(told or column)
+            refined = column
+        columns.append(refined or column)
     return tuple(columns)
 
 
@@ -367,7 +371,7 @@ def _canal(  # noqa: PLR0913  all that tells of a table
     known = {c.name: c.source_type for c in have.columns if c.is_sized} if have else {}
     versions: list[_Version] = []
     if ddl:
-        columns = [told_column(source, name, text) for name, text in ddl.items()]
+        columns = [declared_column(source, name, text) for name, text in ddl.items()]
         versions.append((TableSchema(tuple(columns), effects.keys.get(spec.source, ())), None))
     for record in records:
         columns = [
@@ -383,4 +387,4 @@ def _canal(  # noqa: PLR0913  all that tells of a table
         versions.append((TableSchema(tuple(columns), key), record.position))
     for version, _ in versions:
         refuse_unreadable(spec.source, version, declared)
-    return [(replace(one, key=spec.key or one.key), at) for one, at in versions], ()
+    return [(replace(version, key=spec.key or version.key), at) for version, at in versions], ()

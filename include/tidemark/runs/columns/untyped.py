@@ -50,22 +50,22 @@ def untyped_columns(
     are of two kinds.
     """
     source = run.pipeline.source
-    is_told = any(record.fields for record in records)
-    if source.untyped is Untyped.REFUSE or is_told or not records:
+    has_schema = any(record.fields for record in records)
+    if source.untyped is Untyped.REFUSE or has_schema or not records:
         return {}
     known = {*spec.columns, *(have.names if have is not None else ())}
-    found = _kinds(run, chosen, spec.source)
-    new = {name: kinds for name, kinds in found.items() if name not in known}
+    column_kinds = _kinds(run, chosen, spec.source)
+    new = {name: kinds for name, kinds in column_kinds.items() if name not in known}
     if source.untyped is Untyped.STRING:
         return dict.fromkeys(new, text_type(source.format))
     types = {}
     for name, kinds in new.items():
         if kinds == {JsonKind.NULL}:
             continue
-        told = type_of_kinds(kinds, source.format)
-        if told is None:
+        type_text = type_of_kinds(kinds, source.format)
+        if type_text is None:
             raise _of_no_type(spec.source, name, kinds)
-        types[name] = told
+        types[name] = type_text
     if types:
         log.info("columns_inferred", table=str(spec.source), columns=types)
     return types
@@ -77,14 +77,14 @@ def _kinds(run: Run, chosen: Chosen, table: TableName) -> dict[ColumnName, set[J
     upserts = chosen.row_events(table).where(F.col("op") == Op.UPSERT.value)
     kind = F.lit(JsonKind.TEXT.value)
     name = F.schema_of_variant("value")
-    for pattern, one in reversed(_KINDS):
-        kind = F.when(name.rlike(f"^({pattern})$"), one.value).otherwise(kind)
+    for pattern, json_kind in reversed(_KINDS):
+        kind = F.when(name.rlike(f"^({pattern})$"), json_kind.value).otherwise(kind)
     is_unavailable = F.try_variant_get("value", "$", "string") == PLACEHOLDER
-    told = F.when(is_unavailable | F.col("value").isNull(), JsonKind.NULL.value).otherwise(kind)
+    kind = F.when(is_unavailable | F.col("value").isNull(), JsonKind.NULL.value).otherwise(kind)
     rows = (
         upserts.select(F.posexplode(decoder.variants).alias("at", "name", "value"))
         .groupBy("name")
-        .agg(F.min("at").alias("at"), F.collect_set(told).alias("kinds"))
+        .agg(F.min("at").alias("at"), F.collect_set(kind).alias("kinds"))
         .collect()
     )
     ordered = sorted(rows, key=lambda row: (row["at"], row["name"]))
@@ -94,10 +94,10 @@ def _kinds(run: Run, chosen: Chosen, table: TableName) -> dict[ColumnName, set[J
 def _of_no_type(
     table: TableName, column: ColumnName, kinds: Collection[JsonKind]
 ) -> SchemaUnknownError:
-    found = " and ".join(sorted(kind.value for kind in kinds if kind is not JsonKind.NULL))
+    kind_names = " and ".join(sorted(kind.value for kind in kinds if kind is not JsonKind.NULL))
     return SchemaUnknownError(
-        f"no schema declares the type of column {column} of {table}, and its values are {found} "
-        "(SCHEMA_UNKNOWN)",
+        f"no schema declares the type of column {column} of {table}, and its values are "
+        f"{kind_names} (SCHEMA_UNKNOWN)",
         state=NOT_FOLDED,
         next_step=f"declare {column} in columns: of {table} in the pipeline file",
     )
@@ -114,7 +114,9 @@ def untold(
     shown: Mapping[str, JsonKind] = next((r.kinds for r in reversed(records) if r.kinds), {})
     if shown:
         types = {name: type_of_kinds({kind}, source.format) for name, kind in shown.items()}
-        looks = ", ".join(f"{json.dumps(name)}: {told or '?'}" for name, told in types.items())
+        looks = ", ".join(
+            f"{json.dumps(name)}: {type_text or '?'}" for name, type_text in types.items()
+        )
         step += (
             f", which would be {{{looks}}} by the looks of its newest record: but a number may be "
             "a date there, and a text may be bytes; source.untyped takes them as they look"

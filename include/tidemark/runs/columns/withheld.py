@@ -66,10 +66,10 @@ def refuse_withheld_key(schema: TableSchema) -> None:
     if not withheld or (schema.key and not withheld & set(schema.key)):
         return
     name = min(withheld & set(schema.key), default=min(withheld))
-    found_by = f"its key has column {name}" if schema.key else "they are found by all columns"
+    why = f"its key has column {name}" if schema.key else "they are found by all columns"
     raise RowsUnknownError(
         f"the rows of before position {schema[name].unknown_below} got values in {name} that "
-        f"nothing shows, and {found_by}",
+        f"nothing shows, and {why}",
         state=WAITING,
         next_step="fold the table into a new target from a new snapshot of the source",
     )

@@ -28,10 +28,16 @@ def barrier_of(
 
     before: as of `told_before`. What stands at it came again, and no cut ends there twice.
     """
-    told = effects.key_changes.get(table, ())
-    key_change = first_key_change(one for one in told if (place_of(one.position) or LAST) > before)
-    has_own = any(spec.source == table and spec.key for spec in pipeline.tables)
-    if key_change is None or has_own or not is_folded(pipeline, (table.schema, table.table)):
+    key_changes = effects.key_changes.get(table, ())
+    key_change = first_key_change(
+        change for change in key_changes if (place_of(change.position) or LAST) > before
+    )
+    has_declared_key = any(spec.source == table and spec.key for spec in pipeline.tables)
+    if (
+        key_change is None
+        or has_declared_key
+        or not is_folded(pipeline, (table.schema, table.table))
+    ):
         return None
     return Barrier(table, key_change.position, Behind.OTHER_KEY)
 

@@ -52,29 +52,29 @@ def add_by_state(
     before = dict(effects.schemas)
     if None in named_tables(body):
         effects.stop(None, "a schema change names no table", position, may_be_acknowledged=False)
-    told: dict[TableName, TableSchema] = {}
+    schemas: dict[TableName, TableSchema] = {}
     for table, state in _states(body):
         try:
-            told[table] = states.columns_of(state)
+            schemas[table] = states.columns_of(state)
         except TableStoppedError as error:
             effects.stop(table, error.what, position, may_be_acknowledged=False)
     if is_description(body):
-        effects.described |= {t: _created(columns, position) for t, columns in told.items()}
-    renamed = {one.new for one in operations if isinstance(one, RenameTable)}
-    effects.schemas |= {table: state for table, state in told.items() if table not in renamed}
-    effects.stated_at |= dict.fromkeys(told.keys() - renamed, position)
+        effects.described |= {t: _created(columns, position) for t, columns in schemas.items()}
+    renamed = {operation.new for operation in operations if isinstance(operation, RenameTable)}
+    effects.schemas |= {table: state for table, state in schemas.items() if table not in renamed}
+    effects.stated_at |= dict.fromkeys(schemas.keys() - renamed, position)
     for operation in operations:
         if isinstance(operation, RenameTable):
-            effects.rename(operation, position, told.get(operation.new))
+            effects.rename(operation, position, schemas.get(operation.new))
             continue
         effects.follow(operation, position)
         match operation:
-            case CreateTable(table) | CopyTable(table) if table in told:
-                effects.schemas[table] = told[table]
-                effects.created[table] = _created(told[table], position)
+            case CreateTable(table) | CopyTable(table) if table in schemas:
+                effects.schemas[table] = schemas[table]
+                effects.created[table] = _created(schemas[table], position)
             case AlterColumns() | CutOver():
-                is_own = isinstance(operation, AlterColumns)  # No cut-over tells when its was.
-                made_at = _second_of(body) if is_own else None
+                is_alter = isinstance(operation, AlterColumns)  # No cut-over tells when its was.
+                made_at = _second_of(body) if is_alter else None
                 _add_altered(effects, operation, before, position, states, made_at)
 
 
@@ -83,8 +83,8 @@ def is_description(body: Mapping[str, Any]) -> bool:
 
     A marked statement knows no server (MSG-12), but that of a connector that died in a snapshot.
     """
-    told_by = body["source"]
-    return told_by.get("snapshot") not in NOT_SNAPSHOT and not told_by.get("server_id")
+    source = body["source"]
+    return source.get("snapshot") not in NOT_SNAPSHOT and not source.get("server_id")
 
 
 def _created(state: TableSchema, position: Position) -> Created:

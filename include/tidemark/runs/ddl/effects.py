@@ -84,7 +84,7 @@ class Created:
 class _Opened:
     """A rename of a statement that may tell more of them; state: of the table behind it."""
 
-    told: RenameTable
+    operation: RenameTable
     position: Position
     state: TableSchema | None
 
@@ -155,8 +155,10 @@ class DdlEffects:
         why = other.stops.get(table, other.stops.get(None))
         if why is not None:
             self.stops[table] = why
-        told = set(self.renames)
-        self.renames += [one for one in other.renames if one.new == table and one not in told]
+        known = set(self.renames)
+        self.renames += [
+            rename for rename in other.renames if rename.new == table and rename not in known
+        ]
         if table.schema in other.emptied:
             self.dropped.setdefault(table, other.emptied[table.schema])
 
@@ -201,10 +203,10 @@ class DdlEffects:
                 self.stop(table, f"{why}: {text}" if text else why, position)
 
     def rename(
-        self, told: RenameTable, position: Position, state: TableSchema | None = None
+        self, operation: RenameTable, position: Position, state: TableSchema | None = None
     ) -> None:
         """A table takes another name, together with all that the same statement renames."""
-        self.opened.append(_Opened(told, position, state))
+        self.opened.append(_Opened(operation, position, state))
 
     def settle(self) -> None:
         """What was renamed by one statement takes effect all at once (MSG-54).
@@ -215,13 +217,13 @@ class DdlEffects:
         if not opened:
             return
         position = opened[-1].position
-        pairs = tuple((one.told.old, one.told.new) for one in opened)
+        pairs = tuple((part.operation.old, part.operation.new) for part in opened)
         names = replace(self.names, done=(*self.names.done, *self.renames))
         # A table that stands lower meets it again. What is sent again changes nothing.
-        again = tuple(one for one in self.names.done if one.is_at(position))
-        known = {(one.old, one.new) for one in again}
+        again = tuple(rename for rename in self.names.done if rename.is_at(position))
+        known = {(rename.old, rename.new) for rename in again}
         made = [o for o in names.made_by(pairs, position) if (o.old, o.new) not in known]
-        moves = {one.old: one.new for one in (*again, *made)}
+        moves = {rename.old: rename.new for rename in (*again, *made)}
         gone = {new for _, new in pairs} - self.made
         dropped = {new: self.dropped_at(new, None) for new in gone}
         freed = {new: at for new, at in dropped.items() if at is not None}
@@ -231,15 +233,15 @@ class DdlEffects:
         self.renames += made
         self.move(moves)
         self._stop_table_swaps(names, pairs, moves, position)
-        texts = dict.fromkeys(one.told.statement for one in opened)
+        texts = dict.fromkeys(part.operation.statement for part in opened)
         text = f"{'; '.join(texts)} (at position {position})"
         by = RenamedBy(pairs, text, position, freed)
         left = unexplained(pairs, moves)
-        for one, pair in zip(opened, pairs, strict=True):
+        for part, pair in zip(opened, pairs, strict=True):
             if pair in left and not self._came_before(names, pair, position):
                 self._stop_renamed(pair, by)
-            if one.state is not None:
-                self.schemas[one.told.new] = one.state
+            if part.state is not None:
+                self.schemas[part.operation.new] = part.state
 
     @staticmethod
     def _came_before(names: Renames, pair: tuple[TableName, TableName], position: Position) -> bool:
@@ -258,7 +260,7 @@ class DdlEffects:
         """Tables of which the file says that they exchange names, and that a statement renames."""
         named = {name for pair in pairs for name in pair}
         for table_swap in names.table_swaps:
-            tables = {one.old for one in table_swap}
+            tables = {rename.old for rename in table_swap}
             if not tables & named or tables <= moves.keys():
                 continue
             why = (
@@ -273,9 +275,9 @@ class DdlEffects:
 
     def _stop_renamed(self, pair: tuple[TableName, TableName], by: RenamedBy) -> None:
         old, new = pair
-        found = Renames(done=tuple(self.renames))
-        swapped = {one.new for one in found.done if found.is_table_swap(one)}
-        fix = TWICE if swapped & {name for told in by.pairs for name in told} else ""
+        renames = Renames(done=tuple(self.renames))
+        swapped = {rename.new for rename in renames.done if renames.is_table_swap(rename)}
+        fix = TWICE if swapped & {name for names in by.pairs for name in names} else ""
         why = f"it is called {new} now (CONTENT_DDL): {by.text}"
         self.stops.setdefault(old, DdlStop(why, None, new, by, fix))
         why = f"its rows are those that {old} had (CONTENT_DDL): {by.text}"
@@ -323,9 +325,11 @@ class DdlEffects:
 
     def without_changes(self, table: TableName) -> DdlEffects:
         """The same, as if statements had told of ``table`` alone what its columns are now."""
-        kept = {name: known for name, known in self.column_renames.items() if name != table}
+        column_renames = {
+            name: known for name, known in self.column_renames.items() if name != table
+        }
         changed = {name: known for name, known in self.changed.items() if name != table}
-        return replace(self, column_renames=kept, changed=changed)
+        return replace(self, column_renames=column_renames, changed=changed)
 
     def column_rename(self, table: TableName, column_rename: StatementChange) -> None:
         """The names of a table's columns change, or must have been certain ones."""
@@ -389,8 +393,10 @@ class DdlEffects:
         ends_at = below_snapshot(place_of(described.position) or Place(""))
         self.created[table], self.dropped[table] = described, ends_at
         self.made.add(table)
-        told, changed = self.column_renames.pop(table, []), self.changed.pop(table, [])
-        self.column_renames[table] = [s for s in told if s.column_rename.position > ends_at]
+        column_renames, changed = self.column_renames.pop(table, []), self.changed.pop(table, [])
+        self.column_renames[table] = [
+            s for s in column_renames if s.column_rename.position > ends_at
+        ]
         self.changed[table] = [change for change in changed if change.position > ends_at]
 
     def recreated(self, spec: TableSpec, have: TableSchema | None) -> Created | None:

@@ -84,12 +84,13 @@ def add_up(
         if event_id_of(record.position) != place:
             effects.settle()
             place = event_id_of(record.position)
-        told = () if record in descriptions else _operations(source, record, content)
-        operations = [one for operation in told for one in shadows.follow(operation)]
+        parsed = () if record in descriptions else _operations(source, record, content)
+        operations = [followed for operation in parsed for followed in shadows.follow(operation)]
         if record not in in_cut:
             continue
         if event_id_of(record.position) in without_effect and any(
-            isinstance(one, unfollowed) or _gives_unknown_values(one) for one in operations
+            isinstance(operation, unfollowed) or _gives_unknown_values(operation)
+            for operation in operations
         ):
             operations = []
         if not source.format.has_table_states:
@@ -97,9 +98,9 @@ def add_up(
         else:
             add_by_state(effects, _body(content), operations, record.position, states)
     effects.settle()
-    found = {(rename.old, rename.new) for rename in effects.renames}
-    waits = (one for one in names.due if (one.old, one.new) not in found)
-    effects.move({one.old: one.new for one in waits})
+    renamed = {(rename.old, rename.new) for rename in effects.renames}
+    waits = (rename for rename in names.due if (rename.old, rename.new) not in renamed)
+    effects.move({rename.old: rename.new for rename in waits})
     return replace(effects, unknown_shadows=frozenset(shadows.unknown))
 
 
@@ -111,13 +112,13 @@ def _descriptions(
     It drops and creates the table where it reads it, at one place, and has no mark. Statements that
     a server logged stand at places of their own.
     """
-    found: dict[tuple[str, str], dict[str, DdlRecord]] = {}
+    by_table: dict[tuple[str, str], dict[str, DdlRecord]] = {}
     for record, content in statements:
         for change in _body(content).get("tableChanges") or ():
-            told = change if isinstance(change, dict) else {}
-            of = (event_id_of(record.position), str(told.get("id")))
-            found.setdefault(of, {})[str(told.get("type"))] = record
-    both = (kinds for kinds in found.values() if kinds.keys() >= {"DROP", "CREATE"})
+            table_change = change if isinstance(change, dict) else {}
+            of = (event_id_of(record.position), str(table_change.get("id")))
+            by_table.setdefault(of, {})[str(table_change.get("type"))] = record
+    both = (kinds for kinds in by_table.values() if kinds.keys() >= {"DROP", "CREATE"})
     return frozenset(record for kinds in both for record in kinds.values())
 
 
@@ -174,9 +175,9 @@ def _operations(
         return postgres_operations(base64.b64decode(body["message"]["content"]).decode())
     if is_description(body):
         return ()
-    told = parse_ddl(str(body.get("ddl") or ""), str(body.get("databaseName") or ""))
+    parsed = parse_ddl(str(body.get("ddl") or ""), str(body.get("databaseName") or ""))
     operations: list[DdlOperation] = []
-    for operation in told:
+    for operation in parsed:
         if isinstance(operation, Unsupported) and operation.table is None:
             concerned = concerned_by(body) or (None,)
             operations += [replace(operation, table=table) for table in concerned]

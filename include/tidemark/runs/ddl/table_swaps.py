@@ -29,17 +29,17 @@ def hold_table_swaps(changelog: Changelog, cut: Cut, names: Renames, effects: Dd
     run, table_swaps = changelog.run, names.table_swaps
     history = read_history(run.world.catalog, run.system) if table_swaps else History()
     for table_swap in table_swaps:
-        pairs = {(one.old, one.new) for one in table_swap}
-        found = [one for one in effects.renames if (one.old, one.new) in pairs]
+        pairs = {(rename.old, rename.new) for rename in table_swap}
+        swapped = [rename for rename in effects.renames if (rename.old, rename.new) in pairs]
         stop = (
             _of_another(run, names, history, table_swap)
-            or _half(table_swap, found)
-            or _overtaken(changelog, cut, found)
+            or _half(table_swap, swapped)
+            or _overtaken(changelog, cut, swapped)
         )
         if stop is not None:
-            effects.renames = [one for one in effects.renames if one not in found]
-            for one in table_swap:
-                effects.stops[one.new] = stop
+            effects.renames = [rename for rename in effects.renames if rename not in swapped]
+            for rename in table_swap:
+                effects.stops[rename.new] = stop
 
 
 def _of_another(
@@ -49,41 +49,40 @@ def _of_another(
     folded = {(TableName.parse(table), target) for table, target in history.folded}
     namespace = run.pipeline.target_namespace
     folded |= {(done.new, str(TableId(namespace, done.target))) for done in names.done}
-    for one in table_swap:
-        if one.position is not None:
+    for rename in table_swap:
+        if rename.position is not None:
             continue  # A statement tells it, and targets follow the names.
-        target = str(TableId(namespace, one.target))
-        if (one.old, target) not in folded and one.old in {table for table, _ in folded}:
+        target = str(TableId(namespace, rename.target))
+        if (rename.old, target) not in folded and rename.old in {table for table, _ in folded}:
             why = (
                 f"the file says that {listed(table_swap)} exchange their names, and gives "
-                f"{one.new} the "
-                f"target {one.target}, into which {one.old} was never folded"
+                f"{rename.new} the target {rename.target}, into which {rename.old} was never folded"
             )
-            fix = f"write as target: of {one.new} the one that {one.old} has had so far"
+            fix = f"write as target: of {rename.new} the one that {rename.old} has had so far"
             return DdlStop(why, None, fix=fix)
     return None
 
 
-def _half(table_swap: Sequence[Rename], found: Sequence[Rename]) -> DdlStop | None:
+def _half(table_swap: Sequence[Rename], swapped: Sequence[Rename]) -> DdlStop | None:
     """A table that stands lower has read more of the statement than another one."""
-    if len({one.old for one in found}) in (0, len(table_swap)):
+    if len({rename.old for rename in swapped}) in (0, len(table_swap)):
         return None
     why = (
         f"{listed(table_swap)} exchange their names, and an earlier cut read a part of the "
         "statement"
     )
-    return DdlStop(f"{why} (at position {found[0].position})", None, fix=ANEW)
+    return DdlStop(f"{why} (at position {swapped[0].position})", None, fix=ANEW)
 
 
-def _overtaken(changelog: Changelog, cut: Cut, found: Sequence[Rename]) -> DdlStop | None:
+def _overtaken(changelog: Changelog, cut: Cut, swapped: Sequence[Rename]) -> DdlStop | None:
     """Rows above the statement came in an earlier cut, and went where the names led (GATE-N2)."""
     progress = changelog.progress
-    if not found or cut.mode is GateMode.WATERMARK or not progress.landing:
+    if not swapped or cut.mode is GateMode.WATERMARK or not progress.landing:
         return None
     is_change = F.col("kind").isin(Kind.ROW.value, Kind.TRUNCATE.value)
-    for one in found:
-        known = changelog.towards(cut, progress.frontier_of(one.new)).published(one.old)
-        above = known.where(is_change & (F.col("position") > F.lit(one.position)))
+    for rename in swapped:
+        known = changelog.towards(cut, progress.frontier_of(rename.new)).published(rename.old)
+        above = known.where(is_change & (F.col("position") > F.lit(rename.position)))
         first = (
             above.where(F.col("status") == CheckpointStatus.COMMITTED.value)
             .select("position")
@@ -91,8 +90,8 @@ def _overtaken(changelog: Changelog, cut: Cut, found: Sequence[Rename]) -> DdlSt
         )
         if first is not None:
             why = (
-                f"{listed(found)} exchanged their names at position {one.position}, and a change "
-                f"above it (at position {first[0]}) was published before that was read"
+                f"{listed(swapped)} exchanged their names at position {rename.position}, and a "
+                f"change above it (at position {first[0]}) was published before that was read"
             )
             return DdlStop(why, None, fix=ANEW)
     return None

@@ -21,34 +21,34 @@ def refuse_unread_statements(
     pipeline: PipelineSpec,
     progress: Progress,
     topics: Collection[TopicName],
-    found: BatchProfile,
+    profile: BatchProfile,
     events: DataFrame,
 ) -> None:
     """Raise when the cut holds a record of ``topics``, for schema changes, that nobody can read.
 
-    events: changelog rows with ``status``, looked at only where ``found`` says that there are
+    events: changelog rows with ``status``, looked at only where ``profile`` says that there are
     some. A record that a person takes for one without effect is no reason.
     """
     if not any(
         profile_entry.is_quarantined and profile_entry.at.topic in topics
-        for profile_entry in found.profile_entries
+        for profile_entry in profile.profile_entries
     ):
         return
     is_unread = (F.col("kind") == Kind.UNREADABLE.value) & (
         F.col("status") == CheckpointStatus.PENDING.value
     )
     rows = events.where(is_unread & F.col("topic").isin(*topics))
-    told = {
+    reasons = {
         RecordPlace(row["topic"], row["partition"], row["offset"]): row["reason"]
         for row in rows.select("topic", "partition", "offset", "reason").collect()
     }
-    open_ones = [place for place in told if str(place) not in progress.acknowledged_records]
-    if not open_ones:
+    open_places = [place for place in reasons if str(place) not in progress.acknowledged_records]
+    if not open_places:
         return
-    first = min(open_ones, key=str)
+    first = min(open_places, key=str)
     raise StatementUnreadableError(
-        f"{len(open_ones)} records of schema-change topics of pipeline {pipeline.name} cannot be "
-        f"read, among them {first} ({told[first]}): what they did to which table is unknown",
+        f"{len(open_places)} records of schema-change topics of pipeline {pipeline.name} cannot be "
+        f"read, among them {first} ({reasons[first]}): what they did to which table is unknown",
         state="they are landed; nothing behind them is published, and no table is changed",
         next_step="look at the record and at the source; if it left all rows and columns as they "
         f"were, run tidemark skip {pipeline.name} --record {first} --reason WHY; else fold the "

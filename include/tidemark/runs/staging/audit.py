@@ -34,7 +34,7 @@ from tidemark.spec import NO_SUITE, load_suite
 
 
 def audit(
-    world: World, work: TableWork, found: StagedChanges, ref_update: RefUpdate, spared: str
+    world: World, work: TableWork, staged_changes: StagedChanges, ref_update: RefUpdate, spared: str
 ) -> tuple[Verdict, SuiteRun | None]:
     """The engine's checks and the table's suite on exactly the snapshot of ``ref_update``.
 
@@ -45,23 +45,23 @@ def audit(
     name, snapshot_id = quote(world.catalog.name, *ref_update.place.parts), ref_update.snapshot
     table = world.spark.read.option("versionAsOf", snapshot_id).table(name)
     removed = work.removal.end.position if work.removal and not spared else None
-    checks, suite_run = _check_merged(world, work, found, table, removed), None
+    checks, suite_run = _check_merged(world, work, staged_changes, table, removed), None
     newest = max(filter(None, (work.truncated_at, removed)), default=None)
     if newest is not None and work.spec.mode is not TargetMode.APPEND:
         checks = (*checks, check_ended(table.where(work.schema.stands), newest))
     checks = (*checks, *_check_replaced(world, work, table))
-    if work.becomes is not None and found.rows.place is None and newest is None:
+    if work.becomes is not None and staged_changes.rows.place is None and newest is None:
         checks = (*checks, _all_there(world, work, table, ref_update))
     older = table.where(work.schema.holds_values)
     if work.changes_key and work.spec.mode is not TargetMode.APPEND:
         key = work.source_schema.in_target.key
         checks = (*checks, *check_key(table.where(work.schema.stands), key))
     filled = (check_filled(older, fill.column, fill.value, fill.below) for fill in work.backfills)
-    checks = (*checks, *filled, *_check_rewritten(world, found, name))
+    checks = (*checks, *filled, *_check_rewritten(world, staged_changes, name))
     if spared:
         checks = (*checks, _spared(spared))
     if work.spec.suite is not None:
-        changed = _changed(world, work, found.rows, table)
+        changed = _changed(world, work, staged_changes.rows, table)
         suite_run = run_suite(load_suite(work.spec.suite), changed=changed, table=table)
         checks = (*checks, *suite_run.checks)
     suite = work.spec.suite or NO_SUITE
@@ -71,39 +71,41 @@ def audit(
 def _check_merged(
     world: World,
     work: TableWork,
-    found: StagedChanges,
+    staged_changes: StagedChanges,
     table: DataFrame,
     removed: Position | None,
 ) -> tuple[CheckResult, ...]:
     """What was staged against what is there; removed: below it a snapshot has ended rows."""
     mode = work.spec.mode
-    has_truncates = mode is TargetMode.APPEND and bool(found.ends)
-    checks = (check_truncates(table, found.ends),) if has_truncates else ()
-    if found.rows.place is None:
+    has_truncates = mode is TargetMode.APPEND and bool(staged_changes.ends)
+    checks = (check_truncates(table, staged_changes.ends),) if has_truncates else ()
+    if staged_changes.rows.place is None:
         return checks
     is_change = F.col(STAGED_OP).isin(Op.UPSERT.value, Op.DELETE.value)
-    staged = read_staged(world.spark, found.rows).where(is_change)
+    staged = read_staged(world.spark, staged_changes.rows).where(is_change)
     match mode:
         case TargetMode.MIRROR | TargetMode.SOFT_DELETE:
-            return check_winners(staged, table, work.schema, found.rows.rows, removed)
+            return check_winners(staged, table, work.schema, staged_changes.rows.rows, removed)
         case TargetMode.HISTORY:
-            read = check_read(staged.count(), found.rows.rows)
+            read = check_read(staged.count(), staged_changes.rows.rows)
             return (read, *check_versions(staged, table, work.schema))
         case TargetMode.APPEND:
-            read = check_read(staged.count(), found.rows.rows)
+            read = check_read(staged.count(), staged_changes.rows.rows)
             return (read, *check_appended(staged, table), *checks)
 
 
-def _check_rewritten(world: World, found: StagedChanges, fork: str) -> Iterator[CheckResult]:
+def _check_rewritten(
+    world: World, staged_changes: StagedChanges, fork: str
+) -> Iterator[CheckResult]:
     """What rows had before they were rewritten, against what they have."""
-    if found.rewritten is None:
+    if staged_changes.rewritten is None:
         return
     before, after = (
         world.spark.read.option("versionAsOf", snapshot).table(fork)
-        for snapshot in (found.rewritten.base, found.rewritten.snapshot)
+        for snapshot in (staged_changes.rewritten.base, staged_changes.rewritten.snapshot)
     )
     yield check_kept(after.count(), before.count())
-    for old, new in found.rewritten.columns:
+    for old, new in staged_changes.rewritten.columns:
         yield check_rewritten(before, after, old, new)
 
 
@@ -117,7 +119,7 @@ def _check_replaced(world: World, work: TableWork, table: DataFrame) -> Iterator
         return
     if replaced.before.source_schema.mode is not work.spec.mode:
         return
-    name = quote(world.catalog.name, *replaced.own.parts)
+    name = quote(world.catalog.name, *replaced.target.parts)
     before = world.spark.read.option("versionAsOf", replaced.before.snapshot).table(name)
     yield check_same_rows(before, table)
 

@@ -47,9 +47,9 @@ def refuse_key_conflicts(run: Run, work: TableWork, changes: DataFrame, place: T
     stored = _stored_keys(run, work, place)
     if stored is not None:
         asked = keys.where(~is_known & (F.col(MOST) == 1))
-        found = stored_beside(stored, asked, work.schema)
+        stored_keys = stored_beside(stored, asked, work.schema)
         conflicts = conflicts.unionByName(
-            found.where(F.col("stored_at") < F.col("position")).select(*conflicts.columns)
+            stored_keys.where(F.col("stored_at") < F.col("position")).select(*conflicts.columns)
         )
     first = conflicts.orderBy(*EXAMPLE).first()
     if first is None:

@@ -197,15 +197,15 @@ class _Task:
         for key, places in deleted.items():
             for number, row in places if len(places) > 1 else ():
                 wanted[number][row] = key
-        found: dict[Key, list[Row]] = {}
+        by_key: dict[Key, list[Row]] = {}
         for file, rows in zip(self._part.files, wanted, strict=True):
             for key, (*place, op, position, _, snapshot, value) in self._changes(file, rows):
                 begins, transaction = self._reader.origin(_present(value))
-                own = None if snapshot is not None else transaction
-                found.setdefault(key, []).append((*place, op, position, 0, begins, own))
+                transaction = None if snapshot is not None else transaction
+                by_key.setdefault(key, []).append((*place, op, position, 0, begins, transaction))
         changes = [
             (self._reader.deleted(key), *change)
-            for key, of_key in found.items()
+            for key, of_key in by_key.items()
             if _is_contested(of_key)
             for change in of_key
         ]
@@ -232,8 +232,8 @@ class _Task:
         for number, file in enumerate(part.files):
             for first, batch in file.batches(job.io, (*_SELECTED, *_ORDERED)):
                 places = pc.indices_nonzero(self._is_of_cut(batch))
-                taken = batch.select(list(_ORDERED)).take(places)
-                columns = (column.to_pylist() for column in (places, *taken.columns))
+                records = batch.select(list(_ORDERED)).take(places)
+                columns = (column.to_pylist() for column in (places, *records.columns))
                 for at, position, partition, op, schema_id, key in zip(*columns, strict=True):
                     if key is None or position <= above or schema_id in odd:
                         raise ValueError("a record is of another time")
@@ -336,4 +336,6 @@ def _is_contested(changes: Sequence[Row]) -> bool:
     Changes are CONTESTED, their order is not known; copies of one are among them.
     """
     *_, newest = max(changes, key=itemgetter(4, 1))
-    return newest is not None and any(begins and own == newest for *_, begins, own in changes)
+    return newest is not None and any(
+        begins and transaction == newest for *_, begins, transaction in changes
+    )

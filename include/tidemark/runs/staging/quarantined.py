@@ -55,36 +55,36 @@ class Unfit:
 
 
 def quarantined(
-    run: Run, chosen: Chosen, work: TableWork, found: StagedChanges, unfit: Unfit
+    run: Run, chosen: Chosen, work: TableWork, staged_changes: StagedChanges, unfit: Unfit
 ) -> StagedChanges:
-    """``found`` without the changes that its ``unfit`` rows stand for.
+    """``staged_changes`` without the changes that its ``unfit`` rows stand for.
 
     Their keys become what the newest change below tells that can be applied, else they stay as they
     are. Raises the letter where more would be quarantined than may be; nothing is written then.
     """
-    room = _room(run, chosen, work, found)
+    room = _room(run, chosen, work, staged_changes)
     if unfit.rows > room:
         raise unfit.message(unfit.rows, room)
-    marked = read_marked(run.world.spark, found.rows, unfit.mark)
-    told = computed_once(_decided(run, chosen, work, marked))
-    aside = told.where(QUARANTINED).select(*_entry(chosen, work))
+    marked = read_marked(run.world.spark, staged_changes.rows, unfit.mark)
+    changes = computed_once(_decided(run, chosen, work, marked))
+    aside = changes.where(QUARANTINED).select(*_entry(chosen, work))
     entries = aside.limit(room + 1).toArrow().cast(SCHEMA)
     if entries.num_rows > room:
         raise unfit.message(aside.count(), room)
-    rows = add_kept(found.rows, told.where(KEPT), work.schema)
-    superseded = found.superseded + _also_superseded(told, work)
-    aside = pa.concat_tables([found.aside, entries])
-    return replace(found, rows=rows, superseded=superseded, aside=aside)
+    rows = add_kept(staged_changes.rows, changes.where(KEPT), work.schema)
+    superseded = staged_changes.superseded + _also_superseded(changes, work)
+    aside = pa.concat_tables([staged_changes.aside, entries])
+    return replace(staged_changes, rows=rows, superseded=superseded, aside=aside)
 
 
-def _also_superseded(told: DataFrame, work: TableWork) -> int:
+def _also_superseded(changes: DataFrame, work: TableWork) -> int:
     """By how much what is superseded grows once the newest changes of keys do not count.
 
-    told: every change of these keys. All but the newest of each were superseded by it.
+    changes: all of these keys. All but the newest of each were superseded by it.
     """
     keys = F.struct(*(F.col(quote(name)) for name in work.schema.key))
     is_below = ~F.col(KEPT) & ~F.col(QUARANTINED)
-    counts = told.agg(
+    counts = changes.agg(
         F.count(F.lit(1)).alias("changes"),
         F.count_distinct(keys).alias("keys"),
         F.count(F.when(is_below, 1)).alias("below"),
@@ -93,10 +93,10 @@ def _also_superseded(told: DataFrame, work: TableWork) -> int:
 
 
 def may_miss(
-    run: Run, chosen: Chosen, work: TableWork, found: StagedChanges, below: Position
+    run: Run, chosen: Chosen, work: TableWork, staged_changes: StagedChanges, below: Position
 ) -> bool:
     """Whether a row may seem to be missing from a snapshot at ``below`` as it was quarantined."""
-    if any(position >= below for position in found.aside["position"].to_pylist()):
+    if any(position >= below for position in staged_changes.aside["position"].to_pylist()):
         return True
     return not all(entry.is_below(below) for entry in _waiting(run, chosen, work))
 
@@ -110,12 +110,12 @@ def _waiting(run: Run, chosen: Chosen, work: TableWork) -> list[Entry]:
     return [entry for entry in known if entry not in tried]
 
 
-def _room(run: Run, chosen: Chosen, work: TableWork, found: StagedChanges) -> int:
+def _room(run: Run, chosen: Chosen, work: TableWork, staged_changes: StagedChanges) -> int:
     """How many changes of the table may be quarantined yet (POISON-2)."""
     most = run.pipeline.limits.max_quarantined
     waiting = _waiting(run, chosen, work)
     left = most - sum(entry.code is not Reason.TX_SKIPPED for entry in waiting)
-    return max(0, min(most_of_run(found.changes, most), left) - found.quarantined)
+    return max(0, min(most_of_run(staged_changes.changes, most), left) - staged_changes.quarantined)
 
 
 def _decided(run: Run, chosen: Chosen, work: TableWork, marked: DataFrame) -> DataFrame:
@@ -132,21 +132,21 @@ def _decided(run: Run, chosen: Chosen, work: TableWork, marked: DataFrame) -> Da
     events = rows.withColumn(CHANGE, record)
     keys = marked.select(*(F.col(quote(n)).alias(f"_{i}") for i, n in enumerate(schema.key)))
     same = (F.col("row_key")[n].eqNullSafe(F.col(f"_{i}")) for i, n in enumerate(schema.key))
-    told = decoder.told(schema)
-    why = key_reason(schema, decoder.key_texts, told.image, from_images=work.key_from_images)
+    row_image = decoder.told(schema)
+    why = key_reason(schema, decoder.key_texts, row_image.image, from_images=work.key_from_images)
     reasons = (
-        F.when(F.col("op") == Op.UPSERT.value, told.image).alias("image"),
+        F.when(F.col("op") == Op.UPSERT.value, row_image.image).alias("image"),
         why.alias("key_reason"),
-        told.contradicts.alias("contradicts"),
+        row_image.contradicts.alias("contradicts"),
     )
-    kept = replace(told, contradicts=F.col(f"{CHANGE}.contradicts"))
+    carried_image = replace(row_image, contradicts=F.col(f"{CHANGE}.contradicts"))
     coded = F.col(CHANGE).withField("code", change_reason(schema, F.col(STAGED_OP)))
     return (
         changes_of(chosen, work, decoder, events)
         .where(above_truncate(work.truncated_at, work.window_bound))
         .join(F.broadcast(keys), reduce(and_, same), "left_semi")
         .withColumn(CHANGE, F.struct(f"{CHANGE}.*", "part", *reasons))
-        .transform(typed_rows, schema, kept, keep=(CHANGE,))
+        .transform(typed_rows, schema, carried_image, keep=(CHANGE,))
         .withColumn(CHANGE, coded.dropFields("image", "key_reason", "contradicts"))
         .transform(decided, schema.key)
     )
@@ -170,14 +170,14 @@ def _entry(chosen: Chosen, work: TableWork) -> tuple[Column, ...]:
     )
 
 
-def _columns(chosen: Chosen, told: Mapping[str, Column]) -> tuple[Column, ...]:
+def _columns(chosen: Chosen, columns: Mapping[str, Column]) -> tuple[Column, ...]:
     state = {
         "cut": F.lit(chosen.cut.number),
         "state": F.lit(State.WAITING.value),
         "reason": F.lit(""),
     }
-    columns = {**told, **state}
-    return tuple(columns[name].alias(name) for name in SCHEMA.names)
+    entry = {**columns, **state}
+    return tuple(entry[name].alias(name) for name in SCHEMA.names)
 
 
 def records_quarantined(chosen: Chosen) -> pa.Table | None:
@@ -204,8 +204,8 @@ def records_quarantined(chosen: Chosen) -> pa.Table | None:
     is_quarantined = is_skipped | (
         is_unreadable & (F.col("status") == CheckpointStatus.PENDING.value)
     )
-    told = events.where(is_quarantined).select(*_columns(chosen, columns), "kind").toArrow()
-    is_named = pc.is_in(told["kind"], pa.array(RENAMED))
-    rows = told.drop_columns("kind").cast(SCHEMA)
+    records = events.where(is_quarantined).select(*_columns(chosen, columns), "kind").toArrow()
+    is_named = pc.is_in(records["kind"], pa.array(RENAMED))
+    rows = records.drop_columns("kind").cast(SCHEMA)
     named, others = rows.filter(is_named), rows.filter(pc.invert(is_named))
     return pa.concat_tables([as_kept(named, chosen.renames), others])

@@ -52,7 +52,7 @@ def with_replay(run: Run, chosen: Chosen, landed: Landed, progress: Progress) ->
     entries = tuple(
         entry
         for entry in read_entries(run.world.catalog, run.system, chosen.renames)
-        if entry.can_be_replayed and any(one.takes(entry) for one in progress.replays)
+        if entry.can_be_replayed and any(selection.takes(entry) for selection in progress.replays)
     )
     if not entries:
         return chosen
@@ -67,11 +67,11 @@ def with_replay(run: Run, chosen: Chosen, landed: Landed, progress: Progress) ->
     again = zoned.published_at(places, decoded).where(is_row_below)
     again = computed_once(again.withColumn("status", F.lit(CheckpointStatus.REPLAYED.value)))
     settled = zoned.published().where(is_row_below)
-    found = BatchProfile(
+    batch_profile = BatchProfile(
         (*chosen.profile.profile_entries, *profile([again], progress.landing).profile_entries)
     )
     log.info("quarantine_replayed", entries=len(entries))
-    decision = replace(chosen.decision, profile=found)
+    decision = replace(chosen.decision, profile=batch_profile)
     tried = Replay(entries, again, settled)
     return replace(chosen, decision=decision, schemas=schemas, replay=tried)
 
@@ -152,12 +152,12 @@ def outcomes(run: Run, chosen: Chosen, work: TableWork, aside: pa.Table) -> tupl
     applied = {tuple(row) for row in won} | {(*tuple(row)[:3], None) for row in won}
     again = {tuple(row.values()) for row in aside.select([*record, "row"]).to_pylist()}
     waits = again | {(*place[:3], None) for place in again}
-    found = (
-        replace(entry, state=State.APPLIED if own in applied else State.DUPLICATE)
+    entries = (
+        replace(entry, state=State.APPLIED if change in applied else State.DUPLICATE)
         for entry in chosen.replay.entries
-        if entry.place in tried and (own := (*entry.place, entry.row)) not in waits
+        if entry.place in tried and (change := (*entry.place, entry.row)) not in waits
     )
-    return tuple(replace(entry, cut=chosen.cut.number) for entry in found)
+    return tuple(replace(entry, cut=chosen.cut.number) for entry in entries)
 
 
 def events_quarantined(run: Run, chosen: Chosen, table: TableName) -> DataFrame | None:
@@ -169,9 +169,9 @@ def events_quarantined(run: Run, chosen: Chosen, table: TableName) -> DataFrame 
         return None
     entries = read_entries(run.world.catalog, run.system, chosen.renames)
     places = [entry.place for entry in entries if entry.table == str(table)]
-    own = is_table(table) & (F.col("kind") == Kind.ROW.value)
-    found = chosen.changelog.published_at(places).where(own)
-    return computed_once(found.withColumn("status", F.lit(CheckpointStatus.COMMITTED.value)))
+    is_row = is_table(table) & (F.col("kind") == Kind.ROW.value)
+    events = chosen.changelog.published_at(places).where(is_row)
+    return computed_once(events.withColumn("status", F.lit(CheckpointStatus.COMMITTED.value)))
 
 
 def next_replays(progress: Progress, chosen: Chosen, planned: CutTables) -> tuple[Selection, ...]:

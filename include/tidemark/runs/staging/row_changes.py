@@ -95,11 +95,11 @@ def stage_row_changes(run: Run, chosen: Chosen, work: TableWork, to: StagedPlace
         snapshot_passes = _snapshot_passes(chosen, work, is_spread=is_spread)
     decoder = decoder_of(run.pipeline.source, chosen.schemas_of(work.spec.source))
     counted, doubted = Observation(), Observation()
-    taken = F.coalesce(F.expr(work.counts), F.lit(False))
+    is_counted = F.coalesce(F.expr(work.counts), F.lit(False))
 
     def decode(events: DataFrame) -> DataFrame:
-        told = events.withColumn("contradicts", decoder.contradicts)
-        return decoder.row_changes(told, work.schema)
+        flagged = events.withColumn("contradicts", decoder.contradicts)
+        return decoder.row_changes(flagged, work.schema)
 
     place = F.to_json(F.struct("topic", "partition", "offset"))
     no_column = F.when(F.col("image").isNull(), F.array(*map(F.lit, work.schema.names)))
@@ -122,7 +122,7 @@ def stage_row_changes(run: Run, chosen: Chosen, work: TableWork, to: StagedPlace
             counted,
             F.count(F.lit(1)).alias("changes"),
             F.count(F.when(F.col("is_repeat"), 1)).alias("repeats"),
-            F.count(F.when(~taken & ~F.col("is_repeat"), 1)).alias("superseded"),
+            F.count(F.when(~is_counted & ~F.col("is_repeat"), 1)).alias("superseded"),
         )
         .where(work.counts)
         .observe(doubted, F.min(F.when(F.col("is_uncertain"), place)).alias("example"))
@@ -144,35 +144,43 @@ def stage_row_changes(run: Run, chosen: Chosen, work: TableWork, to: StagedPlace
     return StagedChanges(rows, **counted.get, snapshot_passes=snapshot_passes)
 
 
-def match_rows(run: Run, work: TableWork, found: StagedChanges, place: TableId) -> StagedChanges:
+def match_rows(
+    run: Run, work: TableWork, staged_changes: StagedChanges, place: TableId
+) -> StagedChanges:
     """What becomes of which row of the target; raise where a delete finds none (NO_MATCH).
 
     place: where the target's rows stand, in columns that have their new names. ``main`` of it is
     read and not touched.
     """
     is_old = work.have is not None
-    is_read_again = found.snapshot_passes is not None and (
-        is_old or not found.snapshot_passes.is_one
+    is_read_again = staged_changes.snapshot_passes is not None and (
+        is_old or not staged_changes.snapshot_passes.is_one
     )
-    if not found.rows.deletes and not is_read_again:
-        return found
+    if not staged_changes.rows.deletes and not is_read_again:
+        return staged_changes
     session = run.world.spark
     stored = None
     if is_old:
         stored = read_stored(session, run.world.catalog, place, work.schema, work.truncated_at)
     counted, unmatched = Observation(), Observation()
-    changes = read_staged(session, found.rows)
+    changes = read_staged(session, staged_changes.rows)
     rows = (
-        matched(changes, stored, work.schema, found.snapshot_passes or SnapshotPasses(), counted)
+        matched(
+            changes,
+            stored,
+            work.schema,
+            staged_changes.snapshot_passes or SnapshotPasses(),
+            counted,
+        )
         .observe(unmatched, F.count(UNMATCHED).alias("deletes"), F.min(UNMATCHED).alias("example"))
         .where(F.col(STAGED_OP).isNotNull())
         .drop(UNMATCHED)
     )
-    merged = stage_rows(found.rows.written.beside("matched"), rows, work.schema)
+    merged = stage_rows(staged_changes.rows.written.beside("matched"), rows, work.schema)
     if unmatched.get["deletes"]:
         raise _unmatched(work, **unmatched.get)
-    superseded = found.superseded + counted.get["overtaken"] + counted.get["came_and_went"]
-    return replace(found, rows=merged, superseded=superseded)
+    superseded = staged_changes.superseded + counted.get["overtaken"] + counted.get["came_and_went"]
+    return replace(staged_changes, rows=merged, superseded=superseded)
 
 
 def _in_cut(chosen: Chosen, work: TableWork) -> DataFrame:
@@ -189,18 +197,18 @@ def _witnesses(
     And what is published already of the events that the cut holds, by whichever partition.
     """
     if run.pipeline.source.gate is GateMode.WATERMARK:
-        found = chosen.zoned[None].where(F.col("kind") == Kind.WATERMARK.value)
+        witnesses = chosen.zoned[None].where(F.col("kind") == Kind.WATERMARK.value)
     else:
         events = chosen.events_of(work.spec.source)
         late = (F.col("kind") == Kind.ROW.value) & (
             F.col("status") == CheckpointStatus.DUPLICATE.value
         )
-        found = events.where(late)
-    found = found.drop("status")
+        witnesses = events.where(late)
+    witnesses = witnesses.drop("status")
     settled = _settled(chosen, work, profile_entries)
     if settled is not None:
-        found = found.unionByName(settled)
-    return found.drop("headers", "kafka_time").withColumn("in_cut", F.lit(False))
+        witnesses = witnesses.unionByName(settled)
+    return witnesses.drop("headers", "kafka_time").withColumn("in_cut", F.lit(False))
 
 
 def _settled(
@@ -227,7 +235,7 @@ def _settled(
         return None
     rows = chosen.changelog.published(work.spec.source)
     there = reduce(
-        lambda one, other: one | other,
+        lambda left, right: left | right,
         (
             (F.col("topic") == at.topic)
             & (F.col("partition") == at.partition)
@@ -259,12 +267,12 @@ def _snapshot_passes(chosen: Chosen, work: TableWork, *, is_spread: bool) -> Sna
         return SnapshotPasses()
     marks = rows.where(F.col("snapshot").isin(*(mark.value for mark in (*FIRST, *LAST))))
     copies = marks.groupBy("snapshot", F.coalesce(_copy_id(), "position"))
-    first_ones = copies.agg(F.min("position").alias("position")).select("position", "snapshot")
-    found = [(Position(row[0]), row[1]) for row in first_ones.collect()]
+    first_marks = copies.agg(F.min("position").alias("position")).select("position", "snapshot")
+    mark_positions = [(Position(row[0]), row[1]) for row in first_marks.collect()]
     snapshot_passes = SnapshotPasses(
-        *(tuple(sorted(at for at, m in found if m in ends)) for ends in (FIRST, LAST))
+        *(tuple(sorted(at for at, m in mark_positions if m in ends)) for ends in (FIRST, LAST))
     )
-    if any(place_of(at) is None for at, _ in found) and not snapshot_passes.is_one:
+    if any(place_of(at) is None for at, _ in mark_positions) and not snapshot_passes.is_one:
         raise TableStoppedError(
             f"{work.spec.source} has no key and its records no positions, and a second snapshot of "
             "it was sent: nothing tells its rows from those of the first one",
@@ -327,10 +335,10 @@ def _is_uncertain(work: TableWork, example: str) -> TableStoppedError:
 
 
 def _incomplete(work: TableWork, partial: DataFrame) -> TableStoppedError:
-    found = partial.agg(F.count(F.lit(1)), F.min(F.to_json(f"{CHANGE}.at"))).collect()[0]
+    changes, example = partial.agg(F.count(F.lit(1)), F.min(F.to_json(f"{CHANGE}.at"))).collect()[0]
     return TableStoppedError(
-        f"{found[0]} changes of {work.spec.source}, which has no key, do not hold the whole row "
-        f"that they change, among them that {_at(found[1])}",
+        f"{changes} changes of {work.spec.source}, which has no key, do not hold the whole row "
+        f"that they change, among them that {_at(example)}",
         state=WAITING,
         next_step=_whole_rows(work),
     )
@@ -354,5 +362,6 @@ def _whole_rows(work: TableWork) -> str:
 
 
 def _at(place: str) -> str:
-    told = json.loads(place)
-    return f"at offset {told['offset']} of partition {told['partition']} of topic {told['topic']}"
+    record = json.loads(place)
+    partition = f"partition {record['partition']} of topic {record['topic']}"
+    return f"at offset {record['offset']} of {partition}"

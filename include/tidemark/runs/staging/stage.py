@@ -86,10 +86,10 @@ def stage_one(
     in which the records of the cut stand, None where tasks cannot read them.
     """
     ends = _ends(chosen, work)
-    found = NOTHING_STAGED
+    staged_changes = NOTHING_STAGED
     if work.has_events:
-        found = _stage_changes(run, chosen, work, ends, branch, files)
-    found = replace(found, ends=ends)
+        staged_changes = _stage_changes(run, chosen, work, ends, branch, files)
+    staged_changes = replace(staged_changes, ends=ends)
     context = _bench(run, work, branch, chosen.cut.number)
     if work.source_schema != work.have:
         apply_changes(
@@ -100,16 +100,18 @@ def stage_one(
             context.session, context.catalog, work.target, context.place, work.rewrites
         )
         context = replace(context, rewritten=rewritten.snapshot if rewritten else None)
-        found = replace(found, rewritten=rewritten)
-    found = _matched(run, chosen, work, found, context.place)
+        staged_changes = replace(staged_changes, rewritten=rewritten)
+    staged_changes = _matched(run, chosen, work, staged_changes, context.place)
     if work.changes_key:
         refuse_quarantined(
-            run.pipeline, work.spec, found.quarantined, work.source_schema.key_changed_at
+            run.pipeline, work.spec, staged_changes.quarantined, work.source_schema.key_changed_at
         )
     if context.fork is None and not work.is_folded:
         return None
-    rows, spared, is_folded = found.rows, "", work.is_folded
-    if work.removal is not None and may_miss(run, chosen, work, found, work.removal.end.position):
+    rows, spared, is_folded = staged_changes.rows, "", work.is_folded
+    if work.removal is not None and may_miss(
+        run, chosen, work, staged_changes, work.removal.end.position
+    ):
         work, spared = replace(work, removal=None), SPARED_ASIDE
     ref_update, effect = stage_table(context, work.schema, rows, ends, _removal(chosen, work))
     ref_update = replace(ref_update, rename=work.becomes)
@@ -117,22 +119,22 @@ def stage_one(
         return ref_update
     if effect.spared:
         spared = f"it lacks {effect.spared} rows, more of the table than may go unasked"
-    verdict, suite_run = audit(run.world, work, found, ref_update, spared)
+    verdict, suite_run = audit(run.world, work, staged_changes, ref_update, spared)
     return StagedTable(
         *(
             work,
             ref_update,
             effect,
             rows,
-            found.changes,
-            found.repeats,
-            found.superseded,
-            found.taken,
+            staged_changes.changes,
+            staged_changes.repeats,
+            staged_changes.superseded,
+            staged_changes.taken,
         ),
         verdict=verdict,
         suite_run=suite_run,
-        aside=found.aside,
-        outcomes=outcomes(run, chosen, work, found.aside),
+        aside=staged_changes.aside,
+        outcomes=outcomes(run, chosen, work, staged_changes.aside),
         spared=spared,
     )
 
@@ -168,22 +170,24 @@ def _stage_changes(  # noqa: PLR0913  what is read, by which rules, and where to
     namespace = run.system.ledger.namespace
     place = StagedPlace.of(run.world.catalog, namespace, branch, work.target)
     if not work.schema.key:
-        found = stage_row_changes(run, chosen, work, place)
-        if found.rows.conversion_error is not None:
-            raise _conversion_error(found.rows, work, found.rows.conversion_errors, 0)
-        return found
+        staged_changes = stage_row_changes(run, chosen, work, place)
+        if staged_changes.rows.conversion_error is not None:
+            raise _conversion_error(
+                staged_changes.rows, work, staged_changes.rows.conversion_errors, 0
+            )
+        return staged_changes
     staged = None
     if files is not None and can_stage_by_tasks(run, chosen, work):
         staged = stage_by_tasks(run, chosen, work, files, place)
-    found = staged or _stage_by_expressions(run, chosen, work, ends, place)
-    refuse_unread_rows(run, work, found.rows)
-    if found.rows.conversion_errors:
-        rows = found.rows
+    staged_changes = staged or _stage_by_expressions(run, chosen, work, ends, place)
+    refuse_unread_rows(run, work, staged_changes.rows)
+    if staged_changes.rows.conversion_errors:
+        rows = staged_changes.rows
         unfit = Unfit(
             STAGED_CONVERSION_ERROR, rows.conversion_errors, partial(_conversion_error, rows, work)
         )
-        return _without(run, chosen, work, found, unfit)
-    return found
+        return _without(run, chosen, work, staged_changes, unfit)
+    return staged_changes
 
 
 def _stage_by_expressions(
@@ -201,10 +205,12 @@ def _stage_by_expressions(
     entered, dropped = counts.entered.get, counts.reduced.get["dropped"]
     repeats = overtaken(chosen, work, decoder) + work.copies.count
     contested = counts.contested is not None and counts.contested.get["keys"] > 0
-    found = StagedChanges(rows, entered["changes"] + repeats, repeats, is_contested=contested)
+    staged_changes = StagedChanges(
+        rows, entered["changes"] + repeats, repeats, is_contested=contested
+    )
     if mode in (TargetMode.MIRROR, TargetMode.SOFT_DELETE):
-        return replace(found, superseded=dropped)
-    return replace(found, repeats=repeats + dropped)
+        return replace(staged_changes, superseded=dropped)
+    return replace(staged_changes, repeats=repeats + dropped)
 
 
 def _row_events(chosen: Chosen, work: TableWork) -> DataFrame:
@@ -216,57 +222,59 @@ def _row_events(chosen: Chosen, work: TableWork) -> DataFrame:
 
 
 def _without(
-    run: Run, chosen: Chosen, work: TableWork, found: StagedChanges, unfit: Unfit
+    run: Run, chosen: Chosen, work: TableWork, staged_changes: StagedChanges, unfit: Unfit
 ) -> StagedChanges:
-    """``found`` without what cannot be applied; a target that keeps more than a mirror stops."""
+    """The changes without what cannot be applied; a target that keeps more than a mirror stops."""
     if work.spec.mode is not TargetMode.MIRROR:
         raise unfit.message(unfit.rows, 0)
-    return quarantined(run, chosen, work, found, unfit)
+    return quarantined(run, chosen, work, staged_changes, unfit)
 
 
 def _matched(
-    run: Run, chosen: Chosen, work: TableWork, found: StagedChanges, place: TableId
+    run: Run, chosen: Chosen, work: TableWork, staged_changes: StagedChanges, place: TableId
 ) -> StagedChanges:
     """What is to be merged, where that depends on the rows of the target at ``place``."""
     mode = work.spec.mode
     if not work.schema.key and mode is TargetMode.MIRROR:
-        return match_rows(run, work, found, place)
-    if found.is_contested:
-        refuse_key_conflicts(run, work, _contested(run, chosen, work, found), place)
-    refuse_unavailable(run.pipeline, work.spec, found.rows.unavailable)
-    if found.rows.unavailable:
-        found = _filled(run, chosen, work, found, place)
+        return match_rows(run, work, staged_changes, place)
+    if staged_changes.is_contested:
+        refuse_key_conflicts(run, work, _contested(run, chosen, work, staged_changes), place)
+    refuse_unavailable(run.pipeline, work.spec, staged_changes.rows.unavailable)
+    if staged_changes.rows.unavailable:
+        staged_changes = _filled(run, chosen, work, staged_changes, place)
     if mode is TargetMode.HISTORY and work.rows:
-        return match_versions(run, work, found, place)
-    return found
+        return match_versions(run, work, staged_changes, place)
+    return staged_changes
 
 
-def _contested(run: Run, chosen: Chosen, work: TableWork, found: StagedChanges) -> DataFrame:
+def _contested(
+    run: Run, chosen: Chosen, work: TableWork, staged_changes: StagedChanges
+) -> DataFrame:
     """Changes of keys that two rows may have had; of all keys where tasks did not read them."""
-    if found.contested is not None:
-        return run.world.spark.createDataFrame(found.contested)
+    if staged_changes.contested is not None:
+        return run.world.spark.createDataFrame(staged_changes.contested)
     return changes_of_transactions(run, chosen, work, _row_events(chosen, work))
 
 
 def _filled(
-    run: Run, chosen: Chosen, work: TableWork, found: StagedChanges, place: TableId
+    run: Run, chosen: Chosen, work: TableWork, staged_changes: StagedChanges, place: TableId
 ) -> StagedChanges:
     """The changes with their unavailable values; those that keep one are quarantined."""
     events = _row_events(chosen, work)
     earlier = events_quarantined(run, chosen, work.spec.source)
     if earlier is not None:
         events = events.unionByName(earlier)
-    ends = () if work.spec.mode is TargetMode.MIRROR else found.ends
-    incomplete = Incomplete(found.rows, events, place, ends)
+    ends = () if work.spec.mode is TargetMode.MIRROR else staged_changes.ends
+    incomplete = Incomplete(staged_changes.rows, events, place, ends)
     rows, unresolved = fill_unchanged(run, chosen, work, incomplete)
-    found = replace(found, rows=rows)
+    staged_changes = replace(staged_changes, rows=rows)
     if not rows.unavailable and not rows.conversion_errors:
-        return found
+        return staged_changes
     message = partial(_conversion_error, rows, work)
     if unresolved is not None:
         message = partial(unresolved_rows, run, work, unresolved)
     unfit = Unfit(STAGED_UNFILLED, max(rows.unavailable, rows.conversion_errors), message)
-    return _without(run, chosen, work, found, unfit)
+    return _without(run, chosen, work, staged_changes, unfit)
 
 
 def _bench(run: Run, work: TableWork, branch: str, cut: int) -> StagingContext:

@@ -63,8 +63,8 @@ class ChangelogFiles:
         if head is None or not is_readable or not is_local(run.world.spark):
             return None
         landing = run.progress.oldest_held
-        found = files_since(run.world.catalog, run.system, head, landing)
-        return None if found is None else cls(*found, landing)
+        landed = files_since(run.world.catalog, run.system, head, landing)
+        return None if landed is None else cls(*landed, landing)
 
 
 def can_stage_by_tasks(run: Run, chosen: Chosen, work: TableWork) -> bool:
@@ -94,17 +94,17 @@ def can_stage_by_tasks(run: Run, chosen: Chosen, work: TableWork) -> bool:
 
 def _renamed_at(chosen: Chosen, table: TableName) -> str | None:
     """The position of the newest RENAME TABLE that concerns ``table``; None before it was read."""
-    positions = [one.position for one in chosen.renames if table in (one.old, one.new)]
+    positions = [rename.position for rename in chosen.renames if table in (rename.old, rename.new)]
     return None if None in positions else max(filter(None, positions), default="")
 
 
 def stage_by_tasks(
-    run: Run, chosen: Chosen, work: TableWork, found: ChangelogFiles, to: StagedPlace
+    run: Run, chosen: Chosen, work: TableWork, files: ChangelogFiles, to: StagedPlace
 ) -> StagedChanges | None:
     """Write the changes of a table; None, and nothing is there, where the expressions have to."""
     catalog = run.world.catalog
     staged = make_staged(catalog, to, staged_schema(work.schema))
-    whole = _whole(run, chosen, work, found, Destination.of(staged))
+    whole = _whole(run, chosen, work, files, Destination.of(staged))
     if whole is None:
         drop_made(catalog, to)
         return None
@@ -125,16 +125,16 @@ def stage_by_tasks(
 
 
 def _whole(
-    run: Run, chosen: Chosen, work: TableWork, found: ChangelogFiles, destination: Destination
+    run: Run, chosen: Chosen, work: TableWork, files: ChangelogFiles, destination: Destination
 ) -> PartRows | None:
     """What all files hold; None, and no file of the tasks, where that is not what was counted."""
     mode = run.pipeline.source.gate
     is_bounded = mode is not GateMode.NONE
     job = StagingJob(
-        found.io,
+        files.io,
         work.spec.source,
         work.schema,
-        found.landing,
+        files.landing,
         run.progress.frontier.bound_in(mode) if is_bounded else "",
         chosen.cut.frontier.bound_in(mode) if is_bounded else LAST,
         work.truncated_at,
@@ -145,9 +145,9 @@ def _whole(
     spark = run.world.spark
     if work.rows <= FEW_RECORDS:
         with catalog_errors(f"the staging of {work.spec.source}"):
-            outcomes = [stage_part(job, Part(found.files))]
+            outcomes = [stage_part(job, Part(files.files))]
     else:
-        parts = list(_parts(found.files, spark.sparkContext.defaultParallelism))
+        parts = list(_parts(files.files, spark.sparkContext.defaultParallelism))
         tasks = spark.sparkContext.parallelize(parts, len(parts))
         outcomes = tasks.map(partial(stage_part, job)).collect()
     whole = _together(outcomes)
@@ -163,8 +163,8 @@ def _parts(files: Sequence[LandedFile], cores: int) -> Iterator[Part]:
     size = max(LEAST_RECORDS, min(MOST_RECORDS, total // cores))
     group: list[LandedFile] = []
     for file in files:
-        is_apart = bool(group) and max(one.last for one in group) < file.first
-        if is_apart and sum(one.records for one in group) >= size:
+        is_apart = bool(group) and max(grouped.last for grouped in group) < file.first
+        if is_apart and sum(grouped.records for grouped in group) >= size:
             yield from _buckets(group, size)
             group = []
         group.append(file)
@@ -178,16 +178,16 @@ def _buckets(files: Sequence[LandedFile], size: int) -> Iterator[Part]:
 
 def _together(outcomes: Sequence[PartRows]) -> PartRows:
     """What all tasks staged; left to the expressions where two of them found one key."""
-    hashes = pa.concat_arrays([one.hashes for one in outcomes])
-    contested = [one.contested for one in outcomes if one.contested is not None]
+    hashes = pa.concat_arrays([outcome.hashes for outcome in outcomes])
+    contested = [outcome.contested for outcome in outcomes if outcome.contested is not None]
     is_shared = len(outcomes) > 1 and pc.count_distinct(hashes).as_py() < len(hashes)
     return PartRows(
-        files=[file for one in outcomes for file in one.files],
-        records=sum(one.records for one in outcomes),
-        superseded=sum(one.superseded for one in outcomes),
-        upserts=sum(one.upserts for one in outcomes),
-        deletes=sum(one.deletes for one in outcomes),
+        files=[file for outcome in outcomes for file in outcome.files],
+        records=sum(outcome.records for outcome in outcomes),
+        superseded=sum(outcome.superseded for outcome in outcomes),
+        upserts=sum(outcome.upserts for outcome in outcomes),
+        deletes=sum(outcome.deletes for outcome in outcomes),
         contested=pa.concat_tables(contested) if contested else None,
-        odd=[place for one in outcomes for place in one.odd],
-        is_left=is_shared or any(one.is_left for one in outcomes),
+        odd=[place for outcome in outcomes for place in outcome.odd],
+        is_left=is_shared or any(outcome.is_left for outcome in outcomes),
     )

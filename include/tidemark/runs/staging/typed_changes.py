@@ -60,23 +60,23 @@ def typed_changes(  # noqa: PLR0913  what is read, and by which rules
     )
     if counts.contested is not None:
         changes = count_contested(changes, work.counts, counts.contested)
-    schema, told = work.schema, decoder.told(work.schema)
+    schema, row_image = work.schema, decoder.told(work.schema)
     match work.spec.mode:
         case TargetMode.MIRROR:
             latest = changes.transform(mark_latest, work.counts)
-            return typed_rows(only_kept(latest, counts.reduced), schema, told)
+            return typed_rows(only_kept(latest, counts.reduced), schema, row_image)
         case TargetMode.SOFT_DELETE:
             images = changes.transform(mark_images, work.counts)
-            kept = only_kept(images, counts.reduced)
-            typed = typed_rows(kept, schema, told, keep=(CHANGE,))
+            retained = only_kept(images, counts.reduced)
+            typed = typed_rows(retained, schema, row_image, keep=(CHANGE,))
             return typed.transform(with_flags, ends)
         case TargetMode.HISTORY:
             event_ids = changes.transform(mark_event_ids, work.counts)
-            kept = only_kept(event_ids, counts.reduced)
-            return typed_rows(kept, schema, told, keep=(CHANGE,))
+            retained = only_kept(event_ids, counts.reduced)
+            return typed_rows(retained, schema, row_image, keep=(CHANGE,))
         case TargetMode.APPEND:
-            kept = only_kept(changes.transform(mark_copies), counts.reduced)
-            typed = typed_rows(kept, schema, told, keep=(ROW,))
+            retained = only_kept(changes.transform(mark_copies), counts.reduced)
+            typed = typed_rows(retained, schema, row_image, keep=(ROW,))
             return typed.transform(without_unavailable, schema)
 
 

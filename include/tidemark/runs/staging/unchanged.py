@@ -48,15 +48,15 @@ class Incomplete:
 
 
 def fill_unchanged(
-    run: Run, chosen: Chosen, work: TableWork, found: Incomplete
+    run: Run, chosen: Chosen, work: TableWork, incomplete: Incomplete
 ) -> tuple[StagedRows, str | None]:
     """The rows with what the partial ones left out, and an example of what nothing tells.
 
     `TableStoppedError` where the end of a row under its former key may be read yet. ``main`` of
-    ``found.place`` is read and not touched.
+    ``incomplete.place`` is read and not touched.
     """
     session, schema = run.world.spark, work.schema
-    partial = read_unavailable(session, found.rows)
+    partial = read_unavailable(session, incomplete.rows)
     unavailable = partial.select(F.explode(UNAVAILABLE).alias("name")).agg(F.collect_set("name"))
     names = set(unavailable.collect()[0][0])
     columns = tuple(name for name in schema.names if name in names)
@@ -65,9 +65,9 @@ def fill_unchanged(
     decoder = decoder_of(run.pipeline.source, schemas)
     wanted = _only(schema, columns)
     catalog = run.world.catalog
-    stored = read_stored(session, catalog, found.place, wanted, work.goes_on_above)
-    past = _Past(run, chosen, work, decoder, wanted, found.events, stored, found.ends)
-    whole, unresolved = add_filled(found.rows, filled(partial, schema.key, columns, past))
+    stored = read_stored(session, catalog, incomplete.place, wanted, work.goes_on_above)
+    past = _Past(run, chosen, work, decoder, wanted, incomplete.events, stored, incomplete.ends)
+    whole, unresolved = add_filled(incomplete.rows, filled(partial, schema.key, columns, past))
     source = run.pipeline.source
     may_come = source.gate is GateMode.NONE and not source.format.is_canal
     if unresolved is not None and may_come and json.loads(unresolved)["is_moved"]:
@@ -104,16 +104,16 @@ class _Past:
         wanted = self.wanted
         typed = typed_rows(bundled, wanted, self.decoder.told(wanted), keep=(NEED, CHANGED))
         image = F.struct(*(F.col(quote(name)) for name in wanted.names))
-        told = typed.select(
+        past_changes = typed.select(
             f"{NEED}.*", f"{CHANGED}.*", image.alias("image"), UNAVAILABLE, CONVERSION_ERROR
         )
         if self.stored is not None:
-            told = told.unionByName(self._rows(self.stored, needs))
-        told = told.withColumn(UNAVAILABLE, self._unavailable())
+            past_changes = past_changes.unionByName(self._rows(self.stored, needs))
+        past_changes = past_changes.withColumn(UNAVAILABLE, self._unavailable())
         if not self.ends:
-            return told
+            return past_changes
         ended_at = F.expr(first_end("position", self.ends, lambda end: end.place))
-        return told.where(F.coalesce(ended_at > F.col("before.position"), F.lit(True)))
+        return past_changes.where(F.coalesce(ended_at > F.col("before.position"), F.lit(True)))
 
     def beside(self, moved_rows: DataFrame) -> DataFrame:
         """``moved_rows`` beside every change at their ``event_id``, for `former_needs`."""
@@ -179,8 +179,8 @@ class _Past:
 
 
 def _only(schema: TableSchema, columns: tuple[ColumnName, ...]) -> TableSchema:
-    kept = tuple(c for c in schema.columns if c.name in schema.key or c.name in columns)
-    return replace(schema, columns=kept)
+    selected = tuple(c for c in schema.columns if c.name in schema.key or c.name in columns)
+    return replace(schema, columns=selected)
 
 
 def unresolved_rows(
@@ -190,7 +190,7 @@ def unresolved_rows(
 
     example: what `fill_unchanged` returns of one.
     """
-    told = json.loads(example)
+    change = json.loads(example)
     fix = "change these rows once more at the source"
     if not run.pipeline.source.format.is_canal:
         fix = (
@@ -198,9 +198,9 @@ def unresolved_rows(
         )
     return TableStoppedError(
         f"{rows} rows of {work.spec.source} were changed without values that the target cannot "
-        f"supply (UNAVAILABLE_UNRESOLVED), among them that of column {told['column']} at offset "
-        f"{told['offset']} of partition {told['partition']} of topic {told['topic']}; {room} of "
-        "them may be quarantined",
+        f"supply (UNAVAILABLE_UNRESOLVED), among them that of column {change['column']} at offset "
+        f"{change['offset']} of partition {change['partition']} of topic {change['topic']}; {room} "
+        "of them may be quarantined",
         state=f"{WAITING} until a later change brings all values, or the rest of a change of key "
         "comes",
         next_step="have the source write whole rows (PostgreSQL: REPLICA IDENTITY FULL; MySQL: "

@@ -20,16 +20,17 @@ from tidemark.runs.tables.work import TableWork
 
 
 def match_versions(
-    run: Run, work: TableWork, found: StagedChanges, place: TableId
+    run: Run, work: TableWork, staged_changes: StagedChanges, place: TableId
 ) -> StagedChanges:
     """What becomes of which version of the target; its keys are read, and ``main`` not touched.
 
-    found: all changes of the cut, whole. place: where the target's rows stand, in columns that have
-    their new names. What the target knows already changes nothing, and counts as a repeat.
+    staged_changes: all changes of the cut, whole. place: where the target's rows stand, in columns
+    that have their new names. What the target knows already changes nothing, and counts as a
+    repeat.
     """
     session, schema = run.world.spark, work.schema
     is_change = F.col(STAGED_OP).isin(Op.UPSERT.value, Op.DELETE.value)
-    staged = read_staged(session, found.rows).where(is_change)
+    staged = read_staged(session, staged_changes.rows).where(is_change)
     stored = None
     if work.have is not None:
         stored = read_versions(session, run.world.catalog, place, schema)
@@ -39,8 +40,8 @@ def match_versions(
         .withColumn(IS_KEPT, is_newer())
         .observe(counted, F.count(F.when(F.col(IS_KEPT), 1)).alias("taken"))
         .transform(only_kept, known)
-        .transform(versions_of, schema, found.ends)
+        .transform(versions_of, schema, staged_changes.ends)
     )
-    rows = stage_rows(found.rows.written.beside("versions"), versions, schema)
-    repeats = found.repeats + known.get["dropped"]
-    return replace(found, rows=rows, repeats=repeats, taken=counted.get["taken"])
+    rows = stage_rows(staged_changes.rows.written.beside("versions"), versions, schema)
+    repeats = staged_changes.repeats + known.get["dropped"]
+    return replace(staged_changes, rows=rows, repeats=repeats, taken=counted.get["taken"])

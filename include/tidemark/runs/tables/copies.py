@@ -81,8 +81,8 @@ def with_copies_of_last(
     for columns in COPIES:
         changes = changes.withColumns({name: F.expr(text) for name, text in columns.items()})
     records = changes.where("in_cut").groupBy(*RECORD).agg(F.min("is_copy").alias("is_copy"))
-    found = frozenset((row[0], row[1], row[2]) for row in records.where("is_copy").collect())
-    return replace(copies, records=found, count=copies.count + len(found))
+    places = frozenset((row[0], row[1], row[2]) for row in records.where("is_copy").collect())
+    return replace(copies, records=places, count=copies.count + len(places))
 
 
 def _in_each(
@@ -90,7 +90,7 @@ def _in_each(
 ) -> Column:
     """Whether a record is in one of ``places``, and the condition of that holds."""
     return reduce(
-        lambda one, other: one | other,
+        lambda left, right: left | right,
         (
             (F.col("topic") == at.topic) & (F.col("partition") == at.partition) & condition(at)
             for at in sorted(places)

@@ -69,9 +69,9 @@ def begin_of(chosen: Chosen, spec: TableSpec, have: TableSchema | None) -> Posit
     may_be_of_before = is_postgres and any(entry.chunk_from for entry in pending)
     if effects.recreated(spec, have) is not None and not may_be_of_before:
         return dropped
-    told = {*effects.types, *effects.schemas, *effects.column_renames, *effects.changed}
-    is_told = table not in effects.dropped and table in told
-    if table in effects.remade or is_told or _newest(chosen, table) > dropped:
+    stated = {*effects.types, *effects.schemas, *effects.column_renames, *effects.changed}
+    is_stated = table not in effects.dropped and table in stated
+    if table in effects.remade or is_stated or _newest(chosen, table) > dropped:
         raise TableStoppedError(
             f"{table} was dropped at position {dropped}, and there is another one of that name",
             state="the target keeps the rows of the dropped table; the records of the other one "

@@ -54,18 +54,18 @@ def key_change_of(
     none, unless an attempt that came no further made the target (SCHEMA-25). Raises
     TableStoppedError for what cannot be followed.
     """
-    told = [] if spec.key else chosen.effects.key_changes.get(spec.source, [])
-    if have is not None and any(is_copy(one, have) for one in told):
+    key_changes = [] if spec.key else chosen.effects.key_changes.get(spec.source, [])
+    if have is not None and any(is_copy(change, have) for change in key_changes):
         target = TableId(run.pipeline.target_namespace, spec.target)
         if is_published(run.world.catalog, target):
-            told = [one for one in told if not is_copy(one, have)]
+            key_changes = [change for change in key_changes if not is_copy(change, have)]
     if have is not None:
-        told = list(dropwhile(partial(_keeps_key, have), told))
-    if not told:
+        key_changes = list(dropwhile(partial(_keeps_key, have), key_changes))
+    if not key_changes:
         return None
-    key_change = first_key_change(told)
+    key_change = first_key_change(key_changes)
     if key_change is None:
-        why = f"{CHANGES_KEY}, and it has none any more: {told[-1].sentence}"
+        why = f"{CHANGES_KEY}, and it has none any more: {key_changes[-1].sentence}"
         later = "nothing to do, if a statement gives it one later: then the next runs go on"
         raise _stopped(spec, why, f"{later}. Else: {REBUILD}")
     is_older = have is not None and key_change.position < (have.key_changed_at or "")
@@ -88,8 +88,8 @@ def key_change_of(
 
 def _keeps_key(have: TableSchema, key_change: KeyChange) -> bool:
     """Whether the key has the same columns; such a statement leaves no trace, if it comes again."""
-    told = {name.lower() for name in key_change.key}
-    return bool(told) and not is_copy(key_change, have) and told == {n.lower() for n in have.key}
+    key = {name.lower() for name in key_change.key}
+    return bool(key) and not is_copy(key_change, have) and key == {n.lower() for n in have.key}
 
 
 def is_copy(key_change: KeyChange, have: TableSchema) -> bool:
@@ -161,8 +161,8 @@ def copies_below(
     known = chosen.changelog.published(spec.source)
     is_first = F.col("came.offset") > F.col("known.offset")
     same = (F.col(f"came.{name}").eqNullSafe(F.col(f"known.{name}")) for name in COPY)
-    own = _with_place(came).alias("came"), _with_place(known).alias("known")
-    new = own[0].join(own[1], reduce(and_, same, is_first), "left_anti")
+    sides = _with_place(came).alias("came"), _with_place(known).alias("known")
+    new = sides[0].join(sides[1], reduce(and_, same, is_first), "left_anti")
     first = new.select("position").first()
     if first is not None:
         raise _from_before(spec, have, f"such as at position {first[0]}")
@@ -196,7 +196,7 @@ def below_key_change(
     """
     if have is not None and is_copy(key_change, have):
         have = replace(have, key=have.former_key)
-    keys = {told: key for told, key in effects.keys.items() if told != table}
+    keys = {other: key for other, key in effects.keys.items() if other != table}
     schemas = dict(effects.schemas)
     if table in schemas:
         schemas[table] = replace(schemas[table], key=())
@@ -229,11 +229,11 @@ def behind_key_change(
     if spec.mode in KEEPS_ENDED and not set(schema.key) <= set(key):
         why = f"rows that ended may share the new one, and mode {spec.mode} keeps them"
         raise _stopped(spec, f"{CHANGES_KEY}, and {why}: {key_change.sentence}", REBUILD)
-    told = replace(
+    changed = replace(
         schema, key=key, former_key=schema.key or key, key_changed_at=key_change.position
     )
-    check_rules(spec.source, told)
-    return told
+    check_rules(spec.source, changed)
+    return changed
 
 
 def _stopped(spec: TableSpec, why: str, next_step: str) -> TableStoppedError:

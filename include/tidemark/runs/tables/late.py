@@ -51,7 +51,7 @@ def late_tables(run: Run, chosen: Chosen, progress: Progress) -> dict[TableName,
     known = _events(before)
     erased = known.where(F.col("kind") == Kind.ERASED.value).select(*COMMIT).distinct()
     is_erased = F.coalesce(F.max("is_erased"), F.lit(False)).alias("is_erased")
-    found = (
+    late = (
         _events(came)
         .join(known.select(*EVENT), on=list(EVENT), how="left_anti")
         .join(erased.withColumn("is_erased", F.lit(True)), on=list(COMMIT), how="left")
@@ -62,7 +62,7 @@ def late_tables(run: Run, chosen: Chosen, progress: Progress) -> dict[TableName,
         TableName(row["source_schema"], row["source_table"]): _sentence(
             row["changes"], row["first"], is_erased=row["is_erased"]
         )
-        for row in found.collect()
+        for row in late.collect()
         if is_folded(run.pipeline, (row["source_schema"], row["source_table"]))
     }
 

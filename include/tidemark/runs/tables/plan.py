@@ -110,14 +110,14 @@ def plan_tables(run: Run, chosen: Chosen, progress: Progress) -> CutTables:
     snapshots, window_bounds = watched_snapshots(run, chosen, progress)
     late = {**progress.blocked, **late_tables(run, chosen, progress)}
     gone = tables_of_dropped_databases(run, chosen, progress)
-    moved = {one.spec.source for one in run.renamed}
+    moved = {rename.spec.source for rename in run.renamed}
     due = {*snapshots.due, *late, *gone, *moved, *progress.withheld, *chosen.refolded}
     specs = _concerned(run, chosen, due)
     requested = run.request.tables
     wanted = [
         into_refold(spec, progress) for spec in specs if not requested or spec.source in requested
     ]
-    told = _told(run.pipeline, chosen, wanted)
+    record_schemas = _record_schemas(run.pipeline, chosen, wanted)
     renamed = _renamed(run, chosen, progress)
     work: list[TableWork] = []
     stopped: dict[TableName, str] = {}
@@ -133,12 +133,12 @@ def plan_tables(run: Run, chosen: Chosen, progress: Progress) -> CutTables:
             stop = content_stop(run.pipeline, spec, stops, renamed)
             refuse_shared(spec, owners.setdefault(spec.target.lower(), spec.source))
             target = _target(run.pipeline, spec)
-            head = _taken_up(read_target(run.world.catalog, target), spec, progress)
+            head = _resumed_head(read_target(run.world.catalog, target), spec, progress)
             refuse_foreign(run.pipeline, spec, head, progress.cut)
             have = head.source_schema if head else None
             refuse_other_mode(spec, have)
             if have is None and progress.cut > 0:
-                if all(one.spec.source != spec.source for one in run.renamed):
+                if all(rename.spec.source != spec.source for rename in run.renamed):
                     refuse_other_target(spec, chosen.effects.renames)
                 history = read_history(run.world.catalog, run.system)
                 refuse_lost(run.pipeline, spec, history.folded, progress)
@@ -149,21 +149,21 @@ def plan_tables(run: Run, chosen: Chosen, progress: Progress) -> CutTables:
                 truncate = new_truncate(truncates_of(chosen, spec), before)
                 ended |= {} if truncate is None else {spec.source: truncate}
             else:
-                records = told.get(spec.source, ())
+                records = record_schemas.get(spec.source, ())
                 inferred = untyped_columns(run, chosen, spec, have, records)
                 columns = {"columns": {**inferred, **spec.columns}}
-                known = _TableFacts(spec.model_copy(update=columns), head, records)
-                one = _going_on(run, chosen, progress, known, stop)
+                facts = _TableFacts(spec.model_copy(update=columns), head, records)
+                table_work = _going_on(run, chosen, progress, facts, stop)
                 replaced = replaced_by(run, chosen, progress, spec)
                 work.append(
                     replace(
-                        one,
+                        table_work,
                         inferred=inferred,
                         removal=_removal(run.pipeline, snapshots, spec.source),
                         window_bound=window_bounds.get(spec.source),
                         replaced=replaced,
                         is_beside=spec.source in progress.refolds and replaced is None,
-                        becomes=one.becomes
+                        becomes=table_work.becomes
                         if replaced is None
                         else replaced.rename(chosen.cut.number),
                     )
@@ -184,30 +184,30 @@ def _going_on(
     run: Run,
     chosen: Chosen,
     progress: Progress,
-    told: _TableFacts,
+    facts: _TableFacts,
     stop: RowsUnknownError | None,
 ) -> TableWork:
     """What is done to a table; one whose rows are unknown goes on if all of them came again."""
     try:
         if stop is not None:
             raise stop
-        return _work(run, chosen, progress, told)
+        return _work(run, chosen, progress, facts)
     except RowsUnknownError as error:
-        reread = reread_of(chosen, told.spec, told.head, told.records, error)
+        reread = reread_of(chosen, facts.spec, facts.head, facts.records, error)
         if reread is None:
-            raise waits_for_rows(run.pipeline, told.spec, told.head, error) from error
-        return _work(run, chosen, progress, told, reread)
+            raise waits_for_rows(run.pipeline, facts.spec, facts.head, error) from error
+        return _work(run, chosen, progress, facts, reread)
 
 
 def together(run: Run, planned: CutTables) -> CutTables:
     """``planned``, where the tables that one statement renames all go on, or none of them does."""
-    renamed = {one.spec.source for one in run.renamed}
+    renamed = {rename.spec.source for rename in run.renamed}
     first = min(renamed & planned.standing, default=None)
     if first is None:
         return planned
     why = f"it is renamed by the statement that renames {first}, which cannot go on"
     stopped = {**dict.fromkeys(renamed - planned.standing, why), **planned.stopped}
-    work = tuple(one for one in planned.work if one.spec.source not in stopped)
+    work = tuple(table_work for table_work in planned.work if table_work.spec.source not in stopped)
     return replace(planned, work=work, stopped=stopped, waits=True)
 
 
@@ -257,32 +257,34 @@ def _concerned(run: Run, chosen: Chosen, due: Iterable[TableName]) -> list[Table
     return specs
 
 
-def _told(
+def _record_schemas(
     pipeline: PipelineSpec, chosen: Chosen, specs: Sequence[TableSpec]
 ) -> dict[TableName, tuple[RecordSchema, ...]]:
     """What example records say about the tables' columns."""
     decoder = decoder_of(pipeline.source, chosen.schemas)
-    found: dict[TableName, tuple[RecordSchema, ...]] = {}
+    record_schemas: dict[TableName, tuple[RecordSchema, ...]] = {}
     apart = {spec.source for spec in specs if spec.source in chosen.zoned}
     together = [g for s in specs if s.source not in apart for g in chosen.profile.of(s.source, CUT)]
-    found |= examples(chosen.zoned[None], together, decoder)
+    record_schemas |= examples(chosen.zoned[None], together, decoder)
     for table in apart:
-        found |= examples(chosen.zoned[table], chosen.profile.of(table, CUT), decoder)
+        record_schemas |= examples(chosen.zoned[table], chosen.profile.of(table, CUT), decoder)
     if chosen.replay is not None:
         profile_entries = [
             g for s in specs for g in chosen.profile.of(s.source, CheckpointStatus.REPLAYED)
         ]
-        for table, told in examples(chosen.replay.again, profile_entries, decoder).items():
-            found[table] = (*told, *found.get(table, ()))
-    return found
+        for table, schemas in examples(chosen.replay.again, profile_entries, decoder).items():
+            record_schemas[table] = (*schemas, *record_schemas.get(table, ()))
+    return record_schemas
 
 
-def _taken_up(head: TargetHead | None, spec: TableSpec, progress: Progress) -> TargetHead | None:
+def _resumed_head(
+    head: TargetHead | None, spec: TableSpec, progress: Progress
+) -> TargetHead | None:
     """``head``, where its table left it by a rename to a name that only now is in the file."""
     if head is None or head.source_schema.dropped_at is None:
         return head
     left_at = head.source_schema.dropped_at
-    if not any(one.new == spec.source and one.is_at(left_at) for one in progress.renames):
+    if not any(rename.new == spec.source and rename.is_at(left_at) for rename in progress.renames):
         return head
     return replace(head, source_schema=replace(head.source_schema, dropped_at=None))
 
@@ -308,9 +310,11 @@ def _begins_with_a_row(pipeline: PipelineSpec, chosen: Chosen, spec: TableSpec) 
         *effects.dropped,
         *effects.begun_cut_overs,
     }
-    is_told = spec.source in effects.types.keys() | effects.schemas.keys()
-    is_changed = not is_told and (spec.source in altered or spec.source.schema in effects.emptied)
-    is_untold = is_changed or (is_ended and not is_told and not spec.columns)
+    has_schema = spec.source in effects.types.keys() | effects.schemas.keys()
+    is_changed = not has_schema and (
+        spec.source in altered or spec.source.schema in effects.emptied
+    )
+    is_untold = is_changed or (is_ended and not has_schema and not spec.columns)
     waits = (tells_all or is_untold) and not profile_entries
     return waits or (only_tombstones(profile_entries) and not is_ended)
 
@@ -323,10 +327,10 @@ def _work(
     run: Run,
     chosen: Chosen,
     progress: Progress,
-    told: _TableFacts,
+    facts: _TableFacts,
     reread: Reread | None = None,
 ) -> TableWork:
-    pipeline, spec, head = run.pipeline, told.spec, told.head
+    pipeline, spec, head = run.pipeline, facts.spec, facts.head
     have = head.source_schema if head else None
     again = chosen.profile.of(spec.source, CheckpointStatus.REPLAYED)
     profile_entries = chosen.profile.of(spec.source, CUT)
@@ -337,7 +341,7 @@ def _work(
     refold = progress.refolds.get(spec.source)
     is_again = refold is not None and (have is None or refold.base is not None)
     floor = before if is_again and spec.mode is TargetMode.MIRROR else begins
-    records = [r for r in told.records if floor is None or (r.position or "") > floor]
+    records = [r for r in facts.records if floor is None or (r.position or "") > floor]
     key_change, below, effects = key_change_of(run, chosen, spec, have), have, chosen.effects
     copies = Copies()
     if key_change is not None:

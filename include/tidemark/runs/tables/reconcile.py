@@ -48,12 +48,12 @@ def watched_snapshots(
     window_bounds = next_window_bounds(
         progress, chosen.decision, tables, ask, sees_windows=sees_windows
     )
-    found = watch_snapshots(progress, chosen.decision, tables, window_bounds)
-    if not found.due:
-        return found, window_bounds
+    snapshots = watch_snapshots(progress, chosen.decision, tables, window_bounds)
+    if not snapshots.due:
+        return snapshots, window_bounds
     asks = pipeline.snapshots.reconcile is Reconciling.ASK
     holding = _holding(run, progress) - emptied(chosen.profile.profile_entries, tables)
-    return ask_unless_whole(found, holding, progress.truncated, asks=asks), window_bounds
+    return ask_unless_whole(snapshots, holding, progress.truncated, asks=asks), window_bounds
 
 
 def _holding(run: Run, progress: Progress) -> set[TableName]:

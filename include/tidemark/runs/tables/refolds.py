@@ -23,18 +23,18 @@ from tidemark.spec import TableSpec
 class Replaced:
     """What a refolded target takes the place of.
 
-    own: the target of the table. before: that target as it stands; None where it is gone.
+    target: of the table. before: that target as it stands; None where it is gone.
     """
 
-    own: TableId
+    target: TableId
     before: TargetHead | None
 
     def rename(self, cut: int) -> TargetRename:
         """How the new target gets the name of the old one."""
         if self.before is None:
-            return TargetRename(self.own)
-        aside = TableId(self.own.namespace, f"{self.own.table}__until_cut_{cut}")
-        return TargetRename(self.own, Displaced(self.before.metadata, aside))
+            return TargetRename(self.target)
+        aside = TableId(self.target.namespace, f"{self.target.table}__until_cut_{cut}")
+        return TargetRename(self.target, Displaced(self.before.metadata, aside))
 
 
 def into_refold(spec: TableSpec, progress: Progress) -> TableSpec:
@@ -49,5 +49,5 @@ def replaced_by(run: Run, chosen: Chosen, progress: Progress, spec: TableSpec) -
     if refold is None or not refold.replaces or spec.source not in chosen.refolded:
         return None
     history = read_history(run.world.catalog, run.system)
-    own = targets_of(run.pipeline, history, progress)[spec.source]
-    return Replaced(own, read_target(run.world.catalog, own))
+    target = targets_of(run.pipeline, history, progress)[spec.source]
+    return Replaced(target, read_target(run.world.catalog, target))

@@ -95,21 +95,21 @@ def refuse_shared(spec: TableSpec, owner: TableName) -> None:
 
 
 def refuse_foreign(
-    pipeline: PipelineSpec, spec: TableSpec, found: TargetHead | None, cut: int
+    pipeline: PipelineSpec, spec: TableSpec, head: TargetHead | None, cut: int
 ) -> None:
     """Raise when the rows of a target are not those that were published last (PUB-10, PUB-11).
 
     cut: the newest one that the ledger knows; a target that a later one changed is not ours to
     change, as the ledger was lost or put back.
     """
-    if found is None:
+    if head is None:
         return
     target = f"{pipeline.target_namespace}.{spec.target}"
-    marks = found.published.marks if found.published else {}
+    marks = head.published.marks if head.published else {}
     later = int(marks.get("tidemark.cut", 0))
-    if found.change:
-        what = f"{target} is not as it was published: {found.change}"
-        ways = [found.back] if found.back else []
+    if head.change:
+        what = f"{target} is not as it was published: {head.change}"
+        ways = [head.back] if head.back else []
         if spec.mode is TargetMode.MIRROR and not pipeline.source.format.is_canal:
             ways.append(
                 f"have it re-snapshotted as it is now: tidemark resync {pipeline.name} "
@@ -155,8 +155,11 @@ def refuse_other_target(spec: TableSpec, renames: Iterable[Rename]) -> None:
 
     Of tables that exchanged their names it is known whose a target is.
     """
-    found = Renames(done=tuple(renames))
-    if any(one.new == spec.source and not found.is_table_swap(one) for one in found.done):
+    cut_renames = Renames(done=tuple(renames))
+    if any(
+        rename.new == spec.source and not cut_renames.is_table_swap(rename)
+        for rename in cut_renames.done
+    ):
         raise TableStoppedError(
             f"{spec.source} was called {spec.was}, and there is no target {spec.target} of it",
             state="nothing of the table is published; its records wait in the changelog",

@@ -21,9 +21,9 @@ from tidemark.model.profile import count
 from tidemark.model.reconcile import below_snapshot
 from tidemark.model.target_mode import TargetMode
 from tidemark.runs.choose import Chosen
-from tidemark.runs.columns.changes import told_column
+from tidemark.runs.columns.changes import declared_column
 from tidemark.runs.columns.recreated import recreation
-from tidemark.runs.columns.schemas import told_columns
+from tidemark.runs.columns.schemas import schema_columns
 from tidemark.runs.ddl.told_columns import StatementChange
 from tidemark.spec import PipelineSpec, TableSpec
 
@@ -87,10 +87,10 @@ def reread_of(
         or effects.dropped_at(table, None)
     ):
         return None
-    found = _newest(chosen, spec, have, records)
-    if found is None:
+    newest = _newest(chosen, spec, have, records)
+    if newest is None:
         return None
-    at, columns = found
+    at, columns = newest
     key = {column.name: column.iceberg for column in have.columns if column.name in have.key}
     if not key.items() <= {column.name: column.iceberg for column in columns}.items():
         return None
@@ -104,16 +104,18 @@ def _newest(
     source, effects, table = chosen.run.pipeline.source, chosen.effects, spec.source
     if source.topics.schema_changes:
         stopped = effects.stops.get(table)
-        told = (effects.stated_at.get(table), stopped.position if stopped else None)
-        at = max(filter(None, told), default=None)
+        positions = (effects.stated_at.get(table), stopped.position if stopped else None)
+        at = max(filter(None, positions), default=None)
         if at is None or place_of(at) is None:
             return None
-        return at, [told_column(source, name, text) for name, text in _types(chosen, spec, have)]
+        return at, [
+            declared_column(source, name, text) for name, text in _types(chosen, spec, have)
+        ]
     newest = next((record for record in reversed(records) if record.has_rows), None)
     if newest is None or newest.begins_at is None or not newest.fields:
         return None
     begins_at = below_snapshot(newest.begins_at)
-    return (begins_at, told_columns(source, newest)) if begins_at else None
+    return (begins_at, schema_columns(source, newest)) if begins_at else None
 
 
 def _types(chosen: Chosen, spec: TableSpec, have: TableSchema) -> Iterable[tuple[str, str]]:

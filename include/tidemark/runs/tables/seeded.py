@@ -42,12 +42,14 @@ def seed_refolds(run: Run) -> Mapping[TableName, TableStoppedError]:
 
 def _seed(run: Run, table: TableName, target: TableId, cut: int) -> None:
     progress, catalog = run.progress, run.world.catalog
-    own = targets_of(run.pipeline, read_history(catalog, run.system), progress)[table]
-    base = next((one for one in read_bases(catalog, own) if one.cut == cut), None)
+    old_target = targets_of(run.pipeline, read_history(catalog, run.system), progress)[table]
+    base = next(
+        (candidate for candidate in read_bases(catalog, old_target) if candidate.cut == cut), None
+    )
     if base is None:
         raise TableStoppedError(
-            f"{own} is not there as of cut {cut} any more, with which the refold of {table} was "
-            "to begin",
+            f"{old_target} is not there as of cut {cut} any more, with which the refold of "
+            f"{table} was to begin",
             state=WAITING,
             next_step=f"give it up: tidemark refold {run.pipeline.name} {table} --cancel",
         )
@@ -55,7 +57,7 @@ def _seed(run: Run, table: TableName, target: TableId, cut: int) -> None:
     ended = progress.truncated.get(table) if spec.mode is TargetMode.MIRROR else None
     with spark_errors("the making of a target from a base"):
         make_seed(
-            *(run.world.spark, catalog, own, base, target, declared_as(base.schema, spec)),
+            *(run.world.spark, catalog, old_target, base, target, declared_as(base.schema, spec)),
             from_position=ended,
             branch=attempt_ref(progress.cut + 1, run.request.attempt),
         )

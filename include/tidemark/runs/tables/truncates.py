@@ -24,19 +24,19 @@ def truncates_of(chosen: Chosen, spec: TableSpec) -> list[Position]:
     Of those that one partition brought as records, the newest.
     """
     profile_entries = chosen.profile.of(spec.source, CheckpointStatus.PENDING, Kind.TRUNCATE)
-    found = [
+    positions = [
         profile_entry.highest
         for profile_entry in profile_entries
         if profile_entry.highest is not None
     ]
-    found += chosen.effects.truncated.get(spec.source, [])
-    if found and spec.truncate is TruncatePolicy.BLOCK:
+    positions += chosen.effects.truncated.get(spec.source, [])
+    if positions and spec.truncate is TruncatePolicy.BLOCK:
         raise TableStoppedError(
-            f"{spec.source} was truncated at position {max(found)}, and its policy is to block",
+            f"{spec.source} was truncated at position {max(positions)}, and its policy is to block",
             state=WAITING,
             next_step="set truncate: apply or truncate: ignore for it in the pipeline file",
         )
-    return drops_of(chosen, spec) + ([] if spec.truncate is TruncatePolicy.IGNORE else found)
+    return drops_of(chosen, spec) + ([] if spec.truncate is TruncatePolicy.IGNORE else positions)
 
 
 def drops_of(chosen: Chosen, spec: TableSpec) -> list[Position]:
@@ -56,13 +56,13 @@ def ends_of(chosen: Chosen, spec: TableSpec, ended_before: Position | None) -> t
     """
     together = reduce(DataFrame.unionByName, chosen.zoned.values())
     is_record = is_table(spec.source) & (F.col("kind") == Kind.TRUNCATE.value)
-    told = [*chosen.effects.truncated.get(spec.source, []), *drops_of(chosen, spec)]
+    positions = [*chosen.effects.truncated.get(spec.source, []), *drops_of(chosen, spec)]
     truncates = together.where(F.col("status") == CheckpointStatus.PENDING.value).where(
-        is_record | F.col("position").isin(*told)
+        is_record | F.col("position").isin(*positions)
     )
     rows = truncates.select("position", F.unix_micros("commit_time")).distinct().collect()
-    found = (End(Position(position), micros) for position, micros in rows)
-    return tuple(sorted(e for e in found if new_truncate([e.position], ended_before)))
+    ends = (End(Position(position), micros) for position, micros in rows)
+    return tuple(sorted(e for e in ends if new_truncate([e.position], ended_before)))
 
 
 def snapshot_end(chosen: Chosen, below: Position) -> End:

@@ -107,8 +107,8 @@ class TableWork:
     @property
     def schema(self) -> TableSchema:
         """Of the target, as rows are read for it."""
-        told = self.source_schema
-        return (replace(told, key=told.former_key) if self.changes_key else told).in_target
+        schema = self.source_schema
+        return (replace(schema, key=schema.former_key) if self.changes_key else schema).in_target
 
     @property
     def is_folded(self) -> bool:
