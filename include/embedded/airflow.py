@@ -76,7 +76,7 @@ def prepare_airflow(state: Path, settings: Mapping[str, str]) -> Airflow:
     """
     home = airflow_home(state)
     home.mkdir(parents=True, exist_ok=True)
-    airflow = Airflow(home, {**_inherited(), **_own(home), **settings})
+    airflow = Airflow(home, {**_inherited(), **_airflow_settings(home), **settings})
     if not airflow.passwords_file.exists():
         _write_private(airflow.passwords_file, json.dumps({USER: secrets.token_urlsafe(12)}))
     config = home / "config"  # where Airflow looks for it
@@ -143,7 +143,7 @@ def _inherited() -> dict[str, str]:
     return {**inherited, "PATH": os.pathsep.join([programs, inherited.get("PATH", "")])}
 
 
-def _own(home: Path) -> dict[str, str]:
+def _airflow_settings(home: Path) -> dict[str, str]:
     return {
         "AIRFLOW_HOME": str(home),
         "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps(

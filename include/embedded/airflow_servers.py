@@ -169,7 +169,7 @@ def _healthy_parts(addresses: _Addresses) -> set[str]:
     """Which parts say of themselves that they are healthy."""
     parts = _answer(f"{addresses.ui}/api/v2/monitor/health")
     parts[EXECUTION_API] = _answer(f"{addresses.execution}/execution/health")
-    return {part for part, told in parts.items() if told.get("status") == "healthy"}
+    return {part for part, health in parts.items() if health.get("status") == "healthy"}
 
 
 def _answer(url: str) -> dict[str, Any]:

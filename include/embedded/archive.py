@@ -88,14 +88,14 @@ def _rehearse(jars: Path, folder: Path, archive: Path) -> None:
         with tethered(program) as rehearsal, suppress(subprocess.TimeoutExpired):
             code = rehearsal.wait(REHEARSAL_SECONDS)
     if code != 0 or not archive.exists():
-        kept = jars / log.name
-        log.replace(kept)
+        moved_log = jars / log.name
+        log.replace(moved_log)
         raise ServiceError(
             "the rehearsal did not end in time"
             if code is None
             else f"the rehearsal ended with code {code}",
             state="there is no archive of classes, so Spark starts more slowly",
-            next_step=f"read {kept}; to try again: make setup",
+            next_step=f"read {moved_log}; to try again: make setup",
         )
 
 
@@ -108,9 +108,9 @@ def _command(archive: Path) -> list[str]:
         CLASS_PATH: archived_class_path(spark.jars),
         JAVA_OPTIONS: f"{spark.conf.get(JAVA_OPTIONS, '')} {write}".lstrip(),
     }
-    given = [word for name, value in conf.items() for word in ("--conf", f"{name}={value}")]
+    arguments = [word for name, value in conf.items() for word in ("--conf", f"{name}={value}")]
     submit = spark_home() / "bin" / "spark-submit"
-    return [str(submit), "--master", "local[*]", *given, str(REHEARSAL)]
+    return [str(submit), "--master", "local[*]", *arguments, str(REHEARSAL)]
 
 
 def main() -> None:

@@ -195,8 +195,10 @@ def _await_ready(home: _Home, address: str, is_alive: Callable[[], bool]) -> Non
 
 def _not_started(home: _Home, why: str) -> ServiceError:
     lines = home.log.read_text(errors="replace").strip().splitlines()
-    told = [line for line in lines if "ERROR" in line or "FATAL" in line or "xception" in line]
-    last_words = (told or lines or ["it left no word"])[-1][:300]
+    error_lines = [
+        line for line in lines if "ERROR" in line or "FATAL" in line or "xception" in line
+    ]
+    last_words = (error_lines or lines or ["it left no word"])[-1][:300]
     return ServiceError(
         f"the Kafka broker did not start: {why}; last word in its log: {last_words}",
         state="no topic was touched",

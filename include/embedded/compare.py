@@ -19,7 +19,7 @@ from pyiceberg.exceptions import NoSuchTableError
 
 from embedded.sample import SourceTable
 
-OWN_COLUMNS = "_tidemark_"
+SYSTEM_PREFIX = "_tidemark_"
 UNREAD_TYPES = ("geometry",)
 """Source types whose recorded text form is not that of the table: only null or not is compared."""
 
@@ -57,11 +57,11 @@ def read_rows(catalog: Catalog, namespace: str, table: str) -> list[Row]:
 def compare(name: str, expected: SourceTable, published: Sequence[Row]) -> Comparison:
     """Every row and value of ``expected`` against what is published."""
     wanted = {_key(row, expected.key): row for row in expected.rows}
-    found = {_key(row, expected.key): row for row in published}
-    differences = [f"row {'/'.join(key)} is missing" for key in wanted.keys() - found.keys()]
-    differences += [f"row {'/'.join(key)} is too much" for key in found.keys() - wanted.keys()]
-    for key in wanted.keys() & found.keys():
-        columns = _different_columns(expected, wanted[key], found[key])
+    actual = {_key(row, expected.key): row for row in published}
+    differences = [f"row {'/'.join(key)} is missing" for key in wanted.keys() - actual.keys()]
+    differences += [f"row {'/'.join(key)} is too much" for key in actual.keys() - wanted.keys()]
+    for key in wanted.keys() & actual.keys():
+        columns = _different_columns(expected, wanted[key], actual[key])
         if columns:
             differences.append(f"row {'/'.join(key)} differs in {', '.join(columns)}")
     return Comparison(
@@ -113,13 +113,13 @@ def _document(value: Any, source_type: str) -> Any:
     return json.loads(value) if source_type == "json" else value
 
 
-def _different_columns(expected: SourceTable, wanted: Row, found: Row) -> list[str]:
+def _different_columns(expected: SourceTable, wanted: Row, actual: Row) -> list[str]:
     """Columns of the source, and those that only the table has: they must be null."""
-    strange = {name for name in found if not name.startswith(OWN_COLUMNS)} - wanted.keys()
+    strange = {name for name in actual if not name.startswith(SYSTEM_PREFIX)} - wanted.keys()
     return [
         name
         for name in sorted(expected.columns.keys() | strange)
-        if not is_same(wanted.get(name), found.get(name), expected.columns.get(name, ""))
+        if not is_same(wanted.get(name), actual.get(name), expected.columns.get(name, ""))
     ]
 
 

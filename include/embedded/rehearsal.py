@@ -21,7 +21,7 @@ STAGES = ("first-load", "key-changes")
 def main() -> None:
     """Cut the stages one by one. Raises ServiceError when one is not published."""
     configure()
-    stream, pipeline = shop_stream(), _one_table(pipeline_named("shop"))
+    stream, pipeline = shop_stream(), _first_table(pipeline_named("shop"))
     world = open_spark_world(load_installation())
     create_topics(world.broker.servers, stream)
     start = 0
@@ -39,7 +39,7 @@ def main() -> None:
     world.spark.stop()
 
 
-def _one_table(pipeline: PipelineSpec) -> PipelineSpec:
+def _first_table(pipeline: PipelineSpec) -> PipelineSpec:
     """A further table or a suite would use the same classes once more, for as much time again."""
     table = pipeline.tables[0].model_copy(update={"expectations": NO_SUITE})
     return pipeline.model_copy(update={"tables": (table,)})

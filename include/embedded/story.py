@@ -59,11 +59,11 @@ class Story:
 
     def run(self, report: RunReport, result: CutResult | None) -> None:
         """How a DAG run ended, and what its cut did."""
-        said = [
+        states = [
             (f"{', '.join(tasks)} {state}  ", STYLES.get(state, ""))
             for state, tasks in groupby(TASKS, lambda task: report.tasks.get(task, "not run"))
         ]
-        self._line("run", Text.assemble(*said, f"({self._waited_seconds:.0f} s)"))
+        self._line("run", Text.assemble(*states, f"({self._waited_seconds:.0f} s)"))
         if result is None:
             return
         for number, table in enumerate(result.tables):
@@ -101,11 +101,11 @@ class Story:
         self._console.print(table)
         self._console.print(_next(comparisons, home), soft_wrap=True)
 
-    def _line(self, name: str, told: str | Text) -> None:
+    def _line(self, name: str, text: str | Text) -> None:
         grid = Table.grid(padding=(0, 1))
         grid.add_column(width=12, no_wrap=True, style="dim")
         grid.add_column(overflow="fold")
-        grid.add_row(f"  {name}", told)
+        grid.add_row(f"  {name}", text)
         self._console.print(grid)
 
 

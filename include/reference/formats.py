@@ -89,8 +89,8 @@ def _debezium_fields() -> Iterator[tuple[str, ...]]:
         "MySQL, MariaDB": binlog_block(BY_POSITION),
         "PostgreSQL": postgres_block(BY_POSITION),
     }
-    own = {name: set(_paths(_source(block))) for name, block in blocks.items()}
-    common = set.intersection(*own.values())
+    paths = {name: set(_paths(_source(block))) for name, block in blocks.items()}
+    common = set.intersection(*paths.values())
     yield "all", _listed(path for path in _paths(_source(blocks["PostgreSQL"])) if path in common)
     for name, block in blocks.items():
         yield name, _listed(path for path in _paths(_source(block)) if path not in common)

@@ -16,7 +16,7 @@ def with_tables(page: str, mark: str, table: Callable[[str], Iterable[str]]) -> 
     """
     return re.sub(
         rf"(<!-- {mark}: (\w+) -->\n).*?(<!-- end -->)",
-        lambda found: "".join((found[1], *(f"{line}\n" for line in table(found[2])), found[3])),
+        lambda match: "".join((match[1], *(f"{line}\n" for line in table(match[2])), match[3])),
         page,
         flags=re.DOTALL,
     )

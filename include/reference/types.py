@@ -86,9 +86,12 @@ def with_types(page: str) -> str:
         "mysql": lambda: _by_modes(debezium_forms, ConnectorModes(), "decimal"),
         "postgres": lambda: _by_modes(postgres_forms, POSTGRES_MODES, "numeric"),
         "canal": lambda: _grouped(
-            {**_decimals("decimal", Wire.DECIMAL_TEXT), **CANAL_FORMS}, lambda _, form: _said(form)
+            {**_decimals("decimal", Wire.DECIMAL_TEXT), **CANAL_FORMS},
+            lambda _, form: _wire_text(form),
         ),
-        "connect": lambda: _grouped({**PLAIN_FORMS, **SEMANTIC_FORMS}, lambda _, form: _said(form)),
+        "connect": lambda: _grouped(
+            {**PLAIN_FORMS, **SEMANTIC_FORMS}, lambda _, form: _wire_text(form)
+        ),
     }
     return with_tables(page, "types", lambda name: (*_HEADER, *tables[name]()))
 
@@ -99,7 +102,7 @@ def _by_modes(forms: _Forms, modes: ConnectorModes, decimal: str) -> Iterator[st
     def every(some: ConnectorModes) -> Mapping[str, Form]:
         return {**_decimals(decimal, DECIMAL_WIRES[some.decimal]), **forms(some)}
 
-    own = every(modes)
+    mode_forms = every(modes)
     settings: list[dict[str, Any]] = [{name: v} for name, all_ in SETTINGS.items() for v in all_]
     others = [
         (name.replace("_", "-"), value, every(replace(modes, **setting)))
@@ -107,17 +110,19 @@ def _by_modes(forms: _Forms, modes: ConnectorModes, decimal: str) -> Iterator[st
         for name, value in setting.items()
     ]
 
-    def said(name: str, form: Form) -> str:
-        found: dict[str, list[str]] = {}
+    def describe(name: str, form: Form) -> str:
+        by_words: dict[str, list[str]] = {}
         for setting, value, table in others:
             other = table.get(name) or table[name.partition("(")[0]]
             if other != form:
                 target = "" if other[0] == form[0] else f", becomes {other[0]}"
                 words = f"{WIRES[other[1]]}{target}"
-                found.setdefault(words, []).append(f"`{setting}: {value}`")
-        return "; ".join((_said(form), *(f"{', '.join(at)}: {w}" for w, at in found.items())))
+                by_words.setdefault(words, []).append(f"`{setting}: {value}`")
+        return "; ".join(
+            (_wire_text(form), *(f"{', '.join(at)}: {w}" for w, at in by_words.items()))
+        )
 
-    return _grouped(own, said)
+    return _grouped(mode_forms, describe)
 
 
 def _decimals(name: str, wire: Wire) -> Mapping[str, Form]:
@@ -127,15 +132,15 @@ def _decimals(name: str, wire: Wire) -> Mapping[str, Form]:
     }
 
 
-def _said(form: Form) -> str:
+def _wire_text(form: Form) -> str:
     return WIRES[form[1]]
 
 
-def _grouped(forms: Mapping[str, Form], said: Callable[[str, Form], str]) -> Iterator[str]:
+def _grouped(forms: Mapping[str, Form], describe: Callable[[str, Form], str]) -> Iterator[str]:
     """A row for all types that are alike, in the order of the first one of each."""
     groups: dict[tuple[str, str], list[str]] = {}
     for name, form in forms.items():
-        groups.setdefault((form[0], said(name, form)), []).append(_named(name))
+        groups.setdefault((form[0], describe(name, form)), []).append(_named(name))
     for (target, words), names in groups.items():
         yield f"| {', '.join(names)} | {target} | {words} |"
 

@@ -75,12 +75,12 @@ def except_at(events: DataFrame, places: Iterable[tuple[str, int, int]]) -> Data
 
 
 def _by_place(events: DataFrame, places: Iterable[tuple[str, int, int]], join: str) -> DataFrame:
-    own = ["topic", "partition", "offset"]
-    rows = [dict(zip(own, place, strict=True)) for place in sorted(set(places))]
+    place_columns = ["topic", "partition", "offset"]
+    rows = [dict(zip(place_columns, place, strict=True)) for place in sorted(set(places))]
     fields = "topic STRING, partition INT, offset LONG"
     listed = F.inline(F.from_json(F.lit(json.dumps(rows)), f"ARRAY<STRUCT<{fields}>>"))
     wanted = events.sparkSession.range(1).select(listed)
-    return events.join(F.broadcast(wanted), own, join).select(*events.columns)
+    return events.join(F.broadcast(wanted), place_columns, join).select(*events.columns)
 
 
 def with_status(events: DataFrame, cut: Cut, old: Frontier, *, gated_landing: int) -> DataFrame:

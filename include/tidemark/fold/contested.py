@@ -61,8 +61,8 @@ def contested_keys(changes: DataFrame, transaction: Column, begins: Column) -> D
     of_key = Window.partitionBy("row_key")
     copies = Window.partitionBy("row_key", "event_id", "step").orderBy("at")
     ordered = of_key.orderBy("at")
-    is_taken = F.col("step") == 1
-    taken = F.max_by(F.when(is_taken, F.col("transaction")), F.when(is_taken, F.col("at")))
+    begins_row = F.col("step") == 1
+    begun_by = F.max_by(F.when(begins_row, F.col("transaction")), F.when(begins_row, F.col("at")))
     newest = F.max_by(F.struct("step", "transaction", *EXAMPLE), "at")
     is_inside = F.coalesce(F.col("transaction") == F.col("newest.transaction"), F.lit(False))
     before = F.max_by(
@@ -70,8 +70,8 @@ def contested_keys(changes: DataFrame, transaction: Column, begins: Column) -> D
         F.when(~F.col("is_inside"), F.col("at")),
     )
     return (
-        steps.withColumns({"newest": newest.over(of_key), "taken": taken.over(of_key)})
-        .where((F.col("newest.step") == -1) & (F.col("newest.transaction") == F.col("taken")))
+        steps.withColumns({"newest": newest.over(of_key), "begun_by": begun_by.over(of_key)})
+        .where((F.col("newest.step") == -1) & (F.col("newest.transaction") == F.col("begun_by")))
         .withColumn("copy", F.row_number().over(copies))
         .where(F.col("copy") == 1)
         .withColumn("is_inside", is_inside)

@@ -49,8 +49,8 @@ def with_standing(
     if schema.mode is TargetMode.APPEND:
         newest = F.max_by(OPERATION, POSITION)
         position = F.when(newest == Operation.UPSERT.value, F.max(POSITION))
-    own = [F.col(quote(name)).alias(f"_{at}") for at, name in enumerate(named)]
-    standing = target.where(schema.stands).groupBy(*own).agg(position.alias(STANDING))
+    key_columns = [F.col(quote(name)).alias(f"_{at}") for at, name in enumerate(named)]
+    standing = target.where(schema.stands).groupBy(*key_columns).agg(position.alias(STANDING))
     same = [F.expr(text).eqNullSafe(F.col(f"_{at}")) for at, text in enumerate(named.values())]
     return keys.join(standing, reduce(and_, same), "left").select(*keys.columns, STANDING)
 
@@ -65,8 +65,8 @@ def erased_parts(changes: DataFrame, keys: DataFrame) -> DataFrame:
         and_, (F.col("row_key")[name] == F.col(KEY)[name] for name in names), F.lit(True)
     )
     is_older = F.col(STANDING).isNull() | (F.col("position") < F.col(STANDING))
-    found = changes.join(F.broadcast(keys), same & is_older, "left_semi")
-    return found.select(*PLACE, "part")
+    erased = changes.join(F.broadcast(keys), same & is_older, "left_semi")
+    return erased.select(*PLACE, "part")
 
 
 def records_of(changes: DataFrame, parts: DataFrame) -> DataFrame:

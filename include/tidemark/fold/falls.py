@@ -41,5 +41,5 @@ def falls(events: DataFrame, progress: Progress) -> bool:
         & (F.col("millis") > F.col("newest"))
         & (F.col("landing") > progress.landing)
     )
-    found = placed.withColumns({"highest": highest, "newest": newest}).where(is_fall)
-    return bool(found.count())
+    fallen = placed.withColumns({"highest": highest, "newest": newest}).where(is_fall)
+    return bool(fallen.count())

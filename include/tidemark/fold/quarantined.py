@@ -23,12 +23,12 @@ def decided(typed: DataFrame, key: Sequence[ColumnName]) -> DataFrame:
 
     A change that leaves values out is not kept: what it lacks may be what cannot be read.
     """
-    own = Window.partitionBy(*(F.col(quote(name)) for name in key))
+    of_key = Window.partitionBy(*(F.col(quote(name)) for name in key))
     order = F.struct(*(F.col(name).alias(f"_{number}") for number, name in enumerate(ORDER)))
     can_be_applied = F.col(CONVERSION_ERROR).isNull() & F.col(UNAVAILABLE).isNull()
     newest = F.col(_NEWEST)
     return (
-        typed.withColumn(_NEWEST, F.max(F.when(can_be_applied, order)).over(own))
+        typed.withColumn(_NEWEST, F.max(F.when(can_be_applied, order)).over(of_key))
         .withColumn(KEPT, F.coalesce(order == newest, F.lit(False)))
         .withColumn(QUARANTINED, F.coalesce(order > newest, F.lit(True)))
         .drop(_NEWEST)

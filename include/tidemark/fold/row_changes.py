@@ -82,8 +82,8 @@ def identified(changes: DataFrame) -> DataFrame:
     hashed = changes.withColumn("image_hash", F.hex(F.xxhash64(text)))
     row_id = F.expr(IDENTITY)
     if COPY_ID in changes.columns:
-        told = F.concat_ws(".", F.expr(EVENT_ID), COPY_ID)
-        row_id = F.when(F.col(COPY_ID).isNotNull(), told).otherwise(row_id)
+        copy_row_id = F.concat_ws(".", F.expr(EVENT_ID), COPY_ID)
+        row_id = F.when(F.col(COPY_ID).isNotNull(), copy_row_id).otherwise(row_id)
     return hashed.withColumn("row_id", row_id)
 
 
@@ -214,10 +214,10 @@ def _compared(schema: TableSchema, value: Callable[[str], Column]) -> list[Colum
     """
     columns = []
     for number, column in enumerate(schema.columns):
-        own = value(column.name)
+        compared = value(column.name)
         if column.iceberg.startswith("map<"):
-            own = F.array_sort(F.map_entries(own))
-        columns.append(own.alias(f"_{number}"))
+            compared = F.array_sort(F.map_entries(compared))
+        columns.append(compared.alias(f"_{number}"))
     return columns
 
 

@@ -30,7 +30,7 @@ NEEDS = ("wanted", "row_key", "before", "open")
 CHANGE = ("topic", "offset", "position", "part", "partition", "op", "begins", "former_key")
 ORDER = ("position", "part", "partition")
 _NOW = "struct<position: string, part: int, partition: int>"
-_WANTED, _FOUND = f"{SYSTEM_PREFIX}wanted", f"{SYSTEM_PREFIX}found"
+_WANTED, _ANSWER = f"{SYSTEM_PREFIX}wanted", f"{SYSTEM_PREFIX}answer"
 
 
 class Past(Protocol):
@@ -90,10 +90,12 @@ def needs_of(partial: DataFrame, key: Sequence[ColumnName]) -> DataFrame:
 
 def _wanted(partial: DataFrame, key: Sequence[ColumnName]) -> Column:
     """What tells the rows of ``partial`` apart."""
-    own = [F.col(quote(name)) for name in key]
+    key_columns = [F.col(quote(name)) for name in key]
     if OF_CHANGE not in partial.columns:
-        return F.struct(*own)
-    return F.struct(*own, *(F.col(f"{OF_CHANGE}.{name}").alias(f"_{name}") for name in ORDER))
+        return F.struct(*key_columns)
+    return F.struct(
+        *key_columns, *(F.col(f"{OF_CHANGE}.{name}").alias(f"_{name}") for name in ORDER)
+    )
 
 
 def answers(past: DataFrame, columns: Sequence[ColumnName]) -> DataFrame:
@@ -179,7 +181,7 @@ def former_needs(beside: DataFrame) -> DataFrame:
         & (F.col("part") == F.col("base.part") - 1)
     )
     ended = F.when(is_delete, F.struct("row_key", F.struct(*ORDER).alias("at")))
-    found = beside.groupBy("wanted").agg(
+    by_wanted = beside.groupBy("wanted").agg(
         F.first("open").alias("open"),
         (F.length(F.first("base.position")) == POSTGRES_DIGITS).alias("_is_lsn"),
         F.max(F.when(is_delete & is_half, F.col("row_key"))).alias("_half"),
@@ -190,11 +192,11 @@ def former_needs(beside: DataFrame) -> DataFrame:
         F.collect_set(F.when(~is_delete, F.col("row_key"))).alias("_begun"),
     )
     keys = F.array_distinct(F.transform("_ended", lambda end: end["row_key"]))
-    is_one = (F.size(keys) == 1) & (F.size("_begun") == 1) & F.col("_is_lsn")
-    only = F.when(is_one, F.get(keys, F.lit(0)))
+    is_single = (F.size(keys) == 1) & (F.size("_begun") == 1) & F.col("_is_lsn")
+    only = F.when(is_single, F.get(keys, F.lit(0)))
     ends = F.filter("_ended", lambda end: end["row_key"] == F.col("row_key"))
     return (
-        found.withColumn("row_key", F.coalesce("_half", "_told", only))
+        by_wanted.withColumn("row_key", F.coalesce("_half", "_told", only))
         .withColumn("before", F.array_min(F.transform(ends, lambda end: end["at"])))
         .where(F.col("before").isNotNull())
         .select(*NEEDS)
@@ -215,22 +217,22 @@ def completed(
     for other in others:
         together = together.unionByName(other.select("wanted", *values), allowMissingColumns=True)
     # Of the answers for one row one at most knows a value.
-    found = together.groupBy(F.col("wanted").alias(_WANTED)).agg(
+    by_wanted = together.groupBy(F.col("wanted").alias(_WANTED)).agg(
         F.struct(
             *(F.first(name, ignorenulls=True).alias(name) for name in values),
             F.first("newest", ignorenulls=True).alias("newest"),
             F.first("is_moved", ignorenulls=True).alias("is_moved"),
-        ).alias(_FOUND)
+        ).alias(_ANSWER)
     )
-    value = {c: F.col(_FOUND)[f"value{number}"] for number, c in enumerate(columns)}
+    value = {c: F.col(_ANSWER)[f"value{number}"] for number, c in enumerate(columns)}
     lacks = {c: F.array_contains(UNAVAILABLE, c) for c in columns}
     unknown = F.array_compact(
         F.array(*(F.when(lacks[c] & value[c].isNull(), F.lit(c)) for c in columns))
     )
     place = F.struct(
-        f"{_FOUND}.is_moved", f"{_FOUND}.newest.*", F.get(unknown, F.lit(0)).alias("column")
+        f"{_ANSWER}.is_moved", f"{_ANSWER}.newest.*", F.get(unknown, F.lit(0)).alias("column")
     )
-    joined = partial.join(found, _wanted(partial, key) == F.col(_WANTED), "left")
+    joined = partial.join(by_wanted, _wanted(partial, key) == F.col(_WANTED), "left")
     replaced = {
         c: F.when(lacks[c], value[c]["value"]).otherwise(F.col(quote(c))).alias(c) for c in columns
     }

@@ -28,8 +28,10 @@ from tidemark.model.event import Op
 from tidemark.model.names import SYSTEM_PREFIX, quote
 from tidemark.model.reduction import EVENT_ID, newest_first
 
-_OWN = ("open_at", "newest", "newest_event_id", "here", "next", "nth", "done")
-OPEN_AT, NEWEST, NEWEST_EVENT_ID, _HERE, _NEXT, _NTH, _DONE = (f"{SYSTEM_PREFIX}{n}" for n in _OWN)
+_COLUMN_NAMES = ("open_at", "newest", "newest_event_id", "here", "next", "nth", "done")
+OPEN_AT, NEWEST, NEWEST_EVENT_ID, _HERE, _NEXT, _NTH, _DONE = (
+    f"{SYSTEM_PREFIX}{n}" for n in _COLUMN_NAMES
+)
 STORED = (OPEN_AT, NEWEST, NEWEST_EVENT_ID)
 
 
@@ -61,15 +63,15 @@ def with_stored(staged: DataFrame, versions: DataFrame | None, schema: TableSche
     if versions is None:
         return staged.withColumns({name: F.lit(None).cast("string") for name in STORED})
     names = [f"key_{number}" for number in range(len(schema.key))]
-    own = [F.col(quote(name)) for name in schema.key]
+    key_columns = [F.col(quote(name)) for name in schema.key]
 
     def same(other: Sequence[str]) -> list[Column]:
-        equal = [one == F.col(name) for one, name in zip(own, other, strict=True)]
-        if len(own) > 1:  # one column alone filters nothing
-            equal.append(F.xxhash64(*own) == F.xxhash64(*other))
+        equal = [column == F.col(name) for column, name in zip(key_columns, other, strict=True)]
+        if len(key_columns) > 1:  # one column alone filters nothing
+            equal.append(F.xxhash64(*key_columns) == F.xxhash64(*other))
         return equal
 
-    near = versions.join(staged.select(*own), same(names), "left_semi")
+    near = versions.join(staged.select(*key_columns), same(names), "left_semi")
     ends = F.greatest("began_at", F.coalesce("ended_at", F.lit("")))
     known = (
         near.groupBy(*(F.col(name).alias(f"{SYSTEM_PREFIX}{name}") for name in names))

@@ -66,8 +66,10 @@ def whole_key(texts: Column, schema: TableSchema) -> Column:
     The record's position stands beside it. What routes a record is no column.
     """
     names = [name_in_record(schema.column_alias(name)) for name in schema.key]
-    own = (F.try_element_at(texts, n).alias(k) for k, n in zip(schema.key, names, strict=True))
+    key_columns = (
+        F.try_element_at(texts, n).alias(k) for k, n in zip(schema.key, names, strict=True)
+    )
     are_there = reduce(and_, (F.map_contains_key(texts, name) for name in names))
     size = F.size(texts)
     is_routed = (size == len(names) + 1) & F.map_contains_key(texts, ROUTED_FROM)
-    return F.when(are_there & ((size == len(names)) | is_routed), F.struct(*own))
+    return F.when(are_there & ((size == len(names)) | is_routed), F.struct(*key_columns))

@@ -63,18 +63,18 @@ def key_reason(schema: TableSchema, texts: Column, image: Column, *, from_images
     In: changes of a table with their ``row_key``. texts: `Decoder.key_texts`. image: the texts of
     the row. from_images: whether that tells the key, and not the record's own.
     """
-    own = whole_key(texts, schema)
-    has_others = texts.isNotNull() & own.isNull() & ~F.lit(from_images)
-    first, second = (image, own) if from_images else (own, image)
+    record_key = whole_key(texts, schema)
+    has_others = texts.isNotNull() & record_key.isNull() & ~F.lit(from_images)
+    first, second = (image, record_key) if from_images else (record_key, image)
     nulls = (
         F.when(first.isNotNull(), first[name]).otherwise(second[name]).isNull()
         for name in schema.key
     )
-    is_told = first.isNotNull() | second.isNotNull()
+    has_key = first.isNotNull() | second.isNotNull()
     is_typed = reduce(and_, (F.col("row_key")[name].isNotNull() for name in schema.key))
     return (
         F.when(is_typed | has_others, F.lit(Reason.KEY_MISMATCH.value))
-        .when(is_told & reduce(or_, nulls), F.lit(Reason.KEY_NULL.value))
+        .when(has_key & reduce(or_, nulls), F.lit(Reason.KEY_NULL.value))
         .otherwise(F.lit(Reason.KEY_UNDECODABLE.value))
     )
 
@@ -88,9 +88,9 @@ def change_reason(schema: TableSchema, op: Column) -> Column:
     """
     image, column = F.col(f"{CHANGE}.image"), F.col(CONVERSION_ERROR)
     conversion_errors = (
-        F.when(column == own.name, conversion_reason(image[own.name], own))
-        for own in schema.columns
-        if own.name not in schema.key
+        F.when(column == field.name, conversion_reason(image[field.name], field))
+        for field in schema.columns
+        if field.name not in schema.key
     )
     no_image = column.isNotNull() & (op == Op.UPSERT.value) & image.isNull()
     is_large = F.col(f"{CHANGE}.bytes") > MAX_CHARACTERS

@@ -116,7 +116,9 @@ def _names_in(text: bytes) -> int | None:
 def _shape_of(value: object) -> _Inner:
     if isinstance(value, dict):
         return tuple((name, _shape_of(inner)) for name, inner in value.items())
-    is_nested = isinstance(value, list) and any(isinstance(one, dict | list) for one in value)
+    is_nested = isinstance(value, list) and any(
+        isinstance(element, dict | list) for element in value
+    )
     return _NESTED if is_nested else None
 
 

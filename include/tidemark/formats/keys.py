@@ -12,8 +12,10 @@ from tidemark.model.columns import SourceColumn, TableSchema
 
 def typed_key(raw: Column, schema: TableSchema) -> Column:
     """A struct of the key columns, typed; raw: a struct of their texts, beside ``schema_id``."""
-    told = F.col("schema_id")
-    return F.struct(*(key_value(raw[name], schema[name], told).alias(name) for name in schema.key))
+    schema_id = F.col("schema_id")
+    return F.struct(
+        *(key_value(raw[name], schema[name], schema_id).alias(name) for name in schema.key)
+    )
 
 
 def key_value(raw: Column, column: SourceColumn, schema_id: Column) -> Column:

@@ -14,7 +14,7 @@ def kind_of(word: Column, kinds: Mapping[str, Kind]) -> Column:
     """The kind that ``word`` stands for; null where it is null, or not among ``kinds``."""
     return F.coalesce(
         *(
-            F.when(word.isin([own for own in kinds if kinds[own] is kind]), F.lit(kind.value))
+            F.when(word.isin([code for code in kinds if kinds[code] is kind]), F.lit(kind.value))
             for kind in dict.fromkeys(kinds.values())
         )
     )

@@ -42,7 +42,7 @@ def pointed(text: Column) -> Column:
     return F.regexp_replace(text, _NUMBER_IN_PARTS, '$1"$2.$3$4"')
 
 
-def told_numbers(
+def exact_numbers(
     image: Column, again: Column, schema: TableSchema, names: Iterable[ColumnName]
 ) -> Column:
     """``image``, in which decimals that were numbers have a point and all their digits.
@@ -65,12 +65,12 @@ def told_numbers(
             ),
         )
 
-    def told(image: Column) -> Column:
+    def corrected(image: Column) -> Column:
         looks = (warning(image[name]) for name, of_ways in warnings.items() for warning in of_ways)
-        is_uncertain = reduce(or_, (F.coalesce(one, F.lit(False)) for one in looks))
+        is_uncertain = reduce(or_, (F.coalesce(look, F.lit(False)) for look in looks))
         return F.when(is_uncertain, exact(image)).otherwise(image)
 
-    return once(image, told)
+    return once(image, corrected)
 
 
 def _warning(column: SourceColumn) -> Callable[[Column], Column] | None:

@@ -33,5 +33,5 @@ def commit_position(commit_ts: Column, *rest: Column) -> Column:
 
 def millis_to_time(millis: Column) -> Column:
     """Milliseconds since 1970 as a timestamp of the years 1 to 9999; else null, as of null."""
-    told = number(millis)
-    return F.when(told.between(FIRST_MILLI, LAST_MILLI), F.timestamp_millis(told))
+    epoch_ms = number(millis)
+    return F.when(epoch_ms.between(FIRST_MILLI, LAST_MILLI), F.timestamp_millis(epoch_ms))

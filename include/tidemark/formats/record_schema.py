@@ -82,8 +82,8 @@ def _fields_of(struct: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     fields = struct.get("fields", [])
     if not isinstance(fields, list):
         raise InvalidSchemaError("the schema has fields that are no list")
-    named = [_object(one, "a field of the schema") for one in fields]
-    if not all(isinstance(one.get("field"), str) for one in named):
+    named = [_object(connect_field, "a field of the schema") for connect_field in fields]
+    if not all(isinstance(connect_field.get("field"), str) for connect_field in named):
         raise InvalidSchemaError("the schema has a field without a name")
     return named
 

@@ -56,16 +56,18 @@ class RowReader:
         self._readings = _readings(schema)
         names = [_name_in_record(schema, column) for column in schema.columns]
         self._decoder = AfterDecoder(
-            {name: one.json for name, one in zip(names, self._readings, strict=True)}
+            {name: reading.json for name, reading in zip(names, self._readings, strict=True)}
         )
         self._wrapper = SchemaWrapper()
         self._conversions = [
-            (place, one.convert) for place, one in enumerate(self._readings) if one.convert
+            (place, reading.convert)
+            for place, reading in enumerate(self._readings)
+            if reading.convert
         ]
         self._nothing = (None,) * len(self._readings)
         self._places = [schema.names.index(name) for name in schema.key]
         key = [self._readings[place] for place in self._places]
-        self._packs = [one.pack for one in key if one.pack]
+        self._packs = [reading.pack for reading in key if reading.pack]
         fields = [
             (f"key_{place}", self._readings[place].json, msgspec.field(name=names[place]))
             for place in self._places
@@ -147,8 +149,8 @@ class RowReader:
     def arrays(self, columns: Sequence[Sequence[Any]]) -> list[pa.Array]:
         """The values of each column."""
         return [
-            pa.array(values, one.layout or one.arrow).view(one.arrow)
-            for one, values in zip(self._readings, columns, strict=True)
+            pa.array(values, reading.layout or reading.arrow).view(reading.arrow)
+            for reading, values in zip(self._readings, columns, strict=True)
         ]
 
 
@@ -173,7 +175,7 @@ def can_read(schema: TableSchema) -> bool:
 
 
 def _readings(schema: TableSchema) -> list[ValueReading]:
-    return [one for one in map(reading_of, schema.columns) if one is not None]
+    return [reading for reading in map(reading_of, schema.columns) if reading is not None]
 
 
 def _name_in_record(schema: TableSchema, column: SourceColumn) -> str:

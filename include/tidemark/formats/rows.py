@@ -50,7 +50,7 @@ class RowImage:
 
 
 def typed_rows(
-    changes: DataFrame, schema: TableSchema, told: RowImage, *, keep: Sequence[str] = ()
+    changes: DataFrame, schema: TableSchema, row_image: RowImage, *, keep: Sequence[str] = ()
 ) -> DataFrame:
     """Decode changes of one table: the winners, or whatever is asked for.
 
@@ -74,12 +74,14 @@ def typed_rows(
     none = F.array().cast("array<string>")
     may_lack = upsert & F.array_contains(holds_null, True)
     absent = (
-        none if told.unavailable is None else F.coalesce(F.when(may_lack, told.unavailable), none)
+        none
+        if row_image.unavailable is None
+        else F.coalesce(F.when(may_lack, row_image.unavailable), none)
     )
-    decoded = changes.withColumn(IMAGE, F.when(upsert, told.image)).select(
+    decoded = changes.withColumn(IMAGE, F.when(upsert, row_image.image)).select(
         *(F.col(name).alias(system) for name, system in SYSTEM.items()),
         absent.alias(UNAVAILABLE),
-        F.when(told.contradicts, schema.names[0]).alias(CONTRADICTORY),
+        F.when(row_image.contradicts, schema.names[0]).alias(CONTRADICTORY),
         IMAGE,
         *([F.col("schema_id").alias(SCHEMA_ID)] if any(c.forms for c in schema.columns) else []),
         *keep,

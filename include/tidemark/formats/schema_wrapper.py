@@ -35,8 +35,8 @@ class SchemaWrapper:
         """The payload of ``value``; None, or msgspec.DecodeError, where it is wrapped otherwise."""
         if not self._wrapper or not value.startswith(self._wrapper):
             _DECODER.decode(value)
-            schema, found, _ = value.partition(_NEXT)
-            if not found or is_deep(schema) or has_twice(schema + b"}"):
+            schema, separator, _ = value.partition(_NEXT)
+            if not separator or is_deep(schema) or has_twice(schema + b"}"):
                 return None
-            self._wrapper, self.schema_id = schema + found, spark_hash(schema)
+            self._wrapper, self.schema_id = schema + separator, spark_hash(schema)
         return value[len(self._wrapper) : -1] if value.endswith(b"}") else None

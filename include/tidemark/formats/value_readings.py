@@ -185,10 +185,12 @@ class _Scaled(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def _decimal_scaled(column: SourceColumn) -> ValueReading:
     if column.iceberg == "string":
-        return ValueReading(_Scaled, pa.string(), lambda one: _scaled(one.value, one.scale))
+        return ValueReading(
+            _Scaled, pa.string(), lambda scaled: _scaled(scaled.value, scaled.scale)
+        )
     fits = _decimal_that_fits(column)
     return ValueReading(
-        _Scaled, _arrow_decimal(column), lambda one: fits(_scaled(one.value, one.scale))
+        _Scaled, _arrow_decimal(column), lambda scaled: fits(_scaled(scaled.value, scaled.scale))
     )
 
 

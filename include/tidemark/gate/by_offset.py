@@ -16,13 +16,13 @@ def offset_cut(progress: Progress, statistics: StreamStatistics, until: Cap | No
     It takes whole what is landed, but for what waits by ``until``, and for changes of keys
     that moved to other partitions (TOP-3).
     """
-    kept = progress.frontier.offsets
+    before = progress.frontier.offsets
     capped = statistics.first_capped
     reach = {
         place: min(end, capped.get(place, end)) for place, end in sorted(statistics.landed.items())
     }
     limits, waits = held_back(statistics.expansions, reach)
-    offsets = {place: max(kept.get(place, 0), end) for place, end in limits.items()}
+    offsets = {place: max(before.get(place, 0), end) for place, end in limits.items()}
     return Cut(
         progress.cut + 1,
         GateMode.NONE,

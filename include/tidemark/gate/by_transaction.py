@@ -159,11 +159,15 @@ def _skipped(
     progress: Progress, statistics: StreamStatistics, settled: Collection[Settled], bound: str
 ) -> dict[str, frozenset[str]]:
     """The transactions that a person gave up and that the cut leaves behind, with their tables."""
-    skipped = {key_of(done.end.id): done.given_up for done in settled if done.given_up is not None}
+    skipped = {
+        key_of(done.end.id): done.skipped_tables
+        for done in settled
+        if done.skipped_tables is not None
+    }
     for key in progress.skipped - skipped.keys():
-        own = [share for share in statistics.shares if share.transaction == key]
-        if own and top_of(own) < bound:
-            skipped[key] = frozenset(share.table for share in own)
+        shares = [share for share in statistics.shares if share.transaction == key]
+        if shares and top_of(shares) < bound:
+            skipped[key] = frozenset(share.table for share in shares)
     return skipped
 
 

@@ -16,11 +16,11 @@ from tidemark.model.until import Cap
 
 
 def newest_watermarks(
-    kept: Mapping[TopicPartition, int], seen: Mapping[TopicPartition, int]
+    known: Mapping[TopicPartition, int], seen: Mapping[TopicPartition, int]
 ) -> dict[TopicPartition, int]:
     """The greatest watermark of each partition; a smaller one after a restart changes nothing."""
-    places = kept.keys() | seen.keys()
-    return {place: max(kept.get(place, 0), seen.get(place, 0)) for place in sorted(places)}
+    places = known.keys() | seen.keys()
+    return {place: max(known.get(place, 0), seen.get(place, 0)) for place in sorted(places)}
 
 
 def watermark_gate(

@@ -24,13 +24,13 @@ NAMED = 3
 class Settled:
     """A transaction that is complete: its END and the greatest place of its events, if any.
 
-    given_up: tables of one that is not, and that a person gave up. over: where the snapshot stands
-    that has to be in the cut with it, as it holds what is lacking.
+    skipped_tables: tables of one that is not, and that a person gave up. over: where the snapshot
+    stands that has to be in the cut with it, as it holds what is lacking.
     """
 
     end: Boundary
     highest: Place
-    given_up: frozenset[str] | None = None
+    skipped_tables: frozenset[str] | None = None
     over: Place = Place("")
 
 
@@ -54,9 +54,9 @@ def walk_ends(
     with_snapshots: past transactions that a later snapshot stands for (GATE-T14).
     """
     frontier = progress.frontier
-    shares: dict[str, list[Share]] = {}
+    by_key: dict[str, list[Share]] = {}
     for share in statistics.shares:
-        shares.setdefault(share.transaction, []).append(share)
+        by_key.setdefault(share.transaction, []).append(share)
     begun: Counter[str] = Counter()
     ended: dict[str, Mapping[str, int]] = {}
     walk = Walk()
@@ -67,16 +67,16 @@ def walk_ends(
         if boundary.counts is None:
             begun[key] += 1
             continue
-        own = shares.get(key, [])
-        if _says_nothing_new(boundary, ended, frontier, own):
+        shares = by_key.get(key, [])
+        if _says_nothing_new(boundary, ended, frontier, shares):
             walk.repeats.append(boundary)
             continue
         if key in progress.skipped:
-            walk.settled.append(_given_up(boundary, own))
+            walk.settled.append(_skip(boundary, shares))
             ended[key] = boundary.counts
             continue
         expected = _followed(boundary.counts, statistics.followed)
-        seen = _seen(own, statistics.followed)
+        seen = _seen(shares, statistics.followed)
         warnings = _warnings(boundary, begun, ended, expected, seen)
         short = [table for table, events in expected.items() if seen.get(table, 0) < events]
         last = last_end.get(key, boundary)
@@ -84,18 +84,20 @@ def walk_ends(
             # The connector died after this END, with events unsent, and numbers the rest anew.
             ended[key] = boundary.counts
             continue
-        over = snapshot_over(boundary, own, short, statistics) if short and with_snapshots else None
+        over = (
+            snapshot_over(boundary, shares, short, statistics) if short and with_snapshots else None
+        )
         if over is not None:
-            walk.settled.append(Settled(boundary, top_of(own), over=over))
+            walk.settled.append(Settled(boundary, top_of(shares), over=over))
             ended[key] = boundary.counts
             continue
         if short:
             walk.hold = Hold(HoldCode.TX_INCOMPLETE, _incomplete(boundary, expected, seen))
             return walk
-        if warnings and not (statistics.is_quiet or _is_passed(own, expected, statistics)):
+        if warnings and not (statistics.is_quiet or _is_passed(shares, expected, statistics)):
             walk.hold = Hold(HoldCode.TX_UNPROVABLE, _unprovable(boundary, warnings))
             return walk
-        walk.settled.append(Settled(boundary, top_of(own)))
+        walk.settled.append(Settled(boundary, top_of(shares)))
         ended[key] = boundary.counts
     return walk
 
@@ -106,22 +108,22 @@ def in_order(frontier: Frontier, statistics: StreamStatistics) -> list[Boundary]
     return sorted(fresh, key=lambda b: (b.at, b.offset))
 
 
-def _given_up(end: Boundary, own: Collection[Share]) -> Settled:
-    tables = {share.table for share in own} | (end.counts or {}).keys()
-    return Settled(end, top_of(own), frozenset(tables))
+def _skip(end: Boundary, shares: Collection[Share]) -> Settled:
+    tables = {share.table for share in shares} | (end.counts or {}).keys()
+    return Settled(end, top_of(shares), frozenset(tables))
 
 
 def _says_nothing_new(
     end: Boundary,
     ended: Mapping[str, Mapping[str, int]],
     frontier: Frontier,
-    own: Collection[Share],
+    shares: Collection[Share],
 ) -> bool:
     """A repeated END of a transaction that is settled, here or in an earlier cut (GATE-T9)."""
     key = key_of(end.id)
     if key in ended:
         return end.is_empty or ended[key] == end.counts
-    return not own and is_settled(end.id, frontier)
+    return not shares and is_settled(end.id, frontier)
 
 
 def is_settled(transaction_id: str, frontier: Frontier) -> bool:
@@ -134,9 +136,9 @@ def _followed(counts: Mapping[str, int], followed: frozenset[str] | None) -> dic
     return {t: n for t, n in counts.items() if n and (followed is None or t in followed)}
 
 
-def _seen(own: Collection[Share], followed: frozenset[str] | None) -> dict[str, int]:
+def _seen(shares: Collection[Share], followed: frozenset[str] | None) -> dict[str, int]:
     seen: Counter[str] = Counter()
-    for share in own:
+    for share in shares:
         if followed is None or share.table in followed:
             seen[share.table] += share.events
     return dict(seen)
@@ -164,16 +166,16 @@ def _warnings(
 
 
 def _is_passed(
-    own: Collection[Share], expected: Mapping[str, int], statistics: StreamStatistics
+    shares: Collection[Share], expected: Mapping[str, int], statistics: StreamStatistics
 ) -> bool:
     """Every partition that can hold a part of the transaction holds a later change (GATE-T7)."""
     topics = {share.table: share.at.topic for share in statistics.shares}
     if not expected.keys() <= topics.keys():
         concerned = set(statistics.places)
     else:
-        wanted = {topics[table] for table in expected} | {share.at.topic for share in own}
+        wanted = {topics[table] for table in expected} | {share.at.topic for share in shares}
         concerned = {place for place in statistics.places if place.topic in wanted}
-    return all(highest_in(statistics, place) > top_of(own) for place in concerned)
+    return all(highest_in(statistics, place) > top_of(shares) for place in concerned)
 
 
 def _incomplete(end: Boundary, expected: Mapping[str, int], seen: Mapping[str, int]) -> str:

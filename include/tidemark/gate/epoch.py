@@ -100,16 +100,18 @@ def new_log(
     Into other partitions it was sent from then on.
     """
     by_partition = {
-        at: list(own)
-        for at, own in groupby(sorted(changes, key=_by_offset), lambda change: change.at)
+        at: list(in_partition)
+        for at, in_partition in groupby(sorted(changes, key=_by_offset), lambda change: change.at)
     }
-    seen = {_copy_of(c) for own in by_partition.values() for c in own if c.is_gated}
+    seen = {
+        _copy_of(c) for in_partition in by_partition.values() for c in in_partition if c.is_gated
+    }
     falls: dict[TopicPartition, tuple[LandedChange, LandedChange]] = {}
     old_to = newest_ms
-    for at, own in by_partition.items():
+    for at, in_partition in by_partition.items():
         top, top_ms = reached.get(at, Place("")), newest_ms
         first: LandedChange | None = None
-        for change in own:
+        for change in in_partition:
             if not change.place:
                 continue
             if change.place < top and change.time_ms > top_ms and not change.is_gated:

@@ -14,17 +14,18 @@ from tidemark.model.offsets import Offsets, TopicPartition
 
 
 def seen_expansions(
-    kept: PartitionExpansions, landed: Offsets, ends: Offsets, planned: Offsets
+    remembered: PartitionExpansions, landed: Offsets, ends: Offsets, planned: Offsets
 ) -> dict[TopicName, PartitionExpansion]:
     """The growths to remember with the next landing.
 
-    kept, landed: as of the newest landing. ends: of every partition now. planned: how far the next
-    landing goes. Nobody tells whether a topic grew before it was first seen, so it may have.
+    remembered, landed: as of the newest landing. ends: of every partition now. planned: how far
+    the next landing goes. Nobody tells whether a topic grew before it was first seen, so it may
+    have.
     """
-    expansions = dict(kept)
+    expansions = dict(remembered)
     for topic, places in _by_topic(ends).items():
         known = {place: landed[place] for place in places if place in landed}
-        expansion = kept.get(topic)
+        expansion = remembered.get(topic)
         if not known and len(places) > 1 and any(planned[p] < ends[p] for p in places):
             expansions[topic] = PartitionExpansion(
                 dict.fromkeys(places, 0), {p: ends[p] for p in places}

@@ -59,10 +59,10 @@ def with_reached(cut: Cut, progress: Progress, profile: BatchProfile) -> Cut:
     settled = highest_places(
         [profile_entry for profile_entry in in_cut if profile_entry.kind is not Kind.UNREADABLE]
     )
-    kept = progress.frontier.reached
+    before = progress.frontier.reached
     reached = {
-        place: max(kept.get(place, Place("")), settled.get(place, Place("")))
-        for place in sorted(kept.keys() | settled.keys())
+        place: max(before.get(place, Place("")), settled.get(place, Place("")))
+        for place in sorted(before.keys() | settled.keys())
     }
     return replace(cut, frontier=replace(cut.frontier, reached=reached))
 

@@ -50,8 +50,10 @@ def watch_snapshots(
     newest = max(before.newest, _newest(profile_entry.read_at for profile_entry in in_cut))
     is_older = any(g.is_change and (g.lowest_place or newest) < newest for g in in_cut)
     is_another = newest > before.newest and (progress.cut > 0 or is_older)
-    found = _with_rows(before, newest, in_cut, tables, is_another=is_another)
-    found = _not_below_truncates(found, newest_truncates(progress, in_cut, tables), window_bounds)
+    reconciles = _with_rows(before, newest, in_cut, tables, is_another=is_another)
+    reconciles = _not_below_truncates(
+        reconciles, newest_truncates(progress, in_cut, tables), window_bounds
+    )
     last = below_snapshot(_newest(profile_entry.read_to_last for profile_entry in in_cut))
     is_gated = decision.cut.mode is GateMode.TRANSACTION
     ends = ReconcileStage.DUE if is_gated else ReconcileStage.ENDED
@@ -61,19 +63,25 @@ def watch_snapshots(
         if profile_entry.table and _is_held_read(profile_entry)
     ]
     waiting = {tables[name] for name in held if name in tables}
-    for table, one in found.items():
-        if one.stage is ReconcileStage.READING and one.below and one.below == last:
-            found[table] = replace(one, stage=ends)
-        elif one == before.tables.get(table) and one.stage is ReconcileStage.ENDED:
-            is_read = one.below and not decision.statistics.unread and table not in waiting
-            found[table] = replace(one, stage=ReconcileStage.DUE) if is_read else one
+    for table, reconcile in reconciles.items():
+        if (
+            reconcile.stage is ReconcileStage.READING
+            and reconcile.below
+            and reconcile.below == last
+        ):
+            reconciles[table] = replace(reconcile, stage=ends)
+        elif reconcile == before.tables.get(table) and reconcile.stage is ReconcileStage.ENDED:
+            is_read = reconcile.below and not decision.statistics.unread and table not in waiting
+            reconciles[table] = (
+                replace(reconcile, stage=ReconcileStage.DUE) if is_read else reconcile
+            )
     lost = {name for names in decision.cut.skipped.values() for name in names}
     anew = ordered_resync((*progress.frontier.reached.values(), *highest_places(in_cut).values()))
-    found |= {table: anew for table in tables.values() if str(table) in lost}
+    reconciles |= {table: anew for table in tables.values() if str(table) in lost}
     is_signalled = before.is_signalled or any(
         profile_entry.kind is Kind.ORDER for profile_entry in in_cut
     )
-    return Snapshots(newest, found, is_signalled)
+    return Snapshots(newest, reconciles, is_signalled)
 
 
 def _newest(places: Iterable[Place | None]) -> Place:
@@ -94,65 +102,69 @@ def _with_rows(
     is_another: bool,
 ) -> dict[TableName, Reconcile]:
     """Every table of which rows of a snapshot came, beside those of before."""
-    found = dict(before.tables)
+    reconciles = dict(before.tables)
     below = below_snapshot(newest)
-    is_open = any(one.below == below for one in found.values())
+    is_open = any(reconcile.below == below for reconcile in reconciles.values())
     for profile_entry in in_cut:
         if profile_entry.table is None or profile_entry.table not in tables:
             continue
         table = tables[profile_entry.table]
-        known = found.get(table, Reconcile(ReconcileStage.READING))
+        known = reconciles.get(table, Reconcile(ReconcileStage.READING))
         if profile_entry.read_at == newest and (is_open or is_another) and known.below < below:
-            found[table] = Reconcile(ReconcileStage.READING, below)
+            reconciles[table] = Reconcile(ReconcileStage.READING, below)
         elif profile_entry.chunk_from is not None and known.is_ordered:
             chunk = below_snapshot(profile_entry.chunk_from)
-            found[table] = replace(known, below=min(known.below or chunk, known.since or chunk))
-    return found
+            reconciles[table] = replace(
+                known, below=min(known.below or chunk, known.since or chunk)
+            )
+    return reconciles
 
 
 def _not_below_truncates(
-    found: Mapping[TableName, Reconcile],
+    reconciles: Mapping[TableName, Reconcile],
     truncates: Mapping[TableName, Position],
     window_bounds: Mapping[TableName, Position],
 ) -> dict[TableName, Reconcile]:
-    """``found``; rows behind a truncate stay where the first chunk fell for it (SNAP-7)."""
+    """``reconciles``; rows behind a truncate stay where the first chunk fell for it (SNAP-7)."""
     return {
-        table: replace(one, below=truncates[table])
-        if one.is_ordered
-        and truncates.get(table, one.below) < one.below < window_bounds.get(table, "")
-        else one
-        for table, one in found.items()
+        table: replace(reconcile, below=truncates[table])
+        if reconcile.is_ordered
+        and truncates.get(table, reconcile.below) < reconcile.below < window_bounds.get(table, "")
+        else reconcile
+        for table, reconcile in reconciles.items()
     }
 
 
 def ask_unless_whole(
-    found: Snapshots,
+    snapshots: Snapshots,
     holding: Collection[TableName],
     reconciled: Mapping[TableName, Position],
     *,
     asks: bool,
 ) -> Snapshots:
-    """``found``, where a person must judge of a snapshot that may not be of the whole source.
+    """``snapshots``, where a person must judge of a snapshot that may not be of the whole source.
 
     holding: the tables whose targets have rows. reconciled: below which tables have lost all
     rows already. asks: the pipeline file wants to be asked always.
     """
-    acknowledged = dict(found.tables)
-    for table, one in found.due.items():
-        if one.is_ordered:
+    acknowledged = dict(snapshots.tables)
+    for table, reconcile in snapshots.due.items():
+        if reconcile.is_ordered:
             continue
-        contained = {t for t, other in found.tables.items() if other.below >= one.below}
-        contained |= {t for t, below in reconciled.items() if below >= one.below}
+        contained = {t for t, other in snapshots.tables.items() if other.below >= reconcile.below}
+        contained |= {t for t, below in reconciled.items() if below >= reconcile.below}
         missing = sorted(set(holding) - contained)
         if asks:
-            acknowledged[table] = _asked(one, "the pipeline file asks for a person's word")
-        elif found.is_signalled:
+            acknowledged[table] = _asked(reconcile, "the pipeline file asks for a person's word")
+        elif snapshots.is_signalled:
             why = "a signal asked the connector for it, so it may leave rows out"
-            acknowledged[table] = _asked(one, why)
+            acknowledged[table] = _asked(reconcile, why)
         elif missing:
             why = f"it has no row of {missing[0]}, so it may be of some tables only"
-            acknowledged[table] = _asked(one, why)
-    return replace(found, tables=acknowledged, is_signalled=found.is_signalled and not found.due)
+            acknowledged[table] = _asked(reconcile, why)
+    return replace(
+        snapshots, tables=acknowledged, is_signalled=snapshots.is_signalled and not snapshots.due
+    )
 
 
 def emptied(
@@ -178,16 +190,18 @@ def emptied(
 
 
 def after_reconciles(
-    found: Snapshots, done: Collection[TableName], refused: Mapping[TableName, str]
+    snapshots: Snapshots, done: Collection[TableName], refused: Mapping[TableName, str]
 ) -> Snapshots:
-    """``found`` once the tables ``done`` were reconciled; refused: table -> why it was not."""
-    kept = {table: one for table, one in found.tables.items() if table not in done}
-    asked = {table: _asked(kept[table], why) for table, why in refused.items()}
-    return replace(found, tables=kept | asked)
+    """``snapshots`` once the tables ``done`` were reconciled; refused: table -> why it was not."""
+    remaining = {
+        table: reconcile for table, reconcile in snapshots.tables.items() if table not in done
+    }
+    asked = {table: _asked(remaining[table], why) for table, why in refused.items()}
+    return replace(snapshots, tables=remaining | asked)
 
 
-def _asked(one: Reconcile, why: str) -> Reconcile:
-    return replace(one, stage=ReconcileStage.ASKED, why=why)
+def _asked(reconcile: Reconcile, why: str) -> Reconcile:
+    return replace(reconcile, stage=ReconcileStage.ASKED, why=why)
 
 
 def order_resync(before: Snapshots, table: TableName, reached: Iterable[Place]) -> Snapshots:

@@ -147,28 +147,28 @@ def snapshots(bound: str, gated_landing: int) -> Summary:
 
 def snapshots_of(rows: Iterable[Mapping[str, Any]]) -> tuple[SnapshotStatistics, ...]:
     """From the answer to `snapshots`."""
-    found: dict[Place, SnapshotStatistics] = {}
+    by_place: dict[Place, SnapshotStatistics] = {}
     for row in rows:
         place, table = row["place"], f"{row['source_schema']}.{row['source_table']}"
         whole, ended, sent = bool(row["is_whole"]), bool(row["ended"]), row["kafka_ms"]
-        known = found.get(place)
+        known = by_place.get(place)
         if known is None:
-            found[place] = SnapshotStatistics(place, whole, ended, frozenset({table}), sent)
+            by_place[place] = SnapshotStatistics(place, whole, ended, frozenset({table}), sent)
             continue
-        found[place] = SnapshotStatistics(
+        by_place[place] = SnapshotStatistics(
             place,
             is_whole=known.is_whole or whole,
             ended=known.ended or ended,
             tables=known.tables | {table},
             kafka_ms=min(known.kafka_ms, sent),
         )
-    return tuple(found.values())
+    return tuple(by_place.values())
 
 
 def highest_in(statistics: StreamStatistics, place: TopicPartition) -> Place:
     """The greatest place of any change in a partition; empty when it has none."""
-    found = statistics.partitions.get(place)
-    return (found.highest if found else None) or Place("")
+    partition = statistics.partitions.get(place)
+    return (partition.highest if partition else None) or Place("")
 
 
 def _unsettled(bound: str) -> str:

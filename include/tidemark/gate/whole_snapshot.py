@@ -29,7 +29,7 @@ def is_read(snapshot: SnapshotStatistics, statistics: StreamStatistics) -> bool:
 
 
 def snapshot_over(
-    end: Boundary, own: Collection[Share], short: Collection[str], statistics: StreamStatistics
+    end: Boundary, shares: Collection[Share], short: Collection[str], statistics: StreamStatistics
 ) -> Place | None:
     """Where the first snapshot stands that holds what a transaction did; None without any.
 
@@ -42,23 +42,23 @@ def snapshot_over(
         for snapshot in statistics.snapshots
         if snapshot.is_whole
         and snapshot.tables >= missing
-        and _is_below(end, own, snapshot)
+        and _is_below(end, shares, snapshot)
         and is_read(snapshot, statistics)
     )
     return min(over, default=None)
 
 
-def _is_below(end: Boundary, own: Collection[Share], snapshot: SnapshotStatistics) -> bool:
+def _is_below(end: Boundary, shares: Collection[Share], snapshot: SnapshotStatistics) -> bool:
     """Whether a transaction was committed before a snapshot was read.
 
     Where neither an event nor the id tells its log coordinate, its END was sent before the rows.
     """
-    if top_of(own) >= snapshot.place:
+    if top_of(shares) >= snapshot.place:
         return False
     domain, number = number_of(end.id) or ("", 0)
     if domain in _RANK_AT:
         return number <= int(snapshot.place[EPOCH_DIGITS : _RANK_AT[domain]], 16)
-    return bool(own) or end.kafka_ms < snapshot.kafka_ms
+    return bool(shares) or end.kafka_ms < snapshot.kafka_ms
 
 
 def _has_no_more(statistics: StreamStatistics, place: TopicPartition, start: Place) -> bool:

@@ -60,7 +60,9 @@ def next_window_bounds(
         if is_new and len(at) > EPOCH_DIGITS + OFFSET_DIGITS:
             window_bounds[table] = ALL
     if not sees_windows:
-        ordered = (table for table, one in progress.snapshots.tables.items() if one.is_ordered)
+        ordered = (
+            table for table, reconcile in progress.snapshots.tables.items() if reconcile.is_ordered
+        )
         for table in ordered:
             if window_bounds.get(table) == ALL:
                 del window_bounds[table]
@@ -93,7 +95,7 @@ def _behind_first_chunks(
     behind = {
         table: at
         for table, at in truncates.items()
-        if any(own == table and chunk > at for own, chunk in chunks)
+        if any(chunk_table == table and chunk > at for chunk_table, chunk in chunks)
     }
     rows = f"kind = '{Kind.ROW}' AND {INCREMENTAL_ROW}"
     first: dict[TableName, Position] = {}

@@ -132,14 +132,14 @@ def _resolved(jar_set: JarSet, *, beside: Path) -> Iterator[Path]:
 def _ivy_jar() -> Path:
     spec = find_spec("pyspark")
     roots = spec.submodule_search_locations if spec else None
-    found = [jar for root in roots or () for jar in Path(root).glob("jars/ivy-*.jar")]
-    if not found:
+    jars = [jar for root in roots or () for jar in Path(root).glob("jars/ivy-*.jar")]
+    if not jars:
         raise JarsError(
             "pyspark, which brings Ivy to fetch jars with, is not installed",
             state="nothing was fetched",
             next_step="make setup",
         )
-    return found[0]
+    return jars[0]
 
 
 def _unresolved(jar_set: JarSet, output: str) -> JarsError:

@@ -22,14 +22,14 @@ def java_command() -> str:
     Raises ServiceError when there is none or its version is not supported.
     """
     home = os.environ.get("JAVA_HOME")
-    found = shutil.which("java", path=os.path.join(home, "bin") if home else None)
+    java = shutil.which("java", path=os.path.join(home, "bin") if home else None)
     where = f"JAVA_HOME={home}" if home else "the PATH"
-    if found is None:
+    if java is None:
         raise _refused(f"no Java was found by {where}")
-    version = major_version(_ask_version(found))
+    version = major_version(_ask_version(java))
     if version not in SUPPORTED:
-        raise _refused(f"{found} (found by {where}) is Java {version}")
-    return found
+        raise _refused(f"{java} (found by {where}) is Java {version}")
+    return java
 
 
 def major_version(answer: str) -> str:

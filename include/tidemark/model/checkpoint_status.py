@@ -82,7 +82,7 @@ def status(cut: Cut, gated_landing: int) -> str:
     the frontier was sent again. Records that change nothing settle with the first cut that sees
     them, but BEGIN, END and what is AWAITED only with their transaction (GATE-T9).
     """
-    settled, late, taken, held, skipped = (f"'{status.value}'" for status in _BY_PLACE)
+    settled, late, pending, held, skipped = (f"'{status.value}'" for status in _BY_PLACE)
     below_old, below_new = _BELOW[cut.mode]
     was_gated = f"landing <= {gated_landing}"
     boundary, void = "", ""
@@ -90,7 +90,7 @@ def status(cut: Cut, gated_landing: int) -> str:
         is_boundary = f"kind IN ({listed(BOUNDARIES)})"
         boundary = (
             f"WHEN {is_boundary} AND offset >= {NEW_NEXT} THEN {held} "
-            f"WHEN {is_boundary} AND offset >= {OLD_NEXT} THEN {taken} "
+            f"WHEN {is_boundary} AND offset >= {OLD_NEXT} THEN {pending} "
         )
     if cut.void:
         is_void = f"{WHOLE_SNAPSHOT} AND {PLACE} IN ({listed(cut.void)})"
@@ -105,9 +105,9 @@ def status(cut: Cut, gated_landing: int) -> str:
     return (
         f"CASE {boundary}"
         f"WHEN NOT ({is_placed}) AND {was_gated} THEN {settled} "
-        f"WHEN NOT ({is_placed}) THEN {taken} "
+        f"WHEN NOT ({is_placed}) THEN {pending} "
         f"WHEN {below_old} AND {was_gated} THEN {settled} "
         f"WHEN {is_late} THEN {late} {void}"
-        f"WHEN {below_new} THEN {taken} "
+        f"WHEN {below_new} THEN {pending} "
         f"ELSE {held} END"
     )

@@ -53,14 +53,14 @@ class ColumnRename:
         }
 
     @classmethod
-    def from_json(cls, kept: Mapping[str, Any]) -> Self:
+    def from_json(cls, stored: Mapping[str, Any]) -> Self:
         """The reverse of `to_json`."""
         return cls(
-            Position(kept["position"]),
-            tuple((ColumnName(old), ColumnName(new)) for old, new in kept["renamed"]),
-            tuple(map(ColumnName, kept["dropped"])),
-            tuple(map(ColumnName, kept["added"])),
-            tuple(Fill(ColumnName(name), kind, text) for name, kind, text in kept["fills"]),
+            Position(stored["position"]),
+            tuple((ColumnName(old), ColumnName(new)) for old, new in stored["renamed"]),
+            tuple(map(ColumnName, stored["dropped"])),
+            tuple(map(ColumnName, stored["added"])),
+            tuple(Fill(ColumnName(name), kind, text) for name, kind, text in stored["fills"]),
         )
 
 

@@ -67,13 +67,13 @@ class ColumnRules:
         }
 
     @classmethod
-    def from_json(cls, kept: Mapping[str, Any]) -> Self:
+    def from_json(cls, stored: Mapping[str, Any]) -> Self:
         """The reverse of `to_json`."""
 
         def names(rule: str) -> tuple[ColumnName, ...]:
-            return tuple(map(ColumnName, kept[rule]))
+            return tuple(map(ColumnName, stored[rule]))
 
-        pairs = ((ColumnName(was), ColumnName(name)) for was, name in kept["renamed"])
+        pairs = ((ColumnName(was), ColumnName(name)) for was, name in stored["renamed"])
         return cls(
             names("included"), names("excluded"), tuple(pairs), names("hashed"), names("redacted")
         )

@@ -200,8 +200,8 @@ class TableSchema:
 
         Versions of a row share its key.
         """
-        is_kept_apart = self.mode is TargetMode.APPEND or not self.key
-        return (ColumnName(ROW),) if is_kept_apart else self.key
+        is_keyed_by_row = self.mode is TargetMode.APPEND or not self.key
+        return (ColumnName(ROW),) if is_keyed_by_row else self.key
 
     @property
     def holds_values(self) -> str:

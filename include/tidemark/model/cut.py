@@ -83,15 +83,17 @@ def frontier_to_json(frontier: Frontier) -> dict[str, Any]:
     }
 
 
-def frontier_from_json(kept: Mapping[str, Any]) -> Frontier:
+def frontier_from_json(stored: Mapping[str, Any]) -> Frontier:
     """The reverse of `frontier_to_json`."""
     return Frontier(
-        commit_ts=kept["commit_ts"],
-        bound=kept["bound"],
-        time_ms=kept["time_ms"],
-        numbers=kept["numbers"],
-        offsets=offsets_from_json(kept["offsets"]),
-        reached={TopicPartition(topic, number): place for topic, number, place in kept["reached"]},
+        commit_ts=stored["commit_ts"],
+        bound=stored["bound"],
+        time_ms=stored["time_ms"],
+        numbers=stored["numbers"],
+        offsets=offsets_from_json(stored["offsets"]),
+        reached={
+            TopicPartition(topic, number): place for topic, number, place in stored["reached"]
+        },
     )
 
 

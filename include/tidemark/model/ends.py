@@ -29,8 +29,8 @@ class End:
         return f"timestamp_micros({'NULL' if self.micros is None else self.micros})"
 
 
-def first_end(position: str, ends: Sequence[End], told: Callable[[End], str]) -> str:
-    """What ``told`` says of the first of ``ends`` above ``position``, as SQL; null above all.
+def first_end(position: str, ends: Sequence[End], sql_of: Callable[[End], str]) -> str:
+    """What ``sql_of`` says of the first of ``ends`` above ``position``, as SQL; null above all.
 
     position: SQL; what has none stands below all (TRUNC-11). ends: one at least, in order.
 
@@ -38,5 +38,5 @@ def first_end(position: str, ends: Sequence[End], told: Callable[[End], str]) ->
     "CASE WHEN coalesce(p, '') < '0A' THEN '0A' WHEN coalesce(p, '') < '0B' THEN '0B' END"
     """
     at = f"coalesce({position}, '')"
-    cases = "".join(f"WHEN {at} < {end.place} THEN {told(end)} " for end in ends)
+    cases = "".join(f"WHEN {at} < {end.place} THEN {sql_of(end)} " for end in ends)
     return f"CASE {cases}END"

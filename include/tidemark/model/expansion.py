@@ -38,11 +38,11 @@ def expansions_to_json(expansions: PartitionExpansions) -> dict[str, Any]:
     }
 
 
-def expansions_from_json(kept: Mapping[str, Any]) -> dict[TopicName, PartitionExpansion]:
+def expansions_from_json(stored: Mapping[str, Any]) -> dict[TopicName, PartitionExpansion]:
     """The reverse of `expansions_to_json`."""
     return {
         TopicName(topic): PartitionExpansion(
             offsets_from_json(expansion["before"]), offsets_from_json(expansion["ends"])
         )
-        for topic, expansion in kept.items()
+        for topic, expansion in stored.items()
     }

@@ -30,9 +30,9 @@ def fingerprints_to_json(fingerprints: Fingerprints) -> list[list[Any]]:
     ]
 
 
-def fingerprints_from_json(kept: Sequence[Sequence[Any]]) -> dict[TopicPartition, Fingerprint]:
+def fingerprints_from_json(stored: Sequence[Sequence[Any]]) -> dict[TopicPartition, Fingerprint]:
     """The reverse of `fingerprints_to_json`."""
     return {
         TopicPartition(TopicName(topic), partition): Fingerprint(offset, time_ms, digest)
-        for topic, partition, offset, time_ms, digest in kept
+        for topic, partition, offset, time_ms, digest in stored
     }

@@ -32,8 +32,8 @@ class KeyChange:
         return f"{self.statement} (at position {self.position})"
 
 
-def first_key_change(told: Iterable[KeyChange]) -> KeyChange | None:
-    """The first of ``told``, in position order, after which the table has a key.
+def first_key_change(key_changes: Iterable[KeyChange]) -> KeyChange | None:
+    """The first of ``key_changes``, in position order, after which the table has a key.
 
     None where there is none: the table is left without. A source may take the key away and give
     another one by two statements; between them no row has any.
@@ -44,8 +44,8 @@ def first_key_change(told: Iterable[KeyChange]) -> KeyChange | None:
     '1'
     """
     lost_at: Position | None = None
-    for one in told:
-        if one.key:
-            return replace(one, lost_at=lost_at)
-        lost_at = lost_at or one.position
+    for key_change in key_changes:
+        if key_change.key:
+            return replace(key_change, lost_at=lost_at)
+        lost_at = lost_at or key_change.position
     return None

@@ -54,17 +54,17 @@ class PartitionField:
         >>> PartitionField.parse("bucket(16, id)")
         PartitionField(transform=<Transform.BUCKET: 'bucket'>, column='id', width=16)
         """
-        found = _FIELD.fullmatch(text.strip())
-        if found is None:
+        match = _FIELD.fullmatch(text.strip())
+        if match is None:
             raise ValueError(
                 "a column, or year(c), month(c), day(c), hour(c), bucket(16, c), truncate(10, c)"
             )
-        name = found["dated"] or found["cut"] or found["whole"]
+        name = match["dated"] or match["cut"] or match["whole"]
         reason = refusal(name)
         if reason is not None:
             raise ValueError(f"another column: {reason}")
-        transform = Transform(found["unit"] or found["sized"] or Transform.IDENTITY)
-        return cls(transform, ColumnName(name), int(found["width"] or 0))
+        transform = Transform(match["unit"] or match["sized"] or Transform.IDENTITY)
+        return cls(transform, ColumnName(name), int(match["width"] or 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +88,9 @@ class Layout:
         return {"partition": [str(field) for field in self.partition], "sort": list(self.sort)}
 
     @classmethod
-    def from_json(cls, kept: Mapping[str, Any]) -> Self:
+    def from_json(cls, stored: Mapping[str, Any]) -> Self:
         """The reverse of `to_json`."""
         return cls(
-            tuple(map(PartitionField.parse, kept["partition"])),
-            tuple(map(ColumnName, kept["sort"])),
+            tuple(map(PartitionField.parse, stored["partition"])),
+            tuple(map(ColumnName, stored["sort"])),
         )

@@ -166,6 +166,6 @@ class MaintenanceResult:
     @classmethod
     def from_json(cls, text: str) -> MaintenanceResult:
         """The reverse of `to_json`."""
-        told = json.loads(text)
-        tables = tuple(TableMaintenance(**table) for table in told.pop("tables"))
-        return cls(tables, **told)
+        stored = json.loads(text)
+        tables = tuple(TableMaintenance(**table) for table in stored.pop("tables"))
+        return cls(tables, **stored)

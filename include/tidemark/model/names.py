@@ -60,7 +60,7 @@ def without_dots(name: str) -> str:
     ('a_x002E_b', '_x005F_x002E_')
     """
     return re.sub(
-        rf"_(?={_ESCAPE[1:]})|\.", lambda found: "_x002E_" if found[0] == "." else "_x005F_", name
+        rf"_(?={_ESCAPE[1:]})|\.", lambda match: "_x002E_" if match[0] == "." else "_x005F_", name
     )
 
 
@@ -70,7 +70,7 @@ def with_dots(text: str) -> str:
     >>> with_dots("a_x002E_b"), with_dots("_x005F_x002E_")
     ('a.b', '_x002E_')
     """
-    return re.sub(_ESCAPE, lambda found: chr(int(found[1], 16)), text)
+    return re.sub(_ESCAPE, lambda match: chr(int(match[1], 16)), text)
 
 
 def quote(*parts: str) -> str:

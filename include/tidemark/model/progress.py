@@ -181,7 +181,7 @@ class Progress:
 
     def without_refold(self, table: TableName) -> Progress:
         """The same where ``table`` goes on as it did before its refold; KeyError without one."""
-        refolds = {other: one for other, one in self.refolds.items() if other != table}
+        refolds = {other: refold for other, refold in self.refolds.items() if other != table}
         return replace(self.with_state(table, self.refolds[table].paused), refolds=refolds)
 
     def with_refold_done(self, table: TableName) -> Progress:
@@ -198,7 +198,7 @@ class Progress:
             paused = replace(refold.paused, truncated=max(known, default=None), blocked="")
             after = after.with_state(table, paused)
         if replace(refold.paused.frontier, reached={}) == replace(self.frontier, reached={}):
-            behind = {other: one for other, one in after.behind.items() if other != table}
+            behind = {other: frontier for other, frontier in after.behind.items() if other != table}
             after = replace(after, behind=behind)
         return after
 
@@ -208,19 +208,23 @@ class Progress:
 
     def under(self, declared: tuple[Rename, ...]) -> Progress:
         """The same with what is kept of tables under the names that they will have."""
-        return self._named({one.old: one.new for one in Renames(declared, self.renames).due})
+        return self._named(
+            {rename.old: rename.new for rename in Renames(declared, self.renames).due}
+        )
 
     def as_kept(self, declared: tuple[Rename, ...]) -> Progress:
         """The reverse of `under`: names as the statements that were followed tell them."""
-        return self._named({one.new: one.old for one in Renames(declared, self.renames).due})
+        return self._named(
+            {rename.new: rename.old for rename in Renames(declared, self.renames).due}
+        )
 
     def _named(self, names: Mapping[TableName, TableName]) -> Progress:
         if not names:
             return self
 
-        def named(kept: Mapping[TableName, T]) -> dict[TableName, T]:
-            stay = {table: what for table, what in kept.items() if table not in names}
-            return stay | {names[table]: what for table, what in kept.items() if table in names}
+        def named(by_table: Mapping[TableName, T]) -> dict[TableName, T]:
+            stay = {table: what for table, what in by_table.items() if table not in names}
+            return stay | {names[table]: what for table, what in by_table.items() if table in names}
 
         return replace(
             self,
@@ -230,7 +234,7 @@ class Progress:
             window_bounds=named(self.window_bounds),
             blocked=named(self.blocked),
             quarantined=frozenset(names.get(table, table) for table in self.quarantined),
-            replays=tuple(one.under(names) for one in self.replays),
+            replays=tuple(selection.under(names) for selection in self.replays),
             followed=None
             if self.followed is None
             else frozenset(names.get(table, table) for table in self.followed),
@@ -268,7 +272,9 @@ class Progress:
                     "withheld": {
                         str(table): list(names) for table, names in sorted(self.withheld.items())
                     },
-                    "refolds": {str(t): one.to_json() for t, one in sorted(self.refolds.items())},
+                    "refolds": {
+                        str(t): refold.to_json() for t, refold in sorted(self.refolds.items())
+                    },
                     "void": sorted(self.void),
                     "given_up": sorted(self.given_up),
                 }
@@ -312,7 +318,8 @@ class Progress:
                 for table, names in stored["withheld"].items()
             },
             refolds={
-                TableName.parse(t): Refold.from_json(one) for t, one in stored["refolds"].items()
+                TableName.parse(t): Refold.from_json(refold)
+                for t, refold in stored["refolds"].items()
             },
             void=frozenset(map(Place, stored["void"])),
             given_up=frozenset(stored["given_up"]),
@@ -321,5 +328,5 @@ class Progress:
 
 def _with(known: Mapping[TableName, T], table: TableName, what: T | None) -> dict[TableName, T]:
     """``known``, where ``table`` has ``what``, or nothing."""
-    others = {other: one for other, one in known.items() if other != table}
+    others = {other: state for other, state in known.items() if other != table}
     return others if what is None else {**others, table: what}

@@ -146,11 +146,11 @@ class Selection:
         return {"table": self.table, "code": self.code, "record": record}
 
     @classmethod
-    def from_json(cls, kept: Mapping[str, Any]) -> Selection:
+    def from_json(cls, stored: Mapping[str, Any]) -> Selection:
         """The reverse of `to_json`."""
-        code, record = kept["code"], kept["record"]
+        code, record = stored["code"], stored["record"]
         return cls(
-            kept["table"],
+            stored["table"],
             Reason(code) if code else None,
             RecordPlace.parse(record) if record else None,
         )
@@ -173,17 +173,21 @@ def name_in_record(table: str, position: str, renames: Sequence[Rename]) -> str:
     return table
 
 
-def newest_states(kept: Iterable[Entry]) -> tuple[Entry, ...]:
+def newest_states(entries: Iterable[Entry]) -> tuple[Entry, ...]:
     """One entry per change, in the order of their records: what it came to.
 
     A change is quarantined once more each time that it is tried in vain, and has one final state.
     """
     newest: dict[tuple[object, ...], Entry] = {}
-    for entry in kept:
-        own = (*entry.place, -1 if entry.row is None else entry.row)
-        known = newest.get(own, entry)
-        newest[own] = max(known, entry, key=lambda one: (one.state is not State.WAITING, one.cut))
-    return tuple(newest[own] for own in sorted(newest))
+    for entry in entries:
+        change = (*entry.place, -1 if entry.row is None else entry.row)
+        known = newest.get(change, entry)
+        newest[change] = max(
+            known,
+            entry,
+            key=lambda candidate: (candidate.state is not State.WAITING, candidate.cut),
+        )
+    return tuple(newest[change] for change in sorted(newest))
 
 
 def most_of_run(changes: int, most: int) -> int:

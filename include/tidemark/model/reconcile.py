@@ -59,9 +59,9 @@ class Reconcile:
         }
 
     @classmethod
-    def from_json(cls, kept: Mapping[str, Any]) -> Reconcile:
+    def from_json(cls, stored: Mapping[str, Any]) -> Reconcile:
         """The reverse of `to_json`."""
-        return cls(**{**kept, "stage": ReconcileStage(kept["stage"])})
+        return cls(**{**stored, "stage": ReconcileStage(stored["stage"])})
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,24 +80,35 @@ class Snapshots:
     @property
     def due(self) -> dict[TableName, Reconcile]:
         """The tables that lose rows in the cut that knows this."""
-        return {t: one for t, one in self.tables.items() if one.stage is ReconcileStage.DUE}
+        return {
+            t: reconcile
+            for t, reconcile in self.tables.items()
+            if reconcile.stage is ReconcileStage.DUE
+        }
 
     @property
     def wait_for_a_cut(self) -> bool:
         """The next cut may remove rows though it finds nothing new."""
         stages = (ReconcileStage.ENDED, ReconcileStage.DUE)
-        return any(one.stage in stages and one.below for one in self.tables.values())
+        return any(
+            reconcile.stage in stages and reconcile.below for reconcile in self.tables.values()
+        )
 
     def to_json(self) -> dict[str, Any]:
         """As kept in progress."""
-        tables = {str(table): one.to_json() for table, one in sorted(self.tables.items())}
+        tables = {
+            str(table): reconcile.to_json() for table, reconcile in sorted(self.tables.items())
+        }
         return {"newest": self.newest, "tables": tables, "is_signalled": self.is_signalled}
 
     @classmethod
-    def from_json(cls, kept: Mapping[str, Any]) -> Snapshots:
+    def from_json(cls, stored: Mapping[str, Any]) -> Snapshots:
         """The reverse of `to_json`."""
-        tables = {TableName.parse(t): Reconcile.from_json(one) for t, one in kept["tables"].items()}
-        return cls(Place(kept["newest"]), tables, kept["is_signalled"])
+        tables = {
+            TableName.parse(t): Reconcile.from_json(reconcile)
+            for t, reconcile in stored["tables"].items()
+        }
+        return cls(Place(stored["newest"]), tables, stored["is_signalled"])
 
 
 def below_snapshot(place: Place) -> Position:

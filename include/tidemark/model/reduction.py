@@ -72,21 +72,20 @@ def not_ended_before(
     ended_before: the newest truncate of earlier cuts. What is read below it comes too late to be
     told from what it ended (TRUNC-3). truncated_at: the newest of all; guard: as above.
     """
-    kept = above_truncate(ended_before)
+    is_above = above_truncate(ended_before)
     if truncated_at is None or window_bound is None:
-        return kept
-    return (
-        f"{kept} AND (position <= '{truncated_at}' OR {above_truncate(truncated_at, window_bound)})"
-    )
+        return is_above
+    above_newest = above_truncate(truncated_at, window_bound)
+    return f"{is_above} AND (position <= '{truncated_at}' OR {above_newest})"
 
 
-def new_truncate(found: Iterable[Position], before: Position | None) -> Position | None:
-    """The newest of the truncates ``found`` in a cut, if it is newer than ``before`` (TRUNC-3).
+def new_truncate(truncates: Iterable[Position], before: Position | None) -> Position | None:
+    """The newest of ``truncates``, those of a cut, if it is newer than ``before`` (TRUNC-3).
 
     One that is sent again stands at the same place with another offset, and is not newer. Where
     the offset is all the order there is, it is a new one, and so is what was behind it.
     """
-    newest = max(found, default=None)
+    newest = max(truncates, default=None)
     if newest is None or (before is not None and _place(newest) <= _place(before)):
         return None
     return newest

@@ -33,9 +33,9 @@ class Rename:
         return [str(self.old), str(self.new), self.position, self.target]
 
     @classmethod
-    def from_json(cls, kept: Sequence[Any]) -> Self:
+    def from_json(cls, stored: Sequence[Any]) -> Self:
         """The reverse of `to_json`."""
-        old, new, position, target = kept
+        old, new, position, target = stored
         return cls(TableName.parse(old), TableName.parse(new), position, target)
 
     def is_at(self, position: Position) -> bool:
@@ -63,19 +63,19 @@ class Renames:
         Tables that exchange their names may do so again, and then the file has the same names, but
         for other targets.
         """
-        return tuple(one for one in self.declared if not self._has_come(one))
+        return tuple(rename for rename in self.declared if not self._has_come(rename))
 
     @property
     def table_swaps(self) -> tuple[tuple[Rename, ...], ...]:
         """Those that are due and pass their names on in a ring, ring by ring."""
         return table_swaps_of(self.due)
 
-    def _has_come(self, one: Rename) -> bool:
-        if one.position is not None:
-            known = (done for done in self.done if done.is_at(one.position))
-            return any((done.old, done.new) == (one.old, one.new) for done in known)
-        done = self.followed(one.old, one.new)
-        if done is None or done.target in ("", one.target):
+    def _has_come(self, rename: Rename) -> bool:
+        if rename.position is not None:
+            known = (done for done in self.done if done.is_at(rename.position))
+            return any((done.old, done.new) == (rename.old, rename.new) for done in known)
+        done = self.followed(rename.old, rename.new)
+        if done is None or done.target in ("", rename.target):
             return done is not None
         return not self.is_table_swap(done)
 
@@ -84,18 +84,18 @@ class Renames:
         return any(done in table_swap for table_swap in table_swaps_of(self._beside(done)))
 
     def _beside(self, done: Rename) -> list[Rename]:
-        return [one for one in self.done if one.position and done.is_at(one.position)]
+        return [rename for rename in self.done if rename.position and done.is_at(rename.position)]
 
     def followed(self, old: TableName, new: TableName) -> Rename | None:
         """How ``new`` got its name from ``old``; None if it did not, or has another one since."""
-        about = [one for one in self.done if new in (one.old, one.new)]
+        about = [rename for rename in self.done if new in (rename.old, rename.new)]
         last = self._beside(about[-1]) if about else []
-        return next((one for one in last if (one.old, one.new) == (old, new)), None)
+        return next((rename for rename in last if (rename.old, rename.new) == (old, new)), None)
 
-    def with_found(self, found: Iterable[Rename]) -> tuple[Rename, ...]:
-        """All that tells names: what was followed, what was ``found`` now, and what is due."""
-        now = Renames(self.declared, (*self.done, *found))
-        return (*sorted(now.done, key=lambda one: one.position or ""), *now.due)
+    def with_found(self, made: Iterable[Rename]) -> tuple[Rename, ...]:
+        """All that tells names: what was followed, what was ``made`` now, and what is due."""
+        now = Renames(self.declared, (*self.done, *made))
+        return (*sorted(now.done, key=lambda rename: rename.position or ""), *now.due)
 
     def made_by(self, pairs: Pairs, position: Position) -> tuple[Rename, ...]:
         """What is due and one statement makes; of tables that exchange names all or none.
@@ -104,28 +104,30 @@ class Renames:
         positions tell what is sent again, as an exchange that comes again goes back.
         """
         due = self.due
-        bearers = {one.old for one in due}
-        ringed = {one for table_swap in table_swaps_of(due) for one in table_swap}
+        bearers = {rename.old for rename in due}
+        ringed = {rename for table_swap in table_swaps_of(due) for rename in table_swap}
         if place_of(position) is None:
-            due = tuple(one for one in due if one not in ringed)
-        made = [one for one in due if way(pairs, one.old, one.new, bearers | self.others)]
+            due = tuple(rename for rename in due if rename not in ringed)
+        made = [
+            rename for rename in due if way(pairs, rename.old, rename.new, bearers | self.others)
+        ]
         while True:
-            kept = bearers - {one.old for one in made}
-            free = [one for one in made if one.new not in kept]
+            remaining = bearers - {rename.old for rename in made}
+            free = [rename for rename in made if rename.new not in remaining]
             if free == made:
-                return tuple(replace(one, position=position) for one in made)
+                return tuple(replace(rename, position=position) for rename in made)
             made = free
 
 
 def table_swaps_of(renames: Iterable[Rename]) -> tuple[tuple[Rename, ...], ...]:
     """Those of ``renames`` that pass names on in a ring, each ring from its least name on."""
-    by_old = {one.old: one for one in renames}
+    by_old = {rename.old: rename for rename in renames}
     table_swaps = []
     for first in sorted(by_old):
         table_swap = [by_old[first]]
         while (after := by_old.get(table_swap[-1].new)) is not None and after not in table_swap:
             table_swap.append(after)
-        if table_swap[-1].new == first and first == min(one.old for one in table_swap):
+        if table_swap[-1].new == first and first == min(rename.old for rename in table_swap):
             table_swaps.append(tuple(table_swap))
     return tuple(table_swaps)
 
@@ -134,9 +136,11 @@ def steps(
     renames: Iterable[Rename],
 ) -> Iterator[tuple[Position | None, dict[TableName, TableName]]]:
     """Old -> new names by position, those of one statement at once; renames: in their order."""
-    for _, group in groupby(renames, key=lambda one: one.position and event_id_of(one.position)):
+    for _, group in groupby(
+        renames, key=lambda rename: rename.position and event_id_of(rename.position)
+    ):
         together = list(group)
-        yield together[-1].position, {one.old: one.new for one in together}
+        yield together[-1].position, {rename.old: rename.new for rename in together}
 
 
 def names_now(
@@ -225,4 +229,4 @@ def swapped_tables(
 
 def listed(table_swap: Iterable[Rename]) -> str:
     """The tables of a ring, as a message names them."""
-    return " and ".join(sorted(str(one.old) for one in table_swap))
+    return " and ".join(sorted(str(rename.old) for rename in table_swap))

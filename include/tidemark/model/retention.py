@@ -92,13 +92,13 @@ def removable(
     >>> removable({b: 7}, [b, c], [Rename(b, c)])
     {}
     """
-    found = {}
+    landings = {}
     for name, group in _groups(followed, renames).items():
-        own = [needed.get(table) for table in group & set(followed)]
-        known = [landing for landing in own if landing is not None]
-        if known and len(known) == len(own):
-            found[name] = min(known)
-    return found
+        oldest = [needed.get(table) for table in group & set(followed)]
+        known = [landing for landing in oldest if landing is not None]
+        if known and len(known) == len(oldest):
+            landings[name] = min(known)
+    return landings
 
 
 def removed_of(
@@ -118,9 +118,9 @@ def _groups(
     """Each name with all those that statements ever exchanged it for."""
     groups = {name: frozenset({name}) for name in tables}
     for rename in renames:
-        one = frozenset({rename.old, rename.new})
-        one = one.union(*(groups.get(name, ()) for name in one))
-        groups |= dict.fromkeys(one, one)
+        group = frozenset({rename.old, rename.new})
+        group = group.union(*(groups.get(name, ()) for name in group))
+        groups |= dict.fromkeys(group, group)
     return groups
 
 

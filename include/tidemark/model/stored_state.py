@@ -88,10 +88,10 @@ def _progress_2(body: Body) -> Body:
     frontier = {"bound": "", "time_ms": 0, "numbers": {}}
     resync = {"below": "", "why": "", "is_ordered": False, "since": ""}
     snapshots = {"is_signalled": False} | filled["snapshots"]
-    tables = {table: resync | one for table, one in snapshots["tables"].items()}
+    tables = {table: resync | reconcile for table, reconcile in snapshots["tables"].items()}
     return filled | {
         "frontier": frontier | filled["frontier"],
-        "behind": {table: frontier | one for table, one in filled["behind"].items()},
+        "behind": {table: frontier | behind for table, behind in filled["behind"].items()},
         "snapshots": snapshots | {"tables": tables},
         "renames": [[*rename, ""][:4] for rename in filled["renames"]],
     }

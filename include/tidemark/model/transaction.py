@@ -99,8 +99,8 @@ def key_of(transaction_id: str) -> str:
     >>> key_of("571:53195832"), key_of("0-1-27")
     ('571', '0-1-27')
     """
-    found = _POSTGRES.fullmatch(transaction_id)
-    return found["xid"] if found else transaction_id
+    match = _POSTGRES.fullmatch(transaction_id)
+    return match["xid"] if match else transaction_id
 
 
 def number_of(transaction_id: str) -> tuple[str, int] | None:
@@ -109,10 +109,10 @@ def number_of(transaction_id: str) -> tuple[str, int] | None:
     >>> number_of("571:53195832"), number_of("0-1-27"), number_of("file=bin.000042,pos=4990")
     (('lsn', 53195832), ('0', 27), ('binlog', 774763251095801172862))
     """
-    if found := _POSTGRES.fullmatch(transaction_id):
-        return "lsn", int(found["lsn"])
-    if found := _BINLOG.fullmatch(transaction_id):
-        return "binlog", (int(found["file"]) << _POS_BITS) | int(found["pos"])
+    if match := _POSTGRES.fullmatch(transaction_id):
+        return "lsn", int(match["lsn"])
+    if match := _BINLOG.fullmatch(transaction_id):
+        return "binlog", (int(match["file"]) << _POS_BITS) | int(match["pos"])
     return gtid_of(transaction_id)
 
 
@@ -122,8 +122,8 @@ def gtid_of(transaction_id: str) -> tuple[str, int] | None:
     >>> gtid_of("0-1-27"), gtid_of("file=bin.000042,pos=4990")
     (('0', 27), None)
     """
-    found = _GTID.fullmatch(transaction_id) or _MARIADB.fullmatch(transaction_id)
-    return (found["domain"], int(found["number"])) if found else None
+    match = _GTID.fullmatch(transaction_id) or _MARIADB.fullmatch(transaction_id)
+    return (match["domain"], int(match["number"])) if match else None
 
 
 def share_of(row: Mapping[str, Any]) -> Share:

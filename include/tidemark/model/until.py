@@ -129,10 +129,10 @@ class Barrier:
     @property
     def sentence(self) -> str:
         """Why a cut goes no further."""
-        told = f"{self.table} {self.behind} behind the statement at position {self.position}"
+        reason = f"{self.table} {self.behind} behind the statement at position {self.position}"
         if self.excluded:
-            return f"{told}, and {self.excluded}"
-        return f"{told}; the next run goes on from there"
+            return f"{reason}, and {self.excluded}"
+        return f"{reason}; the next run goes on from there"
 
     @property
     def commit_ts(self) -> int:

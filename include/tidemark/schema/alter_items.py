@@ -68,7 +68,7 @@ class ColumnItems:
         return any(column.backfill and column.backfill.is_unknown for column in self.added)
 
     @property
-    def found(self) -> bool:
+    def has_changes(self) -> bool:
         """Whether it does anything to them."""
         columns = self.added or self.changed or self.renamed or self.dropped
         return bool(columns) or self.key is not None

@@ -149,18 +149,18 @@ def _set(text: str, known: SourceType, column: SourceColumn) -> str:
     """The labels in the order of the type."""
     labels = column.labels or known.parameters
     chosen = {label.lower() for label in text.split(",") if label}
-    found = [label for label in labels if label.lower() in chosen]
-    if len(found) != len(chosen) or column.iceberg != "string":
+    members = [label for label in labels if label.lower() in chosen]
+    if len(members) != len(chosen) or column.iceberg != "string":
         raise UnknownBackfillError(f"{text!r} is not among the labels of {column.source_type}")
-    return ",".join(found)
+    return ",".join(members)
 
 
 def _enum(text: str, known: SourceType, column: SourceColumn) -> str:
     labels = column.labels or known.parameters
-    found = [place for place, label in enumerate(labels) if label.lower() == text.lower()]
-    if not found:
+    places = [place for place, label in enumerate(labels) if label.lower() == text.lower()]
+    if not places:
         raise UnknownBackfillError(f"{text!r} is not among the labels of {column.source_type}")
-    return labels[found[0]] if column.iceberg == "string" else str(found[0] + 1)
+    return labels[places[0]] if column.iceberg == "string" else str(places[0] + 1)
 
 
 _READERS: Mapping[str, Reader] = {

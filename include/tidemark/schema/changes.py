@@ -183,27 +183,27 @@ def plan_changes(
     if is_empty and have.row_key == have.key and want.row_key != want.key:
         moves.append(AddColumn(_ROW))
     key = tuple(names[name] or name for name in have.in_target.key)
-    told = want.in_target
+    target = want.in_target
     if want.key_changed_at != have.key_changed_at:
         is_bound = have.row_key == have.key
         stay = [name for name in map(names.__getitem__, have.in_target.key) if name]
-        free = tuple(name for name in stay if is_bound and name not in told.key)
-        moves.append(ChangeKey(told.key, free))
+        free = tuple(name for name in stay if is_bound and name not in target.key)
+        moves.append(ChangeKey(target.key, free))
         key = ()
-    _refuse_collisions(merge_schemas((TableSchema(tuple(present), key), told)))
+    _refuse_collisions(merge_schemas((TableSchema(tuple(present), key), target)))
     called = {now: was for was, now in names.items() if now}
     types = {column.name: column for column in present}
-    changed = _joined(types, told)
+    changed = _joined(types, target)
     rewritten = (
         RewriteColumn(column, was.stored, called[column.name])
-        for column in told.columns
-        if (was := types.get(column.name)) is not None and _is_rewritten(was, column, told)
+        for column in target.columns
+        if (was := types.get(column.name)) is not None and _is_rewritten(was, column, target)
     )
     return (
         *moves,
         *changed,
         *rewritten,
-        *_filled(types, told),
+        *_filled(types, target),
         *_laid_out(have, want, names),
     )
 

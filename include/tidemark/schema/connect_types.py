@@ -162,24 +162,24 @@ def refine_known(
     Where the record tells its own size, what holds more is right.
     """
     refined = refine(record, known, tells_singles=tells_singles)
-    is_told = record.source_type not in _UNSIZED
-    return record if is_told and _holds_more(record, refined) else refined
+    has_size = record.source_type not in _UNSIZED
+    return record if has_size and _holds_more(record, refined) else refined
 
 
-def _holds_more(one: SourceColumn, other: SourceColumn) -> bool:
-    inner, of_other = one.element or one, other.element or other
+def _holds_more(record: SourceColumn, other: SourceColumn) -> bool:
+    inner, of_other = record.element or record, other.element or other
     is_text = inner.iceberg == "string" and inner.wire in _WRITTEN_DECIMALS
     if is_text and of_other.iceberg.startswith("decimal"):
         return True
-    return is_widening(other.iceberg, one.iceberg)
+    return is_widening(other.iceberg, record.iceberg)
 
 
 def _refined(
     column: SourceColumn, field: Mapping[str, Any], modes: ConnectorModes, types: SourceTypes
 ) -> SourceColumn:
     source = _source_type(field.get("parameters") or {})
-    told = types(column.name, source, modes) if source else None
-    return refine(column, told) if told is not None else column
+    known = types(column.name, source, modes) if source else None
+    return refine(column, known) if known is not None else column
 
 
 def _as_written(field: Mapping[str, Any]) -> SourceColumn:
@@ -202,24 +202,26 @@ def _as_written(field: Mapping[str, Any]) -> SourceColumn:
     form = SEMANTIC_FORMS.get(semantic) if semantic else PLAIN_FORMS.get(kind)
     if form is None:
         raise unreadable(name, f"{semantic or kind}")
-    told = semantic or kind
-    return SourceColumn(column_name(name), *form, told, may_be_unavailable=told in _OPEN_TYPES)
+    source_type = semantic or kind
+    return SourceColumn(
+        column_name(name), *form, source_type, may_be_unavailable=source_type in _OPEN_TYPES
+    )
 
 
 def _decimal(name: str, parameters: Mapping[str, str]) -> SourceColumn:
     precision = int(parameters.get(_PRECISION, MAX_PRECISION))
     scale = int(parameters["scale"])
-    is_told = parameters.get(_PRECISION, _NO_PRECISION) != _NO_PRECISION
-    told = f"{_DECIMAL}({precision},{scale})" if is_told else _DECIMAL
+    has_precision = parameters.get(_PRECISION, _NO_PRECISION) != _NO_PRECISION
+    source_type = f"{_DECIMAL}({precision},{scale})" if has_precision else _DECIMAL
     iceberg = decimal_type(precision, scale)
-    return SourceColumn(column_name(name), iceberg, Wire.DECIMAL_BASE64, told, scale)
+    return SourceColumn(column_name(name), iceberg, Wire.DECIMAL_BASE64, source_type, scale)
 
 
-def _is_type(told: Any) -> bool:
-    """Whether ``told`` describes a type as Connect does, with all that its reading takes."""
-    if not isinstance(told, dict) or not isinstance(told.get("type"), str):
+def _is_type(declared: Any) -> bool:
+    """Whether ``declared`` describes a type as Connect does, with all that its reading takes."""
+    if not isinstance(declared, dict) or not isinstance(declared.get("type"), str):
         return False
-    semantic, parameters = told.get("name"), told.get("parameters") or {}
+    semantic, parameters = declared.get("name"), declared.get("parameters") or {}
     if not isinstance(semantic, str | None) or not isinstance(parameters, dict):
         return False
     if not all(isinstance(text, str) for text in parameters.values()):
@@ -227,8 +229,8 @@ def _is_type(told: Any) -> bool:
     sizes = _SIZES.get(semantic or "", ())
     if not all(_NUMBER.fullmatch(parameters.get(size, default)) for size, default in sizes):
         return False
-    inner = {"array": ("items",), "map": ("keys", "values")}.get(told["type"], ())
-    return all(_is_type(told.get(part)) for part in inner)
+    inner = {"array": ("items",), "map": ("keys", "values")}.get(declared["type"], ())
+    return all(_is_type(declared.get(part)) for part in inner)
 
 
 def _source_type(parameters: Mapping[str, str]) -> str:

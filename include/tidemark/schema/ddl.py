@@ -60,12 +60,12 @@ def parse_ddl(sql: str, default_schema: str) -> tuple[DdlOperation, ...]:
 
 
 def _statements(words: Words) -> list[Words]:
-    found = [part for part in words.split(";") if part.left]
-    for place, statement in enumerate(found):
+    statements = [part for part in words.split(";") if part.left]
+    for place, statement in enumerate(statements):
         if _kind(statement) in _ROUTINES:
-            rest = Words(words.text, [word for part in found[place:] for word in part.words])
-            return [*found[:place], rest]
-    return found
+            rest = Words(words.text, [word for part in statements[place:] for word in part.words])
+            return [*statements[:place], rest]
+    return statements
 
 
 def _judge(statement: Words, schema: str) -> tuple[DdlOperation, ...]:
@@ -164,7 +164,7 @@ def _alter(statement: Words, schema: str) -> tuple[DdlOperation, ...]:
         why = judge_item(item, items)
         if why is not None:
             return (Unsupported(table, text, why),)
-    altered = [AlterColumns(table, items, text)] if items.found else []
+    altered = [AlterColumns(table, items, text)] if items.has_changes else []
     return (*altered, *renames) or (NoEffect("ALTER TABLE"),)
 
 

@@ -25,7 +25,7 @@ _AFTER_DEFAULT = {
 }
 """What may follow a DEFAULT that is a plain literal; anything else makes it an expression."""
 _NOW = {"CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP"}
-_ONE_BIT = {"bit", "bit(1)"}
+_SINGLE_BIT = {"bit", "bit(1)"}
 _SECONDS = {"timestamp", "timestamp(0)"}
 """Types that hold the second in which a statement began, whatever the zone of its session."""
 _MARKS = {"SIGNED", "UNSIGNED", "ZEROFILL"}
@@ -111,13 +111,13 @@ def _attributes(type_text: str, item: Words) -> Attributes:
     lone_key = any(word == "KEY" and before not in {"UNIQUE", "PRIMARY"} for before, word in pairs)
     is_computed = bool({"AS", "GENERATED"} & set(words))
     counts = type_text.upper() == "SERIAL" or "AUTO_INCREMENT" in words
-    backfill, is_told = _default(item, type_text.lower())
+    backfill, is_known = _default(item, type_text.lower())
     if backfill is None and ("NOT", "NULL") in pairs:
         backfill = DefaultBackfill(None)
     return Attributes(
         is_key="PRIMARY" in words or words[:1] == ["KEY"] or lone_key,
         backfill=backfill,
-        unknown_backfills=counts or is_computed or not is_told,
+        unknown_backfills=counts or is_computed or not is_known,
         is_computed=is_computed,
         is_bytes="BYTE" in words or bool({("SET", "BINARY"), ("CHARSET", "BINARY")} & set(pairs)),
     )
@@ -134,7 +134,7 @@ def _default(item: Words, type_text: str) -> tuple[DefaultBackfill | None, bool]
         return None, True
     if type_text in _SECONDS and _is_now(item):
         return DefaultBackfill(None, is_now=True), True
-    text = (item.bit() if type_text in _ONE_BIT else None) or item.literal()
+    text = (item.bit() if type_text in _SINGLE_BIT else None) or item.literal()
     is_whole = text is not None and item.keyword() in _AFTER_DEFAULT
     return (DefaultBackfill(text), True) if is_whole else (None, False)
 

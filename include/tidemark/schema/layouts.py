@@ -42,11 +42,11 @@ def check_rules(table: TableName, schema: TableSchema) -> None:
     for name in rules.hashed:
         if schema[name].element is not None:
             raise _stopped(table, f"column {name} is an array, which cannot be hashed", _RULES)
-    taken: dict[str, ColumnName] = {}
+    by_target: dict[str, ColumnName] = {}
     for name in schema.names:
         target = rules.target_name(name)
-        if target is not None and taken.setdefault(target.lower(), name) != name:
-            other = taken[target.lower()]
+        if target is not None and by_target.setdefault(target.lower(), name) != name:
+            other = by_target[target.lower()]
             raise _stopped(table, f"columns {other} and {name} are both called {target}", _RULES)
 
 

@@ -35,49 +35,49 @@ _INTEGERS = ("int", "bigint")
 
 
 def overridden(
-    told: SourceColumn,
+    record: SourceColumn,
     declared: SourceColumn,
     *,
     tells_singles: bool = False,
     may_be_unsigned: bool = False,
 ) -> SourceColumn | None:
-    """``declared``, read from what records hold of ``told``; None where that cannot be done.
+    """``declared``, read from what records hold, ``record``; None where that cannot be done.
 
     Nothing may be lost on the way but by a value that does not fit, which is told as misread.
     tells_singles: as of `refine`. may_be_unsigned: a bigint may be an unsigned one, so that its
     numbers are not what stands in records.
     """
-    if (told.element is None) != (declared.element is None):
+    if (record.element is None) != (declared.element is None):
         return None
-    refined = refine(told, declared, tells_singles=tells_singles)
-    if refined is not told:
+    refined = refine(record, declared, tells_singles=tells_singles)
+    if refined is not record:
         return refined
-    wire = _wire(told, declared, may_be_unsigned=may_be_unsigned)
-    if told.element is not None or wire is None:
+    wire = _wire(record, declared, may_be_unsigned=may_be_unsigned)
+    if record.element is not None or wire is None:
         return None
-    digits = told.digits if wire in _NUMBERS else declared.digits
+    digits = record.digits if wire in _NUMBERS else declared.digits
     return replace(declared, wire=wire, digits=digits)
 
 
-def _wire(told: SourceColumn, declared: SourceColumn, *, may_be_unsigned: bool) -> Wire | None:
+def _wire(record: SourceColumn, declared: SourceColumn, *, may_be_unsigned: bool) -> Wire | None:
     is_text, is_decimal = declared.iceberg == "string", declared.iceberg.startswith("decimal")
-    is_whole = told.wire is Wire.INTEGER and not (told.iceberg == "bigint" and may_be_unsigned)
-    if is_text and told.wire in _NUMBERS:
-        return told.wire
-    if is_text and told.wire in _TEXTS:
-        return Wire.TEXT if told.wire is not Wire.INTEGER or is_whole else None
-    if told.wire is Wire.TEXT:
+    is_whole = record.wire is Wire.INTEGER and not (record.iceberg == "bigint" and may_be_unsigned)
+    if is_text and record.wire in _NUMBERS:
+        return record.wire
+    if is_text and record.wire in _TEXTS:
+        return Wire.TEXT if record.wire is not Wire.INTEGER or is_whole else None
+    if record.wire is Wire.TEXT:
         return _OF_TEXT.get(declared.iceberg)
-    if is_whole or told.wire is Wire.DECIMAL_TEXT:
+    if is_whole or record.wire is Wire.DECIMAL_TEXT:
         if is_decimal:
             return Wire.DECIMAL_TEXT
         if declared.iceberg in _INTEGERS:
             return Wire.INTEGER
-    is_count = told.wire is Wire.INTEGER and declared.wire in _OF_INTEGER
+    is_count = record.wire is Wire.INTEGER and declared.wire in _OF_INTEGER
     return declared.wire if is_count else None
 
 
-def read_as_text(told: SourceColumn, *, may_be_unsigned: bool) -> bool:
+def read_as_text(record: SourceColumn, *, may_be_unsigned: bool) -> bool:
     """Whether a column that is declared as text can be read from what records hold of it."""
-    text = SourceColumn(told.name, "string", Wire.TEXT, "text")
-    return overridden(told, text, may_be_unsigned=may_be_unsigned) is not None
+    text = SourceColumn(record.name, "string", Wire.TEXT, "text")
+    return overridden(record, text, may_be_unsigned=may_be_unsigned) is not None

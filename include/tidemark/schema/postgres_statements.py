@@ -29,17 +29,17 @@ TRIGGERS = Path(__file__).with_name("postgres_ddl.sql")
 _VERSION = 1
 _OF_INDEXES = {"CREATE INDEX", "DROP INDEX", "REINDEX"}
 """Where one of these commits in its midst, older triggers wrote that every table was made by it."""
-_Told = Mapping[str, Any]
+_TableState = Mapping[str, Any]
 
 
 def postgres_operations(content: str) -> tuple[DdlOperation, ...]:
     """What a statement did, by the ``content`` of its message."""
     try:
-        told = json.loads(content)
-        if told["version"] != _VERSION:
-            why = f"its message has version {told['version']}, and only {_VERSION} is known"
+        message = json.loads(content)
+        if message["version"] != _VERSION:
+            why = f"its message has version {message['version']}, and only {_VERSION} is known"
             return (Unsupported(None, "", why),)
-        sent, tag = str(told["statement"]).strip(), str(told["tag"])
+        sent, tag = str(message["statement"]).strip(), str(message["tag"])
         if tag in _OF_INDEXES:
             return ()
         # A client may send more than this statement in one piece, values among it (MSG-7).
@@ -48,7 +48,7 @@ def postgres_operations(content: str) -> tuple[DdlOperation, ...]:
         has_expression = "using" in sent.lower().split()
         return tuple(
             operation
-            for change in told["tables"]
+            for change in message["tables"]
             for operation in _operations_of(
                 change["before"], change["after"], statement, has_expression
             )
@@ -58,22 +58,22 @@ def postgres_operations(content: str) -> tuple[DdlOperation, ...]:
 
 
 def _operations_of(
-    before: _Told | None, after: _Told | None, statement: str, has_expression: bool
+    before: _TableState | None, after: _TableState | None, statement: str, has_expression: bool
 ) -> Sequence[DdlOperation]:
     """What became of one table; a name that is unfit for a target concerns no other one."""
     try:
         return tuple(_changed(before, after, statement, has_expression))
     except NameRefusedError as error:
         why = str(error).partition("\n")[0]
-    for told in (before, after):
+    for state in (before, after):
         with suppress(NameRefusedError):
-            if told is not None:
-                return (Unsupported(_name(told), statement, why),)
+            if state is not None:
+                return (Unsupported(_name(state), statement, why),)
     return ()  # It has no target under either name.
 
 
 def _changed(
-    before: _Told | None, after: _Told | None, statement: str, has_expression: bool
+    before: _TableState | None, after: _TableState | None, statement: str, has_expression: bool
 ) -> Iterator[DdlOperation]:
     if after is None:
         if before is not None:
@@ -82,36 +82,36 @@ def _changed(
     table = _name(after)
     if before is None:
         columns = tuple(
-            ColumnText(column_name(told["name"]), told["type"]) for told in after["columns"]
+            ColumnText(column_name(column["name"]), column["type"]) for column in after["columns"]
         )
         yield CreateTable(table, columns, _key(after))
         return
     if _name(before) != table:
         yield RenameTable(_name(before), table, statement)
-    old = {told["number"]: told for told in before["columns"]}
-    new = {told["number"]: told for told in after["columns"]}
+    old = {column["number"]: column for column in before["columns"]}
+    new = {column["number"]: column for column in after["columns"]}
     for number in old.keys() & new.keys():
         # Without USING a value that the new type does not hold is refused, or rounded as types say.
         if old[number]["type"] != new[number]["type"] and has_expression:
             why = f"values of {new[number]['name']} may be others now, by an expression"
             yield Unsupported(table, statement, why)
     items = _items(before, after)
-    if items.found:
+    if items.has_changes:
         yield AlterColumns(table, items, statement)
 
 
-def _items(before: _Told, after: _Told) -> ColumnItems:
-    old = {told["number"]: column_name(told["name"]) for told in before["columns"]}
-    new = {told["number"]: told for told in after["columns"]}
+def _items(before: _TableState, after: _TableState) -> ColumnItems:
+    old = {column["number"]: column_name(column["name"]) for column in before["columns"]}
+    new = {column["number"]: column for column in after["columns"]}
     items = ColumnItems(dropped=[name for number, name in old.items() if number not in new])
-    for number, told in new.items():
-        name = column_name(told["name"])
+    for number, column in new.items():
+        name = column_name(column["name"])
         if number not in old:
-            fill = told["fill"]
+            fill = column["fill"]
             backfill = None if fill is None else DefaultBackfill(fill, is_output=True)
-            if fill is None and told["is_computed"] and before["file"] != after["file"]:
+            if fill is None and column["is_computed"] and before["file"] != after["file"]:
                 backfill = DefaultBackfill(None, is_unknown=True)
-            items.added.append(ColumnText(name, told["type"], backfill))
+            items.added.append(ColumnText(name, column["type"], backfill))
         elif old[number] != name:
             items.renamed.append((old[number], name))
     names = dict(items.renamed)
@@ -120,9 +120,9 @@ def _items(before: _Told, after: _Told) -> ColumnItems:
     return items
 
 
-def _name(told: _Told) -> TableName:
-    return TableName(told["schema"], told["name"])
+def _name(state: _TableState) -> TableName:
+    return TableName(state["schema"], state["name"])
 
 
-def _key(told: _Told) -> tuple[ColumnName, ...]:
-    return tuple(map(column_name, told["key"]))
+def _key(state: _TableState) -> tuple[ColumnName, ...]:
+    return tuple(map(column_name, state["key"]))

@@ -29,16 +29,16 @@ def joined_defaults(
     without a default that can be told are not there.
     """
     names = set(known)
-    found: dict[ColumnName, tuple[str, Place]] = {}
+    defaults: dict[ColumnName, tuple[str, Place]] = {}
     for listed, begins_at in schemas:
         fields = {column_name(field["field"]): field for field in listed}
         joined = fields.keys() - names if names else ()
         for name in joined:
             text = default_text(fields[name])
             if text is not None and begins_at is not None:
-                found[name] = (text, begins_at)
+                defaults[name] = (text, begins_at)
         names |= fields.keys()
-    return found
+    return defaults
 
 
 def default_text(field: Mapping[str, Any]) -> str | None:

@@ -163,8 +163,8 @@ class Shadows:
         if why:
             return (Unsupported(new, statement, f"{old} takes its place, and {why}"),)
         columns = frozenset(column.name for column in shadow.made.values()) if shadow.made else None
-        told = "; ".join([*shadow.statements, statement])
-        return (CutOver(new, shadow.items, columns, told),)
+        statements = "; ".join([*shadow.statements, statement])
+        return (CutOver(new, shadow.items, columns, statements),)
 
 
 def _refusal(table: TableName, old: TableName, shadowed: TableName, shadow: Shadow) -> str:

@@ -283,13 +283,13 @@ def _is_column_state(column: Any) -> bool:
     if not isinstance(column, dict) or not isinstance(column.get("name"), str):
         return False
     sizes = (column.get("length"), column.get("scale"))
-    told = column.get("typeExpression") or column.get("typeName")
+    type_text = column.get("typeExpression") or column.get("typeName")
     is_sized = all(isinstance(size, int | None) for size in sizes)
-    return isinstance(told, str) and is_sized and _are_texts(column.get("enumValues"))
+    return isinstance(type_text, str) and is_sized and _are_texts(column.get("enumValues"))
 
 
-def _are_texts(told: Any) -> bool:
-    return told is None or (isinstance(told, list) and all(isinstance(t, str) for t in told))
+def _are_texts(labels: Any) -> bool:
+    return labels is None or (isinstance(labels, list) and all(isinstance(t, str) for t in labels))
 
 
 def _changed_type(column: Mapping[str, Any]) -> str:

@@ -86,10 +86,10 @@ class Words:
 
     def accept(self, *keywords: str) -> bool:
         """Step over ``keywords`` if exactly they come next."""
-        found = all(self.keyword(ahead) == keyword for ahead, keyword in enumerate(keywords))
-        if found:
+        is_next = all(self.keyword(ahead) == keyword for ahead, keyword in enumerate(keywords))
+        if is_next:
             self.at += len(keywords)
-        return found
+        return is_next
 
     def name(self) -> str:
         """Step over one name. Raises ParseError where none comes."""
@@ -156,18 +156,18 @@ class Words:
 
     def outside_parentheses(self) -> list[str]:
         """The keywords that are left; of parentheses the opening one alone."""
-        depth, found = 0, []
+        depth, keywords = 0, []
         for word in self.words[self.at :]:
             if depth == 0:
-                found.append(word.keyword)
+                keywords.append(word.keyword)
             depth += {"(": 1, ")": -1}.get(word.keyword, 0)
-        return found
+        return keywords
 
 
-def _without_comment(found: re.Match[str]) -> str:
-    if found[3]:
-        raise TokenError(f"{found[3]} is never closed")
-    return found[1] or f" {found[2] or ''} "
+def _without_comment(match: re.Match[str]) -> str:
+    if match[3]:
+        raise TokenError(f"{match[3]} is never closed")
+    return match[1] or f" {match[2] or ''} "
 
 
 def _split(text: str, name: str, start: int, end: int) -> Iterator[Word]:
@@ -178,9 +178,9 @@ def _split(text: str, name: str, start: int, end: int) -> Iterator[Word]:
     elif raw[-1] == "'":
         yield Word("", "", start, end)
     else:
-        for found in re.finditer(r"\S+", raw):
-            named = found[0] if re.fullmatch(r"[\w$]+", found[0]) else ""
-            yield Word(found[0].upper(), named, start + found.start(), start + found.end())
+        for match in re.finditer(r"\S+", raw):
+            named = match[0] if re.fullmatch(r"[\w$]+", match[0]) else ""
+            yield Word(match[0].upper(), named, start + match.start(), start + match.end())
 
 
 def _unescaped(raw: str) -> str:
@@ -188,7 +188,7 @@ def _unescaped(raw: str) -> str:
     quote = raw[0]
     return re.sub(
         rf"\\(.)|{quote}{quote}",
-        lambda found: _ESCAPES.get(found[1], found[1]) if found[1] else quote,
+        lambda match: _ESCAPES.get(match[1], match[1]) if match[1] else quote,
         raw[1:-1],
         flags=re.DOTALL,
     )

@@ -116,8 +116,8 @@ def parse_parameters(text: str) -> tuple[str, ...]:
     ("it's", 'b')
     """
     return tuple(
-        _ESCAPED.sub(lambda escaped: escaped[1] or "'", found[1]) if found[2] is None else found[2]
-        for found in _PARAMETER.finditer(text)
+        _ESCAPED.sub(lambda escaped: escaped[1] or "'", match[1]) if match[2] is None else match[2]
+        for match in _PARAMETER.finditer(text)
     )
 
 

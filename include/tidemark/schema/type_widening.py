@@ -25,10 +25,10 @@ def is_known(column_type: SourceType) -> bool:
     return column_type.base in _FAMILIES
 
 
-def is_same(one: SourceType, other: SourceType) -> bool:
+def is_same(new: SourceType, old: SourceType) -> bool:
     """Whether each holds every value of the other, as INT and INT(11) do."""
-    pairs = ((one, other), (other, one))
-    return is_known(one) and all(
+    pairs = ((new, old), (old, new))
+    return is_known(new) and all(
         holds_every_value(*pair, is_numbered=True, tells_sizes=True) for pair in pairs
     )
 
@@ -67,8 +67,8 @@ def _precision(new: SourceType, old: SourceType) -> bool:
     """What an unknown precision becomes is judged by the types of the target."""
     if not old.numbers:
         return True
-    (wide, scale), (narrow, kept) = _digits(new), _digits(old)
-    return scale >= kept and wide >= narrow
+    (wide, scale), (narrow, old_scale) = _digits(new), _digits(old)
+    return scale >= old_scale and wide >= narrow
 
 
 def _digits(known: SourceType) -> tuple[int, int]:

@@ -33,10 +33,10 @@ def type_of_kinds(kinds: Collection[JsonKind], source_format: SourceFormat) -> s
     'bigint'
     """
     names = _POSTGRES if source_format is SourceFormat.DEBEZIUM_POSTGRES else _MYSQL
-    told = frozenset(kinds) - {JsonKind.NULL}
-    if told == _NUMBERS:
+    value_kinds = frozenset(kinds) - {JsonKind.NULL}
+    if value_kinds == _NUMBERS:
         return names[JsonKind.NUMBER]
-    return names.get(next(iter(told))) if len(told) == 1 else None
+    return names.get(next(iter(value_kinds))) if len(value_kinds) == 1 else None
 
 
 def text_type(source_format: SourceFormat) -> str:

@@ -73,17 +73,17 @@ def _words(
 
 def model_at(model: type[SpecModel], loc: Loc) -> type[SpecModel] | None:
     """The model that describes the field at ``loc``, None where there is none."""
-    found: Any = model
+    nested: Any = model
     for step in loc:
         if isinstance(step, int):
             continue
-        if not _is_model(found):
+        if not _is_model(nested):
             return None
-        field = _fields(found).get(step)
+        field = _fields(nested).get(step)
         annotation = field.annotation if field else None
         inner = [arg for arg in (annotation, *get_args(annotation)) if _is_model(arg)]
-        found = inner[0] if inner else None
-    return found if _is_model(found) else None
+        nested = inner[0] if inner else None
+    return nested if _is_model(nested) else None
 
 
 def _is_model(annotation: object) -> bool:

@@ -38,8 +38,8 @@ def spec_error(faults: Mapping[Path, Iterable[Fault]]) -> SpecError:
     """All faults of all files in one error, in the order of files and lines."""
     lines = [
         fault.render(file)
-        for file, found in faults.items()
-        for fault in sorted(found, key=lambda fault: fault.line)
+        for file, file_faults in faults.items()
+        for fault in sorted(file_faults, key=lambda fault: fault.line)
     ]
     return SpecError("\n".join(lines))
 
@@ -59,8 +59,8 @@ def field_path(loc: Loc) -> str:
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """The known name that ``name`` was probably meant to be, quoted; empty when none is near."""
-    found = get_close_matches(name.lower(), sorted(known), n=1)
-    return repr(found[0]) if found else ""
+    matches = get_close_matches(name.lower(), sorted(known), n=1)
+    return repr(matches[0]) if matches else ""
 
 
 def shown(value: object) -> str:

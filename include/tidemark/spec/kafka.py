@@ -72,12 +72,12 @@ class KafkaSpec(SpecModel):
 
     def broken_rules(self) -> Iterator[BrokenRule]:
         """Each property is one that both clients know, and belongs to the others."""
-        given = self.properties
-        broken = [*_unknown(given), *_odd_values(given)]
-        protocol = given.get(PROTOCOL, _PROTOCOLS[0]).upper()
+        properties = self.properties
+        broken = [*_unknown(properties), *_odd_values(properties)]
+        protocol = properties.get(PROTOCOL, _PROTOCOLS[0]).upper()
         yield from broken or [
-            *_one_sided_login(given, protocol),
-            *_one_sided_tls(given, protocol),
+            *_one_sided_login(properties, protocol),
+            *_one_sided_tls(properties, protocol),
         ]
 
 
@@ -98,12 +98,12 @@ def _odd_values(properties: Mapping[str, str]) -> Iterator[BrokenRule]:
         (METHOD, ("oidc",)),
         (HOST_CHECK, ("https", "none")),
     ):
-        given = properties.get(name)
-        if given is not None and given.casefold() not in {each.casefold() for each in wanted}:
-            yield _rule(name, repr(given), " or ".join(wanted))
-    given = properties.get(mechanism)
-    if given is not None and given not in _OF_MECHANISM:  # librdkafka knows them in capitals alone
-        yield _rule(mechanism, repr(given), " or ".join(_OF_MECHANISM))
+        setting = properties.get(name)
+        if setting is not None and setting.casefold() not in {each.casefold() for each in wanted}:
+            yield _rule(name, repr(setting), " or ".join(wanted))
+    setting = properties.get(mechanism)
+    if setting is not None and setting not in _OF_MECHANISM:  # librdkafka: in capitals alone
+        yield _rule(mechanism, repr(setting), " or ".join(_OF_MECHANISM))
     if {MECHANISM, MECHANISMS} <= properties.keys():
         yield _rule(MECHANISMS, MECHANISMS, f"one of its two names: {MECHANISM} stands beside it")
 

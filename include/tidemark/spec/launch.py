@@ -98,7 +98,7 @@ def spark_home() -> Path:
     named = os.environ.get("SPARK_HOME")
     if named:
         return Path(named)
-    found = find_spec("pyspark")
-    if found is None or found.origin is None:
+    module_spec = find_spec("pyspark")
+    if module_spec is None or module_spec.origin is None:
         raise ModuleNotFoundError("pyspark is not installed: make setup")
-    return Path(found.origin).parent
+    return Path(module_spec.origin).parent

@@ -69,5 +69,5 @@ class MaintenanceSpec(PolicySpec):
 
     def policy(self, installation: PolicySpec) -> Policy:
         """What the file says, and for the rest the installation."""
-        own = self.model_dump(include=self.model_fields_set - {"schedule"})
-        return Policy(**{**installation.model_dump(), **own})
+        declared = self.model_dump(include=self.model_fields_set - {"schedule"})
+        return Policy(**{**installation.model_dump(), **declared})

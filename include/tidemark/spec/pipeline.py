@@ -195,7 +195,7 @@ def _namespace(text: str) -> str:
     return text
 
 
-def _own_name(fields: dict[str, Any]) -> str:
+def _pipeline_name(fields: dict[str, Any]) -> str:
     return str(fields["name"])
 
 
@@ -217,7 +217,7 @@ class PipelineSpec(SpecModel):
     )
     source: SourceSpec = Field(description="where the records come from")
     target_namespace: Annotated[IcebergName, AfterValidator(_namespace)] = Field(
-        default_factory=_own_name,
+        default_factory=_pipeline_name,
         validate_default=True,
         description="Iceberg namespace of the targets; default: the name of the pipeline",
     )
@@ -260,15 +260,15 @@ class PipelineSpec(SpecModel):
     @property
     def declared(self) -> frozenset[TableName]:
         """The source tables that the file names."""
-        return frozenset(one.source for one in self.tables)
+        return frozenset(table.source for table in self.tables)
 
     @property
     def renames(self) -> tuple[Rename, ...]:
         """The former names of tables."""
         return tuple(
-            Rename(one.was, one.source, target=one.target)
-            for one in self.tables
-            if one.was is not None
+            Rename(table.was, table.source, target=table.target)
+            for table in self.tables
+            if table.was is not None
         )
 
     def broken_rules(self) -> Iterator[BrokenRule]:

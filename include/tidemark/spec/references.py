@@ -62,8 +62,8 @@ def holds_reference(text: str) -> bool:
 
 def connections_in(text: str) -> frozenset[str]:
     """The ids of Airflow's connections that ``text``, a whole file, refers to."""
-    found = (_CONN.fullmatch(match["content"]) for match in _REFERENCE.finditer(text))
-    return frozenset(match["id"] for match in found if match is not None)
+    connections = (_CONN.fullmatch(match["content"]) for match in _REFERENCE.finditer(text))
+    return frozenset(match["id"] for match in connections if match is not None)
 
 
 def connection_variable(connection: str) -> str:
@@ -136,8 +136,8 @@ def _variable(name: str, default: str | None, environ: Mapping[str, str]) -> str
 def _of_connection(connection: str, field: str, environ: Mapping[str, str]) -> str:
     name = connection_variable(connection)
     try:
-        told = json.loads(environ[name])
-        extra = told.get("extra") or {}
+        settings = json.loads(environ[name])
+        extra = settings.get("extra") or {}
         inner = json.loads(extra) if isinstance(extra, str) else extra
     except KeyError:
         raise UnresolvedError(
@@ -146,7 +146,7 @@ def _of_connection(connection: str, field: str, environ: Mapping[str, str]) -> s
     except (ValueError, AttributeError):
         raise UnresolvedError(f"{name} to hold a connection as JSON") from None
     is_inner = field.startswith(_EXTRA)
-    value = inner.get(field.removeprefix(_EXTRA)) if is_inner else told.get(field)
+    value = inner.get(field.removeprefix(_EXTRA)) if is_inner else settings.get(field)
     if not isinstance(value, str | int) or value == "":
         raise UnresolvedError(f"connection {connection} to have {field}")
     return str(value)

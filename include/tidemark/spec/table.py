@@ -21,7 +21,7 @@ from tidemark.spec.base import (
     SpecModel,
     Text,
 )
-from tidemark.spec.target_columns import TargetColumnsSpec, said_twice
+from tidemark.spec.target_columns import TargetColumnsSpec, duplicates
 
 
 class TruncatePolicy(StrEnum):
@@ -125,9 +125,9 @@ class TableSpec(SpecModel):
             )
         if self.was == self.source:
             yield BrokenRule(("was",), repr(str(self.was)), "another name than source")
-        yield from said_twice("key", self.key)
-        yield from said_twice("partition-by", self.partition_by)
-        yield from said_twice("sort-by", self.sort_by)
+        yield from duplicates("key", self.key)
+        yield from duplicates("partition-by", self.partition_by)
+        yield from duplicates("sort-by", self.sort_by)
         for index, name in enumerate(self.key):
             if not self.target_columns.rules.keeps_readable(name):
                 yield BrokenRule(

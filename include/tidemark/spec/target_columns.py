@@ -42,11 +42,11 @@ class TargetColumnsSpec(SpecModel):
         if self.include and self.exclude:
             yield BrokenRule(("exclude",), "include as well", "one of the two")
         masked = (*self.hash, *self.redact)
-        yield from said_twice("include", self.include)
-        yield from said_twice("exclude", self.exclude)
-        yield from said_twice("hash", self.hash)
-        yield from said_twice("redact", masked, first=len(self.hash))
-        yield from said_twice("rename", tuple(self.rename.values()), at=tuple(self.rename))
+        yield from duplicates("include", self.include)
+        yield from duplicates("exclude", self.exclude)
+        yield from duplicates("hash", self.hash)
+        yield from duplicates("redact", masked, first=len(self.hash))
+        yield from duplicates("rename", tuple(self.rename.values()), at=tuple(self.rename))
         for rule, names in (("rename", self.rename), ("hash", self.hash), ("redact", self.redact)):
             for at, name in enumerate(names):
                 if self.rules.target_name(name) is None:
@@ -54,7 +54,7 @@ class TargetColumnsSpec(SpecModel):
                     yield BrokenRule((rule, place), repr(name), "a column that the target has")
 
 
-def said_twice(
+def duplicates(
     field: str, parts: tuple[object, ...], *, first: int = 0, at: tuple[str, ...] = ()
 ) -> Iterator[BrokenRule]:
     """Parts that stand before in the list ``field``, which begins at ``first`` of ``parts``.

@@ -117,8 +117,8 @@ class Broker:
                 next_step="look at source.topics of the pipeline file, or start the connector "
                 "that makes the topic; where Kafka has ACLs, grant READ and DESCRIBE",
             )
-        found = {name for name in present if any(p.fullmatch(name) for p in patterns)}
-        return tuple(TopicName(name) for name in sorted(found | exact))
+        matching = {name for name in present if any(p.fullmatch(name) for p in patterns)}
+        return tuple(TopicName(name) for name in sorted(matching | exact))
 
     def describe(self, topics: Collection[TopicName]) -> tuple[TopicFacts, ...]:
         """Id, partitions and clean-up policy of each of ``topics``.
@@ -248,14 +248,14 @@ class Broker:
         try:
             yield
         except (KafkaException, TimeoutError) as error:
-            raise self._told(error, doing) from error
+            raise self._error_for(error, doing) from error
 
     def _heard(self, error: KafkaError) -> None:
         """Keep why a client is not let in; what it waits for then only runs out of time."""
         if error.code() in NOT_LET_IN:
             self._refusals.append(error)
 
-    def _told(self, error: Exception, doing: str) -> TidemarkError:
+    def _error_for(self, error: Exception, doing: str) -> TidemarkError:
         if self._admin is not None:
             self._admin.poll(0)  # What it heard comes only now.
         answer = error.args[0] if isinstance(error, KafkaException) else None

@@ -27,7 +27,7 @@ AT_ONCE = 1000
 
 
 def next_fingerprints(
-    broker: Broker, kept: Fingerprints, ranges: Ranges, compacted: Collection[TopicName]
+    broker: Broker, before: Fingerprints, ranges: Ranges, compacted: Collection[TopicName]
 ) -> dict[TopicPartition, Fingerprint]:
     """Tails once ``ranges`` are landed, after those before them were found as they were.
 
@@ -37,30 +37,30 @@ def next_fingerprints(
     """
     new = {place: span for place, span in ranges.items() if span.count}
     if not new:
-        return dict(kept)
+        return dict(before)
     with broker.reading() as consumer:
-        known = {place: kept[place] for place in new if place in kept}
-        found = read_fingerprints(
+        known = {place: before[place] for place in new if place in before}
+        current = read_fingerprints(
             consumer, {p: OffsetRange(t.offset, t.offset + 1) for p, t in known.items()}
         )
-        _refuse_others(known, found, compacted)
+        _refuse_others(known, current, compacted)
         ends = {p: OffsetRange(max(s.start, s.end - LOOK_BACK), s.end) for p, s in new.items()}
         last = {
             place: fingerprints[-1]
             for place, fingerprints in read_fingerprints(consumer, ends).items()
             if fingerprints
         }
-    return {**kept, **last}
+    return {**before, **last}
 
 
 def _refuse_others(
     known: Fingerprints,
-    found: Mapping[TopicPartition, list[Fingerprint]],
+    current: Mapping[TopicPartition, list[Fingerprint]],
     compacted: Collection[TopicName],
 ) -> None:
-    """``found``: per partition the record at its tail, if there is one; what is gone is not in."""
+    """current: per partition the record at its tail, if there is one; what is gone is not in."""
     for place, fingerprint in sorted(known.items(), key=lambda item: item[0]):
-        there = found.get(place)
+        there = current.get(place)
         if there is None or there == [fingerprint] or (not there and place.topic in compacted):
             continue
         now = f"one of {_moment(there[0])}" if there else "none"
@@ -83,7 +83,7 @@ def _moment(fingerprint: Fingerprint) -> str:
 
 def read_fingerprints(consumer: Consumer, spans: Ranges) -> dict[TopicPartition, list[Fingerprint]]:
     """The records of ``spans``; partitions that begin behind their span are left out."""
-    found: dict[TopicPartition, list[Fingerprint]] = {place: [] for place in spans}
+    fingerprints: dict[TopicPartition, list[Fingerprint]] = {place: [] for place in spans}
     missing = dict(spans)
     consumer.assign([KafkaPartition(p.topic, p.partition, s.start) for p, s in spans.items()])
     patience = time.monotonic() + TIMEOUT_SECONDS
@@ -91,17 +91,19 @@ def read_fingerprints(consumer: Consumer, spans: Ranges) -> dict[TopicPartition,
         messages = consumer.consume(AT_ONCE, POLL_SECONDS)
         if time.monotonic() > patience:
             raise TimeoutError(f"nothing came from {min(missing)} in {TIMEOUT_SECONDS} s")
-        done = [place for message in messages for place in _taken(message, missing, found)]
+        done = [
+            place for message in messages for place in _add_message(message, missing, fingerprints)
+        ]
         if done:
             consumer.incremental_unassign([KafkaPartition(p.topic, p.partition) for p in done])
             patience = time.monotonic() + TIMEOUT_SECONDS
-    return found
+    return fingerprints
 
 
-def _taken(
+def _add_message(
     message: Message,
     missing: dict[TopicPartition, OffsetRange],
-    found: dict[TopicPartition, list[Fingerprint]],
+    fingerprints: dict[TopicPartition, list[Fingerprint]],
 ) -> Iterable[TopicPartition]:
     """Put ``message`` where it belongs; the partition, if that was all of it."""
     error, topic = message.error(), message.topic()
@@ -112,13 +114,13 @@ def _taken(
     if span is None:
         return ()
     if error is not None and error.code() == KafkaError._AUTO_OFFSET_RESET:
-        del found[place]
+        del fingerprints[place]
     elif error is not None and error.code() != KafkaError._PARTITION_EOF:
         raise KafkaException(error)
     elif error is None:
         fingerprint = _fingerprint(message)
         if fingerprint.offset < span.end:
-            found[place].append(fingerprint)
+            fingerprints[place].append(fingerprint)
         if fingerprint.offset < span.end - 1:
             return ()
     del missing[place]

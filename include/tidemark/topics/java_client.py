@@ -65,12 +65,12 @@ def _login(properties: Mapping[str, str]) -> dict[str, str]:
     else:
         module = "scram.ScramLogin" if mechanism.startswith("SCRAM") else "plain.PlainLogin"
         module, options = f"{module}Module", {"username": USER, "password": PASSWORD}
-    given = [
+    jaas_options = [
         f"{option}={_quoted(properties[name])}"
         for option, name in options.items()
         if name in properties
     ]
-    return java | {"sasl.jaas.config": f"{_SECURITY}.{module} required {' '.join(given)};"}
+    return java | {"sasl.jaas.config": f"{_SECURITY}.{module} required {' '.join(jaas_options)};"}
 
 
 def _tls(properties: Mapping[str, str]) -> dict[str, str]:
@@ -94,9 +94,9 @@ def _pem(properties: Mapping[str, str], what: str) -> str | None:
     try:
         return Path(file).read_text(encoding="ascii")
     except (OSError, UnicodeDecodeError) as error:
-        told = error.strerror if isinstance(error, OSError) else "it is no PEM file"
+        why = error.strerror if isinstance(error, OSError) else "it is no PEM file"
         raise _refused(
-            f"{what}.location of kafka.properties, {file}, cannot be read: {told}"
+            f"{what}.location of kafka.properties, {file}, cannot be read: {why}"
         ) from error
 
 

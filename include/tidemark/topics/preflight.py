@@ -142,10 +142,10 @@ def _refuse_recreated(facts: Collection[TopicFacts], mark: LandingMark) -> None:
         known = mark.topic_ids.get(topic.name)
         if known is not None and known != topic.topic_id:
             _raise_recreated(f"topic {topic.name} has id {topic.topic_id}, but id {known}")
-        kept = [place.partition for place in mark.offsets if place.topic == topic.name]
-        if kept and max(kept) >= topic.partitions:
+        landed = [place.partition for place in mark.offsets if place.topic == topic.name]
+        if landed and max(landed) >= topic.partitions:
             _raise_recreated(
-                f"topic {topic.name} has {topic.partitions} partitions, but partition {max(kept)}"
+                f"topic {topic.name} has {topic.partitions} partitions, but partition {max(landed)}"
             )
 
 

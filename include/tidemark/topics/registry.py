@@ -53,8 +53,8 @@ def _folder(folder: Path) -> SchemaSource:
         try:
             return file.read_text(encoding="utf-8") if file.exists() else None
         except (OSError, UnicodeDecodeError) as error:
-            told = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-            raise _refused(f"{file} cannot be read: {told}", "the file") from error
+            why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+            raise _refused(f"{file} cannot be read: {why}", "the file") from error
 
     return schema
 

@@ -26,7 +26,7 @@ def refuse_lost_tombstones(
     was landed of others. What is unread came later, and not before the first unread record, if
     that is still there.
     """
-    kept_ms = {
+    retention_ms = {
         place: topic.tombstones_ms
         for topic in topics
         if topic.compacted and topic.tombstones_ms is not None
@@ -35,7 +35,7 @@ def refuse_lost_tombstones(
     late = {
         place: OffsetRange(span.start, span.start + 1)
         for place, span in unread.items()
-        if span.count and now_ms - caught_up.get(place, now_ms) > kept_ms.get(place, now_ms)
+        if span.count and now_ms - caught_up.get(place, now_ms) > retention_ms.get(place, now_ms)
     }
     if not late:
         return
@@ -43,13 +43,13 @@ def refuse_lost_tombstones(
         first = read_fingerprints(consumer, late)
     for place, span in sorted(late.items(), key=lambda item: item[0]):
         there = first.get(place)
-        if there and now_ms - there[0].time_ms <= kept_ms[place]:
+        if there and now_ms - there[0].time_ms <= retention_ms[place]:
             continue
         since = datetime.fromtimestamp(caught_up[place] / 1000, UTC).isoformat(timespec="seconds")
         raise DataLossError(
             f"{place} was last read to its end at {since}, and its broker keeps tombstones for "
-            f"{kept_ms[place] / 1000:g} s: deletes from offset {span.start} on may be gone without "
-            "a trace (KEY-12)",
+            f"{retention_ms[place] / 1000:g} s: deletes from offset {span.start} on may be gone "
+            "without a trace (KEY-12)",
             state=UNCHANGED,
             next_step="fold the topic by a new pipeline; if you know that it had nothing new until "
             "lately, raise delete.retention.ms of the topic above that time and run again",

@@ -81,7 +81,7 @@ def _semantic(avro: AvroType) -> str:
 def _parameters(avro: AvroType, semantic: str) -> dict[str, str]:
     if semantic != DECIMAL:
         return {}
-    told = {"scale": avro.properties.get("scale", 0)}
+    parameters = {"scale": avro.properties.get("scale", 0)}
     if "precision" in avro.properties:
-        told["connect.decimal.precision"] = avro.properties["precision"]
-    return {name: str(value) for name, value in told.items()}
+        parameters["connect.decimal.precision"] = avro.properties["precision"]
+    return {name: str(value) for name, value in parameters.items()}

@@ -74,7 +74,7 @@ class _Layout:
         seen: set[str] = set()
         fields = []
         for number, (name, inner) in enumerate(avro.fields):
-            own = name if name.casefold() not in seen else f"{name}__{number}"
-            seen.add(own.casefold())
-            fields.append({"name": own, "type": self.of(inner)})
+            unique_name = name if name.casefold() not in seen else f"{name}__{number}"
+            seen.add(unique_name.casefold())
+            fields.append({"name": unique_name, "type": self.of(inner)})
         return made | {"fields": fields}

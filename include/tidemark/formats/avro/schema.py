@@ -60,7 +60,7 @@ def parse_schema(text: str) -> AvroType:
 def _parsed(declared: Any, space: str, known: dict[str, AvroType | None]) -> AvroType:
     """space: the namespace around. known: what each name stands for, None while it is read."""
     if isinstance(declared, list):
-        return AvroType("union", inner=tuple(_parsed(one, space, known) for one in declared))
+        return AvroType("union", inner=tuple(_parsed(branch, space, known) for branch in declared))
     if isinstance(declared, str):
         return AvroType(declared) if declared in PRIMITIVES else _named(declared, space, known)
     if not isinstance(declared, dict) or "type" not in declared:
@@ -80,17 +80,17 @@ def _parsed(declared: Any, space: str, known: dict[str, AvroType | None]) -> Avr
 
 def _named(name: str, space: str, known: Mapping[str, AvroType | None]) -> AvroType:
     full = name if "." in name or not space else f"{space}.{name}"
-    found = known.get(full, known.get(name))
-    if found is None:
+    avro = known.get(full, known.get(name))
+    if avro is None:
         raise InvalidAvroSchemaError(f"{name!r} is declared nowhere before it, or holds itself")
-    return found
+    return avro
 
 
 def _declared(
     kind: str, declared: Mapping[str, Any], space: str, known: dict[str, AvroType | None]
 ) -> AvroType:
-    own, name = str(declared.get("namespace") or ""), str(declared.get("name") or "")
-    full = name if "." in name else ".".join(filter(None, (own or space, name)))
+    namespace, name = str(declared.get("namespace") or ""), str(declared.get("name") or "")
+    full = name if "." in name else ".".join(filter(None, (namespace or space, name)))
     if not all(map(_is_name, full.split("."))):
         raise InvalidAvroSchemaError(f"{full!r} is no name of Avro")
     symbols, size = declared.get("symbols"), declared.get("size")
@@ -109,13 +109,15 @@ def _fields(
     declared: Mapping[str, Any], space: str, known: dict[str, AvroType | None]
 ) -> Iterator[tuple[str, AvroType]]:
     fields = declared.get("fields") or []
-    if not isinstance(fields, list) or not all(isinstance(one, dict) for one in fields):
+    if not isinstance(fields, list) or not all(
+        isinstance(declared_field, dict) for declared_field in fields
+    ):
         raise InvalidAvroSchemaError("a record has fields that are none")
-    for one in fields:
-        name = one.get("name")
+    for declared_field in fields:
+        name = declared_field.get("name")
         if not _is_name(name):
             raise InvalidAvroSchemaError(f"{name!r} is no name of Avro")
-        yield name, _parsed(one.get("type"), space, known)
+        yield name, _parsed(declared_field.get("type"), space, known)
 
 
 def _is_name(name: object) -> bool:

@@ -57,7 +57,7 @@ def canal_envelope(records: DataFrame, _roles: TopicRoles, *, by_commit: bool) -
         .withColumn("_json", F.col(f"_read.{OBJECT}"))
         .withColumn("_commit_ts", number(F.col("_json._tidb.commitTs")))
         .withColumn("_is_ddl", F.coalesce(F.col("_json.isDdl"), F.lit(False)))
-        .withColumn("_found", _found())
+        .withColumn("_declared_kind", _declared_kind())
         .withColumn("reason", _reason(text, by_commit=by_commit))
         .withColumn("kind", _kind())
         .withColumn("value", F.col("value").cast("binary"))
@@ -65,7 +65,7 @@ def canal_envelope(records: DataFrame, _roles: TopicRoles, *, by_commit: bool) -
     )
 
 
-def _found() -> Column:
+def _declared_kind() -> Column:
     """What the fields say that it is, looked at in this order (MSG-40); null for nothing known.
 
     Rows that came as the text of a statement can be followed no more than DDL that is not
@@ -79,15 +79,15 @@ def _found() -> Column:
 
 
 def _reason(text: Column, *, by_commit: bool) -> Column:
-    json, found, is_ddl = F.col("_json"), F.col("_found"), F.col("_is_ddl")
-    is_row, is_watermark = found == Kind.ROW.value, found == Kind.WATERMARK.value
-    is_change = is_row | (found == Kind.DDL.value)
+    json, kind, is_ddl = F.col("_json"), F.col("_declared_kind"), F.col("_is_ddl")
+    is_row, is_watermark = kind == Kind.ROW.value, kind == Kind.WATERMARK.value
+    is_change = is_row | (kind == Kind.DDL.value)
     rows, old = F.coalesce(F.size(json["data"]), F.lit(0)), json["old"]
     no_table = ~is_ddl & (F.coalesce(json["table"], F.lit("")) == "")
     pointer = F.coalesce(json["_tidb"]["onlyHandleKey"], F.lit(False)) & (json["type"] != "DELETE")
     reasons = [
-        because(Reason.FORMAT_MISMATCH, found.isNull() & json["type"].isNull()),
-        because(Reason.OP_UNKNOWN, found.isNull()),
+        because(Reason.FORMAT_MISMATCH, kind.isNull() & json["type"].isNull()),
+        because(Reason.OP_UNKNOWN, kind.isNull()),
         because(Reason.FORMAT_MISMATCH, is_change & json["database"].isNull()),
         because(Reason.ENVELOPE_INVALID, is_change & no_table),
         because(Reason.CLAIM_CHECK_MISSING, json["_tidb"]["claimCheckLocation"].isNotNull()),
@@ -111,7 +111,7 @@ def _kind() -> Column:
     return (
         F.when(F.col("value").isNull(), F.lit(Kind.TOMBSTONE.value))
         .when(F.col("reason").isNotNull(), F.lit(Kind.UNREADABLE.value))
-        .otherwise(F.col("_found"))
+        .otherwise(F.col("_declared_kind"))
     )
 
 

@@ -26,7 +26,7 @@ from tidemark.model.event import Kind, Op
 from tidemark.model.names import TopicName
 from tidemark.model.position import EPOCH, EPOCH_DIGITS, TSO_LOGICAL_BITS, CommitRank
 
-KEPT = 1_000
+CACHED_TYPES = 1_000
 """Texts of column types that are remembered; an order of columns is another text."""
 
 
@@ -131,7 +131,7 @@ class CanalReaders:
     def _hash_of(self, types: bytes) -> int | None:
         """Tells apart what records say of columns, whatever their order; None where it is odd."""
         if types not in self._types:
-            if len(self._types) == KEPT:
+            if len(self._types) == CACHED_TYPES:
                 self._types.clear()
             self._types[types] = _hash_of(types)
         return self._types[types]
@@ -140,10 +140,10 @@ class CanalReaders:
 def _hash_of(types: bytes) -> int | None:
     if types == b"null":
         return SPARK_SEED
-    told = msgspec.json.decode(types, type=dict[str, str])
-    if has_twice(types) or any(_is_control(text) for pair in told.items() for text in pair):
+    declared = msgspec.json.decode(types, type=dict[str, str])
+    if has_twice(types) or any(_is_control(text) for pair in declared.items() for text in pair):
         return None
-    return spark_hash(_json([{"key": name, "value": told[name]} for name in sorted(told)]))
+    return spark_hash(_json([{"key": name, "value": declared[name]} for name in sorted(declared)]))
 
 
 def _is_control(text: str) -> bool:

@@ -166,7 +166,7 @@ def _reason(text: Column, roles: TopicRoles, block: SourceBlock, encoding: Encod
     needs_after = op.isin("r", "c", "u")
     keyless = (op == "d") & F.col("key").isNull() & body["before"].isNull()
     unknown = (part.isNull() for part, _ in _coordinates(block))
-    unplaced = (op != "m") & reduce(lambda one, other: one | other, unknown, F.lit(False))
+    unplaced = (op != "m") & reduce(lambda left, right: left | right, unknown, F.lit(False))
     history = because(Reason.SCHEMA_HISTORY, _is_history())
     data = first_reason(
         history,

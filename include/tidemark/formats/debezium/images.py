@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from tidemark.formats.aliased import by_name, whole_key, written_fields
 from tidemark.formats.encoding import Encoding, unwrapped_key
 from tidemark.formats.keys import typed_key
-from tidemark.formats.number_tokens import pointed, told_numbers
+from tidemark.formats.number_tokens import exact_numbers, pointed
 from tidemark.model.columns import TableSchema
 from tidemark.model.event import Op
 from tidemark.model.names import ColumnName
@@ -40,26 +40,26 @@ def debezium_changes(
     if not key_from_images:
         key = whole_key(F.col("_own"), schema)
         read = events.withColumn("_own", encoding.key_texts())
-        told = _told(
+        exact_key = _exact(
             key, lambda other: whole_key(other.key_texts(), schema), schema, schema.key, encoding
         )
         return (
-            read.withColumn("row_key", typed_key(told, schema))
+            read.withColumn("row_key", typed_key(exact_key, schema))
             .withColumn("part", F.lit(0))
             .drop("_own")
         )
     fields = written_fields(schema, schema.key)
 
-    def own_key(encoding: Encoding) -> Column:
+    def record_key(encoding: Encoding) -> Column:
         return by_name(encoding.key(fields), schema, schema.key)
 
-    own = _told(own_key(encoding), own_key, schema, schema.key, encoding)
+    exact_key = _exact(record_key(encoding), record_key, schema, schema.key, encoding)
     images = f"before STRUCT<{fields}>, after STRUCT<{fields}>"
     is_delete = F.col("op") == Op.DELETE.value
     read = (
         events.withColumn("_images", encoding.value(images))
-        .withColumn("_own", F.when(F.lit(backfills_before) | is_delete, own))
-        .withColumns(_told_images(F.col("_images"), images, schema, schema.key, encoding))
+        .withColumn("_own", F.when(F.lit(backfills_before) | is_delete, exact_key))
+        .withColumns(_exact_images(F.col("_images"), images, schema, schema.key, encoding))
     )
     return _touched(read, schema, backfills_before=backfills_before).select(
         *events.columns, "part", "row_key"
@@ -69,16 +69,16 @@ def debezium_changes(
 def _touched(events: DataFrame, schema: TableSchema, *, backfills_before: bool) -> DataFrame:
     """A row per key of ``_own``, ``_before`` and ``_after``: ``row_key``, ``part`` and ``op``."""
     is_delete = F.col("op") == Op.DELETE.value
-    own = F.col("_own")
+    record_key = F.col("_own")
     before, after = F.col("_before"), F.col("_after")
-    is_own = _is_whole(own, schema)
-    ended = F.when(is_own, own).otherwise(before)
+    has_record_key = _is_whole(record_key, schema)
+    ended = F.when(has_record_key, record_key).otherwise(before)
     deleted = F.struct(F.lit(Op.DELETE.value).alias("op"), typed_key(ended, schema).alias("k"))
     left = F.struct(F.lit(Op.DELETE.value).alias("op"), typed_key(before, schema).alias("k"))
     upserted = F.struct(F.lit(Op.UPSERT.value).alias("op"), typed_key(after, schema).alias("k"))
     moved = (left["k"] != upserted["k"]) & _is_whole(before, schema)
     if backfills_before:
-        moved = moved & ~is_own
+        moved = moved & ~has_record_key
     touched = (
         F.when(is_delete, F.array(deleted))
         .when(F.coalesce(moved, F.lit(False)), F.array(left, upserted))
@@ -94,7 +94,7 @@ def _touched(events: DataFrame, schema: TableSchema, *, backfills_before: bool) 
 def _is_whole(key: Column, schema: TableSchema) -> Column:
     """Whether ``key`` is there with every column of the key."""
     there = (key[name].isNotNull() for name in schema.key)
-    return reduce(lambda one, other: one & other, there, key.isNotNull())
+    return reduce(lambda left, right: left & right, there, key.isNotNull())
 
 
 def debezium_row_changes(
@@ -112,7 +112,7 @@ def debezium_row_changes(
     images = f"before STRUCT<{fields}>, after STRUCT<{fields}>"
     record = encoding.value(f"op STRING, {images}, source STRUCT<row STRING>")
     read = events.withColumn("_record", record).withColumns(
-        _told_images(F.col("_record"), images, schema, schema.names, encoding)
+        _exact_images(F.col("_record"), images, schema, schema.names, encoding)
     )
     ended, made = (
         F.struct(F.lit(op.value).alias("op"), F.col(image).alias("image"))
@@ -144,24 +144,24 @@ def debezium_image(schema: TableSchema, *, encoding: Encoding) -> Column:
     def read(encoding: Encoding) -> Column:
         return by_name(encoding.value(after)["after"], schema, schema.names)
 
-    return _told(read(encoding), read, schema, schema.names, encoding)
+    return _exact(read(encoding), read, schema, schema.names, encoding)
 
 
-def _told_images(
+def _exact_images(
     images: Column, fields: str, schema: TableSchema, names: Sequence[ColumnName], by: Encoding
 ) -> dict[str, Column]:
     """Both images of a record, ``_before`` and ``_after``, from ``fields`` of it, by ``names``."""
 
-    def told(name: str) -> Column:
+    def exact(name: str) -> Column:
         def read(other: Encoding) -> Column:
             return by_name(other.value(fields)[name], schema, names)
 
-        return _told(by_name(images[name], schema, names), read, schema, names, by)
+        return _exact(by_name(images[name], schema, names), read, schema, names, by)
 
-    return {f"_{name}": told(name) for name in ("before", "after")}
+    return {f"_{name}": exact(name) for name in ("before", "after")}
 
 
-def _told(
+def _exact(
     image: Column,
     read: Callable[[Encoding], Column],
     schema: TableSchema,
@@ -171,7 +171,7 @@ def _told(
     """``image`` of the columns ``names``, its numbers exact; read: it, by another encoding."""
     if encoding.pointed is None:
         return image
-    return told_numbers(image, read(encoding.pointed), schema, names)
+    return exact_numbers(image, read(encoding.pointed), schema, names)
 
 
 def debezium_unavailable(_schema: TableSchema) -> None:
@@ -189,9 +189,10 @@ def debezium_former_key(schema: TableSchema) -> Column:
     text = F.get(former, F.lit(0))["value"].cast("string")
     form = f"STRUCT<{written_fields(schema, schema.key)}>"
     key, again = (
-        by_name(unwrapped_key(one, form), schema, schema.key) for one in (text, pointed(text))
+        by_name(unwrapped_key(key_text, form), schema, schema.key)
+        for key_text in (text, pointed(text))
     )
-    return typed_key(told_numbers(key, again, schema, schema.key), schema)
+    return typed_key(exact_numbers(key, again, schema, schema.key), schema)
 
 
 def postgres_transaction(*, encoding: Encoding) -> Column:

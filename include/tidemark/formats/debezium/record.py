@@ -158,10 +158,10 @@ class DebeziumReaders(ABC, Generic[S]):
     def _row(self, key: bytes | None, text: bytes, schema_id: int | None) -> Envelope | None:
         row = self._decode(text)
         source, op, transaction = row.source, row.op, row.transaction
-        told, mark = _OPS.get(op), None if source.snapshot == "false" else _mark(source)
-        if told is None or not source.schema or not source.table or mark not in _MARKS:
+        operation, mark = _OPS.get(op), None if source.snapshot == "false" else _mark(source)
+        if operation is None or not source.schema or not source.table or mark not in _MARKS:
             return None
-        kind, effect = told
+        kind, effect = operation
         if effect == _UPSERT and row.after is None:
             return None
         if effect == _DELETE and key is None and row.before is None:
@@ -225,8 +225,8 @@ class BinlogReaders(DebeziumReaders[_Binlog]):
         statement = _STATEMENTS.decode(text)
         source = statement.source
         mark, is_logged = _mark(source), self._is_logged(source)
-        is_told = statement.ddl is not None or statement.tableChanges is not None
-        if mark not in _MARKS or not is_told or has_twice(text):
+        has_change = statement.ddl is not None or statement.tableChanges is not None
+        if mark not in _MARKS or not has_change or has_twice(text):
             return None
         is_snapshot = mark is not None and not is_logged
         place = _EPOCH if self._by_offset else self._place(source, is_snapshot)
@@ -247,16 +247,16 @@ class PostgresReaders(DebeziumReaders[_Postgres]):
         return False
 
     def _place(self, source: _Postgres, is_snapshot: bool) -> str | None:
-        told, lsn = None, source.lsn
+        commit_text, lsn = None, source.lsn
         if source.sequence is not None:
             pair = _SEQUENCE.fullmatch(source.sequence)
             if pair is None:
                 return None
-            told, lsn = pair[1], int(pair[2]) if pair[2] is not None else lsn
+            commit_text, lsn = pair[1], int(pair[2]) if pair[2] is not None else lsn
         if lsn is None:
             return None
-        if told is not None:
-            commit = int(told)
+        if commit_text is not None:
+            commit = int(commit_text)
         elif is_snapshot or source.sequence is None:
             commit = lsn
         else:
@@ -265,7 +265,7 @@ class PostgresReaders(DebeziumReaders[_Postgres]):
             lowest = self.lowest_uncommitted
             self.lowest_uncommitted = lsn if lowest is None else min(lsn, lowest)
         is_whole = is_snapshot and _mark(source) != SnapshotMark.INCREMENTAL
-        if is_whole and commit == lsn and told is None:
+        if is_whole and commit == lsn and commit_text is None:
             highest = self.snapshot_lsn
             self.snapshot_lsn = lsn if highest is None else max(lsn, highest)
         return f"{_EPOCH}{commit:016X}{0 if is_snapshot else 1}{lsn:016X}"

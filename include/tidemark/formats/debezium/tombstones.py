@@ -34,14 +34,14 @@ def deletes_of_tombstones(events: DataFrame, roles: TopicRoles) -> DataFrame:
         "position": position(),
         "schema_id": F.lit(UNTOLD).cast("long"),
     }
-    told = events.withColumn("_before", F.lag("op").over(behind)).withColumn("_lone", is_lone)
+    marked = events.withColumn("_before", F.lag("op").over(behind)).withColumn("_lone", is_lone)
     changed = {
         name: F.when(F.col("_lone"), value).otherwise(F.col(name))
         for name, value in as_delete.items()
     }
-    kept = [name for name in events.columns if name not in ENVELOPE_COLUMNS]
-    return told.select(
-        *kept, *(changed.get(name, F.col(name)).alias(name) for name in ENVELOPE_COLUMNS)
+    record_columns = [name for name in events.columns if name not in ENVELOPE_COLUMNS]
+    return marked.select(
+        *record_columns, *(changed.get(name, F.col(name)).alias(name) for name in ENVELOPE_COLUMNS)
     )
 
 
