@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]  # re-exported bare
 
 from tests.support.records import (
     Record,
@@ -243,6 +244,28 @@ def made_at(record: Record, nanos: int) -> Record:
     return replace(
         record, value=json.dumps({**json.loads(record.value or b""), "ts_ns": nanos}).encode()
     )
+
+
+def test_changes_come_by_two_topics(world: World) -> None:
+    """POS-14: as after RENAME TABLE; what a snapshot reads has its offset alone."""
+    stream = Stream(world, 1, "debezium-mysql", "none", COLUMNS).create()
+    other = f"{stream.topic}.renamed"
+    stream.source = {"topics": {"data": [stream.topic, other]}}
+    stream.admin.create_topics([NewTopic(other, 1, 1)])[other].result(timeout=30)
+    changes = [mysql("d", 30, row(1), None), *inserted(40, row(2), row(2))]
+    for _ in range(2):
+        stream.send([*snapshot(10, row(1), row(1)), *inserted(20, row(1))])
+        stream.send(changes, other)
+        stream.cut()
+        assert published(stream) == {(1, "x"): 2, (2, "x"): 2}
+    stream.send(inserted(50, row(3)))
+    stream.send([mysql("u", 60, row(3), row(4)), *inserted(70, row(3))], other)
+    stream.cut()
+    assert published(stream) == {(1, "x"): 2, (2, "x"): 2, (3, "x"): 1, (4, "x"): 1}
+    stream.send(snapshot(80, row(5), row(5)))
+    stream.send(snapshot(80, row(5), row(6)), other)
+    with pytest.raises(TableStoppedError, match="2 topics have rows of it"):
+        stream.cut()
 
 
 @pytest.mark.parametrize("has_moments", [True, False])

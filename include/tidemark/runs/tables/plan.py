@@ -53,7 +53,7 @@ from tidemark.runs.tables.refused import (
 )
 from tidemark.runs.tables.reread import Reread, reread_of, waits_for_rows
 from tidemark.runs.tables.truncates import drops_of, truncates_of
-from tidemark.runs.tables.without_key import refuse_untold
+from tidemark.runs.tables.without_key import refuse_without_identity
 from tidemark.runs.tables.work import TableWork
 from tidemark.runs.targets import followed_targets, is_folded, targets_of
 from tidemark.schema.changes import plan_changes
@@ -368,7 +368,7 @@ def _work(
     if not schema.key:
         if profile_entries:
             refuse_without_key(spec)
-        refuse_untold(pipeline.source, spec, profile_entries)
+        refuse_without_identity(pipeline.source, spec, profile_entries)
     ended = truncates_of(chosen, spec)
     counts_from = new_truncate(ended, before) or before
     truncate = new_truncate([*ended, *([begins] if begins else [])], before)
