@@ -23,8 +23,8 @@ from tidemark.spec import CatalogSpec
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
     """URI of a server that lives as long as the test session."""
-    with running_postgres() as uri:
-        yield uri
+    with running_postgres() as server:
+        yield server.uri
 
 
 @pytest.fixture(scope="session")

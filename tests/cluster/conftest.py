@@ -50,7 +50,7 @@ def deployment(
             "spark.executor.memory": "640m",
             "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         }
-        lake = SharedLake.make(catalog, store)
+        lake = SharedLake.make(catalog.uri, store)
         world = open_spark_world(lake.installation(broker, jars, folder / "state", conf))
         yield Deployment(cluster, store, world)
         world.spark.stop()

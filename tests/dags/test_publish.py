@@ -35,8 +35,8 @@ class Fold:
 
 @pytest.fixture(scope="module")
 def postgres() -> Iterator[str]:
-    with running_postgres() as uri:
-        yield uri
+    with running_postgres() as server:
+        yield server.uri
 
 
 @pytest.fixture

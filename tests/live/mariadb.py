@@ -28,13 +28,17 @@ class MariaDb:
     history_servers: str
     namespace = DATABASE
 
+    def crash(self) -> None:
+        """SIGKILL, and start again."""
+        self.server.crash()
+
     def run(self, script: Script) -> None:
         """Statements of one session."""
         self.server.run("; ".join(script))
 
     def tables(self) -> Sequence[str]:
         """Every table of the database."""
-        return self.server.run("SHOW TABLES").split()
+        return self.server.run("SHOW TABLES").splitlines()
 
     def columns(self, table: str) -> Sequence[Column]:
         """The columns in their order."""
@@ -88,6 +92,7 @@ class MariaDb:
             f"CREATE TABLE t4 (id varchar(20) PRIMARY KEY, {columns(4)})",
             f"CREATE TABLE t5 (day date PRIMARY KEY, body text, {columns(2)})",
             "CREATE TABLE t7 (a int, b varchar(20))",
+            'CREATE TABLE `T 8.ä"x` (`Id` int PRIMARY KEY, `a b` text, `sel"ect` int)',
             "CREATE TABLE marker (id int PRIMARY KEY)",
             "CREATE TABLE signals (id varchar(42) PRIMARY KEY, type varchar(32), data text)",
         ]
@@ -99,7 +104,8 @@ class MariaDb:
 
     def renamed(self, *pairs: tuple[str, str]) -> Script:
         """RENAME TABLE."""
-        return [f"RENAME TABLE {', '.join(f'{old} TO {new}' for old, new in pairs)}"]
+        names = [" TO ".join(map(self.quoted, pair)) for pair in pairs]
+        return [f"RENAME TABLE {', '.join(names)}"]
 
     def connector(self) -> Mapping[str, str]:
         """Of Debezium's MariaDB connector."""

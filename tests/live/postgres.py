@@ -5,17 +5,17 @@ from __future__ import annotations
 import base64
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
 import psycopg2
+from psycopg2.extensions import connection as Connection
 from psycopg2.extensions import cursor as Cursor
-from sqlalchemy import make_url
 
 from tests.live.source import Key, Script
-from tests.support.postgres import USER, running_postgres
+from tests.support.postgres import USER, PostgresServer, running_postgres
 from tests.support.server import Column, RefusedError
 from tidemark.schema.postgres_statements import TRIGGERS
 
@@ -80,16 +80,26 @@ _GROWN = {
 """Base type -> types that hold every value of the usual one."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Postgres:
     """One database of a server, whose tables stand in the schema `SCHEMA`."""
 
     name: str
-    port: int
+    server: PostgresServer
     rng: random.Random
-    session: Cursor
     tells_ddl: bool
+    session: Cursor = field(init=False)
     namespace = SCHEMA
+
+    def __post_init__(self) -> None:
+        self.session = _connect(self.server, self.name).cursor()
+        self.session.execute(_SESSION)
+
+    def crash(self) -> None:
+        """SIGKILL, and another session once the server is back."""
+        self.session.connection.close()
+        self.server.crash()
+        self.__post_init__()
 
     def run(self, script: Script) -> None:
         """Statements of one session."""
@@ -190,6 +200,7 @@ class Postgres:
             "ALTER TABLE t6 REPLICA IDENTITY FULL",
             "CREATE TABLE t7 (a integer, b varchar(20))",
             "ALTER TABLE t7 REPLICA IDENTITY FULL",
+            'CREATE TABLE "T 8.ä""x" ("Id" integer PRIMARY KEY, "a b" text, "sel""ect" integer)',
             "CREATE TABLE marker (id integer PRIMARY KEY)",
             "CREATE TABLE signals (id varchar(42) PRIMARY KEY, type varchar(32), data text)",
             "CREATE PUBLICATION sent FOR ALL TABLES",
@@ -217,14 +228,15 @@ class Postgres:
 
     def renamed(self, *pairs: tuple[str, str]) -> Script:
         """ALTER TABLE RENAME, in one transaction."""
-        return ["BEGIN", *(f"ALTER TABLE {old} RENAME TO {new}" for old, new in pairs), "COMMIT"]
+        names = [tuple(map(self.quoted, pair)) for pair in pairs]
+        return ["BEGIN", *(f"ALTER TABLE {old} RENAME TO {new}" for old, new in names), "COMMIT"]
 
     def connector(self) -> Mapping[str, str]:
         """Of Debezium's PostgreSQL connector."""
         return {
             "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
             "database.hostname": "127.0.0.1",
-            "database.port": str(self.port),
+            "database.port": str(self.server.port),
             "database.user": USER,
             "database.password": "",
             "database.dbname": self.name,
@@ -250,24 +262,19 @@ class Postgres:
 @contextmanager
 def running_source(name: str, rng: random.Random, *, tells_ddl: bool) -> Iterator[Postgres]:
     """A server of its own, with one empty database; tells_ddl: it has our event triggers."""
-    with running_postgres({"wal_level": "logical"}) as uri:
-        port = make_url(uri).port or 0
-        with _session(port, "postgres") as session:
-            session.execute(f"CREATE DATABASE {name}")
-        with _session(port, name) as session:
-            session.execute(_SESSION)
-            yield Postgres(name, port, rng, session, tells_ddl)
+    with running_postgres({"wal_level": "logical"}) as server:
+        with closing(_connect(server, "postgres")) as connection:
+            connection.cursor().execute(f"CREATE DATABASE {name}")
+        source = Postgres(name, server, rng, tells_ddl)
+        yield source
+        source.session.connection.close()
 
 
-@contextmanager
-def _session(port: int, database: str) -> Iterator[Cursor]:
-    """A connection that is asked and told by itself alone."""
-    connection = psycopg2.connect(host="127.0.0.1", port=port, user=USER, dbname=database)
+def _connect(server: PostgresServer, database: str) -> Connection:
+    """A connection that commits each statement by itself, but for what BEGIN opens."""
+    connection = psycopg2.connect(host="127.0.0.1", port=server.port, user=USER, dbname=database)
     connection.autocommit = True
-    try:
-        yield connection.cursor()
-    finally:
-        connection.close()
+    return connection
 
 
 def _plain(value: Any) -> Any:

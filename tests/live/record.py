@@ -14,20 +14,23 @@ from tests.live.worker import Worker
 from tests.live.workload import Workload
 
 STAGES = 4
+EVERYTHING = {
+    "truncate": 0.05,
+    "alter": 0.1,
+    "rearrange": 0.05,
+    "snapshot": 0.04,
+    "kill": 0.02,
+    "crash": 0.02,
+}
 KINDS: Mapping[str, Mapping[str, float]] = {
     "postgres-plain": {"truncate": 0.05},
     "postgres-snapshots": {"truncate": 0.05, "snapshot": 0.05, "kill": 0.02},
     "postgres-ddl": {"truncate": 0.05, "alter": 0.15, "rearrange": 0.1},
+    "postgres-everything": EVERYTHING,
     "mariadb-plain": {"truncate": 0.05},
     "mariadb-snapshots": {"truncate": 0.05, "snapshot": 0.05, "kill": 0.02},
     "mariadb-ddl": {"truncate": 0.05, "alter": 0.15, "rearrange": 0.1},
-    "mariadb-everything": {
-        "truncate": 0.05,
-        "alter": 0.1,
-        "rearrange": 0.05,
-        "snapshot": 0.04,
-        "kill": 0.02,
-    },
+    "mariadb-everything": EVERYTHING,
 }
 """Kind of recording -> what happens beside transactions, and how likely it is at each step."""
 
@@ -55,7 +58,7 @@ def record(kind: str, seed: int, steps: int, worker: Worker, folder: Path) -> No
 
 def _has_schemas(kind: str, seed: int) -> bool:
     """Without record schemas the types of PostgreSQL's columns are unknown once they change."""
-    return kind == "postgres-ddl" or seed % 2 == 1
+    return kind in {"postgres-ddl", "postgres-everything"} or seed % 2 == 1
 
 
 def _source(
@@ -74,8 +77,10 @@ def _step(
             continue
         if what == "kill":
             workload.log.append("-- the worker is killed")
-            worker.kill()
-            worker.start()
+            worker.crash()
+        elif what == "crash":
+            workload.log.append("-- the server is killed")
+            workload.source.crash()
         else:
             getattr(workload, what)()
     workload.transact()

@@ -53,6 +53,7 @@ class Recorder:
             "skipped.operations": "none",
             "provide.transaction.metadata": "true",
             "poll.interval.ms": "100",
+            "retriable.restart.connector.wait.ms": "500",
             "decimal.handling.mode": "precise",
             "signal.enabled.channels": "source",
             "incremental.snapshot.chunk.size": "7",

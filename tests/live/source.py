@@ -27,6 +27,9 @@ class Source(Protocol):
     def run(self, script: Script) -> None:
         """Run statements in one session; `RefusedError` at the first that is refused."""
 
+    def crash(self) -> None:
+        """The server dies without a warning and comes back with what was committed."""
+
     def tables(self) -> Sequence[str]:
         """Every table that the connector sends."""
 

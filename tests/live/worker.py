@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import time
 import urllib.request
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 from urllib.error import URLError
 
-import psutil
-
 from embedded.ports import HOST, free_ports
-from embedded.process import Program, tethered
+from embedded.process import Program
+from tests.support.killable import Killable
 from tidemark.jars.java import java_command
 
 READY_SECONDS = 120
@@ -31,36 +32,21 @@ class Worker:
     jars: Path
     servers: str
     port: int
-    _running: ExitStack = field(default_factory=ExitStack)
-    _pid: int = 0
 
-    def start(self) -> None:
-        """Run it, with the connectors that it had before."""
+    @cached_property
+    def program(self) -> Killable:
+        """What it sent since its offsets were stored comes again, once it was killed."""
         properties = self.folder / "worker.properties"
         properties.write_text("".join(f"{k}={v}\n" for k, v in self._properties().items()))
         java = [java_command(), "-Xmx768m", "-cp", f"{self.jars / 'worker'}/*"]
         command = [*java, "-Dlog4j2.level=WARN", _MAIN, str(properties)]
-        log = self.folder / f"worker-{time.monotonic_ns()}.log"
-        program = Program(command, log, self.folder / "worker.pid")
-        tether = self._running.enter_context(tethered(program))
-        until = time.monotonic() + READY_SECONDS
-        while time.monotonic() < until and tether.poll() is None:
-            with suppress(OSError, URLError):
-                self.ask("GET", "/connectors")
-                (child,) = psutil.Process(tether.pid).children()
-                self._pid = child.pid
-                return
-            time.sleep(0.2)
-        raise RuntimeError(f"Kafka Connect did not become ready: {log.read_text()[-4000:]}")
+        files = self.folder / "worker.log", self.folder / "worker.pid"
+        return Killable(Program(command, *files), self._await_ready)
 
-    def kill(self) -> None:
-        """SIGKILL: what it sent since its offsets were stored comes again."""
-        psutil.Process(self._pid).kill()
-        self._running.close()
-
-    def stop(self) -> None:
-        """End with everything that is sent."""
-        self._running.close()
+    def crash(self) -> None:
+        """SIGKILL, and start again with the connectors that it had before."""
+        self.program.kill()
+        self.program.start()
 
     def create(self, name: str, config: Mapping[str, str]) -> None:
         """A connector, once it runs. RuntimeError when it fails."""
@@ -80,6 +66,16 @@ class Worker:
                     raise RuntimeError(f"connector {name} failed: {failed[0]}")
             time.sleep(0.2)
         raise RuntimeError(f"connector {name} does not run")
+
+    def _await_ready(self, tether: subprocess.Popen[bytes]) -> None:
+        until = time.monotonic() + READY_SECONDS
+        while time.monotonic() < until and tether.poll() is None:
+            with suppress(OSError, URLError):
+                self.ask("GET", "/connectors")
+                return
+            time.sleep(0.2)
+        log = self.program.program.log.read_text()
+        raise RuntimeError(f"Kafka Connect did not become ready: {log[-4000:]}")
 
     def delete(self, name: str) -> None:
         """Stop the connector and forget it."""
@@ -122,11 +118,11 @@ def running_worker(folder: Path, jars: Path, servers: str) -> Iterator[Worker]:
     """A worker that runs as long as the block."""
     (port,) = free_ports(1)
     worker = Worker(folder, jars, servers, port)
-    worker.start()
     try:
+        worker.program.start()
         yield worker
     finally:
-        worker.stop()
+        worker.program.stop()
 
 
 _MAIN = "org.apache.kafka.connect.cli.ConnectDistributed"

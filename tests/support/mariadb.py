@@ -10,10 +10,12 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from embedded.ports import HOST, free_ports
-from embedded.process import Program, tethered
+from embedded.process import Program
+from tests.support.killable import Killable
 from tests.support.server import Column, RefusedError
 
 DATABASE = "shop"
@@ -27,6 +29,12 @@ class Server:
 
     socket: Path
     port: int
+    program: Killable
+
+    def crash(self) -> None:
+        """SIGKILL, and start again with what was committed."""
+        self.program.kill()
+        self.program.start()
 
     def run(self, statement: str) -> str:
         """What the client prints; raises `RefusedError` where the server refuses."""
@@ -60,7 +68,7 @@ class Server:
             f"'{DATABASE}' AND table_name = '{table}' AND constraint_name = 'PRIMARY' "
             "ORDER BY ordinal_position"
         )
-        return told.split()
+        return told.splitlines()
 
     def rows(self, table: str, where: str = "TRUE") -> list[dict[str, str | None]]:
         """Rows by column name, each value as the server writes it; binary ones in hexadecimal."""
@@ -101,15 +109,19 @@ def running_mariadb() -> Iterator[Server]:
         command = [binary, "--no-defaults", f"--datadir={data}", f"--socket={socket}"]
         command += ["--user=root", f"--bind-address={HOST}", f"--port={port}"]
         command += [f"--pid-file={folder / 'pid'}", "--log-bin", "--binlog-format=ROW"]
-        command += ["--innodb-flush-log-at-trx-commit=0", "--character-set-server=utf8mb4"]
+        command += ["--innodb-flush-log-at-trx-commit=2", "--character-set-server=utf8mb4"]
         program = Program(command, folder / "log", folder / "tether.pid", _ENVIRONMENT)
-        with tethered(program) as tether:
-            _await_ready(socket, tether, program.log)
-            yield Server(socket, port)
+        server = Killable(program, partial(_await_ready, socket, program.log))
+        try:
+            server.start()
+            yield Server(socket, port, server)
+        finally:
+            server.stop()
 
 
-def _await_ready(socket: Path, tether: subprocess.Popen[bytes], log: Path) -> None:
-    make = ["mariadb", "--no-defaults", f"--socket={socket}", "-e", f"CREATE DATABASE {DATABASE}"]
+def _await_ready(socket: Path, log: Path, tether: subprocess.Popen[bytes]) -> None:
+    make = ["mariadb", "--no-defaults", f"--socket={socket}"]
+    make += ["-e", f"CREATE DATABASE IF NOT EXISTS {DATABASE}"]
     until = time.monotonic() + READY_SECONDS
     while time.monotonic() < until and tether.poll() is None:
         done = subprocess.run(make, env=_ENVIRONMENT, capture_output=True, check=False)  # noqa: S603

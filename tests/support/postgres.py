@@ -13,6 +13,8 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
@@ -21,7 +23,8 @@ from pyiceberg.catalog.sql import SqlCatalog
 from sqlalchemy import create_engine, make_url, text
 
 from embedded.ports import HOST, free_ports
-from embedded.process import Program, tethered
+from embedded.process import Program
+from tests.support.killable import Killable
 
 USER = "tidemark"
 """Superuser of the server; everybody on this machine is let in without a password."""
@@ -30,9 +33,29 @@ _ENVIRONMENT = {"LC_ALL": "C", "PATH": os.defpath}
 _SETTINGS = {"listen_addresses": HOST, "max_connections": "200", "fsync": "off"}
 
 
+@dataclass(frozen=True)
+class PostgresServer:
+    """A server on ``port``, where `USER` is let in."""
+
+    port: int
+    program: Killable
+
+    @property
+    def uri(self) -> str:
+        """``postgresql://host:port/database``."""
+        return f"postgresql://{HOST}:{self.port}/postgres"
+
+    def crash(self) -> None:
+        """SIGKILL, and start again with what was committed."""
+        self.program.kill()
+        self.program.start()
+
+
 @contextmanager
-def running_postgres(more: Mapping[str, str] = MappingProxyType({})) -> Iterator[str]:
-    """URI ``postgresql://host:port/database`` of a new, empty server; `USER` is let in.
+def running_postgres(
+    more: Mapping[str, str] = MappingProxyType({}),
+) -> Iterator[PostgresServer]:
+    """A new, empty server.
 
     more: settings beside those that the tests of catalogs need.
     RuntimeError when PostgreSQL is not installed, or does not become ready.
@@ -49,12 +72,13 @@ def running_postgres(more: Mapping[str, str] = MappingProxyType({})) -> Iterator
         arguments = [f"--{name}={value}" for name, value in settings.items()]
         command = [*as_user, str(binaries / "postgres"), "-D", str(data), *arguments]
         program = Program(command, folder / "log", folder / "tether.pid", _ENVIRONMENT)
-        with tethered(program) as tether:
-            try:
-                _await_ready(binaries, port, tether, program.log)
-                yield f"postgresql://{HOST}:{port}/postgres"
-            finally:
-                _stop(data)
+        server = Killable(program, partial(_await_ready, binaries, port, program.log))
+        try:
+            server.start()
+            yield PostgresServer(port, server)
+        finally:
+            _stop(data)
+            server.stop()
 
 
 def make_catalog_user(uri: str) -> str:
@@ -106,7 +130,7 @@ def _initialize(initdb: Sequence[str], data: Path) -> None:
         raise RuntimeError(f"initdb failed: {outcome.stderr}")
 
 
-def _await_ready(binaries: Path, port: int, tether: subprocess.Popen[bytes], log: Path) -> None:
+def _await_ready(binaries: Path, port: int, log: Path, tether: subprocess.Popen[bytes]) -> None:
     ask = [str(binaries / "pg_isready"), f"--host={HOST}", f"--port={port}", "--quiet"]
     until = time.monotonic() + READY_SECONDS
     while time.monotonic() < until and tether.poll() is None:

@@ -36,7 +36,7 @@ def neighbours(
     """Both on the same catalog and the same store."""
     folder = tmp_path_factory.mktemp("trino")
     with running_s3(folder) as store, running_postgres() as catalog:
-        lake = SharedLake.make(catalog, store)
+        lake = SharedLake.make(catalog.uri, store)
         with running_trino(folder, lake) as trino:
             installation = lake.installation(broker, jars, folder / "state", SPARK_CONF)
             world = open_spark_world(installation)

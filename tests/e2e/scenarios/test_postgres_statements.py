@@ -11,7 +11,6 @@ from typing import Any
 import psycopg2
 import pytest
 from psycopg2.extensions import cursor as Cursor
-from sqlalchemy import make_url
 
 from tests.support.postgres import USER, running_postgres
 from tests.support.records import Record, postgres_row
@@ -88,9 +87,10 @@ def _message(lsn: int, data: bytes) -> Record:
 @pytest.fixture(scope="module")
 def database() -> Iterator[Database]:
     """An empty one."""
-    with running_postgres({"wal_level": "logical"}) as uri:
-        port = make_url(uri).port
-        connection = psycopg2.connect(host="127.0.0.1", port=port, user=USER, dbname="postgres")
+    with running_postgres({"wal_level": "logical"}) as server:
+        connection = psycopg2.connect(
+            host="127.0.0.1", port=server.port, user=USER, dbname="postgres"
+        )
         connection.autocommit = True
         yield Database.make(connection.cursor())
         connection.close()
