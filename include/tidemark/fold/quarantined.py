@@ -10,7 +10,9 @@ from pyspark.sql import functions as F
 from tidemark.model.columns import CHANGE, CONVERSION_ERROR, POSITION, UNAVAILABLE
 from tidemark.model.names import SYSTEM_PREFIX, ColumnName, quote
 
-KEPT, QUARANTINED, _NEWEST = (f"{SYSTEM_PREFIX}{name}" for name in ("kept", "aside", "newest"))
+APPLICABLE, QUARANTINED, _NEWEST = (
+    f"{SYSTEM_PREFIX}{name}" for name in ("applicable", "quarantined", "newest")
+)
 ORDER = (POSITION, f"{CHANGE}.part", f"{CHANGE}.partition")
 
 
@@ -18,10 +20,10 @@ def decided(typed: DataFrame, key: Sequence[ColumnName]) -> DataFrame:
     """Every change of keys whose newest one cannot be applied, and what is done with it.
 
     In: `formats.rows.typed_rows` with CHANGE, of which ``part`` and ``partition`` are read. Out:
-    the same; KEPT: whether it is the newest that can be applied as it stands; ASIDE: whether it is
-    above that, or there is none. What is below was superseded.
+    the same; APPLICABLE: whether it is the newest that can be applied as it stands; QUARANTINED:
+    whether it is above that, or there is none. What is below was superseded.
 
-    A change that leaves values out is not kept: what it lacks may be what cannot be read.
+    A change with unavailable values is not applicable: what it lacks may be what cannot be read.
     """
     of_key = Window.partitionBy(*(F.col(quote(name)) for name in key))
     order = F.struct(*(F.col(name).alias(f"_{number}") for number, name in enumerate(ORDER)))
@@ -29,7 +31,7 @@ def decided(typed: DataFrame, key: Sequence[ColumnName]) -> DataFrame:
     newest = F.col(_NEWEST)
     return (
         typed.withColumn(_NEWEST, F.max(F.when(can_be_applied, order)).over(of_key))
-        .withColumn(KEPT, F.coalesce(order == newest, F.lit(False)))
+        .withColumn(APPLICABLE, F.coalesce(order == newest, F.lit(False)))
         .withColumn(QUARANTINED, F.coalesce(order > newest, F.lit(True)))
         .drop(_NEWEST)
     )

@@ -37,7 +37,7 @@ class Past(Protocol):
     """Where former values of a table's rows are sought."""
 
     def of(self, needs: DataFrame) -> DataFrame:
-        """NEEDS beside CHANGE, ``image``, LEFT_OUT and MISREAD of each change of ``row_key``.
+        """NEEDS of each change of ``row_key``, with CHANGE, ``image``, UNAVAILABLE, CONVERSION_ERROR.
 
         Beside that of the row that the target has under it, too, as if it were one.
         """
@@ -58,11 +58,12 @@ def filled(
     columns: Sequence[ColumnName],
     past: Past,
 ) -> DataFrame:
-    """The rows of ``partial`` with the values of ``columns`` that they left out.
+    """The rows of ``partial`` with their unavailable values of ``columns``.
 
-    In: typed rows with LEFT_OUT. Out: the same; LEFT_OUT, what is unknown still; MISREAD, a column
-    whose value did not fit its type; UNRESOLVED, JSON of whether such a row came by a change of its
-    key, where it was read, and a column that nothing tells; each null where nothing is missing.
+    In: typed rows with UNAVAILABLE. Out: the same; UNAVAILABLE, what is unknown still;
+    CONVERSION_ERROR, a column whose value did not fit its type; UNRESOLVED, JSON of whether such a
+    row came by a change of its key, where it was read, and a column that nothing tells; each null
+    where nothing is missing.
     Costs one action, and one more for each change of key that rows went through.
     """
     answered = [computed_once(answers(past.of(needs_of(partial, key)), columns))]
@@ -74,7 +75,7 @@ def filled(
 
 
 def needs_of(partial: DataFrame, key: Sequence[ColumnName]) -> DataFrame:
-    """What is asked first. In: typed rows with LEFT_OUT. Out: NEEDS."""
+    """What is asked first. In: typed rows with UNAVAILABLE. Out: NEEDS."""
     before = F.lit(None)
     if OF_CHANGE in partial.columns:
         at = F.col(OF_CHANGE)

@@ -55,14 +55,13 @@ def typed_rows(
     """Decode changes of one table: the winners, or whatever is asked for.
 
     In: changes with their ``row_key``. Out: the source's columns typed; STAGED_OP, POSITION,
-    COMMIT_TIME; MISREAD, the first column that has a null key, or another one than the row of the
-    record, or a value that does not fit its type, or any when there is no image at all, null when
-    all is well (TYPE-2, KEY-1); the first one of all where the record contradicts itself; and
-    LEFT_OUT, the
-    columns whose values the record does not hold though the row has them: those of ``unavailable``
-    (UNAV-4; None where every record is whole) and those with a placeholder (UNAV-1), null when
-    there are none. A delete has its key and no other value. keep: columns of ``changes`` that go
-    along; no source has their names.
+    COMMIT_TIME; CONVERSION_ERROR, the first column that has a null key, or another one than the row
+    of the record, or a value that does not fit its type, or any when there is no image at all, null
+    when all is well (TYPE-2, KEY-1); the first one of all where the record contradicts itself; and
+    UNAVAILABLE, the columns whose values the record does not hold though the row has them: those of
+    ``unavailable`` (UNAV-4; None where every record is whole) and those with a placeholder
+    (UNAV-1), null when there are none. A delete has its key and no other value. keep: columns of
+    ``changes`` that go along; no source has their names.
     """
     upsert = F.col("op") == Op.UPSERT.value
     values = [column for column in schema.columns if column.name not in schema.key]

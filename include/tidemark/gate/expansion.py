@@ -16,7 +16,7 @@ from tidemark.model.offsets import Offsets, TopicPartition
 def seen_expansions(
     remembered: PartitionExpansions, landed: Offsets, ends: Offsets, planned: Offsets
 ) -> dict[TopicName, PartitionExpansion]:
-    """The growths to remember with the next landing.
+    """The expansions to remember with the next landing.
 
     remembered, landed: as of the newest landing. ends: of every partition now. planned: how far
     the next landing goes. Nobody tells whether a topic grew before it was first seen, so it may
@@ -54,7 +54,7 @@ def _by_topic(ends: Offsets) -> dict[TopicName, list[TopicPartition]]:
 
 
 def _unmoved(known: Offsets, expansion: PartitionExpansion | None) -> Offsets:
-    """Below which no key had moved: that of the growth before, until its older ones are landed."""
+    """Below which no key had moved: of the expansion before, until its older ones are landed."""
     if expansion is None or not _lagging(known, expansion):
         return known
     return {place: expansion.before.get(place, 0) for place in known}
@@ -63,7 +63,7 @@ def _unmoved(known: Offsets, expansion: PartitionExpansion | None) -> Offsets:
 def held_back(
     expansions: PartitionExpansions, reach: Offsets
 ) -> tuple[dict[TopicPartition, int], list[str]]:
-    """How far a cut may go that would go to ``reach``; per growth that holds it, on what it waits.
+    """How far a cut to ``reach`` may go; for each expansion that holds it, what it waits for.
 
     What keys moved in is taken in one cut by all partitions of the topic, as soon as the older
     ones reach their ends. A single older one need not wait, as keys moved from it and not to it.

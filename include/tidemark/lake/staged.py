@@ -213,12 +213,12 @@ def read_staged(session: SparkSession, rows: StagedRows) -> DataFrame:
 
 
 def read_unavailable(session: SparkSession, rows: StagedRows) -> DataFrame:
-    """The rows of which values are still to be found; LEFT_OUT names their columns."""
+    """The rows of which values are still to be found; UNAVAILABLE names their columns."""
     return read_staged(session, rows).where(F.col(STAGED_OP) == STAGED_UNAVAILABLE)
 
 
 def read_marked(session: SparkSession, rows: StagedRows, mark: str) -> DataFrame:
-    """Rows whose changes cannot be applied; mark: STAGED_MISREAD, STAGED_UNFILLED once filled."""
+    """Changes that cannot be applied; mark: STAGED_CONVERSION_ERROR, or STAGED_UNFILLED."""
     return read_staged(session, rows).where(F.col(STAGED_OP) == mark)
 
 

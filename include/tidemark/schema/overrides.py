@@ -43,7 +43,7 @@ def overridden(
 ) -> SourceColumn | None:
     """``declared``, read from what records hold, ``record``; None where that cannot be done.
 
-    Nothing may be lost on the way but by a value that does not fit, which is told as misread.
+    No value may be lost on the way, but for one that does not fit: a conversion error.
     tells_singles: as of `refine`. may_be_unsigned: a bigint may be an unsigned one, so that its
     numbers are not what stands in records.
     """

@@ -7,7 +7,7 @@ import random
 import pytest
 from pyspark.sql import SparkSession
 
-from tidemark.fold.quarantined import KEPT, QUARANTINED, decided
+from tidemark.fold.quarantined import APPLICABLE, QUARANTINED, decided
 from tidemark.fold.replayed import not_overtaken
 from tidemark.model.columns import CHANGE, CONVERSION_ERROR, POSITION, UNAVAILABLE
 from tidemark.model.names import ColumnName
@@ -44,7 +44,7 @@ def test_a_key_becomes_what_its_newest_good_change_tells(spark: SparkSession) ->
                 above = False
             elif above:
                 aside.add(change[5][2])
-    assert {row[CHANGE]["number"] for row in rows if row[KEPT]} == kept
+    assert {row[CHANGE]["number"] for row in rows if row[APPLICABLE]} == kept
     assert {row[CHANGE]["number"] for row in rows if row[QUARANTINED]} == aside
     assert len(rows) == len(changes)
     assert min(len(kept), len(aside)) > 0

@@ -69,7 +69,7 @@ class Target:
             "IF(day = '', 'D', 'U') AS _tidemark_op",
             f"'{number}' AS _tidemark_position",
             "timestamp'2026-01-01' AS _tidemark_commit_time",
-            "CAST(NULL AS STRING) AS _tidemark_misread",
+            "CAST(NULL AS STRING) AS _tidemark_conversion_error",
             "CAST(NULL AS STRING) AS _tidemark_left_out",
         )
         place = staged_place(self.world, self.folder / str(number), self.id)

@@ -83,7 +83,7 @@ def stage(
         "op AS _tidemark_op",
         "position AS _tidemark_position",
         "timestamp'2026-01-01' AS _tidemark_commit_time",
-        "CAST(NULL AS STRING) AS _tidemark_misread",
+        "CAST(NULL AS STRING) AS _tidemark_conversion_error",
     )
     names = F.array(*map(F.lit, unavailable)) if unavailable else F.lit(None).cast("array<string>")
     typed = typed.withColumn(UNAVAILABLE, names)

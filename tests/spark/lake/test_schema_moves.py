@@ -40,8 +40,8 @@ def staged_rows(world: World, folder: Path, want: TableSchema, number: int) -> S
     values = ", ".join(f"'{name}' AS `{name.replace('`', '``')}`" for name in want.names[1:])
     rows = world.spark.sql(
         f"SELECT {number} AS id, {values}, 'U' AS _tidemark_op, '{number}' AS _tidemark_position, "
-        "timestamp'2026-01-01' AS _tidemark_commit_time, CAST(NULL AS STRING) AS _tidemark_misread,"
-        " CAST(NULL AS STRING) AS _tidemark_left_out"
+        "timestamp'2026-01-01' AS _tidemark_commit_time, CAST(NULL AS STRING) AS "
+        "_tidemark_conversion_error, CAST(NULL AS STRING) AS _tidemark_left_out"
     )
     return stage_rows(staged_place(world, folder, TableId("db", "t")), rows, want)
 

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 
 from tidemark.errors import TableStoppedError
 from tidemark.fold.computed import computed_once
-from tidemark.fold.quarantined import KEPT, QUARANTINED, decided
+from tidemark.fold.quarantined import APPLICABLE, QUARANTINED, decided
 from tidemark.fold.renamed import RENAMED
 from tidemark.formats.conversion_errors import change_reason, key_reason
 from tidemark.formats.decoder import decoder_of
@@ -71,7 +71,7 @@ def quarantined(
     entries = aside.limit(room + 1).toArrow().cast(SCHEMA)
     if entries.num_rows > room:
         raise unfit.message(aside.count(), room)
-    rows = add_kept(staged_changes.rows, changes.where(KEPT), work.schema)
+    rows = add_kept(staged_changes.rows, changes.where(APPLICABLE), work.schema)
     superseded = staged_changes.superseded + _also_superseded(changes, work)
     aside = pa.concat_tables([staged_changes.aside, entries])
     return replace(staged_changes, rows=rows, superseded=superseded, aside=aside)
@@ -83,7 +83,7 @@ def _also_superseded(changes: DataFrame, work: TableWork) -> int:
     changes: all of these keys. All but the newest of each were superseded by it.
     """
     keys = F.struct(*(F.col(quote(name)) for name in work.schema.key))
-    is_below = ~F.col(KEPT) & ~F.col(QUARANTINED)
+    is_below = ~F.col(APPLICABLE) & ~F.col(QUARANTINED)
     counts = changes.agg(
         F.count(F.lit(1)).alias("changes"),
         F.count_distinct(keys).alias("keys"),
