@@ -37,7 +37,7 @@ class Past(Protocol):
     """Where former values of a table's rows are sought."""
 
     def of(self, needs: DataFrame) -> DataFrame:
-        """NEEDS of each change of ``row_key``, with CHANGE, ``image``, UNAVAILABLE, CONVERSION_ERROR.
+        """NEEDS of each change of ``row_key``; CHANGE, ``image``, UNAVAILABLE, CONVERSION_ERROR.
 
         Beside that of the row that the target has under it, too, as if it were one.
         """
