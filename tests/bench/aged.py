@@ -20,7 +20,7 @@ from tidemark.lake.commits import action_branch, append_behind
 from tidemark.lake.heads import read_heads
 from tidemark.lake.marks import IN_PROPERTY
 from tidemark.lake.swap import Entry, Swap, swap_all
-from tidemark.lake.upkeep import KEPT_SNAPSHOTS
+from tidemark.lake.upkeep import MAX_SNAPSHOTS
 from tidemark.model.result import CutResult
 from tidemark.runs.plan import plan_cut
 from tidemark.runs.status import pipeline_status
@@ -131,7 +131,7 @@ def _forge_landings(lab: Lab, tables: SystemTables, cuts: int) -> None:
         _append(lab, tables.changelog, rows, marks)
     changelog = lab.world.catalog.load_table(tables.changelog.parts)
     made = sorted(changelog.snapshots(), key=lambda one: one.sequence_number or 0)
-    old = [one.snapshot_id for one in made[:-KEPT_SNAPSHOTS]]
+    old = [one.snapshot_id for one in made[:-MAX_SNAPSHOTS]]
     changelog.maintenance.expire_snapshots().by_ids(old).commit()
 
 

@@ -207,7 +207,7 @@ def test_maintenance_leaves_every_row_in_the_store(
     deployment: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """PUB-12: files are listed, rewritten and removed where executors and driver share no disk."""
-    for name, value in {"KEPT_SNAPSHOTS": 2, "SMALL_FILES": 2, "KEPT_MS": 0}.items():
+    for name, value in {"MAX_SNAPSHOTS": 2, "SMALL_FILES": 2, "MAX_SNAPSHOT_AGE_MS": 0}.items():
         monkeypatch.setattr(upkeep, name, value)
     stream = Stream(deployment.world).create()
     rows: dict[int, str] = {}

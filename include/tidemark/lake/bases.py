@@ -27,9 +27,9 @@ def tag_of(base: Base) -> str:
 
 def bases_in(table: Table) -> tuple[Base, ...]:
     """The bases of a table, oldest first; one whose tag somebody removed or moved is none."""
-    told = map(Base.from_json, json.loads(table.properties.get(BASES, "[]")))
+    stored = map(Base.from_json, json.loads(table.properties.get(BASES, "[]")))
     refs = {name: ref.snapshot_id for name, ref in table.refs().items()}
-    return tuple(base for base in told if refs.get(tag_of(base)) == base.snapshot)
+    return tuple(base for base in stored if refs.get(tag_of(base)) == base.snapshot)
 
 
 def read_bases(catalog: Catalog, target: TableId) -> tuple[Base, ...]:
@@ -55,8 +55,8 @@ def keep_bases(table: Table, made: Collection[Base], gone: Collection[Base]) -> 
             refs = refs.remove_tag(tag)
         return refs
 
-    def told() -> dict[str, str]:
-        kept = {base.cut: base for base in (*bases_in(table), *made) if base.cut not in lost}
-        return {BASES: json.dumps([kept[cut].to_json() for cut in sorted(kept)])}
+    def updates() -> dict[str, str]:
+        bases = {base.cut: base for base in (*bases_in(table), *made) if base.cut not in lost}
+        return {BASES: json.dumps([bases[cut].to_json() for cut in sorted(bases)])}
 
-    commit_refs(table, f"the bases of {table.name()}", changed, told=told)
+    commit_refs(table, f"the bases of {table.name()}", changed, updates=updates)

@@ -58,7 +58,9 @@ class Due:
     @property
     def is_made(self) -> bool:
         """Whether nothing is left to do, but for a new name; a fork that was published is gone."""
-        return self.stands and (self.fork is None or _told(self.fork) == _told(self.table))
+        return self.stands and (
+            self.fork is None or _definition_of(self.fork) == _definition_of(self.table)
+        )
 
     def requirements(self) -> Iterator[TableRequirement]:
         """That the table is this one, and that nobody moved its main since it was read."""
@@ -86,12 +88,12 @@ class Due:
         yield SetPropertiesUpdate(updates=marks)
 
 
-def _told(table: Table) -> Mapping[str, object]:
+def _definition_of(table: Table) -> Mapping[str, object]:
     """What metadata say beside snapshots and what is published or staged, a fork's as a table's."""
-    told = {name: getattr(table.metadata, name) for name in LAYOUT}
-    own = (*KEEPING, FORK_OF, PUBLISHED)
-    return told | {
+    layout = {name: getattr(table.metadata, name) for name in LAYOUT}
+    excluded = (*KEEPING, FORK_OF, PUBLISHED)
+    return layout | {
         name: text
         for name, text in table.properties.items()
-        if name not in own and not name.startswith(STAGED)
+        if name not in excluded and not name.startswith(STAGED)
     }

@@ -137,7 +137,7 @@ def _refuse_lost_layout(catalog: Catalog, target: TableId, changes: Sequence[Sch
             )
 
 
-def _kept(schema: TableSchema) -> str:
+def _schema_json(schema: TableSchema) -> str:
     return json.dumps(schema.to_json())
 
 
@@ -154,17 +154,17 @@ def _made(
     A table that is made and not sorted yet says so, should it come no further. Columns join in one
     commit, however many: each commit writes all metadata of the table anew.
     """
-    is_kept = False
+    is_stored = False
     yield from _joined(name, changes)
     for change in changes:
         match change:
             case CreateTarget(schema):
                 unsorted = replace(want, layout=replace(want.layout, sort=()))
-                properties = {**sql.TARGET_PROPERTIES, SOURCE_SCHEMA: _kept(unsorted)}
+                properties = {**sql.TARGET_PROPERTIES, SOURCE_SCHEMA: _schema_json(unsorted)}
                 yield sql.create_target(name, schema, properties)
                 # Not in the statement above: Spark would want a Hadoop file system for it.
                 yield sql.set_location(name, location)
-                is_kept = unsorted == want
+                is_stored = unsorted == want
                 if schema.layout.sort:
                     yield sql.sort_files(name, schema.layout.sort)
             case ChangeKey(free=free):
@@ -173,8 +173,8 @@ def _made(
                 yield from (sql.add_partition_field(name, field) for field in joined)
                 if layout.sort:
                     yield sql.sort_files(name, layout.sort)
-    if not is_kept:
-        yield sql.set_property(name, SOURCE_SCHEMA, _kept(want))
+    if not is_stored:
+        yield sql.set_property(name, SOURCE_SCHEMA, _schema_json(want))
 
 
 def _joined(name: Sequence[str], changes: Sequence[SchemaChange]) -> Iterator[str]:
@@ -203,11 +203,11 @@ def _moved(name: Sequence[str], changes: Sequence[SchemaChange]) -> Iterator[str
     """Statements that drop and rename all at once: nobody takes a name that is still taken."""
     gone = [change.name for change in changes if isinstance(change, DropColumn)]
     renamed = [change for change in changes if isinstance(change, RenameColumn)]
-    taken = {change.was.lower() for change in renamed}
+    old_names = {change.was.lower() for change in renamed}
     passing = {
         change.was: f"{SYSTEM_PREFIX}moved_{number}"
         for number, change in enumerate(renamed)
-        if change.name.lower() in taken
+        if change.name.lower() in old_names
     }
     if gone:
         yield sql.drop_columns(name, gone)

@@ -189,9 +189,9 @@ class _Staged:
             planned = self._table.newScan().useSnapshot(snapshot).planFiles()
             try:
                 tasks = self._planned[snapshot] = {}
-                found = planned.iterator()
-                while found.hasNext():
-                    task = found.next()
+                scan_tasks = planned.iterator()
+                while scan_tasks.hasNext():
+                    task = scan_tasks.next()
                     tasks[task.file().location()] = task
             finally:
                 planned.close()

@@ -43,9 +43,11 @@ def new_metadata_location(table: Table) -> str:
 
 def next_of(table: Table, fork: Table) -> Table:
     """``fork`` as what comes after ``table``: with its log, and with its rules for cleaning up."""
-    own = (*KEEPING, FORK_OF)
-    properties = _without_own(fork)
-    properties |= {name: table.properties[name] for name in own if name in table.properties}
+    fork_properties = (*KEEPING, FORK_OF)
+    properties = _without_fork_properties(fork)
+    properties |= {
+        name: table.properties[name] for name in fork_properties if name in table.properties
+    }
     update = {
         "properties": properties,
         "metadata_log": table.metadata.metadata_log,
@@ -57,19 +59,19 @@ def next_of(table: Table, fork: Table) -> Table:
 
 def freed(fork: Table) -> Table:
     """``fork`` as a table of its own, whose log begins here."""
-    update = {"properties": _without_own(fork), "metadata_log": []}
+    update = {"properties": _without_fork_properties(fork), "metadata_log": []}
     metadata = fork.metadata.model_copy(update=update)
     return Table(fork.name(), metadata, fork.metadata_location, fork.io, fork.catalog)
 
 
-def _without_own(fork: Table) -> dict[str, str]:
-    own = (*KEEPING, FORK_OF)
-    return {name: text for name, text in fork.properties.items() if name not in own}
+def _without_fork_properties(fork: Table) -> dict[str, str]:
+    fork_properties = (*KEEPING, FORK_OF)
+    return {name: text for name, text in fork.properties.items() if name not in fork_properties}
 
 
-def remove_own_files(fork: Table) -> None:
+def remove_metadata_files(fork: Table) -> None:
     """Remove the files of metadata of a fork that is no more; its data may be its table's."""
     if FORK_OF not in fork.properties:
         return  # Its log is not its own.
-    own = {fork.metadata_location, *(log.metadata_file for log in fork.metadata.metadata_log)}
-    delete_files(fork.io, own, "metadata of a fork")
+    files = {fork.metadata_location, *(log.metadata_file for log in fork.metadata.metadata_log)}
+    delete_files(fork.io, files, "metadata of a fork")

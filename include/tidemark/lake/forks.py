@@ -18,7 +18,7 @@ from pyiceberg.exceptions import NoSuchTableError
 
 from tidemark.errors import CatalogUnreachableError
 from tidemark.lake.catalog import TableId, catalog_errors, commit_errors
-from tidemark.lake.fork_metadata import remove_own_files, write_fork_metadata
+from tidemark.lake.fork_metadata import remove_metadata_files, write_fork_metadata
 from tidemark.lake.refs import REF_PREFIX, Fork
 from tidemark.log import get_logger
 
@@ -104,4 +104,4 @@ def _drop(catalog: Catalog, fork: TableId) -> None:
         with suppress(NoSuchTableError):
             catalog.drop_table(fork.parts)
     if table is not None:
-        remove_own_files(table)
+        remove_metadata_files(table)

@@ -77,26 +77,28 @@ class History:
 
     def remembered(self, result: CutResult, now_ms: int) -> tuple[tuple[str, str], ...]:
         """What the ledger is to go on saying once ``result`` is published, too."""
-        told = {
+        history = {
             "at_ms": now_ms,
             "held_ms": self.held_since(Entry(result, now_ms)),
-            "folded": sorted(self._kept(result) | _folded(result)),
+            "folded": sorted(self._still_folded(result) | _folded(result)),
             "changed": {
                 target: asdict(change)
                 for target, change in sorted(self._changed_by(result, now_ms).items())
             },
         }
-        return ((REMEMBERED, json.dumps(to_stored(told))),)
+        return ((REMEMBERED, json.dumps(to_stored(history))),)
 
-    def _kept(self, result: CutResult) -> frozenset[tuple[str, str]]:
+    def _still_folded(self, result: CutResult) -> frozenset[tuple[str, str]]:
         """What stays of `folded`: a target that is renamed is of no table of before any more."""
         gone = _renamed_targets(result)
         return frozenset((table, target) for table, target in self.folded if target not in gone)
 
     def _changed_by(self, result: CutResult, now_ms: int) -> dict[str, TargetChange]:
         gone = _renamed_targets(result)
-        kept = {target: change for target, change in self.changed.items() if target not in gone}
-        return kept | {
+        remaining = {
+            target: change for target, change in self.changed.items() if target not in gone
+        }
+        return remaining | {
             table.target: TargetChange(result.cut, now_ms, table.snapshot_id)
             for table in result.tables
             if not table.is_beside
@@ -139,7 +141,7 @@ def read_history(catalog: Catalog, tables: SystemTables) -> History:
         attempts=tuple(entry for entry in attempted(ledger) if entry.result.cut > above),
         orders=_orders(ledger),
         folded=folded if text else _folded_by_summaries(ledger),
-        changed={target: TargetChange(**one) for target, one in stored["changed"].items()},
+        changed={target: TargetChange(**change) for target, change in stored["changed"].items()},
         held_ms=stored["held_ms"],
     )
 
@@ -159,7 +161,7 @@ def _orders(ledger: Table) -> tuple[Order, ...]:
 
 def _folded_by_summaries(ledger: Table) -> frozenset[tuple[str, str]]:
     """Of a ledger whose newest cut was published before that was remembered."""
-    texts = (summary_value(one, RESULT) for one in ancestors(ledger, main_head(ledger)))
+    texts = (summary_value(snapshot, RESULT) for snapshot in ancestors(ledger, main_head(ledger)))
     results = (CutResult.from_json(text) for text in texts if text)
     return frozenset(pair for result in results for pair in _folded(result))
 

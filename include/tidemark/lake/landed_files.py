@@ -77,10 +77,10 @@ def files_since(
         before = _sequence_before(changelog, head, landing)
         snapshot = changelog.snapshot_by_id(head)
         manifests = snapshot.manifests(changelog.io) if snapshot else []
-        since = [one for one in manifests if one.sequence_number > before]
-        if any(one.content is ManifestContent.DELETES for one in since):
+        since = [manifest for manifest in manifests if manifest.sequence_number > before]
+        if any(manifest.content is ManifestContent.DELETES for manifest in since):
             return None
-        found = [
+        data_files = [
             entry.data_file
             for manifest in since
             for entry in manifest.fetch_manifest_entry(changelog.io, discard_deleted=True)
@@ -92,7 +92,7 @@ def files_since(
             *(file.file_path, file.record_count),
             *(_bound(schema, bounds or {}) for bounds in (file.lower_bounds, file.upper_bounds)),
         )
-        for file in found
+        for file in data_files
         if _long((file.upper_bounds or {}).get(number), landing) >= landing
     )
     return changelog.io, tuple(sorted(files, key=lambda file: (file.first, file.path)))

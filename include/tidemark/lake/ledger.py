@@ -121,8 +121,10 @@ def ensure_table(
             made = catalog.load_table(table.parts)
         except NoSuchTableError:
             ensure_namespace(catalog, table.namespace)
-            told = {**properties, RETRIES: "0"}
-            made = catalog.create_table_if_not_exists(table.parts, schema, properties=told)
+            initial_properties = {**properties, RETRIES: "0"}
+            made = catalog.create_table_if_not_exists(
+                table.parts, schema, properties=initial_properties
+            )
         if main_head(made) is not None:
             _bring_up(made, schema, properties)
             return made
@@ -134,7 +136,7 @@ def ensure_table(
 
 def _bring_up(table: Table, schema: pa.Schema, properties: Mapping[str, str]) -> None:
     there = {field.name for field in table.schema().fields}
-    lacks = {name: told for name, told in properties.items() if name not in table.properties}
+    lacks = {name: text for name, text in properties.items() if name not in table.properties}
     lacks.pop("format-version", None)
     if lacks or not there.issuperset(schema.names):
         with table.transaction() as change:
@@ -299,9 +301,9 @@ def _read_staged(
 ) -> StagedCut:
     ref_updates, base = moves_from_json(entry[MOVES])
     marks = ((PROGRESS, entry[PROGRESS]), (RESULT, entry[RESULT]))
-    own = RefUpdate(tables.ledger, base, snapshot_id, (branch,), marks=marks)
+    ledger_update = RefUpdate(tables.ledger, base, snapshot_id, (branch,), marks=marks)
     progress = Progress.from_json(entry[PROGRESS])
-    return StagedCut(CutResult.from_json(entry[RESULT]), progress, (*ref_updates, own))
+    return StagedCut(CutResult.from_json(entry[RESULT]), progress, (*ref_updates, ledger_update))
 
 
 def progress_of_cut(catalog: Catalog, tables: SystemTables, cut: int) -> Progress | None:
@@ -311,8 +313,8 @@ def progress_of_cut(catalog: Catalog, tables: SystemTables, cut: int) -> Progres
         return None
     with catalog_errors("the reading of the ledger"):
         rows = ledger.scan(row_filter=EqualTo(term="cut", value=cut)).to_arrow().to_pylist()
-    told = (row.get("progress") for row in rows)
-    return next((Progress.from_json(text) for text in told if text), None)
+    texts = (row.get("progress") for row in rows)
+    return next((Progress.from_json(text) for text in texts if text), None)
 
 
 def newest_snapshots(
@@ -329,7 +331,7 @@ def newest_snapshots(
         up_to = LessThanOrEqual(term="cut", value=max(cuts))
         rows = ledger.scan(row_filter=up_to, selected_fields=("cut", "tables")).to_arrow()
         changed = [row["cut"] for row in rows.to_pylist() if target in (row["tables"] or ())]
-        newest = [max((cut for cut in changed if cut <= one), default=None) for one in cuts]
+        newest = [max((cut for cut in changed if cut <= limit), default=None) for limit in cuts]
         wanted = In(term="cut", literals={cut for cut in newest if cut is not None})
         entries = _entries(ledger.scan(row_filter=wanted).to_arrow())
     known = {
@@ -405,7 +407,9 @@ def moves_from_json(text: str) -> tuple[tuple[RefUpdate, ...], int | None]:
         int(number): Fork(TableId(namespace, table), origin)
         for number, (namespace, table, origin) in stored["forks"].items()
     }
-    renames = {int(number): _rename_from_json(one) for number, one in stored["renames"].items()}
+    renames = {
+        int(number): _rename_from_json(rename) for number, rename in stored["renames"].items()
+    }
     ref_updates = tuple(
         RefUpdate(
             *(TableId(namespace, table), base, snapshot, tuple(drops), forks.get(number)),
@@ -426,5 +430,5 @@ def _rename_to_json(rename: TargetRename) -> list[list[str]]:
 
 def _rename_from_json(stored: Sequence[Sequence[str]]) -> TargetRename:
     to, *displaced = stored
-    one = Displaced(displaced[0][0], TableId(*displaced[0][1:])) if displaced else None
-    return TargetRename(TableId(*to), one)
+    holder = Displaced(displaced[0][0], TableId(*displaced[0][1:])) if displaced else None
+    return TargetRename(TableId(*to), holder)

@@ -63,8 +63,8 @@ class Published:
 
 def live_rows(snapshot: Snapshot | None) -> int:
     """Rows of a snapshot, as its summary counts them."""
-    told = _summary(snapshot)
-    return int(told.get("total-records", 0)) - int(told.get("total-position-deletes", 0))
+    summary = _summary(snapshot)
+    return int(summary.get("total-records", 0)) - int(summary.get("total-position-deletes", 0))
 
 
 def most_rows(snapshot: Snapshot | None) -> int:
@@ -85,13 +85,13 @@ def read_published(table: Table) -> Published | None:
     text = table.properties.get(PUBLISHED)
     if text is not None:
         return Published.from_json(text)
-    for parent in (partial(_kept_parent, table), _Past(table).parent):
-        marked = [one for one in _lineage(table, parent) if _marks(one)]
+    for parent in (partial(_unexpired_parent, table), _Past(table).parent):
+        marked = [snapshot for snapshot in _lineage(table, parent) if _marks(snapshot)]
         if marked and IN_PROPERTY.items() <= _summary(marked[0]).items():
             return None
         if marked:
-            told = (item for one in reversed(marked) for item in _marks(one).items())
-            return _published(marked[0], dict(told))
+            marks = (item for snapshot in reversed(marked) for item in _marks(snapshot).items())
+            return _published(marked[0], dict(marks))
     return None
 
 
@@ -162,16 +162,16 @@ def foreign_change(table: Table, published: Published | None) -> str:
         if snapshot.snapshot_id == published.snapshot:
             return ""
         if (snapshot.sequence_number or 0) < published.sequence:
-            back = f"from snapshot {published.snapshot} to {_told(snapshot)}"
+            back = f"from snapshot {published.snapshot} to {_describe(snapshot)}"
             return f"main was set back {back}; main was moved last at {_moved_at(table)}"
         if not _is_rewrite(snapshot):
-            return f"behind snapshot {published.snapshot} came {_told(snapshot)}"
+            return f"behind snapshot {published.snapshot} came {_describe(snapshot)}"
         last = snapshot
     if last.parent_snapshot_id == published.snapshot or live_rows(head) == published.rows:
         return ""
     return (
         f"snapshots behind {published.snapshot} are expired, and of its {published.rows} rows "
-        f"{live_rows(head)} are there in {_told(head)}"
+        f"{live_rows(head)} are there in {_describe(head)}"
     )
 
 
@@ -194,7 +194,7 @@ def descends(table: Table, snapshot_id: int, base: int) -> bool:
     """Whether ``base``, which may be expired, is ``snapshot_id`` or one of its ancestors."""
     start = table.snapshot_by_id(snapshot_id)
     lineage = _lineage(table, _Past(table).parent, start)
-    return any(base in (one.snapshot_id, one.parent_snapshot_id) for one in lineage)
+    return any(base in (snapshot.snapshot_id, snapshot.parent_snapshot_id) for snapshot in lineage)
 
 
 def entry_of(branch: str) -> str:
@@ -241,8 +241,8 @@ def mark_removal(catalog: Catalog, name: TableId) -> None:
 def _property(
     snapshot: Snapshot, before: Published | None, marks: Mapping[str, str]
 ) -> dict[str, str]:
-    kept = {**(before.marks if before else {}), **_marks(snapshot), **marks}
-    return {PUBLISHED: _published(snapshot, kept).to_json()}
+    merged = {**(before.marks if before else {}), **_marks(snapshot), **marks}
+    return {PUBLISHED: _published(snapshot, merged).to_json()}
 
 
 def _published(snapshot: Snapshot, marks: Mapping[str, str]) -> Published:
@@ -284,7 +284,7 @@ def _lineage(table: Table, parent: Parent, start: Snapshot | None = None) -> Ite
         snapshot = parent(snapshot)
 
 
-def _kept_parent(table: Table, snapshot: Snapshot) -> Snapshot | None:
+def _unexpired_parent(table: Table, snapshot: Snapshot) -> Snapshot | None:
     parent = snapshot.parent_snapshot_id
     return None if parent is None else table.snapshot_by_id(parent)
 
@@ -299,14 +299,14 @@ class _Past:
     def __init__(self, table: Table) -> None:
         self._io = table.io
         self._older = reversed(table.metadata.metadata_log)
-        self._known = {one.snapshot_id: one for one in table.snapshots()}
+        self._known = {snapshot.snapshot_id: snapshot for snapshot in table.snapshots()}
 
     def parent(self, snapshot: Snapshot) -> Snapshot | None:
         """The parent of a snapshot; None when there is none, or nothing tells."""
         while True:
-            own = self._known[snapshot.snapshot_id]
-            parent = own.parent_snapshot_id
-            is_first = parent is None and own.sequence_number == FIRST_SEQUENCE
+            known = self._known[snapshot.snapshot_id]
+            parent = known.parent_snapshot_id
+            is_first = parent is None and known.sequence_number == FIRST_SEQUENCE
             if is_first or parent in self._known or not self._read_older():
                 return None if parent is None else self._known.get(parent)
 
@@ -319,20 +319,20 @@ class _Past:
             metadata = FromInputFile.table_metadata(self._io.new_input(entry.metadata_file))
         except FileNotFoundError:
             return True  # Somebody committed meanwhile, and the oldest files went.
-        for one in metadata.snapshots:
-            known = self._known.get(one.snapshot_id)
+        for snapshot in metadata.snapshots:
+            known = self._known.get(snapshot.snapshot_id)
             if known is None or known.parent_snapshot_id is None:
-                self._known[one.snapshot_id] = one
+                self._known[snapshot.snapshot_id] = snapshot
         return True
 
 
-def _told(snapshot: Snapshot) -> str:
+def _describe(snapshot: Snapshot) -> str:
     """Whose snapshot it is, and what it did."""
-    told = _summary(snapshot)
-    named = [name for name in ("engine-name", "engine-version", *WRITERS) if name in told]
-    writer = " ".join(told[name] for name in named) or "a writer that left no name"
+    summary = _summary(snapshot)
+    named = [name for name in ("engine-name", "engine-version", *WRITERS) if name in summary]
+    writer = " ".join(summary[name] for name in named) or "a writer that left no name"
     did = snapshot.summary.operation.value if snapshot.summary else "unknown"
-    added, deleted = (told.get(f"{key}-records", "0") for key in ("added", "deleted"))
+    added, deleted = (summary.get(f"{key}-records", "0") for key in ("added", "deleted"))
     return (
         f"snapshot {snapshot.snapshot_id} ({did}: {added} rows added, {deleted} deleted) of "
         f"{writer} from {_time(snapshot.timestamp_ms)}"

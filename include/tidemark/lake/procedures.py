@@ -29,9 +29,9 @@ class Procedures:
     def expire(self, before_ms: int) -> Mapping[str, int]:
         """Remove snapshots that are older, with the files that only they name."""
         clean = {"retain_last": "1", "clean_expired_metadata": "true"}
-        found = self._call("expire_snapshots", {"older_than": sql.moment(before_ms), **clean})
+        counts = self._call("expire_snapshots", {"older_than": sql.moment(before_ms), **clean})
         # Of each snapshot there is one manifest list.
-        return {"expired": int(found["deleted_manifest_lists_count"])}
+        return {"expired": int(counts["deleted_manifest_lists_count"])}
 
     def rewrite(self, *, is_sorted: bool) -> Mapping[str, int]:
         """Rewrite small and worn files, in steps that are committed one by one.
@@ -46,31 +46,31 @@ class Procedures:
             "partial-progress.enabled": "true",
         }
         strategy = sql.literal("sort" if is_sorted else "binpack")
-        given = {"strategy": strategy, "options": sql.options(options)}
-        found = self._call("rewrite_data_files", given)
+        arguments = {"strategy": strategy, "options": sql.options(options)}
+        counts = self._call("rewrite_data_files", arguments)
         return {
-            "rewritten": int(found["rewritten_data_files_count"]),
-            "bytes": int(found["rewritten_bytes_count"]),
-            "deletes": int(found["removed_delete_files_count"]),
-            "failed": int(found["failed_data_files_count"]),
+            "rewritten": int(counts["rewritten_data_files_count"]),
+            "bytes": int(counts["rewritten_bytes_count"]),
+            "deletes": int(counts["removed_delete_files_count"]),
+            "failed": int(counts["failed_data_files_count"]),
         }
 
     def rewrite_deletes(self) -> Mapping[str, int]:
         """Write small files of position deletes together."""
         options = sql.options({"min-input-files": self.policy.small_files})
-        found = self._call("rewrite_position_delete_files", {"options": options})
-        return {"deletes": int(found["rewritten_delete_files_count"])}
+        counts = self._call("rewrite_position_delete_files", {"options": options})
+        return {"deletes": int(counts["rewritten_delete_files_count"])}
 
     def rewrite_manifests(self) -> Mapping[str, int]:
         """Write manifests together."""
-        found = self._call("rewrite_manifests", {"use_caching": "false"})
-        return {"manifests": int(found["rewritten_manifests_count"])}
+        counts = self._call("rewrite_manifests", {"use_caching": "false"})
+        return {"manifests": int(counts["rewritten_manifests_count"])}
 
     def remove_orphans(self, now_ms: int) -> Mapping[str, int]:
         """Remove files in the table's folder that no snapshot names."""
         before = sql.moment(now_ms - self.policy.orphan_days * DAY_MS)
-        given = {"older_than": before, "prefix_listing": "true"}
-        return {"orphans": len(self._rows("remove_orphan_files", given))}
+        arguments = {"older_than": before, "prefix_listing": "true"}
+        return {"orphans": len(self._rows("remove_orphan_files", arguments))}
 
     def _call(self, procedure: str, arguments: Mapping[str, str]) -> Row:
         (row,) = self._rows(procedure, arguments)

@@ -69,9 +69,9 @@ def _try_update(catalog: Catalog, ref_updates: Sequence[RefUpdate]) -> Supersede
     due = [
         Due(ref_update, table, _source(catalog, ref_update, table)) for ref_update, table in pairs
     ]
-    due = [one for one in due if one.ref_update.rename is not None or not one.is_made]
-    for one in due:
-        _refuse_stale(one)
+    due = [move for move in due if move.ref_update.rename is not None or not move.is_made]
+    for move in due:
+        _refuse_stale(move)
     publication = _publication_of(catalog, due)
     try:
         publication.publish()
@@ -168,8 +168,8 @@ def _is_forked_from(table: Table, fork: Fork) -> bool:
     now, base = table.metadata, origin.current_snapshot_id
     is_there = base is None or now.snapshot_by_id(base) is not None
     others = [
-        {name: ref for name, ref in one.refs.items() if name != MAIN_BRANCH}
-        for one in (now, origin)
+        {name: ref for name, ref in metadata.refs.items() if name != MAIN_BRANCH}
+        for metadata in (now, origin)
     ]
     return (is_there and others[0] == others[1]) and all(
         getattr(now, name) == getattr(origin, name) for name in (*LAYOUT, "properties")

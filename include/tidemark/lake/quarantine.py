@@ -66,8 +66,8 @@ def as_kept(rows: pa.Table, renames: Sequence[Rename]) -> pa.Table:
     """
     if not renames:
         return rows
-    told = rows.select(["table", "position"]).to_pylist()
-    names = [name_in_record(row["table"], row["position"], renames) for row in told]
+    changes = rows.select(["table", "position"]).to_pylist()
+    names = [name_in_record(change["table"], change["position"], renames) for change in changes]
     at = rows.schema.get_field_index("table")
     return rows.set_column(at, rows.schema.field(at), pa.array(names, pa.string()))
 
@@ -140,12 +140,12 @@ def read_payload(
 ) -> bytes | None:
     """The value of the record at ``place`` (topic, partition, offset) as it was landed."""
     topic, partition, offset = place
-    own = And(
+    condition = And(
         EqualTo(term="topic", value=topic),
         EqualTo(term="partition", value=partition),
         EqualTo(term="offset", value=offset),
     )
     with catalog_errors("the reading of the changelog"):
         changelog = catalog.load_table(tables.changelog.parts)
-    found = changelog.scan(row_filter=own, selected_fields=("value",)).to_arrow().to_pylist()
-    return found[0]["value"] if found else None
+    rows = changelog.scan(row_filter=condition, selected_fields=("value",)).to_arrow().to_pylist()
+    return rows[0]["value"] if rows else None

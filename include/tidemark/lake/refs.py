@@ -19,7 +19,7 @@ from tidemark.lake.marks import (
 from tidemark.model.names import AttemptId
 
 REF_PREFIX = "tidemark_"
-KEPT_DAYS, DAY_MS = 30, 86_400_000
+MAX_TAG_DAYS, DAY_MS = 30, 86_400_000
 KEPT_IN_A_REWRITE = (
     *("table_uuid", "format_version", "schemas", "current_schema_id", "properties"),
     *("partition_specs", "default_spec_id", "sort_orders", "default_sort_order_id"),
@@ -156,11 +156,11 @@ def create_tag(table: Table, snapshot_id: int, tag: str, max_age_ms: int | None 
 def tag_before(table: Table, cut: int, base: int) -> None:
     """Pin what ``cut`` takes away, under a name that says so; an earlier attempt may have done it.
 
-    Iceberg's ``expire_snapshots`` removes the tag when it is `KEPT_DAYS` old.
+    Iceberg's ``expire_snapshots`` removes the tag when it is `MAX_TAG_DAYS` old.
     """
     tag = f"{REF_PREFIX}before_cut_{cut}"
     if tag not in table.refs():
-        create_tag(table, base, tag, KEPT_DAYS * DAY_MS)
+        create_tag(table, base, tag, MAX_TAG_DAYS * DAY_MS)
 
 
 def drop_refs(table: Table, names: Sequence[str]) -> None:
@@ -183,11 +183,11 @@ def commit_refs(
     change: Callable[[ManageSnapshots], ManageSnapshots],
     *,
     gone: Sequence[str] = (),
-    told: Callable[[], Mapping[str, str]] = dict,
+    updates: Callable[[], Mapping[str, str]] = dict,
 ) -> None:
     """Commit what ``change`` does to branches and tags; properties of the table go with it.
 
-    gone: those that are removed. told: those that are set, as the table says them at each try.
+    gone: those that are removed. updates: those that are set, as the table says them at each try.
     pyiceberg retries a commit by itself only where it has a snapshot.
     """
     for tries_left in reversed(range(TRIES)):
@@ -196,7 +196,7 @@ def commit_refs(
                 change(ManageSnapshots(transaction=transaction)).commit()
                 if there := [name for name in gone if name in table.properties]:
                     transaction.remove_properties(*there)
-                if properties := told():
+                if properties := updates():
                     transaction.set_properties(dict(properties))
         except SupersededError:
             if not tries_left:

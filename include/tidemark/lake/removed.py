@@ -74,14 +74,14 @@ def read_removed(catalog: Catalog, tables: SystemTables) -> Landings:
 
 def removed_to_json(below: Landings) -> str:
     """As kept in the property."""
-    told = {str(table): landing for table, landing in sorted(below.items())}
-    return json.dumps(to_stored({"below": told}))
+    landings = {str(table): landing for table, landing in sorted(below.items())}
+    return json.dumps(to_stored({"below": landings}))
 
 
 def removed_from_json(text: str) -> Landings:
     """The reverse of `removed_to_json`."""
-    told = from_stored(Stored.REMOVED, json.loads(text))["below"]
-    return {TableName.parse(name): landing for name, landing in told.items()}
+    landings = from_stored(Stored.REMOVED, json.loads(text))["below"]
+    return {TableName.parse(name): landing for name, landing in landings.items()}
 
 
 def rows_there(
@@ -96,10 +96,10 @@ def rows_there(
         )
         for table, landing in unneeded.below.items()
     ]
-    own = Or(AlwaysFalse(), AlwaysFalse(), *of_tables)  # A balanced tree, however many tables.
+    is_below = Or(AlwaysFalse(), AlwaysFalse(), *of_tables)  # A balanced tree, however many tables.
     before = datetime.fromtimestamp(unneeded.before_ms / 1000, UTC)
     is_old = Or(IsNull(term="commit_time"), LessThan(term="commit_time", value=before))
-    condition = And(own, EqualTo(term="kind", value=Kind.ROW.value), is_old)
+    condition = And(is_below, EqualTo(term="kind", value=Kind.ROW.value), is_old)
     with catalog_errors("the reading of the changelog"):
         changelog = catalog.load_table(tables.changelog.parts)
     scan = changelog.scan(row_filter=condition, selected_fields=("landing",), limit=limit)

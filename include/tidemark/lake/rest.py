@@ -43,7 +43,7 @@ from requests import HTTPError
 from tidemark.errors import UNCHANGED, SupersededError, TidemarkError
 from tidemark.lake.catalog import TableId, catalog_errors, commit_errors
 from tidemark.lake.due import Due
-from tidemark.lake.fork_metadata import remove_own_files
+from tidemark.lake.fork_metadata import remove_metadata_files
 from tidemark.lake.marks import PUBLISHED
 from tidemark.lake.refs import RefUpdate, ancestors
 from tidemark.log import get_logger
@@ -74,7 +74,7 @@ class RestPublication:
 
     def publish(self) -> None:
         """Move main of all tables, then give those their names that get other ones."""
-        renames = [one for one in self._due if one.ref_update.rename is not None]
+        renames = [move for move in self._due if move.ref_update.rename is not None]
         displaced = self._displaced(renames)
         self._commit(self._due)
         if renames:
@@ -82,20 +82,20 @@ class RestPublication:
 
     def clean_up(self) -> None:
         """Remove the forks from the catalog; `drop_dead_forks` finds those that stay."""
-        for one in self._due:
-            if one.fork is None:
+        for move in self._due:
+            if move.fork is None:
                 continue
-            place = one.ref_update.place
+            place = move.ref_update.place
             try:
                 with commit_errors(f"the removal of fork {place}"):
                     self._catalog.drop_table(place.parts)
-                remove_own_files(one.fork)
+                remove_metadata_files(move.fork)
             except TidemarkError as error:
                 log.warning("fork_left", fork=str(place), error=str(error))
 
     def _commit(self, due: Sequence[Due]) -> None:
         """One request for all tables where the server takes it, else one for each."""
-        changes = [(one.table, *_change(one)) for one in due if not one.is_made]
+        changes = [(move.table, *_change(move)) for move in due if not move.is_made]
         doing = f"the publication of {len(changes)} tables"
         if len(changes) > 1 and moves_together(self._catalog):
             requests = tuple(
@@ -118,10 +118,10 @@ class RestPublication:
 
         `SupersededError` where another table has such a name than the one that was seen there.
         """
-        moved = {one.table.metadata.table_uuid for one in renames}
-        found = []
-        for one in renames:
-            rename = one.ref_update.rename
+        moved = {move.table.metadata.table_uuid for move in renames}
+        displaced = []
+        for move in renames:
+            rename = move.ref_update.rename
             if rename is None or rename.displaced is None:
                 continue
             holder = self._find(rename.to)
@@ -133,27 +133,27 @@ class RestPublication:
                     state=UNCHANGED,
                     next_step="nothing to do: the next run starts from main as it is now",
                 )
-            found.append((rename.to, rename.displaced.to))
-        return found
+            displaced.append((rename.to, rename.displaced.to))
+        return displaced
 
     def _rename(self, renames: Sequence[Due], displaced: Sequence[tuple[TableId, TableId]]) -> None:
         """Free the names that are wanted, then take them: tables may exchange theirs."""
         with commit_errors(f"the renaming of {len(renames)} tables"):
-            for one in renames:
-                way = passing(one.ref_update)
-                if TableId(*one.table.name()) != way:
-                    self._catalog.rename_table(one.table.name(), way.parts)
+            for move in renames:
+                way = passing(move.ref_update)
+                if TableId(*move.table.name()) != way:
+                    self._catalog.rename_table(move.table.name(), way.parts)
             for name, to in displaced:
                 self._catalog.rename_table(name.parts, to.parts)
-            for one in renames:
-                way, to = passing(one.ref_update), one.ref_update.published_as
+            for move in renames:
+                way, to = passing(move.ref_update), move.ref_update.published_as
                 self._catalog.rename_table(way.parts, to.parts)
 
     def _find(self, name: TableId) -> Table | None:
-        found: Table | None = None
+        table: Table | None = None
         with catalog_errors(f"the loading of {name}"), suppress(NoSuchTableError):
-            found = self._catalog.load_table(name.parts)
-        return found
+            table = self._catalog.load_table(name.parts)
+        return table
 
 
 def passing(ref_update: RefUpdate) -> TableId:
@@ -195,9 +195,13 @@ def _as_forked(table: Table, fork: Table, ref_update: RefUpdate) -> Iterator[Tab
     The fork has the ids of schemas, columns and snapshots that its table would have got.
     """
     yield from _layout(table, fork)
-    known = {one.snapshot_id for one in table.snapshots()}
-    new = [one for one in ancestors(fork, ref_update.snapshot) if one.snapshot_id not in known]
-    first = min((one.sequence_number or 0 for one in new), default=None)
+    known = {snapshot.snapshot_id for snapshot in table.snapshots()}
+    new = [
+        snapshot
+        for snapshot in ancestors(fork, ref_update.snapshot)
+        if snapshot.snapshot_id not in known
+    ]
+    first = min((snapshot.sequence_number or 0 for snapshot in new), default=None)
     if first is not None and first <= table.last_sequence_number:
         raise SupersededError(
             f"somebody wrote to {ref_update.table} after its fork {ref_update.place} was made",
@@ -216,34 +220,34 @@ def _as_forked(table: Table, fork: Table, ref_update: RefUpdate) -> Iterator[Tab
                 max_snapshot_age_ms=ref.max_snapshot_age_ms,
                 min_snapshots_to_keep=ref.min_snapshots_to_keep,
             )
-    own = (PUBLISHED,)
-    text = {name: value for name, value in fork.properties.items() if name not in own}
+    excluded = (PUBLISHED,)
+    text = {name: value for name, value in fork.properties.items() if name not in excluded}
     if changed := {n: value for n, value in text.items() if table.properties.get(n) != value}:
         yield SetPropertiesUpdate(updates=changed)
-    if gone := [name for name in table.properties if name not in (*text, *own)]:
+    if gone := [name for name in table.properties if name not in (*text, *excluded)]:
         yield RemovePropertiesUpdate(removals=gone)
 
 
 def _layout(table: Table, fork: Table) -> Iterator[TableUpdate]:
     """Schemas, partition specs and sort orders that ``table`` lacks, and which are its own now."""
     old, new = table.metadata, fork.metadata
-    schemas = [one for one in new.schemas if one.schema_id not in table.schemas()]
+    schemas = [schema for schema in new.schemas if schema.schema_id not in table.schemas()]
     for schema in schemas:
         yield AddSchemaUpdate(schema_=schema)
     if new.current_schema_id != old.current_schema_id:
-        added = [one.schema_id for one in schemas]
+        added = [schema.schema_id for schema in schemas]
         yield SetCurrentSchemaUpdate(schema_id=_asked_as(new.current_schema_id, added))
-    specs = [one for one in new.partition_specs if one.spec_id not in table.specs()]
+    specs = [spec for spec in new.partition_specs if spec.spec_id not in table.specs()]
     for spec in specs:
         yield AddPartitionSpecUpdate(spec=spec)
     if new.default_spec_id != old.default_spec_id:
-        added = [one.spec_id for one in specs]
+        added = [spec.spec_id for spec in specs]
         yield SetDefaultSpecUpdate(spec_id=_asked_as(new.default_spec_id, added))
-    orders = [one for one in new.sort_orders if one.order_id not in table.sort_orders()]
+    orders = [order for order in new.sort_orders if order.order_id not in table.sort_orders()]
     for order in orders:
         yield AddSortOrderUpdate(sort_order=order)
     if new.default_sort_order_id != old.default_sort_order_id:
-        added = [one.order_id for one in orders]
+        added = [order.order_id for order in orders]
         sort_id = _asked_as(new.default_sort_order_id, added)
         yield SetDefaultSortOrderUpdate(sort_order_id=sort_id)
 

@@ -15,7 +15,7 @@ from tidemark.model.maintenance import MaintenanceResult
 from tidemark.model.names import AttemptId, PipelineName
 from tidemark.model.result import CutResult, CutStatus
 
-KEPT = 100
+MAX_RESULT_FILES = 100
 """Result files of one pipeline that are kept."""
 
 
@@ -42,7 +42,7 @@ def preview_file(state: Path, pipeline: PipelineName, attempt: AttemptId) -> Pat
 
 
 def write_result(result: CutResult, file: Path) -> None:
-    """Write ``file`` whole or not at all, and remove those beyond the newest `KEPT`."""
+    """Write ``file`` whole or not at all, and remove those beyond the newest `MAX_RESULT_FILES`."""
     _write(result.to_json(), file)
 
 
@@ -51,7 +51,7 @@ def _write(text: str, file: Path) -> None:
     draft = file.with_suffix(f".{os.getpid()}")
     draft.write_text(text, encoding="utf-8")
     draft.replace(file)
-    for _, old in _newest_first(file.parent)[KEPT:]:
+    for _, old in _newest_first(file.parent)[MAX_RESULT_FILES:]:
         old.unlink(missing_ok=True)
 
 
@@ -88,7 +88,7 @@ def failed_attempts(
 
     Those before a run that went well are over, be it idle.
     """
-    found = []
+    attempts = []
     for at_ms, file in _newest_first(state / "results" / pipeline):
         if at_ms <= since_ms:
             break
@@ -97,14 +97,14 @@ def failed_attempts(
             continue
         if result.status is not CutStatus.FAILED:
             break
-        found.append(FailedAttempt(result.attempt, at_ms, result.error))
-    return tuple(found)
+        attempts.append(FailedAttempt(result.attempt, at_ms, result.error))
+    return tuple(attempts)
 
 
 def _newest_first(folder: Path) -> list[tuple[int, Path]]:
     """Result files and when they were written, in milliseconds; other runs may remove some."""
-    found = []
+    files = []
     for file in folder.glob("*.json"):
         with suppress(FileNotFoundError):
-            found.append((file.stat().st_mtime_ns // 1_000_000, file))
-    return sorted(found, reverse=True)
+            files.append((file.stat().st_mtime_ns // 1_000_000, file))
+    return sorted(files, reverse=True)

@@ -53,7 +53,7 @@ class _Column:
     change: RewriteColumn | None
 
     @property
-    def is_kept(self) -> bool:
+    def is_readable(self) -> bool:
         """Whether what a row had in it is there to be read afterwards."""
         is_redacted = self.change is not None and self.change.column.mask is Mask.REDACT
         return self.old is not None and not is_redacted
@@ -61,14 +61,14 @@ class _Column:
     @property
     def value(self) -> Column:
         """Null where it does not fit the type."""
-        if self.old is None or not self.is_kept:
+        if self.old is None or not self.is_readable:
             return F.lit(None).cast(self.kind)
         return F.col(quote(self.old)).try_cast(self.kind)
 
     @property
     def is_lost(self) -> Column:
         """Whether a row has a value that does not fit."""
-        if self.old is None or not self.is_kept:
+        if self.old is None or not self.is_readable:
             return F.lit(False)
         return F.col(quote(self.old)).isNotNull() & self.value.isNull()
 
@@ -110,9 +110,9 @@ def rewrite_rows(
             next_step="run again; if this repeats, its files are not sound",
         )
     log.info("rows_rewritten", table=str(target), rows=rows)
-    pairs = ((c.old, c.name) for c in columns if c.change is not None and c.is_kept)
-    told = tuple((old, name) for old, name in pairs if old is not None)
-    return Rewritten(base.snapshot_id, after.snapshot_id, told)
+    pairs = ((c.old, c.name) for c in columns if c.change is not None and c.is_readable)
+    name_pairs = tuple((old, name) for old, name in pairs if old is not None)
+    return Rewritten(base.snapshot_id, after.snapshot_id, name_pairs)
 
 
 def _origins(
@@ -128,8 +128,8 @@ def _origins(
     names = {field.field_id: field.name for field in stored.fields}
     for field in schema.fields:
         change = rewritten.get(ColumnName(field.name))
-        own = field if change is None else before.find_field(change.called)
-        yield field.name, names.get(own.field_id), change
+        former = field if change is None else before.find_field(change.called)
+        yield field.name, names.get(former.field_id), change
 
 
 def _count(target: TableId, there: DataFrame, changed: Sequence[_Column]) -> int:

@@ -22,7 +22,7 @@ from tidemark.schema.changes import plan_changes
 def make_seed(  # noqa: PLR0913  what is copied, from where and to where
     session: SparkSession,
     catalog: Catalog,
-    own: TableId,
+    current: TableId,
     base: Base,
     target: TableId,
     wanted: TableSchema,
@@ -30,13 +30,15 @@ def make_seed(  # noqa: PLR0913  what is copied, from where and to where
     from_position: Position | None,
     branch: str,
 ) -> None:
-    """Make ``target`` with the rows that ``own`` had at ``base``, as ``wanted`` has them.
+    """Make ``target`` with the rows that ``current`` had at ``base``, as ``wanted`` has them.
 
     from_position: rows below it ended since and are not copied; None where all are. branch: of the
     attempt; main is made from it, by whichever attempt comes first. `SupersededError` in the
     others. `TableStoppedError` where two rows share a key.
     """
-    rows = session.read.option("versionAsOf", base.snapshot).table(quote(catalog.name, *own.parts))
+    rows = session.read.option("versionAsOf", base.snapshot).table(
+        quote(catalog.name, *current.parts)
+    )
     if base.schema.mode is not wanted.mode:
         rows = rows.where(base.schema.stands)
     if from_position is not None:
@@ -47,7 +49,7 @@ def make_seed(  # noqa: PLR0913  what is copied, from where and to where
         named = seed.where(wanted.stands).groupBy(*map(quote, wanted.in_target.key))
         if not named.count().where("count > 1").isEmpty():
             raise TableStoppedError(
-                f"{own} as of cut {base.cut} has rows that the key {list(wanted.key)} does not "
+                f"{current} as of cut {base.cut} has rows that the key {list(wanted.key)} does not "
                 "tell apart",
                 state=WAITING,
                 next_step="declare another key: in the pipeline file, then refold again",

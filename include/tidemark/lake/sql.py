@@ -204,7 +204,7 @@ def delete_records(
         for landing, tables in sorted(wanted.items())
     ]
     listed = ", ".join(map(literal, others))
-    either = " OR ".join(f"({one})" for one in (*rows, f"kind IN ({listed})"))
+    either = " OR ".join(f"({condition})" for condition in (*rows, f"kind IN ({listed})"))
     return (
         f"DELETE FROM {quote(*changelog)} WHERE landing < {max(wanted):d} "
         f"AND coalesce(commit_time < {moment(before_ms)}, TRUE) AND ({either})"
@@ -226,7 +226,9 @@ def erase_records(branch: Sequence[str], places: str) -> str:
 def key_in_target(schema: TableSchema, key: str) -> dict[str, str]:
     """What each column of the target's key holds of ``key``, a struct of the source's columns."""
     names = zip(schema.in_target.key, schema.key, strict=True)
-    return {name: _masked(f"{key}.{quote(own)}", schema.in_target[name]) for name, own in names}
+    return {
+        name: _masked(f"{key}.{quote(source)}", schema.in_target[name]) for name, source in names
+    }
 
 
 def erase_rows(branch: Sequence[str], keys: str, schema: TableSchema) -> str:
@@ -258,8 +260,8 @@ def set_property(table: Sequence[str], name: str, value: str) -> str:
 
 def call(catalog: str, procedure: str, table: Sequence[str], arguments: Mapping[str, str]) -> str:
     """Call a procedure of Iceberg; ``arguments``: name -> SQL expression."""
-    given = {"table": literal(quote(*table)), **arguments}
-    listed = ", ".join(f"{name} => {value}" for name, value in given.items())
+    named = {"table": literal(quote(*table)), **arguments}
+    listed = ", ".join(f"{name} => {value}" for name, value in named.items())
     return f"CALL {quote(catalog)}.system.{procedure}({listed})"
 
 
@@ -307,20 +309,20 @@ def mark_below(branch: Sequence[str], schema: TableSchema, ends: Sequence[End]) 
 
 def append_truncates(branch: Sequence[str], schema: TableSchema, ends: Sequence[End]) -> str:
     """MERGE of a row for each truncate that has none; copies of one are one (KEY-14)."""
-    told = ", ".join(f"({end.place}, {end.time})" for end in ends)
+    truncates = ", ".join(f"({end.place}, {end.time})" for end in ends)
     row_id = f"{EVENT_ID} || '.{Operation.TRUNCATE}'"
-    given = {
+    expressions = {
         POSITION: "s.position",
         COMMIT_TIME: "s.ended_at",
         OPERATION: literal(Operation.TRUNCATE),
         ROW: "s.row_id",
     }
     types = {column.name: column.iceberg for column in schema.columns} | system_columns(schema)
-    values = {name: given.get(name, f"CAST(NULL AS {kind})") for name, kind in types.items()}
+    values = {name: expressions.get(name, f"CAST(NULL AS {kind})") for name, kind in types.items()}
     return (
         f"MERGE INTO {quote(*branch)} t USING (SELECT row_id, min(position) AS position, "
         f"min(ended_at) AS ended_at FROM (SELECT *, {row_id} AS row_id "
-        f"FROM VALUES {told} AS told(position, ended_at)) GROUP BY row_id) s "
+        f"FROM VALUES {truncates} AS truncates(position, ended_at)) GROUP BY row_id) s "
         f"ON t.{quote(ROW)} = s.row_id WHEN NOT MATCHED THEN {_insert(values)}"
     )
 
@@ -364,24 +366,24 @@ def seed_values(base: TableSchema, wanted: TableSchema) -> dict[str, str]:
     """What a row of ``base`` gives to each column of a target of ``wanted``; none that it lacks."""
     values = {}
     for name in wanted.names:
-        own, was = wanted.target_name(name), base.target_name(name)
-        if own is not None:
+        target, was = wanted.target_name(name), base.target_name(name)
+        if target is not None:
             is_same = base.rules.mask(name) is wanted.rules.mask(name)
-            column = wanted.in_target[own]
+            column = wanted.in_target[target]
             value = "NULL" if was is None else quote(was)
             shown = value if is_same else _masked(value, column)
-            values[own] = f"CAST({shown} AS {column.stored})"
+            values[target] = f"CAST({shown} AS {column.stored})"
     if base.mode is wanted.mode:
         return values | {name: quote(name) for name in system_columns(wanted)}
     began = quote(VALID_FROM if base.mode is TargetMode.HISTORY else COMMIT_TIME)
-    given = {
+    expressions = {
         POSITION: quote(POSITION),
         COMMIT_TIME: began,
         VALID_FROM: began,
         DELETED: "FALSE",
     }
     types = system_columns(wanted).items()
-    return values | {name: given.get(name, f"CAST(NULL AS {kind})") for name, kind in types}
+    return values | {name: expressions.get(name, f"CAST(NULL AS {kind})") for name, kind in types}
 
 
 def staged_values(schema: TableSchema) -> dict[str, str]:

@@ -192,11 +192,11 @@ def add_rows(rows: StagedRows, more: DataFrame, schema: TableSchema) -> StagedRo
     """Write typed winners (`formats.rows.typed_rows`) beside those that are staged."""
     counted = Observation()
     _append(rows, _marked(more, schema, counted))
-    found = counted.get
+    metrics = counted.get
     return replace(
         rows,
-        conversion_error=found.pop("conversion_error"),
-        **{name: getattr(rows, name) + number for name, number in found.items()},
+        conversion_error=metrics.pop("conversion_error"),
+        **{name: getattr(rows, name) + number for name, number in metrics.items()},
     )
 
 
@@ -240,16 +240,16 @@ def add_filled(rows: StagedRows, filled: DataFrame) -> tuple[StagedRows, str | N
         F.count(CONVERSION_ERROR).alias("conversion_errors"),
     )
     _append(rows, observed)
-    found = counted.get
-    unresolved, upserts = found.pop("unresolved"), rows.upserts + found.pop("upserts")
-    return replace(rows, upserts=upserts, **found), unresolved
+    metrics = counted.get
+    unresolved, upserts = metrics.pop("unresolved"), rows.upserts + metrics.pop("upserts")
+    return replace(rows, upserts=upserts, **metrics), unresolved
 
 
-def add_kept(rows: StagedRows, kept: DataFrame, schema: TableSchema) -> StagedRows:
+def add_kept(rows: StagedRows, changes: DataFrame, schema: TableSchema) -> StagedRows:
     """Write changes that replace quarantined ones (`fold.quarantined`) beside the others."""
     counted = Observation()
     counts = (F.count(F.when(F.col(STAGED_OP) == op.value, 1)).alias(op.value) for op in Op)
-    _append(rows, _hashed(kept, schema).observe(counted, *counts))
+    _append(rows, _hashed(changes, schema).observe(counted, *counts))
     upserts = rows.upserts + counted.get[Op.UPSERT.value]
     return replace(rows, upserts=upserts, deletes=rows.deletes + counted.get[Op.DELETE.value])
 
@@ -290,11 +290,11 @@ def _drop(catalog: Catalog, namespace: str, is_over: Callable[[int, str], bool])
     folder = staged_folder(catalog, namespace)
     try:
         files, path = _files(catalog, folder)
-        for found in files.get_file_info(FileSelector(path, allow_not_found=True)):
-            match = ATTEMPT_REF.fullmatch(found.base_name)
-            if match and is_over(int(match["number"]), found.base_name):
+        for directory in files.get_file_info(FileSelector(path, allow_not_found=True)):
+            match = ATTEMPT_REF.fullmatch(directory.base_name)
+            if match and is_over(int(match["number"]), directory.base_name):
                 with suppress(FileNotFoundError):
-                    files.delete_dir(found.path)
+                    files.delete_dir(directory.path)
     except OSError as error:
         raise StorageError(
             f"staged files could not be removed: {error}",

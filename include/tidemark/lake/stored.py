@@ -36,12 +36,16 @@ def read_stored(
         table = table.where(F.col(POSITION) > above)
 
     def column(name: ColumnName) -> Column:
-        own, since = wanted[name], wanted.column_alias(name).since
-        there = (F.col(quote(name)) if name in table.columns else F.lit(None)).cast(own.iceberg)
-        if own.backfill is None or since is None:
+        source_column, since = wanted[name], wanted.column_alias(name).since
+        there = (F.col(quote(name)) if name in table.columns else F.lit(None)).cast(
+            source_column.iceberg
+        )
+        if source_column.backfill is None or since is None:
             return there
         at = F.coalesce(POSITION, F.lit(""))
-        return F.when(at > since, there).otherwise(F.lit(own.backfill).cast(own.iceberg))
+        return F.when(at > since, there).otherwise(
+            F.lit(source_column.backfill).cast(source_column.iceberg)
+        )
 
     keys = [column(name).alias(f"key_{number}") for number, name in enumerate(wanted.key)]
     return table.select(
@@ -70,9 +74,9 @@ def stored_beside(stored: DataFrame, asked: DataFrame, schema: TableSchema) -> D
     Bloom filter keeps all other rows out of the join, like in the merge
     (docs/adr/0002-one-guarded-merge.md).
     """
-    own = [F.col(f"key_{number}") for number in range(len(schema.key))]
+    stored_keys = [F.col(f"key_{number}") for number in range(len(schema.key))]
     wanted = [F.col("row_key")[name] for name in schema.key]
-    same = [one == other for one, other in zip(own, wanted, strict=True)]
+    same = [key == other for key, other in zip(stored_keys, wanted, strict=True)]
     if len(schema.key) > 1:  # one column alone filters nothing
-        same.append(F.xxhash64(*own) == F.xxhash64(*wanted))
+        same.append(F.xxhash64(*stored_keys) == F.xxhash64(*wanted))
     return stored.join(asked, same).drop(*(f"key_{number}" for number in range(len(schema.key))))

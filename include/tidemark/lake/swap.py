@@ -30,7 +30,7 @@ from tidemark.errors import (
 )
 from tidemark.lake.catalog import TableId
 from tidemark.lake.due import Due
-from tidemark.lake.fork_metadata import remove_own_files
+from tidemark.lake.fork_metadata import remove_metadata_files
 from tidemark.lake.refs import Displaced
 from tidemark.model.names import SYSTEM_PREFIX
 
@@ -63,7 +63,7 @@ class SqlPublication:
 
     def __init__(self, catalog: SqlCatalog, due: Sequence[Due]) -> None:
         self._catalog = catalog
-        self._staged = [(one, self._stage(one)) for one in due]
+        self._staged = [(move, self._stage(move)) for move in due]
 
     def _stage(self, due: Due) -> StagedTable:
         """Metadata with the move; the swap will see where main stands."""
@@ -90,7 +90,7 @@ class SqlPublication:
         for due, after in self._staged:
             self._catalog._delete_old_metadata(after.io, due.table.metadata, after.metadata)
             if due.fork is not None:
-                remove_own_files(due.fork)
+                remove_metadata_files(due.fork)
 
 
 def _swap_of(due: Due, after: StagedTable) -> Swap:
@@ -149,42 +149,46 @@ def _outcome(error: SQLAlchemyError, number: int, *, is_asked: bool) -> Tidemark
 def _first_stale(session: Session, catalog: SqlCatalog, swaps: Sequence[Swap]) -> Swap | None:
     """Carry out all of ``swaps``; the first that finds a table elsewhere, None where none does."""
     steps = (_swap, _leave_names, _take_names)  # each for all tables: they may exchange names
-    return next((one for step in steps for one in swaps if not step(session, catalog, one)), None)
+    return next(
+        (swap for step in steps for swap in swaps if not step(session, catalog, swap)), None
+    )
 
 
-def _swap(session: Session, catalog: SqlCatalog, one: Swap) -> bool:
+def _swap(session: Session, catalog: SqlCatalog, swap: Swap) -> bool:
     """Whether the table stood where the swap says."""
     result = session.execute(
         update(IcebergTables)
-        .where(*_row_of(catalog, one.before))
-        .values(metadata_location=one.after, previous_metadata_location=one.before.location)
+        .where(*_row_of(catalog, swap.before))
+        .values(metadata_location=swap.after, previous_metadata_location=swap.before.location)
     )
-    if one.gone is not None:
-        session.execute(delete(IcebergTables).where(*_row_of(catalog, one.gone)))
+    if swap.gone is not None:
+        session.execute(delete(IcebergTables).where(*_row_of(catalog, swap.gone)))
     return getattr(result, "rowcount", 0) == 1
 
 
-def _leave_names(session: Session, catalog: SqlCatalog, one: Swap) -> bool:
+def _leave_names(session: Session, catalog: SqlCatalog, swap: Swap) -> bool:
     """Whether a table that gets another name, and who has that, left theirs."""
-    if one.to is None:
+    if swap.to is None:
         return True
-    has_left = _rename(session, catalog, Entry(one.before.table, one.after), _passing(one))
-    if one.displaced is None:
+    has_left = _rename(session, catalog, Entry(swap.before.table, swap.after), _passing(swap))
+    if swap.displaced is None:
         return has_left
-    way_is_made = _rename(session, catalog, Entry(one.to, one.displaced.location), one.displaced.to)
+    way_is_made = _rename(
+        session, catalog, Entry(swap.to, swap.displaced.location), swap.displaced.to
+    )
     return has_left and way_is_made
 
 
-def _take_names(session: Session, catalog: SqlCatalog, one: Swap) -> bool:
-    if one.to is None:
+def _take_names(session: Session, catalog: SqlCatalog, swap: Swap) -> bool:
+    if swap.to is None:
         return True
-    return _rename(session, catalog, Entry(_passing(one), one.after), one.to)
+    return _rename(session, catalog, Entry(_passing(swap), swap.after), swap.to)
 
 
-def _passing(one: Swap) -> TableId:
+def _passing(swap: Swap) -> TableId:
     """The name inside the transaction, so that tables may exchange theirs; nobody reads it."""
-    name = hashlib.sha256(one.before.location.encode()).hexdigest()
-    return TableId(one.before.table.namespace, f"{SYSTEM_PREFIX}renamed_{name}")
+    name = hashlib.sha256(swap.before.location.encode()).hexdigest()
+    return TableId(swap.before.table.namespace, f"{SYSTEM_PREFIX}renamed_{name}")
 
 
 def _rename(session: Session, catalog: SqlCatalog, entry: Entry, to: TableId) -> bool:

@@ -22,7 +22,9 @@ FILE_PATH = 2147483546
 def read_files(table: Table) -> TableFiles:
     """The files of ``table`` as ``main`` has them, and its snapshots."""
     head, refs = table.current_snapshot(), {ref.snapshot_id for ref in table.refs().values()}
-    loose = [one.timestamp_ms for one in table.snapshots() if one.snapshot_id not in refs]
+    loose = [
+        snapshot.timestamp_ms for snapshot in table.snapshots() if snapshot.snapshot_id not in refs
+    ]
     target = int(table.properties.get(TARGET_BYTES, ICEBERG_TARGET_BYTES))
     if head is None:
         return TableFiles(target, {}, snapshots=loose)
@@ -42,8 +44,8 @@ def read_files(table: Table) -> TableFiles:
             deleted[path].append(entry.record_count)
     files: dict[str, list[DataFile]] = defaultdict(list)
     for entry in _with_content(entries, DataFileContent.DATA):
-        taken = deleted.get(entry.file_path, [])
-        file = DataFile(entry.file_size_in_bytes, entry.record_count, sum(taken), len(taken))
+        deletes = deleted.get(entry.file_path, [])
+        file = DataFile(entry.file_size_in_bytes, entry.record_count, sum(deletes), len(deletes))
         files[str(entry.partition)].append(file)
     return TableFiles(target, files, shared, len(manifests), loose)
 

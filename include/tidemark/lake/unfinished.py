@@ -20,7 +20,7 @@ from pyiceberg.table.update import update_table_metadata
 from tidemark.errors import ForeignChangeError, SupersededError
 from tidemark.lake.catalog import SystemTables, catalog_errors, commit_errors
 from tidemark.lake.due import Due
-from tidemark.lake.fork_metadata import freed, new_metadata_location, remove_own_files
+from tidemark.lake.fork_metadata import freed, new_metadata_location, remove_metadata_files
 from tidemark.lake.ledger import MOVES, moves_from_json, moves_to_json, read_marks
 from tidemark.lake.marks import is_only_rewritten, read_published
 from tidemark.lake.publication import update_mains
@@ -33,11 +33,11 @@ log = get_logger()
 
 def in_order(catalog: Catalog, ref_updates: Sequence[RefUpdate]) -> tuple[RefUpdate, ...]:
     """``ref_updates``, of which the last is the ledger's, as ``catalog`` is to make them."""
-    *others, own = ref_updates
+    *others, ledger = ref_updates
     if not isinstance(catalog, RestCatalog):
-        return (*others, own)
-    marks: Mapping[str, str] = {**dict(own.marks), MOVES: moves_to_json(others, own.base)}
-    return (replace(own, marks=tuple(marks.items())), *others)
+        return (*others, ledger)
+    marks: Mapping[str, str] = {**dict(ledger.marks), MOVES: moves_to_json(others, ledger.base)}
+    return (replace(ledger, marks=tuple(marks.items())), *others)
 
 
 def missing_moves(catalog: Catalog, tables: SystemTables) -> list[RefUpdate]:
@@ -109,7 +109,7 @@ def _put_in_place(catalog: Catalog, move: RefUpdate, table: Table | None, fork: 
             catalog.drop_table(table.name())
         catalog.register_table(move.table.parts if table is None else table.name(), location)
         catalog.drop_table(move.place.parts)
-    remove_own_files(fork)
+    remove_metadata_files(fork)
 
 
 def _is_missing(catalog: Catalog, move: RefUpdate) -> bool:
@@ -136,14 +136,14 @@ def _find(catalog: Catalog, move: RefUpdate) -> Table | None:
     names = [move.table] if move.rename is None else [passing(move), move.table]
     for name in names:
         with catalog_errors(f"the loading of {name}"), suppress(NoSuchTableError):
-            found: Table = catalog.load_table(name.parts)
-            return found
+            table: Table = catalog.load_table(name.parts)
+            return table
     return None
 
 
 def _fork(catalog: Catalog, move: RefUpdate) -> Table | None:
-    found: Table | None = None
+    fork: Table | None = None
     if move.fork is not None:
         with catalog_errors(f"the loading of {move.place}"), suppress(NoSuchTableError):
-            found = catalog.load_table(move.place.parts)
-    return found
+            fork = catalog.load_table(move.place.parts)
+    return fork

@@ -25,9 +25,9 @@ from tidemark.model.names import quote
 
 log = get_logger()
 
-KEPT_SNAPSHOTS = 100
+MAX_SNAPSHOTS = 100
 """Of each table at most; once there are more, a quarter goes, so that few cuts expire any."""
-KEPT_MS = 6 * 3_600_000
+MAX_SNAPSHOT_AGE_MS = 6 * 3_600_000
 """How long snapshots are kept that a run may have begun with."""
 SMALL_FILES = 100
 """Small files of one table that are left as they are."""
@@ -54,7 +54,7 @@ def keep_small(session: SparkSession, catalog: Catalog, tables: SystemTables) ->
                 sql.call(catalog.name, "rewrite_data_files", name.parts, arguments)
             ).collect()
             log.info("own_files_compacted", table=str(name))
-        if _expirable(table) > KEPT_SNAPSHOTS:
+        if _expirable(table) > MAX_SNAPSHOTS:
             _expire(session, catalog.name, name)
             log.info("own_snapshots_expired", table=str(name))
 
@@ -65,14 +65,14 @@ def _small_files(table: Table) -> int:
     files = int(summary_value(head, "total-data-files") or 0) if head else 0
     if files <= SMALL_FILES:
         return files
-    found = (file for part in read_files(table).files.values() for file in part)
-    return sum(file.size < SMALL_SHARE * FILE_BYTES for file in found)
+    data_files = (file for part in read_files(table).files.values() for file in part)
+    return sum(file.size < SMALL_SHARE * FILE_BYTES for file in data_files)
 
 
 def _expirable(table: Table) -> int:
     """Snapshots but for those that a run may have begun with."""
-    limit = _now_ms() - KEPT_MS
-    return sum(one.timestamp_ms < limit for one in table.snapshots())
+    limit = _now_ms() - MAX_SNAPSHOT_AGE_MS
+    return sum(snapshot.timestamp_ms < limit for snapshot in table.snapshots())
 
 
 def _expire(session: SparkSession, catalog: str, name: TableId) -> None:
@@ -81,8 +81,8 @@ def _expire(session: SparkSession, catalog: str, name: TableId) -> None:
     java = session._jsparkSession  # noqa: SLF001
     spark = jvm.org.apache.iceberg.spark.Spark3Util
     table = spark.loadIcebergTable(java, quote(catalog, *name.parts))
-    expire = table.expireSnapshots().expireOlderThan(_now_ms() - KEPT_MS)
-    expire.retainLast(KEPT_SNAPSHOTS - KEPT_SNAPSHOTS // 4).commit()
+    expire = table.expireSnapshots().expireOlderThan(_now_ms() - MAX_SNAPSHOT_AGE_MS)
+    expire.retainLast(MAX_SNAPSHOTS - MAX_SNAPSHOTS // 4).commit()
 
 
 def _now_ms() -> int:

@@ -25,7 +25,7 @@ APPEND_TRIES = 5
 ACCEPTED = "accepted"
 
 
-class Said(StrEnum):
+class Author(StrEnum):
     """Who says what a row says."""
 
     ENGINE = "engine"
@@ -77,7 +77,7 @@ def write_accepted(
             CheckResult(
                 ACCEPTED, success=True, severity=Severity.WARNING, observed=verdict.accepted
             ),
-            Said.OPERATOR,
+            Author.OPERATOR,
         )
         for verdict in verdicts
     ]
@@ -107,12 +107,12 @@ def _append(
 
 def _rows(attempt: AttemptId, cut: int, verdict: Verdict) -> Iterable[dict[str, object]]:
     for check in verdict.checks:
-        said_by = Said.SUITE if check.of_suite else Said.ENGINE
-        yield _row((attempt, cut, verdict), check, said_by)
+        author = Author.SUITE if check.of_suite else Author.ENGINE
+        yield _row((attempt, cut, verdict), check, author)
 
 
 def _row(
-    of: tuple[AttemptId, int, Verdict], check: CheckResult, said_by: Said
+    of: tuple[AttemptId, int, Verdict], check: CheckResult, author: Author
 ) -> dict[str, object]:
     attempt, cut, verdict = of
     return {
@@ -127,7 +127,7 @@ def _row(
         "severity": check.severity.value,
         "observed": check.observed,
         "audited_at": datetime.now(UTC),
-        "said_by": said_by.value,
+        "said_by": author.value,
     }
 
 
@@ -150,16 +150,17 @@ def verdicts_of(rows: Iterable[Mapping[str, Any]]) -> tuple[Verdict, ...]:
     accepted: dict[tuple[str, int, str], str] = {}
     for row in rows:
         of = (row["table"], row["snapshot_id"], row["suite"])
-        found = checks.setdefault(of, [])
+        findings = checks.setdefault(of, [])
         # Older versions wrote no said_by: such findings count as the engine's own.
-        said_by = Said(row.get("said_by") or Said.ENGINE)
-        if said_by is Said.OPERATOR:
+        author = Author(row.get("said_by") or Author.ENGINE)
+        if author is Author.OPERATOR:
             accepted[of] = row["observed"]
             continue
-        severity, of_suite = Severity(row["severity"]), said_by is Said.SUITE
-        found.append(
+        severity, of_suite = Severity(row["severity"]), author is Author.SUITE
+        findings.append(
             CheckResult(row["check"], row["success"], severity, row["observed"], of_suite=of_suite)
         )
     return tuple(
-        Verdict(*of, tuple(found), accepted=accepted.get(of, "")) for of, found in checks.items()
+        Verdict(*of, tuple(findings), accepted=accepted.get(of, ""))
+        for of, findings in checks.items()
     )

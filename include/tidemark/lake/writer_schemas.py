@@ -36,10 +36,10 @@ def read_schemas(catalog: Catalog, tables: SystemTables) -> dict[int, str]:
     return {row["id"]: row["schema"] for row in rows}
 
 
-def keep_schemas(catalog: Catalog, tables: SystemTables, found: Mapping[int, str]) -> None:
-    """Keep ``found`` before any record that needs them counts as landed."""
+def keep_schemas(catalog: Catalog, tables: SystemTables, schemas: Mapping[int, str]) -> None:
+    """Keep ``schemas`` before any record that needs them counts as landed."""
     now = datetime.now(UTC)
-    rows = [{"id": number, "schema": text, "kept_at": now} for number, text in found.items()]
+    rows = [{"id": number, "schema": text, "kept_at": now} for number, text in schemas.items()]
     table = ensure_table(catalog, tables.schemas, SCHEMA, PROPERTIES)
     with commit_errors("the keeping of Avro schemas"):
         table.append(pa.Table.from_pylist(rows, schema=SCHEMA))

@@ -77,9 +77,9 @@ def sizes(world: World, table: TableId) -> tuple[int, int, int]:
 
 def test_own_tables_do_not_grow_with_cuts(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """PUB-9: snapshots and small files go, beside an attempt that waits; rows and marks stay."""
-    monkeypatch.setattr(upkeep, "KEPT_SNAPSHOTS", 3)
+    monkeypatch.setattr(upkeep, "MAX_SNAPSHOTS", 3)
     monkeypatch.setattr(upkeep, "SMALL_FILES", 3)
-    monkeypatch.setattr(upkeep, "KEPT_MS", 0)
+    monkeypatch.setattr(upkeep, "MAX_SNAPSHOT_AGE_MS", 0)
     tables = SystemTables.of(PipelineName("shop"))
     small = (tables.ledger, tables.verdicts)
     found: dict[TableId, list[tuple[int, int, int]]] = {

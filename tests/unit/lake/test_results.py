@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tidemark.errors import StorageError, SupersededError
 from tidemark.lake.results import (
-    KEPT,
+    MAX_RESULT_FILES,
     FailedAttempt,
     failed_attempts,
     read_result,
@@ -52,8 +52,8 @@ def test_attempts_that_failed_since_a_cut_are_known(tmp_path: Path) -> None:
 
 
 def test_the_newest_results_are_kept(tmp_path: Path) -> None:
-    for number in range(KEPT + 3):
+    for number in range(MAX_RESULT_FILES + 3):
         file = left(tmp_path, replace(PUBLISHED, attempt=AttemptId(f"a{number}")), number + 1)
-    assert len(list(file.parent.iterdir())) == KEPT
+    assert len(list(file.parent.iterdir())) == MAX_RESULT_FILES
     assert file.exists()
     assert not result_file(tmp_path, SHOP, AttemptId("a2")).exists()
