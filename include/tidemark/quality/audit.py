@@ -201,9 +201,9 @@ def _run(
         run = batch.validate(runnable, result_format=result_format)
     except GreatExpectationsError as error:
         raise _not_run(suite, "the suite", type(error).__name__) from None
-    found: list[dict[str, Any]] = [result.to_json_dict() for result in run.results]
+    documents: list[dict[str, Any]] = [result.to_json_dict() for result in run.results]
     # Great Expectations sorts what it runs by column; the position travels in the metadata.
-    results = {result["expectation_config"]["meta"]["index"]: result for result in found}
+    results = {result["expectation_config"]["meta"]["index"]: result for result in documents}
     for index, result in results.items():
         reason = reason_of(result["exception_info"])
         if reason is not None:

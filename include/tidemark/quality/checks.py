@@ -18,8 +18,9 @@ from tidemark.model.names import SYSTEM_PREFIX, ColumnName, quote
 from tidemark.model.position import Position
 from tidemark.model.verdict import CheckResult, Severity
 
-OP, WANTED, FOUND, STANDING, ROWS, NEWEST = (
-    f"{SYSTEM_PREFIX}{name}" for name in ("op", "wanted", "found", "standing", "rows", "newest")
+OP, WANTED, ACTUAL, STANDING, ROWS, NEWEST, IS_NULL = (
+    f"{SYSTEM_PREFIX}{name}"
+    for name in ("op", "wanted", "actual", "standing", "rows", "newest", "is_null")
 )
 
 
@@ -45,21 +46,21 @@ def check_winners(
         F.col(POSITION).alias(WANTED),
     )
     there = table.select(
-        *(F.col(quote(name)).alias(f"{FOUND}_{i}") for i, name in enumerate(key)),
-        F.col(POSITION).alias(FOUND),
+        *(F.col(quote(name)).alias(f"{ACTUAL}_{i}") for i, name in enumerate(key)),
+        F.col(POSITION).alias(ACTUAL),
         F.when(F.expr(schema.stands), F.col(POSITION)).alias(STANDING),
     )
-    same_key = [F.col(quote(name)) == F.col(f"{FOUND}_{i}") for i, name in enumerate(key)]
+    same_key = [F.col(quote(name)) == F.col(f"{ACTUAL}_{i}") for i, name in enumerate(key)]
     if len(key) > 1:  # as in the merge: one column alone filters nothing
-        both = ([quote(name) for name in key], [f"{FOUND}_{i}" for i in range(len(key))])
-        wanted_hash, found_hash = (F.xxhash64(*map(F.col, names)) for names in both)
-        same_key.append(wanted_hash == found_hash)
+        both = ([quote(name) for name in key], [f"{ACTUAL}_{i}" for i in range(len(key))])
+        wanted_hash, actual_hash = (F.xxhash64(*map(F.col, names)) for names in both)
+        same_key.append(wanted_hash == actual_hash)
     matched = (
         wanted.join(there, on=same_key, how="left")
         .groupBy(*(F.col(quote(name)) for name in key), OP, WANTED)
         .agg(
-            F.count(FOUND).alias(ROWS),
-            F.max(FOUND).alias(NEWEST),
+            F.count(ACTUAL).alias(ROWS),
+            F.max(ACTUAL).alias(NEWEST),
             F.max(STANDING).alias(STANDING),
         )
     )
@@ -113,12 +114,12 @@ def check_rewritten(before: DataFrame, after: DataFrame, old: str, new: str) -> 
     """
     kind = before.schema[old].dataType
 
-    def told(rows: DataFrame, name: str) -> tuple[int, int]:
+    def fingerprint(rows: DataFrame, name: str) -> tuple[int, int]:
         value = F.xxhash64(POSITION, F.col(quote(name)).try_cast(kind)).cast("decimal(38,0)")
         count, hashes = rows.agg(F.count(F.lit(1)), F.sum(value)).collect()[0]
         return count, int(hashes or 0)
 
-    was, now = told(before, old), told(after, new)
+    was, now = fingerprint(before, old), fingerprint(after, new)
     return CheckResult(
         f"every value of column {new} that was rewritten is what it was",
         was == now,
@@ -131,19 +132,19 @@ def check_key(table: DataFrame, key: Sequence[ColumnName]) -> tuple[CheckResult,
     """The columns that become the key tell the rows of ``table`` apart, all of them (KEY-16)."""
     columns = [F.col(quote(name)) for name in key]
     is_null = reduce(or_, (column.isNull() for column in columns))
-    by_key = table.select(*columns, is_null.alias(FOUND)).groupBy(*columns, FOUND)
+    by_key = table.select(*columns, is_null.alias(IS_NULL)).groupBy(*columns, IS_NULL)
     counts = (
         by_key.agg(F.count(F.lit(1)).alias(ROWS))
         .agg(
-            F.count_if(FOUND).alias("nulls"),
-            F.count_if(~F.col(FOUND) & (F.col(ROWS) > 1)).alias("twice"),
+            F.count_if(IS_NULL).alias("nulls"),
+            F.count_if(~F.col(IS_NULL) & (F.col(ROWS) > 1)).alias("twice"),
         )
         .collect()[0]
     )
-    told = {"no new key is null": counts["nulls"], "no new key stands twice": counts["twice"]}
+    violations = {"no new key is null": counts["nulls"], "no new key stands twice": counts["twice"]}
     return tuple(
         CheckResult(name, keys == 0, Severity.CRITICAL, f"{keys} keys")
-        for name, keys in told.items()
+        for name, keys in violations.items()
     )
 
 

@@ -44,10 +44,10 @@ _SPARK_CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]")
 
 def counts_only(expect: str, result: Mapping[str, Any]) -> dict[str, JsonValue]:
     """Of one result of Great Expectations, what is no cell of the table."""
-    kept: dict[str, JsonValue] = {name: result[name] for name in _COUNTS if name in result}
+    counts: dict[str, JsonValue] = {name: result[name] for name in _COUNTS if name in result}
     if expect in _SHAPES:
-        kept |= {name: result[name] for name in ("observed_value", "details") if name in result}
-    return kept
+        counts |= {name: result[name] for name in ("observed_value", "details") if name in result}
+    return counts
 
 
 def observed_text(expect: str, counts: Mapping[str, Any]) -> str:

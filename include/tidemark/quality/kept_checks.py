@@ -19,8 +19,10 @@ from tidemark.model.reduction import EVENT_ID
 from tidemark.model.target_mode import Operation
 from tidemark.model.verdict import CheckResult, Severity
 
-_OWN = ("found", "following", "is_wanted", "what", "at", "rows", "point")
-FOUND, FOLLOWING, IS_WANTED, WHAT, AT, ROWS, POINT = (f"{SYSTEM_PREFIX}{name}" for name in _OWN)
+_COLUMNS = ("actual", "following", "is_wanted", "what", "at", "rows", "point")
+ACTUAL, FOLLOWING, IS_WANTED, WHAT, AT, ROWS, POINT = (
+    f"{SYSTEM_PREFIX}{name}" for name in _COLUMNS
+)
 PLACES = (POSITION, END_POSITION)
 
 
@@ -33,16 +35,16 @@ def check_versions(
     END_POSITION. Two actions; their cost follows the batch.
     """
     key = [F.col(quote(name)) for name in schema.key]
-    there = table.select(*(k.alias(f"{FOUND}_{i}") for i, k in enumerate(key)), *PLACES)
+    there = table.select(*(k.alias(f"{ACTUAL}_{i}") for i, k in enumerate(key)), *PLACES)
     versions = _beside(there, staged.select(*key), schema)
     in_order = Window.partitionBy(*key).orderBy(POSITION)
     end, following = F.col(END_POSITION), F.col(FOLLOWING)
     placed = versions.withColumn(FOLLOWING, F.lead(POSITION).over(in_order))
     is_upsert = F.col(STAGED_OP) == Op.UPSERT.value
     wanted = _points(staged, key, is_upsert).withColumn(IS_WANTED, F.lit(1))
-    found = _points(versions, key, F.lit(True)).withColumn(IS_WANTED, F.lit(0))
-    points = wanted.unionByName(found).groupBy(*key, WHAT, AT)
-    told = points.agg(
+    actual = _points(versions, key, F.lit(True)).withColumn(IS_WANTED, F.lit(0))
+    points = wanted.unionByName(actual).groupBy(*key, WHAT, AT)
+    per_point = points.agg(
         F.max(IS_WANTED).alias(IS_WANTED),
         F.count_if(F.col(IS_WANTED) == 0).alias(ROWS),
     )
@@ -58,7 +60,7 @@ def check_versions(
             "versions",
         ),
         *_counted(
-            told,
+            per_point,
             {
                 "no key is null": F.greatest(*(k.isNull() for k in key), F.lit(False)),
                 "every version is there": is_missing & begins,
@@ -81,10 +83,10 @@ def _points(versions: DataFrame, key: Sequence[Column], is_begun: Column) -> Dat
 
 def check_appended(staged: DataFrame, table: DataFrame) -> tuple[CheckResult, ...]:
     """Each staged change stands in the staged snapshot once. staged, table: ROW. One action."""
-    found = table.select(F.col(ROW).alias(FOUND))
-    matched = staged.join(found, F.col(ROW) == F.col(FOUND), "left").groupBy(ROW)
+    actual = table.select(F.col(ROW).alias(ACTUAL))
+    matched = staged.join(actual, F.col(ROW) == F.col(ACTUAL), "left").groupBy(ROW)
     return _counted(
-        matched.agg(F.count(FOUND).alias(ROWS)),
+        matched.agg(F.count(ACTUAL).alias(ROWS)),
         {
             "every change is there": F.col(ROWS) == 0,
             "no change stands twice": F.col(ROWS) > 1,
@@ -97,16 +99,16 @@ def check_truncates(table: DataFrame, ends: Sequence[End]) -> CheckResult:
     """Each of ``ends`` has a row of its own; table: a staged append target."""
     session = table.sparkSession
     positions = pa.array([end.position for end in ends], pa.string())
-    told = session.createDataFrame(pa.table({"position": positions}))
-    event_ids = told.select(F.expr(EVENT_ID).alias("event_id")).distinct()
+    truncates = session.createDataFrame(pa.table({"position": positions}))
+    event_ids = truncates.select(F.expr(EVENT_ID).alias("event_id")).distinct()
     rows = table.where(F.col(OPERATION) == Operation.TRUNCATE.value).select(
         F.col(POSITION).alias("position")
     )
-    found = rows.select(F.expr(EVENT_ID).alias("found"))
-    per_event_id = event_ids.join(found, F.col("event_id") == F.col("found"), "left").groupBy(
+    actual = rows.select(F.expr(EVENT_ID).alias("actual"))
+    per_event_id = event_ids.join(actual, F.col("event_id") == F.col("actual"), "left").groupBy(
         "event_id"
     )
-    wrong = per_event_id.agg(F.count("found").alias(ROWS)).where(F.col(ROWS) != 1).count()
+    wrong = per_event_id.agg(F.count("actual").alias(ROWS)).where(F.col(ROWS) != 1).count()
     return CheckResult(
         "every truncate is there once", wrong == 0, Severity.CRITICAL, f"{wrong} truncates"
     )
@@ -114,13 +116,13 @@ def check_truncates(table: DataFrame, ends: Sequence[End]) -> CheckResult:
 
 def _beside(there: DataFrame, keys: DataFrame, schema: TableSchema) -> DataFrame:
     """The rows of ``there`` that have one of ``keys``, under the names of the key."""
-    found = [F.col(f"{FOUND}_{i}") for i in range(len(schema.key))]
-    own = [F.col(quote(name)) for name in schema.key]
-    same = [one == other for one, other in zip(found, own, strict=True)]
-    if len(own) > 1:  # as in the merge: one column alone filters nothing
-        same.append(F.xxhash64(*found) == F.xxhash64(*own))
+    actual_key = [F.col(f"{ACTUAL}_{i}") for i in range(len(schema.key))]
+    staged_key = [F.col(quote(name)) for name in schema.key]
+    same = [actual == staged for actual, staged in zip(actual_key, staged_key, strict=True)]
+    if len(staged_key) > 1:  # as in the merge: one column alone filters nothing
+        same.append(F.xxhash64(*actual_key) == F.xxhash64(*staged_key))
     near = there.join(keys, same, "left_semi")
-    named = (one.alias(name) for one, name in zip(found, schema.key, strict=True))
+    named = (column.alias(name) for column, name in zip(actual_key, schema.key, strict=True))
     return near.select(*named, *PLACES)
 
 

@@ -19,7 +19,7 @@ from tidemark.model.verdict import outcome_of
 from tidemark.quality.audit import SuiteRun, great_expectations
 from tidemark.quality.pages import AuditedCut, AuditedTable, index_page, table_page
 
-KEPT_CUTS = 50
+MAX_AUDITS = 50
 _CUTS = "cuts"
 _RECORD = "audit.json"
 
@@ -35,9 +35,9 @@ def write_data_docs(folder: Path, runs: Mapping[str, SuiteRun], *, cut: str, at:
     audited = _audited(runs, cut, at)
     try:
         _write_cut(folder, audited, runs)
-        kept = sorted(_records(folder), key=lambda record: record.at, reverse=True)[:KEPT_CUTS]
-        index = _write(folder / "index.html", index_page(f"Audits of {folder.name}", kept))
-        _forget_others(folder, kept)
+        newest = sorted(_records(folder), key=lambda record: record.at, reverse=True)[:MAX_AUDITS]
+        index = _write(folder / "index.html", index_page(f"Audits of {folder.name}", newest))
+        _forget_others(folder, newest)
     except OSError as error:
         raise StorageError(
             f"Data Docs could not be written to {folder}: {error.strerror}",
@@ -96,8 +96,8 @@ def _records(folder: Path) -> Iterator[AuditedCut]:
         yield AuditedCut.from_json(file.read_text("utf-8"))
 
 
-def _forget_others(folder: Path, kept: list[AuditedCut]) -> None:
-    names = {cut.name for cut in kept}
+def _forget_others(folder: Path, newest: list[AuditedCut]) -> None:
+    names = {cut.name for cut in newest}
     for directory in (folder / _CUTS).iterdir():
         if directory.name not in names:
             shutil.rmtree(directory)

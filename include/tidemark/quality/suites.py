@@ -38,9 +38,9 @@ def build_expectations(
     """
     built, faults = [], []
     for index, spec in enumerate(suite.expectations):
-        found = list(_faults(spec, columns[spec.scope]))
-        faults += [f"expectations[{index}] {spec.expect}: {fault}" for fault in found]
-        if not found:
+        spec_faults = list(_faults(spec, columns[spec.scope]))
+        faults += [f"expectations[{index}] {spec.expect}: {fault}" for fault in spec_faults]
+        if not spec_faults:
             built.append(_class_of(spec.expect)(**_arguments(spec), meta={"index": index}))
     if faults:
         lines = "\n".join(f"  {fault}" for fault in faults)

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 from tests.spark.quality.conftest import MARKER
 from tidemark.errors import StorageError
 from tidemark.quality.audit import SuiteRun, run_suite
-from tidemark.quality.report import KEPT_CUTS, write_data_docs
+from tidemark.quality.report import MAX_AUDITS, write_data_docs
 from tidemark.spec.audit import SuiteSpec
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -86,12 +86,12 @@ def test_pages_hold_no_value_no_foreign_host_and_no_markup_of_a_suite(
 
 
 def test_earlier_audits_are_kept_newest_first_and_bounded(tmp_path: Path, good: SuiteRun) -> None:
-    names = [f"cut{number}" for number in range(KEPT_CUTS + 2)]
+    names = [f"cut{number}" for number in range(MAX_AUDITS + 2)]
     for number, name in enumerate(names):
         at = NOON + timedelta(minutes=number)
         index = write_data_docs(tmp_path, {"shop.people": good}, cut=name, at=at)
 
-    newest_first = names[::-1][:KEPT_CUTS]
+    newest_first = names[::-1][:MAX_AUDITS]
     assert Text(index).links == [f"cuts/{name}/shop.people.html" for name in newest_first]
     assert {directory.name for directory in (tmp_path / "cuts").iterdir()} == set(newest_first)
 
