@@ -34,17 +34,17 @@ from tidemark.model.result import EXIT_CODES, EXIT_MEANINGS, CutStatus
 if TYPE_CHECKING:
     from typer._click import Context, HelpFormatter
 
-_Taken = ParamSpec("_Taken")
+_Parameters = ParamSpec("_Parameters")
 
 
-def in_letters(verb: Callable[_Taken, None]) -> Callable[_Taken, None]:
+def in_letters(verb: Callable[_Parameters, None]) -> Callable[_Parameters, None]:
     """The verb; what it raises on purpose is printed as its letter and becomes an exit code.
 
     Any other exception is a defect and keeps its traceback.
     """
 
     @wraps(verb)
-    def run(*args: _Taken.args, **kwargs: _Taken.kwargs) -> None:
+    def run(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> None:
         try:
             verb(*args, **kwargs)
         except TidemarkError as error:

@@ -99,9 +99,9 @@ def failed_checks(console: Console, verdicts: Iterable[Verdict]) -> None:
         for check in verdict.failures:
             reason = verdict.reason_of(check)
             word = "blocked" if check.severity is Severity.CRITICAL else "warned"
-            found = f"{verdict.table}: {check.name}: {check.observed}"
+            line = f"{verdict.table}: {check.name}: {check.observed}"
             mark = (f"{'accepted' if reason else word} ", "bold yellow")
-            console.print(Text.assemble(mark, f"{found}; {reason}" if reason else found))
+            console.print(Text.assemble(mark, f"{line}; {reason}" if reason else line))
 
 
 def outcome(word: str, failed: int = 0) -> Text:

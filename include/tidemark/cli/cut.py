@@ -54,14 +54,14 @@ def cut(  # noqa: PLR0913  each is an option of the verb
 
     spec = load_named(pipeline)
     tables, cap = declared_tables(spec, table), until_of(spec, until)
-    own = AttemptId(attempt) if attempt else _made_up()
+    attempt_id = AttemptId(attempt) if attempt else _made_up()
     with spark_world(spec, "landing what is unread") as world:
         from tidemark.runs.publish import read_verdicts
         from tidemark.runs.run import CutRequest
         from tidemark.runs.stall import tell_stall
 
-        result = _recorded(spec, world, CutRequest(own, cap, tables, reason))
-        verdicts = read_verdicts(spec, world, own)
+        result = _recorded(spec, world, CutRequest(attempt_id, cap, tables, reason))
+        verdicts = read_verdicts(spec, world, attempt_id)
     if as_json:
         typer.echo(result.to_json())
     else:

@@ -258,8 +258,8 @@ def quarantine_document(
     pipeline: str, entries: Collection[Entry], payload: str | None = None
 ) -> QuarantineDocument:
     """What `tidemark quarantine list` and ``show`` show, for programs."""
-    found = [_entry(entry) for entry in entries]
-    return QuarantineDocument(pipeline=pipeline, entries=found, payload=payload)
+    documents = [_entry(entry) for entry in entries]
+    return QuarantineDocument(pipeline=pipeline, entries=documents, payload=payload)
 
 
 def _entry(entry: Entry) -> EntryDocument:
@@ -286,8 +286,8 @@ def maintenance_document(
     pipeline: str, tables: Collection[TableMaintenance], *, is_done: bool
 ) -> MaintenanceDocument:
     """What `tidemark maintain` shows, for programs."""
-    found = [MaintainedTableDocument(**asdict(one)) for one in tables]
-    return MaintenanceDocument(pipeline=pipeline, is_done=is_done, tables=found)
+    documents = [MaintainedTableDocument(**asdict(table)) for table in tables]
+    return MaintenanceDocument(pipeline=pipeline, is_done=is_done, tables=documents)
 
 
 def erasure_document(pipeline: str, table: TableName, done: Erasure) -> ErasureDocument:
@@ -295,34 +295,34 @@ def erasure_document(pipeline: str, table: TableName, done: Erasure) -> ErasureD
     return ErasureDocument(pipeline=pipeline, table=str(table), **asdict(done))
 
 
-def statuses_document(pipelines: list[PipelineStatus]) -> StatusesDocument:
+def statuses_document(statuses: list[PipelineStatus]) -> StatusesDocument:
     """What `tidemark status` shows, for programs."""
-    return StatusesDocument(pipelines=[_status(found) for found in pipelines])
+    return StatusesDocument(pipelines=[_status(status) for status in statuses])
 
 
-def _status(found: PipelineStatus) -> StatusDocument:
-    newest, lag = found.published, found.lag
+def _status(status: PipelineStatus) -> StatusDocument:
+    newest, lag = status.published, status.lag
     return StatusDocument(
-        pipeline=found.pipeline,
-        gate=found.gate,
+        pipeline=status.pipeline,
+        gate=status.gate,
         cut=newest.result.cut if newest else None,
         published_ms=newest.at_ms if newest else None,
-        complete_until_ms=found.complete_until_ms,
+        complete_until_ms=status.complete_until_ms,
         unread=lag.unread if lag else None,
         landed=lag.landed if lag else None,
         held=lag.held if lag else None,
-        hold=found.hold,
-        stalled_ms=found.stalled_ms,
-        statements=found.statements,
-        quarantined=found.quarantined,
-        is_blocked=found.is_blocked,
+        hold=status.hold,
+        stalled_ms=status.stalled_ms,
+        statements=status.statements,
+        quarantined=status.quarantined,
+        is_blocked=status.is_blocked,
         failed=[
-            FailedDocument(attempt=one.attempt, at_ms=one.at_ms, error=one.error)
-            for one in found.failed
+            FailedDocument(attempt=attempt.attempt, at_ms=attempt.at_ms, error=attempt.error)
+            for attempt in status.failed
         ],
-        tables=[_table(row) for row in found.tables],
-        trouble=f"{type(found.trouble).__name__}: {found.trouble}" if found.trouble else "",
-        next=found.next_step,
+        tables=[_table(row) for row in status.tables],
+        trouble=f"{type(status.trouble).__name__}: {status.trouble}" if status.trouble else "",
+        next=status.next_step,
     )
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from tidemark.model.erasure import Erasure
 
-OneKey = Annotated[
+KeyColumns = Annotated[
     list[str] | None,
     typer.Option(
         "--key",
@@ -42,7 +42,7 @@ def erase(  # noqa: PLR0913  each is an option of the verb
     pipeline: Pipeline,
     table: Table,
     reason: Reason,
-    key: OneKey = None,
+    key: KeyColumns = None,
     keys: Keys = None,
     *,
     yes: Yes = False,
@@ -83,19 +83,19 @@ def _keys(pairs: Sequence[str], file: Path | None) -> list[Mapping[str, str]]:
         if any(not equals for _, equals, _ in split):
             raise typer.BadParameter("--key takes COLUMN=VALUE")
         return [{column: value for column, _, value in split}]
-    found: list[Mapping[str, str]] = []
+    keys: list[Mapping[str, str]] = []
     for number, line in enumerate(file.read_text("utf-8").splitlines(), start=1):
         try:
-            told = json.loads(line, parse_float=str, parse_int=str) if line.strip() else {}
+            key = json.loads(line, parse_float=str, parse_int=str) if line.strip() else {}
         except ValueError as error:
             raise typer.BadParameter(f"line {number} of {file} is no JSON") from error
         if line.strip():
-            if not isinstance(told, dict) or not all(isinstance(v, str) for v in told.values()):
+            if not isinstance(key, dict) or not all(isinstance(v, str) for v in key.values()):
                 raise typer.BadParameter(f"line {number} of {file} is no object of columns")
-            found.append(told)
-    if not found:
+            keys.append(key)
+    if not keys:
         raise typer.BadParameter(f"{file} has no keys")
-    return found
+    return keys
 
 
 def _show(table: str, pipeline: str, done: Erasure) -> None:
@@ -105,7 +105,7 @@ def _show(table: str, pipeline: str, done: Erasure) -> None:
     console = stdout()
     console.print(f"{pipeline}: {plural(done.keys, 'key')} of {table} erased", style="bold")
     files = f"maintenance removes files of before when they are {plural(done.days, 'day')} old"
-    told = [
+    pairs = [
         ("records", f"{done.records:,} of the changelog have no key, value and headers any more"),
         ("rows", f"{done.rows:,} that had ended were deleted"),
         ("quarantine", f"{plural(done.entries, 'change')} dropped"),
@@ -115,12 +115,12 @@ def _show(table: str, pipeline: str, done: Erasure) -> None:
         ("shared", done.shared, "records were left: they hold rows of other keys as well"),
         ("unreadable", done.unreadable, "records wait in quarantine of which no key is known"),
     ]
-    told += [(name, f"{number:,} {what}") for name, number, what in warned if number]
+    pairs += [(name, f"{number:,} {what}") for name, number, what in warned if number]
     if not done.is_rewritten:
-        told.append(("files", "some were not rewritten, as another writer changed the table"))
-    told += [("holds it", name) for name in (*done.refs, *done.tables)]
+        pairs.append(("files", "some were not rewritten, as another writer changed the table"))
+    pairs += [("holds it", name) for name in (*done.refs, *done.tables)]
     holds = done.refs or done.tables or not done.is_rewritten
-    told.append(
+    pairs.append(
         ("next", "drop what still holds it, or run this again" if holds else "nothing to do")
     )
-    facts(console, *told)
+    facts(console, *pairs)

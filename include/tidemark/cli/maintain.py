@@ -40,52 +40,54 @@ def maintain(
     if dry_run:
         from tidemark.runs.maintain import plan_maintenance
 
-        found = plan_maintenance(spec, catalog_world(), tables)
+        maintenance = plan_maintenance(spec, catalog_world(), tables)
     else:
         with spark_world(spec, "maintaining tables") as world:
             from tidemark.runs.maintain import maintain as run
 
-            found = tuple(run(spec, world, tables))
+            maintenance = tuple(run(spec, world, tables))
     if as_json:
         from tidemark.cli.documents import maintenance_document
 
-        typer.echo(maintenance_document(spec.name, found, is_done=not dry_run).model_dump_json())
+        typer.echo(
+            maintenance_document(spec.name, maintenance, is_done=not dry_run).model_dump_json()
+        )
         return
-    _show(stdout(), spec.name, found, is_done=not dry_run)
+    _show(stdout(), spec.name, maintenance, is_done=not dry_run)
 
 
 def _show(
-    console: Console, pipeline: str, found: Sequence[TableMaintenance], *, is_done: bool
+    console: Console, pipeline: str, tables: Sequence[TableMaintenance], *, is_done: bool
 ) -> None:
     from tidemark.cli.console import columns, facts, put
     from tidemark.model.shown import plural
 
-    if not found:
+    if not tables:
         console.print(f"{pipeline}: there are no tables yet", style="bold")
         facts(console, ("next", f"tidemark cut {pipeline}"))
         return
-    due = sum(one.is_due for one in found)
+    due = sum(row.is_due for row in tables)
     what = "maintained" if is_done else f"there, {due:,} due"
-    console.print(f"{pipeline}: {plural(len(found), 'table')} {what}", style="bold")
+    console.print(f"{pipeline}: {plural(len(tables), 'table')} {what}", style="bold")
     headers = ["files", "MiB", "delete files", "manifests", "snapshots", "orphans"]
     if not is_done:
         headers = ["files", "MiB", "rows", "manifests", "snapshots"]
     shown = (*headers, "records", *(["seconds"] if is_done else []))
     table = columns(console, "table", *shown, right=shown)
-    for one in found:
-        size = f"{one.bytes / MIB:,.1f}" if one.bytes else "0"
+    for row in tables:
+        size = f"{row.bytes / MIB:,.1f}" if row.bytes else "0"
         numbers = (
-            (one.deletes, one.manifests, one.expired, one.orphans, one.removed)
+            (row.deletes, row.manifests, row.expired, row.orphans, row.removed)
             if is_done
-            else (one.rows, one.manifests, one.expired, one.removed)
+            else (row.rows, row.manifests, row.expired, row.removed)
         )
-        counts = [f"{one.rewritten:,}", size, *(f"{number:,}" for number in numbers)]
-        table.add_row(one.table, *counts, *([f"{one.seconds:.1f}"] if is_done else []))
+        counts = [f"{row.rewritten:,}", size, *(f"{number:,}" for number in numbers)]
+        table.add_row(row.table, *counts, *([f"{row.seconds:.1f}"] if is_done else []))
     console.print()
     put(console, table)
     console.print()
     facts(
         console,
-        *(("skipped", f"{one.table}: {one.skipped}") for one in found if one.skipped),
+        *(("skipped", f"{row.table}: {row.skipped}") for row in tables if row.skipped),
         ("next", "nothing to do" if is_done else f"tidemark maintain {pipeline}"),
     )

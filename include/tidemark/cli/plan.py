@@ -132,12 +132,12 @@ def _losses(preview: CutPreview) -> str:
 
 def _inferred(preview: CutPreview) -> str:
     """Types that stand once they are published, and the last moment to say otherwise."""
-    told = [
+    types = [
         f"{row.target}: " + ", ".join(f"{name} {of}" for name, of in row.inferred.items())
         for row in preview.tables
         if row.inferred
     ]
-    return "\n".join([*told, "declare in columns: what is meant otherwise"] if told else ())
+    return "\n".join([*types, "declare in columns: what is meant otherwise"] if types else ())
 
 
 def _next(preview: CutPreview) -> str:

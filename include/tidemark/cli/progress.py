@@ -18,7 +18,7 @@ from rich.text import Text
 from tidemark.cli.console import stderr
 from tidemark.model.shown import plural
 
-TOLD_ELSEWHERE = ("table_stopped",)  # results name them with their reasons
+SILENT_EVENTS = ("table_stopped",)  # results name them with their reasons
 
 
 class Progress:
@@ -51,7 +51,7 @@ class Progress:
             self.done(f"published cut {event['cut']}", then="closing")
         elif name == "table_maintained":
             self.done(f"maintained {event['table']}", then="maintaining tables")
-        elif level in ("warning", "error") and name not in TOLD_ELSEWHERE:
+        elif level in ("warning", "error") and name not in SILENT_EVENTS:
             values = " ".join(f"{key}={event[key]}" for key in event if key != "event")
             self.console.print(Text(f"{level}: {name} {values}", "yellow"), soft_wrap=True)
         raise structlog.DropEvent

@@ -106,8 +106,8 @@ def show(  # noqa: PLR0913  options of a command are its arguments
 
     spec, console, catalog = load_named(pipeline), stdout(), catalog_world().catalog
     tables, place = SystemTables.of(spec.name), (topic, partition, offset)
-    found = [entry for entry in read_entries(catalog, tables) if entry.place == place]
-    if not found:
+    entries = [entry for entry in read_entries(catalog, tables) if entry.place == place]
+    if not entries:
         raise ActionRefusedError(
             f"nothing was quarantined at offset {offset} of partition {partition} of topic {topic}",
             state=UNCHANGED,
@@ -119,9 +119,9 @@ def show(  # noqa: PLR0913  options of a command are its arguments
     if as_json:
         from tidemark.cli.documents import quarantine_document
 
-        typer.echo(quarantine_document(pipeline, found, text).model_dump_json())
+        typer.echo(quarantine_document(pipeline, entries, text).model_dump_json())
         return
-    for entry in found:
+    for entry in entries:
         at = entry.kafka_time
         facts(
             console,

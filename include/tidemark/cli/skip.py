@@ -45,8 +45,8 @@ def skip(  # noqa: PLR0913  options of a command are its arguments
     from tidemark.runs.orders import skip_record, skip_statement, skip_transaction
 
     spec = load_named(pipeline)
-    given = [one for one in (transaction, statement, record) if one is not None]
-    if len(given) != 1 or (transaction is None) != bool(reason.strip()):
+    arguments = [argument for argument in (transaction, statement, record) if argument is not None]
+    if len(arguments) != 1 or (transaction is None) != bool(reason.strip()):
         raise typer.BadParameter("give a TRANSACTION, or --statement or --record with a --reason")
     if transaction is not None:
         skip_transaction(spec, catalog_world(), transaction)
@@ -54,7 +54,7 @@ def skip(  # noqa: PLR0913  options of a command are its arguments
         then = f"; tidemark status {pipeline} names the tables that have to be re-snapshotted"
     else:
         done, details, then = (
-            f"what stands at {given[0]} counts for nothing",
+            f"what stands at {arguments[0]} counts for nothing",
             {"because": reason},
             "",
         )

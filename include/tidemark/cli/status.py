@@ -45,34 +45,34 @@ def status(
         max_workers=SIDE_BY_SIDE
     ) as threads:  # a dead broker costs one time-out
         worlds = [catalog_world() for _ in specs]
-        found = list(threads.map(pipeline_status, specs, worlds))
+        statuses = list(threads.map(pipeline_status, specs, worlds))
     if as_json:
         from tidemark.cli.documents import statuses_document
 
-        typer.echo(statuses_document(found).model_dump_json())
+        typer.echo(statuses_document(statuses).model_dump_json())
     elif accounting:
-        for one in found:
-            _show_accounting(stdout(), one)
+        for status in statuses:
+            _show_accounting(stdout(), status)
     elif pipeline is None:
-        _show_all(stdout(), found)
+        _show_all(stdout(), statuses)
     else:
-        show(stdout(), found[0])
-    raise typer.Exit(_exit_code(found))
+        show(stdout(), statuses[0])
+    raise typer.Exit(_exit_code(statuses))
 
 
-def _exit_code(pipelines: Sequence[PipelineStatus]) -> int:
+def _exit_code(statuses: Sequence[PipelineStatus]) -> int:
     """That of a failed run where topics cannot be read or the newest attempts failed.
 
     Else that of a blocked one where a table is blocked, or an attempt by its audit.
     """
-    if any(found.trouble or found.failed for found in pipelines):
+    if any(status.trouble or status.failed for status in statuses):
         return EXIT_CODES[CutStatus.FAILED]
-    if any(found.is_blocked for found in pipelines):
+    if any(status.is_blocked for status in statuses):
         return EXIT_CODES[CutStatus.BLOCKED]
     return 0
 
 
-def _show_all(console: Console, pipelines: Sequence[PipelineStatus]) -> None:
+def _show_all(console: Console, statuses: Sequence[PipelineStatus]) -> None:
     from tidemark.cli.console import columns, put
     from tidemark.model.shown import age, now_ms
 
@@ -80,70 +80,70 @@ def _show_all(console: Console, pipelines: Sequence[PipelineStatus]) -> None:
     table = columns(
         console, "pipeline", "cut", "published", "unread", "waits", "next", right=("cut", "unread")
     )
-    for found in pipelines:
-        newest = found.published
+    for status in statuses:
+        newest = status.published
         table.add_row(
-            found.pipeline,
+            status.pipeline,
             str(newest.result.cut) if newest else "-",
             f"{age(newest.at_ms, now)} ago" if newest else "never",
-            f"{found.lag.unread:,}" if found.lag else "?",
-            f"{found.lag.landed + found.lag.held:,}" if found.lag else "?",
-            f"tidemark status {found.pipeline}" if found.trouble else found.next_step,
+            f"{status.lag.unread:,}" if status.lag else "?",
+            f"{status.lag.landed + status.lag.held:,}" if status.lag else "?",
+            f"tidemark status {status.pipeline}" if status.trouble else status.next_step,
         )
     put(console, table)
 
 
-def _show_accounting(console: Console, found: PipelineStatus) -> None:
+def _show_accounting(console: Console, status: PipelineStatus) -> None:
     """Changes per bucket and cut (ACC-1); what one cut holds is counted again by the next."""
     from tidemark.cli.console import columns, facts, put
 
-    facts(console, (found.pipeline, f"gate {found.gate}"))
-    buckets = [name for entry in found.history[:1] for name in entry.result.buckets]
+    facts(console, (status.pipeline, f"gate {status.gate}"))
+    buckets = [name for entry in status.history[:1] for name in entry.result.buckets]
     table = columns(console, "cut", *buckets, right=("cut", *buckets))
-    for entry in found.history:
+    for entry in status.history:
         counts = (f"{entry.result.buckets[name]:,}" for name in buckets)
         table.add_row(str(entry.result.cut), *counts)
     put(console, table)
 
 
-def show(console: Console, found: PipelineStatus) -> None:
+def show(console: Console, status: PipelineStatus) -> None:
     """Print all that is known of one pipeline."""
     from tidemark.cli.console import facts, failed_checks, message, put, stopped_tables
     from tidemark.model.shown import moment, now_ms
 
     now = now_ms()
-    newest, attempt, until = found.published, found.attempt, found.complete_until_ms
+    newest, attempt, until = status.published, status.attempt, status.complete_until_ms
     facts(
         console,
-        (found.pipeline, f"gate {found.gate}"),
+        (status.pipeline, f"gate {status.gate}"),
         (
             "published",
             f"cut {newest.result.cut}, {moment(newest.at_ms, now)}" if newest else "never",
         ),
         ("complete", f"until {moment(until, now)}, source time" if until else ""),
-        ("behind", _lag(found.lag)),
-        ("holds at", found.hold),
-        ("truncates", found.truncates),
-        ("statements", found.statements),
-        ("quarantined", _quarantined(found)),
-        *(("in doubt", sentence) for sentence in found.warnings),
-        ("stalled", f"for {found.stalled_ms // 60_000} minutes" if found.stalled_ms else ""),
-        *(("snapshot", f"of {table} {said}") for table, said in found.snapshots.items()),
-        *(("withheld", f"of {table} {said}") for table, said in found.withheld.items()),
-        *(("refold", _refold(found.pipeline, one)) for one in found.tables if one.refold),
-        *(("ordered", f"{one.command}, {moment(one.at_ms, now)}") for one in found.orders),
+        ("behind", _lag(status.lag)),
+        ("holds at", status.hold),
+        ("truncates", status.truncates),
+        ("statements", status.statements),
+        ("quarantined", _quarantined(status)),
+        *(("in doubt", sentence) for sentence in status.warnings),
+        ("stalled", f"for {status.stalled_ms // 60_000} minutes" if status.stalled_ms else ""),
+        *(("snapshot", f"of {table} {reason}") for table, reason in status.snapshots.items()),
+        *(("withheld", f"of {table} {reason}") for table, reason in status.withheld.items()),
+        *(("refold", _refold(status.pipeline, table)) for table in status.tables if table.refold),
+        *(("ordered", f"{order.command}, {moment(order.at_ms, now)}") for order in status.orders),
         ("attempt", _attempt(attempt, now) if attempt else ""),
-        ("failed", _failed(found.failed, now)),
+        ("failed", _failed(status.failed, now)),
     )
     console.print()
-    put(console, _tables(console, found, now))
+    put(console, _tables(console, status, now))
     console.print()
-    stopped_tables(console, {str(table.table): table.why for table in found.tables if table.why})
-    failed_checks(console, [table.verdict for table in found.tables if table.verdict])
-    if found.trouble:
-        message(console, found.trouble)
+    stopped_tables(console, {str(table.table): table.why for table in status.tables if table.why})
+    failed_checks(console, [table.verdict for table in status.tables if table.verdict])
+    if status.trouble:
+        message(console, status.trouble)
     else:
-        facts(console, ("next", found.next_step))
+        facts(console, ("next", status.next_step))
 
 
 def _lag(lag: Lag | None) -> str:
@@ -164,14 +164,14 @@ def _refold(pipeline: str, table: TableStatus) -> str:
     return f"of {table.table} into {table.refold}, by the next runs; {cancel}"
 
 
-def _quarantined(found: PipelineStatus) -> str:
+def _quarantined(status: PipelineStatus) -> str:
     from tidemark.model.shown import plural
 
-    if not found.quarantined:
+    if not status.quarantined:
         return ""
-    unknown = f", {found.of_no_table} of no known table" if found.of_no_table else ""
-    waiting = plural(found.quarantined, "change")
-    return f"{waiting}{unknown}: tidemark quarantine list {found.pipeline}"
+    unknown = f", {status.of_no_table} of no known table" if status.of_no_table else ""
+    waiting = plural(status.quarantined, "change")
+    return f"{waiting}{unknown}: tidemark quarantine list {status.pipeline}"
 
 
 def _attempt(attempt: Entry, now: int) -> str:
@@ -192,19 +192,19 @@ def _failed(failed: Sequence[FailedAttempt], now: int) -> str:
     return f"{count}, the last one {moment(newest.at_ms, now)}: {newest.error.splitlines()[0]}"
 
 
-def _tables(console: Console, found: PipelineStatus, now: int) -> Table:
+def _tables(console: Console, status: PipelineStatus, now: int) -> Table:
     from tidemark.cli.console import columns
     from tidemark.model.cut import GateMode
 
-    gated = found.gate is not GateMode.NONE
+    gated = status.gate is not GateMode.NONE
     reach = ("until (UTC)", "lag") if gated else ("complete",)
     table = columns(console, "table", *reach, "last change", "audit", right=("lag",))
-    for row in found.tables:
-        table.add_row(row.target, *_reach(found, row, now), *_last(row, now))
+    for row in status.tables:
+        table.add_row(row.target, *_reach(status, row, now), *_last(row, now))
     return table
 
 
-def _reach(found: PipelineStatus, row: TableStatus, now: int) -> tuple[str, ...]:
+def _reach(status: PipelineStatus, row: TableStatus, now: int) -> tuple[str, ...]:
     """How far the table is: source time where the gate tells it, else the cut.
 
     A lag is the age of that time, while anything is there to read: a source may be quiet.
@@ -212,14 +212,14 @@ def _reach(found: PipelineStatus, row: TableStatus, now: int) -> tuple[str, ...]
     from tidemark.model.cut import GateMode
     from tidemark.model.shown import age, clock
 
-    if found.gate is not GateMode.NONE:
+    if status.gate is not GateMode.NONE:
         at = row.complete_until_ms
-        is_read = found.lag is not None and found.lag.is_none and not row.why
+        is_read = status.lag is not None and status.lag.is_none and not row.why
         lag = "none" if is_read else age(at, now)
         return (clock(at), lag) if at else ("-", "-")
-    if found.published is None:
+    if status.published is None:
         return ("-",)
-    return ("lower" if row.why else f"cut {found.published.result.cut}",)
+    return ("lower" if row.why else f"cut {status.published.result.cut}",)
 
 
 def _last(row: TableStatus, now: int) -> tuple[str, str | Text]:

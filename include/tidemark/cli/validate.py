@@ -29,7 +29,7 @@ def validate(
 
     good: list[str] = []
     faults: list[str] = []
-    for check in (partial(_one, file) for file in files) if files else _all_checks():
+    for check in (partial(_check_file, file) for file in files) if files else _all_checks():
         try:
             good += check()
         except SpecError as error:
@@ -67,7 +67,7 @@ def _suites(name: str, folder: Path | None = None) -> list[str]:
     return [_suite(load_suite(name, folder))]
 
 
-def _one(file: Path) -> list[str]:
+def _check_file(file: Path) -> list[str]:
     """Check one file; what it is shows in its keys."""
     from tidemark.spec import load_installation, load_pipeline
     from tidemark.spec.document import read_document

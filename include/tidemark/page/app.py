@@ -52,11 +52,11 @@ def pipeline(name: str, user: GetUserDep) -> HTMLResponse:
     from tidemark.page.views import detail
     from tidemark.spec import sound_pipelines
 
-    spec = next((one for one in sound_pipelines() if one.name == name), None)
+    spec = next((candidate for candidate in sound_pipelines() if candidate.name == name), None)
     if spec is None or not _may_read(spec.name, user):
         raise HTTPException(404, "there is no such pipeline, or you may not read its DAG")
-    (found,) = _statuses([spec])
-    return _page("pipeline.html", pipeline=detail(found))
+    (status,) = _statuses([spec])
+    return _page("pipeline.html", pipeline=detail(status))
 
 
 def _may_read(name: str, user: GetUserDep) -> bool:
@@ -72,7 +72,7 @@ def _page(template: str, **content: object) -> HTMLResponse:
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _CachedStatus:
     """What was read, and until when it is shown."""
 
     status: PipelineStatus
@@ -84,18 +84,18 @@ class _Statuses:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._kept: dict[str, _Kept] = {}
+        self._cache: dict[str, _CachedStatus] = {}
         self._worlds: dict[str, World] = {}
 
     def read(self, spec: PipelineSpec) -> PipelineStatus:
         """The status of ``spec``, at most so old."""
         from tidemark.runs.status import pipeline_status
 
-        kept = self._kept.get(spec.name)
-        if kept is not None and time.monotonic() < kept.until:
-            return kept.status
+        cached = self._cache.get(spec.name)
+        if cached is not None and time.monotonic() < cached.until:
+            return cached.status
         status = pipeline_status(spec, self._world(spec))
-        self._kept[spec.name] = _Kept(status, time.monotonic() + FRESH_SECONDS)
+        self._cache[spec.name] = _CachedStatus(status, time.monotonic() + FRESH_SECONDS)
         return status
 
     def _world(self, spec: PipelineSpec) -> World:

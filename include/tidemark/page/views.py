@@ -57,12 +57,12 @@ class TableRow:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A cut in the chart. height: of BAR_HEIGHT. told: its numbers, bucket by bucket."""
+    """A cut in the chart. height: of BAR_HEIGHT. title: its numbers, bucket by bucket."""
 
     cut: int
     height: int
     has_quarantined: bool
-    told: str
+    title: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,96 +76,100 @@ class Detail:
     next_step: str
 
 
-def overview(found: Iterable[PipelineStatus]) -> list[Line]:
+def overview(statuses: Iterable[PipelineStatus]) -> list[Line]:
     """All pipelines, those that need somebody first."""
     order = (Light.FAILS, Light.BLOCKED, Light.WAITS, Light.GOOD)
-    return sorted(map(_line, found), key=lambda line: (order.index(line.light), line.name))
+    return sorted(map(_line, statuses), key=lambda line: (order.index(line.light), line.name))
 
 
-def detail(found: PipelineStatus) -> Detail:
+def detail(status: PipelineStatus) -> Detail:
     """One pipeline."""
     now = now_ms()
     return Detail(
-        line=_line(found),
-        facts=tuple((name, text) for name, text in _facts(found, now) if text),
-        tables=tuple(_row(found, table, now) for table in found.tables),
-        bars=_bars(found),
-        next_step=found.trouble.next_step if found.trouble else found.next_step,
+        line=_line(status),
+        facts=tuple((name, text) for name, text in _facts(status, now) if text),
+        tables=tuple(_row(status, table, now) for table in status.tables),
+        bars=_bars(status),
+        next_step=status.trouble.next_step if status.trouble else status.next_step,
     )
 
 
-def light_of(found: PipelineStatus) -> tuple[Light, str]:
+def light_of(status: PipelineStatus) -> tuple[Light, str]:
     """What the pipeline is at a glance, and the sentence that says why.
 
     The worst problem alone is named; the pipeline's own page lists all of them.
     """
-    if found.trouble is not None:
-        return Light.FAILS, found.trouble.what
-    if found.failed:
-        number, newest = plural(len(found.failed), "attempt"), found.failed[0]
+    if status.trouble is not None:
+        return Light.FAILS, status.trouble.what
+    if status.failed:
+        number, newest = plural(len(status.failed), "attempt"), status.failed[0]
         return Light.FAILS, f"{number} failed since the newest cut: {_first(newest.error)}"
-    blocked = [table for table in found.tables if table.why not in ("", NOT_ASKED)]
-    if found.attempt is not None and found.attempt.result.status is CutStatus.BLOCKED:
-        return Light.BLOCKED, f"cut {found.attempt.result.cut} is blocked by its audit"
+    blocked = [table for table in status.tables if table.why not in ("", NOT_ASKED)]
+    if status.attempt is not None and status.attempt.result.status is CutStatus.BLOCKED:
+        return Light.BLOCKED, f"cut {status.attempt.result.cut} is blocked by its audit"
     if blocked:
         number, first = plural(len(blocked), "table"), blocked[0]
         return Light.BLOCKED, f"{number} blocked: {first.table}: {_first(first.why)}"
-    waits = _waits(found)
-    return (Light.WAITS, waits) if waits else (Light.GOOD, found.work)
+    waits = _waits(status)
+    return (Light.WAITS, waits) if waits else (Light.GOOD, status.work)
 
 
-def _waits(found: PipelineStatus) -> str:
+def _waits(status: PipelineStatus) -> str:
     """For what the pipeline waits, where somebody may have to do something about it."""
-    if found.stalled_ms:
-        return f"nothing was published for {age(0, found.stalled_ms)}: {found.hold}"
-    if found.snapshots:
-        table, said = next(iter(found.snapshots.items()))
-        return f"a snapshot of {table} {said}"
-    return "" if found.published else f"nothing is published yet: {found.work}"
+    if status.stalled_ms:
+        return f"nothing was published for {age(0, status.stalled_ms)}: {status.hold}"
+    if status.snapshots:
+        table, reason = next(iter(status.snapshots.items()))
+        return f"a snapshot of {table} {reason}"
+    return "" if status.published else f"nothing is published yet: {status.work}"
 
 
-def _line(found: PipelineStatus) -> Line:
-    light, sentence = light_of(found)
-    newest, now = found.published, now_ms()
+def _line(status: PipelineStatus) -> Line:
+    light, sentence = light_of(status)
+    newest, now = status.published, now_ms()
     return Line(
-        name=found.pipeline,
+        name=status.pipeline,
         light=light,
         sentence=sentence,
         published=f"cut {newest.result.cut}, {age(newest.at_ms, now)} ago" if newest else "never",
-        tables=len(found.tables),
-        unread=f"{found.lag.unread:,}" if found.lag else "?",
+        tables=len(status.tables),
+        unread=f"{status.lag.unread:,}" if status.lag else "?",
     )
 
 
-def _facts(found: PipelineStatus, now: int) -> Iterable[tuple[str, str]]:
-    newest, until = found.published, found.complete_until_ms
+def _facts(status: PipelineStatus, now: int) -> Iterable[tuple[str, str]]:
+    newest, until = status.published, status.complete_until_ms
     cut = f"cut {newest.result.cut}, {moment(newest.at_ms, now)}" if newest else "never"
-    yield "gate", found.gate.value
+    yield "gate", status.gate.value
     yield "published", cut
     yield "complete", f"until {moment(until, now)}, source time" if until else ""
-    if found.lag is not None:
-        yield "unread", plural(found.lag.unread, "offset")
-        yield "held", plural(found.lag.held, "record") if found.lag.held else ""
-    yield "holds at", found.hold
-    yield "work", found.work
-    yield "quarantine", f"{plural(found.quarantined, 'change')} wait" if found.quarantined else ""
-    yield from (("in doubt", sentence) for sentence in found.warnings)
-    yield from (("snapshot", f"of {table} {said}") for table, said in found.snapshots.items())
-    yield from (("withheld", f"of {table} {said}") for table, said in found.withheld.items())
-    yield from (("ordered", f"{one.command}, {moment(one.at_ms, now)}") for one in found.orders)
-    yield "truncates", found.truncates
-    yield "statements", found.statements
-    yield from (("failed", f"{moment(one.at_ms, now)}: {one.error}") for one in found.failed)
-    yield "trouble", str(found.trouble) if found.trouble else ""
+    if status.lag is not None:
+        yield "unread", plural(status.lag.unread, "offset")
+        yield "held", plural(status.lag.held, "record") if status.lag.held else ""
+    yield "holds at", status.hold
+    yield "work", status.work
+    yield "quarantine", f"{plural(status.quarantined, 'change')} wait" if status.quarantined else ""
+    yield from (("in doubt", sentence) for sentence in status.warnings)
+    yield from (("snapshot", f"of {table} {reason}") for table, reason in status.snapshots.items())
+    yield from (("withheld", f"of {table} {reason}") for table, reason in status.withheld.items())
+    yield from (
+        ("ordered", f"{order.command}, {moment(order.at_ms, now)}") for order in status.orders
+    )
+    yield "truncates", status.truncates
+    yield "statements", status.statements
+    yield from (
+        ("failed", f"{moment(attempt.at_ms, now)}: {attempt.error}") for attempt in status.failed
+    )
+    yield "trouble", str(status.trouble) if status.trouble else ""
 
 
-def _row(found: PipelineStatus, table: TableStatus, now: int) -> TableRow:
+def _row(status: PipelineStatus, table: TableStatus, now: int) -> TableRow:
     at, change = table.complete_until_ms, table.changed
-    if found.gate is GateMode.NONE:
-        cut = f"cut {found.published.result.cut}" if found.published else "-"
+    if status.gate is GateMode.NONE:
+        cut = f"cut {status.published.result.cut}" if status.published else "-"
         reach, lag = "lower" if table.why else cut, ""
     else:
-        is_read = found.lag is not None and found.lag.is_none and not table.why
+        is_read = status.lag is not None and status.lag.is_none and not table.why
         reach, lag = (clock(at), "none" if is_read else age(at, now)) if at else ("-", "-")
     return TableRow(
         source=str(table.table),
@@ -187,16 +191,16 @@ def _failures(verdict: Verdict) -> Iterator[str]:
         yield f"{check.name}: {check.observed}{accepted}"
 
 
-def _bars(found: PipelineStatus) -> tuple[Bar, ...]:
+def _bars(status: PipelineStatus) -> tuple[Bar, ...]:
     """Changes that were applied, cut by cut."""
-    cuts = [entry.result for entry in reversed(found.history)]
+    cuts = [entry.result for entry in reversed(status.history)]
     most = max((cut.buckets.get(APPLIED, 0) for cut in cuts), default=0)
     return tuple(
         Bar(
             cut=cut.cut,
             height=-(-BAR_HEIGHT * cut.buckets.get(APPLIED, 0) // most) if most else 0,
             has_quarantined=bool(cut.buckets.get(QUARANTINED)),
-            told=f"cut {cut.cut}: " + _counted(cut.buckets.items()),
+            title=f"cut {cut.cut}: " + _counted(cut.buckets.items()),
         )
         for cut in cuts
     )

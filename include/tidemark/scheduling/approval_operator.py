@@ -52,11 +52,11 @@ class AskOperator(HITLOperator):
     def execute(self, context: Context) -> None:
         """Ask, with what was found, where something was."""
         folded: Folded = context["ti"].xcom_pull(task_ids=FOLD)
-        found = findings(self.pipeline, folded)
-        if not found:
+        verdicts = findings(self.pipeline, folded)
+        if not verdicts:
             return
         self.subject = f"Expectations block cut {folded['cut']} of {self.pipeline}"
-        self.body = _body(found)
+        self.body = _body(verdicts)
         super().execute(context)
 
     def execute_complete(self, context: Context, event: dict[str, Any]) -> dict[str, Any]:
@@ -77,10 +77,10 @@ class AskOperator(HITLOperator):
         super().process_trigger_event_error(event)
 
 
-def _body(found: tuple[Verdict, ...]) -> str:
+def _body(verdicts: tuple[Verdict, ...]) -> str:
     rows = [
         f"| {code(verdict.table)} | {code(check.name)} | {code(check.observed)} |"
-        for verdict in found
+        for verdict in verdicts
         for check in verdict.failures
     ]
     return "\n".join(

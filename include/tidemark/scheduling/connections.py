@@ -20,8 +20,8 @@ def load_installation_for(pipeline: PipelineName) -> InstallationSpec:
     that this process starts find them there, and nobody who lists processes does. `SpecError`
     as `load_installation` raises it, for a connection that Airflow does not have as well.
     """
-    for connection in connections_of(pipeline):
+    for name in connections_of(pipeline):
         with suppress(AirflowNotFoundException):
-            found = BaseHook.get_connection(connection)
-            os.environ[connection_variable(connection)] = found.as_json()
+            connection = BaseHook.get_connection(name)
+            os.environ[connection_variable(name)] = connection.as_json()
     return load_installation()

@@ -253,8 +253,8 @@ def _params(pipeline: PipelineSpec) -> dict[str, Param]:
 def _table_param(pipeline: PipelineSpec, what: str) -> Param:
     sources = [str(table.source) for table in pipeline.tables]
     closed = pipeline.other_tables is OtherTables.IGNORE
-    given: dict[str, Any] = {"enum": [None, *sources]} if closed else {"examples": sources}
-    return Param(None, type=["null", "string"], **given, title="Table", description=what)
+    choices: dict[str, Any] = {"enum": [None, *sources]} if closed else {"examples": sources}
+    return Param(None, type=["null", "string"], **choices, title="Table", description=what)
 
 
 def _switch(title: str, what: str) -> Param:

@@ -137,12 +137,12 @@ class MaintainOperator(_JobOperator):
             raise failure_of(result, failure) from failure
         if result is None:
             raise AirflowException("the job ended well and left no result")
-        for one in result.tables:
-            if one.skipped:
-                log.warning("maintenance_skipped", table=one.table, why=one.skipped)
+        for table in result.tables:
+            if table.skipped:
+                log.warning("maintenance_skipped", table=table.table, why=table.skipped)
         counts = ("rewritten", "deletes", "manifests", "expired", "orphans", "removed")
-        done = {name: sum(getattr(one, name) for one in result.tables) for name in counts}
-        return {**done, "skipped": sum(bool(one.skipped) for one in result.tables)}
+        done = {name: sum(getattr(table, name) for table in result.tables) for name in counts}
+        return {**done, "skipped": sum(bool(table.skipped) for table in result.tables)}
 
 
 def _conclude(result: CutResult | None, failure: AirflowException | None) -> Folded:

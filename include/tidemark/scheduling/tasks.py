@@ -53,12 +53,12 @@ def plan(
         spec = pipeline_named(pipeline)
         until = cap_of(spec, params["until"], dag_run.run_type, dag_run.data_interval_end)
         world = open_world(load_installation_for(pipeline))
-        found = plan_cut(spec, world, until)
-        if not found.has_work:
+        cut_plan = plan_cut(spec, world, until)
+        if not cut_plan.has_work:
             tell_stall(spec, world)
     planned = Planned(
-        sentence=found.sentence,
-        unread=found.unread_records,
+        sentence=cut_plan.sentence,
+        unread=cut_plan.unread_records,
         stem=attempt_stem(dag_run.run_id, secrets.token_hex(3)),
         until=until.text if until else "",
         tables=params["tables"] or [],
@@ -66,8 +66,8 @@ def plan(
         dry_run=bool(params["dry_run"]),
     )
     ti.xcom_push(PLAN, planned)
-    log.info("cut_planned", pipeline=pipeline, has_work=found.has_work, **planned)
-    return found.has_work
+    log.info("cut_planned", pipeline=pipeline, has_work=cut_plan.has_work, **planned)
+    return cut_plan.has_work
 
 
 def audit(pipeline: PipelineName, ti: RuntimeTaskInstanceProtocol) -> dict[str, int]:
@@ -94,10 +94,10 @@ def audit(pipeline: PipelineName, ti: RuntimeTaskInstanceProtocol) -> dict[str, 
             )
     docs = data_docs_folder(installation, spec.name) / "index.html"
     log.info("data_docs", file=str(docs))
-    found = blocking(verdicts)
-    is_faulty = any(verdict.faults for verdict in found)
-    if found and (is_faulty or spec.publish.approval is Approval.NEVER):
-        raise AirflowFailException(_blocked(pipeline, folded, found, str(docs)))
+    blocking_verdicts = blocking(verdicts)
+    is_faulty = any(verdict.faults for verdict in blocking_verdicts)
+    if blocking_verdicts and (is_faulty or spec.publish.approval is Approval.NEVER):
+        raise AirflowFailException(_blocked(pipeline, folded, blocking_verdicts, str(docs)))
     outcomes = [verdict.outcome for verdict in verdicts]
     return {outcome.value: outcomes.count(outcome) for outcome in Outcome}
 
@@ -171,18 +171,18 @@ def refold(pipeline: PipelineName, params: dict[str, Any]) -> str:
     return begun.target
 
 
-def _as_of(told: str | None) -> int | datetime | None:
+def _as_of(text: str | None) -> int | datetime | None:
     """The cut or the time that the form says."""
-    if not told:
+    if not text:
         return None
-    found = cut_or_time(told)
-    if found is None:
+    as_of = cut_or_time(text)
+    if as_of is None:
         raise ActionRefusedError(
-            f"{told!r} is neither the number of a cut nor a time",
+            f"{text!r} is neither the number of a cut nor a time",
             state=UNCHANGED,
             next_step="trigger again with one of them",
         )
-    return found
+    return as_of
 
 
 def resync(pipeline: PipelineName, params: dict[str, Any]) -> str:
@@ -222,5 +222,5 @@ def _blocked(pipeline: PipelineName, folded: Folded, blocking: Sequence[Verdict]
         f"the audit of cut {folded['cut']} blocks: {tables}\n"
         "  state: main of every table is as it was; the staged branches are kept\n"
         f"  next:  look at the failed expectations above and at {docs}; fix the data or the "
-        f"suite, then clear fold{'' if any(one.faults for one in blocking) else accept}"
+        f"suite, then clear fold{'' if any(verdict.faults for verdict in blocking) else accept}"
     )

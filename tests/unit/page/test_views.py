@@ -80,7 +80,7 @@ def test_bars_are_oldest_first_and_as_high_as_their_cut_is_large() -> None:
     assert [(bar.cut, bar.height, bar.has_quarantined) for bar in bars] == [
         *((1, 2, False), (2, 15, True), (3, 60, False))
     ]
-    assert bars[1].told == "cut 2: 10 applied, 2 quarantined"
+    assert bars[1].title == "cut 2: 10 applied, 2 quarantined"
     empty = replace(CUTS[0], result=replace(CUTS[0].result, buckets={"applied": 0}))
     assert [bar.height for bar in detail(replace(GOOD, history=(empty,))).bars] == [0]
 
