@@ -52,7 +52,7 @@ class SpecError(TerminalError):
 
 
 class NameRefusedError(TerminalError):
-    """A name from outside is unfit for a table, column or topic (rule POISON-6, NAME_INVALID)."""
+    """A name from outside is invalid for a table, column or topic (rule POISON-6, NAME_INVALID)."""
 
     def __init__(self, kind: str, name: str, reason: str) -> None:
         super().__init__(

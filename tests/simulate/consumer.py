@@ -194,7 +194,7 @@ class Consumer:
             boundaries=tuple(self._boundaries()),
             shares=tuple(
                 share_of(row)
-                for row in self._ask(statistics.shares(bound, own_positions=own), "pending")
+                for row in self._ask(statistics.shares(bound, has_positions=own), "pending")
             ),
             partitions={
                 statistics.place_of(r): statistics.PartitionStatistics.of(r) for r in partitions

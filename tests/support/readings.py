@@ -13,12 +13,12 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from tidemark.formats.values import conversion_error, typed
-from tidemark.model.columns import SourceColumn, Wire
+from tidemark.model.columns import SourceColumn, ValueEncoding
 from tidemark.model.names import ColumnName
 
 
 def column(
-    iceberg: str, wire: Wire, digits: int = 0, zone: str = "", labels: tuple[str, ...] = ()
+    iceberg: str, wire: ValueEncoding, digits: int = 0, zone: str = "", labels: tuple[str, ...] = ()
 ) -> SourceColumn:
     """A column whose records are read as ``wire`` says."""
     return SourceColumn(ColumnName("c"), iceberg, wire, "", digits, zone, labels)

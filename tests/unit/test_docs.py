@@ -12,10 +12,10 @@ import yaml
 
 from reference.fields import with_fields
 from reference.formats import KINDS, REASONS, with_formats
-from reference.types import WIRES, with_types
+from reference.types import ENCODINGS, with_types
 from tidemark import errors
 from tidemark.errors import RetryableError, TerminalError, TidemarkError
-from tidemark.model.columns import Wire
+from tidemark.model.columns import ValueEncoding
 from tidemark.model.event import Kind, Reason
 from tidemark.spec import load_pipeline
 
@@ -70,7 +70,7 @@ def test_tables_of_fields_are_those_of_the_models() -> None:
 def test_tables_of_types_are_those_of_the_decoders() -> None:
     page = (DOCS / "types.md").read_text("utf-8")
     assert with_types(page) == page, "make tables"
-    assert WIRES.keys() == set(Wire)
+    assert ENCODINGS.keys() == set(ValueEncoding)
 
 
 def test_tables_of_formats_are_those_of_the_decoders() -> None:

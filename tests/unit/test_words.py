@@ -35,7 +35,15 @@ NAMES = {
     "doubt": "warning",
     "letter": "message",
     "ring": "table swap",
+    "found": "the thing's name",
+    "told": "declared, or the thing's name",
+    "said": "the thing's name",
+    "kept": "stored, remaining, newest",
+    "wire": "encoding",
+    "unfit": "not applicable",
 }
+TERMS = ("not found", "wire format")
+"""The field's own, with words that say little alone."""
 PHRASES = {
     r"set(s|ting)? (\w+ )?aside": "quarantine",
     r"read(s|ing)? (\w+ )?anew": "re-snapshot",
@@ -47,7 +55,8 @@ _WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+")
 
 
 def words_of(name: str) -> str:
-    return " ".join(_WORD.findall(name)).lower()
+    words = " ".join(_WORD.findall(name)).lower()
+    return re.sub("|".join(TERMS), "", words)
 
 
 def replaced_names(text: str) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from tidemark.fold.latest import IS_KEPT
+from tidemark.fold.latest import IS_NEWEST
 from tidemark.model.columns import ROW, UNAVAILABLE, TableSchema
 from tidemark.model.names import quote
 from tidemark.model.reduction import EVENT_ID, NEWEST_FIRST
@@ -16,9 +16,9 @@ _COPIES = f"PARTITION BY {ROW} ORDER BY {NEWEST_FIRST}"
 
 
 def mark_copies(changes: DataFrame) -> DataFrame:
-    """Mark the newest of the copies of each change. In: one row per change. Out: ROW, IS_KEPT."""
+    """Mark the newest of the copies of each change. In: one row per change. Out: ROW, IS_NEWEST."""
     named = changes.withColumn(ROW, F.expr(_IDENTITY))
-    return named.withColumn(IS_KEPT, F.expr(f"row_number() OVER ({_COPIES}) = 1"))
+    return named.withColumn(IS_NEWEST, F.expr(f"row_number() OVER ({_COPIES}) = 1"))
 
 
 def without_unavailable(typed: DataFrame, schema: TableSchema) -> DataFrame:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from tidemark.fold.latest import IS_KEPT, OF_KEY, ROW_HASH, hashed
+from tidemark.fold.latest import IS_NEWEST, OF_KEY, ROW_HASH, hashed
 from tidemark.model.columns import CHANGE, COMMIT_TIME, DELETED, DELETED_AT, POSITION
 from tidemark.model.ends import End, first_end
 from tidemark.model.event import Op
@@ -28,7 +28,7 @@ _STEPS = {
     "upserts": f"count_if({_UPSERT}) OVER ({_WINDOW} {_ALL})",
     "newer_upserts": f"count_if({_UPSERT}) OVER ({_WINDOW} {_NEWER})",
 }
-_IS_KEPT = (
+_IS_NEWEST = (
     f"is_fresh AND CASE WHEN op = '{Op.UPSERT}' THEN newer_upserts = 0 "
     "ELSE rank = 1 AND upserts = 0 END"
 )
@@ -37,16 +37,16 @@ _IS_KEPT = (
 def mark_images(changes: DataFrame, counts: str) -> DataFrame:
     """Mark the newest upsert of each ``row_key``, or its newest delete where it has no upsert.
 
-    In: one row per change; counts: which of them do, as SQL that is never null. Out: same, IS_KEPT
-    and CHANGE: where it stands in the order of changes, and ``newest``, the newest change of the
-    key.
+    In: one row per change; counts: which of them do, as SQL that is never null. Out: same,
+    IS_NEWEST and CHANGE: where it stands in the order of changes, and ``newest``, the newest change
+    of the key.
     """
     placed = F.struct("position", "part", "partition", "newest")
     return (
         hashed(changes)
         .withColumn("is_fresh", F.expr(counts))
         .withColumns({name: F.expr(text) for name, text in _STEPS.items()})
-        .withColumn(IS_KEPT, F.expr(_IS_KEPT))
+        .withColumn(IS_NEWEST, F.expr(_IS_NEWEST))
         .withColumn(CHANGE, placed)
         .drop(ROW_HASH, "is_fresh", *_STEPS)
     )

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from tidemark.model.names import SYSTEM_PREFIX
 from tidemark.model.reduction import newest_first
 
-IS_KEPT = "is_kept"
+IS_NEWEST = "is_kept"
 ROW_HASH = f"{SYSTEM_PREFIX}row_hash"
 # A sort compares numbers first where it can; keys are structs, and their texts are long.
 OF_KEY = f"PARTITION BY {ROW_HASH}, row_key"
@@ -28,21 +28,21 @@ def hashed(changes: DataFrame) -> DataFrame:
 def mark_latest(changes: DataFrame, counts: str) -> DataFrame:
     """Mark the newest event of each ``row_key`` that counts; counts: SQL that is never null.
 
-    In: one row per change. Out: same, IS_KEPT.
+    In: one row per change. Out: same, IS_NEWEST.
     """
     rank = f"row_number() OVER ({OF_KEY} ORDER BY {newest_first(counts)})"
-    marked = hashed(changes).withColumn(IS_KEPT, F.expr(f"{rank} = 1 AND ({counts})"))
+    marked = hashed(changes).withColumn(IS_NEWEST, F.expr(f"{rank} = 1 AND ({counts})"))
     return marked.drop(ROW_HASH)
 
 
-def only_kept(marked: DataFrame, dropped: Observation | None = None) -> DataFrame:
-    """Rows with IS_KEPT, without it; ``dropped`` counts the others."""
+def only_newest(marked: DataFrame, dropped: Observation | None = None) -> DataFrame:
+    """Rows with IS_NEWEST, without it; ``dropped`` counts the others."""
     if dropped is not None:
-        others = F.count(F.when(~F.col(IS_KEPT), 1))
+        others = F.count(F.when(~F.col(IS_NEWEST), 1))
         marked = marked.observe(dropped, others.alias("dropped"))
-    return marked.where(IS_KEPT).drop(IS_KEPT)
+    return marked.where(IS_NEWEST).drop(IS_NEWEST)
 
 
 def latest_events(changes: DataFrame, counts: str) -> DataFrame:
     """The events that `mark_latest` marks: at most one per ``row_key``."""
-    return changes.transform(mark_latest, counts).transform(only_kept)
+    return changes.transform(mark_latest, counts).transform(only_newest)

@@ -48,7 +48,7 @@ class SnapshotPasses:
     last: tuple[Position, ...] = ()
 
     @property
-    def is_one(self) -> bool:
+    def is_single(self) -> bool:
         """Whether no second snapshot of the table was begun."""
         return len(self.first) <= 1 and len(self.last) <= 1
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from tidemark.fold.latest import IS_KEPT, OF_KEY, ROW_HASH, hashed
+from tidemark.fold.latest import IS_NEWEST, OF_KEY, ROW_HASH, hashed
 from tidemark.model.columns import (
     CHANGE,
     COMMIT_TIME,
@@ -46,7 +46,7 @@ def mark_event_ids(changes: DataFrame, counts: str) -> DataFrame:
     return (
         hashed(changes)
         .withColumn("event_id", F.expr(EVENT_ID))
-        .withColumn(IS_KEPT, F.expr(f"{rank} = 1 AND ({counts})"))
+        .withColumn(IS_NEWEST, F.expr(f"{rank} = 1 AND ({counts})"))
         .withColumn(CHANGE, placed)
         .drop(ROW_HASH, "event_id")
     )

@@ -16,7 +16,7 @@ from tidemark.model.columns import (
     UNAVAILABLE,
     SourceColumn,
     TableSchema,
-    Wire,
+    ValueEncoding,
 )
 from tidemark.model.event import Op, Reason
 
@@ -24,24 +24,58 @@ MAX_CHARACTERS = 20_000_000
 """The longest text that Spark's reader of JSON takes."""
 NUMBER = r"^[-+]?[0-9]*\.?[0-9]+([eE][-+]?[0-9]+)?$"
 _TEMPORAL = (
-    *(Wire.DAYS, Wire.DATE_TEXT, Wire.ZONED_TEXT, Wire.LOCAL_TEXT),
-    *(Wire.TIMESTAMP_MILLIS, Wire.TIMESTAMP_MICROS, Wire.TIMESTAMP_NANOS, Wire.TIMESTAMP_TEXT),
-    *(Wire.TIME_MILLIS, Wire.TIME_MICROS, Wire.TIME_NANOS, Wire.TIME_TEXT),
+    *(
+        ValueEncoding.DAYS,
+        ValueEncoding.DATE_TEXT,
+        ValueEncoding.ZONED_TEXT,
+        ValueEncoding.LOCAL_TEXT,
+    ),
+    *(
+        ValueEncoding.TIMESTAMP_MILLIS,
+        ValueEncoding.TIMESTAMP_MICROS,
+        ValueEncoding.TIMESTAMP_NANOS,
+        ValueEncoding.TIMESTAMP_TEXT,
+    ),
+    *(
+        ValueEncoding.TIME_MILLIS,
+        ValueEncoding.TIME_MICROS,
+        ValueEncoding.TIME_NANOS,
+        ValueEncoding.TIME_TEXT,
+    ),
 )
 _BINARY = (
-    *(Wire.BASE64, Wire.BASE64_URL, Wire.HEX, Wire.LATIN1, Wire.GEOMETRY, Wire.GEOMETRY_LATIN1),
-    *(Wire.BITS, Wire.BITS_NUMBER, Wire.BITS_TEXT, Wire.BYTES_TEXT),
+    *(
+        ValueEncoding.BASE64,
+        ValueEncoding.BASE64_URL,
+        ValueEncoding.HEX,
+        ValueEncoding.LATIN1,
+        ValueEncoding.GEOMETRY,
+        ValueEncoding.GEOMETRY_LATIN1,
+    ),
+    *(
+        ValueEncoding.BITS,
+        ValueEncoding.BITS_NUMBER,
+        ValueEncoding.BITS_TEXT,
+        ValueEncoding.BYTES_TEXT,
+    ),
 )
-_BY_WIRE: Mapping[Wire, Reason] = {
+_BY_ENCODING: Mapping[ValueEncoding, Reason] = {
     **dict.fromkeys(_TEMPORAL, Reason.TEMPORAL_INVALID),
     **dict.fromkeys(_BINARY, Reason.BINARY_INVALID),
-    **dict.fromkeys((Wire.ENUM_INDEX, Wire.SET_MASK), Reason.ENUM_UNKNOWN),
-    **dict.fromkeys((Wire.DECIMAL_BASE64, Wire.DECIMAL_SCALED), Reason.DECIMAL_OVERFLOW),
-}
-_NUMBERS: Mapping[Wire, Reason] = {
-    Wire.DECIMAL_TEXT: Reason.DECIMAL_OVERFLOW,
+    **dict.fromkeys((ValueEncoding.ENUM_INDEX, ValueEncoding.SET_MASK), Reason.ENUM_UNKNOWN),
     **dict.fromkeys(
-        (Wire.INTEGER, Wire.UNSIGNED_AS_SIGNED, Wire.FLOAT, Wire.DOUBLE),
+        (ValueEncoding.DECIMAL_BASE64, ValueEncoding.DECIMAL_SCALED), Reason.DECIMAL_OVERFLOW
+    ),
+}
+_NUMBERS: Mapping[ValueEncoding, Reason] = {
+    ValueEncoding.DECIMAL_TEXT: Reason.DECIMAL_OVERFLOW,
+    **dict.fromkeys(
+        (
+            ValueEncoding.INTEGER,
+            ValueEncoding.UNSIGNED_AS_SIGNED,
+            ValueEncoding.FLOAT,
+            ValueEncoding.DOUBLE,
+        ),
         Reason.VALUE_OUT_OF_RANGE,
     ),
 }
@@ -49,12 +83,12 @@ _NUMBERS: Mapping[Wire, Reason] = {
 
 def conversion_reason(raw: Column, column: SourceColumn) -> Column:
     """The reason for a value ``raw`` that `formats.values.conversion_error` found lost."""
-    if column.wire in _BY_WIRE:
-        return F.lit(_BY_WIRE[column.wire].value)
+    if column.encoding in _BY_ENCODING:
+        return F.lit(_BY_ENCODING[column.encoding].value)
     mismatch = F.lit(Reason.TYPE_MISMATCH.value)
-    if column.wire not in _NUMBERS or column.element is not None:
+    if column.encoding not in _NUMBERS or column.element is not None:
         return mismatch
-    return F.when(raw.rlike(NUMBER), F.lit(_NUMBERS[column.wire].value)).otherwise(mismatch)
+    return F.when(raw.rlike(NUMBER), F.lit(_NUMBERS[column.encoding].value)).otherwise(mismatch)
 
 
 def key_reason(schema: TableSchema, texts: Column, image: Column, *, from_images: bool) -> Column:

@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from tidemark.formats.avro.encoding import AvroEncoding
-from tidemark.formats.avro.wire import Schemas
+from tidemark.formats.avro.wire_format import Schemas
 from tidemark.formats.canal_json.envelope import canal_envelope
 from tidemark.formats.canal_json.images import (
     canal_begins,
@@ -34,7 +34,7 @@ from tidemark.formats.debezium.images import (
 )
 from tidemark.formats.debezium.position import binlog_block, postgres_block
 from tidemark.formats.debezium.tombstones import deletes_of_tombstones
-from tidemark.formats.encoding import TEXTS, VARIANTS, Encoding, JsonEncoding
+from tidemark.formats.encoding import TEXTS, VARIANTS, JsonEncoding, RecordEncoding
 from tidemark.formats.record_schema import RecordSchema, canal_record_schema
 from tidemark.formats.rows import RowImage
 from tidemark.formats.topic_roles import TopicRoles
@@ -88,7 +88,7 @@ class Decoder:
     key_texts: Column
     transaction: Column | None = None
 
-    def told(self, schema: TableSchema) -> RowImage:
+    def row_image(self, schema: TableSchema) -> RowImage:
         """What records of changes tell of their rows, as `formats.rows.typed_rows` reads it."""
         return RowImage(self.image(schema), self.unavailable(schema), self.contradicts)
 
@@ -122,7 +122,7 @@ def decoder_of(
     )
 
 
-def encoding_of(source: SourceSpec, schemas: Schemas) -> Encoding:
+def encoding_of(source: SourceSpec, schemas: Schemas) -> RecordEncoding:
     """How keys and values of Debezium's records are written; schemas: of Avro records."""
     return JsonEncoding() if source.avro is None else AvroEncoding(schemas)
 

@@ -19,7 +19,7 @@ PAYLOAD_NEXT = ',"payload":'
 TEXTS, VARIANTS = "MAP<STRING, STRING>", "MAP<STRING, VARIANT>"
 
 
-class Encoding(Protocol):
+class RecordEncoding(Protocol):
     """One way to write keys and values. A key or a value that is null has no text."""
 
     def text(self, part: Column) -> Column:
@@ -61,7 +61,7 @@ class Encoding(Protocol):
         ...
 
     @property
-    def pointed(self) -> Encoding | None:
+    def pointed(self) -> RecordEncoding | None:
         """The same, with `number_tokens.pointed` numbers; None where decimals are never numbers."""
         ...
 
@@ -117,7 +117,7 @@ class JsonEncoding:
         return _unwrapped(self.text(F.col("value")), is_wrapped, f"STRUCT<{fields}>")
 
     @property
-    def pointed(self) -> Encoding:
+    def pointed(self) -> RecordEncoding:
         """A setting of the converter says what decimals are, and nothing in a record tells it."""
         return PointedJson()
 

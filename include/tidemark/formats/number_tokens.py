@@ -15,7 +15,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from tidemark.formats.once import once
-from tidemark.model.columns import SourceColumn, TableSchema, Wire
+from tidemark.model.columns import SourceColumn, TableSchema, ValueEncoding
 from tidemark.model.names import ColumnName
 
 DOUBLE_DIGITS = 15
@@ -52,7 +52,9 @@ def exact_numbers(
     """
     columns = [schema[name] for name in names]
     warnings = {
-        c.name: warnings for c in columns if (warnings := [*filter(None, map(_warning, c.ways))])
+        c.name: warnings
+        for c in columns
+        if (warnings := [*filter(None, map(_warning, c.variants))])
     }
     if not warnings:
         return image
@@ -79,11 +81,11 @@ def _warning(column: SourceColumn) -> Callable[[Column], Column] | None:
     None where no text may. What records hold as text by the file may be a number all the same; then
     it is exact if a double holds every number of its size and scale.
     """
-    if column.wire is Wire.DECIMAL_BASE64:
+    if column.encoding is ValueEncoding.DECIMAL_BASE64:
         if column.element is not None:
             return lambda raw: ~raw.contains('"') & raw.rlike("[0-9]")
         return lambda raw: raw.rlike(_LIKE_NUMBER)
-    sizes = column.decimal_sizes if column.wire is Wire.DECIMAL_TEXT else None
+    sizes = column.decimal_sizes if column.encoding is ValueEncoding.DECIMAL_TEXT else None
     if sizes is None or sizes[0] <= DOUBLE_DIGITS:
         return None
     digits = max(1, DOUBLE_DIGITS + 1 - sizes[1])

@@ -82,7 +82,7 @@ class RowReader:
         self.width = len(self._readings)
         self.above = max((_plain_above(schema, column) for column in schema.columns), default="")
         self.odd_schemas = frozenset(
-            number for column in schema.columns for ids, _ in column.forms for number in ids
+            number for column in schema.columns for ids, _ in column.by_schema for number in ids
         )
 
     def key(self, text: bytes) -> Key:
@@ -192,5 +192,5 @@ def _plain_above(schema: TableSchema, column: SourceColumn) -> str:
     """Above which position nothing of what the column was before matters."""
     column_alias = schema.column_alias(column.name)
     untils = (until for until, _ in column_alias.former if until != LAST)
-    changed = (way.changed_at or "" for way in column.ways)
+    changed = (variant.changed_at or "" for variant in column.variants)
     return max((column_alias.since or "", *untils, *changed))

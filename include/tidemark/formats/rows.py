@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from tidemark.formats.forms import by_schema
 from tidemark.formats.keys import key_value
 from tidemark.formats.special import is_placeholder
-from tidemark.formats.values import conversion_error, typed
+from tidemark.formats.values import conversion_error, read_by_schema, typed
 from tidemark.model.column_rename import ColumnAlias
 from tidemark.model.column_rules import Mask
 from tidemark.model.columns import (
@@ -22,7 +21,7 @@ from tidemark.model.columns import (
     UNAVAILABLE,
     SourceColumn,
     TableSchema,
-    Wire,
+    ValueEncoding,
 )
 from tidemark.model.event import Op
 from tidemark.model.names import quote
@@ -82,7 +81,11 @@ def typed_rows(
         absent.alias(UNAVAILABLE),
         F.when(row_image.contradicts, schema.names[0]).alias(CONTRADICTORY),
         IMAGE,
-        *([F.col("schema_id").alias(SCHEMA_ID)] if any(c.forms for c in schema.columns) else []),
+        *(
+            [F.col("schema_id").alias(SCHEMA_ID)]
+            if any(c.by_schema for c in schema.columns)
+            else []
+        ),
         *keep,
         *(F.col("row_key")[name].alias(name) for name in schema.key),
         *(_value(column, schema.column_alias(column.name)).alias(column.name) for column in values),
@@ -116,19 +119,24 @@ def _value(column: SourceColumn, column_alias: ColumnAlias) -> Column:
     older than the column have what it was filled with (SCHEMA-14).
     """
     raw = F.col(IMAGE)[column.name]
-    has_points = any(way.wire is Wire.DECIMAL_BASE64 for way in column.ways)
+    has_points = any(
+        variant.encoding is ValueEncoding.DECIMAL_BASE64 for variant in column.variants
+    )
 
-    def read(way: SourceColumn) -> Column:
-        is_pointed = has_points and way.wire in (Wire.INTEGER, Wire.UNSIGNED_AS_SIGNED)
-        value = typed(F.rtrim(raw, F.lit(".")) if is_pointed else raw, way)
-        if way.iceberg != column.iceberg:
+    def read(variant: SourceColumn) -> Column:
+        is_pointed = has_points and variant.encoding in (
+            ValueEncoding.INTEGER,
+            ValueEncoding.UNSIGNED_AS_SIGNED,
+        )
+        value = typed(F.rtrim(raw, F.lit(".")) if is_pointed else raw, variant)
+        if variant.iceberg != column.iceberg:
             value = value.try_cast(column.iceberg)
-        if way.former is None:
+        if variant.former is None:
             return value
-        is_former = F.col("position") <= F.lit(way.changed_at)
-        return F.when(is_former, read(way.former)).otherwise(value)
+        is_former = F.col("position") <= F.lit(variant.changed_at)
+        return F.when(is_former, read(variant.former)).otherwise(value)
 
-    value = by_schema(column, F.col("schema_id"), read)
+    value = read_by_schema(column, F.col("schema_id"), read)
     if column.backfill is None or column_alias.since is None:
         return value
     is_filled = (F.col("position") <= column_alias.since) & (F.col(STAGED_OP) == Op.UPSERT.value)
@@ -156,10 +164,15 @@ def _has_other_key(column: SourceColumn) -> Column:
 
 
 def _wrong(column: SourceColumn) -> Column:
-    if all(way.wire is Wire.TEXT and way.element is None for way in column.ways):
+    if all(
+        variant.encoding is ValueEncoding.TEXT and variant.element is None
+        for variant in column.variants
+    ):
         return F.lit(None).cast("string")  # A text is what it is read from.
     raw, value = F.col(IMAGE)[column.name], F.col(quote(column.name))
-    wrong = by_schema(column, F.col(SCHEMA_ID), lambda way: conversion_error(raw, value, way))
+    wrong = read_by_schema(
+        column, F.col(SCHEMA_ID), lambda variant: conversion_error(raw, value, variant)
+    )
     if column.may_be_unavailable:
         wrong = wrong & ~F.coalesce(_is_unavailable(column), F.lit(False))
     return F.when(wrong, F.lit(column.name))
@@ -167,4 +180,4 @@ def _wrong(column: SourceColumn) -> Column:
 
 def _is_unavailable(column: SourceColumn) -> Column:
     raw = F.col(IMAGE)[column.name]
-    return by_schema(column, F.col(SCHEMA_ID), lambda way: is_placeholder(raw, way))
+    return read_by_schema(column, F.col(SCHEMA_ID), lambda variant: is_placeholder(raw, variant))

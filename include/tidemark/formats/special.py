@@ -9,7 +9,7 @@ from uuid import UUID
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from tidemark.model.columns import SourceColumn, Wire
+from tidemark.model.columns import SourceColumn, ValueEncoding
 
 FIRST_POSTGRES_DAY, LAST_POSTGRES_DAY = -2_440_588, 2_145_031_948
 """4714-11-24 BC and 5874897-12-31, the ends of PostgreSQL's DATE, in days since 1970."""
@@ -33,15 +33,15 @@ PLACEHOLDER_ARRAYS: tuple[list[object], ...] = (
     list(PLACEHOLDER.encode()),
 )
 _ARRAYS = tuple(json.dumps(elements, separators=(",", ":")) for elements in PLACEHOLDER_ARRAYS)
-_BINARY = (Wire.BASE64, Wire.BASE64_URL, Wire.HEX)
+_BINARY = (ValueEncoding.BASE64, ValueEncoding.BASE64_URL, ValueEncoding.HEX)
 
 
 def infinite(raw: Column, column: SourceColumn) -> Column:
     """Whether ``raw`` is how a record writes PostgreSQL's ``infinity`` (TYPE-22)."""
-    if column.wire is Wire.DAYS:
+    if column.encoding is ValueEncoding.DAYS:
         days = raw.try_cast("bigint")
         return days.isNotNull() & ~days.between(FIRST_POSTGRES_DAY, LAST_POSTGRES_DAY)
-    in_millis = _ENDS_IN_MILLIS if column.wire is Wire.TIMESTAMP_MILLIS else ()
+    in_millis = _ENDS_IN_MILLIS if column.encoding is ValueEncoding.TIMESTAMP_MILLIS else ()
     ends = map(str, (*ENDS_OF_TIME, *in_millis))
     return raw.isin(*ends) | F.lower(raw).rlike(INFINITE_TEXT)
 
@@ -52,6 +52,6 @@ def is_placeholder(raw: Column, column: SourceColumn) -> Column:
         return raw.isin(*_ARRAYS)
     return (
         raw.isin(*PLAIN_PLACEHOLDERS, _BASE64)
-        if column.wire in _BINARY
+        if column.encoding in _BINARY
         else raw.isin(*PLAIN_PLACEHOLDERS)
     )

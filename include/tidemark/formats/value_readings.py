@@ -32,7 +32,7 @@ from tidemark.formats.values import (
     LAST_MILLI,
     MICRO_DIGITS,
 )
-from tidemark.model.columns import SourceColumn, Wire
+from tidemark.model.columns import SourceColumn, ValueEncoding
 
 LONG_DIGITS, DECIMAL_BYTES = 18, 16
 MICROS_IN_MILLI = NANOS_IN_MICRO = 1_000
@@ -73,7 +73,7 @@ def reading_of(column: SourceColumn) -> ValueReading | None:
         return None
     if column.element is not None:
         return _array(column.element)
-    kind = (column.wire, DECIMAL if column.decimal_sizes else column.iceberg)
+    kind = (column.encoding, DECIMAL if column.decimal_sizes else column.iceberg)
     make = _BY_COLUMN.get(kind)
     return make(column) if make else _FIXED.get(kind)
 
@@ -289,51 +289,55 @@ _SOME_BYTES = Annotated[bytes, msgspec.Meta(min_length=1)]
 _LONGS = _between(-(2**63), 2**63 - 1)
 _MILLIS = _between(FIRST_MILLI, LAST_MILLI)
 _MICROS = _between(FIRST_MILLI * MICROS_IN_MILLI, (LAST_MILLI + 1) * MICROS_IN_MILLI - 1)
-_FIXED: Mapping[tuple[Wire, str], ValueReading] = {
-    (Wire.INTEGER, "bigint"): ValueReading(_LONGS, pa.int64(), pack=_LONG.pack),
-    (Wire.FLOAT, "float"): ValueReading(float, pa.float32(), _as_float),
-    (Wire.DOUBLE, "double"): ValueReading(float, pa.float64()),
+_FIXED: Mapping[tuple[ValueEncoding, str], ValueReading] = {
+    (ValueEncoding.INTEGER, "bigint"): ValueReading(_LONGS, pa.int64(), pack=_LONG.pack),
+    (ValueEncoding.FLOAT, "float"): ValueReading(float, pa.float32(), _as_float),
+    (ValueEncoding.DOUBLE, "double"): ValueReading(float, pa.float64()),
     # Those of MySQL are numbers.
-    (Wire.BOOLEAN, "boolean"): ValueReading(
+    (ValueEncoding.BOOLEAN, "boolean"): ValueReading(
         bool | _between(0, 1), pa.bool_(), bool, pack=_INT.pack
     ),
-    (Wire.TEXT, "string"): ValueReading(str, pa.string(), pack=str.encode),
-    (Wire.BASE64, "binary"): ValueReading(bytes, pa.binary(), pack=bytes),
-    (Wire.BASE64_URL, "binary"): ValueReading(
+    (ValueEncoding.TEXT, "string"): ValueReading(str, pa.string(), pack=str.encode),
+    (ValueEncoding.BASE64, "binary"): ValueReading(bytes, pa.binary(), pack=bytes),
+    (ValueEncoding.BASE64_URL, "binary"): ValueReading(
         str, pa.binary(), partial(b64decode, altchars=b"-_", validate=True)
     ),
-    (Wire.HEX, "binary"): ValueReading(str, pa.binary(), unhexlify),
-    (Wire.LATIN1, "binary"): ValueReading(str, pa.binary(), lambda text: text.encode("latin-1")),
-    (Wire.BYTES_TEXT, "string"): ValueReading(_SOME_BYTES, pa.string(), _bytes_text),
-    (Wire.DECIMAL_TEXT, "string"): ValueReading(
+    (ValueEncoding.HEX, "binary"): ValueReading(str, pa.binary(), unhexlify),
+    (ValueEncoding.LATIN1, "binary"): ValueReading(
+        str, pa.binary(), lambda text: text.encode("latin-1")
+    ),
+    (ValueEncoding.BYTES_TEXT, "string"): ValueReading(_SOME_BYTES, pa.string(), _bytes_text),
+    (ValueEncoding.DECIMAL_TEXT, "string"): ValueReading(
         _matching(r"\A[-+]?[0-9]+(\.[0-9]*)?\Z"), pa.string()
     ),
-    (Wire.DAYS, "date"): ValueReading(_between(FIRST_DAY, LAST_DAY), pa.date32(), pack=_INT.pack),
-    (Wire.TIMESTAMP_MILLIS, "timestamp_ntz"): ValueReading(
+    (ValueEncoding.DAYS, "date"): ValueReading(
+        _between(FIRST_DAY, LAST_DAY), pa.date32(), pack=_INT.pack
+    ),
+    (ValueEncoding.TIMESTAMP_MILLIS, "timestamp_ntz"): ValueReading(
         _MILLIS,
         pa.timestamp("us"),
         lambda millis: millis * MICROS_IN_MILLI,
         pack=lambda millis: _LONG.pack(millis * MICROS_IN_MILLI),
     ),
-    (Wire.TIMESTAMP_MICROS, "timestamp_ntz"): ValueReading(
+    (ValueEncoding.TIMESTAMP_MICROS, "timestamp_ntz"): ValueReading(
         _MICROS, pa.timestamp("us"), pack=_LONG.pack
     ),
-    (Wire.ZONED_TEXT, "timestamp"): ValueReading(
+    (ValueEncoding.ZONED_TEXT, "timestamp"): ValueReading(
         _matching(_ZONED), pa.timestamp("us", tz="UTC"), _as_moment
     ),
 }
-_BY_COLUMN: Mapping[tuple[Wire, str], Callable[[SourceColumn], ValueReading]] = {
-    (Wire.INTEGER, "int"): _int,
-    (Wire.BITS, "binary"): _bits,
-    (Wire.BITS_TEXT, "string"): _bits_text,
-    (Wire.UNSIGNED_AS_SIGNED, DECIMAL): _unsigned,
-    (Wire.DECIMAL_BASE64, DECIMAL): _decimal_base64,
-    (Wire.DECIMAL_BASE64, "string"): _decimal_digits,
-    (Wire.DECIMAL_TEXT, DECIMAL): _decimal_text,
-    (Wire.DECIMAL_SCALED, "string"): _decimal_scaled,
-    (Wire.DECIMAL_SCALED, DECIMAL): _decimal_scaled,
-    (Wire.TIMESTAMP_NANOS, "timestamp_ntz"): _timestamp_nanos,
-    (Wire.TIME_MILLIS, "string"): partial(_time, micros=1_000),
-    (Wire.TIME_MICROS, "string"): partial(_time, micros=1),
-    (Wire.TIME_NANOS, "string"): _time_nanos,
+_BY_COLUMN: Mapping[tuple[ValueEncoding, str], Callable[[SourceColumn], ValueReading]] = {
+    (ValueEncoding.INTEGER, "int"): _int,
+    (ValueEncoding.BITS, "binary"): _bits,
+    (ValueEncoding.BITS_TEXT, "string"): _bits_text,
+    (ValueEncoding.UNSIGNED_AS_SIGNED, DECIMAL): _unsigned,
+    (ValueEncoding.DECIMAL_BASE64, DECIMAL): _decimal_base64,
+    (ValueEncoding.DECIMAL_BASE64, "string"): _decimal_digits,
+    (ValueEncoding.DECIMAL_TEXT, DECIMAL): _decimal_text,
+    (ValueEncoding.DECIMAL_SCALED, "string"): _decimal_scaled,
+    (ValueEncoding.DECIMAL_SCALED, DECIMAL): _decimal_scaled,
+    (ValueEncoding.TIMESTAMP_NANOS, "timestamp_ntz"): _timestamp_nanos,
+    (ValueEncoding.TIME_MILLIS, "string"): partial(_time, micros=1_000),
+    (ValueEncoding.TIME_MICROS, "string"): partial(_time, micros=1),
+    (ValueEncoding.TIME_NANOS, "string"): _time_nanos,
 }

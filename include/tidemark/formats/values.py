@@ -20,7 +20,7 @@ from tidemark.formats.decimals import (
     decimal_from_text,
 )
 from tidemark.formats.special import infinite
-from tidemark.model.columns import SourceColumn, Wire
+from tidemark.model.columns import SourceColumn, ValueEncoding
 
 FIRST_DAY, LAST_DAY = -719_162, 2_932_896
 """0001-01-01 and 9999-12-31 in days since 1970: what sources write, and every reader can read."""
@@ -31,7 +31,7 @@ LAST_DURATION_MILLI = 839 * 3_600_000 - 1
 TIME = r"^-?[0-9]{2,3}:[0-5][0-9]:[0-5][0-9](\.[0-9]{1,6})?Z?$"
 MICRO_DIGITS = 6
 ZERO_DATE = r"^[0-9]{4}-(00-[0-9]{2}|[0-9]{2}-00)"
-_DATES = (Wire.DATE_TEXT, Wire.TIMESTAMP_TEXT, Wire.LOCAL_TEXT)
+_DATES = (ValueEncoding.DATE_TEXT, ValueEncoding.TIMESTAMP_TEXT, ValueEncoding.LOCAL_TEXT)
 
 
 def typed(raw: Column, column: SourceColumn) -> Column:
@@ -41,7 +41,7 @@ def typed(raw: Column, column: SourceColumn) -> Column:
     quotes, an object's JSON.
     """
     element = column.element
-    return _array(raw, element) if element else _READERS[column.wire](raw, column)
+    return _array(raw, element) if element else _READERS[column.encoding](raw, column)
 
 
 def conversion_error(raw: Column, value: Column, column: SourceColumn) -> Column:
@@ -50,7 +50,7 @@ def conversion_error(raw: Column, value: Column, column: SourceColumn) -> Column
     Infinity has no value, and nor has a date whose month or day is zero (TYPE-12).
     """
     lost = raw.isNotNull() & value.isNull()
-    if column.wire in _DATES:
+    if column.encoding in _DATES:
         lost = lost & ~raw.rlike(ZERO_DATE)
     return lost & ~infinite(raw, column) if column.has_infinity else lost
 
@@ -276,39 +276,49 @@ def _map(raw: Column, column: SourceColumn) -> Column:
     return F.from_json(raw, column.iceberg)
 
 
-_READERS: Mapping[Wire, Callable[[Column, SourceColumn], Column]] = {
-    Wire.INTEGER: _integer,
-    Wire.UNSIGNED_AS_SIGNED: _unsigned_as_signed,
-    Wire.FLOAT: _floating,
-    Wire.DOUBLE: _floating,
-    Wire.BOOLEAN: _boolean,
-    Wire.TEXT: _text,
-    Wire.BASE64: _base64,
-    Wire.BASE64_URL: _base64_url,
-    Wire.HEX: _hex,
-    Wire.LATIN1: _latin1,
-    Wire.BITS: _bits,
-    Wire.BITS_NUMBER: _bits_number,
-    Wire.ENUM_INDEX: _enum_label,
-    Wire.SET_MASK: _set_labels,
-    Wire.BITS_TEXT: _bits_text,
-    Wire.BYTES_TEXT: _bytes_text,
-    Wire.DECIMAL_TEXT: decimal_from_text,
-    Wire.DECIMAL_BASE64: decimal_from_base64,
-    Wire.DECIMAL_SCALED: decimal_from_scaled,
-    Wire.DAYS: _days,
-    Wire.TIMESTAMP_MILLIS: _timestamp_millis,
-    Wire.TIMESTAMP_MICROS: _timestamp_micros,
-    Wire.TIMESTAMP_NANOS: _timestamp_nanos,
-    Wire.TIMESTAMP_TEXT: _timestamp_text,
-    Wire.DATE_TEXT: _date_text,
-    Wire.ZONED_TEXT: _zoned_text,
-    Wire.LOCAL_TEXT: _local_text,
-    Wire.TIME_MILLIS: _time_millis,
-    Wire.TIME_MICROS: _time_micros,
-    Wire.TIME_NANOS: _time_nanos,
-    Wire.TIME_TEXT: _time_text,
-    Wire.GEOMETRY: _geometry,
-    Wire.GEOMETRY_LATIN1: _geometry_latin1,
-    Wire.MAP: _map,
+_READERS: Mapping[ValueEncoding, Callable[[Column, SourceColumn], Column]] = {
+    ValueEncoding.INTEGER: _integer,
+    ValueEncoding.UNSIGNED_AS_SIGNED: _unsigned_as_signed,
+    ValueEncoding.FLOAT: _floating,
+    ValueEncoding.DOUBLE: _floating,
+    ValueEncoding.BOOLEAN: _boolean,
+    ValueEncoding.TEXT: _text,
+    ValueEncoding.BASE64: _base64,
+    ValueEncoding.BASE64_URL: _base64_url,
+    ValueEncoding.HEX: _hex,
+    ValueEncoding.LATIN1: _latin1,
+    ValueEncoding.BITS: _bits,
+    ValueEncoding.BITS_NUMBER: _bits_number,
+    ValueEncoding.ENUM_INDEX: _enum_label,
+    ValueEncoding.SET_MASK: _set_labels,
+    ValueEncoding.BITS_TEXT: _bits_text,
+    ValueEncoding.BYTES_TEXT: _bytes_text,
+    ValueEncoding.DECIMAL_TEXT: decimal_from_text,
+    ValueEncoding.DECIMAL_BASE64: decimal_from_base64,
+    ValueEncoding.DECIMAL_SCALED: decimal_from_scaled,
+    ValueEncoding.DAYS: _days,
+    ValueEncoding.TIMESTAMP_MILLIS: _timestamp_millis,
+    ValueEncoding.TIMESTAMP_MICROS: _timestamp_micros,
+    ValueEncoding.TIMESTAMP_NANOS: _timestamp_nanos,
+    ValueEncoding.TIMESTAMP_TEXT: _timestamp_text,
+    ValueEncoding.DATE_TEXT: _date_text,
+    ValueEncoding.ZONED_TEXT: _zoned_text,
+    ValueEncoding.LOCAL_TEXT: _local_text,
+    ValueEncoding.TIME_MILLIS: _time_millis,
+    ValueEncoding.TIME_MICROS: _time_micros,
+    ValueEncoding.TIME_NANOS: _time_nanos,
+    ValueEncoding.TIME_TEXT: _time_text,
+    ValueEncoding.GEOMETRY: _geometry,
+    ValueEncoding.GEOMETRY_LATIN1: _geometry_latin1,
+    ValueEncoding.MAP: _map,
 }
+
+
+def read_by_schema(
+    column: SourceColumn, schema_id: Column, read: Callable[[SourceColumn], Column]
+) -> Column:
+    """``read`` of the column as records with the schema ``schema_id`` hold it (SCHEMA-4)."""
+    value = read(column)
+    for ids, variant in column.by_schema:
+        value = F.when(schema_id.isin(*ids), read(variant)).otherwise(value)
+    return value

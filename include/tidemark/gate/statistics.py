@@ -175,15 +175,15 @@ def _unsettled(bound: str) -> str:
     return f"kind IN ({listed(CHANGES)}) AND position >= '{bound}'"
 
 
-def shares(bound: str, *, own_positions: bool) -> Summary:
+def shares(bound: str, *, has_positions: bool) -> Summary:
     """Per transaction, table and partition what `model.transaction.share_of` reads.
 
     What cannot be read counts, too: END counts it (POISON-5).
-    own_positions: the id of a transaction ends in a position that each event has of its own, as
+    has_positions: the id of a transaction ends in a position that each event has of its own, as
     with PostgreSQL (GATE-T2).
     """
     key = "transaction_id"
-    if own_positions:
+    if has_positions:
         cut = "substr(transaction_id, 1, instr(transaction_id, ':') - 1)"
         key = f"CASE WHEN instr(transaction_id, ':') > 0 THEN {cut} ELSE transaction_id END"
     return Summary(

@@ -58,7 +58,7 @@ def entries_of(rows: pa.Table) -> list[Entry]:
     ]
 
 
-def as_kept(rows: pa.Table, renames: Sequence[Rename]) -> pa.Table:
+def as_stored(rows: pa.Table, renames: Sequence[Rename]) -> pa.Table:
     """``rows``, which have the names of now, with those that their records have.
 
     `read_entries` follows ``renames`` from there; names that tables exchanged would be followed

@@ -20,11 +20,6 @@ from tidemark.model.names import AttemptId
 
 REF_PREFIX = "tidemark_"
 MAX_TAG_DAYS, DAY_MS = 30, 86_400_000
-KEPT_IN_A_REWRITE = (
-    *("table_uuid", "format_version", "schemas", "current_schema_id", "properties"),
-    *("partition_specs", "default_spec_id", "sort_orders", "default_sort_order_id"),
-)
-"""What metadata say that somebody who rewrites files leaves as it is."""
 TRIES = 10
 """How often a commit is tried because somebody else committed first."""
 ATTEMPT_REF = re.compile(rf"{REF_PREFIX}(?P<number>\d+)_(?P<attempt>[a-z0-9_]+?)(_audited)?")

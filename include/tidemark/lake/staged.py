@@ -245,7 +245,7 @@ def add_filled(rows: StagedRows, filled: DataFrame) -> tuple[StagedRows, str | N
     return replace(rows, upserts=upserts, **metrics), unresolved
 
 
-def add_kept(rows: StagedRows, changes: DataFrame, schema: TableSchema) -> StagedRows:
+def add_applicable(rows: StagedRows, changes: DataFrame, schema: TableSchema) -> StagedRows:
     """Write changes that replace quarantined ones (`fold.quarantined`) beside the others."""
     counted = Observation()
     counts = (F.count(F.when(F.col(STAGED_OP) == op.value, 1)).alias(op.value) for op in Op)

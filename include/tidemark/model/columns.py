@@ -45,7 +45,7 @@ ARRAY = "array<"
 _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 
 
-class Wire(StrEnum):
+class ValueEncoding(StrEnum):
     """How a value is written in a record's JSON; `formats.values` reads each of them."""
 
     INTEGER = "integer"
@@ -88,13 +88,13 @@ class Wire(StrEnum):
 class SourceColumn:
     """A column of a source table.
 
-    iceberg: type as Spark SQL writes it (``decimal(12,2)``); wire: how records hold the value, of
-    an array each of its elements; digits: scale of a decimal, fraction digits of a time, bits of a
-    BIT; zone: of a local time. labels: of an ENUM or SET whose values records number (TYPE-32).
+    iceberg: type as Spark SQL writes it (``decimal(12,2)``); encoding: how records hold the value,
+    of an array each of its elements; digits: scale of a decimal, fraction digits of a time, bits of
+    a BIT; zone: of a local time. labels: of an ENUM or SET whose values records number (TYPE-32).
     has_infinity: dates of the source may be infinite, which is null in the target (TYPE-22).
     may_be_unavailable: where an update does not change the value, records may hold a placeholder
     for it (UNAV-1). former: how records at and below the position ``changed_at`` hold it, which may
-    have a former of its own; None where they do not differ (SCHEMA-4). forms: how those hold it
+    have a former of its own; None where they do not differ (SCHEMA-4). by_schema: how those hold it
     whose schema says something else, with the ids of such schemas. backfill: what rows hold that
     are older than the column, as text that can be cast to ``iceberg``; None is null (SCHEMA-14).
     unknown_below: the source gave values that nothing shows to rows at and below this position.
@@ -104,7 +104,7 @@ class SourceColumn:
 
     name: ColumnName
     iceberg: str
-    wire: Wire
+    encoding: ValueEncoding
     source_type: str
     digits: int = 0
     zone: str = ""
@@ -115,15 +115,15 @@ class SourceColumn:
     changed_at: Position | None = None
     backfill: str | None = None
     mask: Mask | None = None
-    forms: tuple[tuple[tuple[int, ...], SourceColumn], ...] = ()
+    by_schema: tuple[tuple[tuple[int, ...], SourceColumn], ...] = ()
     unknown_below: Position | None = None
     is_withheld: bool = False
 
     @property
-    def ways(self) -> tuple[SourceColumn, ...]:
-        """Every way in which records hold it."""
-        former = self.former.ways if self.former else ()
-        return (self, *former, *(form for _, form in self.forms))
+    def variants(self) -> tuple[SourceColumn, ...]:
+        """The column in every way in which records hold it."""
+        former = self.former.variants if self.former else ()
+        return (self, *former, *(variant for _, variant in self.by_schema))
 
     @property
     def stored(self) -> str:
@@ -156,10 +156,12 @@ class SourceColumn:
         """The reverse of `to_json`."""
         former = fields["former"]
         read = {
-            "wire": Wire(fields["wire"]),
+            "encoding": ValueEncoding(fields["encoding"]),
             "labels": tuple(fields["labels"]),
             "former": cls.from_json(former) if former else None,
-            "forms": tuple((tuple(ids), cls.from_json(form)) for ids, form in fields["forms"]),
+            "by_schema": tuple(
+                (tuple(ids), cls.from_json(variant)) for ids, variant in fields["by_schema"]
+            ),
         }
         return cls(**{**fields, **read})
 
@@ -270,7 +272,7 @@ class TableSchema:
                 "layout": self.layout.to_json(),
                 "rules": self.rules.to_json(),
                 "mode": self.mode,
-                "rekeyed_at": self.key_changed_at,
+                "key_changed_at": self.key_changed_at,
                 "former_key": list(self.former_key),
             }
         )
@@ -288,6 +290,6 @@ class TableSchema:
             Layout.from_json(stored["layout"]),
             ColumnRules.from_json(stored["rules"]),
             TargetMode(stored["mode"]),
-            stored["rekeyed_at"],
+            stored["key_changed_at"],
             tuple(map(ColumnName, stored["former_key"])),
         )

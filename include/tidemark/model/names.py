@@ -43,7 +43,7 @@ def refusal(name: str) -> str | None:
 
 
 def column_name(name: str) -> ColumnName:
-    """``name`` as a column name; `NameRefusedError` when it is unfit."""
+    """``name`` as a column name; `NameRefusedError` when it is invalid."""
     reason = refusal(name)
     if reason is not None:
         raise NameRefusedError("column", name, reason)

@@ -204,7 +204,7 @@ class Progress:
 
     def known_renames(self, declared: tuple[Rename, ...]) -> tuple[Rename, ...]:
         """All that tells the names of tables now: what was followed, and what is declared."""
-        return Renames(declared, self.renames).with_found(())
+        return Renames(declared, self.renames).with_renames(())
 
     def under(self, declared: tuple[Rename, ...]) -> Progress:
         """The same with what is kept of tables under the names that they will have."""
@@ -212,7 +212,7 @@ class Progress:
             {rename.old: rename.new for rename in Renames(declared, self.renames).due}
         )
 
-    def as_kept(self, declared: tuple[Rename, ...]) -> Progress:
+    def as_stored(self, declared: tuple[Rename, ...]) -> Progress:
         """The reverse of `under`: names as the statements that were followed tell them."""
         return self._named(
             {rename.new: rename.old for rename in Renames(declared, self.renames).due}

@@ -109,7 +109,7 @@ class Entry:
                 table = known.get(table, table)
         return replace(self, table=table)
 
-    def as_kept(self, renames: Sequence[Rename]) -> Entry:
+    def as_stored(self, renames: Sequence[Rename]) -> Entry:
         """The reverse of `under`, with the name that the record has."""
         return replace(self, table=name_in_record(self.table, self.position, renames))
 

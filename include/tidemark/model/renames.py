@@ -92,7 +92,7 @@ class Renames:
         last = self._beside(about[-1]) if about else []
         return next((rename for rename in last if (rename.old, rename.new) == (old, new)), None)
 
-    def with_found(self, made: Iterable[Rename]) -> tuple[Rename, ...]:
+    def with_renames(self, made: Iterable[Rename]) -> tuple[Rename, ...]:
         """All that tells names: what was followed, what was ``made`` now, and what is due."""
         now = Renames(self.declared, (*self.done, *made))
         return (*sorted(now.done, key=lambda rename: rename.position or ""), *now.due)

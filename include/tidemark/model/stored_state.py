@@ -13,7 +13,7 @@ from typing import Any
 
 from tidemark.errors import UNCHANGED, StoredStateError
 
-VERSION = 7
+VERSION = 8
 Body = dict[str, Any]
 Step = Callable[[Body], Body]
 
@@ -224,6 +224,19 @@ def _progress_7(body: Body) -> Body:
     return body | {"refolds": {table: {"base": None} | refold for table, refold in refolds}}
 
 
+def _schema_8(body: Body) -> Body:
+    columns = [_column_8(column) for column in body["columns"]]
+    return _renamed(body, {"rekeyed_at": "key_changed_at"}) | {"columns": columns}
+
+
+def _column_8(column: Body) -> Body:
+    former = column["former"]
+    return _renamed(column, {"wire": "encoding", "forms": "by_schema"}) | {
+        "former": _column_8(former) if former else None,
+        "by_schema": [[ids, _column_8(variant)] for ids, variant in column["forms"]],
+    }
+
+
 def _as_it_was(body: Body) -> Body:
     return body
 
@@ -232,12 +245,15 @@ _UNCHANGED: Sequence[Step] = (_as_it_was,) * (VERSION - 2)
 """Of a kind that no version after the second changed."""
 _UNCHANGED_SINCE_3: Sequence[Step] = (_as_it_was,) * (VERSION - 3)
 _STEPS: Mapping[Stored, Sequence[Step]] = {
-    Stored.PROGRESS: (_progress_2, _as_it_was, _progress_4, _as_it_was, _progress_6, _progress_7),
+    Stored.PROGRESS: (
+        *(_progress_2, _as_it_was, _progress_4, _as_it_was, _progress_6, _progress_7),
+        _as_it_was,
+    ),
     Stored.LANDING: (_landing_2, *_UNCHANGED),
-    Stored.RESULT: (_result_2, _result_3, _as_it_was, _as_it_was, _result_6, _as_it_was),
+    Stored.RESULT: (_result_2, _result_3, *(_as_it_was,) * 2, _result_6, *(_as_it_was,) * 2),
     Stored.REF_UPDATES: (_ref_updates_2, _ref_updates_3, *_UNCHANGED_SINCE_3),
-    Stored.HISTORY: (_history_2, _as_it_was, _as_it_was, _history_5, _as_it_was, _as_it_was),
-    Stored.SCHEMA: (_schema_2, _as_it_was, _schema_4, _as_it_was, _as_it_was, _as_it_was),
+    Stored.HISTORY: (_history_2, *(_as_it_was,) * 2, _history_5, *(_as_it_was,) * 3),
+    Stored.SCHEMA: (_schema_2, _as_it_was, _schema_4, *(_as_it_was,) * 3, _schema_8),
     Stored.PUBLISHED: (_as_it_was, *_UNCHANGED),
     Stored.AUDIT: (_as_it_was, *_UNCHANGED),
     Stored.BASE: (_as_it_was, *_UNCHANGED),

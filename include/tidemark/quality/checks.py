@@ -97,7 +97,7 @@ def check_read(read: int, written: int) -> CheckResult:
     )
 
 
-def check_kept(now: int, before: int) -> CheckResult:
+def check_retained(now: int, before: int) -> CheckResult:
     """A table that gets another name, or another type, has as many rows as before (SCHEMA-31)."""
     return CheckResult(
         "every row of before is there",

@@ -112,7 +112,7 @@ def _folded(table: StagedTable) -> Mapping[Bucket, int]:
     effect, applied, known = table.effect, 0, table.effect.known
     match table.work.spec.mode:
         case TargetMode.HISTORY:
-            applied = table.taken or 0
+            applied = table.version_changes or 0
         case TargetMode.APPEND:
             applied, known = effect.inserted, known + effect.updated
         case TargetMode.MIRROR | TargetMode.SOFT_DELETE:

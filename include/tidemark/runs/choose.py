@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from tidemark.fold.profile import profile
 from tidemark.fold.renamed import is_table
-from tidemark.formats.avro.wire import Schemas, named_in
+from tidemark.formats.avro.wire_format import Schemas, named_in
 from tidemark.formats.decoder import decoder_of
 from tidemark.gate.next_cut import Decision, ended_at, next_cut, with_reached
 from tidemark.gate.statistics import StreamStatistics
@@ -27,7 +27,7 @@ from tidemark.model.quarantine import Entry
 from tidemark.model.renames import Rename, Renames
 from tidemark.model.until import Barrier, Cap
 from tidemark.runs.changelog import Changelog
-from tidemark.runs.ddl.barriers import barrier_of, barriers_of_ended, told_before
+from tidemark.runs.ddl.barriers import barrier_of, barriers_of_ended, published_place
 from tidemark.runs.ddl.effects import DdlEffects, DdlRecord, DdlStop
 from tidemark.runs.ddl.records import add_up, collect_ddl
 from tidemark.runs.ddl.table_swaps import hold_table_swaps
@@ -153,7 +153,7 @@ def _choose(run: Run, changelog: Changelog, landed: Landed, until: Cap | None) -
     others = frozenset(table.source for table in pipeline.tables if table.was is None)
     names = Renames(run.renames, progress.renames, others)
     effects = reading.effects(names) if names.due else None
-    renames = names.with_found(effects.renames if effects else ())
+    renames = names.with_renames(effects.renames if effects else ())
     named = changelog.under(renames)
     zoned_by = dict(reading.cuts)
     zoned = _zoned(named, cut, zoned_by)
@@ -178,7 +178,7 @@ def _choose(run: Run, changelog: Changelog, landed: Landed, until: Cap | None) -
     for followed in run.renamed:
         if not followed.stays and followed.rename.position is not None:
             effects.drop(followed.spec.source, followed.rename.position)
-    before = told_before(progress.frontier, landed.plan.schema_changes)
+    before = published_place(progress.frontier, landed.plan.schema_changes)
     changed = effects.key_changes.keys() - progress.behind
     barriers = [barrier_of(pipeline, table, effects, before) for table in changed]
     renaming = first_rename(run, effects, batch_profile, before)
@@ -269,7 +269,7 @@ class _Reading:
         effects = self._above(self.progress.frontier, names, self.cut)
         for table, frontier in sorted(self.progress.behind.items()):
             table_effects = self._above(frontier, names, self.cuts[table])
-            before = told_before(frontier, self.landed.plan.schema_changes)
+            before = published_place(frontier, self.landed.plan.schema_changes)
             barrier = barrier_of(self.run.pipeline, table, table_effects, before)
             if barrier is not None:
                 first = first_waiting(self.changelog.waiting(), self.progress, barrier)

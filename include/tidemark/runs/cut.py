@@ -17,7 +17,7 @@ from tidemark.lake.catalog import SystemTables
 from tidemark.lake.forks import drop_dead_forks, drop_forks, forks_dropped_on_error
 from tidemark.lake.landing import records_since
 from tidemark.lake.ledger import StagedCut, stage_entry
-from tidemark.lake.quarantine import as_kept, rows_of, stage_entries
+from tidemark.lake.quarantine import as_stored, rows_of, stage_entries
 from tidemark.lake.refs import RefUpdate, attempt_ref
 from tidemark.lake.spark_errors import spark_errors
 from tidemark.lake.staged import drop_staged, dropping_staged
@@ -42,7 +42,7 @@ from tidemark.runs.run import CutRequest, Run, begin_run
 from tidemark.runs.session import size_for
 from tidemark.runs.staging.quarantined import records_quarantined
 from tidemark.runs.staging.replay import next_replays, with_replay
-from tidemark.runs.staging.stage import StagedTable, stage_one
+from tidemark.runs.staging.stage import StagedTable, stage_target
 from tidemark.runs.staging.tasks import ChangelogFiles
 from tidemark.runs.tables.plan import CutTables, plan_tables, together
 from tidemark.runs.tables.reread import READ_AGAIN
@@ -219,7 +219,7 @@ def _stage_all(run: Run, chosen: Chosen, planned: CutTables, branch: str) -> _Ou
     def stage(work: TableWork) -> StagedTable | RefUpdate | TableStoppedError | None:
         session.sparkContext.setLocalProperty("spark.scheduler.pool", str(work.target))
         try:
-            return stage_one(run, chosen, work, branch, files)
+            return stage_target(run, chosen, work, branch, files)
         except TableStoppedError as error:
             drop_forks(run.world.catalog, run.system.ledger.namespace, branch, work.target)
             return error
@@ -272,7 +272,7 @@ def _finish(run: Run, progress: Progress, after: Progress, outcome: _Outcome) ->
     if quarantined.num_rows:
         branch = attempt_ref(chosen.cut.number, attempt)
         ref_updates += (stage_entries(catalog, run.system, heads.quarantine, branch, quarantined),)
-    entry = StagedCut(result, run.as_kept(after), ref_updates)
+    entry = StagedCut(result, run.as_stored(after), ref_updates)
     stage_entry(catalog, run.system, heads.ledger.snapshot, entry, run.request.reason)
     log.info("cut_staged", cut=result.cut, status=result.status.value, **buckets)
     return result
@@ -282,8 +282,8 @@ def _quarantined(outcome: _Outcome) -> pa.Table:
     """What the cut quarantines, and what became of what it tried again: rows of the quarantine."""
     chosen = outcome.chosen
     ended = [entry for table in outcome.staged for entry in table.outcomes]
-    rows = [*(table.aside for table in outcome.staged if table.quarantined), rows_of(ended)]
-    named, records = as_kept(pa.concat_tables(rows), chosen.renames), records_quarantined(chosen)
+    rows = [*(table.entries for table in outcome.staged if table.quarantined), rows_of(ended)]
+    named, records = as_stored(pa.concat_tables(rows), chosen.renames), records_quarantined(chosen)
     return named if records is None else pa.concat_tables([named, records])
 
 

@@ -171,7 +171,9 @@ class _Erasing:
         waiting = read_waiting(self.run.world.catalog, self.run.system, renames)
         ended = (entry for entry in waiting if entry.place in places)
         return [
-            replace(entry, state=State.DROPPED, cut=progress.cut, reason="erased").as_kept(renames)
+            replace(entry, state=State.DROPPED, cut=progress.cut, reason="erased").as_stored(
+                renames
+            )
             for entry in ended
         ]
 
@@ -237,8 +239,8 @@ def _typed(world: World, schema: TableSchema, keys: Sequence[Key]) -> DataFrame:
             raise _refused(why, "name each column of the key once")
     texts = [[key[name] for name in schema.key] for key in keys]
     typed = typed_keys(world.spark, texts, schema)
-    unfit = " OR ".join(f"{KEY}.{quote(name)} IS NULL" for name in schema.key)
-    wrong = sorted(row.number + 1 for row in typed.where(unfit).select("number").collect())
+    has_null_key = " OR ".join(f"{KEY}.{quote(name)} IS NULL" for name in schema.key)
+    wrong = sorted(row.number + 1 for row in typed.where(has_null_key).select("number").collect())
     if wrong:
         types = ", ".join(f"{name} {schema[name].iceberg}" for name in schema.key)
         raise _refused(f"key {wrong[0]} holds no value of its type ({types})", "correct it")

@@ -153,7 +153,7 @@ def drop_entries(pipeline: PipelineSpec, world: World, selection: Selection, rea
         cut = heads.ledger.progress.cut
         renames = heads.ledger.progress.known_renames(pipeline.renames)
         ended = [
-            replace(entry, state=State.DROPPED, cut=cut, reason=reason).as_kept(renames)
+            replace(entry, state=State.DROPPED, cut=cut, reason=reason).as_stored(renames)
             for entry in _waiting(pipeline, world, selection)
         ]
         add_entries(world.catalog, system, heads.quarantine, cut, ended)
@@ -310,7 +310,7 @@ def record(
     """
 
     def changed(stored: Progress) -> Progress:
-        return change(stored.under(pipeline.renames)).as_kept(pipeline.renames)
+        return change(stored.under(pipeline.renames)).as_stored(pipeline.renames)
 
     after = record_action(world.catalog, SystemTables.of(pipeline.name), changed, order)
     log.info("order_recorded", pipeline=pipeline.name, order=order)

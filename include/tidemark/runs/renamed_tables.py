@@ -70,7 +70,7 @@ def first_rename(
 ) -> RenameStatement | None:
     """The first statement that the file does not explain and that can be followed all the same.
 
-    profile: what the cut holds. before: as of `told_before`. What stands at it came again. None
+    profile: what the cut holds. before: as of `published_place`. What stands at it came again. None
     also where it is unknown which rows a table had, or which target; then the tables stop with the
     statement (SCHEMA-31).
     """
@@ -100,7 +100,7 @@ def first_rename(
 def _first_seen(effects: DdlEffects, profile: BatchProfile) -> Mapping[tuple[str, str], Place]:
     """Where each table comes first in the cut, by its changes or by the statement that made it.
 
-    By the schema and table that records name, which may be unfit for a target.
+    By the schema and table that records name, which may be invalid for a target.
     """
     seen: dict[tuple[str, str], Place] = {}
     for entry in profile.profile_entries:
@@ -180,8 +180,8 @@ class _Names:
         if head is None or becomes in leaving:
             return TargetRename(becomes)
         number = self._run.progress.cut + 1
-        aside = TableId(becomes.namespace, f"{becomes.table}__until_cut_{number}")
-        return TargetRename(becomes, Displaced(head.metadata, aside))
+        displaced_id = TableId(becomes.namespace, f"{becomes.table}__until_cut_{number}")
+        return TargetRename(becomes, Displaced(head.metadata, displaced_id))
 
     def _current_target(self, table: TableName) -> TableId:
         """Of a table that bears its name so far; one without rows was never published."""

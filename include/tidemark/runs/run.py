@@ -89,13 +89,13 @@ class Run:
             by_names.get((rename.old, rename.new), rename) for rename in self.pipeline.renames
         )
 
-    def as_kept(self, after: Progress) -> Progress:
+    def as_stored(self, after: Progress) -> Progress:
         """``after``, progress once the cut is published, with the names that the ledger keeps.
 
         Where the tables of the cut's last statement wait, both names do: what comes under the new
         one belongs to their rows.
         """
-        stored = after.as_kept(self.renames)
+        stored = after.as_stored(self.renames)
         waits = [
             followed.rename
             for followed in self.renamed

@@ -15,14 +15,14 @@ from functools import reduce
 from tidemark.errors import REFOLD, RowsUnknownError, TableStoppedError
 from tidemark.model.column_rename import ColumnRename, name_after
 from tidemark.model.column_rules import Mask
-from tidemark.model.columns import ARRAY, ROW, SourceColumn, TableSchema, Wire
+from tidemark.model.columns import ARRAY, ROW, SourceColumn, TableSchema, ValueEncoding
 from tidemark.model.layout import Layout, PartitionField
 from tidemark.model.names import ColumnName
 from tidemark.model.position import Position
 from tidemark.schema.rewrites import is_rewrite
 
 _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
-_ROW = SourceColumn(ColumnName(ROW), "string", Wire.TEXT, "")
+_ROW = SourceColumn(ColumnName(ROW), "string", ValueEncoding.TEXT, "")
 """What tells rows without a key apart; no column of the source."""
 _STATE = "the table stays as it was last published; other tables go on"
 _NEXT = "rebuild the target from a new snapshot of the source table"

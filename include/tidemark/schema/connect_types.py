@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tidemark.model.columns import SourceColumn, Wire
+from tidemark.model.columns import SourceColumn, ValueEncoding
 from tidemark.model.modes import ConnectorModes
 from tidemark.model.names import column_name
 from tidemark.schema.changes import is_widening
@@ -15,7 +15,7 @@ from tidemark.schema.source_types import (
     GEOMETRY,
     MAX_PRECISION,
     UNSIGNED_BIGINT,
-    Form,
+    TypeMapping,
     debezium_column,
     decimal_type,
     unreadable,
@@ -25,46 +25,46 @@ _CONNECT = "org.apache.kafka.connect.data."
 _DATA = "io.debezium.data."
 _TIME = "io.debezium.time."
 
-PLAIN_FORMS: Mapping[str, Form] = {
-    **dict.fromkeys(("int8", "int16", "int32"), ("int", Wire.INTEGER)),
-    "int64": ("bigint", Wire.INTEGER),
-    "float": ("float", Wire.FLOAT),
-    "double": ("double", Wire.DOUBLE),
-    "boolean": ("boolean", Wire.BOOLEAN),
-    "string": ("string", Wire.TEXT),
-    "bytes": ("binary", Wire.BASE64),
+PLAIN_TYPES: Mapping[str, TypeMapping] = {
+    **dict.fromkeys(("int8", "int16", "int32"), ("int", ValueEncoding.INTEGER)),
+    "int64": ("bigint", ValueEncoding.INTEGER),
+    "float": ("float", ValueEncoding.FLOAT),
+    "double": ("double", ValueEncoding.DOUBLE),
+    "boolean": ("boolean", ValueEncoding.BOOLEAN),
+    "string": ("string", ValueEncoding.TEXT),
+    "bytes": ("binary", ValueEncoding.BASE64),
 }
-SEMANTIC_FORMS: Mapping[str, Form] = {
-    f"{_CONNECT}Date": ("date", Wire.DAYS),
-    f"{_CONNECT}Time": ("string", Wire.TIME_MILLIS),
-    f"{_CONNECT}Timestamp": ("timestamp_ntz", Wire.TIMESTAMP_MILLIS),
-    f"{_TIME}Date": ("date", Wire.DAYS),
-    f"{_TIME}Time": ("string", Wire.TIME_MILLIS),
-    f"{_TIME}MicroTime": ("string", Wire.TIME_MICROS),
-    f"{_TIME}NanoTime": ("string", Wire.TIME_NANOS),
-    f"{_TIME}Timestamp": ("timestamp_ntz", Wire.TIMESTAMP_MILLIS),
-    f"{_TIME}MicroTimestamp": ("timestamp_ntz", Wire.TIMESTAMP_MICROS),
-    f"{_TIME}NanoTimestamp": ("timestamp_ntz", Wire.TIMESTAMP_NANOS),
-    f"{_TIME}ZonedTimestamp": ("timestamp", Wire.ZONED_TEXT),
-    f"{_TIME}ZonedTime": ("string", Wire.TEXT),
-    f"{_TIME}IsoDate": ("date", Wire.DATE_TEXT),
-    f"{_TIME}IsoTime": ("string", Wire.TIME_TEXT),
-    f"{_TIME}IsoTimestamp": ("timestamp_ntz", Wire.TIMESTAMP_TEXT),
-    f"{_TIME}Year": ("int", Wire.INTEGER),
+SEMANTIC_TYPES: Mapping[str, TypeMapping] = {
+    f"{_CONNECT}Date": ("date", ValueEncoding.DAYS),
+    f"{_CONNECT}Time": ("string", ValueEncoding.TIME_MILLIS),
+    f"{_CONNECT}Timestamp": ("timestamp_ntz", ValueEncoding.TIMESTAMP_MILLIS),
+    f"{_TIME}Date": ("date", ValueEncoding.DAYS),
+    f"{_TIME}Time": ("string", ValueEncoding.TIME_MILLIS),
+    f"{_TIME}MicroTime": ("string", ValueEncoding.TIME_MICROS),
+    f"{_TIME}NanoTime": ("string", ValueEncoding.TIME_NANOS),
+    f"{_TIME}Timestamp": ("timestamp_ntz", ValueEncoding.TIMESTAMP_MILLIS),
+    f"{_TIME}MicroTimestamp": ("timestamp_ntz", ValueEncoding.TIMESTAMP_MICROS),
+    f"{_TIME}NanoTimestamp": ("timestamp_ntz", ValueEncoding.TIMESTAMP_NANOS),
+    f"{_TIME}ZonedTimestamp": ("timestamp", ValueEncoding.ZONED_TEXT),
+    f"{_TIME}ZonedTime": ("string", ValueEncoding.TEXT),
+    f"{_TIME}IsoDate": ("date", ValueEncoding.DATE_TEXT),
+    f"{_TIME}IsoTime": ("string", ValueEncoding.TIME_TEXT),
+    f"{_TIME}IsoTimestamp": ("timestamp_ntz", ValueEncoding.TIMESTAMP_TEXT),
+    f"{_TIME}Year": ("int", ValueEncoding.INTEGER),
     **dict.fromkeys(
         (
             *(f"{_DATA}{name}" for name in ("Enum", "EnumSet", "Json", "Xml", "Uuid", "Ltree")),
             *(f"{_DATA}Tsvector", f"{_TIME}Interval"),
             f"{_DATA}SparseDoubleVector",  # A struct, whose text is JSON.
         ),
-        ("string", Wire.TEXT),
+        ("string", ValueEncoding.TEXT),
     ),
-    f"{_DATA}VariableScaleDecimal": ("string", Wire.DECIMAL_SCALED),
-    f"{_TIME}MicroDuration": ("bigint", Wire.INTEGER),
+    f"{_DATA}VariableScaleDecimal": ("string", ValueEncoding.DECIMAL_SCALED),
+    f"{_TIME}MicroDuration": ("bigint", ValueEncoding.INTEGER),
     # A Point's x and y say nothing that its wkb does not.
     **dict.fromkeys(
         (f"{_DATA}geometry.{name}" for name in ("Geometry", "Geography", "Point")),
-        (GEOMETRY, Wire.GEOMETRY),
+        (GEOMETRY, ValueEncoding.GEOMETRY),
     ),
 }
 
@@ -72,7 +72,7 @@ _DECIMAL = f"{_CONNECT}Decimal"
 _PRECISION = "connect.decimal.precision"
 _NO_PRECISION = "64"
 """What Avro's converter writes into the schema of a decimal that has none."""
-_UNSIZED = (*PLAIN_FORMS, _DECIMAL)
+_UNSIZED = (*PLAIN_TYPES, _DECIMAL)
 """What a column is called where its record does not tell how large its values may be."""
 
 _NUMBER = re.compile(r"[0-9]{1,10}")
@@ -87,27 +87,40 @@ _OPEN_TYPES = (
     *(f"{_DATA}{name}" for name in ("Json", "Xml", "Ltree", "Tsvector")),
 )
 """Types whose long values an update leaves out when it does not change them (UNAV-2)."""
-_DECIMALS = (Wire.DECIMAL_BASE64, Wire.DECIMAL_TEXT, Wire.UNSIGNED_AS_SIGNED)
-SIZED_WIRES = (Wire.DECIMAL_BASE64, Wire.BITS_TEXT)
+_DECIMALS = (
+    ValueEncoding.DECIMAL_BASE64,
+    ValueEncoding.DECIMAL_TEXT,
+    ValueEncoding.UNSIGNED_AS_SIGNED,
+)
+SIZED_ENCODINGS = (ValueEncoding.DECIMAL_BASE64, ValueEncoding.BITS_TEXT)
 """Forms whose values cannot be read without the digits of their column."""
-_WRITTEN_DECIMALS = (Wire.DECIMAL_BASE64, Wire.DECIMAL_TEXT)
-_REFINED: Mapping[tuple[Wire, Wire], Wire] = {
-    (Wire.INTEGER, Wire.UNSIGNED_AS_SIGNED): Wire.UNSIGNED_AS_SIGNED,
-    (Wire.INTEGER, Wire.BOOLEAN): Wire.BOOLEAN,
-    (Wire.BOOLEAN, Wire.INTEGER): Wire.INTEGER,
-    (Wire.DOUBLE, Wire.FLOAT): Wire.FLOAT,
-    (Wire.FLOAT, Wire.DOUBLE): Wire.DOUBLE,
+_WRITTEN_DECIMALS = (ValueEncoding.DECIMAL_BASE64, ValueEncoding.DECIMAL_TEXT)
+_REFINED: Mapping[tuple[ValueEncoding, ValueEncoding], ValueEncoding] = {
+    (ValueEncoding.INTEGER, ValueEncoding.UNSIGNED_AS_SIGNED): ValueEncoding.UNSIGNED_AS_SIGNED,
+    (ValueEncoding.INTEGER, ValueEncoding.BOOLEAN): ValueEncoding.BOOLEAN,
+    (ValueEncoding.BOOLEAN, ValueEncoding.INTEGER): ValueEncoding.INTEGER,
+    (ValueEncoding.DOUBLE, ValueEncoding.FLOAT): ValueEncoding.FLOAT,
+    (ValueEncoding.FLOAT, ValueEncoding.DOUBLE): ValueEncoding.DOUBLE,
     **{
-        (written, declared): Wire.DECIMAL_TEXT
-        for written in (Wire.TEXT, Wire.FLOAT, Wire.DOUBLE)
+        (written, declared): ValueEncoding.DECIMAL_TEXT
+        for written in (ValueEncoding.TEXT, ValueEncoding.FLOAT, ValueEncoding.DOUBLE)
         for declared in _DECIMALS
     },
-    **{(Wire.TEXT, wire): wire for wire in (Wire.BASE64, Wire.BASE64_URL, Wire.HEX)},
-    **{(Wire.DECIMAL_SCALED, wire): Wire.DECIMAL_SCALED for wire in _DECIMALS},
-    **{(Wire.BITS, wire): wire for wire in (Wire.BITS_TEXT, Wire.BYTES_TEXT)},
-    (Wire.BITS_TEXT, Wire.BYTES_TEXT): Wire.BYTES_TEXT,
+    **{
+        (ValueEncoding.TEXT, encoding): encoding
+        for encoding in (ValueEncoding.BASE64, ValueEncoding.BASE64_URL, ValueEncoding.HEX)
+    },
+    **{
+        (ValueEncoding.DECIMAL_SCALED, encoding): ValueEncoding.DECIMAL_SCALED
+        for encoding in _DECIMALS
+    },
+    **{
+        (ValueEncoding.BITS, encoding): encoding
+        for encoding in (ValueEncoding.BITS_TEXT, ValueEncoding.BYTES_TEXT)
+    },
+    (ValueEncoding.BITS_TEXT, ValueEncoding.BYTES_TEXT): ValueEncoding.BYTES_TEXT,
 }
-"""(form in the record, form that the source's type lets expect): how to read the record."""
+"""(Encoding in the record, one that the source's type lets expect): how to read the record."""
 
 
 SourceTypes = Callable[[str, str, ConnectorModes], SourceColumn | None]
@@ -138,19 +151,25 @@ def refine(
     """
     if (record.element is None) != (declared.element is None):
         return record
-    if tells_singles and (record.wire, declared.wire) == (Wire.DOUBLE, Wire.FLOAT):
+    if tells_singles and (record.encoding, declared.encoding) == (
+        ValueEncoding.DOUBLE,
+        ValueEncoding.FLOAT,
+    ):
         return record
-    if record.wire in _WRITTEN_DECIMALS and declared.wire in _DECIMALS:
+    if record.encoding in _WRITTEN_DECIMALS and declared.encoding in _DECIMALS:
         same = record.digits == declared.digits
-        return replace(declared, wire=record.wire) if same else record
-    if record.wire is Wire.INTEGER and declared.wire is Wire.DECIMAL_BASE64:
+        return replace(declared, encoding=record.encoding) if same else record
+    if (
+        record.encoding is ValueEncoding.INTEGER
+        and declared.encoding is ValueEncoding.DECIMAL_BASE64
+    ):
         wide = declared.iceberg == UNSIGNED_BIGINT and "unsigned" in declared.source_type
-        return replace(declared, wire=Wire.UNSIGNED_AS_SIGNED) if wide else record
-    if (record.wire, declared.wire) in _REFINED:
-        return replace(declared, wire=_REFINED[record.wire, declared.wire])
+        return replace(declared, encoding=ValueEncoding.UNSIGNED_AS_SIGNED) if wide else record
+    if (record.encoding, declared.encoding) in _REFINED:
+        return replace(declared, encoding=_REFINED[record.encoding, declared.encoding])
     if record.iceberg == declared.iceberg or is_widening(record.iceberg, declared.iceberg):
-        digits = record.digits if record.wire in SIZED_WIRES else declared.digits
-        return replace(declared, wire=record.wire, digits=digits)
+        digits = record.digits if record.encoding in SIZED_ENCODINGS else declared.digits
+        return replace(declared, encoding=record.encoding, digits=digits)
     return record
 
 
@@ -168,7 +187,7 @@ def refine_known(
 
 def _holds_more(record: SourceColumn, other: SourceColumn) -> bool:
     inner, of_other = record.element or record, other.element or other
-    is_text = inner.iceberg == "string" and inner.wire in _WRITTEN_DECIMALS
+    is_text = inner.iceberg == "string" and inner.encoding in _WRITTEN_DECIMALS
     if is_text and of_other.iceberg.startswith("decimal"):
         return True
     return is_widening(other.iceberg, record.iceberg)
@@ -192,19 +211,23 @@ def _as_written(field: Mapping[str, Any]) -> SourceColumn:
         return replace(element, iceberg=f"array<{element.iceberg}>", may_be_unavailable=True)
     if kind == "map" and {field["keys"]["type"], field["values"]["type"]} == {"string"}:
         return SourceColumn(
-            column_name(name), "map<string,string>", Wire.MAP, kind, may_be_unavailable=True
+            column_name(name),
+            "map<string,string>",
+            ValueEncoding.MAP,
+            kind,
+            may_be_unavailable=True,
         )
     if semantic == _DECIMAL:
         return _decimal(name, parameters)
     if semantic == f"{_DATA}Bits":
         bits = int(parameters["length"])
-        return SourceColumn(column_name(name), "binary", Wire.BITS, semantic, bits)
-    form = SEMANTIC_FORMS.get(semantic) if semantic else PLAIN_FORMS.get(kind)
-    if form is None:
+        return SourceColumn(column_name(name), "binary", ValueEncoding.BITS, semantic, bits)
+    mapping = SEMANTIC_TYPES.get(semantic) if semantic else PLAIN_TYPES.get(kind)
+    if mapping is None:
         raise unreadable(name, f"{semantic or kind}")
     source_type = semantic or kind
     return SourceColumn(
-        column_name(name), *form, source_type, may_be_unavailable=source_type in _OPEN_TYPES
+        column_name(name), *mapping, source_type, may_be_unavailable=source_type in _OPEN_TYPES
     )
 
 
@@ -214,7 +237,9 @@ def _decimal(name: str, parameters: Mapping[str, str]) -> SourceColumn:
     has_precision = parameters.get(_PRECISION, _NO_PRECISION) != _NO_PRECISION
     source_type = f"{_DECIMAL}({precision},{scale})" if has_precision else _DECIMAL
     iceberg = decimal_type(precision, scale)
-    return SourceColumn(column_name(name), iceberg, Wire.DECIMAL_BASE64, source_type, scale)
+    return SourceColumn(
+        column_name(name), iceberg, ValueEncoding.DECIMAL_BASE64, source_type, scale
+    )
 
 
 def _is_type(declared: Any) -> bool:

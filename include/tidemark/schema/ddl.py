@@ -266,7 +266,7 @@ def _named(tables: list[TableName | None]) -> list[TableName]:
 
 
 def _table(words: Words, schema: str) -> TableName | None:
-    """The name of a table; None when it is unfit, so that no target can have it."""
+    """The name of a table; None when it is invalid, so that no target can have it."""
     first = words.name()
     parts = (first, words.name()) if words.accept(".") else (schema, first)
     try:

@@ -91,7 +91,7 @@ def key_columns(item: Words) -> tuple[ColumnName, ...] | None:
 
 
 def column_definition(item: Words) -> tuple[ColumnText, Attributes]:
-    """One column. Raises ParseError where there is none, NameRefusedError for an unfit name."""
+    """One column. Raises ParseError where there is none, NameRefusedError for an invalid name."""
     name, start = column_name(item.name()), item.at
     first = item.keyword()
     item.name()

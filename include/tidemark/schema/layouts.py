@@ -51,7 +51,7 @@ def check_rules(table: TableName, schema: TableSchema) -> None:
 
 
 def check_layout(table: TableName, schema: TableSchema) -> None:
-    """Raise TableStoppedError where the layout names a column that is not there or is unfit.
+    """Raise TableStoppedError where the layout names a column that is not there or is invalid.
 
     schema: of the target.
     """

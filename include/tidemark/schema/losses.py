@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from tidemark.model.columns import SourceColumn, Wire
+from tidemark.model.columns import SourceColumn, ValueEncoding
 from tidemark.model.modes import DecimalMode, IntervalMode, TimeMode
 from tidemark.schema.postgres_types import parse_postgres_type
 from tidemark.schema.source_types import MILLIS_DIGITS
@@ -13,7 +13,7 @@ from tidemark.schema.type_text import parse_type
 from tidemark.spec import SourceFormat, SourceSpec
 
 _DECIMALS = ("decimal", "numeric", "money")
-_MILLIS = (Wire.TIMESTAMP_MILLIS, Wire.TIME_MILLIS)
+_MILLIS = (ValueEncoding.TIMESTAMP_MILLIS, ValueEncoding.TIME_MILLIS)
 _POSTGRES_DIGITS = 6
 """Fraction digits of a time or timestamp that PostgreSQL shows without any."""
 
@@ -35,7 +35,7 @@ def _of_connector(
 ) -> str | None:
     if base in _DECIMALS and source.modes.decimal is DecimalMode.DOUBLE:
         return "digits beyond the 15 of a double; decimal.handling.mode=precise sends all"
-    if column.wire in _MILLIS and numbers and numbers[0] > MILLIS_DIGITS:
+    if column.encoding in _MILLIS and numbers and numbers[0] > MILLIS_DIGITS:
         return "microseconds; any other time.precision.mode than connect sends them"
     if base == "time" and source.modes.time is TimeMode.ISOSTRING:
         return (
@@ -51,13 +51,13 @@ def _of_postgres(column: SourceColumn, source: SourceSpec) -> str | None:
         return None
     if parsed.base == "interval" and source.modes.interval is IntervalMode.NUMERIC:
         return "months, which count as 30.4375 days; interval.handling.mode=string sends them"
-    if parsed.base == "bit varying" and column.wire is Wire.BYTES_TEXT:
+    if parsed.base == "bit varying" and column.encoding is ValueEncoding.BYTES_TEXT:
         return "its length; targets hold whole bytes"
     return _of_connector(column, parsed.base, parsed.numbers or (_POSTGRES_DIGITS,), source)
 
 
 def _of_canal(column: SourceColumn, base: str, source: SourceSpec) -> str | None:
-    if base in {"enum", "set"} and column.wire is Wire.INTEGER:
+    if base in {"enum", "set"} and column.encoding is ValueEncoding.INTEGER:
         return "labels; records hold their numbers"
     if base == "timestamp" and source.zone is None:
         return "its zone; source.zone says in which one they are written"

@@ -60,7 +60,7 @@ def postgres_operations(content: str) -> tuple[DdlOperation, ...]:
 def _operations_of(
     before: _TableState | None, after: _TableState | None, statement: str, has_expression: bool
 ) -> Sequence[DdlOperation]:
-    """What became of one table; a name that is unfit for a target concerns no other one."""
+    """What became of one table; a name that is invalid for a target concerns no other one."""
     try:
         return tuple(_changed(before, after, statement, has_expression))
     except NameRefusedError as error:

@@ -17,17 +17,17 @@ from functools import cache
 from typing import Any
 
 from tidemark.errors import SchemaUnknownError
-from tidemark.model.columns import SourceColumn, Wire
+from tidemark.model.columns import SourceColumn, ValueEncoding
 from tidemark.model.modes import ConnectorModes, DecimalMode, HstoreMode, IntervalMode
 from tidemark.model.names import column_name
 from tidemark.schema.connect_types import connect_columns
 from tidemark.schema.source_types import (
-    BINARY_WIRES,
-    DECIMAL_WIRES,
+    BINARY_ENCODINGS,
+    DECIMAL_ENCODINGS,
     GEOMETRY,
     MILLIS_DIGITS,
-    TIME_WIRES,
-    Form,
+    TIME_ENCODINGS,
+    TypeMapping,
     decimal_type,
 )
 from tidemark.schema.type_text import MOST_DIGITS
@@ -67,31 +67,31 @@ _SHORT_TEXTS = (
 )
 _SHAPES = ("geometry", "geography", "point", "box", "lseg", "path", "polygon")
 
-_ANYHOW: Mapping[str, Form] = {
-    "boolean": ("boolean", Wire.BOOLEAN),
-    **dict.fromkeys(("smallint", "integer"), ("int", Wire.INTEGER)),
-    **dict.fromkeys(("bigint", "oid"), ("bigint", Wire.INTEGER)),
-    "real": ("float", Wire.FLOAT),
-    "double precision": ("double", Wire.DOUBLE),
-    **dict.fromkeys((*_LONG_TEXTS, *_SHORT_TEXTS), ("string", Wire.TEXT)),
-    **dict.fromkeys(_SHAPES, (GEOMETRY, Wire.GEOMETRY)),
-    "timestamp with time zone": ("timestamp", Wire.ZONED_TEXT),
-    **dict.fromkeys(("bit(1)", "bit varying(1)"), ("boolean", Wire.BOOLEAN)),
-    "bit": ("string", Wire.BITS_TEXT),
-    "bit varying": ("string", Wire.BYTES_TEXT),
+_ANYHOW: Mapping[str, TypeMapping] = {
+    "boolean": ("boolean", ValueEncoding.BOOLEAN),
+    **dict.fromkeys(("smallint", "integer"), ("int", ValueEncoding.INTEGER)),
+    **dict.fromkeys(("bigint", "oid"), ("bigint", ValueEncoding.INTEGER)),
+    "real": ("float", ValueEncoding.FLOAT),
+    "double precision": ("double", ValueEncoding.DOUBLE),
+    **dict.fromkeys((*_LONG_TEXTS, *_SHORT_TEXTS), ("string", ValueEncoding.TEXT)),
+    **dict.fromkeys(_SHAPES, (GEOMETRY, ValueEncoding.GEOMETRY)),
+    "timestamp with time zone": ("timestamp", ValueEncoding.ZONED_TEXT),
+    **dict.fromkeys(("bit(1)", "bit varying(1)"), ("boolean", ValueEncoding.BOOLEAN)),
+    "bit": ("string", ValueEncoding.BITS_TEXT),
+    "bit varying": ("string", ValueEncoding.BYTES_TEXT),
 }
-_UNSIZED_NUMERIC: Mapping[DecimalMode, Form] = {
-    DecimalMode.PRECISE: ("string", Wire.DECIMAL_SCALED),
-    DecimalMode.DOUBLE: ("double", Wire.DOUBLE),
-    DecimalMode.STRING: ("string", Wire.DECIMAL_TEXT),
+_UNSIZED_NUMERIC: Mapping[DecimalMode, TypeMapping] = {
+    DecimalMode.PRECISE: ("string", ValueEncoding.DECIMAL_SCALED),
+    DecimalMode.DOUBLE: ("double", ValueEncoding.DOUBLE),
+    DecimalMode.STRING: ("string", ValueEncoding.DECIMAL_TEXT),
 }
-_INTERVALS: Mapping[IntervalMode, Form] = {
-    IntervalMode.NUMERIC: ("bigint", Wire.INTEGER),
-    IntervalMode.STRING: ("string", Wire.TEXT),
+_INTERVALS: Mapping[IntervalMode, TypeMapping] = {
+    IntervalMode.NUMERIC: ("bigint", ValueEncoding.INTEGER),
+    IntervalMode.STRING: ("string", ValueEncoding.TEXT),
 }
-_HSTORES: Mapping[HstoreMode, Form] = {
-    HstoreMode.JSON: ("string", Wire.TEXT),
-    HstoreMode.MAP: ("map<string,string>", Wire.MAP),
+_HSTORES: Mapping[HstoreMode, TypeMapping] = {
+    HstoreMode.JSON: ("string", ValueEncoding.TEXT),
+    HstoreMode.MAP: ("map<string,string>", ValueEncoding.MAP),
 }
 _INFINITE = ("date", "timestamp", "timestamp_ntz")
 """Iceberg types of the columns that hold ``infinity`` at the source (TYPE-22)."""
@@ -120,7 +120,7 @@ class PostgresType:
 
     @property
     def variant(self) -> str:
-        """How the tables of forms name it."""
+        """How the mappings name it."""
         if self.base == "numeric" and not self.numbers:
             return "numeric(?)"
         if self.base == "bit" and self.numbers in {(), (1,)}:
@@ -187,14 +187,14 @@ def postgres_record_columns(
 
 def _known_column(name: str, source_type: str, modes: ConnectorModes) -> SourceColumn | None:
     parsed = parse_postgres_type(source_type)
-    form = _form(parsed, modes) if parsed else None
-    if parsed is None or form is None:
+    mapping = _mapping(parsed, modes) if parsed else None
+    if parsed is None or mapping is None:
         return None
-    iceberg, wire = form
+    iceberg, encoding = mapping
     return SourceColumn(
         column_name(name),
         f"array<{iceberg}>" if parsed.is_array else iceberg,
-        wire,
+        encoding,
         source_type,
         digits=_digits(parsed),
         has_infinity=iceberg in _INFINITE,
@@ -202,27 +202,29 @@ def _known_column(name: str, source_type: str, modes: ConnectorModes) -> SourceC
     )
 
 
-def _form(known: PostgresType, modes: ConnectorModes) -> Form | None:
+def _mapping(known: PostgresType, modes: ConnectorModes) -> TypeMapping | None:
     if known.base == "money" or (known.base == "numeric" and known.numbers):
         precision, scale = (*(known.numbers or MONEY), 0)[:2]
         sized = decimal_type(max(precision, scale), scale)
-        return (sized, DECIMAL_WIRES[modes.decimal]) if scale >= 0 else None
-    forms = postgres_forms(modes)
-    form = forms.get(known.variant) or forms.get(known.base)
-    return ("string", Wire.TEXT) if form is None and known.schema else form
+        return (sized, DECIMAL_ENCODINGS[modes.decimal]) if scale >= 0 else None
+    mappings = types_by_modes(modes)
+    mapping = mappings.get(known.variant) or mappings.get(known.base)
+    return ("string", ValueEncoding.TEXT) if mapping is None and known.schema else mapping
 
 
 @cache
-def postgres_forms(modes: ConnectorModes) -> Mapping[str, Form]:
-    """Type -> form of what Debezium's PostgreSQL connector writes; sized decimals are apart."""
-    times = TIME_WIRES[modes.time]
+def types_by_modes(modes: ConnectorModes) -> Mapping[str, TypeMapping]:
+    """Type -> mapping of what Debezium's PostgreSQL connector writes; sized decimals are apart."""
+    times = TIME_ENCODINGS[modes.time]
     stamps = {
-        variant.replace("datetime", "timestamp"): ("timestamp_ntz", wire)
-        for variant, wire in times.items()
+        variant.replace("datetime", "timestamp"): ("timestamp_ntz", encoding)
+        for variant, encoding in times.items()
         if variant.startswith("datetime")
     }
     clocks = {
-        variant: ("string", wire) for variant, wire in times.items() if variant.startswith("time")
+        variant: ("string", encoding)
+        for variant, encoding in times.items()
+        if variant.startswith("time")
     }
     return {
         **_ANYHOW,
@@ -230,7 +232,7 @@ def postgres_forms(modes: ConnectorModes) -> Mapping[str, Form]:
         **clocks,
         "date": ("date", times["date"]),
         "numeric(?)": _UNSIZED_NUMERIC[modes.decimal],
-        "bytea": ("binary", BINARY_WIRES[modes.binary]),
+        "bytea": ("binary", BINARY_ENCODINGS[modes.binary]),
         "interval": _INTERVALS[modes.interval],
         "hstore": _HSTORES[modes.hstore],
     }
@@ -247,8 +249,10 @@ def _digits(known: PostgresType) -> int:
 
 def _of_record(column: SourceColumn) -> SourceColumn:
     inner = column.element or column
-    if inner.wire is Wire.BITS:
-        wire = Wire.BITS_TEXT if inner.digits <= MOST_BITS else Wire.BYTES_TEXT
-        inner = replace(inner, iceberg="string", wire=wire)
+    if inner.encoding is ValueEncoding.BITS:
+        encoding = (
+            ValueEncoding.BITS_TEXT if inner.digits <= MOST_BITS else ValueEncoding.BYTES_TEXT
+        )
+        inner = replace(inner, iceberg="string", encoding=encoding)
     known = replace(inner, has_infinity=inner.iceberg in _INFINITE)
     return known if column.element is None else replace(known, iceberg=f"array<{inner.iceberg}>")

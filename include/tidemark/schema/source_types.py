@@ -16,7 +16,7 @@ from functools import cache
 from typing import Any
 
 from tidemark.errors import NOT_FOLDED, SchemaUnknownError, TableStoppedError
-from tidemark.model.columns import SourceColumn, TableSchema, Wire
+from tidemark.model.columns import SourceColumn, TableSchema, ValueEncoding
 from tidemark.model.modes import (
     BigintUnsignedMode,
     BinaryMode,
@@ -28,7 +28,8 @@ from tidemark.model.modes import (
 from tidemark.model.names import column_name
 from tidemark.schema.type_text import SourceType, parse_parameters, parse_type
 
-Form = tuple[str, Wire]
+TypeMapping = tuple[str, ValueEncoding]
+"""Type of the target's column, and how records hold the value."""
 
 MAX_PRECISION = 38
 MILLIS_DIGITS = 3
@@ -46,86 +47,89 @@ _GEOMETRIES = (
 )
 _INTS = ("tinyint", "smallint", "mediumint", "int", "year")
 
-_ANYWHERE: Mapping[str, Form] = {
-    **dict.fromkeys(_INTS, ("int", Wire.INTEGER)),
-    **dict.fromkeys(("int unsigned", "bigint"), ("bigint", Wire.INTEGER)),
-    **dict.fromkeys(_TEXTS, ("string", Wire.TEXT)),
-    "float": ("float", Wire.FLOAT),
-    "double": ("double", Wire.DOUBLE),
-    "bit(1)": ("boolean", Wire.BOOLEAN),
+_ANYWHERE: Mapping[str, TypeMapping] = {
+    **dict.fromkeys(_INTS, ("int", ValueEncoding.INTEGER)),
+    **dict.fromkeys(("int unsigned", "bigint"), ("bigint", ValueEncoding.INTEGER)),
+    **dict.fromkeys(_TEXTS, ("string", ValueEncoding.TEXT)),
+    "float": ("float", ValueEncoding.FLOAT),
+    "double": ("double", ValueEncoding.DOUBLE),
+    "bit(1)": ("boolean", ValueEncoding.BOOLEAN),
 }
-_DEBEZIUM: Mapping[str, Form] = {
+_DEBEZIUM: Mapping[str, TypeMapping] = {
     **_ANYWHERE,
-    **dict.fromkeys((*_MARIADB_TEXTS, "enum", "set"), ("string", Wire.TEXT)),
-    **dict.fromkeys(_GEOMETRIES, (GEOMETRY, Wire.GEOMETRY)),
-    "bit": ("binary", Wire.BITS),
-    "timestamp": ("timestamp", Wire.ZONED_TEXT),
+    **dict.fromkeys((*_MARIADB_TEXTS, "enum", "set"), ("string", ValueEncoding.TEXT)),
+    **dict.fromkeys(_GEOMETRIES, (GEOMETRY, ValueEncoding.GEOMETRY)),
+    "bit": ("binary", ValueEncoding.BITS),
+    "timestamp": ("timestamp", ValueEncoding.ZONED_TEXT),
 }
-CANAL_FORMS: Mapping[str, Form] = {
+CANAL_TYPES: Mapping[str, TypeMapping] = {
     **_ANYWHERE,
-    **dict.fromkeys(_BINARIES, ("binary", Wire.LATIN1)),
-    **dict.fromkeys(_GEOMETRIES, (GEOMETRY, Wire.GEOMETRY_LATIN1)),
-    "bigint unsigned": (UNSIGNED_BIGINT, Wire.DECIMAL_TEXT),
-    "bit": ("binary", Wire.BITS_NUMBER),
-    "bit(?)": (UNSIGNED_BIGINT, Wire.DECIMAL_TEXT),
-    "decimal(?)": ("string", Wire.DECIMAL_TEXT),
-    "enum": ("int", Wire.INTEGER),
-    "set": ("bigint", Wire.INTEGER),
-    "set(64)": (UNSIGNED_BIGINT, Wire.DECIMAL_TEXT),
-    "date": ("date", Wire.DATE_TEXT),
-    "datetime": ("timestamp_ntz", Wire.TIMESTAMP_TEXT),
-    "timestamp": ("timestamp_ntz", Wire.TIMESTAMP_TEXT),
-    "time": ("string", Wire.TIME_TEXT),
-    "vector": ("string", Wire.TEXT),
+    **dict.fromkeys(_BINARIES, ("binary", ValueEncoding.LATIN1)),
+    **dict.fromkeys(_GEOMETRIES, (GEOMETRY, ValueEncoding.GEOMETRY_LATIN1)),
+    "bigint unsigned": (UNSIGNED_BIGINT, ValueEncoding.DECIMAL_TEXT),
+    "bit": ("binary", ValueEncoding.BITS_NUMBER),
+    "bit(?)": (UNSIGNED_BIGINT, ValueEncoding.DECIMAL_TEXT),
+    "decimal(?)": ("string", ValueEncoding.DECIMAL_TEXT),
+    "enum": ("int", ValueEncoding.INTEGER),
+    "set": ("bigint", ValueEncoding.INTEGER),
+    "set(64)": (UNSIGNED_BIGINT, ValueEncoding.DECIMAL_TEXT),
+    "date": ("date", ValueEncoding.DATE_TEXT),
+    "datetime": ("timestamp_ntz", ValueEncoding.TIMESTAMP_TEXT),
+    "timestamp": ("timestamp_ntz", ValueEncoding.TIMESTAMP_TEXT),
+    "time": ("string", ValueEncoding.TIME_TEXT),
+    "vector": ("string", ValueEncoding.TEXT),
 }
 
-_LABELLED: Mapping[str, Wire] = {"enum": Wire.ENUM_INDEX, "set": Wire.SET_MASK}
+_LABELLED: Mapping[str, ValueEncoding] = {
+    "enum": ValueEncoding.ENUM_INDEX,
+    "set": ValueEncoding.SET_MASK,
+}
 """Canal's ENUM and SET where the record itself tells the labels (TYPE-32)."""
 
-DECIMAL_WIRES: Mapping[DecimalMode, Wire] = {
-    DecimalMode.PRECISE: Wire.DECIMAL_BASE64,
-    DecimalMode.DOUBLE: Wire.DECIMAL_TEXT,
-    DecimalMode.STRING: Wire.DECIMAL_TEXT,
+DECIMAL_ENCODINGS: Mapping[DecimalMode, ValueEncoding] = {
+    DecimalMode.PRECISE: ValueEncoding.DECIMAL_BASE64,
+    DecimalMode.DOUBLE: ValueEncoding.DECIMAL_TEXT,
+    DecimalMode.STRING: ValueEncoding.DECIMAL_TEXT,
 }
-_UNSIGNED_WIRES: Mapping[BigintUnsignedMode, Wire] = {
-    BigintUnsignedMode.LONG: Wire.UNSIGNED_AS_SIGNED,
-    BigintUnsignedMode.PRECISE: Wire.DECIMAL_BASE64,
+_UNSIGNED_ENCODINGS: Mapping[BigintUnsignedMode, ValueEncoding] = {
+    BigintUnsignedMode.LONG: ValueEncoding.UNSIGNED_AS_SIGNED,
+    BigintUnsignedMode.PRECISE: ValueEncoding.DECIMAL_BASE64,
 }
-BINARY_WIRES: Mapping[BinaryMode, Wire] = {
-    BinaryMode.BYTES: Wire.BASE64,
-    BinaryMode.BASE64: Wire.BASE64,
-    BinaryMode.BASE64_URL_SAFE: Wire.BASE64_URL,
-    BinaryMode.HEX: Wire.HEX,
+BINARY_ENCODINGS: Mapping[BinaryMode, ValueEncoding] = {
+    BinaryMode.BYTES: ValueEncoding.BASE64,
+    BinaryMode.BASE64: ValueEncoding.BASE64,
+    BinaryMode.BASE64_URL_SAFE: ValueEncoding.BASE64_URL,
+    BinaryMode.HEX: ValueEncoding.HEX,
 }
-_ADAPTIVE: Mapping[str, Wire] = {
-    "date": Wire.DAYS,
-    "datetime": Wire.TIMESTAMP_MILLIS,
-    "datetime(6)": Wire.TIMESTAMP_MICROS,
-    "time": Wire.TIME_MILLIS,
-    "time(6)": Wire.TIME_MICROS,
+_ADAPTIVE: Mapping[str, ValueEncoding] = {
+    "date": ValueEncoding.DAYS,
+    "datetime": ValueEncoding.TIMESTAMP_MILLIS,
+    "datetime(6)": ValueEncoding.TIMESTAMP_MICROS,
+    "time": ValueEncoding.TIME_MILLIS,
+    "time(6)": ValueEncoding.TIME_MICROS,
 }
-TIME_WIRES: Mapping[TimeMode, Mapping[str, Wire]] = {
+TIME_ENCODINGS: Mapping[TimeMode, Mapping[str, ValueEncoding]] = {
     TimeMode.ADAPTIVE: _ADAPTIVE,
-    TimeMode.ADAPTIVE_MICROSECONDS: {**_ADAPTIVE, "time": Wire.TIME_MICROS},
+    TimeMode.ADAPTIVE_MICROSECONDS: {**_ADAPTIVE, "time": ValueEncoding.TIME_MICROS},
     TimeMode.CONNECT: {
-        "date": Wire.DAYS,
-        "datetime": Wire.TIMESTAMP_MILLIS,
-        "time": Wire.TIME_MILLIS,
+        "date": ValueEncoding.DAYS,
+        "datetime": ValueEncoding.TIMESTAMP_MILLIS,
+        "time": ValueEncoding.TIME_MILLIS,
     },
     TimeMode.ISOSTRING: {
-        "date": Wire.DATE_TEXT,
-        "datetime": Wire.TIMESTAMP_TEXT,
-        "time": Wire.TIME_TEXT,
+        "date": ValueEncoding.DATE_TEXT,
+        "datetime": ValueEncoding.TIMESTAMP_TEXT,
+        "time": ValueEncoding.TIME_TEXT,
     },
     TimeMode.MICROSECONDS: {
-        "date": Wire.DAYS,
-        "datetime": Wire.TIMESTAMP_MICROS,
-        "time": Wire.TIME_MICROS,
+        "date": ValueEncoding.DAYS,
+        "datetime": ValueEncoding.TIMESTAMP_MICROS,
+        "time": ValueEncoding.TIME_MICROS,
     },
     TimeMode.NANOSECONDS: {
-        "date": Wire.DAYS,
-        "datetime": Wire.TIMESTAMP_NANOS,
-        "time": Wire.TIME_NANOS,
+        "date": ValueEncoding.DAYS,
+        "datetime": ValueEncoding.TIMESTAMP_NANOS,
+        "time": ValueEncoding.TIME_NANOS,
     },
 }
 _TEMPORALS = {"date": "date", "datetime": "timestamp_ntz", "time": "string"}
@@ -139,7 +143,9 @@ def debezium_column(name: str, source_type: str, modes: ConnectorModes) -> Sourc
     parsed = parse_type(source_type)
     if parsed is None:
         raise unreadable(name, source_type)
-    column = _column(name, _completed(parsed), debezium_forms(modes), DECIMAL_WIRES[modes.decimal])
+    column = _column(
+        name, _completed(parsed), debezium_types(modes), DECIMAL_ENCODINGS[modes.decimal]
+    )
     return replace(column, may_be_unavailable=parsed.base in (*_TEXTS, *_BINARIES))
 
 
@@ -193,11 +199,11 @@ def canal_column(
         parsed = _completed(parsed)
     elif declared is not None and declared.base == parsed.base:
         parsed = replace(parsed, parameters=_completed(declared).parameters)
-    column = _column(name, parsed, CANAL_FORMS, Wire.DECIMAL_TEXT)
+    column = _column(name, parsed, CANAL_TYPES, ValueEncoding.DECIMAL_TEXT)
     if labels:
-        return replace(column, iceberg="string", wire=_LABELLED[parsed.base], labels=labels)
+        return replace(column, iceberg="string", encoding=_LABELLED[parsed.base], labels=labels)
     if parsed.base == "timestamp" and zone is not None:
-        return replace(column, iceberg="timestamp", wire=Wire.LOCAL_TEXT, zone=zone)
+        return replace(column, iceberg="timestamp", encoding=ValueEncoding.LOCAL_TEXT, zone=zone)
     return column
 
 
@@ -216,27 +222,30 @@ def decimal_type(precision: int, scale: int) -> str:
 
 
 @cache
-def debezium_forms(modes: ConnectorModes) -> Mapping[str, Form]:
-    """Type -> form of what Debezium's MySQL and MariaDB connectors write; decimals are apart."""
-    times = TIME_WIRES[modes.time]
+def debezium_types(modes: ConnectorModes) -> Mapping[str, TypeMapping]:
+    """Type -> mapping of what Debezium's MySQL and MariaDB connectors write; decimals are apart."""
+    times = TIME_ENCODINGS[modes.time]
     return {
         **_DEBEZIUM,
-        **dict.fromkeys(_BINARIES, ("binary", BINARY_WIRES[modes.binary])),
+        **dict.fromkeys(_BINARIES, ("binary", BINARY_ENCODINGS[modes.binary])),
         **{variant: (_TEMPORALS[variant.partition("(")[0]], times[variant]) for variant in times},
-        "bigint unsigned": (UNSIGNED_BIGINT, _UNSIGNED_WIRES[modes.bigint_unsigned]),
+        "bigint unsigned": (UNSIGNED_BIGINT, _UNSIGNED_ENCODINGS[modes.bigint_unsigned]),
     }
 
 
 def _column(
-    name: str, known: SourceType, forms: Mapping[str, Form], decimal_wire: Wire
+    name: str,
+    known: SourceType,
+    mappings: Mapping[str, TypeMapping],
+    decimal_encoding: ValueEncoding,
 ) -> SourceColumn:
-    form = forms.get(_variant(known)) or forms.get(known.base)
+    mapping = mappings.get(_variant(known)) or mappings.get(known.base)
     if known.base == "decimal" and known.numbers:
-        form = (decimal_type(*known.numbers), decimal_wire)
-    if form is None:
+        mapping = (decimal_type(*known.numbers), decimal_encoding)
+    if mapping is None:
         raise unreadable(name, str(known))
-    iceberg, wire = form
-    return SourceColumn(column_name(name), iceberg, wire, str(known), digits=_digits(known))
+    iceberg, encoding = mapping
+    return SourceColumn(column_name(name), iceberg, encoding, str(known), digits=_digits(known))
 
 
 def _variant(known: SourceType) -> str:

@@ -147,7 +147,7 @@ class SourceSpec(SpecModel):
             yield BrokenRule(
                 ("zone",), repr(self.zone), "no zone: Debezium writes TIMESTAMP values in UTC"
             )
-        yield from self._unfit_gate()
+        yield from self._gate_mismatch()
         if self.is_compacted and not self.format.is_canal:
             yield from self._newest_state_only()
         if self.untyped is not Untyped.REFUSE:
@@ -192,7 +192,7 @@ class SourceSpec(SpecModel):
                 "no shadow-tables: the PostgreSQL connector sends no statements",
             )
 
-    def _unfit_gate(self) -> Iterator[BrokenRule]:
+    def _gate_mismatch(self) -> Iterator[BrokenRule]:
         """A gate needs what proves that the stream is complete (GATE-1)."""
         if self.gate is GateMode.WATERMARK and self.format is not SourceFormat.TICDC_CANAL_JSON:
             yield BrokenRule(("gate",), "'watermark'", "another gate: TiCDC alone sends watermarks")

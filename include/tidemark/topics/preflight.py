@@ -82,7 +82,7 @@ def plan_topics(pipeline: PipelineSpec, broker: Broker, mark: LandingMark) -> To
     schema_changes = broker.find(topics.schema_changes)
     transactions = broker.find(topics.transactions)
     facts = broker.describe({*data, *schema_changes, *transactions})
-    _refuse_unfit(pipeline, [topic for topic in facts if topic.name in set(data)])
+    _refuse_unusable(pipeline, [topic for topic in facts if topic.name in set(data)])
     _refuse_unordered_ends([topic for topic in facts if topic.name in set(transactions)])
     _refuse_recreated(facts, mark)
     places = [place for topic in facts for place in topic.places]
@@ -95,7 +95,7 @@ def plan_topics(pipeline: PipelineSpec, broker: Broker, mark: LandingMark) -> To
     )
 
 
-def _refuse_unfit(pipeline: PipelineSpec, data: Sequence[TopicFacts]) -> None:
+def _refuse_unusable(pipeline: PipelineSpec, data: Sequence[TopicFacts]) -> None:
     source = pipeline.source
     compacted = [topic.name for topic in data if topic.compacted]
     if compacted and not source.is_compacted:

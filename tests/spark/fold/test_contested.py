@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from tidemark.fold.contested import BEFORE, MOST, contested_keys, count_contested
 from tidemark.fold.flags import mark_images
-from tidemark.fold.latest import mark_latest, only_kept
+from tidemark.fold.latest import mark_latest, only_newest
 from tidemark.fold.versions import mark_event_ids
 
 FIELDS = (
@@ -99,7 +99,7 @@ def test_what_is_counted_is_not_shuffled_once_more(
     changes = spark.read.parquet(str(tmp_path / "changes"))
 
     def shuffles(of: DataFrame) -> int:
-        reduced = only_kept(mark(of, counts), Observation())
+        reduced = only_newest(mark(of, counts), Observation())
         return str(reduced._jdf.queryExecution().executedPlan()).count("Exchange hash")
 
     assert shuffles(changes) == 1

@@ -19,16 +19,22 @@ from tidemark.formats.contradictions import contradicts
 from tidemark.formats.record_schema import RecordSchema, canal_record_schema
 from tidemark.formats.rows import RowImage, typed_rows
 from tidemark.model.column_rename import ColumnRename
-from tidemark.model.columns import CONVERSION_ERROR, UNAVAILABLE, SourceColumn, TableSchema, Wire
+from tidemark.model.columns import (
+    CONVERSION_ERROR,
+    UNAVAILABLE,
+    SourceColumn,
+    TableSchema,
+    ValueEncoding,
+)
 from tidemark.model.names import ColumnName
 from tidemark.model.position import Position
 
 SCHEMA = TableSchema(
     (
-        SourceColumn(ColumnName("a"), "int", Wire.INTEGER, "int"),
-        SourceColumn(ColumnName("b`b"), "string", Wire.TEXT, "varchar(9)"),
-        SourceColumn(ColumnName("name"), "string", Wire.TEXT, "varchar(99)"),
-        SourceColumn(ColumnName("note"), "string", Wire.TEXT, "text"),
+        SourceColumn(ColumnName("a"), "int", ValueEncoding.INTEGER, "int"),
+        SourceColumn(ColumnName("b`b"), "string", ValueEncoding.TEXT, "varchar(9)"),
+        SourceColumn(ColumnName("name"), "string", ValueEncoding.TEXT, "varchar(99)"),
+        SourceColumn(ColumnName("note"), "string", ValueEncoding.TEXT, "text"),
     ),
     (ColumnName("a"), ColumnName("b`b")),
 )

@@ -14,30 +14,30 @@ from tidemark.model.columns import (
     UNAVAILABLE,
     SourceColumn,
     TableSchema,
-    Wire,
+    ValueEncoding,
 )
 from tidemark.model.event import Reason
 from tidemark.model.names import ColumnName
 
 CASES = [
-    ("int", Wire.INTEGER, "3000000000", Reason.VALUE_OUT_OF_RANGE),
-    ("int", Wire.INTEGER, "heavy", Reason.TYPE_MISMATCH),
-    ("int", Wire.INTEGER, '{"a":1}', Reason.TYPE_MISMATCH),
-    ("float", Wire.FLOAT, "1e300", Reason.VALUE_OUT_OF_RANGE),
-    ("decimal(4,2)", Wire.DECIMAL_TEXT, "123.45", Reason.DECIMAL_OVERFLOW),
-    ("decimal(4,2)", Wire.DECIMAL_TEXT, "NaN", Reason.TYPE_MISMATCH),
-    ("date", Wire.DATE_TEXT, "0000-01-01", Reason.TEMPORAL_INVALID),
-    ("timestamp_ntz", Wire.TIMESTAMP_MILLIS, "99999999999999999", Reason.TEMPORAL_INVALID),
-    ("binary", Wire.HEX, "abc", Reason.BINARY_INVALID),
-    ("string", Wire.ENUM_INDEX, "9", Reason.ENUM_UNKNOWN),
-    ("boolean", Wire.BOOLEAN, "maybe", Reason.TYPE_MISMATCH),
-    ("array<int>", Wire.INTEGER, "[1,3000000000]", Reason.TYPE_MISMATCH),
+    ("int", ValueEncoding.INTEGER, "3000000000", Reason.VALUE_OUT_OF_RANGE),
+    ("int", ValueEncoding.INTEGER, "heavy", Reason.TYPE_MISMATCH),
+    ("int", ValueEncoding.INTEGER, '{"a":1}', Reason.TYPE_MISMATCH),
+    ("float", ValueEncoding.FLOAT, "1e300", Reason.VALUE_OUT_OF_RANGE),
+    ("decimal(4,2)", ValueEncoding.DECIMAL_TEXT, "123.45", Reason.DECIMAL_OVERFLOW),
+    ("decimal(4,2)", ValueEncoding.DECIMAL_TEXT, "NaN", Reason.TYPE_MISMATCH),
+    ("date", ValueEncoding.DATE_TEXT, "0000-01-01", Reason.TEMPORAL_INVALID),
+    ("timestamp_ntz", ValueEncoding.TIMESTAMP_MILLIS, "99999999999999999", Reason.TEMPORAL_INVALID),
+    ("binary", ValueEncoding.HEX, "abc", Reason.BINARY_INVALID),
+    ("string", ValueEncoding.ENUM_INDEX, "9", Reason.ENUM_UNKNOWN),
+    ("boolean", ValueEncoding.BOOLEAN, "maybe", Reason.TYPE_MISMATCH),
+    ("array<int>", ValueEncoding.INTEGER, "[1,3000000000]", Reason.TYPE_MISMATCH),
 ]
 
 
 @pytest.mark.parametrize(("iceberg", "wire", "raw", "reason"), CASES)
 def test_a_conversion_reason_has_a_reason(
-    spark: SparkSession, iceberg: str, wire: Wire, raw: str, reason: Reason
+    spark: SparkSession, iceberg: str, wire: ValueEncoding, raw: str, reason: Reason
 ) -> None:
     """POISON-1, TYPE-2."""
     column = SourceColumn(ColumnName("c"), iceberg, wire, iceberg, digits=2, labels=("a", "b"))
@@ -56,7 +56,7 @@ def test_a_record_without_an_image_may_be_too_large(spark: SparkSession) -> None
         f"{CONVERSION_ERROR} STRING, {CHANGE} STRUCT<image: STRUCT<c: STRING>, bytes: LONG, "
         f"contradicts: BOOLEAN, key_reason: STRING>, {UNAVAILABLE} ARRAY<STRING>",
     ).withColumn(CHANGE, F.col(CHANGE).withField("image", F.lit(None)))
-    column = SourceColumn(ColumnName("c"), "string", Wire.TEXT, "text")
+    column = SourceColumn(ColumnName("c"), "string", ValueEncoding.TEXT, "text")
     why = change_reason(TableSchema((column,)), F.lit("U"))
     found = rows.select(why).collect()
     assert [row[0] for row in found] == ["IMAGE_MISSING", "RECORD_TOO_LARGE"]

@@ -14,13 +14,13 @@ from tidemark.formats.conversion_errors import key_reason
 from tidemark.formats.debezium.images import debezium_changes, debezium_image
 from tidemark.formats.encoding import JsonEncoding
 from tidemark.model.column_rename import ColumnRename
-from tidemark.model.columns import SourceColumn, TableSchema, Wire
+from tidemark.model.columns import SourceColumn, TableSchema, ValueEncoding
 from tidemark.model.names import ColumnName
 
 A, B = ColumnName("a"), ColumnName("b`b")
 COLUMNS = (
-    SourceColumn(A, "int", Wire.INTEGER, "int"),
-    SourceColumn(B, "string", Wire.TEXT, "text"),
+    SourceColumn(A, "int", ValueEncoding.INTEGER, "int"),
+    SourceColumn(B, "string", ValueEncoding.TEXT, "text"),
 )
 ONE, TWO = TableSchema(COLUMNS, (A,)), TableSchema(COLUMNS, (A, B))
 

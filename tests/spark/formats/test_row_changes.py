@@ -14,14 +14,14 @@ from tidemark.formats.canal_json.images import canal_row_changes
 from tidemark.formats.debezium.images import debezium_row_changes
 from tidemark.formats.encoding import JsonEncoding
 from tidemark.model.column_rename import ColumnRename
-from tidemark.model.columns import SourceColumn, TableSchema, Wire
+from tidemark.model.columns import SourceColumn, TableSchema, ValueEncoding
 from tidemark.model.names import ColumnName
 
 ODD = "v`odd"
 SCHEMA = TableSchema(
     (
-        SourceColumn(ColumnName("a"), "int", Wire.INTEGER, "int"),
-        SourceColumn(ColumnName(ODD), "string", Wire.TEXT, "text"),
+        SourceColumn(ColumnName("a"), "int", ValueEncoding.INTEGER, "int"),
+        SourceColumn(ColumnName(ODD), "string", ValueEncoding.TEXT, "text"),
     )
 )
 Values = Mapping[str, Any]

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from tidemark.formats.row_reader import ODD, RowReader, row_fields
-from tidemark.model.columns import SourceColumn, TableSchema, Wire
+from tidemark.model.columns import SourceColumn, TableSchema, ValueEncoding
 from tidemark.model.names import ColumnName
 
 
@@ -22,18 +22,20 @@ def base64(number: int) -> str:
     return b64encode(number.to_bytes(bits // 8 + 1, "big", signed=True)).decode()
 
 
-VALUES: dict[tuple[str, Wire], list[object]] = {
-    ("int", Wire.INTEGER): [0, -(2**31), 2**31 - 1],
-    ("bigint", Wire.INTEGER): [-1, -(2**63), 2**63 - 1],
-    ("decimal(20,0)", Wire.UNSIGNED_AS_SIGNED): [0, -1, 2**63 - 1, -(2**63)],
-    ("string", Wire.TEXT): ["", "caf\u00e9", "x" * 100],
-    ("boolean", Wire.BOOLEAN): [True, False, 1],
-    ("date", Wire.DAYS): [-719_162, 2_932_896],
-    ("timestamp_ntz", Wire.TIMESTAMP_MILLIS): [-1, 1_700_000_000_123],
-    ("timestamp_ntz", Wire.TIMESTAMP_MICROS): [-1, 1_700_000_000_123_456],
-    ("binary", Wire.BASE64): ["", "AP8="],
-    ("decimal(12,2)", Wire.DECIMAL_BASE64): list(map(base64, (0, -128, 128, 10**12 - 1))),
-    ("decimal(38,4)", Wire.DECIMAL_BASE64): list(map(base64, (0, -1, 127, -(10**37), 10**38 - 1))),
+VALUES: dict[tuple[str, ValueEncoding], list[object]] = {
+    ("int", ValueEncoding.INTEGER): [0, -(2**31), 2**31 - 1],
+    ("bigint", ValueEncoding.INTEGER): [-1, -(2**63), 2**63 - 1],
+    ("decimal(20,0)", ValueEncoding.UNSIGNED_AS_SIGNED): [0, -1, 2**63 - 1, -(2**63)],
+    ("string", ValueEncoding.TEXT): ["", "caf\u00e9", "x" * 100],
+    ("boolean", ValueEncoding.BOOLEAN): [True, False, 1],
+    ("date", ValueEncoding.DAYS): [-719_162, 2_932_896],
+    ("timestamp_ntz", ValueEncoding.TIMESTAMP_MILLIS): [-1, 1_700_000_000_123],
+    ("timestamp_ntz", ValueEncoding.TIMESTAMP_MICROS): [-1, 1_700_000_000_123_456],
+    ("binary", ValueEncoding.BASE64): ["", "AP8="],
+    ("decimal(12,2)", ValueEncoding.DECIMAL_BASE64): list(map(base64, (0, -128, 128, 10**12 - 1))),
+    ("decimal(38,4)", ValueEncoding.DECIMAL_BASE64): list(
+        map(base64, (0, -1, 127, -(10**37), 10**38 - 1))
+    ),
 }
 
 
@@ -69,7 +71,7 @@ def test_hashes_of_keys_are_those_of_spark(spark: SparkSession) -> None:
 
 def test_a_number_in_more_bytes_than_it_needs_is_odd() -> None:
     """KEY-2: it would be another key by its bytes, and is the same by its value."""
-    column = SourceColumn(ColumnName("id"), "decimal(12,2)", Wire.DECIMAL_BASE64, "")
+    column = SourceColumn(ColumnName("id"), "decimal(12,2)", ValueEncoding.DECIMAL_BASE64, "")
     reader = RowReader(TableSchema((column,), (column.name,)))
     assert reader.hash(reader.key(b'{"id":"BQ=="}')) == reader.hash((b"\x05",))
     with pytest.raises(ODD):

@@ -6,15 +6,21 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from tidemark.formats.rows import RowImage, typed_rows
-from tidemark.model.columns import CONVERSION_ERROR, UNAVAILABLE, SourceColumn, TableSchema, Wire
+from tidemark.model.columns import (
+    CONVERSION_ERROR,
+    UNAVAILABLE,
+    SourceColumn,
+    TableSchema,
+    ValueEncoding,
+)
 from tidemark.model.names import ColumnName
 from tidemark.model.position import Position
 
 ID, NAME = ColumnName("id"), ColumnName("name")
 SCHEMA = TableSchema(
     (
-        SourceColumn(ID, "int", Wire.INTEGER, "int"),
-        SourceColumn(NAME, "string", Wire.TEXT, "varchar"),
+        SourceColumn(ID, "int", ValueEncoding.INTEGER, "int"),
+        SourceColumn(NAME, "string", ValueEncoding.TEXT, "varchar"),
     ),
     (ID,),
 )
@@ -43,9 +49,9 @@ def test_an_upsert_without_an_image_has_conversion_error_and_not_a_row_of_nulls(
 def test_rows_up_to_a_change_are_read_by_the_type_that_was(spark: SparkSession) -> None:
     """SCHEMA-4: a float stays a float, and what was no double is not misread for that."""
     weight, key = ColumnName("weight"), SCHEMA.columns[0]
-    former = SourceColumn(weight, "float", Wire.FLOAT, "float")
+    former = SourceColumn(weight, "float", ValueEncoding.FLOAT, "float")
     column = SourceColumn(
-        *(weight, "double", Wire.DOUBLE, "double"), former=former, changed_at=Position("5")
+        *(weight, "double", ValueEncoding.DOUBLE, "double"), former=former, changed_at=Position("5")
     )
     winners = spark.createDataFrame(
         [("4", (1,), ("1", "9.9")), ("5", (2,), ("2", "1e300")), ("6", (3,), ("3", "9.9"))],

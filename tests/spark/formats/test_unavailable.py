@@ -74,7 +74,7 @@ def test_placeholders_of_postgres(
         "row_key", F.struct(F.lit(1).alias("id"))
     )
     decoder = decoder_of(source("debezium-postgres"), {})
-    rows = typed_rows(changes, schema, decoder.told(schema))
+    rows = typed_rows(changes, schema, decoder.row_image(schema))
     (row,) = rows.select("n", UNAVAILABLE, CONVERSION_ERROR).collect()
     assert tuple(row) == (2, unavailable, None)
 

@@ -17,14 +17,14 @@ from pyspark.sql import functions as F
 
 from tests.support.readings import Reading, check, column, drawn, encoded, refused
 from tidemark.formats.values import typed
-from tidemark.model.columns import Wire
+from tidemark.model.columns import ValueEncoding
 
 
 def test_integers(spark: SparkSession) -> None:
     readings = []
     for iceberg, bits in (("int", 32), ("bigint", 64)):
         low, high = -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
-        of = column(iceberg, Wire.INTEGER)
+        of = column(iceberg, ValueEncoding.INTEGER)
         readings += [
             encoded(of, drawn(st.integers(low, high), [low, high, 0, -1]), str),
             refused(of, str(low - 1), str(high + 1), "1.5", "", "one", "[1]", "1e3"),
@@ -35,7 +35,7 @@ def test_integers(spark: SparkSession) -> None:
 
 def test_unsigned_sent_as_signed(spark: SparkSession) -> None:
     values = drawn(st.integers(0, 2**64 - 1), [0, 2**63 - 1, 2**63, 2**64 - 1])
-    of = column("decimal(20,0)", Wire.UNSIGNED_AS_SIGNED)
+    of = column("decimal(20,0)", ValueEncoding.UNSIGNED_AS_SIGNED)
     check(
         spark,
         encoded(of, values, lambda n: str(n - 2**64 if n >= 2**63 else n), Decimal),
@@ -52,7 +52,10 @@ def test_floats(spark: SparkSession) -> None:
     largest, least = (2 - 2**-23) * 2.0**127, 2.0**-149
     singles = drawn(st.floats(width=32, allow_nan=False), [largest, -largest, least, 0.0])
     doubles = drawn(st.floats(allow_nan=False), [1.7976931348623157e308, 5e-324])
-    of_single, of_double = column("float", Wire.FLOAT), column("double", Wire.DOUBLE)
+    of_single, of_double = (
+        column("float", ValueEncoding.FLOAT),
+        column("double", ValueEncoding.DOUBLE),
+    )
 
     def java(number: float) -> str:
         return repr(number).replace("inf", "Infinity")
@@ -71,20 +74,26 @@ def test_floats(spark: SparkSession) -> None:
 
 
 def test_booleans(spark: SparkSession) -> None:
-    of = column("boolean", Wire.BOOLEAN)
+    of = column("boolean", ValueEncoding.BOOLEAN)
     accepted = [("true", True), ("false", False), ("1", True), ("0", False), (None, None)]
     check(spark, Reading(of, accepted), refused(of, "2", "yes", ""))
 
 
 def test_text_is_kept_as_it_came(spark: SparkSession) -> None:
     values = drawn(st.text(st.characters(exclude_categories=["Cs"])), ["", " ", "null", "\0", "☕"])
-    check(spark, encoded(column("string", Wire.TEXT), values, str))
+    check(spark, encoded(column("string", ValueEncoding.TEXT), values, str))
 
 
 def test_bytes(spark: SparkSession) -> None:
     values = drawn(st.binary(max_size=200), [b"", b"\0", bytes(range(256)), b"\xfb\xff\xfe"])
     base64, url, hexadecimal, latin1 = (
-        column("binary", wire) for wire in (Wire.BASE64, Wire.BASE64_URL, Wire.HEX, Wire.LATIN1)
+        column("binary", wire)
+        for wire in (
+            ValueEncoding.BASE64,
+            ValueEncoding.BASE64_URL,
+            ValueEncoding.HEX,
+            ValueEncoding.LATIN1,
+        )
     )
     check(
         spark,
@@ -106,7 +115,10 @@ def test_bits(spark: SparkSession) -> None:
 def bit_readings(bits: int) -> list[Reading]:
     size = (bits + 7) // 8
     values = drawn(st.integers(0, 2**bits - 1), [0, 1, 2**bits - 1, 2 ** (bits - 1)], 50)
-    base64, number = column("binary", Wire.BITS, bits), column("binary", Wire.BITS_NUMBER, bits)
+    base64, number = (
+        column("binary", ValueEncoding.BITS, bits),
+        column("binary", ValueEncoding.BITS_NUMBER, bits),
+    )
 
     def show(n: int) -> bytearray:
         return bytearray(n.to_bytes(size, "big"))
@@ -158,8 +170,8 @@ def test_decimals(spark: SparkSession, sizes: list[tuple[int, int]]) -> None:
 
 def decimal_readings(precision: int, scale: int) -> list[Reading]:
     values, iceberg = unscaled(precision), f"decimal({precision},{scale})"
-    base64 = column(iceberg, Wire.DECIMAL_BASE64, scale)
-    text = column(iceberg, Wire.DECIMAL_TEXT, scale)
+    base64 = column(iceberg, ValueEncoding.DECIMAL_BASE64, scale)
+    text = column(iceberg, ValueEncoding.DECIMAL_TEXT, scale)
 
     def show(n: int) -> Decimal:
         return exact(n, scale)
@@ -184,7 +196,7 @@ def test_decimals_sent_as_doubles(spark: SparkSession) -> None:
         return f"{Decimal(repr(number)):E}" if abs(number) >= 10**7 else repr(number)
 
     values = drawn(st.integers(-(10**15), 10**15), [0, 1, 10**15, 123456789])
-    of = column("decimal(17,2)", Wire.DECIMAL_TEXT, 2)
+    of = column("decimal(17,2)", ValueEncoding.DECIMAL_TEXT, 2)
     check(spark, encoded(of, values, java, lambda n: exact(n, 2)), refused(of, "1.0E-5"))
 
 
@@ -192,8 +204,8 @@ def test_decimals_wider_than_iceberg_are_exact_text(spark: SparkSession) -> None
     longest = [10**1000 - 1, 1 - 10**1000, 10**100, 2**223, -(2**223)]
     values, readings = [*unscaled(65), *longest], []
     for scale in (0, 3, 30):
-        base64 = column("string", Wire.DECIMAL_BASE64, scale)
-        text = column("string", Wire.DECIMAL_TEXT, scale)
+        base64 = column("string", ValueEncoding.DECIMAL_BASE64, scale)
+        text = column("string", ValueEncoding.DECIMAL_TEXT, scale)
         shown = [f"{exact(n, scale):f}" for n in values]
         numbers = map(twos_complement, values)
         readings += [
@@ -213,7 +225,7 @@ def test_geometry(spark: SparkSession) -> None:
         srid, wkb = shape
         return json.dumps({"wkb": b64encode(wkb).decode(), "srid": srid})
 
-    of = column("struct<srid:int,wkb:binary>", Wire.GEOMETRY)
+    of = column("struct<srid:int,wkb:binary>", ValueEncoding.GEOMETRY)
     point = '{"x": 1.0, "y": 2.0, "wkb": "AQ==", "srid": null}'
     check(
         spark,
@@ -233,7 +245,7 @@ def test_geometry_as_mysql_stores_it(spark: SparkSession) -> None:
         st.tuples(st.integers(0, 2**31 - 1), st.binary(min_size=1, max_size=25)),
         [(0, b"\1"), (4326, bytes(range(256)))],
     )
-    of = column("struct<srid:int,wkb:binary>", Wire.GEOMETRY_LATIN1)
+    of = column("struct<srid:int,wkb:binary>", ValueEncoding.GEOMETRY_LATIN1)
     check(
         spark,
         encoded(of, shapes, encode, lambda shape: (shape[0], bytearray(shape[1]))),
@@ -244,7 +256,7 @@ def test_geometry_as_mysql_stores_it(spark: SparkSession) -> None:
 def test_labels_of_an_index(spark: SparkSession) -> None:
     """TYPE-32: the first label has number 1; 0 is the empty text for a value that was invalid."""
     labels = ("red", "it's", "a,b")
-    of = column("string", Wire.ENUM_INDEX, labels=labels)
+    of = column("string", ValueEncoding.ENUM_INDEX, labels=labels)
     check(
         spark,
         Reading(of, [("0", ""), *((str(n), label) for n, label in enumerate(labels, 1))]),
@@ -257,7 +269,7 @@ def test_labels_of_an_index(spark: SparkSession) -> None:
 def test_labels_of_a_mask(spark: SparkSession, count: int) -> None:
     """TYPE-32: bit n stands for label n, up to 64 of them."""
     labels = tuple(f"l{n}" for n in range(count))
-    of = column("string", Wire.SET_MASK, labels=labels)
+    of = column("string", ValueEncoding.SET_MASK, labels=labels)
     masks = drawn(st.integers(0, 2**count - 1), [0, 1, 2**count - 1, 2 ** (count - 1)])
 
     def shown(mask: int) -> str:
@@ -288,8 +300,8 @@ def test_decimals_with_a_scale_of_their_own(spark: SparkSession) -> None:
         st.integers(-5, 30),
     )
     values = drawn(numbers, [Decimal("500"), Decimal("5E+2"), Decimal("-0.001"), Decimal("0E+3")])
-    text = column("string", Wire.DECIMAL_SCALED)
-    sized = column("decimal(12,2)", Wire.DECIMAL_SCALED, 2)
+    text = column("string", ValueEncoding.DECIMAL_SCALED)
+    sized = column("decimal(12,2)", ValueEncoding.DECIMAL_SCALED, 2)
     check(
         spark,
         encoded(text, values, written, lambda number: format(number + 0, "f")),
@@ -306,9 +318,12 @@ def test_bits_as_text(spark: SparkSession) -> None:
         number = int(bits or "0", 2)
         return b64encode(number.to_bytes((number.bit_length() + 7) // 8, "little")).decode()
 
-    fixed, varying = column("string", Wire.BITS_TEXT, 12), column("string", Wire.BYTES_TEXT, 20)
+    fixed, varying = (
+        column("string", ValueEncoding.BITS_TEXT, 12),
+        column("string", ValueEncoding.BYTES_TEXT, 20),
+    )
     twelve = [f"{n:012b}" for n in (0, 1, 0x2A, 0x801, 0xFFF)]
-    wide = column("string", Wire.BITS_TEXT, 100)
+    wide = column("string", ValueEncoding.BITS_TEXT, 100)
     check(
         spark,
         encoded(fixed, twelve, written),
@@ -320,28 +335,30 @@ def test_bits_as_text(spark: SparkSession) -> None:
 
 def test_arrays(spark: SparkSession) -> None:
     """Null elements stay; one element that cannot be read loses the array (TYPE-2)."""
-    days = replace(column("array<date>", Wire.DAYS), has_infinity=True)
+    days = replace(column("array<date>", ValueEncoding.DAYS), has_infinity=True)
     check(
         spark,
         Reading(
-            column("array<int>", Wire.INTEGER),
+            column("array<int>", ValueEncoding.INTEGER),
             [("[1,null,-3]", [1, None, -3]), ("[]", []), (None, None), ("[1,x]", ...)],
         ),
-        refused(column("array<int>", Wire.INTEGER), '["one"]', "[1,2147483648]", "7"),
+        refused(column("array<int>", ValueEncoding.INTEGER), '["one"]', "[1,2147483648]", "7"),
         Reading(
-            column("array<string>", Wire.TEXT),
+            column("array<string>", ValueEncoding.TEXT),
             [('["a","NULL",null,"x \\"y\\" {},"]', ["a", "NULL", None, 'x "y" {},'])],
         ),
         Reading(
-            column("array<decimal(8,2)>", Wire.DECIMAL_BASE64, 2),
+            column("array<decimal(8,2)>", ValueEncoding.DECIMAL_BASE64, 2),
             [('["BNI=",null]', [Decimal("12.34"), None])],
         ),
-        Reading(column("array<binary>", Wire.BASE64), [('["AP8="]', [b"\x00\xff"])]),
+        Reading(column("array<binary>", ValueEncoding.BASE64), [('["AP8="]', [b"\x00\xff"])]),
         Reading(days, [("[18460,2147483647]", [date(2020, 7, 17), None])]),
-        Reading(column("array<array<int>>", Wire.INTEGER), [("[[1],[2,3]]", [[1], [2, 3]])]),
+        Reading(
+            column("array<array<int>>", ValueEncoding.INTEGER), [("[[1],[2,3]]", [[1], [2, 3]])]
+        ),
     )
 
 
 def test_maps(spark: SparkSession) -> None:
-    of = column("map<string,string>", Wire.MAP)
+    of = column("map<string,string>", ValueEncoding.MAP)
     check(spark, Reading(of, [('{"a":"1","b":null}', {"a": "1", "b": None}), ("{}", {})]))

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 from tests.support.readings import Reading, check, column, drawn, encoded, refused
 from tidemark.formats.values import typed
-from tidemark.model.columns import Wire
+from tidemark.model.columns import ValueEncoding
 
 MICRO, HOUR = timedelta(microseconds=1), timedelta(hours=1)
 DURATION = 839 * 3600 * 10**6 - 1
@@ -31,7 +31,7 @@ STAMPS = drawn(st.datetimes(), [FIRST, LAST, EPOCH, EPOCH - MICRO, wall("1582-10
 
 
 def test_dates(spark: SparkSession) -> None:
-    days, text = column("date", Wire.DAYS), column("date", Wire.DATE_TEXT)
+    days, text = column("date", ValueEncoding.DAYS), column("date", ValueEncoding.DATE_TEXT)
     zero_dates = ["0000-00-00", "2026-00-10", "2026-01-00"]
     check(
         spark,
@@ -50,7 +50,7 @@ def since_1970(stamp: datetime, unit: int = 1) -> int:
 
 def test_timestamps_as_numbers(spark: SparkSession) -> None:
     readings = []
-    for wire, unit in ((Wire.TIMESTAMP_MILLIS, 1000), (Wire.TIMESTAMP_MICROS, 1)):
+    for wire, unit in ((ValueEncoding.TIMESTAMP_MILLIS, 1000), (ValueEncoding.TIMESTAMP_MICROS, 1)):
         of = column("timestamp_ntz", wire)
         stamps = [stamp.replace(microsecond=stamp.microsecond // unit * unit) for stamp in STAMPS]
         first, last = since_1970(FIRST, unit), since_1970(LAST, unit)
@@ -59,7 +59,7 @@ def test_timestamps_as_numbers(spark: SparkSession) -> None:
             Reading(of, [(str(since_1970(stamp, unit)), stamp) for stamp in stamps]),
             refused(of, *map(str, beyond), "x"),
         ]
-    nanos, limit = column("timestamp_ntz", Wire.TIMESTAMP_NANOS), 2**63 // 1000 - 1
+    nanos, limit = column("timestamp_ntz", ValueEncoding.TIMESTAMP_NANOS), 2**63 // 1000 - 1
     micros = drawn(st.integers(-limit, limit), [0, 1, -1, limit, -limit])
     check(
         spark,
@@ -70,7 +70,7 @@ def test_timestamps_as_numbers(spark: SparkSession) -> None:
 
 
 def test_timestamps_as_text(spark: SparkSession) -> None:
-    of = column("timestamp_ntz", Wire.TIMESTAMP_TEXT)
+    of = column("timestamp_ntz", ValueEncoding.TIMESTAMP_TEXT)
     zero = ["0000-00-00 00:00:00", "2026-02-00 00:00:00"]
     none = ["2026-02-30 00:00:00", "0000-01-01 00:00:00"]
     check(
@@ -87,15 +87,15 @@ def test_timestamps_with_zone(spark: SparkSession) -> None:
     stamps = [stamp for stamp in STAMPS if stamp not in (FIRST, LAST)]
     local = [stamp.replace(fold=0) for stamp in stamps if 1950 < stamp.year < 2100]
     berlin, berlin_zone = (
-        column("timestamp", Wire.LOCAL_TEXT, zone="Europe/Berlin"),
+        column("timestamp", ValueEncoding.LOCAL_TEXT, zone="Europe/Berlin"),
         ZoneInfo("Europe/Berlin"),
     )
     instants = [
         stamp.replace(tzinfo=berlin_zone).astimezone(UTC).replace(tzinfo=None) for stamp in local
     ]
     zoned, utc = (
-        column("timestamp", Wire.ZONED_TEXT),
-        column("timestamp", Wire.LOCAL_TEXT, zone="UTC"),
+        column("timestamp", ValueEncoding.ZONED_TEXT),
+        column("timestamp", ValueEncoding.LOCAL_TEXT, zone="UTC"),
     )
     cases = [
         *((zoned, f"{stamp.isoformat()}Z", stamp) for stamp in [FIRST, LAST, *stamps]),
@@ -143,7 +143,12 @@ MILLIS = [n // 1000 * 1000 for n in TIMES if n > 0]
 def test_times(spark: SparkSession, digits: int) -> None:
     millis, micros, nanos, text = (
         column("string", wire, digits)
-        for wire in (Wire.TIME_MILLIS, Wire.TIME_MICROS, Wire.TIME_NANOS, Wire.TIME_TEXT)
+        for wire in (
+            ValueEncoding.TIME_MILLIS,
+            ValueEncoding.TIME_MICROS,
+            ValueEncoding.TIME_NANOS,
+            ValueEncoding.TIME_TEXT,
+        )
     )
 
     def show(n: int) -> str:
@@ -168,25 +173,36 @@ def test_times(spark: SparkSession, digits: int) -> None:
 def test_infinity_is_no_date(spark: SparkSession) -> None:
     """TYPE-22: null, and not misread; of a source without infinity it is."""
 
-    def reading(iceberg: str, wire: Wire, value: Any, *texts: str) -> Reading:
+    def reading(iceberg: str, wire: ValueEncoding, value: Any, *texts: str) -> Reading:
         of = replace(column(iceberg, wire), has_infinity=value is None)
         return Reading(of, [(text, value) for text in texts])
 
     ends = ("9223372036825200000", "-9223372036832400000", str(2**63 - 1))
     endless = {
-        ("date", Wire.DAYS): ("2147483647", "-2147483648", ends[0]),
-        ("date", Wire.DATE_TEXT): ("infinity", "-infinity", "+5881580-07-11Z", "-5877641-06-23Z"),
-        ("timestamp_ntz", Wire.TIMESTAMP_MILLIS): (*ends, "9223372036825200", "-9223372036832400"),
-        ("timestamp_ntz", Wire.TIMESTAMP_MICROS): ends,
-        ("timestamp_ntz", Wire.TIMESTAMP_NANOS): ends[:2],
-        ("timestamp_ntz", Wire.TIMESTAMP_TEXT): ("+294247-01-10T04:00:25.2Z",),
-        ("timestamp", Wire.ZONED_TEXT): ("infinity", "-infinity"),
+        ("date", ValueEncoding.DAYS): ("2147483647", "-2147483648", ends[0]),
+        ("date", ValueEncoding.DATE_TEXT): (
+            "infinity",
+            "-infinity",
+            "+5881580-07-11Z",
+            "-5877641-06-23Z",
+        ),
+        ("timestamp_ntz", ValueEncoding.TIMESTAMP_MILLIS): (
+            *ends,
+            "9223372036825200",
+            "-9223372036832400",
+        ),
+        ("timestamp_ntz", ValueEncoding.TIMESTAMP_MICROS): ends,
+        ("timestamp_ntz", ValueEncoding.TIMESTAMP_NANOS): ends[:2],
+        ("timestamp_ntz", ValueEncoding.TIMESTAMP_TEXT): ("+294247-01-10T04:00:25.2Z",),
+        ("timestamp", ValueEncoding.ZONED_TEXT): ("infinity", "-infinity"),
     }
-    micros = replace(column("timestamp_ntz", Wire.TIMESTAMP_MICROS), has_infinity=True)
+    micros = replace(column("timestamp_ntz", ValueEncoding.TIMESTAMP_MICROS), has_infinity=True)
     check(spark, Reading(micros, [("9223372036825200", wall("2262-04-11 23:47:16.825200"))]))
     far = {"date": "2932897", "timestamp_ntz": "x", "timestamp": "10000-01-01T00:00:00Z"}
     for (iceberg, wire), texts in endless.items():
         open_ended = reading(iceberg, wire, None, *texts)
         late = refused(open_ended.column, far[iceberg], "soon", "")
-        closed = [] if wire is Wire.TIMESTAMP_NANOS else [reading(iceberg, wire, ..., *texts)]
+        closed = (
+            [] if wire is ValueEncoding.TIMESTAMP_NANOS else [reading(iceberg, wire, ..., *texts)]
+        )
         check(spark, open_ended, late, *closed)

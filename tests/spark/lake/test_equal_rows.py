@@ -28,7 +28,7 @@ from tidemark.lake.publication import update_mains
 from tidemark.lake.staged import StagedRows, read_staged, stage_rows
 from tidemark.lake.staging import stage_table
 from tidemark.lake.stored import read_stored
-from tidemark.model.columns import STAGED_OP, SourceColumn, TableSchema, Wire
+from tidemark.model.columns import STAGED_OP, SourceColumn, TableSchema, ValueEncoding
 from tidemark.model.equal_rows import Step
 from tidemark.model.names import ColumnName
 from tidemark.runs.world import World
@@ -36,10 +36,12 @@ from tidemark.runs.world import World
 ODD = "v`odd"
 SCHEMA = TableSchema(
     (
-        SourceColumn(ColumnName("n"), "int", Wire.INTEGER, "int"),
-        SourceColumn(ColumnName(ODD), "string", Wire.TEXT, "text"),
-        SourceColumn(ColumnName("d"), "decimal(9,2)", Wire.DECIMAL_TEXT, "decimal(9,2)", digits=2),
-        SourceColumn(ColumnName("m"), "map<string,string>", Wire.MAP, "hstore"),
+        SourceColumn(ColumnName("n"), "int", ValueEncoding.INTEGER, "int"),
+        SourceColumn(ColumnName(ODD), "string", ValueEncoding.TEXT, "text"),
+        SourceColumn(
+            ColumnName("d"), "decimal(9,2)", ValueEncoding.DECIMAL_TEXT, "decimal(9,2)", digits=2
+        ),
+        SourceColumn(ColumnName("m"), "map<string,string>", ValueEncoding.MAP, "hstore"),
     )
 )
 IMAGE = "STRUCT<n: STRING, `v``odd`: STRING, d: STRING, m: STRING>"

@@ -20,7 +20,7 @@ from tidemark.lake.refs import attempt_ref
 from tidemark.lake.staged import stage_rows
 from tidemark.lake.staging import StagingContext, stage_table
 from tidemark.model.column_rename import ColumnRename
-from tidemark.model.columns import SourceColumn, TableSchema, Wire
+from tidemark.model.columns import SourceColumn, TableSchema, ValueEncoding
 from tidemark.model.layout import Layout, PartitionField
 from tidemark.model.names import AttemptId, ColumnName
 from tidemark.model.position import Position
@@ -28,9 +28,9 @@ from tidemark.runs.world import World
 from tidemark.schema.changes import plan_changes
 
 OWN = "tidemark_layouts"
-ID = SourceColumn(ColumnName("id"), "int", Wire.INTEGER, "int")
-DAY = SourceColumn(ColumnName("on"), "date", Wire.DAYS, "date")
-PLACE = SourceColumn(ColumnName("pl`ace"), "string", Wire.TEXT, "text")
+ID = SourceColumn(ColumnName("id"), "int", ValueEncoding.INTEGER, "int")
+DAY = SourceColumn(ColumnName("on"), "date", ValueEncoding.DAYS, "date")
+PLACE = SourceColumn(ColumnName("pl`ace"), "string", ValueEncoding.TEXT, "text")
 
 
 def laid_out(partition: str = "", sort: str = "") -> TableSchema:

@@ -18,7 +18,7 @@ from tidemark.lake.publication import update_mains
 from tidemark.lake.refs import main_head
 from tidemark.lake.staged import StagedRows, stage_rows
 from tidemark.lake.staging import StagingContext, stage_table
-from tidemark.model.columns import UNAVAILABLE, SourceColumn, TableSchema, Wire
+from tidemark.model.columns import UNAVAILABLE, SourceColumn, TableSchema, ValueEncoding
 from tidemark.model.ends import End
 from tidemark.model.names import ColumnName
 from tidemark.model.position import Position
@@ -42,10 +42,10 @@ KEYS: dict[str, tuple[str, ...]] = {
 def schema_of(types: Sequence[str]) -> TableSchema:
     names = [ColumnName(f"k{number}") for number in range(len(types))]
     columns = [
-        SourceColumn(name, iceberg, Wire.TEXT, iceberg)
+        SourceColumn(name, iceberg, ValueEncoding.TEXT, iceberg)
         for name, iceberg in zip(names, types, strict=True)
     ]
-    value = SourceColumn(ColumnName("v`odd"), "string", Wire.TEXT, "text")
+    value = SourceColumn(ColumnName("v`odd"), "string", ValueEncoding.TEXT, "text")
     return TableSchema((*columns, value), tuple(names))
 
 

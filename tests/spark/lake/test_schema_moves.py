@@ -18,20 +18,24 @@ from tidemark.lake.publication import update_mains
 from tidemark.lake.refs import RefUpdate, attempt_ref
 from tidemark.lake.staged import StagedRows, stage_rows
 from tidemark.lake.staging import StagingContext, stage_table
-from tidemark.model.columns import SourceColumn, TableSchema, Wire
+from tidemark.model.columns import SourceColumn, TableSchema, ValueEncoding
 from tidemark.model.names import AttemptId, ColumnName, quote
 from tidemark.runs.world import World
 from tidemark.schema.changes import BackfillColumn, plan_changes
 
 OWN = "tidemark_moves"
-ID = SourceColumn(ColumnName("id"), "int", Wire.INTEGER, "int")
+ID = SourceColumn(ColumnName("id"), "int", ValueEncoding.INTEGER, "int")
 
 
 def schema(columns: str, *statements: str, backfill: str | None = None) -> TableSchema:
     """``a b c``: columns of text beside the key; backfill: what older rows hold in the last one."""
-    named = [SourceColumn(ColumnName(n), "string", Wire.TEXT, "text") for n in columns.split()]
+    named = [
+        SourceColumn(ColumnName(n), "string", ValueEncoding.TEXT, "text") for n in columns.split()
+    ]
     if backfill is not None:
-        named[-1] = SourceColumn(named[-1].name, "string", Wire.TEXT, "text", backfill=backfill)
+        named[-1] = SourceColumn(
+            named[-1].name, "string", ValueEncoding.TEXT, "text", backfill=backfill
+        )
     return TableSchema((ID, *named), (ID.name,), column_renames=tuple(column_renames(*statements)))
 
 

@@ -13,7 +13,7 @@ from tidemark.lake.publication import update_mains
 from tidemark.lake.staged import read_unavailable
 from tidemark.lake.staging import stage_table
 from tidemark.lake.stored import read_stored, stored_beside
-from tidemark.model.columns import SourceColumn, TableSchema, Wire
+from tidemark.model.columns import SourceColumn, TableSchema, ValueEncoding
 from tidemark.model.names import ColumnName
 from tidemark.model.position import Position
 from tidemark.runs.world import World
@@ -49,7 +49,7 @@ def test_what_a_truncate_ended_and_columns_that_are_still_to_come(
     target = make(world, "stored_old", schema)
     rows = stage(world, tmp_path, target, schema, ["U1@A1=a", "U2@B2=b"])
     update_mains(world.catalog, [stage_table(context(world, target, 1), schema, rows, ())[0]])
-    added = SourceColumn(ColumnName("added"), "decimal(9,2)", Wire.DECIMAL_TEXT, "decimal")
+    added = SourceColumn(ColumnName("added"), "decimal(9,2)", ValueEncoding.DECIMAL_TEXT, "decimal")
     wanted = TableSchema((*schema.columns, added), schema.key)
     stored = read_stored(world.spark, world.catalog, target, wanted, Position("B1"))
     assert stored is not None

@@ -27,7 +27,7 @@ from tests.support.kept import (
 from tests.support.staged import staged_place
 from tidemark.fold.appended import mark_copies
 from tidemark.fold.flags import mark_images, with_flags
-from tidemark.fold.latest import only_kept
+from tidemark.fold.latest import only_newest
 from tidemark.fold.versions import is_newer, mark_event_ids, versions_of, with_stored
 from tidemark.formats.rows import RowImage, typed_rows
 from tidemark.lake import sql
@@ -35,20 +35,20 @@ from tidemark.lake.publication import update_mains
 from tidemark.lake.staged import StagedRows, read_staged, stage_rows
 from tidemark.lake.staging import stage_table
 from tidemark.lake.stored import read_versions
-from tidemark.model.columns import CHANGE, ROW, STAGED_OP, SourceColumn, TableSchema, Wire
+from tidemark.model.columns import CHANGE, ROW, STAGED_OP, SourceColumn, TableSchema, ValueEncoding
 from tidemark.model.ends import End
 from tidemark.model.names import ColumnName
 from tidemark.model.position import Position
 from tidemark.model.reduction import new_truncate, not_ended_before
 from tidemark.model.target_mode import TargetMode
 from tidemark.quality.checks import check_winners
-from tidemark.quality.kept_checks import check_appended, check_truncates, check_versions
+from tidemark.quality.version_checks import check_appended, check_truncates, check_versions
 from tidemark.runs.world import World
 
 ID, VALUE = ColumnName("at"), ColumnName("new`est")
 COLUMNS = (
-    SourceColumn(ID, "int", Wire.INTEGER, "int"),
-    SourceColumn(VALUE, "string", Wire.TEXT, "text"),
+    SourceColumn(ID, "int", ValueEncoding.INTEGER, "int"),
+    SourceColumn(VALUE, "string", ValueEncoding.TEXT, "text"),
 )
 FIELDS = (
     "op STRING, position STRING, part INT, partition INT, commit_time TIMESTAMP, snapshot STRING, "
@@ -126,17 +126,17 @@ class Target:
         place = staged_place(self.world, self.folder / str(self.cut), self.table)
         match self.mode:
             case TargetMode.SOFT_DELETE:
-                latest = only_kept(mark_images(frame, counts))
+                latest = only_newest(mark_images(frame, counts))
                 typed = typed_rows(latest, self.schema, told, keep=(CHANGE,))
                 return stage_rows(place, with_flags(typed, ends), self.schema)
             case TargetMode.HISTORY:
-                each = only_kept(mark_event_ids(frame, counts))
+                each = only_newest(mark_event_ids(frame, counts))
                 typed = typed_rows(each, self.schema, told, keep=(CHANGE,))
                 staged = stage_rows(place, typed, self.schema)
                 matched = self._matched(staged, ends)
                 return stage_rows(place.beside("versions"), matched, self.schema)
             case _:
-                typed = typed_rows(only_kept(mark_copies(frame)), self.schema, told, keep=(ROW,))
+                typed = typed_rows(only_newest(mark_copies(frame)), self.schema, told, keep=(ROW,))
                 return stage_rows(place, typed, self.schema)
 
     def _matched(self, staged: StagedRows, ends: tuple[End, ...]) -> Any:

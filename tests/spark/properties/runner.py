@@ -29,7 +29,7 @@ from tidemark.lake.evolve import apply_changes
 from tidemark.lake.publication import update_mains
 from tidemark.lake.staged import stage_rows
 from tidemark.lake.staging import StagingContext, stage_table
-from tidemark.model.columns import CONVERSION_ERROR, SourceColumn, TableSchema, Wire
+from tidemark.model.columns import CONVERSION_ERROR, SourceColumn, TableSchema, ValueEncoding
 from tidemark.model.event import Op
 from tidemark.model.names import ColumnName, quote
 from tidemark.runs.world import World
@@ -39,9 +39,9 @@ from tidemark.spec import SourceSpec
 VALUES = 10_000
 ID, FORM, TOLD = ColumnName("id"), ColumnName("form"), ColumnName("conversion_error")
 SHOWN = 10
-_ID = SourceColumn(ID, "int", Wire.INTEGER, "int")
-_OWN = (SourceColumn(FORM, "string", Wire.TEXT, "text"), _ID)
-_TOLD = SourceColumn(TOLD, "string", Wire.TEXT, "text")
+_ID = SourceColumn(ID, "int", ValueEncoding.INTEGER, "int")
+_OWN = (SourceColumn(FORM, "string", ValueEncoding.TEXT, "text"), _ID)
+_TOLD = SourceColumn(TOLD, "string", ValueEncoding.TEXT, "text")
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ def _source(form: Form) -> SourceSpec:
 
 def _typed(events: DataFrame, form: Form, decoder: Decoder, schema: TableSchema) -> DataFrame:
     changes = decoder.changes(events, schema, key_from_images=False)
-    rows = typed_rows(changes, schema, decoder.told(schema))
+    rows = typed_rows(changes, schema, decoder.row_image(schema))
     placed = {quote(column.name): _place(column) for column in schema.columns if column.name != ID}
     others = [
         name for name in rows.columns if quote(name) not in placed and name != CONVERSION_ERROR

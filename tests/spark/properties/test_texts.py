@@ -160,5 +160,5 @@ def test_what_postgres_shows_as_text(world: World, tmp_path: Path) -> None:
         postgres("hstore", pairs()),
         postgres("hstore", pairs(), modes=replace(POSTGRES, hstore=HstoreMode.MAP)),
     ]
-    postgres_forms = [form for form in Form if form.is_postgres and not form.has_numbers]
-    check_families(world, tmp_path, {"shown as text": cases}, postgres_forms)
+    types_by_modes = [form for form in Form if form.is_postgres and not form.has_numbers]
+    check_families(world, tmp_path, {"shown as text": cases}, types_by_modes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
-from tidemark.model.columns import POSITION, STAGED_OP, SourceColumn, TableSchema, Wire
+from tidemark.model.columns import POSITION, STAGED_OP, SourceColumn, TableSchema, ValueEncoding
 from tidemark.model.names import ColumnName
 from tidemark.model.position import Position
 from tidemark.quality.checks import check_ended, check_winners
@@ -15,8 +15,8 @@ TABLE = f"a INT, rows STRING, {POSITION} STRING"
 KEY = (ColumnName("a"), ColumnName("rows"))
 SCHEMA = TableSchema(
     (
-        SourceColumn(KEY[0], "int", Wire.INTEGER, "int"),
-        SourceColumn(KEY[1], "string", Wire.TEXT, "text"),
+        SourceColumn(KEY[0], "int", ValueEncoding.INTEGER, "int"),
+        SourceColumn(KEY[1], "string", ValueEncoding.TEXT, "text"),
     ),
     KEY,
 )

@@ -10,7 +10,7 @@ import pytest
 from tidemark.formats.avro.connect import connect_field, image_fields, key_names
 from tidemark.formats.avro.framed import ENDINGS, MARK, framed_schema
 from tidemark.formats.avro.schema import InvalidAvroSchemaError, parse_schema
-from tidemark.formats.avro.wire import named_in
+from tidemark.formats.avro.wire_format import named_in
 
 VALUE = {
     "type": "record",

@@ -16,15 +16,15 @@ from tidemark.formats.row_reader import ODD, RowReader, can_read, row_fields
 from tidemark.formats.special import PLACEHOLDER
 from tidemark.model.column_rename import ColumnRename
 from tidemark.model.column_rules import ColumnRules, Mask
-from tidemark.model.columns import SourceColumn, TableSchema, Wire
+from tidemark.model.columns import SourceColumn, TableSchema, ValueEncoding
 from tidemark.model.names import ColumnName
 from tidemark.model.position import Position
 
 ID, NAME, PRICE = (ColumnName(name) for name in ("id", "name", "price"))
 COLUMNS = (
-    SourceColumn(ID, "int", Wire.INTEGER, "int"),
-    SourceColumn(NAME, "string", Wire.TEXT, "text", may_be_unavailable=True),
-    SourceColumn(PRICE, "decimal(12,2)", Wire.DECIMAL_BASE64, "numeric(12,2)", 2),
+    SourceColumn(ID, "int", ValueEncoding.INTEGER, "int"),
+    SourceColumn(NAME, "string", ValueEncoding.TEXT, "text", may_be_unavailable=True),
+    SourceColumn(PRICE, "decimal(12,2)", ValueEncoding.DECIMAL_BASE64, "numeric(12,2)", 2),
 )
 SCHEMA = TableSchema(COLUMNS, (ID,))
 
@@ -91,12 +91,14 @@ def test_tables_with_other_columns_are_left_alone() -> None:
     assert can_read(SCHEMA)
     assert not can_read(replace(SCHEMA, key=()))
     assert can_read(replace(SCHEMA, key=(PRICE,)))
-    assert not can_read(replace(SCHEMA, columns=(replace(COLUMNS[0], wire=Wire.FLOAT),)))
+    assert not can_read(
+        replace(SCHEMA, columns=(replace(COLUMNS[0], encoding=ValueEncoding.FLOAT),))
+    )
     for other in (
         replace(COLUMNS[1], mask=Mask.HASH),
         replace(COLUMNS[2], iceberg="array<decimal(12,2)>"),
-        replace(COLUMNS[1], wire=Wire.GEOMETRY),
-        replace(COLUMNS[2], wire=Wire.MAP),
+        replace(COLUMNS[1], encoding=ValueEncoding.GEOMETRY),
+        replace(COLUMNS[2], encoding=ValueEncoding.MAP),
     ):
         changed = tuple(other if other.name == one.name else one for one in COLUMNS)
         assert not can_read(replace(SCHEMA, columns=changed))
@@ -118,7 +120,9 @@ def test_columns_are_read_by_what_records_of_now_call_them() -> None:
 
 def test_a_number_with_a_scale_of_its_own_is_read_once() -> None:
     """TYPE-4, POISON-1: each name of the object stands once, beside rows where there is none."""
-    column = SourceColumn(PRICE, "string", Wire.DECIMAL_SCALED, "numeric", may_be_unavailable=True)
+    column = SourceColumn(
+        PRICE, "string", ValueEncoding.DECIMAL_SCALED, "numeric", may_be_unavailable=True
+    )
     schema = replace(SCHEMA, columns=(*COLUMNS[:2], column))
     reader = RowReader(schema)
     for sent, expected in (
@@ -147,7 +151,7 @@ def test_a_number_with_a_scale_of_its_own_is_read_once() -> None:
 
 def test_arrays_are_read_where_they_were_sent() -> None:
     """TYPE-24, UNAV-2: an array of the placeholder's bytes is none of the row's."""
-    column = replace(COLUMNS[1], iceberg="array<int>", wire=Wire.INTEGER)
+    column = replace(COLUMNS[1], iceberg="array<int>", encoding=ValueEncoding.INTEGER)
     schema = replace(SCHEMA, columns=(COLUMNS[0], column))
     assert can_read(schema)
     assert not can_read(replace(schema, key=(NAME,)))

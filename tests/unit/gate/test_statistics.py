@@ -58,7 +58,7 @@ def test_what_cannot_be_read_counts_once() -> None:
         event(4, "unreadable", None),
         event(5, "unreadable", at(2)),
     ]
-    question = shares(at(5), own_positions=False)
+    question = shares(at(5), has_positions=False)
     named = {**question.keys, **question.figures}
     columns = ", ".join(f"{text} AS {name}" for name, text in named.items())
     groups = ", ".join(question.keys.values())

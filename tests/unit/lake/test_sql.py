@@ -10,15 +10,15 @@ import sqlglot
 from sqlglot import expressions as exp
 
 from tidemark.lake import sql
-from tidemark.model.columns import ROW, SourceColumn, TableSchema, Wire
+from tidemark.model.columns import ROW, SourceColumn, TableSchema, ValueEncoding
 from tidemark.model.ends import End
 from tidemark.model.names import ColumnName
 from tidemark.model.position import Position
 from tidemark.model.target_mode import TargetMode
 
 HOSTILE = "a`; DROP TABLE x; --'\\\""
-COLUMN = SourceColumn(ColumnName(HOSTILE), "int", Wire.INTEGER, "int")
-OTHER = SourceColumn(ColumnName("select"), "string", Wire.TEXT, "text")
+COLUMN = SourceColumn(ColumnName(HOSTILE), "int", ValueEncoding.INTEGER, "int")
+OTHER = SourceColumn(ColumnName("select"), "string", ValueEncoding.TEXT, "text")
 SCHEMA = TableSchema((COLUMN, OTHER), (COLUMN.name, OTHER.name))
 WITHOUT_KEY = TableSchema((COLUMN, OTHER))
 TABLE = ("lake", "db", HOSTILE)

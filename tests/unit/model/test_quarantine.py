@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tidemark.lake.quarantine import as_kept, entries_of, rows_of
+from tidemark.lake.quarantine import as_stored, entries_of, rows_of
 from tidemark.model.event import Reason
 from tidemark.model.names import TableName
 from tidemark.model.position import Position
@@ -87,8 +87,8 @@ def test_what_was_quarantined_goes_with_its_table(
         for old, new, at in renames
     ]
     assert BAD.under(known) == replace(BAD, table=name)
-    assert BAD.under(known).as_kept(known) == BAD
-    kept = as_kept(rows_of([replace(BAD, table=name), WHOLE]), known)
+    assert BAD.under(known).as_stored(known) == BAD
+    kept = as_stored(rows_of([replace(BAD, table=name), WHOLE]), known)
     assert entries_of(kept) == [BAD, WHOLE]
     assert WHOLE.under(known) == WHOLE
 

@@ -155,7 +155,7 @@ def test_renames_of_one_statement_happen_at_once() -> None:
     low, high = made(SWAP, 3)
     copy = Rename(high.old, high.new, at(3, 7), high.target)
     later = made(declared("b>c"), 5)
-    known = Renames(declared("d>e"), (low, copy)).with_found(later)
+    known = Renames(declared("d>e"), (low, copy)).with_renames(later)
     assert list(steps(known)) == [
         (at(3, 7), dict(pairs("a>b b>a"))),
         (at(5), dict(pairs("b>c"))),

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tidemark.model.column_rules import ColumnRules
-from tidemark.model.columns import SourceColumn, TableSchema, Wire
+from tidemark.model.columns import SourceColumn, TableSchema, ValueEncoding
 from tidemark.model.cut import Frontier
 from tidemark.model.maintenance import DAY_MS
 from tidemark.model.names import ColumnName, TableName
@@ -19,8 +19,8 @@ from tidemark.model.target_mode import TargetMode
 ID, NAME = ColumnName("id"), ColumnName("name")
 SCHEMA = TableSchema(
     (
-        SourceColumn(ID, "int", Wire.INTEGER, "int"),
-        SourceColumn(NAME, "string", Wire.TEXT, "text"),
+        SourceColumn(ID, "int", ValueEncoding.INTEGER, "int"),
+        SourceColumn(NAME, "string", ValueEncoding.TEXT, "text"),
     ),
     (ID,),
 )

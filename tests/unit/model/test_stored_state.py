@@ -22,7 +22,7 @@ from tidemark.lake.refs import Displaced, Fork, RefUpdate, TargetRename
 from tidemark.lake.removed import removed_from_json, removed_to_json
 from tidemark.model.column_rename import ColumnRename, Fill
 from tidemark.model.column_rules import ColumnRules, Mask
-from tidemark.model.columns import SourceColumn, TableSchema, Wire
+from tidemark.model.columns import SourceColumn, TableSchema, ValueEncoding
 from tidemark.model.cut import Frontier
 from tidemark.model.event import Reason
 from tidemark.model.expansion import PartitionExpansion
@@ -133,13 +133,19 @@ SCHEMA = TableSchema(
         SourceColumn(
             ID,
             "int",
-            Wire.INTEGER,
+            ValueEncoding.INTEGER,
             "int",
-            forms=(
+            by_schema=(
                 (
                     (3, 4),
                     SourceColumn(
-                        ID, "int", Wire.TEXT, "int", digits=2, zone="UTC", has_infinity=True
+                        ID,
+                        "int",
+                        ValueEncoding.TEXT,
+                        "int",
+                        digits=2,
+                        zone="UTC",
+                        has_infinity=True,
                     ),
                 ),
             ),
@@ -147,11 +153,11 @@ SCHEMA = TableSchema(
         SourceColumn(
             KIND,
             "string",
-            Wire.ENUM_INDEX,
+            ValueEncoding.ENUM_INDEX,
             "enum('a','b')",
             labels=("a", "b"),
             may_be_unavailable=True,
-            former=SourceColumn(KIND, "string", Wire.TEXT, "varchar(9)"),
+            former=SourceColumn(KIND, "string", ValueEncoding.TEXT, "varchar(9)"),
             changed_at=Position("0001A3"),
             backfill="a",
             mask=Mask.HASH,
@@ -324,7 +330,7 @@ def test_fields_that_version_1_got_later_may_be_missing() -> None:
     assert LandingMark.from_json(landed) == LandingMark(4, {}, {"shop": "aBc"})
     column = '{"name": "id", "iceberg": "int", "wire": "integer", "source_type": "int"}'
     schema = TableSchema.from_json(json.loads(f'{{"columns": [{column}], "key": ["id"]}}'))
-    assert schema == TableSchema((SourceColumn(ID, "int", Wire.INTEGER, "int"),), (ID,))
+    assert schema == TableSchema((SourceColumn(ID, "int", ValueEncoding.INTEGER, "int"),), (ID,))
     assert schema.mode is TargetMode.MIRROR
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from tidemark.errors import TableStoppedError
 from tidemark.formats.record_schema import RecordSchema
-from tidemark.model.columns import SourceColumn, TableSchema, Wire
+from tidemark.model.columns import SourceColumn, TableSchema, ValueEncoding
 from tidemark.model.names import ColumnName, TableName
 from tidemark.model.position import Position
 from tidemark.runs.columns.changes import declared_column
@@ -137,7 +137,7 @@ def test_a_column_that_changes_twice_has_a_form_for_each_stretch() -> None:
     added = "ALTER TABLE items ADD COLUMN w int"
     twice = after(once, added, change("v", "decimal(12,4)"))
     assert twice["v"].former == once["v"]
-    assert [way.iceberg for way in twice["v"].ways] == [
+    assert [variant.iceberg for variant in twice["v"].variants] == [
         "decimal(12,4)",
         "decimal(9,3)",
         "decimal(6,2)",
@@ -220,7 +220,7 @@ def test_a_type_in_the_file_has_to_follow() -> None:
         after(have, grown, written=TICDC, declared={"f": "float"})
     assert "declare f: double" in str(stopped.value)
     want = after(have, grown, written=TICDC, declared={"f": "double"})
-    assert (want["f"].wire, want["f"].former) == (Wire.DOUBLE, have["f"])
+    assert (want["f"].encoding, want["f"].former) == (ValueEncoding.DOUBLE, have["f"])
 
 
 def test_a_type_in_the_file_need_not_follow_in_every_message() -> None:
@@ -262,8 +262,8 @@ def test_debezium_tells_the_new_type_beside_the_text() -> None:
     have = target(DEBEZIUM, id="INT", at="DATETIME")
     micros = debezium(1, change("at", "DATETIME(6)"), ("id", "INT", None), ("at", "DATETIME", 6))
     want = after(have, written=DEBEZIUM, landed=[micros])
-    assert want["at"].wire is Wire.TIMESTAMP_MICROS
-    assert want["at"].former == replace(have["at"], wire=Wire.TIMESTAMP_MILLIS)
+    assert want["at"].encoding is ValueEncoding.TIMESTAMP_MICROS
+    assert want["at"].former == replace(have["at"], encoding=ValueEncoding.TIMESTAMP_MILLIS)
     back = debezium(2, change("at", "DATETIME"), ("id", "INT", None), ("at", "DATETIME", None))
     with pytest.raises(TableStoppedError, match=r"datetime\(6\) became datetime.* position 2"):
         after(have, written=DEBEZIUM, landed=[micros, back])

@@ -89,9 +89,9 @@ def schema(have: TableSchema | None, *records: RecordSchema, spec: TableSpec = S
     return resolve(POSTGRES, spec, have, DdlEffects(), records)
 
 
-def forms(column: SourceColumn) -> dict[int, str]:
-    """Schema of a record -> its own form of ``column``."""
-    return {schema: form.wire.value for ids, form in column.forms for schema in ids}
+def encodings(column: SourceColumn) -> dict[int, str]:
+    """Schema of a record -> its own variant of ``column``."""
+    return {schema: variant.encoding.value for ids, variant in column.by_schema for schema in ids}
 
 
 @pytest.mark.parametrize(
@@ -105,8 +105,10 @@ def forms(column: SourceColumn) -> dict[int, str]:
         pytest.param({"a": "real"}, {"a": "double"}, ["widen a float to double"], id="a float"),
         pytest.param({"a": "bigint"}, {"a": "int"}, [], id="narrower: the column stays"),
         *(
-            pytest.param({"a": f"{form}numeric(5,2){array}"}, {"a": f"{form}{more}{array}"}, told)
-            for form, more, array, told in (
+            pytest.param(
+                {"a": f"{variant}numeric(5,2){array}"}, {"a": f"{variant}{more}{array}"}, told
+            )
+            for variant, more, array, told in (
                 ("", "numeric(12,2)", "", ["widen a decimal(5,2) to decimal(12,2)"]),
                 ("", "numeric(38,2)", "", ["widen a decimal(5,2) to decimal(38,2)"]),
                 ("", "numeric(?,2)", "", []),
@@ -160,13 +162,13 @@ def test_rows_are_written_anew_where_iceberg_does_not_promote(
     have = schema(None, old)
     want = schema(have, old, new)
     assert [describe(change) for change in plan_changes(have, want)] == [f"rewrite a {kinds}"]
-    assert forms(want["a"]).get(1, want["a"].wire.value) == have["a"].wire.value
+    assert encodings(want["a"]).get(1, want["a"].encoding.value) == have["a"].encoding.value
     again = schema(want, old)
     assert again == want
     assert plan_changes(want, again) == ()
     fresh = schema(None, old, new)["a"]
     assert fresh.iceberg == want["a"].iceberg
-    assert forms(fresh) == forms(want["a"])
+    assert encodings(fresh) == encodings(want["a"])
 
 
 TWO_FORMS = [
@@ -182,12 +184,12 @@ def test_each_schema_of_a_cut_has_its_own_form(
     before: str, after: str, older: str, newer: str
 ) -> None:
     """SCHEMA-4: whatever the order, and also that of deletes."""
-    told_before, told_after = told("1", a=before), told("2", a=after)
-    column = schema(None, told_before, told_after)["a"]
-    assert (column.wire.value, forms(column)) == (newer, {1: older})
+    published_place, told_after = told("1", a=before), told("2", a=after)
+    column = schema(None, published_place, told_after)["a"]
+    assert (column.encoding.value, encodings(column)) == (newer, {1: older})
     late = replace(told("3", a=before), has_rows=False)
     column = schema(None, told_after, late)["a"]
-    assert (column.wire.value, forms(column)) == (newer, {3: older})
+    assert (column.encoding.value, encodings(column)) == (newer, {3: older})
     assert SourceColumn.from_json(json.loads(json.dumps(column.to_json()))) == column
 
 
@@ -198,18 +200,18 @@ def test_a_form_that_comes_later_is_that_of_its_schemas_alone(
     """SCHEMA-4: what the changelog holds from before stays readable."""
     have = schema(None, told("1", a=before))
     want = schema(have, told("2", a=after))
-    assert (want["a"].wire.value, forms(want["a"])) == (older, {2: newer})
+    assert (want["a"].encoding.value, encodings(want["a"])) == (older, {2: newer})
     assert plan_changes(have, want) == ()
     back = schema(want, told("3", a=before), told("4", a=after))
-    assert (back["a"].wire.value, forms(back["a"])) == (older, {2: newer, 4: newer})
+    assert (back["a"].encoding.value, encodings(back["a"])) == (older, {2: newer, 4: newer})
     assert schema(back, told("5", a=before))["a"] == back["a"]
 
 
 def test_texts_of_numbers_keep_the_scale_of_their_own_schema() -> None:
     """TYPE-4: they are text in the target, so that nothing else stops them."""
     column = schema(None, told("1", a="numeric(50,2)"), told("2", a="numeric(50,4)"))["a"]
-    ((ids, form),) = column.forms
-    assert (column.iceberg, column.digits, ids, form.digits) == ("string", 4, (1,), 2)
+    ((ids, variant),) = column.by_schema
+    assert (column.iceberg, column.digits, ids, variant.digits) == ("string", 4, (1,), 2)
 
 
 def test_a_form_of_another_type_stops_the_table_with_a_way_out() -> None:

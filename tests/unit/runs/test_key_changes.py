@@ -9,14 +9,14 @@ import pytest
 
 from tidemark.errors import TableStoppedError
 from tidemark.gate.next_cut import ended_at
-from tidemark.model.columns import SourceColumn, TableSchema, Wire
+from tidemark.model.columns import SourceColumn, TableSchema, ValueEncoding
 from tidemark.model.cut import Cut, Frontier, GateMode
 from tidemark.model.key_change import KeyChange, first_key_change
 from tidemark.model.names import ColumnName, TableName, TopicName
 from tidemark.model.offsets import TopicPartition
 from tidemark.model.position import Place, Position
 from tidemark.model.until import Barrier, Behind
-from tidemark.runs.ddl.barriers import barrier_of, told_before
+from tidemark.runs.ddl.barriers import barrier_of, published_place
 from tidemark.runs.ddl.effects import DdlEffects
 from tidemark.runs.tables.key_changes import behind_key_change, below_key_change, is_copy
 from tidemark.schema.changes import ChangeKey, plan_changes
@@ -38,7 +38,7 @@ def key_change(pos: int, key: str, offset: int = 0) -> KeyChange:
 def schema(key: str, columns: str = "id code Name") -> TableSchema:
     return TableSchema(
         tuple(
-            SourceColumn(ColumnName(name), "bigint", Wire.INTEGER, "bigint")
+            SourceColumn(ColumnName(name), "bigint", ValueEncoding.INTEGER, "bigint")
             for name in columns.split()
         ),
         tuple(map(ColumnName, key.split())),
@@ -106,7 +106,7 @@ def test_no_cut_ends_twice_at_a_statement() -> None:
     """SCHEMA-25, POS-20: copies of the newest one that is published are read again."""
     schemas, rows = (TopicPartition(TopicName(name), 0) for name in ("s", "t"))
     frontier = Frontier(reached={schemas: Place(at(5)[:-16]), rows: Place(at(8)[:-16])})
-    before = told_before(frontier, [schemas.topic])
+    before = published_place(frontier, [schemas.topic])
     assert before == at(5)[:-16]
     again = DdlEffects(key_changes={ITEMS: [key_change(5, "code", offset=7), key_change(6, "id")]})
     assert barrier_of(pipeline(), ITEMS, again, before) == Barrier(ITEMS, at(6), Behind.OTHER_KEY)

@@ -199,9 +199,9 @@ def test_names_come_and_go() -> None:
     assert declared(A, B, there).due == ()
     assert declared(A, B, there, back).due == (Rename(A, B),)
     assert declared(A, B, there, back, again).followed(A, B) == again
-    assert declared(A, B, there).with_found([]) == (there,)
-    assert declared(B, A, there).with_found([back]) == (there, back)
-    assert declared(B, C, there).with_found([]) == (there, Rename(B, C))
+    assert declared(A, B, there).with_renames([]) == (there,)
+    assert declared(B, A, there).with_renames([back]) == (there, back)
+    assert declared(B, C, there).with_renames([]) == (there, Rename(B, C))
 
 
 def test_what_is_kept_of_a_table_goes_with_its_name() -> None:
@@ -216,7 +216,7 @@ def test_what_is_kept_of_a_table_goes_with_its_name() -> None:
     assert renamed.behind == {B: lower}
     assert renamed.truncated == {B: "1", C: "2"}
     assert renamed.blocked == {B: "late"}
-    assert renamed.as_kept((Rename(A, B),)).behind == progress.behind
+    assert renamed.as_stored((Rename(A, B),)).behind == progress.behind
     done = replace(renamed, renames=(Rename(A, B, Position("5")),))
     assert done.under((Rename(A, B),)) == done == Progress.from_json(done.to_json())
 
@@ -233,4 +233,4 @@ def test_what_is_kept_of_tables_that_swapped_tables_names_goes_along() -> None:
     assert renamed.behind == {B: Frontier(commit_ts=7)}
     assert renamed.truncated == {B: "1", A: "7"}
     assert renamed.quarantined == {A}
-    assert renamed.as_kept(swap) == progress
+    assert renamed.as_stored(swap) == progress

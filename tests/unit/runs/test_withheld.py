@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tidemark.errors import RowsUnknownError, TableStoppedError
-from tidemark.model.columns import WITHHELD, SourceColumn, TableSchema, Wire
+from tidemark.model.columns import WITHHELD, SourceColumn, TableSchema, ValueEncoding
 from tidemark.model.names import ColumnName
 from tidemark.model.position import Position
 from tidemark.runs.columns.policy import refuse_by_policy
@@ -18,8 +18,10 @@ HIDDEN = ColumnName(f"{WITHHELD}{CODE}")
 
 def schema(*key: ColumnName) -> TableSchema:
     at = Position("0001A0")
-    code = SourceColumn(CODE, "int", Wire.INTEGER, "int", unknown_below=at, is_withheld=True)
-    return TableSchema((SourceColumn(ID, "int", Wire.INTEGER, "int"), code), key)
+    code = SourceColumn(
+        CODE, "int", ValueEncoding.INTEGER, "int", unknown_below=at, is_withheld=True
+    )
+    return TableSchema((SourceColumn(ID, "int", ValueEncoding.INTEGER, "int"), code), key)
 
 
 def test_the_target_has_a_withheld_column_under_another_name() -> None:

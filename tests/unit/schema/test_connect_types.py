@@ -25,11 +25,11 @@ def connect(kind: str, name: str | None = None, **parameters: str) -> SourceColu
 
 
 def form(column: SourceColumn) -> tuple[str, str, int]:
-    return column.iceberg, column.wire.value, column.digits
+    return column.iceberg, column.encoding.value, column.digits
 
 
 @pytest.mark.parametrize(
-    ("kind", "name", "iceberg", "wire"),
+    ("kind", "name", "iceberg", "encoding"),
     [
         ("int8", None, "int", "integer"),
         ("int16", None, "int", "integer"),
@@ -67,8 +67,8 @@ def form(column: SourceColumn) -> tuple[str, str, int]:
         ("struct", f"{DEBEZIUM}.data.geometry.Point", "struct<srid:int,wkb:binary>", "geometry"),
     ],
 )
-def test_connect(kind: str, name: str | None, iceberg: str, wire: str) -> None:
-    assert form(connect(kind, name)) == (iceberg, wire, 0)
+def test_connect(kind: str, name: str | None, iceberg: str, encoding: str) -> None:
+    assert form(connect(kind, name)) == (iceberg, encoding, 0)
 
 
 def test_connect_types_with_parameters() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.model.test_column_rename import column_renames
 from tidemark.errors import TableStoppedError
-from tidemark.model.columns import SourceColumn, TableSchema, Wire
+from tidemark.model.columns import SourceColumn, TableSchema, ValueEncoding
 from tidemark.model.layout import Layout, PartitionField
 from tidemark.model.names import ColumnName, TableName
 from tidemark.schema.changes import ChangeLayout, plan_changes
@@ -26,7 +26,8 @@ def laid_out(partition: str = "", sort: str = "", *statements: str) -> TableSche
     for column_rename in column_renames(*statements):
         names = {name: now for name, was in names.items() if (now := column_rename.after(was))}
     columns = [
-        SourceColumn(ColumnName(now), TYPES[name], Wire.TEXT, "text") for name, now in names.items()
+        SourceColumn(ColumnName(now), TYPES[name], ValueEncoding.TEXT, "text")
+        for name, now in names.items()
     ]
     return TableSchema(
         tuple(columns),

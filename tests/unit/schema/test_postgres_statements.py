@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tidemark.model.columns import SourceColumn, Wire
+from tidemark.model.columns import SourceColumn, ValueEncoding
 from tidemark.model.names import ColumnName, TableName
 from tidemark.schema.backfills import UnknownBackfillError, backfill_text
 from tidemark.schema.ddl_columns import ColumnText, DefaultBackfill
@@ -197,7 +197,7 @@ def test_values_as_postgres_shows_them(
     kind: str, iceberg: str, shown: str, text: str | None
 ) -> None:
     """SCHEMA-14: what is not sure to be the same in a record is not followed."""
-    known = SourceColumn(ColumnName("c"), iceberg, Wire.TEXT, kind)
+    known = SourceColumn(ColumnName("c"), iceberg, ValueEncoding.TEXT, kind)
     backfill = DefaultBackfill(shown, is_output=True)
     if text is None:
         with pytest.raises(UnknownBackfillError):

@@ -30,7 +30,7 @@ GEOMETRY = "struct<srid:int,wkb:binary>"
 
 
 def form(column: SourceColumn) -> tuple[str, str, int]:
-    return column.iceberg, column.wire.value, column.digits
+    return column.iceberg, column.encoding.value, column.digits
 
 
 def declared(source_type: str, modes: ConnectorModes = DEFAULTS) -> tuple[str, str, int]:
@@ -45,7 +45,7 @@ def recorded(kind: str, name: str | None = None, **parameters: str) -> SourceCol
 
 
 @pytest.mark.parametrize(
-    ("source_types", "iceberg", "wire"),
+    ("source_types", "iceberg", "encoding"),
     [
         ("boolean bool", "boolean", "boolean"),
         ("smallint int2 integer int int4 serial smallserial", "int", "integer"),
@@ -74,11 +74,11 @@ def recorded(kind: str, name: str | None = None, **parameters: str) -> SourceCol
         ("pg_catalog.int4", "int", "integer"),
     ],
 )
-def test_declared_types(source_types: str, iceberg: str, wire: str) -> None:
+def test_declared_types(source_types: str, iceberg: str, encoding: str) -> None:
     """TYPE-1, TYPE-8: as the connector writes them by default."""
     for source_type in source_types.split():
         column = postgres_column("c", source_type, DEFAULTS)
-        assert (column.iceberg, column.wire.value) == (iceberg, wire), source_type
+        assert (column.iceberg, column.encoding.value) == (iceberg, encoding), source_type
 
 
 @pytest.mark.parametrize(
@@ -129,14 +129,14 @@ def test_declared_types_with_blanks_and_sizes(
         (ConnectorModes(hstore=HstoreMode.MAP), "hstore", ("map<string,string>", "map", 0)),
         (ConnectorModes(), "time(3)", ("string", "time-micros", 0)),
         *(
-            (ConnectorModes(time=mode), source_type, (iceberg, wire, 0))
+            (ConnectorModes(time=mode), source_type, (iceberg, encoding, 0))
             for mode, date, time, stamp in (
                 (TimeMode.CONNECT, "days", "time-millis", "timestamp-millis"),
                 (TimeMode.ISOSTRING, "date-text", "time-text", "timestamp-text"),
                 (TimeMode.MICROSECONDS, "days", "time-micros", "timestamp-micros"),
                 (TimeMode.NANOSECONDS, "days", "time-nanos", "timestamp-nanos"),
             )
-            for source_type, iceberg, wire in (
+            for source_type, iceberg, encoding in (
                 ("date", "date", date),
                 ("time", "string", time),
                 ("timestamp", "timestamp_ntz", stamp),

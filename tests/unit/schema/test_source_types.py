@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tidemark.errors import NameRefusedError, SchemaUnknownError, TableStoppedError
-from tidemark.model.columns import SourceColumn, Wire
+from tidemark.model.columns import SourceColumn, ValueEncoding
 from tidemark.model.modes import (
     BigintUnsignedMode,
     BinaryMode,
@@ -23,11 +23,11 @@ GEOMETRY = "struct<srid:int,wkb:binary>"
 
 
 def form(column: SourceColumn) -> tuple[str, str, int]:
-    return column.iceberg, column.wire.value, column.digits
+    return column.iceberg, column.encoding.value, column.digits
 
 
 @pytest.mark.parametrize(
-    ("text", "iceberg", "wire", "digits"),
+    ("text", "iceberg", "encoding", "digits"),
     [
         ("tinyint", "int", "integer", 0),
         ("TINYINT(1)", "int", "integer", 0),
@@ -77,8 +77,8 @@ def form(column: SourceColumn) -> tuple[str, str, int]:
         ("point", GEOMETRY, "geometry", 0),
     ],
 )
-def test_debezium_default_modes(text: str, iceberg: str, wire: str, digits: int) -> None:
-    assert form(debezium_column("c", text, DEFAULTS)) == (iceberg, wire, digits)
+def test_debezium_default_modes(text: str, iceberg: str, encoding: str, digits: int) -> None:
+    assert form(debezium_column("c", text, DEFAULTS)) == (iceberg, encoding, digits)
 
 
 @pytest.mark.parametrize(
@@ -96,12 +96,14 @@ def test_debezium_default_modes(text: str, iceberg: str, wire: str, digits: int)
 )
 def test_time_modes(mode: TimeMode, expected: list[str]) -> None:
     types = ("date", "datetime(3)", "datetime(6)", "time(3)", "time(6)", "timestamp")
-    wires = [debezium_column("c", text, ConnectorModes(time=mode)).wire.value for text in types]
-    assert wires == [*expected, "zoned-text"]
+    encodings = [
+        debezium_column("c", text, ConnectorModes(time=mode)).encoding.value for text in types
+    ]
+    assert encodings == [*expected, "zoned-text"]
 
 
 @pytest.mark.parametrize(
-    ("modes", "text", "iceberg", "wire"),
+    ("modes", "text", "iceberg", "encoding"),
     [
         (
             ConnectorModes(decimal=DecimalMode.STRING),
@@ -126,8 +128,8 @@ def test_time_modes(mode: TimeMode, expected: list[str]) -> None:
         (ConnectorModes(binary=BinaryMode.HEX), "bit(9)", "binary", "bits"),
     ],
 )
-def test_other_modes(modes: ConnectorModes, text: str, iceberg: str, wire: str) -> None:
-    assert form(debezium_column("c", text, modes))[:2] == (iceberg, wire)
+def test_other_modes(modes: ConnectorModes, text: str, iceberg: str, encoding: str) -> None:
+    assert form(debezium_column("c", text, modes))[:2] == (iceberg, encoding)
 
 
 @pytest.mark.parametrize(
@@ -188,7 +190,7 @@ def test_table_change_states_sizes_and_labels_beside_the_type() -> None:
 
 
 @pytest.mark.parametrize(
-    ("mysql_type", "ddl_type", "iceberg", "wire", "digits"),
+    ("mysql_type", "ddl_type", "iceberg", "encoding", "digits"),
     [
         ("tinyint unsigned", None, "int", "integer", 0),
         ("BOOLEAN", None, "int", "integer", 0),
@@ -230,29 +232,33 @@ def test_table_change_states_sizes_and_labels_beside_the_type() -> None:
         ("MULTIPOLYGON", None, GEOMETRY, "geometry-latin1", 0),
     ],
 )
-def test_canal(mysql_type: str, ddl_type: str | None, iceberg: str, wire: str, digits: int) -> None:
-    assert form(canal_column("c", mysql_type, ddl_type, None)) == (iceberg, wire, digits)
+def test_canal(
+    mysql_type: str, ddl_type: str | None, iceberg: str, encoding: str, digits: int
+) -> None:
+    assert form(canal_column("c", mysql_type, ddl_type, None)) == (iceberg, encoding, digits)
 
 
 def test_canal_timestamp_has_a_zone_where_one_is_declared() -> None:
     column = canal_column("c", "timestamp", "TIMESTAMP(3)", "Europe/Berlin")
-    assert (column.iceberg, column.wire, column.zone) == (
-        *("timestamp", Wire.LOCAL_TEXT, "Europe/Berlin"),
+    assert (column.iceberg, column.encoding, column.zone) == (
+        *("timestamp", ValueEncoding.LOCAL_TEXT, "Europe/Berlin"),
     )
     assert canal_column("c", "datetime", None, "UTC").zone == ""
 
 
 @pytest.mark.parametrize(
-    ("mysql_type", "wire", "labels"),
+    ("mysql_type", "encoding", "labels"),
     [
         ("ENUM('value1','it''s','A,b')", "enum-index", ("value1", "it's", "A,b")),
         ("set('a','B')", "set-mask", ("a", "B")),
     ],
 )
-def test_labels_that_a_record_tells(mysql_type: str, wire: str, labels: tuple[str, ...]) -> None:
+def test_labels_that_a_record_tells(
+    mysql_type: str, encoding: str, labels: tuple[str, ...]
+) -> None:
     """TYPE-32: then the value is the label; what only DDL tells does not make it one."""
     column = canal_column("c", mysql_type, None, None)
-    assert (column.iceberg, column.wire.value, column.labels) == ("string", wire, labels)
+    assert (column.iceberg, column.encoding.value, column.labels) == ("string", encoding, labels)
     assert canal_column("c", mysql_type[:4].strip("('"), mysql_type, None).labels == ()
     assert SourceColumn.from_json(json.loads(json.dumps(column.to_json()))) == column
 

@@ -15,7 +15,7 @@ from pyspark.sql.avro.functions import from_avro
 
 from tidemark.formats.avro.connect import image_fields, key_names
 from tidemark.formats.avro.framed import ENDINGS, MARK, PAYLOAD, framed_schema
-from tidemark.formats.avro.wire import (
+from tidemark.formats.avro.wire_format import (
     Schemas,
     body_of,
     both_ids,
@@ -80,7 +80,7 @@ class AvroEncoding:
         """Never: a field has its place."""
         return F.lit(False)
 
-    def schema_id(self, text: Column, wrapped: Column) -> Column:  # noqa: ARG002  see Encoding
+    def schema_id(self, text: Column, wrapped: Column) -> Column:  # noqa: ARG002  see RecordEncoding
         """The ids of key and value; a key that changes is a change of the table, too."""
         return both_ids(F.col("key"), F.col("value"))
 

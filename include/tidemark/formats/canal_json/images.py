@@ -13,7 +13,7 @@ from tidemark.formats.aliased import by_name, name_in_record, written_fields
 from tidemark.formats.contradictions import contradicts
 from tidemark.formats.keys import typed_key
 from tidemark.formats.number_tokens import unrounded
-from tidemark.model.columns import TableSchema, Wire
+from tidemark.model.columns import TableSchema, ValueEncoding
 from tidemark.model.event import Op
 from tidemark.model.names import ColumnName
 
@@ -53,7 +53,7 @@ def canal_changes(
 
 def _with_exact_numbers(events: DataFrame, schema: TableSchema) -> DataFrame:
     """``value`` as it is read without loss: where decimals are numbers, as texts (TYPE-33)."""
-    if all(column.wire is not Wire.DECIMAL_TEXT for column in schema.columns):
+    if all(column.encoding is not ValueEncoding.DECIMAL_TEXT for column in schema.columns):
         return events
     return events.withColumn("value", unrounded(F.col("value").cast("string")).cast("binary"))
 

@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from tidemark.formats.debezium.position import Coordinates, SourceBlock
-from tidemark.formats.encoding import Encoding
+from tidemark.formats.encoding import RecordEncoding
 from tidemark.formats.kinds import kind_of
 from tidemark.formats.place import hexadecimal, millis_to_time, number, position
 from tidemark.formats.refuse import OBJECT, because, first_reason, read_object
@@ -67,7 +67,7 @@ def debezium_envelope(
     roles: TopicRoles,
     *,
     block: SourceBlock,
-    encoding: Encoding,
+    encoding: RecordEncoding,
     signals: TableName | None = None,
 ) -> DataFrame:
     """Read the envelope of every record.
@@ -131,7 +131,7 @@ def _is_tombstone(text: Column) -> Column:
     return F.col("value").isNull() | (is_short & wraps_nothing)
 
 
-def _is_heartbeat(encoding: Encoding) -> Column:
+def _is_heartbeat(encoding: RecordEncoding) -> Column:
     """A record of the topic that a connector makes for heartbeats, by its name or shape (MSG-27).
 
     The topic's prefix is a setting of the connector; who sends them says the key alone.
@@ -160,7 +160,9 @@ def _is_role(topics: Collection[str]) -> Column:
     return F.col("topic").isin(sorted(topics)) if topics else F.lit(False)
 
 
-def _reason(text: Column, roles: TopicRoles, block: SourceBlock, encoding: Encoding) -> Column:
+def _reason(
+    text: Column, roles: TopicRoles, block: SourceBlock, encoding: RecordEncoding
+) -> Column:
     body = F.col("_body")
     op, source = body["op"], body["source"]
     needs_after = op.isin("r", "c", "u")
@@ -213,7 +215,7 @@ def _signal(table: TableName | None, block: SourceBlock) -> Column:
     return F.when(is_signal & ~_is_snapshot(block) & is_row, kind)
 
 
-def _kind(text: Column, roles: TopicRoles, encoding: Encoding, signal: Column) -> Column:
+def _kind(text: Column, roles: TopicRoles, encoding: RecordEncoding, signal: Column) -> Column:
     body = F.col("_body")
     return (
         F.when(_is_tombstone(text), F.lit(Kind.TOMBSTONE.value))

@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from tidemark.formats.aliased import by_name, whole_key, written_fields
-from tidemark.formats.encoding import Encoding, unwrapped_key
+from tidemark.formats.encoding import RecordEncoding, unwrapped_key
 from tidemark.formats.keys import typed_key
 from tidemark.formats.number_tokens import exact_numbers, pointed
 from tidemark.model.columns import TableSchema
@@ -27,7 +27,7 @@ def debezium_changes(
     *,
     key_from_images: bool,
     backfills_before: bool,
-    encoding: Encoding,
+    encoding: RecordEncoding,
 ) -> DataFrame:
     """One row per key that an event touches.
 
@@ -50,7 +50,7 @@ def debezium_changes(
         )
     fields = written_fields(schema, schema.key)
 
-    def record_key(encoding: Encoding) -> Column:
+    def record_key(encoding: RecordEncoding) -> Column:
         return by_name(encoding.key(fields), schema, schema.key)
 
     exact_key = _exact(record_key(encoding), record_key, schema, schema.key, encoding)
@@ -98,7 +98,7 @@ def _is_whole(key: Column, schema: TableSchema) -> Column:
 
 
 def debezium_row_changes(
-    events: DataFrame, schema: TableSchema, *, has_event_order: bool, encoding: Encoding
+    events: DataFrame, schema: TableSchema, *, has_event_order: bool, encoding: RecordEncoding
 ) -> DataFrame:
     """One row per row of the table that an event ends or makes (KEY-15).
 
@@ -137,23 +137,27 @@ def debezium_row_changes(
     )
 
 
-def debezium_image(schema: TableSchema, *, encoding: Encoding) -> Column:
+def debezium_image(schema: TableSchema, *, encoding: RecordEncoding) -> Column:
     """The row that an upsert leaves: a struct of every column's text, null for a delete."""
     after = f"after STRUCT<{written_fields(schema, schema.names)}>"
 
-    def read(encoding: Encoding) -> Column:
+    def read(encoding: RecordEncoding) -> Column:
         return by_name(encoding.value(after)["after"], schema, schema.names)
 
     return _exact(read(encoding), read, schema, schema.names, encoding)
 
 
 def _exact_images(
-    images: Column, fields: str, schema: TableSchema, names: Sequence[ColumnName], by: Encoding
+    images: Column,
+    fields: str,
+    schema: TableSchema,
+    names: Sequence[ColumnName],
+    by: RecordEncoding,
 ) -> dict[str, Column]:
     """Both images of a record, ``_before`` and ``_after``, from ``fields`` of it, by ``names``."""
 
     def exact(name: str) -> Column:
-        def read(other: Encoding) -> Column:
+        def read(other: RecordEncoding) -> Column:
             return by_name(other.value(fields)[name], schema, names)
 
         return _exact(by_name(images[name], schema, names), read, schema, names, by)
@@ -163,10 +167,10 @@ def _exact_images(
 
 def _exact(
     image: Column,
-    read: Callable[[Encoding], Column],
+    read: Callable[[RecordEncoding], Column],
     schema: TableSchema,
     names: Sequence[ColumnName],
-    encoding: Encoding,
+    encoding: RecordEncoding,
 ) -> Column:
     """``image`` of the columns ``names``, its numbers exact; read: it, by another encoding."""
     if encoding.pointed is None:
@@ -178,7 +182,7 @@ def debezium_unavailable(_schema: TableSchema) -> None:
     """Nothing: an ``after`` is a whole row, and what it lacks did not exist then (UNAV-4)."""
 
 
-def debezium_begins(*, encoding: Encoding) -> Column:
+def debezium_begins(*, encoding: RecordEncoding) -> Column:
     """Whether an upsert makes a row that was not there under this key before (KEY-6, KEY-8)."""
     return encoding.value("op STRING")["op"].isin(*ROW_BEGINS) | (F.col("part") > 0)
 
@@ -195,7 +199,7 @@ def debezium_former_key(schema: TableSchema) -> Column:
     return typed_key(exact_numbers(key, again, schema, schema.key), schema)
 
 
-def postgres_transaction(*, encoding: Encoding) -> Column:
+def postgres_transaction(*, encoding: RecordEncoding) -> Column:
     """The transaction of a streamed change; null of a row that a snapshot read."""
     transaction = encoding.value("source STRUCT<txId STRING>")["source"]["txId"]
     return F.when(F.col("snapshot").isNull(), transaction)

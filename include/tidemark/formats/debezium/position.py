@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from tidemark.formats.encoding import Encoding
+from tidemark.formats.encoding import RecordEncoding
 from tidemark.formats.place import number
 from tidemark.model.event import SnapshotMark
 from tidemark.model.position import (
@@ -119,7 +119,7 @@ def _rank(is_snapshot: Column) -> Column:
     return F.when(is_snapshot, SnapshotRank.SNAPSHOT.value).otherwise(SnapshotRank.STREAMED.value)
 
 
-def snapshot_lsn(*, encoding: Encoding) -> Column:
+def snapshot_lsn(*, encoding: RecordEncoding) -> Column:
     """Aggregate over PostgreSQL's decoded records: the highest LSN of a new connector's snapshot.
 
     In hexadecimal. Its rows know no commit; those of a later snapshot do, and lift nothing, as does
@@ -134,7 +134,7 @@ def snapshot_place(lsn: int) -> str:
     return f"{EPOCH:0{EPOCH_DIGITS}X}{number}{SnapshotRank.SNAPSHOT.value}{number}"
 
 
-def snapshots_read(records: DataFrame, *, encoding: Encoding) -> DataFrame:
+def snapshots_read(records: DataFrame, *, encoding: RecordEncoding) -> DataFrame:
     """The first rows of new connectors' snapshots.
 
     In: COLUMNS of the changelog. Out: per partition and snapshot a row of ``topic, partition, lsn``
@@ -147,7 +147,7 @@ def snapshots_read(records: DataFrame, *, encoding: Encoding) -> DataFrame:
     )
 
 
-def _is_new_connectors(encoding: Encoding) -> Column:
+def _is_new_connectors(encoding: RecordEncoding) -> Column:
     """Whether a record is a row of a snapshot by a connector that knew no commit."""
     stands_alone = _field(_COMMIT) == _field(_LSN)
     sequence = encoding.value("source STRUCT<sequence STRING>")["source"]["sequence"]

@@ -15,11 +15,11 @@ def deletes_of_tombstones(events: DataFrame, roles: TopicRoles) -> DataFrame:
     """Each tombstone that is not directly behind the delete of its key, as a delete of that key.
 
     In: RECORD_COLUMNS and ENVELOPE_COLUMNS of a range of offsets, placed by the offset alone. Out:
-    the same rows. A tombstone names no table; its topic does (`told_by_topic`), and it has no time.
-    One whose delete is not in the range deletes once more, at a greater offset, what is gone.
+    the same rows. A tombstone names no table, its topic does (`table_of_topic`), and it has no
+    time. One whose delete is not in the range deletes once more, at a greater offset, what is gone.
     """
     behind = Window.partitionBy("topic", "partition", "key").orderBy("offset")
-    schema, table = told_by_topic()
+    schema, table = table_of_topic()
     is_lone = (
         (F.col("kind") == Kind.TOMBSTONE.value)
         & F.col("key").isNotNull()
@@ -45,7 +45,7 @@ def deletes_of_tombstones(events: DataFrame, roles: TopicRoles) -> DataFrame:
     )
 
 
-def told_by_topic() -> tuple[Column, Column]:
+def table_of_topic() -> tuple[Column, Column]:
     """Schema and table in the name that Debezium gives a topic: the last two of its parts."""
     parts = F.split("topic", r"\.")
     return F.try_element_at(parts, F.lit(-2)), F.try_element_at(parts, F.lit(-1))

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tidemark.errors import WAITING, RowsUnknownError, TableStoppedError
-from tidemark.model.columns import SourceColumn, TableSchema, Wire
+from tidemark.model.columns import SourceColumn, TableSchema, ValueEncoding
 from tidemark.model.names import ColumnName, TableName
 from tidemark.model.position import Position
-from tidemark.runs.ddl.told_columns import ColumnChange
+from tidemark.runs.ddl.column_changes import ColumnChange
 from tidemark.schema.changes import is_followed
 from tidemark.schema.postgres_types import postgres_column
 from tidemark.schema.rewrites import is_rewrite
@@ -19,9 +19,9 @@ from tidemark.schema.type_widening import holds_every_value, is_known, is_same
 from tidemark.spec import SourceFormat, SourceSpec, TableSpec
 
 _REWRITTEN = {
-    (Wire.FLOAT, Wire.DOUBLE),
-    (Wire.TIMESTAMP_MILLIS, Wire.TIMESTAMP_MICROS),
-    (Wire.TIME_MILLIS, Wire.TIME_MICROS),
+    (ValueEncoding.FLOAT, ValueEncoding.DOUBLE),
+    (ValueEncoding.TIMESTAMP_MILLIS, ValueEncoding.TIMESTAMP_MICROS),
+    (ValueEncoding.TIME_MILLIS, ValueEncoding.TIME_MICROS),
 }
 """Where the same text means another value before the change than after it."""
 
@@ -152,11 +152,13 @@ def follow_changes(
             if before is not None:
                 _judge(source, spec.source, change, before, after)
                 is_rewritten = is_rewrite(before.iceberg, after.iceberg)
-                is_written_otherwise = is_rewritten or (before.wire, after.wire) in _REWRITTEN
+                is_written_otherwise = (
+                    is_rewritten or (before.encoding, after.encoding) in _REWRITTEN
+                )
                 if is_written_otherwise and name in key:
                     raise _stopped(spec.source, change, "records write keys in another way")
                 if is_written_otherwise:
-                    former = replace(followed.read(before), backfill=None, mask=None, forms=())
+                    former = replace(followed.read(before), backfill=None, mask=None, by_schema=())
                     followed.formers[name] = (former, change.position)
                 if is_rewritten:
                     followed.rewritten.add(name)

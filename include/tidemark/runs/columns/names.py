@@ -11,7 +11,7 @@ from tidemark.model.column_rename import ColumnRename, Fill, name_after
 from tidemark.model.columns import SourceColumn, TableSchema
 from tidemark.model.names import ColumnName, TableName, column_name
 from tidemark.model.position import Position, event_id_of, place_of
-from tidemark.runs.ddl.told_columns import ColumnChange, StatementChange, aliased
+from tidemark.runs.ddl.column_changes import ColumnChange, StatementChange, aliased
 from tidemark.schema.alter_items import CHANGES_KEY
 from tidemark.schema.backfills import UnknownBackfillError, backfill_text
 from tidemark.schema.ddl_columns import DefaultBackfill
@@ -116,7 +116,7 @@ class Names:
             raise _stopped(self.table, column_rename, why) from error
 
 
-def refuse_untold(
+def refuse_unread_names(
     spec: TableSpec, known: Collection[ColumnName], records: Sequence[RecordSchema]
 ) -> None:
     """Raise where ``records`` have columns of which a statement must tell that was not read yet.

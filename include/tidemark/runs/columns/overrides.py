@@ -22,7 +22,7 @@ def refuse_unreadable(
         if wanted is None or wanted.source_type == column.source_type:
             continue
         read = overridden(column, wanted)
-        if read is None or read.wire is not wanted.wire:
+        if read is None or read.encoding is not wanted.encoding:
             raise unreadable_as(table, column, wanted)
 
 
@@ -33,7 +33,7 @@ def unreadable_as(
     name = column.name
     return TableStoppedError(
         f"columns: of {table} declares {name} as {declared.source_type}, and the stream tells "
-        f"{column.source_type}, of which records hold {column.iceberg} as {column.wire}: that "
+        f"{column.source_type}, of which records hold {column.iceberg} as {column.encoding}: that "
         f"cannot be read as {declared.iceberg}",
         state="the table stays as it was last published; its records wait in the changelog",
         next_step=f"take {name} out of columns: of {table}, or declare a type as which it can be "

@@ -9,8 +9,8 @@ from tidemark.model.column_rename import ColumnRename
 from tidemark.model.columns import SourceColumn, TableSchema
 from tidemark.model.position import Position
 from tidemark.runs.columns.changes import declared_column
+from tidemark.runs.ddl.column_changes import StatementChange
 from tidemark.runs.ddl.effects import Created
-from tidemark.runs.ddl.told_columns import StatementChange
 from tidemark.schema.changes import is_widening
 from tidemark.spec import SourceSpec, TableSpec
 

@@ -25,14 +25,19 @@ from tidemark.model.names import ColumnName, TableName, column_name
 from tidemark.model.position import LAST, Place, Position
 from tidemark.model.profile import ProfileEntry
 from tidemark.runs.columns.changes import declared_column, follow_changes
-from tidemark.runs.columns.forms import RowImage, is_old_form, refuse_other_types, with_forms
-from tidemark.runs.columns.names import Names, follow_names, refuse_untold
+from tidemark.runs.columns.names import Names, follow_names, refuse_unread_names
 from tidemark.runs.columns.overrides import refuse_unreadable, unreadable_as
 from tidemark.runs.columns.recreated import begun_over, recreation_of
 from tidemark.runs.columns.untyped import untold
+from tidemark.runs.columns.variants import (
+    ColumnsBySchema,
+    is_before_rewrite,
+    refuse_other_types,
+    with_variants,
+)
 from tidemark.runs.columns.withheld import can_withhold
+from tidemark.runs.ddl.column_changes import StatementChange
 from tidemark.runs.ddl.effects import DdlEffects
-from tidemark.runs.ddl.told_columns import StatementChange
 from tidemark.schema.changes import merge_schemas
 from tidemark.schema.connect_types import connect_columns, refine_known
 from tidemark.schema.layouts import check_layout, check_rules
@@ -134,7 +139,7 @@ def resolve(  # noqa: PLR0913  all that tells of a table
     records = names.renamed(records)
     versions_of = _canal if source.format.is_canal else _debezium
     declared = _declared(source, spec)
-    versions, forms = versions_of(source, spec, remaining, effects, records, declared)
+    versions, variants = versions_of(source, spec, remaining, effects, records, declared)
     changes = names.changed(effects.changed.get(spec.source, ()))
     followed = follow_changes(
         source, spec, remaining, [version for version, _ in versions], changes
@@ -150,7 +155,7 @@ def resolve(  # noqa: PLR0913  all that tells of a table
     now = followed.now if source.format.is_canal else followed.read
     columns = {column.name: now(column) for column in merged.columns}
     columns |= {name: followed.read(column) for name, column in fixed.items()}
-    columns = with_forms(columns, remaining, forms, followed.columns)
+    columns = with_variants(columns, remaining, variants, followed.columns)
     are_stated = source.format.is_canal or source.has_table_states
     if remaining is not None and not is_empty:
         followed.refuse_unstated(spec.source, remaining, columns if are_stated else fixed)
@@ -249,35 +254,39 @@ def _debezium(  # noqa: PLR0913  all that tells of a table
     effects: DdlEffects,
     records: Sequence[RecordSchema],
     declared: Mapping[ColumnName, SourceColumn],
-) -> tuple[list[_Version], RowImage]:
+) -> tuple[list[_Version], ColumnsBySchema]:
     changed = effects.schemas.get(spec.source)
     if have is not None and changed is not None:
         _refuse_dropped(spec, have, changed)
     known = changed or have
     if known and source.topics.schema_changes and not spec.columns:
-        refuse_untold(spec, known.names, records)
+        refuse_unread_names(spec, known.names, records)
     names = {column.name: column for column in known.columns} if known else {}
     versions: list[_Version] = [(changed, None)] if changed else []
     if not records and spec.source in effects.created:
         versions += _made_by_message(source, spec, effects)
     if source.has_table_states and known is not None:
         refuse_unreadable(spec.source, known, declared)
-    forms = []
+    variants = []
     newest = [record for record in records if record.has_rows] or records
     for record in records:
         key = tuple(column_name(name) for name in record.key)
         columns = _record_columns(source, spec, names, declared, record)
         if record.schema_id is not None and columns:
-            forms.append((record.schema_id, columns))
+            variants.append((record.schema_id, columns))
         # Deletes may have an older schema than rows below them (SCHEMA-5).
         if source.has_table_states or record in newest:
-            news = tuple(c for c in columns if not is_old_form(have, c.name, record.schema_id))
+            news = tuple(
+                c for c in columns if not is_before_rewrite(have, c.name, record.schema_id)
+            )
             versions.append((TableSchema(news, () if spec.key else key), record.position))
     if not source.has_table_states:
         known_first = [*([have] if have else []), *(version for version, _ in versions)]
         may_be_unsigned = source.format is not SourceFormat.DEBEZIUM_POSTGRES
         refuse_other_types(spec.source, known_first, may_be_unsigned=may_be_unsigned)
-    return [(replace(version, key=spec.key or version.key), at) for version, at in versions], forms
+    return [
+        (replace(version, key=spec.key or version.key), at) for version, at in versions
+    ], variants
 
 
 def _made_by_message(
@@ -366,7 +375,7 @@ def _canal(  # noqa: PLR0913  all that tells of a table
     effects: DdlEffects,
     records: Sequence[RecordSchema],
     declared: Mapping[ColumnName, SourceColumn],
-) -> tuple[list[_Version], RowImage]:
+) -> tuple[list[_Version], ColumnsBySchema]:
     ddl = effects.types.get(spec.source, {})
     known = {c.name: c.source_type for c in have.columns if c.is_sized} if have else {}
     versions: list[_Version] = []

@@ -15,7 +15,7 @@ from tidemark.runs.targets import is_folded
 from tidemark.spec import PipelineSpec
 
 
-def told_before(frontier: Frontier, topics: Collection[TopicName]) -> Place:
+def published_place(frontier: Frontier, topics: Collection[TopicName]) -> Place:
     """The greatest place that was published of ``topics``, for schema changes (POS-20)."""
     reached = (place for at, place in frontier.reached.items() if at.topic in topics)
     return max(reached, default=Place(""))
@@ -26,7 +26,7 @@ def barrier_of(
 ) -> Barrier | None:
     """The first statement that gives ``table`` another key; one that the file has stays (KEY-1).
 
-    before: as of `told_before`. What stands at it came again, and no cut ends there twice.
+    before: as of `published_place`. What stands at it came again, and no cut ends there twice.
     """
     key_changes = effects.key_changes.get(table, ())
     key_change = first_key_change(
@@ -49,7 +49,7 @@ def barriers_of_ended(
 
     The rows of one table end at its DROP, and those of another one of its name begin there. A cut
     holds one of the two, so that no row is taken for one of the other. known: tables that have
-    targets. before: as of `told_before`; what was made there came again.
+    targets. before: as of `published_place`; what was made there came again.
     """
     for table, made in effects.ended.items():
         new = (at for at in made if (place_of(at) or Place("")) > before)

@@ -12,8 +12,8 @@ from tidemark.errors import NameRefusedError, TableStoppedError
 from tidemark.model.columns import TableSchema
 from tidemark.model.names import TableName
 from tidemark.model.position import Position
+from tidemark.runs.ddl.column_changes import ColumnChange, column_rename_of
 from tidemark.runs.ddl.effects import Created, DdlEffects
-from tidemark.runs.ddl.told_columns import ColumnChange, column_rename_of
 from tidemark.schema.ddl_operations import (
     AlterColumns,
     CopyTable,
@@ -155,7 +155,7 @@ def _quoted_name(change: Any) -> str | None:
 
 
 def _table_of(quoted: str) -> TableName | None:
-    """The table in ``"schema"."table"``; None when the name is unfit and so cannot be mapped.
+    """The table in ``"schema"."table"``; None when the name is invalid and so cannot be mapped.
 
     Of a table that was renamed both names may be there, the new one last (MSG-23).
     """

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tidemark.model.position import Position
+from tidemark.runs.ddl.column_changes import ColumnChange, aliased, column_rename_of
 from tidemark.runs.ddl.effects import Created, DdlEffects
-from tidemark.runs.ddl.told_columns import ColumnChange, aliased, column_rename_of
 from tidemark.schema.ddl_operations import (
     AlterColumns,
     CopyTable,

@@ -13,7 +13,7 @@ from tidemark.model.position import Place, Position, event_id_of, place_of
 from tidemark.model.reconcile import below_snapshot
 from tidemark.model.renames import Pairs, Rename, Renames, listed, unexplained
 from tidemark.model.target_mode import TargetMode
-from tidemark.runs.ddl.told_columns import ColumnChange, StatementChange
+from tidemark.runs.ddl.column_changes import ColumnChange, StatementChange
 from tidemark.schema.alter_items import UNTOLD_BACKFILL, ColumnItems
 from tidemark.schema.ddl_operations import (
     AlterColumns,

@@ -189,7 +189,7 @@ def _operations(
 def _rows_as_text(record: DdlRecord, content: Mapping[str, Any]) -> Sequence[DdlOperation]:
     """A change of rows as the text of a statement (MSG-40), which says nothing about any row.
 
-    The text holds values, so it is not repeated (MSG-7). A table whose name is unfit has no target.
+    The text holds values, so it is not repeated (MSG-7). A table of an invalid name has no target.
     """
     why = (
         f"an {content['type']} came as the text of a statement, so nobody can say which rows it "

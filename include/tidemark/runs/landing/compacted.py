@@ -12,7 +12,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from tidemark.errors import NOT_LANDED, UNCHANGED, WAITING, PreflightError, TableStoppedError
-from tidemark.formats.debezium.tombstones import told_by_topic
+from tidemark.formats.debezium.tombstones import table_of_topic
 from tidemark.formats.record_schema import RecordSchema
 from tidemark.model.columns import TableSchema
 from tidemark.model.event import UNTOLD, Kind
@@ -27,7 +27,7 @@ def compaction_counts(pipeline: PipelineSpec) -> tuple[Column, ...]:
     """Aggregates over the records of a landing, for `misnamed_topic`."""
     if not pipeline.source.is_compacted:
         return ()
-    schema, table = told_by_topic()
+    schema, table = table_of_topic()
     well_named = schema.eqNullSafe(F.col("source_schema")) & table.eqNullSafe(F.col("source_table"))
     is_other = (F.col("kind") == Kind.ROW.value) & ~well_named
     misnamed = F.concat_ws(

@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql import Observation
 
 from tidemark.errors import TidemarkError
-from tidemark.formats.avro.wire import Schemas
+from tidemark.formats.avro.wire_format import Schemas
 from tidemark.formats.debezium.position import snapshot_place, snapshots_read
 from tidemark.formats.decoder import encoding_of
 from tidemark.lake.catalog import catalog_errors

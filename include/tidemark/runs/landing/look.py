@@ -82,7 +82,7 @@ def _transactions(
         unread,
         is_quiet=is_gated and not landed.records and not unread,
         boundaries=tuple(_boundaries(events, progress, text)),
-        shares=tuple(map(share_of, _rows(events, shares(bound, own_positions=is_postgres)))),
+        shares=tuple(map(share_of, _rows(events, shares(bound, has_positions=is_postgres)))),
         partitions={place_of(row): PartitionStatistics.of(row) for row in _rows(events, question)},
         snapshots=snapshots_of(_rows(events, snapshots(bound, progress.landing))),
         followed=_followed(pipeline),

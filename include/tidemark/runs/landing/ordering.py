@@ -10,7 +10,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from tidemark.errors import UNCHANGED, ActionRefusedError, PreflightError
-from tidemark.formats.avro.wire import Schemas
+from tidemark.formats.avro.wire_format import Schemas
 from tidemark.formats.debezium.position import lowest_uncommitted, snapshot_lsn
 from tidemark.formats.decoder import encoding_of
 from tidemark.model.cut import GateMode

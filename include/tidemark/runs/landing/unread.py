@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from tidemark.formats.avro.wire import Schemas
+from tidemark.formats.avro.wire_format import Schemas
 from tidemark.formats.decoder import decoder_of
 from tidemark.formats.topic_roles import TopicRoles
 from tidemark.gate.expansion import seen_expansions

@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from tidemark.formats.avro.framed import framed_schema
 from tidemark.formats.avro.schema import InvalidAvroSchemaError
-from tidemark.formats.avro.wire import Schemas, id_of
+from tidemark.formats.avro.wire_format import Schemas, id_of
 from tidemark.lake.writer_schemas import read_schemas
 from tidemark.log import get_logger
 from tidemark.model.event import Reason

@@ -19,14 +19,14 @@ from tidemark.quality.audit import SuiteRun, run_suite
 from tidemark.quality.checks import (
     check_ended,
     check_filled,
-    check_kept,
     check_key,
     check_read,
+    check_retained,
     check_rewritten,
     check_winners,
 )
 from tidemark.quality.compared import check_same_rows
-from tidemark.quality.kept_checks import check_appended, check_truncates, check_versions
+from tidemark.quality.version_checks import check_appended, check_truncates, check_versions
 from tidemark.runs.staging.row_changes import StagedChanges
 from tidemark.runs.tables.work import TableWork
 from tidemark.runs.world import World
@@ -104,7 +104,7 @@ def _check_rewritten(
         world.spark.read.option("versionAsOf", snapshot).table(fork)
         for snapshot in (staged_changes.rewritten.base, staged_changes.rewritten.snapshot)
     )
-    yield check_kept(after.count(), before.count())
+    yield check_retained(after.count(), before.count())
     for old, new in staged_changes.rewritten.columns:
         yield check_rewritten(before, after, old, new)
 
@@ -130,7 +130,7 @@ def _all_there(
     """A renamed table of which nothing else came has the rows that it had."""
     name = quote(world.catalog.name, *work.target.parts)
     before = world.spark.read.option("versionAsOf", ref_update.base).table(name).count()
-    return check_kept(table.count(), before)
+    return check_retained(table.count(), before)
 
 
 def _spared(why: str) -> CheckResult:

@@ -22,8 +22,8 @@ from tidemark.fold.renamed import RENAMED
 from tidemark.formats.conversion_errors import change_reason, key_reason
 from tidemark.formats.decoder import decoder_of
 from tidemark.formats.rows import typed_rows
-from tidemark.lake.quarantine import SCHEMA, as_kept, read_waiting
-from tidemark.lake.staged import add_kept, read_marked
+from tidemark.lake.quarantine import SCHEMA, as_stored, read_waiting
+from tidemark.lake.staged import add_applicable, read_marked
 from tidemark.model.checkpoint_status import CheckpointStatus
 from tidemark.model.columns import CHANGE, CONVERSION_ERROR, POSITION, STAGED_OP, UNAVAILABLE
 from tidemark.model.event import Kind, Op, Reason
@@ -42,7 +42,7 @@ RECORD = ("topic", "partition", "offset", "kafka_time", "bytes", "sha256")
 
 
 @dataclass(frozen=True, slots=True)
-class Unfit:
+class Inapplicable:
     """Staged rows whose changes cannot be applied.
 
     mark: their staged op. rows: how many they are; of their keys there may be more such changes.
@@ -55,26 +55,30 @@ class Unfit:
 
 
 def quarantined(
-    run: Run, chosen: Chosen, work: TableWork, staged_changes: StagedChanges, unfit: Unfit
+    run: Run,
+    chosen: Chosen,
+    work: TableWork,
+    staged_changes: StagedChanges,
+    inapplicable: Inapplicable,
 ) -> StagedChanges:
-    """``staged_changes`` without the changes that its ``unfit`` rows stand for.
+    """``staged_changes`` without the changes that its ``inapplicable`` rows stand for.
 
     Their keys become what the newest change below tells that can be applied, else they stay as they
     are. Raises the letter where more would be quarantined than may be; nothing is written then.
     """
     room = _room(run, chosen, work, staged_changes)
-    if unfit.rows > room:
-        raise unfit.message(unfit.rows, room)
-    marked = read_marked(run.world.spark, staged_changes.rows, unfit.mark)
+    if inapplicable.rows > room:
+        raise inapplicable.message(inapplicable.rows, room)
+    marked = read_marked(run.world.spark, staged_changes.rows, inapplicable.mark)
     changes = computed_once(_decided(run, chosen, work, marked))
-    aside = changes.where(QUARANTINED).select(*_entry(chosen, work))
-    entries = aside.limit(room + 1).toArrow().cast(SCHEMA)
+    unapplied = changes.where(QUARANTINED).select(*_entry(chosen, work))
+    entries = unapplied.limit(room + 1).toArrow().cast(SCHEMA)
     if entries.num_rows > room:
-        raise unfit.message(aside.count(), room)
-    rows = add_kept(staged_changes.rows, changes.where(APPLICABLE), work.schema)
+        raise inapplicable.message(unapplied.count(), room)
+    rows = add_applicable(staged_changes.rows, changes.where(APPLICABLE), work.schema)
     superseded = staged_changes.superseded + _also_superseded(changes, work)
-    aside = pa.concat_tables([staged_changes.aside, entries])
-    return replace(staged_changes, rows=rows, superseded=superseded, aside=aside)
+    entries = pa.concat_tables([staged_changes.entries, entries])
+    return replace(staged_changes, rows=rows, superseded=superseded, entries=entries)
 
 
 def _also_superseded(changes: DataFrame, work: TableWork) -> int:
@@ -96,7 +100,7 @@ def may_miss(
     run: Run, chosen: Chosen, work: TableWork, staged_changes: StagedChanges, below: Position
 ) -> bool:
     """Whether a row may seem to be missing from a snapshot at ``below`` as it was quarantined."""
-    if any(position >= below for position in staged_changes.aside["position"].to_pylist()):
+    if any(position >= below for position in staged_changes.entries["position"].to_pylist()):
         return True
     return not all(entry.is_below(below) for entry in _waiting(run, chosen, work))
 
@@ -132,7 +136,7 @@ def _decided(run: Run, chosen: Chosen, work: TableWork, marked: DataFrame) -> Da
     events = rows.withColumn(CHANGE, record)
     keys = marked.select(*(F.col(quote(n)).alias(f"_{i}") for i, n in enumerate(schema.key)))
     same = (F.col("row_key")[n].eqNullSafe(F.col(f"_{i}")) for i, n in enumerate(schema.key))
-    row_image = decoder.told(schema)
+    row_image = decoder.row_image(schema)
     why = key_reason(schema, decoder.key_texts, row_image.image, from_images=work.key_from_images)
     reasons = (
         F.when(F.col("op") == Op.UPSERT.value, row_image.image).alias("image"),
@@ -208,4 +212,4 @@ def records_quarantined(chosen: Chosen) -> pa.Table | None:
     is_named = pc.is_in(records["kind"], pa.array(RENAMED))
     rows = records.drop_columns("kind").cast(SCHEMA)
     named, others = rows.filter(is_named), rows.filter(pc.invert(is_named))
-    return pa.concat_tables([as_kept(named, chosen.renames), others])
+    return pa.concat_tables([as_stored(named, chosen.renames), others])

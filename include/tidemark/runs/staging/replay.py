@@ -17,7 +17,7 @@ from tidemark.fold.computed import computed_once
 from tidemark.fold.latest import latest_events
 from tidemark.fold.profile import profile
 from tidemark.fold.renamed import is_table
-from tidemark.formats.avro.wire import Schemas
+from tidemark.formats.avro.wire_format import Schemas
 from tidemark.formats.decoder import Decoder, decoder_of
 from tidemark.formats.topic_roles import TopicRoles
 from tidemark.lake.landing import COLUMNS
@@ -131,10 +131,10 @@ def overtaken(chosen: Chosen, work: TableWork, decoder: Decoder) -> int:
     return replayed.overtaken(changes, _newer(chosen, chosen.replay, work, decoder)).count()
 
 
-def outcomes(run: Run, chosen: Chosen, work: TableWork, aside: pa.Table) -> tuple[Entry, ...]:
+def outcomes(run: Run, chosen: Chosen, work: TableWork, quarantined: pa.Table) -> tuple[Entry, ...]:
     """What became of the entries of the table that were tried again.
 
-    aside: rows of the quarantine; what was quarantined once more goes on waiting.
+    quarantined: rows of the quarantine; what was quarantined once more goes on waiting.
     """
     if chosen.replay is None or not work.replayed:
         return ()
@@ -150,7 +150,7 @@ def outcomes(run: Run, chosen: Chosen, work: TableWork, aside: pa.Table) -> tupl
         .collect()
     )
     applied = {tuple(row) for row in won} | {(*tuple(row)[:3], None) for row in won}
-    again = {tuple(row.values()) for row in aside.select([*record, "row"]).to_pylist()}
+    again = {tuple(row.values()) for row in quarantined.select([*record, "row"]).to_pylist()}
     waits = again | {(*place[:3], None) for place in again}
     entries = (
         replace(entry, state=State.APPLIED if change in applied else State.DUPLICATE)

@@ -58,11 +58,11 @@ class StagedChanges:
 
     changes: how many keys, or rows of a table without one, they touch. Each of them is staged, or
     was counted where it was dropped: repeats came before, superseded are those that a newer change,
-    a truncate or a snapshot of the cut took the effect from. taken: the changes of a history target
-    that make or end versions, None of others. snapshot_passes: where a table without a key was
-    read, None where the cut has no row of a snapshot. aside: rows of the quarantine for what
-    cannot be applied. ends: truncates of the cut, as `lake.staging.stage_table` takes them.
-    is_contested: two rows may have had one key in a transaction. contested: all changes of such
+    a truncate or a snapshot of the cut took the effect from. version_changes: the changes of a
+    history target that make or end versions, None of others. snapshot_passes: where a table without
+    a key was read, None where the cut has no row of a snapshot. entries: of the
+    quarantine, for what cannot be applied. ends: truncates of the cut, as
+    `lake.staging.stage_table` takes them. is_contested: two rows may have had one key in a transaction. contested: all changes of such
     keys, as `fold.contested.contested_keys` takes them, where tasks read them. rewritten: the rows
     that other types of columns had rewritten.
     """
@@ -71,9 +71,9 @@ class StagedChanges:
     changes: int
     repeats: int = 0
     superseded: int = 0
-    taken: int | None = None
+    version_changes: int | None = None
     snapshot_passes: SnapshotPasses | None = None
-    aside: pa.Table = field(default_factory=QUARANTINE.empty_table)
+    entries: pa.Table = field(default_factory=QUARANTINE.empty_table)
     ends: tuple[End, ...] = ()
     is_contested: bool = False
     contested: pa.Table | None = None
@@ -82,7 +82,7 @@ class StagedChanges:
     @property
     def quarantined(self) -> int:
         """How many changes cannot be applied."""
-        return int(self.aside.num_rows)
+        return int(self.entries.num_rows)
 
 
 def stage_row_changes(run: Run, chosen: Chosen, work: TableWork, to: StagedPlace) -> StagedChanges:
@@ -154,7 +154,7 @@ def match_rows(
     """
     is_old = work.have is not None
     is_read_again = staged_changes.snapshot_passes is not None and (
-        is_old or not staged_changes.snapshot_passes.is_one
+        is_old or not staged_changes.snapshot_passes.is_single
     )
     if not staged_changes.rows.deletes and not is_read_again:
         return staged_changes
@@ -272,7 +272,7 @@ def _snapshot_passes(chosen: Chosen, work: TableWork, *, is_spread: bool) -> Sna
     snapshot_passes = SnapshotPasses(
         *(tuple(sorted(at for at, m in mark_positions if m in ends)) for ends in (FIRST, LAST))
     )
-    if any(place_of(at) is None for at, _ in mark_positions) and not snapshot_passes.is_one:
+    if any(place_of(at) is None for at, _ in mark_positions) and not snapshot_passes.is_single:
         raise TableStoppedError(
             f"{work.spec.source} has no key and its records no positions, and a second snapshot of "
             "it was sent: nothing tells its rows from those of the first one",

@@ -32,7 +32,7 @@ from tidemark.runs.landing.compacted import refuse_unavailable
 from tidemark.runs.run import Run
 from tidemark.runs.staging.audit import audit
 from tidemark.runs.staging.key_conflicts import changes_of_transactions, refuse_key_conflicts
-from tidemark.runs.staging.quarantined import Unfit, may_miss, quarantined
+from tidemark.runs.staging.quarantined import Inapplicable, may_miss, quarantined
 from tidemark.runs.staging.replay import events_quarantined, outcomes, overtaken
 from tidemark.runs.staging.reread import refuse_unread_rows
 from tidemark.runs.staging.row_changes import StagedChanges, match_rows, stage_row_changes
@@ -44,7 +44,7 @@ from tidemark.runs.tables.key_changes import refuse_quarantined
 from tidemark.runs.tables.truncates import ends_of, snapshot_end
 from tidemark.runs.tables.work import TableWork
 
-SPARED_ASIDE = "changes of it are quarantined, and rows may seem to be missing for that"
+SPARED_BY_QUARANTINE = "changes of it are quarantined, and rows may seem to be missing for that"
 NOTHING_STAGED = StagedChanges(StagedRows(None, 0, 0, None, 0, 0), 0)
 
 
@@ -52,7 +52,7 @@ NOTHING_STAGED = StagedChanges(StagedRows(None, 0, 0, None, 0, 0), 0)
 class StagedTable:
     """A table on its branch: how to publish it, what changed, what the audit said.
 
-    changes, repeats, superseded and taken: as those of `StagedChanges`. aside: rows of the
+    changes, repeats, superseded, version_changes: as of `StagedChanges`. entries: rows of the
     quarantine for changes that cannot be applied; outcomes: of what was tried again. spared: why
     rows that a new snapshot does not contain stay, empty where they do not.
     """
@@ -64,20 +64,20 @@ class StagedTable:
     changes: int
     repeats: int
     superseded: int
-    taken: int | None
+    version_changes: int | None
     verdict: Verdict
     suite_run: SuiteRun | None
-    aside: pa.Table
+    entries: pa.Table
     outcomes: tuple[Entry, ...]
     spared: str
 
     @property
     def quarantined(self) -> int:
         """How many of the changes cannot be applied."""
-        return int(self.aside.num_rows)
+        return int(self.entries.num_rows)
 
 
-def stage_one(
+def stage_target(
     run: Run, chosen: Chosen, work: TableWork, branch: str, files: ChangelogFiles | None
 ) -> StagedTable | RefUpdate | None:
     """Fold and audit one table; nothing that a reader of ``main`` sees of it changes.
@@ -112,7 +112,7 @@ def stage_one(
     if work.removal is not None and may_miss(
         run, chosen, work, staged_changes, work.removal.end.position
     ):
-        work, spared = replace(work, removal=None), SPARED_ASIDE
+        work, spared = replace(work, removal=None), SPARED_BY_QUARANTINE
     ref_update, effect = stage_table(context, work.schema, rows, ends, _removal(chosen, work))
     ref_update = replace(ref_update, rename=work.becomes)
     if not is_folded:
@@ -129,12 +129,12 @@ def stage_one(
             staged_changes.changes,
             staged_changes.repeats,
             staged_changes.superseded,
-            staged_changes.taken,
+            staged_changes.version_changes,
         ),
         verdict=verdict,
         suite_run=suite_run,
-        aside=staged_changes.aside,
-        outcomes=outcomes(run, chosen, work, staged_changes.aside),
+        entries=staged_changes.entries,
+        outcomes=outcomes(run, chosen, work, staged_changes.entries),
         spared=spared,
     )
 
@@ -183,10 +183,10 @@ def _stage_changes(  # noqa: PLR0913  what is read, by which rules, and where to
     refuse_unread_rows(run, work, staged_changes.rows)
     if staged_changes.rows.conversion_errors:
         rows = staged_changes.rows
-        unfit = Unfit(
+        inapplicable = Inapplicable(
             STAGED_CONVERSION_ERROR, rows.conversion_errors, partial(_conversion_error, rows, work)
         )
-        return _without(run, chosen, work, staged_changes, unfit)
+        return _without(run, chosen, work, staged_changes, inapplicable)
     return staged_changes
 
 
@@ -222,12 +222,16 @@ def _row_events(chosen: Chosen, work: TableWork) -> DataFrame:
 
 
 def _without(
-    run: Run, chosen: Chosen, work: TableWork, staged_changes: StagedChanges, unfit: Unfit
+    run: Run,
+    chosen: Chosen,
+    work: TableWork,
+    staged_changes: StagedChanges,
+    inapplicable: Inapplicable,
 ) -> StagedChanges:
     """The changes without what cannot be applied; a target that keeps more than a mirror stops."""
     if work.spec.mode is not TargetMode.MIRROR:
-        raise unfit.message(unfit.rows, 0)
-    return quarantined(run, chosen, work, staged_changes, unfit)
+        raise inapplicable.message(inapplicable.rows, 0)
+    return quarantined(run, chosen, work, staged_changes, inapplicable)
 
 
 def _matched(
@@ -273,8 +277,10 @@ def _filled(
     message = partial(_conversion_error, rows, work)
     if unresolved is not None:
         message = partial(unresolved_rows, run, work, unresolved)
-    unfit = Unfit(STAGED_UNFILLED, max(rows.unavailable, rows.conversion_errors), message)
-    return _without(run, chosen, work, staged_changes, unfit)
+    inapplicable = Inapplicable(
+        STAGED_UNFILLED, max(rows.unavailable, rows.conversion_errors), message
+    )
+    return _without(run, chosen, work, staged_changes, inapplicable)
 
 
 def _bench(run: Run, work: TableWork, branch: str, cut: int) -> StagingContext:
@@ -293,7 +299,7 @@ def _bench(run: Run, work: TableWork, branch: str, cut: int) -> StagingContext:
 def _conversion_error(
     rows: StagedRows, work: TableWork, changes: int, room: int
 ) -> TableStoppedError:
-    """Values are unfit for their column, in more changes than may be quarantined."""
+    """Values do not fit their column, in more changes than may be quarantined."""
     column = rows.conversion_error or ""
     return TableStoppedError(
         f"{changes} rows of {work.spec.source} hold a value that does not fit its column, or two "

@@ -12,7 +12,7 @@ from tidemark.errors import AccountingError
 from tidemark.fold.appended import mark_copies, without_unavailable
 from tidemark.fold.contested import count_contested
 from tidemark.fold.flags import mark_images, with_flags
-from tidemark.fold.latest import mark_latest, only_kept
+from tidemark.fold.latest import mark_latest, only_newest
 from tidemark.fold.versions import mark_event_ids
 from tidemark.formats.decoder import Decoder
 from tidemark.formats.rows import typed_rows
@@ -60,22 +60,22 @@ def typed_changes(  # noqa: PLR0913  what is read, and by which rules
     )
     if counts.contested is not None:
         changes = count_contested(changes, work.counts, counts.contested)
-    schema, row_image = work.schema, decoder.told(work.schema)
+    schema, row_image = work.schema, decoder.row_image(work.schema)
     match work.spec.mode:
         case TargetMode.MIRROR:
             latest = changes.transform(mark_latest, work.counts)
-            return typed_rows(only_kept(latest, counts.reduced), schema, row_image)
+            return typed_rows(only_newest(latest, counts.reduced), schema, row_image)
         case TargetMode.SOFT_DELETE:
             images = changes.transform(mark_images, work.counts)
-            retained = only_kept(images, counts.reduced)
+            retained = only_newest(images, counts.reduced)
             typed = typed_rows(retained, schema, row_image, keep=(CHANGE,))
             return typed.transform(with_flags, ends)
         case TargetMode.HISTORY:
             event_ids = changes.transform(mark_event_ids, work.counts)
-            retained = only_kept(event_ids, counts.reduced)
+            retained = only_newest(event_ids, counts.reduced)
             return typed_rows(retained, schema, row_image, keep=(CHANGE,))
         case TargetMode.APPEND:
-            retained = only_kept(changes.transform(mark_copies), counts.reduced)
+            retained = only_newest(changes.transform(mark_copies), counts.reduced)
             typed = typed_rows(retained, schema, row_image, keep=(ROW,))
             return typed.transform(without_unavailable, schema)
 

@@ -102,7 +102,7 @@ class _Past:
             CHANGED, F.struct(*(change[name].alias(name) for name in CHANGE))
         )
         wanted = self.wanted
-        typed = typed_rows(bundled, wanted, self.decoder.told(wanted), keep=(NEED, CHANGED))
+        typed = typed_rows(bundled, wanted, self.decoder.row_image(wanted), keep=(NEED, CHANGED))
         image = F.struct(*(F.col(quote(name)) for name in wanted.names))
         past_changes = typed.select(
             f"{NEED}.*", f"{CHANGED}.*", image.alias("image"), UNAVAILABLE, CONVERSION_ERROR

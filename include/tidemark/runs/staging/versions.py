@@ -7,7 +7,7 @@ from dataclasses import replace
 from pyspark.sql import Observation
 from pyspark.sql import functions as F
 
-from tidemark.fold.latest import IS_KEPT, only_kept
+from tidemark.fold.latest import IS_NEWEST, only_newest
 from tidemark.fold.versions import is_newer, versions_of, with_stored
 from tidemark.lake.catalog import TableId
 from tidemark.lake.staged import read_staged, stage_rows
@@ -37,11 +37,13 @@ def match_versions(
     counted, known = Observation(), Observation()
     versions = (
         with_stored(staged, stored, schema)
-        .withColumn(IS_KEPT, is_newer())
-        .observe(counted, F.count(F.when(F.col(IS_KEPT), 1)).alias("taken"))
-        .transform(only_kept, known)
+        .withColumn(IS_NEWEST, is_newer())
+        .observe(counted, F.count(F.when(F.col(IS_NEWEST), 1)).alias("version_changes"))
+        .transform(only_newest, known)
         .transform(versions_of, schema, staged_changes.ends)
     )
     rows = stage_rows(staged_changes.rows.written.beside("versions"), versions, schema)
     repeats = staged_changes.repeats + known.get["dropped"]
-    return replace(staged_changes, rows=rows, repeats=repeats, taken=counted.get["taken"])
+    return replace(
+        staged_changes, rows=rows, repeats=repeats, version_changes=counted.get["version_changes"]
+    )

@@ -28,8 +28,8 @@ from tidemark.model.profile import ProfileEntry
 from tidemark.model.summary import PLACE
 from tidemark.model.target_mode import TargetMode
 from tidemark.runs.choose import Chosen
+from tidemark.runs.ddl.column_changes import aliased
 from tidemark.runs.ddl.effects import DdlEffects
-from tidemark.runs.ddl.told_columns import aliased
 from tidemark.runs.run import Run
 from tidemark.runs.tables.copies import Copies
 from tidemark.schema.alter_items import CHANGES_KEY

@@ -228,7 +228,7 @@ def _removal(pipeline: PipelineSpec, snapshots: Snapshots, table: TableName) -> 
 def _concerned(run: Run, chosen: Chosen, due: Iterable[TableName]) -> list[TableSpec]:
     """The specs of the tables that have anything in the cut, or lose rows in it, or go.
 
-    A table that is not declared and whose name is unfit is never mapped: it is `filtered`.
+    A table that is not declared and whose name is invalid is never mapped: it is `filtered`.
     """
     pipeline = run.pipeline
     declared = {(table.source.schema, table.source.table): table for table in pipeline.tables}

@@ -33,8 +33,8 @@ class Replaced:
         """How the new target gets the name of the old one."""
         if self.before is None:
             return TargetRename(self.target)
-        aside = TableId(self.target.namespace, f"{self.target.table}__until_cut_{cut}")
-        return TargetRename(self.target, Displaced(self.before.metadata, aside))
+        displaced_id = TableId(self.target.namespace, f"{self.target.table}__until_cut_{cut}")
+        return TargetRename(self.target, Displaced(self.before.metadata, displaced_id))
 
 
 def into_refold(spec: TableSpec, progress: Progress) -> TableSpec:

@@ -24,7 +24,7 @@ from tidemark.runs.choose import Chosen
 from tidemark.runs.columns.changes import declared_column
 from tidemark.runs.columns.recreated import recreation
 from tidemark.runs.columns.schemas import schema_columns
-from tidemark.runs.ddl.told_columns import StatementChange
+from tidemark.runs.ddl.column_changes import StatementChange
 from tidemark.spec import PipelineSpec, TableSpec
 
 READ_AGAIN = "every row was changed or read again since"

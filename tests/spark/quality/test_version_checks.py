@@ -13,19 +13,19 @@ from tidemark.model.columns import (
     STAGED_OP,
     SourceColumn,
     TableSchema,
-    Wire,
+    ValueEncoding,
 )
 from tidemark.model.ends import End
 from tidemark.model.names import ColumnName
 from tidemark.model.position import Position
 from tidemark.model.target_mode import TargetMode
-from tidemark.quality.kept_checks import check_appended, check_truncates, check_versions
+from tidemark.quality.version_checks import check_appended, check_truncates, check_versions
 
 KEY = (ColumnName("at"), ColumnName("rows"))
 SCHEMA = TableSchema(
     (
-        SourceColumn(KEY[0], "int", Wire.INTEGER, "int"),
-        SourceColumn(KEY[1], "string", Wire.TEXT, "text"),
+        SourceColumn(KEY[0], "int", ValueEncoding.INTEGER, "int"),
+        SourceColumn(KEY[1], "string", ValueEncoding.TEXT, "text"),
     ),
     KEY,
     mode=TargetMode.HISTORY,

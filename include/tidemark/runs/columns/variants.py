@@ -1,4 +1,4 @@
-"""Columns that records hold in several forms, and each record says in which (SCHEMA-4).
+"""Columns that records hold in several variants, and each record says in which (SCHEMA-4).
 
 A connector whose settings were changed writes the same values in another way: times in micro- or
 milliseconds or as text, decimals as bytes or as text. No statement tells it; the schemas of the
@@ -11,37 +11,37 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from tidemark.errors import RowsUnknownError
-from tidemark.model.columns import SourceColumn, TableSchema, Wire
+from tidemark.model.columns import SourceColumn, TableSchema, ValueEncoding
 from tidemark.model.names import ColumnName, TableName
 from tidemark.schema.changes import is_followed, is_widening
-from tidemark.schema.connect_types import SIZED_WIRES
+from tidemark.schema.connect_types import SIZED_ENCODINGS
 from tidemark.schema.overrides import read_as_text
 from tidemark.schema.rewrites import is_rewrite
 
-RowImage = Collection[tuple[int, Collection[SourceColumn]]]
+ColumnsBySchema = Collection[tuple[int, Collection[SourceColumn]]]
 """The id of a record schema, and the columns as such records hold them."""
 
 
-def with_forms(
+def with_variants(
     columns: Mapping[ColumnName, SourceColumn],
     have: TableSchema | None,
-    forms: RowImage,
+    variants: ColumnsBySchema,
     changed: Collection[ColumnName],
 ) -> dict[ColumnName, SourceColumn]:
-    """``columns`` with the forms that records have for them.
+    """``columns`` with the variants that records have for them.
 
     have: as the target was made; how it has a column holds for schemas that no cut told yet.
     changed: columns that a statement of the cut declared again.
     """
     return {
-        name: _with_forms(
+        name: _with_variants(
             column,
             have[name] if have is not None and name in have.names else None,
             {
-                schema: form
-                for schema, of_schema in forms
-                for form in of_schema
-                if form.name == name
+                schema: variant
+                for schema, of_schema in variants
+                for variant in of_schema
+                if variant.name == name
             },
             is_changed=name in changed,
         )
@@ -49,50 +49,56 @@ def with_forms(
     }
 
 
-def _with_forms(
+def _with_variants(
     column: SourceColumn,
     before: SourceColumn | None,
-    forms: Mapping[int, SourceColumn],
+    variants: Mapping[int, SourceColumn],
     *,
     is_changed: bool,
 ) -> SourceColumn:
-    known = {schema: form for ids, form in (before.forms if before else ()) for schema in ids}
-    if before is not None and forms and not is_changed and before.iceberg == column.iceberg:
-        digits = before.digits if before.wire in SIZED_WIRES else column.digits
-        column = replace(column, wire=before.wire, digits=digits)
-    for schema, form in forms.items():
-        is_other = schema in known or column.former is not None or _form(form) != _form(column)
+    known = {
+        schema: variant for ids, variant in (before.by_schema if before else ()) for schema in ids
+    }
+    if before is not None and variants and not is_changed and before.iceberg == column.iceberg:
+        digits = before.digits if before.encoding in SIZED_ENCODINGS else column.digits
+        column = replace(column, encoding=before.encoding, digits=digits)
+    for schema, variant in variants.items():
+        is_other = (
+            schema in known or column.former is not None or _encoding(variant) != _encoding(column)
+        )
         if is_other and (
-            form.iceberg == column.iceberg or is_followed(form.iceberg, column.iceberg)
+            variant.iceberg == column.iceberg or is_followed(variant.iceberg, column.iceberg)
         ):
-            known[schema] = _plain(form)
+            known[schema] = _plain(variant)
     ids: dict[SourceColumn, list[int]] = {}
-    for schema, form in sorted(known.items()):
-        ids.setdefault(form, []).append(schema)
-    return replace(column, forms=tuple((tuple(schemas), form) for form, schemas in ids.items()))
+    for schema, variant in sorted(known.items()):
+        ids.setdefault(variant, []).append(schema)
+    return replace(
+        column, by_schema=tuple((tuple(schemas), variant) for variant, schemas in ids.items())
+    )
 
 
-def _form(column: SourceColumn) -> tuple[Wire, int]:
-    return column.wire, column.digits if column.wire in SIZED_WIRES else 0
+def _encoding(column: SourceColumn) -> tuple[ValueEncoding, int]:
+    return column.encoding, column.digits if column.encoding in SIZED_ENCODINGS else 0
 
 
 def _plain(column: SourceColumn) -> SourceColumn:
     """``column`` without what is not told of records."""
-    return replace(column, former=None, changed_at=None, backfill=None, mask=None, forms=())
+    return replace(column, former=None, changed_at=None, backfill=None, mask=None, by_schema=())
 
 
-def is_old_form(have: TableSchema | None, name: ColumnName, schema_id: int | None) -> bool:
+def is_before_rewrite(have: TableSchema | None, name: ColumnName, schema_id: int | None) -> bool:
     """Whether records of a schema hold a column as it was before its rows were rewritten."""
     if have is None or name not in have.names:
         return False
-    forms = (form for ids, form in have[name].forms if schema_id in ids)
-    return any(is_rewrite(form.iceberg, have[name].iceberg) for form in forms)
+    variants = (variant for ids, variant in have[name].by_schema if schema_id in ids)
+    return any(is_rewrite(variant.iceberg, have[name].iceberg) for variant in variants)
 
 
 def refuse_other_types(
     table: TableName, versions: Iterable[TableSchema], *, may_be_unsigned: bool
 ) -> None:
-    """Raise where records hold a column in forms for which no one type of a target will do.
+    """Raise where records hold a column in variants for which no one type of a target will do.
 
     versions: oldest first. No statement tells that the type changed. may_be_unsigned: as of
     `overridden`.
@@ -107,7 +113,8 @@ def refuse_other_types(
             or _is_type_change(before, column, may_be_unsigned=may_be_unsigned)
         ):
             is_text = all(
-                read_as_text(form, may_be_unsigned=may_be_unsigned) for form in (before, column)
+                read_as_text(variant, may_be_unsigned=may_be_unsigned)
+                for variant in (before, column)
             )
             raise _two_types(table, before, column, is_text=is_text)
         known[column.name] = column
@@ -122,7 +129,10 @@ def _is_type_change(was: SourceColumn, now: SourceColumn, *, may_be_unsigned: bo
     if not is_rewrite(was.iceberg, now.iceberg):
         return False
     if now.iceberg == "string":
-        return was.iceberg == "int" or now.wire in (Wire.DECIMAL_BASE64, Wire.DECIMAL_SCALED)
+        return was.iceberg == "int" or now.encoding in (
+            ValueEncoding.DECIMAL_BASE64,
+            ValueEncoding.DECIMAL_SCALED,
+        )
     return was.iceberg != "bigint" or not may_be_unsigned
 
 
@@ -132,7 +142,7 @@ def _two_types(
     name = column.name
     fix = (
         "have the connector write it as before; or fold the table by a new pipeline from a new "
-        "snapshot, once its topic holds the new form alone"
+        "snapshot, once its topic holds the new variant alone"
     )
     if is_text:
         fix = (
