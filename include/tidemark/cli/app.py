@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 _Parameters = ParamSpec("_Parameters")
 
 
-def in_letters(verb: Callable[_Parameters, None]) -> Callable[_Parameters, None]:
-    """The verb; what it raises on purpose is printed as its letter and becomes an exit code.
+def with_messages(verb: Callable[_Parameters, None]) -> Callable[_Parameters, None]:
+    """The verb; what it raises on purpose is printed as its message and becomes an exit code.
 
     Any other exception is a defect and keeps its traceback.
     """
@@ -108,16 +108,16 @@ for verb in (
     *(validate, schema, plan, cut, status, changes),
     *(accept, resync, refold, erase, skip, handover, maintain),
 ):
-    app.command(cls=_Command)(in_letters(verb))
+    app.command(cls=_Command)(with_messages(verb))
 quarantine = typer.Typer(
     help="Look through what was quarantined, try it again, or give it up.", no_args_is_help=True
 )
 for name, verb in QUARANTINE.items():
-    quarantine.command(name, cls=_Command)(in_letters(verb))
+    quarantine.command(name, cls=_Command)(with_messages(verb))
 app.add_typer(quarantine, name="quarantine")
 sources = typer.Typer(help="What a source can be given to tell more.", no_args_is_help=True)
 for name, verb in SOURCES.items():
-    sources.command(name, cls=_Command)(in_letters(verb))
+    sources.command(name, cls=_Command)(with_messages(verb))
 app.add_typer(sources, name="sources")
 
 

@@ -118,7 +118,7 @@ def show_result(
         ("records", ", ".join(f"{n:,} {name}" for name, n in result.buckets.items() if n)),
         ("replaced", _replaced(result)),
         ("quarantined", _quarantined(pipeline, result)),
-        *(("in doubt", sentence) for sentence in warnings(spec.source, result.unknown)),
+        *(("warning", sentence) for sentence in warnings(spec.source, result.unknown)),
         ("next", _next(pipeline, result)),
     )
 

@@ -126,7 +126,7 @@ def show(console: Console, status: PipelineStatus) -> None:
         ("truncates", status.truncates),
         ("statements", status.statements),
         ("quarantined", _quarantined(status)),
-        *(("in doubt", sentence) for sentence in status.warnings),
+        *(("warning", sentence) for sentence in status.warnings),
         ("stalled", f"for {status.stalled_ms // 60_000} minutes" if status.stalled_ms else ""),
         *(("snapshot", f"of {table} {reason}") for table, reason in status.snapshots.items()),
         *(("withheld", f"of {table} {reason}") for table, reason in status.withheld.items()),

@@ -149,7 +149,7 @@ def _facts(status: PipelineStatus, now: int) -> Iterable[tuple[str, str]]:
     yield "holds at", status.hold
     yield "work", status.work
     yield "quarantine", f"{plural(status.quarantined, 'change')} wait" if status.quarantined else ""
-    yield from (("in doubt", sentence) for sentence in status.warnings)
+    yield from (("warning", sentence) for sentence in status.warnings)
     yield from (("snapshot", f"of {table} {reason}") for table, reason in status.snapshots.items())
     yield from (("withheld", f"of {table} {reason}") for table, reason in status.withheld.items())
     yield from (

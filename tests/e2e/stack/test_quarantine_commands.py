@@ -98,7 +98,7 @@ def test_the_quarantine_is_worked_on_from_a_terminal(
         return found
 
     told = CliRunner().invoke(app, ["status", stream.name]).stdout
-    assert f"in doubt tables of topic {stream.topic} may lack a truncate" in " ".join(told.split())
+    assert f"warning tables of topic {stream.topic} may lack a truncate" in " ".join(told.split())
     listed = said("list")
     assert "2 changes in quarantine" in listed
     assert "shop.items TYPE_MISMATCH 1" in listed

@@ -32,11 +32,16 @@ from tidemark.lake.staging import StagingContext, stage_table
 from tidemark.model.columns import CONVERSION_ERROR, SourceColumn, TableSchema, ValueEncoding
 from tidemark.model.event import Op
 from tidemark.model.names import ColumnName, quote
+from tidemark.runs.session import FEW_ROWS, size_for
 from tidemark.runs.world import World
 from tidemark.schema.changes import plan_changes
 from tidemark.spec import SourceSpec
 
 VALUES = 10_000
+WIDE = 150
+"""Columns of all forms together. The expressions of more are interpreted, as those of a cut of a
+few rows are: to compile them takes longer than to read the values.
+"""
 ID, FORM, TOLD = ColumnName("id"), ColumnName("form"), ColumnName("conversion_error")
 SHOWN = 10
 _ID = SourceColumn(ID, "int", ValueEncoding.INTEGER, "int")
@@ -75,7 +80,10 @@ def check_families(
     cases = [case for family in families.values() for case in family]
     count = VALUES * len(families) // len(cases)
     values = [case.values.take(count, rng) for case in cases]
-    reads = [_read(world, folder, form, _cells(cases, form), values) for form in forms]
+    cells = [_cells(cases, form) for form in forms]
+    is_wide = sum(map(len, cells)) > WIDE
+    size_for(world.spark, VALUES if is_wide else FEW_ROWS + 1)
+    reads = [_read(world, folder, *of_form, values) for of_form in zip(forms, cells, strict=True)]
     found = _written_and_read(world, folder, name, reads)
     wrong = [fault for read in reads for fault in _faults(read, values, found)]
     wrong += [fault for read in reads for fault in _faults_in_python(read, values)]

@@ -60,9 +60,9 @@ class StagedChanges:
     was counted where it was dropped: repeats came before, superseded are those that a newer change,
     a truncate or a snapshot of the cut took the effect from. version_changes: the changes of a
     history target that make or end versions, None of others. snapshot_passes: where a table without
-    a key was read, None where the cut has no row of a snapshot. entries: of the
-    quarantine, for what cannot be applied. ends: truncates of the cut, as
-    `lake.staging.stage_table` takes them. is_contested: two rows may have had one key in a transaction. contested: all changes of such
+    a key was read, None where the cut has no row of a snapshot. entries: of the quarantine, for
+    what cannot be applied. ends: truncates of the cut, as `lake.staging.stage_table` takes them.
+    is_contested: two rows may have had one key in a transaction. contested: all changes of such
     keys, as `fold.contested.contested_keys` takes them, where tasks read them. rewritten: the rows
     that other types of columns had rewritten.
     """
