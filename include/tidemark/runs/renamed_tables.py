@@ -205,8 +205,8 @@ class _Names:
 def net_moves(pairs: Pairs, bearers: Collection[TableName]) -> dict[TableName, TableName]:
     """Old -> new names of ``bearers``, the tables that are there, after all of ``pairs``.
 
-    A name that no table bears is passed through, in whatever order the pairs come. Of several pairs
-    with one old name the last counts (MSG-54).
+    A name that no table bears is passed through, in whatever order the pairs come, and once. Of
+    several pairs with one old name the last counts (MSG-54).
 
     >>> a, b, c = (TableName("s", name) for name in "abc")
     >>> net_moves([(a, c), (b, a), (c, b)], {a, b}) == {a: b, b: a}
@@ -215,8 +215,9 @@ def net_moves(pairs: Pairs, bearers: Collection[TableName]) -> dict[TableName, T
     leads = dict(pairs)
     moves = {}
     for old in sorted(set(leads) & set(bearers)):
-        new = leads[old]
-        while new in leads and new not in bearers and new != old:
+        new, passed = leads[old], {old}
+        while new in leads and new not in {*bearers, *passed}:
+            passed.add(new)
             new = leads[new]
         if new != old:
             moves[old] = new

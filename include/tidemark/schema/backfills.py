@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from datetime import date
 from decimal import Decimal, InvalidOperation
 
 from tidemark.model.columns import SourceColumn
@@ -20,11 +21,16 @@ Reader = Callable[[str, SourceType, SourceColumn], str | None]
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _MOMENT = re.compile(r"\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}(\.\d{1,6})?")
 _TIME = re.compile(r"(?P<whole>-?\d{2,3}:[0-5]\d:[0-5]\d)(?:\.(?P<fraction>\d{1,6}))?")
-_INTEGERS = ("tinyint", "smallint", "mediumint", "int", "bigint", "year")
+_INTEGERS = ("tinyint", "smallint", "mediumint", "int", "bigint")
 _FLOATS = ("float", "double")
 _TEXTS = ("char", "varchar", "tinytext", "text", "mediumtext", "longtext")
 _ZERO_DATE = "0000-00-00"
+_YEAR = re.compile(r"\d{4}")
+_NO_DATE = re.compile(r"\d{4}-(00-\d{2}|\d{2}-00)")
+"""A month or day of zero, which sql_mode may allow."""
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
+_AS_TEXT = re.compile(r"0|-?[1-9]\d*(\.\d+)?|0\.\d+")
+"""Numbers that a column of text holds as the statement writes them."""
 _MOMENTS = ("timestamp", "timestamp with time zone")
 _SHOWN_TEXTS = ("text", "character varying", "character", "uuid", "json", "jsonb")
 _AS_SHOWN = (*_SHOWN_TEXTS, "smallint", "integer", "bigint", "real", "double precision")
@@ -52,6 +58,9 @@ def backfill_text(column: SourceColumn, backfill: DefaultBackfill) -> str | None
     if known is None or reader is None:
         raise UnknownBackfillError(f"of the type {column.source_type} no default is followed")
     text = _implied(known) if backfill.text is None else backfill.text
+    is_text = known.base in {*_TEXTS, "enum", "set"}
+    if backfill.is_number and is_text and not (known.base in _TEXTS and _AS_TEXT.fullmatch(text)):
+        raise UnknownBackfillError(f"{text} without quotes is another text in {column.source_type}")
     try:
         return reader(text, known, column)
     except (ValueError, InvalidOperation) as error:
@@ -84,12 +93,21 @@ def _implied(known: SourceType) -> str:
         return "00:00:00"
     if known.base == "enum":
         return known.parameters[0] if known.parameters else "0"
+    if known.base == "year":
+        return "0000"
     return _ZERO_DATE if known.base in {"date", "datetime"} else "0"
 
 
 def _integer(text: str, _known: SourceType, column: SourceColumn) -> str:
     number = int(text)
     return str(bool(number)).lower() if column.iceberg == "boolean" else str(number)
+
+
+def _year(text: str, known: SourceType, column: SourceColumn) -> str:
+    """Of two digits the century is not sure: 0 and '0' are two years."""
+    if not _YEAR.fullmatch(text):
+        raise UnknownBackfillError(f"{text!r} is no year of four digits")
+    return _integer(text, known, column)
 
 
 def _decimal(text: str, known: SourceType, column: SourceColumn) -> str:
@@ -107,8 +125,9 @@ def _float(text: str, known: SourceType, column: SourceColumn) -> str:
     return repr(float(text))
 
 
-def _text(text: str, _known: SourceType, _column: SourceColumn) -> str:
-    return text
+def _text(text: str, known: SourceType, _column: SourceColumn) -> str:
+    """A CHAR has no blanks at its end when it is read."""
+    return text.rstrip(" ") if known.base == "char" else text
 
 
 def _date(text: str, _known: SourceType, _column: SourceColumn) -> str | None:
@@ -123,10 +142,13 @@ def _datetime(text: str, known: SourceType, _column: SourceColumn) -> str | None
 
 
 def _moment_of(text: str, form: re.Pattern[str]) -> str | None:
-    """A zero date is no date (TYPE-12)."""
+    """A date with a month or day of zero is no date (TYPE-12)."""
     if not form.fullmatch(text):
         raise UnknownBackfillError(f"{text!r} is not written as a date is")
-    return None if text.startswith(_ZERO_DATE) else text
+    if _NO_DATE.match(text):
+        return None
+    date.fromisoformat(text[: len(_ZERO_DATE)])
+    return text
 
 
 def _time(text: str, known: SourceType, _column: SourceColumn) -> str:
@@ -165,6 +187,7 @@ def _enum(text: str, known: SourceType, column: SourceColumn) -> str:
 
 _READERS: Mapping[str, Reader] = {
     **dict.fromkeys(_INTEGERS, _integer),
+    "year": _year,
     **dict.fromkeys(_FLOATS, _float),
     **dict.fromkeys(_TEXTS, _text),
     "decimal": _decimal,

@@ -20,10 +20,12 @@ _CONTINUED: Mapping[str, frozenset[str]] = {
     "LONG": frozenset({"VARCHAR", "VARBINARY"}),
 }
 _AFTER_DEFAULT = {
-    *("", "NOT", "NULL", "COMMENT", "AFTER", "FIRST", "COLLATE", "UNIQUE", "KEY", "PRIMARY"),
+    *("NOT", "NULL", "COMMENT", "AFTER", "FIRST", "COLLATE", "UNIQUE", "KEY", "PRIMARY"),
     *("COLUMN_FORMAT", "STORAGE", "VISIBLE", "INVISIBLE", "CHECK", "CONSTRAINT", "REFERENCES"),
 }
-"""What may follow a DEFAULT that is a plain literal; anything else makes it an expression."""
+"""What may follow a DEFAULT that is a plain literal; anything else makes it an expression, or
+another literal, as texts side by side are one.
+"""
 _NOW = {"CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP"}
 _SINGLE_BIT = {"bit", "bit(1)"}
 _SECONDS = {"timestamp", "timestamp(0)"}
@@ -36,13 +38,15 @@ class DefaultBackfill(NamedTuple):
 
     text: None is what the type implies. is_now: the time of the statement, which ``text`` is once
     that is known. is_output: ``text`` is how PostgreSQL shows the value. is_unknown: no text shows
-    it, for example as each row has a value of its own.
+    it, for example as each row has a value of its own. is_number: ``text`` has no quotes in the
+    statement.
     """
 
     text: str | None
     is_now: bool = False
     is_output: bool = False
     is_unknown: bool = False
+    is_number: bool = False
 
     @property
     def is_shown(self) -> bool:
@@ -108,6 +112,9 @@ def column_definition(item: Words) -> tuple[ColumnText, Attributes]:
 def _attributes(type_text: str, item: Words) -> Attributes:
     words = item.outside_parentheses()
     pairs = list(pairwise([*words, ""]))
+    if ("PARTITION", "BY") in pairs:  # An option of the table, behind its last column.
+        end = pairs.index(("PARTITION", "BY"))
+        words, pairs = words[:end], pairs[:end]
     lone_key = any(word == "KEY" and before not in {"UNIQUE", "PRIMARY"} for before, word in pairs)
     is_computed = bool({"AS", "GENERATED"} & set(words))
     counts = type_text.upper() == "SERIAL" or "AUTO_INCREMENT" in words
@@ -135,8 +142,13 @@ def _default(item: Words, type_text: str) -> tuple[DefaultBackfill | None, bool]
     if type_text in _SECONDS and _is_now(item):
         return DefaultBackfill(None, is_now=True), True
     text = (item.bit() if type_text in _SINGLE_BIT else None) or item.literal()
-    is_whole = text is not None and item.keyword() in _AFTER_DEFAULT
-    return (DefaultBackfill(text), True) if is_whole else (None, False)
+    if text is None or not _ends_default(item):
+        return None, False
+    return DefaultBackfill(text, is_number=not item.follows_quotes), True
+
+
+def _ends_default(item: Words) -> bool:
+    return not item.left or item.keyword() in _AFTER_DEFAULT
 
 
 def _is_now(item: Words) -> bool:
@@ -146,7 +158,7 @@ def _is_now(item: Words) -> bool:
         return False
     item.at += 1
     is_second = item.keyword() != "(" or item.group().source() in ("", "0")
-    if is_second and item.keyword() in {*_AFTER_DEFAULT, "ON"}:
+    if is_second and (_ends_default(item) or item.keyword() == "ON"):
         return True
     item.at = start
     return False

@@ -7,6 +7,7 @@ are known by their numbers, which stay what they are, whatever the columns are c
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -29,6 +30,7 @@ TRIGGERS = Path(__file__).with_name("postgres_ddl.sql")
 _VERSION = 1
 _OF_INDEXES = {"CREATE INDEX", "DROP INDEX", "REINDEX"}
 """Where one of these commits in its midst, older triggers wrote that every table was made by it."""
+_USING = re.compile(r"\busing\b", re.IGNORECASE)
 _TableState = Mapping[str, Any]
 
 
@@ -45,7 +47,7 @@ def postgres_operations(content: str) -> tuple[DdlOperation, ...]:
         # A client may send more than this statement in one piece, values among it (MSG-7).
         is_alone = sent.upper().startswith(tag) and ";" not in sent.rstrip(";")
         statement = sent if is_alone else tag
-        has_expression = "using" in sent.lower().split()
+        has_expression = bool(_USING.search(sent))
         return tuple(
             operation
             for change in message["tables"]
@@ -90,11 +92,12 @@ def _changed(
         yield RenameTable(_name(before), table, statement)
     old = {column["number"]: column for column in before["columns"]}
     new = {column["number"]: column for column in after["columns"]}
-    for number in old.keys() & new.keys():
-        # Without USING a value that the new type does not hold is refused, or rounded as types say.
-        if old[number]["type"] != new[number]["type"] and has_expression:
-            why = f"values of {new[number]['name']} may be others now, by an expression"
-            yield Unsupported(table, statement, why)
+    # Without USING a value that the new type does not hold is refused, or rounded as types say.
+    types = ((old[number]["type"], new[number]) for number in sorted(old.keys() & new.keys()))
+    changed = [column["name"] for was, column in types if column["type"] != was]
+    if has_expression and (changed or before["file"] != after["file"]):
+        why = f"values of {', '.join(changed) or 'some column'} may be others now, by an expression"
+        yield Unsupported(table, statement, why)
     items = _items(before, after)
     if items.has_changes:
         yield AlterColumns(table, items, statement)

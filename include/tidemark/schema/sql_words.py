@@ -117,6 +117,11 @@ class Words:
         self.at = at + 1
         return text
 
+    @property
+    def follows_quotes(self) -> bool:
+        """Whether the word that was stepped over last is quoted."""
+        return self.text[self.words[self.at - 1].start] in ("'", '"')
+
     def bit(self) -> str | None:
         """Step over a literal of one bit, and give its digit; None where something else comes."""
         raw = self.text[self.words[self.at].start : self.words[self.at].end] if self.left else ""

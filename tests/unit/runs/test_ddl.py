@@ -134,6 +134,51 @@ def test_names_that_become_one_stop_their_table() -> None:
     assert stopped.stops == {ITEMS: DdlStop(why, None)}
 
 
+def test_a_statement_may_change_and_rename_a_table() -> None:
+    """MSG-23, SCHEMA-4: what the table is now stands under its new name."""
+    state = {"name": "v", "typeName": "VARCHAR", "typeExpression": "VARCHAR", "scale": None}
+    records = [
+        DdlRecord(
+            Position(f"0001{number}"),
+            "shop",
+            json.dumps(
+                {
+                    "source": STREAMED,
+                    "databaseName": "shop",
+                    "ddl": ddl,
+                    "tableChanges": [
+                        {
+                            "type": "ALTER",
+                            "id": names,
+                            "table": {
+                                "columns": [state | {"length": length}],
+                                "primaryKeyColumnNames": [],
+                            },
+                        }
+                    ],
+                }
+            ),
+        )
+        for number, (ddl, names, length) in enumerate(
+            (
+                ("ALTER TABLE items MODIFY v VARCHAR(20)", '"shop"."items"', 20),
+                (
+                    "ALTER TABLE items MODIFY v VARCHAR(10), RENAME TO others",
+                    '"shop"."items","shop"."others"',
+                    10,
+                ),
+            )
+        )
+    ]
+    spec = SourceSpec.model_validate(
+        {"format": "debezium-mysql", "gate": "none", "topics": {"data": ["t"]}}
+    )
+    for told in (records, records[1:]):
+        effects = add_up(spec, told)
+        changes = [change for of_table in effects.changed.values() for change in of_table]
+        assert (changes[-1].name, changes[-1].type_text) == ("v", "VARCHAR(10)")
+
+
 def test_a_copied_table_has_the_columns_that_the_record_tells() -> None:
     """MSG-22: Debezium tells the state after the statement, Canal its text alone."""
     like = "CREATE TABLE items LIKE others"

@@ -15,6 +15,7 @@ from tidemark.model.progress import Progress
 from tidemark.model.renames import Rename, Renames, swapped_tables
 from tidemark.runs.ddl.effects import DdlEffects, DdlRecord, DdlStop, RenamedBy
 from tidemark.runs.ddl.records import add_up
+from tidemark.runs.renamed_tables import net_moves
 from tidemark.spec import SourceSpec
 
 A, B, C = (TableName("shop", name) for name in "abc")
@@ -70,6 +71,22 @@ def test_a_rename_that_was_followed_is_not_followed_again() -> None:
     assert (list(again.column_renames), again.renames, again.stops) == ([B], [], {})
     copy = told("ALTER TABLE b DROP x", "RENAME TABLE a TO b", names=names, first=7)
     assert (list(copy.column_renames), copy.renames, copy.stops) == ([B], [], {})
+
+
+def test_a_copy_of_a_rename_may_know_a_later_commit() -> None:
+    """POS-9: in PostgreSQL its LSN alone shows that it is one."""
+
+    def at(commit: int, offset: int) -> Position:
+        return Position(f"0001{commit:016X}1{20:016X}{offset:016X}")
+
+    names = declared(A, B, Rename(A, B, at(5, 1)))
+    assert names.done[0].is_at(at(9, 7))
+    assert not names.done[0].is_at(Position(f"0001{5:016X}1{21:016X}{1:016X}"))
+
+
+def test_a_name_that_comes_back_in_one_statement() -> None:
+    """SCHEMA-31."""
+    assert net_moves([(A, B), (B, C), (C, B)], {A}) == {A: B}
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,7 @@ def filled(definition: str, *, written_by_canal: bool = False) -> str | None:
         ("tinyint(1) NOT NULL DEFAULT TRUE", "1"),
         ("int DEFAULT -3", "-3"),
         ("year NOT NULL DEFAULT 2020", "2020"),
+        ("year NOT NULL", "0"),
         ("decimal(8,2) NOT NULL DEFAULT 1.5", "1.50"),
         ("decimal(8,2) NOT NULL", "0.00"),
         ("double DEFAULT -1e-3", "-0.001"),
@@ -44,6 +45,11 @@ def filled(definition: str, *, written_by_canal: bool = False) -> str | None:
         ("varchar(20) DEFAULT 'it''s \\'x\\\\'", "it's 'x\\"),
         ('varchar(20) DEFAULT "say ""x"""', 'say "x"'),
         ("varchar(20) DEFAULT 7", "7"),
+        ("varchar(20) DEFAULT '007'", "007"),
+        ("char(5) DEFAULT 'ab  '", "ab"),
+        ("int DEFAULT 007", "7"),
+        ("date DEFAULT '2024-00-00'", None),
+        ("datetime DEFAULT '2024-01-00 00:00:00'", None),
         ("date DEFAULT '2020-02-29'", "2020-02-29"),
         ("date NOT NULL", None),
         ("datetime NOT NULL DEFAULT '2020-02-29'", "2020-02-29 00:00:00"),
@@ -72,6 +78,21 @@ def test_a_numbered_label() -> None:
         filled("set('a','b') DEFAULT 'b'", written_by_canal=True)
 
 
+def test_an_option_of_the_table_says_nothing_of_its_last_column() -> None:
+    """SCHEMA-24: KEY names how rows are spread."""
+    (operation,) = parse_ddl("ALTER TABLE t ADD COLUMN c INT PARTITION BY KEY(id)", "db")
+    items = cast("AlterColumns", operation).items
+    assert ([column.name for column in items.added], items.key) == (["c"], None)
+
+
+def test_texts_side_by_side_are_one() -> None:
+    """SCHEMA-38: the first of them alone is not the value."""
+    (operation,) = parse_ddl("ALTER TABLE t ADD COLUMN c TEXT DEFAULT 'a' 'b'", "db")
+    (added,) = cast("AlterColumns", operation).items.added
+    assert added.backfill is not None
+    assert added.backfill.is_unknown
+
+
 @pytest.mark.parametrize(
     "definition",
     [
@@ -80,6 +101,13 @@ def test_a_numbered_label() -> None:
         "timestamp DEFAULT '2020-02-29 00:00:00'",
         "datetime DEFAULT '2020-02-29 01:02:03.5'",
         "date DEFAULT '20200229'",
+        "date DEFAULT '2024-02-31'",
+        "year DEFAULT 24",
+        "year DEFAULT '0'",
+        "varchar(9) DEFAULT 007",
+        "varchar(9) DEFAULT 1e3",
+        "varchar(9) DEFAULT -0.0",
+        "enum('b','a','1') DEFAULT 1",
         "int DEFAULT 'x'",
         "int DEFAULT 1.5",
         "binary(3) NOT NULL",

@@ -102,17 +102,23 @@ def test_keys(before: dict[str, Any], after: dict[str, Any], key: tuple[str, ...
     assert altered.items.key == key
 
 
-def test_an_expression_gives_rows_values_that_nothing_shows() -> None:
+@pytest.mark.parametrize(
+    ("kind", "named"), [("bigint", "id"), ("integer", "some column")], ids=["type", "same type"]
+)
+@pytest.mark.parametrize("using", ["USING id * 2", "using(id*2)"])
+def test_an_expression_gives_rows_values_that_nothing_shows(
+    kind: str, named: str, using: str
+) -> None:
     """SCHEMA-36: the column has had others."""
-    after = table(column(1, "id", "bigint"), file="2")
-    statement = "ALTER TABLE items ALTER id TYPE bigint USING id * 2"
+    after = table(column(1, "id", kind), file="2")
+    statement = f"ALTER TABLE items ALTER id TYPE {kind} {using}"
     stops = [
         one
         for one in postgres_operations(message((table(ID), after), statement=statement))
         if isinstance(one, Unsupported)
     ]
     assert [one.table for one in stops] == [ITEMS]
-    assert "values of id may be others" in stops[0].why
+    assert f"values of {named} may be others" in stops[0].why
 
 
 @pytest.mark.parametrize("file", ["1", "2"])

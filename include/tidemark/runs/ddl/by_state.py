@@ -60,9 +60,10 @@ def add_by_state(
             effects.stop(table, error.what, position, may_be_acknowledged=False)
     if is_description(body):
         effects.described |= {t: _created(columns, position) for t, columns in schemas.items()}
-    renamed = {operation.new for operation in operations if isinstance(operation, RenameTable)}
-    effects.schemas |= {table: state for table, state in schemas.items() if table not in renamed}
-    effects.stated_at |= dict.fromkeys(schemas.keys() - renamed, position)
+    names = {rename.old: rename.new for rename in operations if isinstance(rename, RenameTable)}
+    unmoved = schemas.keys() - set(names.values())
+    effects.schemas |= {table: schemas[table] for table in unmoved}
+    effects.stated_at |= dict.fromkeys(unmoved, position)
     for operation in operations:
         if isinstance(operation, RenameTable):
             effects.rename(operation, position, schemas.get(operation.new))
@@ -75,7 +76,11 @@ def add_by_state(
             case AlterColumns() | CutOver():
                 is_alter = isinstance(operation, AlterColumns)  # No cut-over tells when its was.
                 made_at = _second_of(body) if is_alter else None
-                _add_altered(effects, operation, before, position, states, made_at)
+                table = operation.table
+                # ALTER TABLE .. RENAME: what the table is now stands under its new name (MSG-23).
+                now = schemas.get(names.get(table, table), effects.schemas.get(table))
+                of_table = before.get(table), now
+                _add_altered(effects, operation, of_table, position, states, made_at)
 
 
 def is_description(body: Mapping[str, Any]) -> bool:
@@ -104,17 +109,17 @@ def _second_of(body: Mapping[str, Any]) -> str | None:
 def _add_altered(  # noqa: PLR0913  a statement, and all that tells of it
     effects: DdlEffects,
     operation: AlterColumns | CutOver,
-    states_before: Mapping[TableName, TableSchema],
+    schemas: tuple[TableSchema | None, TableSchema | None],
     position: Position,
     states: States,
     made_at: str | None,
 ) -> None:
-    """What a changed column is now, the table's new state says."""
+    """What a changed column is now, the table's new state says; schemas: before and after."""
     table, written = operation.table, states.written
     effects.column_rename(table, column_rename_of(operation, position, written, made_at))
     if not operation.items.changed:
         return
-    now, before = effects.schemas.get(table), states_before.get(table)
+    before, now = schemas
     if now is None:
         why = f"its columns are unknown after: {operation.statement}"
         effects.stop(table, why, position, may_be_acknowledged=False)
