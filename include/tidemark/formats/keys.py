@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from tidemark.formats.values import read_by_schema, typed
+from tidemark.formats.values import read_by_schema, typed_variant
 from tidemark.model.columns import SourceColumn, TableSchema
 
 
@@ -20,5 +20,5 @@ def typed_key(raw: Column, schema: TableSchema) -> Column:
 def key_value(raw: Column, column: SourceColumn, schema_id: Column) -> Column:
     """One column of a key; raw: its text in a record of the schema ``schema_id``."""
     return read_by_schema(
-        column, schema_id, lambda variant: typed(raw, variant).cast(column.iceberg)
+        column, schema_id, lambda variant: typed_variant(raw, variant, column).cast(column.iceberg)
     )

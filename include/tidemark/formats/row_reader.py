@@ -29,8 +29,10 @@ ODD = (ValueError, msgspec.DecodeError)
 """What the reader raises."""
 
 PLACEHOLDER_BYTES = PLACEHOLDER.encode()
-_PLACEHOLDERS = frozenset((*PLAIN_PLACEHOLDERS, PLACEHOLDER_BYTES))
 _IN_BASE64 = b64encode(PLACEHOLDER_BYTES)
+_PLACEHOLDERS = frozenset((*PLAIN_PLACEHOLDERS, PLACEHOLDER_BYTES, _IN_BASE64.decode()))
+_ARRAYS = (*PLACEHOLDER_ARRAYS, [PLACEHOLDER_BYTES])
+"""As JSON has them, or decoded; what only looks like one is read by the expressions."""
 
 
 class _Source(msgspec.Struct):
@@ -120,7 +122,7 @@ class RowReader:
 
     def _lacks(self, image: Row, value: bytes) -> bool:
         """Whether a placeholder stands for a value that did not change (UNAV-1, UNAV-2)."""
-        if any(image[place] in PLACEHOLDER_ARRAYS for place in self._arrays_may_lack):
+        if any(image[place] in _ARRAYS for place in self._arrays_may_lack):
             return True
         # An escape may stand for any character.
         if self._values_may_lack and (

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from tidemark.formats.keys import key_value
 from tidemark.formats.special import is_placeholder
-from tidemark.formats.values import conversion_error, read_by_schema, typed
+from tidemark.formats.values import conversion_error, read_by_schema, typed_variant
 from tidemark.model.column_rename import ColumnAlias
 from tidemark.model.column_rules import Mask
 from tidemark.model.columns import (
@@ -115,20 +115,12 @@ def typed_rows(
 def _value(column: SourceColumn, column_alias: ColumnAlias) -> Column:
     """Records hold what their schema says; without one, below a change of type, what it was then.
 
-    Numbers of a column that may hold decimals have a point (`formats.number_tokens`). Rows that are
-    older than the column have what it was filled with (SCHEMA-14).
+    Rows that are older than the column have what it was filled with (SCHEMA-14).
     """
     raw = F.col(IMAGE)[column.name]
-    has_points = any(
-        variant.encoding is ValueEncoding.DECIMAL_BASE64 for variant in column.variants
-    )
 
     def read(variant: SourceColumn) -> Column:
-        is_pointed = has_points and variant.encoding in (
-            ValueEncoding.INTEGER,
-            ValueEncoding.UNSIGNED_AS_SIGNED,
-        )
-        value = typed(F.rtrim(raw, F.lit(".")) if is_pointed else raw, variant)
+        value = typed_variant(raw, variant, column)
         if variant.iceberg != column.iceberg:
             value = value.try_cast(column.iceberg)
         if variant.former is None:

@@ -314,6 +314,17 @@ _READERS: Mapping[ValueEncoding, Callable[[Column, SourceColumn], Column]] = {
 }
 
 
+def typed_variant(raw: Column, variant: SourceColumn, column: SourceColumn) -> Column:
+    """The value of ``raw``, which records hold as ``variant`` of ``column``.
+
+    Numbers of a column that may hold decimals have a point (`formats.number_tokens`).
+    """
+    integers = (ValueEncoding.INTEGER, ValueEncoding.UNSIGNED_AS_SIGNED)
+    encodings = {known.encoding for known in column.variants}
+    is_pointed = ValueEncoding.DECIMAL_BASE64 in encodings and variant.encoding in integers
+    return typed(F.rtrim(raw, F.lit(".")) if is_pointed else raw, variant)
+
+
 def read_by_schema(
     column: SourceColumn, schema_id: Column, read: Callable[[SourceColumn], Column]
 ) -> Column:

@@ -5,18 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tidemark.model.checkpoint_status import INCREMENTAL_ROW
+from tidemark.model.event import Op
 from tidemark.model.position import (
+    COMMIT_DIGITS,
+    COMMIT_POSITION_DIGITS,
     EPOCH_DIGITS,
     LSN_RANK_AT,
     NUMBER_DIGITS,
     OFFSET_DIGITS,
     POSTGRES_DIGITS,
     RANK_DIGITS,
+    CommitRank,
     Position,
 )
 from tidemark.model.summary import PLACE
 
-NEWEST_FIRST = "position DESC, part DESC, partition DESC"
+_IN_COMMIT = (
+    f"CASE WHEN length(position) = {COMMIT_POSITION_DIGITS} AND op = '{Op.DELETE}' "
+    f"THEN substr(position, 1, {COMMIT_DIGITS - RANK_DIGITS}) || '{CommitRank.DELETE.value}' "
+    f"|| substr(position, {COMMIT_DIGITS + 1}) ELSE position END"
+)
+"""A position; of TiCDC's the delete half of an update has the rank of a delete (POS-10, KEY-8)."""
+
+NEWEST_FIRST = f"{_IN_COMMIT} DESC, part DESC, partition DESC"
 """The one order of a key's events (POS-13).
 
 Total: the position ends in the offset, and the upsert half of one update comes after its delete

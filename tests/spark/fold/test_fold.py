@@ -51,6 +51,24 @@ def fold(spark: SparkSession, events: str, window_bound: int = 0) -> dict[str, s
     return {row["k"]: row["v"] for row in newest.where("op <> 'd'").collect()}
 
 
+def test_an_update_that_leaves_a_key_is_below_the_one_that_takes_it(spark: SparkSession) -> None:
+    """POS-10, KEY-8: rows 1 and 2 become 2 and 3 in one commit of TiCDC, one update each."""
+    halves = [
+        ("D" if part == 0 else "U", f"{number + part}", 10 + number, part)
+        for number in (1, 2)
+        for part in (0, 1)
+    ]
+    rows = [
+        (op, key, f"0001{7:016X}1{0:04X}{offset:016X}", 0, part) for op, key, offset, part in halves
+    ]
+    frame = spark.createDataFrame(
+        rows, "op STRING, k STRING, position STRING, partition INT, part INT"
+    )
+    changes = frame.withColumn("row_key", F.struct("k"))
+    newest = changes.transform(latest_events, "TRUE").collect()
+    assert {row["k"]: row["op"] for row in newest} == {"1": "D", "2": "U", "3": "U"}
+
+
 def replay(events: str) -> dict[str, str]:
     """Rows that are left, by replaying the source's order."""
     left: dict[str, str] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -115,3 +116,40 @@ def test_what_is_wrong_with_a_key_is_told(
     why = key_reason(ONE, encoding.key_texts(), image, from_images=from_images)
     rows = changes(spark, key, ONE, after=after, from_images=from_images).withColumn("why", why)
     assert rows.select(F.col("why")).collect()[0][0] == reason
+
+
+@pytest.mark.parametrize(
+    "encodings",
+    [
+        (ValueEncoding.UNSIGNED_AS_SIGNED, ValueEncoding.DECIMAL_BASE64),
+        (ValueEncoding.DECIMAL_BASE64, ValueEncoding.UNSIGNED_AS_SIGNED),
+    ],
+)
+def test_keys_of_two_encodings(
+    spark: SparkSession, encodings: tuple[ValueEncoding, ValueEncoding]
+) -> None:
+    """KEY-2, SCHEMA-4: numbers and decimals, as bigint.unsigned.handling.mode was and is."""
+    sent = {ValueEncoding.UNSIGNED_AS_SIGNED: 5, ValueEncoding.DECIMAL_BASE64: "Bg=="}
+    now, other = (SourceColumn(A, "decimal(20,0)", e, "bigint unsigned") for e in encodings)
+    schema = TableSchema((replace(now, by_schema=(((2,), other),)), COLUMNS[1]), (A,))
+    records = [
+        (
+            at(number),
+            "U",
+            bytearray(json.dumps({"schema": {}, "payload": {"a": sent[encoding]}}).encode()),
+            bytearray(
+                json.dumps(
+                    {"schema": {}, "payload": {"op": "c", "after": {"a": sent[encoding]}}}
+                ).encode()
+            ),
+            number,
+        )
+        for number, encoding in enumerate(encodings, 1)
+    ]
+    events = spark.createDataFrame(
+        records, "position STRING, op STRING, key BINARY, value BINARY, schema_id LONG"
+    )
+    found = debezium_changes(
+        events, schema, key_from_images=False, backfills_before=False, encoding=JsonEncoding()
+    )
+    assert sorted(str(row["row_key"]["a"]) for row in found.collect()) == ["5", "6"]

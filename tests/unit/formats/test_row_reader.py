@@ -6,6 +6,7 @@ What values become is compared with the source in tests/spark/properties.
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
@@ -147,6 +148,26 @@ def test_a_number_with_a_scale_of_its_own_is_read_once() -> None:
     ):
         with pytest.raises(ODD):
             reader.image(twice % odd)
+
+
+@pytest.mark.parametrize(
+    ("iceberg", "encoding"),
+    [
+        ("array<binary>", ValueEncoding.BASE64),
+        ("binary", ValueEncoding.BASE64),
+        ("binary", ValueEncoding.BASE64_URL),
+        ("binary", ValueEncoding.HEX),
+    ],
+)
+def test_a_placeholder_in_base64_is_no_value(iceberg: str, encoding: ValueEncoding) -> None:
+    """UNAV-1: whatever its bytes are decoded into."""
+    column = replace(COLUMNS[1], iceberg=iceberg, encoding=encoding)
+    schema = replace(SCHEMA, columns=(COLUMNS[0], column))
+    assert can_read(schema)
+    text = b64encode(PLACEHOLDER.encode()).decode()
+    sent = [text] if iceberg.startswith("array") else text
+    with pytest.raises(ODD):
+        read(schema, b'{"id":1}', record({"id": 1, "name": sent}))
 
 
 def test_arrays_are_read_where_they_were_sent() -> None:

@@ -176,7 +176,7 @@ def test_a_statement_may_change_and_rename_a_table() -> None:
     for told in (records, records[1:]):
         effects = add_up(spec, told)
         changes = [change for of_table in effects.changed.values() for change in of_table]
-        assert (changes[-1].name, changes[-1].type_text) == ("v", "VARCHAR(10)")
+        assert (changes[-1].name, changes[-1].type_text) == ("v", "varchar(10)")
 
 
 def test_a_copied_table_has_the_columns_that_the_record_tells() -> None:
