@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +21,7 @@ from tests.support.stack import Stream
 from tidemark.runs.world import World
 from tidemark.schema.postgres_statements import TRIGGERS
 
+WAIT_SECONDS = 30
 TYPES = {"id": "int64", "n": "int32", "counted": "int64"}
 _CHANGES = """
 SELECT lsn - '0/0', data FROM pg_logical_slot_get_binary_changes(
@@ -48,6 +52,31 @@ class Database:
         told = [(int(lsn), bytes(data)) for lsn, data in self.session.fetchall()]
         self.session.execute("SET ROLE clerk")
         return [_message(lsn, data) for lsn, data in told if data.startswith(b"M")]
+
+    def messages(self, *statements: str) -> list[dict[str, Any]]:
+        """What their messages hold."""
+        return [_content(record) for statement in statements for record in self.run(statement)]
+
+    @contextmanager
+    def other_session(self) -> Iterator[Cursor]:
+        """Of a superuser, beside this one."""
+        with closing(psycopg2.connect(self.session.connection.dsn)) as connection:
+            connection.autocommit = True
+            yield connection.cursor()
+
+    @contextmanager
+    def while_waiting(self, statement: str) -> Iterator[Future[list[dict[str, Any]]]]:
+        """Another session goes on while ``statement`` waits for a lock; result: `messages`."""
+        with ThreadPoolExecutor(1) as pool, self.other_session() as other:
+            messages = pool.submit(self.messages, statement)
+            until = time.monotonic() + WAIT_SECONDS
+            waiting = False
+            while not waiting:
+                assert time.monotonic() < until, f"{statement} waits for nothing"
+                assert not messages.done(), messages.result()
+                other.execute("SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)")
+                ((waiting,),) = other.fetchall()
+            yield messages
 
     def row(self, op: str, number: int, **columns: Any) -> Record:
         """A change that stands behind everything that happened so far."""
@@ -178,10 +207,95 @@ def test_statements_that_commit_in_their_midst_tell_nothing(database: Database) 
         "DROP INDEX CONCURRENTLY shop.by_n",
     ):
         assert database.run(statement) == []
-    (told,) = database.run("ALTER TABLE shop.indexed DROP COLUMN n")
-    message = json.loads(told.value or b"")["message"]
-    (change,) = json.loads(base64.b64decode(message["content"]))["tables"]
+    (message,) = database.messages("ALTER TABLE shop.indexed DROP COLUMN n")
+    (change,) = message["tables"]
     assert change["before"]["name"] == change["after"]["name"] == "indexed"
+
+
+def test_a_message_shows_nothing_that_other_sessions_did(database: Database) -> None:
+    """SCHEMA-36: it is in their messages, at its place among the rows."""
+    database.messages(
+        *("CREATE TABLE shop.stays (id bigint PRIMARY KEY, a integer, b integer)",),
+        *("CREATE TABLE shop.gone (id bigint PRIMARY KEY)",),
+        "CREATE MATERIALIZED VIEW shop.slow AS SELECT pg_advisory_xact_lock(7)::text WITH NO DATA",
+    )
+    with database.other_session() as other:
+        other.execute("SELECT pg_advisory_lock(7)")
+        with database.while_waiting("REFRESH MATERIALIZED VIEW shop.slow") as refreshed:
+            other.execute("ALTER TABLE shop.stays ADD c integer DEFAULT 5, DROP b")
+            other.execute("ALTER TABLE shop.stays RENAME a TO z")
+            other.execute("ALTER TABLE shop.stays DROP CONSTRAINT stays_pkey")
+            other.execute("DROP TABLE shop.gone; CREATE TABLE shop.gone (id integer)")
+            other.execute("GRANT SELECT ON shop.stays TO clerk; TRUNCATE shop.stays")
+            other.execute("ALTER TABLE shop.stays RENAME TO renamed; CREATE TABLE shop.new (n int)")
+            other.execute("SELECT pg_advisory_unlock(7)")
+    messages = refreshed.result()
+    assert len(messages) >= 7
+    assert [m["tag"] for m in messages if m["tag"].startswith("REFRESH")] == []
+    database.run("RESET ROLE; DROP TABLE shop.renamed, shop.gone, shop.new; SET ROLE clerk")
+
+
+def test_a_table_that_two_sessions_change_is_shown_as_the_first_one_left_it(
+    database: Database,
+) -> None:
+    """SCHEMA-36."""
+    database.messages(
+        "CREATE TABLE shop.both (id bigint PRIMARY KEY, a integer, b integer, d integer)"
+    )
+    with database.other_session() as other:
+        other.execute("BEGIN; ALTER TABLE shop.both ADD c integer DEFAULT 5, DROP b")
+        other.execute("ALTER TABLE shop.both RENAME a TO z; SAVEPOINT s")
+        other.execute("ALTER TABLE shop.both DROP CONSTRAINT both_pkey; RELEASE s")
+        statement = "ALTER TABLE shop.both ADD e integer DEFAULT 6, ADD PRIMARY KEY (d), DROP id"
+        with database.while_waiting(statement) as altered:
+            other.execute("COMMIT")
+    *_, message = altered.result()
+    assert message["statement"] == statement
+    (change,) = message["tables"]
+    assert _names(change["before"]) == {1: "id", 2: "z", 4: "d", 5: "c"}
+    assert _names(change["after"]) == {2: "z", 4: "d", 5: "c", 6: "e"}
+    assert change["after"]["columns"][-1]["fill"] == "6"
+    assert change["after"]["key"] == ["d"]
+    database.run("DROP TABLE shop.both")
+
+
+def test_a_transaction_shows_what_each_of_its_statements_did(database: Database) -> None:
+    """SCHEMA-36: also behind savepoints, and under locks that its own session holds."""
+    first, *others, last = database.messages(
+        "BEGIN; CREATE TABLE shop.steps (id bigint PRIMARY KEY, a integer); SAVEPOINT s;"
+        "ALTER TABLE shop.steps RENAME a TO z; RELEASE s; SAVEPOINT t; DROP TABLE shop.steps;"
+        "ROLLBACK TO t; ALTER TABLE shop.steps DROP CONSTRAINT steps_pkey;"
+        "ALTER TABLE shop.steps ADD n integer DEFAULT 3; DROP TABLE shop.steps; COMMIT"
+    )
+    assert first["tables"][0]["before"] is None
+    seen = [(_names(m["tables"][0]["after"]), m["tables"][0]["after"]["key"]) for m in others]
+    assert seen == [
+        ({1: "id", 2: "z"}, ["id"]),
+        ({1: "id", 2: "z"}, []),
+        ({1: "id", 2: "z", 3: "n"}, []),
+    ]
+    pairs = zip([first, *others], [*others, last], strict=True)
+    assert all(m["tables"][0]["after"] == n["tables"][0]["before"] for m, n in pairs)
+    assert last["tables"][0]["after"] is None
+
+
+def test_the_triggers_can_be_installed_again(database: Database) -> None:
+    """SCHEMA-36: that concerns no table."""
+    database.run("CREATE TABLE shop.old (id bigint PRIMARY KEY)")
+    assert database.run(f"RESET ROLE; {TRIGGERS.read_text()}; SET ROLE clerk") == []
+    (message,) = database.messages("DROP TABLE shop.old")
+    assert [change["after"] for change in message["tables"]] == [None]
+
+
+def _content(record: Record) -> dict[str, Any]:
+    message = json.loads(record.value or b"")["message"]
+    content: dict[str, Any] = json.loads(base64.b64decode(message["content"]))
+    return content
+
+
+def _names(state: dict[str, Any]) -> dict[int, str]:
+    columns: Sequence[dict[str, Any]] = state["columns"]
+    return {column["number"]: column["name"] for column in columns}
 
 
 def _published(stream: Stream) -> dict[int, dict[str, Any]]:
