@@ -55,7 +55,8 @@ AS $$
                 ELSE format_type(a.atttypid, a.atttypmod)
             END,
             'fill', (a.attmissingval::text::text[])[1],
-            'is_computed', a.attidentity <> '' OR d.oid IS NOT NULL
+            'is_computed',
+                a.attidentity <> '' OR d.oid IS NOT NULL OR t.typdefault IS NOT NULL
         )) AS columns
         FROM pg_attribute a
         JOIN pg_type t ON t.oid = a.atttypid

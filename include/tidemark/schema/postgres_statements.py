@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,21 @@ _VERSION = 1
 _OF_INDEXES = {"CREATE INDEX", "DROP INDEX", "REINDEX"}
 """Where one of these commits in its midst, older triggers wrote that every table was made by it."""
 _USING = re.compile(r"\busing\b", re.IGNORECASE)
+_DEFAULT = re.compile(r"\bdefault\b", re.IGNORECASE)
 _TableState = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """What the text of a statement adds to the states of its tables.
+
+    statement: as messages repeat it. has_expression: it may compute values of a column anew.
+    may_have_default: it may give rows a default that the states do not show.
+    """
+
+    statement: str
+    has_expression: bool
+    may_have_default: bool
 
 
 def postgres_operations(content: str) -> tuple[DdlOperation, ...]:
@@ -46,36 +61,37 @@ def postgres_operations(content: str) -> tuple[DdlOperation, ...]:
             return ()
         # A client may send more than this statement in one piece, values among it (MSG-7).
         is_alone = sent.upper().startswith(tag) and ";" not in sent.rstrip(";")
-        statement = sent if is_alone else tag
-        has_expression = bool(_USING.search(sent))
+        text = _Text(
+            sent if is_alone else tag,
+            has_expression=bool(_USING.search(sent)),
+            may_have_default=not is_alone or bool(_DEFAULT.search(sent)),
+        )
         return tuple(
             operation
             for change in message["tables"]
-            for operation in _operations_of(
-                change["before"], change["after"], statement, has_expression
-            )
+            for operation in _operations_of(change["before"], change["after"], text)
         )
     except (ValueError, TypeError, KeyError) as error:
         return (Unsupported(None, "", f"a message of its trigger cannot be read: {error}"),)
 
 
 def _operations_of(
-    before: _TableState | None, after: _TableState | None, statement: str, has_expression: bool
+    before: _TableState | None, after: _TableState | None, text: _Text
 ) -> Sequence[DdlOperation]:
     """What became of one table; a name that is invalid for a target concerns no other one."""
     try:
-        return tuple(_changed(before, after, statement, has_expression))
+        return tuple(_changed(before, after, text))
     except NameRefusedError as error:
         why = str(error).partition("\n")[0]
     for state in (before, after):
         with suppress(NameRefusedError):
             if state is not None:
-                return (Unsupported(_name(state), statement, why),)
+                return (Unsupported(_name(state), text.statement, why),)
     return ()  # It has no target under either name.
 
 
 def _changed(
-    before: _TableState | None, after: _TableState | None, statement: str, has_expression: bool
+    before: _TableState | None, after: _TableState | None, text: _Text
 ) -> Iterator[DdlOperation]:
     if after is None:
         if before is not None:
@@ -89,21 +105,22 @@ def _changed(
         yield CreateTable(table, columns, _key(after))
         return
     if _name(before) != table:
-        yield RenameTable(_name(before), table, statement)
+        yield RenameTable(_name(before), table, text.statement)
     old = {column["number"]: column for column in before["columns"]}
     new = {column["number"]: column for column in after["columns"]}
     # Without USING a value that the new type does not hold is refused, or rounded as types say.
     types = ((old[number]["type"], new[number]) for number in sorted(old.keys() & new.keys()))
     changed = [column["name"] for was, column in types if column["type"] != was]
-    if has_expression and (changed or before["file"] != after["file"]):
+    if text.has_expression and (changed or before["file"] != after["file"]):
         why = f"values of {', '.join(changed) or 'some column'} may be others now, by an expression"
-        yield Unsupported(table, statement, why)
-    items = _items(before, after)
+        yield Unsupported(table, text.statement, why)
+    items = _items(before, after, text)
     if items.has_changes:
-        yield AlterColumns(table, items, statement)
+        yield AlterColumns(table, items, text.statement)
 
 
-def _items(before: _TableState, after: _TableState) -> ColumnItems:
+def _items(before: _TableState, after: _TableState, text: _Text) -> ColumnItems:
+    is_rewritten = before["file"] != after["file"]
     old = {column["number"]: column_name(column["name"]) for column in before["columns"]}
     new = {column["number"]: column for column in after["columns"]}
     items = ColumnItems(dropped=[name for number, name in old.items() if number not in new])
@@ -112,7 +129,9 @@ def _items(before: _TableState, after: _TableState) -> ColumnItems:
         if number not in old:
             fill = column["fill"]
             backfill = None if fill is None else DefaultBackfill(fill, is_output=True)
-            if fill is None and column["is_computed"] and before["file"] != after["file"]:
+            # A default that went again with the same statement was written into the rows.
+            has_values = column["is_computed"] or text.may_have_default
+            if fill is None and is_rewritten and has_values:
                 backfill = DefaultBackfill(None, is_unknown=True)
             items.added.append(ColumnText(name, column["type"], backfill))
         elif old[number] != name:

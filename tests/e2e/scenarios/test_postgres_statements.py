@@ -279,6 +279,17 @@ def test_a_transaction_shows_what_each_of_its_statements_did(database: Database)
     assert last["tables"][0]["after"] is None
 
 
+def test_a_default_of_a_domain_is_one(database: Database) -> None:
+    """SCHEMA-38: its check has PostgreSQL rewrite the table, so that no value shows."""
+    database.run("CREATE DOMAIN shop.size AS integer DEFAULT 5 CHECK (VALUE > 0)")
+    database.run("CREATE TABLE shop.sizes (id bigint PRIMARY KEY)")
+    (message,) = database.messages("ALTER TABLE shop.sizes ADD n shop.size")
+    (change,) = message["tables"]
+    assert change["before"]["file"] != change["after"]["file"]
+    (added,) = [c for c in change["after"]["columns"] if c["name"] == "n"]
+    assert (added["fill"], added["is_computed"]) == (None, True)
+
+
 def test_the_triggers_can_be_installed_again(database: Database) -> None:
     """SCHEMA-36: that concerns no table."""
     database.run("CREATE TABLE shop.old (id bigint PRIMARY KEY)")

@@ -130,6 +130,22 @@ def test_a_value_that_is_computed_for_each_row_is_unknown(file: str) -> None:
     assert altered.items.has_unknown == (file == "2")
 
 
+@pytest.mark.parametrize(
+    ("sent", "is_unknown"),
+    [
+        ("ALTER TABLE items ADD n int DEFAULT 5, ALTER n DROP DEFAULT, ALTER id TYPE bigint", True),
+        ("SELECT migrate()", True),
+        ("ALTER TABLE items ADD n int, ALTER id TYPE bigint", False),
+    ],
+)
+def test_a_default_that_does_not_stay_may_have_filled_rows(sent: str, is_unknown: bool) -> None:
+    """SCHEMA-14, SCHEMA-38: a table that is rewritten has no value to show for it."""
+    after = table(column(1, "id", "bigint"), column(3, "n"), file="2")
+    (altered,) = postgres_operations(message((table(ID), after), statement=sent))
+    assert isinstance(altered, AlterColumns)
+    assert altered.items.has_unknown == is_unknown
+
+
 @pytest.mark.parametrize("tag", ["CREATE INDEX", "DROP INDEX", "REINDEX"])
 def test_statements_about_indexes_make_no_tables(tag: str) -> None:
     """SCHEMA-36: older triggers knew no state of before where such a statement had committed."""
