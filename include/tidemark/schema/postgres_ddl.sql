@@ -56,13 +56,13 @@ AS $$
             END,
             'fill', (a.attmissingval::text::text[])[1],
             'is_computed',
-                a.attidentity <> '' OR d.oid IS NOT NULL OR t.typdefault IS NOT NULL
+                a.attidentity <> '' OR d.oid IS NOT NULL OR t.typdefault IS NOT NULL,
+            'is_generated', a.attgenerated <> ''
         )) AS columns
         FROM pg_attribute a
         JOIN pg_type t ON t.oid = a.atttypid
         LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
-        -- The log has no values of generated columns.
-        WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
+        WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
     ) a ON true
     WHERE c.relkind IN ('r', 'p') AND c.relpersistence = 'p'
     AND n.nspname <> 'information_schema' AND n.nspname NOT LIKE 'pg\_%'
@@ -156,7 +156,7 @@ AS $$
     )
 $$;
 
--- A table as messages have it.
+-- A table as messages have it. The log has no values of generated columns, so they are but numbers.
 CREATE OR REPLACE FUNCTION tidemark_ddl.shown(state jsonb) RETURNS jsonb
 LANGUAGE sql IMMUTABLE STRICT
 SET search_path = pg_catalog
@@ -172,9 +172,17 @@ AS $$
         ),
         'columns', (
             SELECT coalesce(
-                jsonb_agg(value - '{xmin,default_xmin}'::text[] ORDER BY number::int), '[]'
+                jsonb_agg(
+                    value - '{xmin,default_xmin,is_generated}'::text[] ORDER BY number::int
+                ), '[]'
             )
             FROM jsonb_each(state->'columns') AS c(number, value)
+            WHERE NOT (value->>'is_generated')::boolean
+        ),
+        'generated', (
+            SELECT coalesce(jsonb_agg(value->'number' ORDER BY number::int), '[]')
+            FROM jsonb_each(state->'columns') AS c(number, value)
+            WHERE (value->>'is_generated')::boolean
         )
     )
 $$;

@@ -121,6 +121,7 @@ def _changed(
 
 def _items(before: _TableState, after: _TableState, text: _Text) -> ColumnItems:
     is_rewritten = before["file"] != after["file"]
+    generated = set(before.get("generated", ()))  # Older triggers do not list them.
     old = {column["number"]: column_name(column["name"]) for column in before["columns"]}
     new = {column["number"]: column for column in after["columns"]}
     items = ColumnItems(dropped=[name for number, name in old.items() if number not in new])
@@ -131,7 +132,7 @@ def _items(before: _TableState, after: _TableState, text: _Text) -> ColumnItems:
             backfill = None if fill is None else DefaultBackfill(fill, is_output=True)
             # A default that went again with the same statement was written into the rows.
             has_values = column["is_computed"] or text.may_have_default
-            if fill is None and is_rewritten and has_values:
+            if number in generated or (fill is None and is_rewritten and has_values):
                 backfill = DefaultBackfill(None, is_unknown=True)
             items.added.append(ColumnText(name, column["type"], backfill))
         elif old[number] != name:

@@ -290,6 +290,20 @@ def test_a_default_of_a_domain_is_one(database: Database) -> None:
     assert (added["fill"], added["is_computed"]) == (None, True)
 
 
+def test_generated_columns_show_by_their_numbers(database: Database) -> None:
+    """SCHEMA-36, SCHEMA-38: the log has their values only from DROP EXPRESSION on."""
+    column = "integer GENERATED ALWAYS AS (a * 2) STORED"
+    (made, message) = database.messages(
+        f"CREATE TABLE shop.twice (id bigint PRIMARY KEY, a integer, b {column})",
+        "ALTER TABLE shop.twice ALTER b DROP EXPRESSION",
+    )
+    (change,) = message["tables"]
+    assert made["tables"][0]["after"] == change["before"]
+    assert (change["before"]["generated"], change["after"]["generated"]) == ([3], [])
+    assert _names(change["before"]) == {1: "id", 2: "a"}
+    assert _names(change["after"]) == {1: "id", 2: "a", 3: "b"}
+
+
 def test_the_triggers_can_be_installed_again(database: Database) -> None:
     """SCHEMA-36: that concerns no table."""
     database.run("CREATE TABLE shop.old (id bigint PRIMARY KEY)")

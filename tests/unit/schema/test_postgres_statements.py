@@ -146,6 +146,16 @@ def test_a_default_that_does_not_stay_may_have_filled_rows(sent: str, is_unknown
     assert altered.items.has_unknown == is_unknown
 
 
+@pytest.mark.parametrize("generated", [[], [3]])
+def test_a_generated_column_that_becomes_another_one_keeps_its_values(generated: list[int]) -> None:
+    """SCHEMA-38: the log never had them."""
+    before, after = table(ID, generated=generated), table(ID, column(3, "n"), generated=[])
+    statement = "ALTER TABLE items ALTER n DROP EXPRESSION"
+    (altered,) = postgres_operations(message((before, after), statement=statement))
+    assert isinstance(altered, AlterColumns)
+    assert altered.items.has_unknown == bool(generated)
+
+
 @pytest.mark.parametrize("tag", ["CREATE INDEX", "DROP INDEX", "REINDEX"])
 def test_statements_about_indexes_make_no_tables(tag: str) -> None:
     """SCHEMA-36: older triggers knew no state of before where such a statement had committed."""
