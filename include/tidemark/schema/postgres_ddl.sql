@@ -187,6 +187,30 @@ AS $$
     )
 $$;
 
+-- The columns, by table, whose values this transaction renamed with a label of an enum since old.
+CREATE OR REPLACE FUNCTION tidemark_ddl.relabeled(old jsonb, states jsonb) RETURNS jsonb
+LANGUAGE sql
+SET search_path = pg_catalog
+AS $$
+    WITH RECURSIVE types(oid) AS (
+        SELECT e.enumtypid
+        FROM jsonb_each(old) o JOIN pg_enum e ON e.oid = o.key::oid
+        WHERE e.enumlabel <> o.value->>'label'
+        AND NOT tidemark_ddl.is_foreign(o.value->>'xmin', e.xmin::text)
+        UNION
+        SELECT t.oid FROM types p JOIN pg_type t ON p.oid IN (t.typelem, t.typbasetype)
+    ), columns AS (
+        SELECT s.value AS state, jsonb_agg(a.attname ORDER BY a.attnum) AS names
+        FROM jsonb_each(states) s JOIN pg_attribute a ON a.attrelid = s.key::oid
+        WHERE a.attnum > 0 AND a.atttypid IN (SELECT oid FROM types)
+        GROUP BY s.key, s.value
+    )
+    SELECT jsonb_agg(jsonb_build_object(
+        'schema', state->'schema', 'name', state->'name', 'columns', names
+    ))
+    FROM columns
+$$;
+
 CREATE OR REPLACE FUNCTION tidemark_ddl.begin_ddl() RETURNS event_trigger
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog
@@ -194,6 +218,12 @@ AS $$
 BEGIN
     -- For the session: CREATE INDEX CONCURRENTLY ends in another transaction than it begins.
     PERFORM set_config('tidemark.states', tidemark_ddl.states()::text, false);
+    IF tg_tag = 'ALTER TYPE' THEN
+        PERFORM set_config('tidemark.labels', (
+            SELECT jsonb_object_agg(oid, jsonb_build_object('xmin', xmin::text, 'label', enumlabel))
+            FROM pg_enum
+        )::text, false);
+    END IF;
 END
 $$;
 
@@ -206,6 +236,7 @@ DECLARE
     old jsonb := nullif(current_setting('tidemark.states', true), '');
     new jsonb := tidemark_ddl.states();
     changes jsonb;
+    relabeled jsonb;
 BEGIN
     SELECT jsonb_agg(jsonb_build_object('before', b.shown, 'after', a.shown) ORDER BY key::oid)
     INTO changes
@@ -220,9 +251,18 @@ BEGIN
         WHEN n.value IS NULL THEN tidemark_ddl.has_dropped(key::oid)
         ELSE b.shown IS DISTINCT FROM a.shown
     END;
-    IF changes IS NOT NULL THEN
+    IF tg_tag = 'ALTER TYPE' THEN
+        relabeled := tidemark_ddl.relabeled(
+            nullif(current_setting('tidemark.labels', true), '')::jsonb, new
+        );
+    END IF;
+    IF changes IS NOT NULL OR relabeled IS NOT NULL THEN
         PERFORM pg_logical_emit_message(true, 'tidemark', jsonb_build_object(
-            'version', 1, 'tag', tg_tag, 'statement', left(current_query(), 10000), 'tables', changes
+            'version', 1,
+            'tag', tg_tag,
+            'statement', left(current_query(), 10000),
+            'tables', coalesce(changes, '[]'),
+            'relabeled', coalesce(relabeled, '[]')
         )::text);
     END IF;
     PERFORM set_config('tidemark.states', new::text, false);

@@ -66,11 +66,13 @@ def postgres_operations(content: str) -> tuple[DdlOperation, ...]:
             has_expression=bool(_USING.search(sent)),
             may_have_default=not is_alone or bool(_DEFAULT.search(sent)),
         )
-        return tuple(
+        changes = tuple(
             operation
             for change in message["tables"]
             for operation in _operations_of(change["before"], change["after"], text)
         )
+        # Older triggers do not list them.
+        return (*changes, *_relabeled(message.get("relabeled", ()), text.statement))
     except (ValueError, TypeError, KeyError) as error:
         return (Unsupported(None, "", f"a message of its trigger cannot be read: {error}"),)
 
@@ -117,6 +119,14 @@ def _changed(
     items = _items(before, after, text)
     if items.has_changes:
         yield AlterColumns(table, items, text.statement)
+
+
+def _relabeled(tables: Sequence[Mapping[str, Any]], statement: str) -> Iterator[Unsupported]:
+    """Tables of which rows have other values since a label of an enum was renamed."""
+    for table in tables:
+        why = f"values of {', '.join(table['columns'])} have another label now"
+        with suppress(NameRefusedError):  # Such a table has no target.
+            yield Unsupported(_name(table), statement, why)
 
 
 def _items(before: _TableState, after: _TableState, text: _Text) -> ColumnItems:

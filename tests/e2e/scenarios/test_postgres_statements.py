@@ -304,6 +304,20 @@ def test_generated_columns_show_by_their_numbers(database: Database) -> None:
     assert _names(change["after"]) == {1: "id", 2: "a", 3: "b"}
 
 
+def test_a_label_that_is_renamed_shows_the_columns_of_its_type(database: Database) -> None:
+    """SCHEMA-26, SCHEMA-36: a label that joins, and a type that takes another name, tell nothing."""
+    database.run("CREATE TYPE shop.mood AS ENUM ('a', 'b'); CREATE TYPE shop.other AS ENUM ('a')")
+    database.run("CREATE DOMAIN shop.feeling AS shop.mood")
+    columns = "m shop.mood, n shop.other, o shop.feeling[]"
+    database.run(f"CREATE TABLE shop.felt (id bigint PRIMARY KEY, {columns})")
+    database.run("CREATE TABLE shop.plain (id bigint PRIMARY KEY, n shop.other)")
+    assert database.run("ALTER TYPE shop.mood ADD VALUE 'c'") == []
+    (message,) = database.messages("ALTER TYPE shop.mood RENAME VALUE 'a' TO 'z'")
+    felt = {"schema": "shop", "name": "felt", "columns": ["m", "o"]}
+    assert (message["tables"], message["relabeled"]) == ([], [felt])
+    assert database.run("ALTER TYPE shop.mood RENAME TO feelings") == []
+
+
 def test_the_triggers_can_be_installed_again(database: Database) -> None:
     """SCHEMA-36: that concerns no table."""
     database.run("CREATE TABLE shop.old (id bigint PRIMARY KEY)")

@@ -156,6 +156,19 @@ def test_a_generated_column_that_becomes_another_one_keeps_its_values(generated:
     assert altered.items.has_unknown == bool(generated)
 
 
+def test_a_label_that_is_renamed_stops_the_tables_whose_values_it_is() -> None:
+    """SCHEMA-26: all rows have another value, and none has an event."""
+    tables = [
+        {"schema": "app", "name": "items", "columns": ["mood", "moods"]},
+        {"schema": "app", "name": "a\nb", "columns": ["mood"]},
+    ]
+    statement = "ALTER TYPE mood RENAME VALUE 'a' TO 'z'"
+    content = {"version": 1, "tag": "ALTER TYPE", "statement": statement, "tables": []}
+    (stop,) = postgres_operations(json.dumps({**content, "relabeled": tables}))
+    why = "values of mood, moods have another label now"
+    assert stop == Unsupported(ITEMS, statement, why)
+
+
 @pytest.mark.parametrize("tag", ["CREATE INDEX", "DROP INDEX", "REINDEX"])
 def test_statements_about_indexes_make_no_tables(tag: str) -> None:
     """SCHEMA-36: older triggers knew no state of before where such a statement had committed."""
