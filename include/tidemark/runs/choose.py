@@ -64,7 +64,8 @@ class Chosen:
     frontier and one for each that stands lower. schemas: that its records were written with.
     changelog: under the names of now. quarantined: tables of which earlier cuts quarantined
     changes. ends: tables that go less far than the cut, and how far. replay: what of the
-    quarantined is tried again. refolded: tables whose refold ends with the cut (REFOLD-1).
+    quarantined is tried again. replays_later: whether some of what is to be tried again may be of
+    tables that are folded again. refolded: tables whose refold ends with the cut (REFOLD-1).
     """
 
     decision: Decision
@@ -75,6 +76,7 @@ class Chosen:
     quarantined: frozenset[TableName] = frozenset()
     ends: Mapping[TableName, Frontier] = field(default_factory=dict)
     replay: Replay | None = None
+    replays_later: bool = False
     refolded: frozenset[TableName] = frozenset()
 
     @property

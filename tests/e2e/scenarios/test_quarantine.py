@@ -10,6 +10,7 @@ from dataclasses import replace
 import pytest
 
 from tests.support.quarantined import (
+    EVERYTHING,
     ITEMS,
     NARROW,
     POSTGRES,
@@ -32,6 +33,7 @@ from tidemark.model.quarantine import Selection, State
 from tidemark.model.result import CutStatus
 from tidemark.runs.orders import drop_entries, end_resync, replay_entries
 from tidemark.runs.plan import plan_cut
+from tidemark.runs.refold import begin_refold
 from tidemark.runs.status import pipeline_status
 from tidemark.runs.world import World
 
@@ -119,6 +121,27 @@ def test_columns_that_changed_have_what_waits_tried_again_unasked(world: World) 
     stream.cut()
     assert published(stream) == {1: TOO_MUCH, 2: 2, 3: 3}
     assert not plan_cut(stream.pipeline, world).has_work
+
+
+def test_a_replay_waits_for_the_refold_of_its_table(world: World) -> None:
+    """POISON-4, REFOLD-1: the copy as of a cut has none of it, the target does afterwards."""
+    stream = opened(world, *(row("c", number, 10 + number, number) for number in (1, 2, 3)))
+    stream.cut()
+    stream.send([row("u", 1, 100, TOO_MUCH), row("u", 2, 110, 22)])
+    stream.cut()
+    assert published(stream) == {1: 1, 2: 22, 3: 3}
+    stream.table = WIDE
+    begin_refold(stream.pipeline, world, ITEMS, into="copy", as_of=1)
+    replay_entries(stream.pipeline, world, EVERYTHING)
+    cuts = 0
+    while plan_cut(stream.pipeline, world).has_work:
+        stream.cut()
+        cuts += 1
+        assert cuts < 5
+    copy = world.catalog.load_table((stream.name, "copy")).scan().to_arrow().to_pylist()
+    assert {row["id"]: row["n"] for row in copy} == {1: 1, 2: 2, 3: 3}
+    assert published(stream) == {1: TOO_MUCH, 2: 22, 3: 3}
+    assert states(stream) == {(3, 0): State.APPLIED}
 
 
 @pytest.mark.smoke

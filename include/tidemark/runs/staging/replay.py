@@ -45,15 +45,20 @@ log = get_logger()
 def with_replay(run: Run, chosen: Chosen, landed: Landed, progress: Progress) -> Chosen:
     """``chosen`` with what of the quarantine is to be tried again; costs nothing without an order.
 
-    A record that still is no row, or stands above the cut, goes on waiting.
+    A record that still is no row, or stands above the cut, goes on waiting, and so does what is of
+    a table that is folded again: its refold reads every record, and goes less far (REFOLD-1).
     """
     if not progress.replays:
         return chosen
-    entries = tuple(
+    meant = [
         entry
         for entry in read_entries(run.world.catalog, run.system, chosen.renames)
         if entry.can_be_replayed and any(selection.takes(entry) for selection in progress.replays)
-    )
+    ]
+    refolded = {str(table) for table in progress.refolds}
+    entries = tuple(entry for entry in meant if entry.table not in refolded)
+    if any(not entry.table or entry.table in refolded for entry in meant) and refolded:
+        chosen = replace(chosen, replays_later=True)
     if not entries:
         return chosen
     places = [entry.place for entry in entries]
@@ -65,6 +70,8 @@ def with_replay(run: Run, chosen: Chosen, landed: Landed, progress: Progress) ->
         F.col("status") != CheckpointStatus.HELD.value
     )
     again = zoned.published_at(places, decoded).where(is_row_below)
+    for table in progress.refolds:
+        again = again.where(F.coalesce(~is_table(table), F.lit(value=True)))
     again = computed_once(again.withColumn("status", F.lit(CheckpointStatus.REPLAYED.value)))
     settled = zoned.published().where(is_row_below)
     batch_profile = BatchProfile(
@@ -177,15 +184,16 @@ def events_quarantined(run: Run, chosen: Chosen, table: TableName) -> DataFrame 
 def next_replays(progress: Progress, chosen: Chosen, planned: CutTables) -> tuple[Selection, ...]:
     """What is left to be tried again by the next cut.
 
-    Orders stay while a table that they mean is blocked. Where columns of a table changed, what is
-    quarantined of it may fit now: a statement can be read after the rows behind it.
+    Orders stay while a table that they mean is blocked or folded again. Where columns of a table
+    changed, what is quarantined of it may fit now: a statement can be read after the rows behind
+    it.
     """
     tried = {entry.table for entry in chosen.replay.entries} if chosen.replay else set()
-    stands = any(str(table) in tried for table in planned.standing)
+    stays = chosen.replays_later or any(str(table) in tried for table in planned.standing)
     changed = (
         work.spec.source
         for work in planned.work
         if work.have not in (None, work.source_schema) and work.spec.source in progress.quarantined
     )
     fresh = (Selection(str(table)) for table in changed if str(table) not in tried)
-    return (*(progress.replays if stands else ()), *fresh)
+    return tuple(dict.fromkeys([*(progress.replays if stays else ()), *fresh]))
