@@ -32,6 +32,7 @@ from tests.support.records import (
 from tests.support.stack import Stream, counted
 from tidemark.errors import TableStoppedError
 from tidemark.model.target_mode import TargetMode
+from tidemark.runs.plan import plan_cut
 from tidemark.runs.world import World
 
 COLUMNS = {"columns": {"id": "int", "name": "text"}}
@@ -303,6 +304,26 @@ def test_a_truncate_by_statement_has_its_time(world: World, mode: TargetMode) ->
         assert times == [(1, 1), (None, 2), (2, 3), (None, 4), (3, 5)]
     else:
         assert times == [(1, 2), (2, 4), (3, None)]
+
+
+@pytest.mark.parametrize("mode", KEPT)
+def test_a_target_that_was_truncated_is_renamed(world: World, mode: TargetMode) -> None:
+    """SCHEMA-31, TRUNC-12: by a statement alone, whatever truncates came in earlier cuts."""
+    tables = [
+        {"source": f"shop.{name}", "expectations": "none", "key": ["id"], "mode": mode.value}
+        for name in ("items", "articles")
+    ]
+    stream = Stream(world, 1, options={"tables": tables}).create()
+    truncate = ticdc_ddl("TRUNCATE TABLE items", 110)
+    rows = [ticdc_row("INSERT", key, at) for key, at in ((1, 100), (2, 101), (3, 120))]
+    stream.send([*rows[:2], truncate, rows[2], ticdc_watermark(130)])
+    stream.cut()
+    rename = ticdc_ddl("RENAME TABLE items TO articles", 210, table="articles")
+    stream.send([rename, ticdc_watermark(230)])
+    stream.cut()
+    assert not plan_cut(stream.pipeline, world).has_work
+    renamed = world.catalog.load_table((stream.name, "articles")).scan().to_arrow()
+    assert renamed.num_rows == (4 if mode is TargetMode.APPEND else 3)
 
 
 def snapshot(pos: int, *numbers: int) -> list[Record]:

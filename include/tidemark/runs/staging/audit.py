@@ -50,7 +50,8 @@ def audit(
     if newest is not None and work.spec.mode is not TargetMode.APPEND:
         checks = (*checks, check_ended(table.where(work.schema.stands), newest))
     checks = (*checks, *_check_replaced(world, work, table))
-    if work.becomes is not None and staged_changes.rows.place is None and newest is None:
+    is_unchecked = newest is None or not checks  # An append target keeps what was truncated.
+    if work.becomes is not None and staged_changes.rows.place is None and is_unchecked:
         checks = (*checks, _all_there(world, work, table, ref_update))
     older = table.where(work.schema.holds_values)
     if work.changes_key and work.spec.mode is not TargetMode.APPEND:
