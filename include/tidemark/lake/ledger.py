@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 import pyarrow as pa
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import CommitFailedException, NoSuchTableError
-from pyiceberg.expressions import EqualTo, GreaterThan, In, LessThanOrEqual
+from pyiceberg.expressions import EqualTo, GreaterThan, In
 from pyiceberg.table import Table
 
 from tidemark.lake.catalog import (
@@ -322,25 +322,32 @@ def newest_snapshots(
 ) -> list[int | None]:
     """The snapshot of ``target`` that stood in ``main`` as each of ``cuts`` was published.
 
-    None where no cut up to there changed it; UNKNOWN where an older version published it.
+    None where no cut up to there changed it; UNKNOWN where an older version published it, or where
+    ``target`` had another name then, as the cut that changed it next renamed it (SCHEMA-31).
     """
     ledger = _load(catalog, tables)
     if ledger is None:
         return [None for _ in cuts]
     with catalog_errors("the reading of the ledger"):
-        up_to = LessThanOrEqual(term="cut", value=max(cuts))
-        rows = ledger.scan(row_filter=up_to, selected_fields=("cut", "tables")).to_arrow()
+        rows = ledger.scan(selected_fields=("cut", "tables")).to_arrow()
         changed = [row["cut"] for row in rows.to_pylist() if target in (row["tables"] or ())]
         newest = [max((cut for cut in changed if cut <= limit), default=None) for limit in cuts]
-        wanted = In(term="cut", literals={cut for cut in newest if cut is not None})
+        following = [min((cut for cut in changed if cut > limit), default=None) for limit in cuts]
+        wanted = In(term="cut", literals={cut for cut in newest + following if cut is not None})
         entries = _entries(ledger.scan(row_filter=wanted).to_arrow())
-    known = {
-        entry.result.cut: table.snapshot_id
+    published = {
+        entry.result.cut: table
         for entry in entries
         for table in entry.result.tables
         if table.target == target
     }
-    return [None if cut is None else known.get(cut, UNKNOWN) for cut in newest]
+    renamed = {cut for cut, table in published.items() if table.renamed_from}
+    known: dict[int | None, int | None] = {None: None}
+    known |= {cut: table.snapshot_id for cut, table in published.items()}
+    return [
+        UNKNOWN if limit > 0 and next_cut in renamed else known.get(cut, UNKNOWN)
+        for limit, cut, next_cut in zip(cuts, newest, following, strict=True)
+    ]
 
 
 def attempted(ledger: Table) -> list[Entry]:

@@ -60,7 +60,8 @@ def changes_between(
     for cut, snapshot in zip((before, after), snapshots, strict=True):
         if snapshot is not None and snapshot not in snapshot_ids:
             raise ActionRefusedError(
-                f"what cut {cut} published of {table} is not kept in {target} any more",
+                f"what cut {cut} published of {table} is not kept in {target} any more, or had "
+                "another name",
                 state=UNCHANGED,
                 next_step="fold it again: tidemark refold "
                 f"{pipeline.name} {table} --into NAME --as-of {cut}",

@@ -25,12 +25,14 @@ from tidemark.model.progress import Progress
 from tidemark.model.result import CutResult, CutStatus, TableResult
 
 SYSTEM = SystemTables.of(PipelineName("p"))
-ITEMS, WARES = "shop.items", "shop.wares"
+ITEMS, WARES, GOODS = "shop.items", "shop.wares", "shop.goods"
 
 
-def row(cut: int, *targets: str, is_old: bool = False) -> dict[str, Any]:
+def row(cut: int, *targets: str, is_old: bool = False, renamed_from: str = "") -> dict[str, Any]:
     """A cut that published snapshot 10 times its number of each of ``targets``."""
-    tables = tuple(TableResult("shop.t", target, 10 * cut) for target in targets)
+    tables = tuple(
+        TableResult("shop.t", target, 10 * cut, renamed_from=renamed_from) for target in targets
+    )
     result = CutResult(CutStatus.STAGED, AttemptId(f"a{cut}"), cut=cut, tables=tables)
     return {
         "cut": cut,
@@ -61,6 +63,17 @@ def test_a_target_stands_where_the_newest_cut_left_it(catalog: SqlCatalog) -> No
 def test_what_an_older_version_published_is_not_taken_for_nothing(catalog: SqlCatalog) -> None:
     """FEED-1: or all rows of the later cut would seem to be new."""
     assert newest_snapshots(catalog, SYSTEM, ITEMS, (0, 1, 2)) == [None, UNKNOWN, UNKNOWN]
+
+
+def test_a_target_that_had_another_name_is_not_taken_for_nothing(catalog: SqlCatalog) -> None:
+    """FEED-1, SCHEMA-31: nor for what another table published under its name before."""
+    ledger = catalog.load_table(SYSTEM.ledger.parts)
+    rows = [row(6, GOODS, renamed_from=ITEMS), row(7, GOODS), row(8, ITEMS, renamed_from=GOODS)]
+    ledger.append(pa.Table.from_pylist(rows, schema=SCHEMA))
+    assert newest_snapshots(catalog, SYSTEM, GOODS, (0, 5)) == [None, UNKNOWN]
+    assert newest_snapshots(catalog, SYSTEM, GOODS, (6, 7)) == [60, 70]
+    assert newest_snapshots(catalog, SYSTEM, ITEMS, (3, 5, 7)) == [30, UNKNOWN, UNKNOWN]
+    assert newest_snapshots(catalog, SYSTEM, ITEMS, (8, 9)) == [80, 80]
 
 
 def test_progress_is_known_of_each_cut_since(catalog: SqlCatalog) -> None:
