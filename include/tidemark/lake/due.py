@@ -62,6 +62,17 @@ class Due:
             self.fork is None or _definition_of(self.fork) == _definition_of(self.table)
         )
 
+    @property
+    def is_unproven(self) -> bool:
+        """Whether nothing tells if it is made: only the schema moves, and the fork is gone."""
+        ref_update = self.ref_update
+        return (
+            ref_update.fork is not None
+            and self.fork is None
+            and ref_update.snapshot == ref_update.base
+            and self.stands
+        )
+
     def requirements(self) -> Iterator[TableRequirement]:
         """That the table is this one, and that nobody moved its main since it was read."""
         yield AssertTableUUID(uuid=self.table.metadata.table_uuid)

@@ -69,7 +69,14 @@ def _try_update(catalog: Catalog, ref_updates: Sequence[RefUpdate]) -> Supersede
     due = [
         Due(ref_update, table, _source(catalog, ref_update, table)) for ref_update, table in pairs
     ]
-    due = [move for move in due if move.ref_update.rename is not None or not move.is_made]
+    is_left = any(move.ref_update.rename is not None or not move.is_made for move in due)
+    due = [
+        move
+        for move in due
+        if move.ref_update.rename is not None
+        or not move.is_made
+        or (is_left and move.is_unproven)  # A fork goes when all moves are made.
+    ]
     for move in due:
         _refuse_stale(move)
     publication = _publication_of(catalog, due)

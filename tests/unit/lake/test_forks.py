@@ -105,6 +105,35 @@ def test_a_fork_that_is_gone_moves_nothing(catalog: SqlCatalog) -> None:
     assert rows(catalog, A) == [{"id": 1, "name": "x"}]
 
 
+def test_a_changed_schema_whose_fork_is_gone_moves_nothing(catalog: SqlCatalog) -> None:
+    """SCHEMA-10, PUB-8: main stands where such a move takes it, whether it was made or not."""
+    fork = make_fork(catalog, A, load(catalog, A).metadata_location, OWN, BRANCH)
+    with load(catalog, fork.table).update_schema() as update:
+        update.rename_column("name", "title")
+    base = main_head(load(catalog, A)) or 0
+    create_branch(load(catalog, fork.table), BRANCH, base)
+    ref_updates = [RefUpdate(A, base, base, (BRANCH,), fork), staged(catalog, B)]
+    drop_forks(catalog, OWN, BRANCH, A)
+    with pytest.raises(SupersededError, match="is gone"):
+        update_mains(catalog, ref_updates)
+    assert rows(catalog, B) == [{"id": 1, "name": "x"}]
+
+
+def test_a_changed_schema_that_is_published_stays_so(catalog: SqlCatalog) -> None:
+    """SCHEMA-10: its fork is gone, and all other moves are made."""
+    fork = make_fork(catalog, A, load(catalog, A).metadata_location, OWN, BRANCH)
+    with load(catalog, fork.table).update_schema() as update:
+        update.rename_column("name", "title")
+    base = main_head(load(catalog, A)) or 0
+    create_branch(load(catalog, fork.table), BRANCH, base)
+    ref_updates = [RefUpdate(A, base, base, (BRANCH,), fork), staged(catalog, B)]
+    update_mains(catalog, ref_updates)
+    locations = [load(catalog, table).metadata_location for table in (A, B)]
+    update_mains(catalog, ref_updates)
+    assert [load(catalog, table).metadata_location for table in (A, B)] == locations
+    assert rows(catalog, A) == [{"id": 1, "title": "x"}]
+
+
 def test_dead_forks_go_and_the_tables_of_the_pipeline_stay(catalog: SqlCatalog) -> None:
     ref_update = staged(catalog, A)
     catalog.create_table((OWN, "ledger"), pa.schema([pa.field("id", pa.int64())]))
