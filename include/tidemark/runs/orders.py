@@ -8,7 +8,7 @@ from dataclasses import replace
 from tidemark.errors import UNCHANGED, ActionRefusedError
 from tidemark.gate.epoch import LandedChange, new_log
 from tidemark.gate.reconcile import complete_resync, order_resync
-from tidemark.lake.catalog import SystemTables, TableId
+from tidemark.lake.catalog import SystemTables
 from tidemark.lake.commits import commit_order
 from tidemark.lake.heads import read_heads
 from tidemark.lake.history import read_history
@@ -31,7 +31,7 @@ from tidemark.model.progress import Progress
 from tidemark.model.quarantine import Entry, RecordPlace, Selection, State
 from tidemark.model.target_mode import TargetMode
 from tidemark.model.transaction import is_plain, key_of
-from tidemark.runs.targets import targets_of
+from tidemark.runs.targets import spec_of, targets_of
 from tidemark.runs.world import World
 from tidemark.spec import PipelineSpec, SourceFormat
 from tidemark.topics.signals import send_snapshot_signal
@@ -75,9 +75,11 @@ def await_snapshot(pipeline: PipelineSpec, world: World, table: TableName) -> No
 
 def _take_as_it_is(pipeline: PipelineSpec, world: World, table: TableName) -> None:
     """Let a mirror go on from what somebody else made of it: the snapshot fixes that (PUB-11)."""
-    for spec in pipeline.tables:
-        if spec.source == table and spec.mode is TargetMode.MIRROR:
-            adopt_head(world.catalog, TableId(pipeline.target_namespace, spec.target))
+    system = SystemTables.of(pipeline.name)
+    progress = read_progress(world.catalog, system).under(pipeline.renames)
+    target = targets_of(pipeline, read_history(world.catalog, system), progress).get(table)
+    if target is not None and spec_of(pipeline, table).mode is TargetMode.MIRROR:
+        adopt_head(world.catalog, target)
 
 
 def end_resync(pipeline: PipelineSpec, world: World, table: TableName) -> None:
