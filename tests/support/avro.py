@@ -76,12 +76,14 @@ PLAIN: Mapping[str, Callable[[Any], bytes]] = {
 class Registry:
     """What the registry knows, and what it was asked for.
 
-    login: the header that it wants. failing: the HTTP status of every answer, if not 0.
+    login: the header that it wants. failing: the HTTP status of every answer, if not 0, and
+    content: what stands in that.
     """
 
     schemas: dict[int, Mapping[str, Any]] = field(default_factory=dict)
     login: str = ""
     failing: int = 0
+    content: Any = None
     asked: list[int] = field(default_factory=list)
     url: str = ""
 
@@ -92,7 +94,9 @@ class Registry:
     def answer(self, path: str, login: str) -> tuple[int, Any]:
         """Status and content, as Confluent's interface has them."""
         if self.failing:
-            return self.failing, {"error_code": self.failing}
+            return self.failing, {
+                "error_code": self.failing
+            } if self.content is None else self.content
         if login != self.login:
             return 401, {"error_code": 401}
         number = int(path.rpartition("/")[2])

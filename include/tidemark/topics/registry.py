@@ -81,9 +81,9 @@ def _asked(address: str, spec: RegistrySpec) -> bytes | None:
         with urlopen(request, timeout=TIMEOUT_SECONDS, context=_trusted(spec)) as answer:  # noqa: S310
             body: bytes = answer.read()
     except HTTPError as error:
-        error.close()
-        if error.code == NOT_FOUND:
-            return None
+        with error:
+            if _is_unknown(error):
+                return None
         raise _turned_away(address, error.code) from error
     except (OSError, HTTPException) as error:
         reason = error.reason if isinstance(error, URLError) else error
@@ -94,6 +94,19 @@ def _asked(address: str, spec: RegistrySpec) -> bytes | None:
             ) from error
         raise _unreachable(f"the schema registry {address} did not answer: {reason}") from error
     return body
+
+
+def _is_unknown(error: HTTPError) -> bool:
+    """Whether a registry says that it knows no such id; what stands before one answers 404, too.
+
+    Confluent's code is 40403, and Apicurio has 40401 as well: an HTTP status and two digits.
+    """
+    if error.code != NOT_FOUND:
+        return False
+    try:
+        return bool(json.loads(error.read())["error_code"] // 100 == NOT_FOUND)
+    except (OSError, HTTPException, ValueError, KeyError, TypeError):
+        return False
 
 
 def _trusted(spec: RegistrySpec) -> ssl.SSLContext | None:
@@ -122,6 +135,14 @@ def _schema_in(body: bytes, address: str) -> str | None:
 
 def _turned_away(address: str, code: int) -> TidemarkError:
     what = f"the schema registry {address} answered with HTTP {code}"
+    if code == NOT_FOUND:
+        return RegistryUnreachableError(
+            f"{address} answered with HTTP {code}, and not as a schema registry does that knows "
+            "no such schema",
+            state=UNCHANGED,
+            next_step="look whether the registry runs, and whether source.avro.registry.url leads "
+            "to it, then run again",
+        )
     if code >= SERVER_ERRORS or code == TOO_MANY:
         return _unreachable(what)
     return _refused(what, "source.avro.registry, its user and its password")

@@ -6,6 +6,7 @@ import socket
 from base64 import b64encode
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -77,6 +78,31 @@ def test_a_registry_that_is_ill_may_be_asked_again(registry: Registry, status: i
     registry.failing = status
     with pytest.raises(RegistryUnreachableError, match=f"HTTP {status}"):
         asked(1, url=registry.url)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(b"404 page not found", id="of a proxy"),
+        pytest.param(b"", id="without content"),
+        pytest.param({"error_code": 404, "message": "HTTP 404 Not Found"}, id="of another path"),
+        pytest.param({"error_code": "40403"}, id="with a text as code"),
+        pytest.param(["error_code"], id="with a list"),
+    ],
+)
+def test_a_404_of_something_else_is_no_answer_of_a_registry(
+    registry: Registry, content: Any
+) -> None:
+    """MSG-19: what stands before a registry knows nothing of ids."""
+    registry.failing, registry.content = 404, content
+    with pytest.raises(RegistryUnreachableError, match=f"^{registry.url}/schemas/ids/7 .*404"):
+        asked(7, url=registry.url)
+
+
+def test_apicurio_names_what_it_does_not_know(registry: Registry) -> None:
+    """MSG-19: an id that is one of an artifact has a code of its own."""
+    registry.failing, registry.content = 404, {"error_code": 40401, "message": "No artifact"}
+    assert asked(7, url=registry.url) is None
 
 
 def test_a_registry_that_is_away_is_named() -> None:
