@@ -145,11 +145,14 @@ def read_verdicts(
 
 
 def verdicts_of(rows: Iterable[Mapping[str, Any]]) -> tuple[Verdict, ...]:
-    """The verdicts that ``rows`` of the table make up, in the order in which they begin."""
-    checks: dict[tuple[str, int, str], list[CheckResult]] = {}
-    accepted: dict[tuple[str, int, str], str] = {}
+    """The verdicts that ``rows`` of the table make up, in the order in which they begin.
+
+    Of one snapshot each attempt has its own: where columns alone change, none of them makes one.
+    """
+    checks: dict[tuple[str, str, int, str], list[CheckResult]] = {}
+    accepted: dict[tuple[str, str, int, str], str] = {}
     for row in rows:
-        of = (row["table"], row["snapshot_id"], row["suite"])
+        of = (row["attempt"], row["table"], row["snapshot_id"], row["suite"])
         findings = checks.setdefault(of, [])
         # Older versions wrote no said_by: such findings count as the engine's own.
         author = Author(row.get("said_by") or Author.ENGINE)
@@ -161,6 +164,6 @@ def verdicts_of(rows: Iterable[Mapping[str, Any]]) -> tuple[Verdict, ...]:
             CheckResult(row["check"], row["success"], severity, row["observed"], of_suite=of_suite)
         )
     return tuple(
-        Verdict(*of, tuple(findings), accepted=accepted.get(of, ""))
+        Verdict(*of[1:], tuple(findings), accepted=accepted.get(of, ""))
         for of, findings in checks.items()
     )

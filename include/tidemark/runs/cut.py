@@ -136,7 +136,7 @@ def _idle(run: Run, chosen: Chosen, progress: Progress) -> CutResult:
 class _Outcome:
     """A cut, what was to be done, and what is staged.
 
-    schemas: moves of tables of which the schema changed alone.
+    schemas: moves of tables of which the schema changed alone, and no suite may judge that.
     """
 
     chosen: Chosen

@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -16,7 +17,12 @@ from tests.support.altered_at_random import change_at_random
 from tests.support.altered_stream import begin, field_ids, opened, rows_of, send
 from tests.support.records import Record, canal_rows, canal_statement
 from tests.support.stack import Stream
-from tidemark.errors import ActionRefusedError, SupersededError, TableStoppedError
+from tidemark.errors import (
+    ActionRefusedError,
+    AuditBlockedError,
+    SupersededError,
+    TableStoppedError,
+)
 from tidemark.lake.catalog import SystemTables
 from tidemark.lake.history import read_history
 from tidemark.lake.refs import REF_PREFIX
@@ -74,6 +80,48 @@ def test_random_histories(world: World, seed: int) -> None:
         start = len(table.sent)
         stream.cut()
         assert rows_of(stream) == table.expected, f"statement {number}"
+
+
+SUITE = """\
+suite: columns
+expectations:
+  - {expect: expect_column_to_exist, arguments: {column: name}, severity: critical, scope: table}
+"""
+
+
+def test_columns_that_change_alone_are_audited(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PUB-7: a cut without rows that drops a column is published only if the suite agrees."""
+    (tmp_path / "columns.yaml").write_text(SUITE)
+    monkeypatch.setenv("TIDEMARK_EXPECTATIONS", str(tmp_path))
+    stream, table = opened(world, "ticdc")
+    stream.table = {"expectations": "columns"}
+    begin(table)
+    table.alter("ADD COLUMN more int", added={"more": ("int", None)})
+    table.put(1, more=1)
+    send(stream, table.sent, table)
+    stream.cut()
+    changes = {"DROP COLUMN more": "more", "DROP COLUMN name": "name"}
+    results = []
+    for change, column in changes.items():
+        start = len(table.sent)
+        table.alter(change, dropped=[column])
+        send(stream, table.sent[start:], table)
+        request = CutRequest(stream.attempt())
+        results.append(stage_cut(stream.pipeline, world, request))
+        if results[-1].status is CutStatus.STAGED:
+            publish_cut(stream.pipeline, world, request.attempt)
+    assert [result.status for result in results] == [CutStatus.STAGED, CutStatus.BLOCKED]
+    counts = [
+        (change.outcome, change.inserted, change.updated, change.deleted)
+        for result in results
+        for change in result.tables
+    ]
+    assert counts == [("pass", 0, 0, 0), ("block", 0, 0, 0)]
+    assert {"name", "more"} & field_ids(stream).keys() == {"name"}
+    with pytest.raises(AuditBlockedError, match="items"):
+        publish_cut(stream.pipeline, world, request.attempt)
 
 
 @pytest.mark.parametrize("family", ["ticdc", "debezium"])

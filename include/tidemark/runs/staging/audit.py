@@ -39,11 +39,12 @@ def audit(
     """The engine's checks and the table's suite on exactly the snapshot of ``ref_update``.
 
     At least one check is made: rows are staged, be they none as all came before, or a truncate or
-    a snapshot takes some away, or a column fills them or has them rewritten. spared: why rows
-    that a snapshot does not contain stay until a person is asked.
+    a snapshot takes some away, or a column fills them or has them rewritten, or columns alone
+    change and a suite asks for them. spared: why rows that a snapshot does not contain stay until
+    a person is asked.
     """
     name, snapshot_id = quote(world.catalog.name, *ref_update.place.parts), ref_update.snapshot
-    table = world.spark.read.option("versionAsOf", snapshot_id).table(name)
+    table = _staged_snapshot(world, ref_update)
     removed = work.removal.end.position if work.removal and not spared else None
     checks, suite_run = _check_merged(world, work, staged_changes, table, removed), None
     newest = max(filter(None, (work.truncated_at, removed)), default=None)
@@ -67,6 +68,18 @@ def audit(
         checks = (*checks, *suite_run.checks)
     suite = work.spec.suite or NO_SUITE
     return Verdict(str(work.target), snapshot_id, suite, checks), suite_run
+
+
+def _staged_snapshot(world: World, ref_update: RefUpdate) -> DataFrame:
+    """The rows of the snapshot, in the columns that ``main`` gets with it.
+
+    A snapshot has the columns with which it was written: where nothing is, those of before.
+    """
+    name = (world.catalog.name, *ref_update.place.parts)
+    if ref_update.snapshot == ref_update.base:
+        branch, *_ = ref_update.drops
+        return world.spark.table(quote(*name, f"branch_{branch}"))
+    return world.spark.read.option("versionAsOf", ref_update.snapshot).table(quote(*name))
 
 
 def _check_merged(

@@ -82,8 +82,9 @@ def stage_target(
 ) -> StagedTable | RefUpdate | None:
     """Fold and audit one table; nothing that a reader of ``main`` sees of it changes.
 
-    A move alone where only its schema changes, None where no reader sees anything of that. files:
-    in which the records of the cut stand, None where tasks cannot read them.
+    A move alone where only its schema changes and no suite may judge that (PUB-7), None where no
+    reader sees anything of it. files: in which the records of the cut stand, None where tasks
+    cannot read them.
     """
     ends = _ends(chosen, work)
     staged_changes = NOTHING_STAGED
@@ -108,14 +109,14 @@ def stage_target(
         )
     if context.fork is None and not work.is_folded:
         return None
-    rows, spared, is_folded = staged_changes.rows, "", work.is_folded
+    rows, spared, is_audited = staged_changes.rows, "", work.is_audited
     if work.removal is not None and may_miss(
         run, chosen, work, staged_changes, work.removal.end.position
     ):
         work, spared = replace(work, removal=None), SPARED_BY_QUARANTINE
     ref_update, effect = stage_table(context, work.schema, rows, ends, _removal(chosen, work))
     ref_update = replace(ref_update, rename=work.becomes)
-    if not is_folded:
+    if not is_audited:
         return ref_update
     if effect.spared:
         spared = f"it lacks {effect.spared} rows, more of the table than may go unasked"

@@ -122,6 +122,11 @@ class TableWork:
         return self.has_events or is_renamed or (self.have is not None and touches)
 
     @property
+    def is_audited(self) -> bool:
+        """What is staged needs a verdict: rows changed, or columns that a suite may ask for."""
+        return self.is_folded or (self.spec.suite is not None and bool(self.changes))
+
+    @property
     def does_anything(self) -> bool:
         """Whether rows change, or what is known of the columns."""
         return self.is_folded or self.source_schema != self.have
