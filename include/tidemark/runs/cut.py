@@ -10,13 +10,19 @@ from datetime import UTC, datetime
 import pyarrow as pa
 from pyspark import inheritable_thread_target
 
-from tidemark.errors import RowsUnknownError, TableStoppedError, TidemarkError
+from tidemark.errors import (
+    UNCHANGED,
+    ActionRefusedError,
+    RowsUnknownError,
+    TableStoppedError,
+    TidemarkError,
+)
 from tidemark.gate.next_cut import Effects, advance
 from tidemark.gate.reconcile import after_reconciles
 from tidemark.lake.catalog import SystemTables
 from tidemark.lake.forks import drop_dead_forks, drop_forks, forks_dropped_on_error
 from tidemark.lake.landing import records_since
-from tidemark.lake.ledger import StagedCut, stage_entry
+from tidemark.lake.ledger import StagedCut, find_cut, stage_entry
 from tidemark.lake.quarantine import as_stored, rows_of, stage_entries
 from tidemark.lake.refs import RefUpdate, attempt_ref
 from tidemark.lake.spark_errors import spark_errors
@@ -26,6 +32,7 @@ from tidemark.lake.unfinished import finish_publication
 from tidemark.lake.upkeep import keep_small
 from tidemark.lake.verdicts import write_verdicts
 from tidemark.log import get_logger
+from tidemark.model.names import AttemptId
 from tidemark.model.progress import LandingMark, Progress
 from tidemark.model.renames import Rename
 from tidemark.model.result import CutResult, CutStatus, TableResult
@@ -72,9 +79,11 @@ def stage_cut(pipeline: PipelineSpec, world: World, request: CutRequest) -> CutR
     ``main`` of every target stays as it is. All that publishing needs is left in the lake: the
     audited snapshots by tag, the verdicts, and the moves on the ledger's branch. All of it builds
     on what was read first; what is ordered, written or published since supersedes it (PUB-8).
+    `ActionRefusedError` where the attempt was published before.
     """
     unmark_session(world.spark)
     finish_publication(world.catalog, SystemTables.of(pipeline.name))
+    _refuse_published(pipeline, world, request.attempt)
     _keep_small(pipeline, world)
     run = begin_run(pipeline, world, request)
     progress = run.progress
@@ -110,6 +119,17 @@ def stage_cut(pipeline: PipelineSpec, world: World, request: CutRequest) -> CutR
         if _is_idle(outcome.planned, progress, after):
             return _idle(run, chosen, progress)
         return _finish(run, progress, after, outcome)
+
+
+def _refuse_published(pipeline: PipelineSpec, world: World, attempt: AttemptId) -> None:
+    """Publishing takes a name that is published already for its cut, and would leave a new one."""
+    earlier = find_cut(world.catalog, SystemTables.of(pipeline.name), attempt)
+    if isinstance(earlier, CutResult):
+        raise ActionRefusedError(
+            f"attempt {attempt} of pipeline {pipeline.name} was published as cut {earlier.cut}",
+            state=UNCHANGED,
+            next_step=f"give another name with --attempt, or none: tidemark cut {pipeline.name}",
+        )
 
 
 def _keep_small(pipeline: PipelineSpec, world: World) -> None:
