@@ -17,8 +17,9 @@ from tidemark.errors import (
     TopicMissingError,
 )
 from tidemark.lake.results import read_result
+from tidemark.model.maintenance import MaintenanceResult
 from tidemark.model.names import AttemptId
-from tidemark.model.result import CutResult
+from tidemark.model.result import CutResult, CutStatus
 from tidemark.scheduling.retries import failure_of, stop_on_terminal_errors
 
 SUBMIT = AirflowException("spark-submit ended with 1")
@@ -43,6 +44,21 @@ def test_result_of_the_job_decides(error: type[TidemarkError], is_final: bool) -
 
 def test_job_that_left_nothing_is_tried_again(tmp_path: Path) -> None:
     assert failure_of(read_result(tmp_path / "none.json"), SUBMIT) is SUBMIT
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        CutResult(CutStatus.STAGED, AttemptId("a"), cut=7),
+        CutResult(CutStatus.IDLE, AttemptId("a")),
+        MaintenanceResult(),
+    ],
+    ids=["staged", "idle", "maintained"],
+)
+def test_job_that_was_killed_behind_its_result_is_tried_again(
+    result: CutResult | MaintenanceResult,
+) -> None:
+    assert failure_of(result, SUBMIT) is SUBMIT
 
 
 def test_terminal_error_stops_a_task() -> None:

@@ -30,9 +30,10 @@ def failure_of(
 ) -> AirflowException:
     """What a failed spark-submit means: told by the result that its job left, if it left one.
 
-    A job that was killed leaves none, and then another try is worth it.
+    A job that was killed leaves none, or had left one of what it did well, and then another try is
+    worth it.
     """
-    if result is None:
+    if result is None or not result.error:
         return submit
     if result.retryable:
         return AirflowException(result.error)
