@@ -17,6 +17,7 @@ from tidemark.scheduling.submit import (
     attempt_stem,
     cap_of,
     submission,
+    tables_named,
 )
 from tidemark.spec import InstallationSpec, PipelineSpec
 from tidemark.spec.jvm import AVRO_LIMITS
@@ -76,7 +77,7 @@ INSTALLATION = InstallationSpec.model_validate(
     }
 )
 ORDER = FoldRequest(
-    AttemptId("run_3f9a1c_1"), "2026-01-01T00:10:00+00:00", ("s.a", "s.b"), "--why 'not' $HOME"
+    AttemptId("run_3f9a1c_1"), "2026-01-01T00:10:00+00:00", ("s.a", "s.b,c"), "--why 'not' $HOME"
 )
 
 
@@ -89,7 +90,8 @@ def test_order_reaches_the_job_word_for_word() -> None:
         "--pipeline=shop",
         "--attempt=run_3f9a1c_1",
         "--until=2026-01-01T00:10:00+00:00",
-        "--tables=s.a,s.b",
+        "--table=s.a",
+        "--table=s.b,c",
         "--reason=--why 'not' $HOME",
         "--result=/var/tidemark/results/shop/run_3f9a1c_1.json",
     )
@@ -165,6 +167,14 @@ def test_cap(asked: str | None, run_type: str, cap: Until | None) -> None:
 def test_cap_of_another_source_is_refused() -> None:
     with pytest.raises(ActionRefusedError, match="'0/16B3748' cannot cap a run of pipeline shop"):
         cap_of(PIPELINE, "0/16B3748", "manual", None)
+
+
+def test_a_form_names_tables_with_their_database() -> None:
+    """POISON-6: what is no name is refused before a job is started."""
+    assert tables_named(None) == []
+    assert tables_named(["s.a", "s.b,c"]) == ["s.a", "s.b,c"]
+    with pytest.raises(ActionRefusedError, match=r"^'orders' is no DATABASE\.TABLE"):
+        tables_named(["s.a", "orders"])
 
 
 def test_results_are_kept_apart() -> None:

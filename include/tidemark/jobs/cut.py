@@ -1,7 +1,7 @@
 """spark-submit entry point of a cut: stage it on branches, leave its result as JSON, exit with it.
 
 spark-submit jobs/cut.py --pipeline=NAME --attempt=ID --result=PATH
-    [--until=TIME|POSITION] [--tables=A,B] [--reason=TEXT] [--dry-run]
+    [--until=TIME|POSITION] [--table=DATABASE.TABLE]... [--reason=TEXT] [--dry-run]
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from structlog.contextvars import bind_contextvars
 
 from tidemark.errors import TidemarkError
-from tidemark.jobs.arguments import tables_of
+from tidemark.jobs.arguments import add_tables, tables_of
 from tidemark.lake.results import write_result
 from tidemark.log import configure, get_logger
 from tidemark.model.names import AttemptId
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def _stage(asked: argparse.Namespace) -> CutResult:
     pipeline = pipeline_named(asked.pipeline)
-    until = until_of(pipeline, asked.until)
+    until, tables = until_of(pipeline, asked.until), tables_of(asked.tables)
     installation = load_installation()
     with ThreadPoolExecutor() as threads:
         starting = threads.submit(start_session, installation, pipeline.spark.conf)
@@ -71,11 +71,9 @@ def _stage(asked: argparse.Namespace) -> CutResult:
                 from tidemark.cli.plan import show_preview
                 from tidemark.runs.preview import preview_cut
 
-                show_preview(
-                    stdout(), preview_cut(pipeline, world, until=until, tables=asked.tables)
-                )
+                show_preview(stdout(), preview_cut(pipeline, world, until=until, tables=tables))
                 return CutResult(CutStatus.IDLE, asked.attempt, hold=DRY_RUN)
-            request = CutRequest(asked.attempt, until, asked.tables, asked.reason)
+            request = CutRequest(asked.attempt, until, tables, asked.reason)
             return stage_cut(pipeline, world, request)
         finally:
             session.stop()
@@ -86,7 +84,7 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--pipeline", required=True)
     parser.add_argument("--attempt", required=True, type=AttemptId, help="named by nobody before")
     parser.add_argument("--until", default="", help="where the cut is capped")
-    parser.add_argument("--tables", type=tables_of, default=(), help="source tables, all if empty")
+    add_tables(parser)
     parser.add_argument("--reason", default="", help="kept in the ledger")
     parser.add_argument("--dry-run", action="store_true", help="only say what it would hold")
     parser.add_argument("--result", required=True, type=Path, help="file for the result, as JSON")

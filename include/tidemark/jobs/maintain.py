@@ -1,6 +1,6 @@
 """spark-submit entry point of maintenance: do what is due, leave a result as JSON.
 
-spark-submit jobs/maintain.py --pipeline=NAME --result=PATH [--tables=A,B]
+spark-submit jobs/maintain.py --pipeline=NAME --result=PATH [--table=DATABASE.TABLE]...
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from structlog.contextvars import bind_contextvars
 
 from tidemark.errors import RetryableError, TidemarkError
-from tidemark.jobs.arguments import tables_of
+from tidemark.jobs.arguments import add_tables, tables_of
 from tidemark.lake.results import write_maintenance
 from tidemark.log import configure, get_logger
 from tidemark.model.maintenance import MaintenanceResult
@@ -45,10 +45,10 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _maintain(asked: argparse.Namespace) -> MaintenanceResult:
-    pipeline = pipeline_named(asked.pipeline)
+    pipeline, tables = pipeline_named(asked.pipeline), tables_of(asked.tables)
     world = open_spark_world(load_installation(), conf=pipeline.spark.conf)
     try:
-        return MaintenanceResult(tuple(maintain(pipeline, world, asked.tables)))
+        return MaintenanceResult(tuple(maintain(pipeline, world, tables)))
     finally:
         world.spark.stop()
 
@@ -56,7 +56,7 @@ def _maintain(asked: argparse.Namespace) -> MaintenanceResult:
 def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="spark-submit jobs/maintain.py")
     parser.add_argument("--pipeline", required=True)
-    parser.add_argument("--tables", type=tables_of, default=(), help="source tables, all if empty")
+    add_tables(parser)
     parser.add_argument("--result", required=True, type=Path, help="file for the result, as JSON")
     return parser.parse_args(arguments)
 

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from tidemark.errors import UNCHANGED, ActionRefusedError, NameRefusedError
 from tidemark.lake.results import maintenance_file, preview_file, result_file
-from tidemark.model.names import AttemptId, PipelineName
+from tidemark.model.names import AttemptId, PipelineName, TableName
 from tidemark.model.until import Until
 from tidemark.spec import InstallationSpec, PipelineSpec
 from tidemark.spec.jvm import with_limits
@@ -62,7 +63,7 @@ def submission(
         f"--pipeline={pipeline.name}",
         f"--attempt={order.attempt}",
         f"--until={order.until}",
-        f"--tables={','.join(order.tables)}",
+        *(f"--table={table}" for table in order.tables),
         f"--reason={order.reason}",
         f"--result={order.result(installation.state, pipeline.name)}",
         *(["--dry-run"] if order.dry_run else []),
@@ -77,7 +78,7 @@ def maintenance_submission(
     """How maintenance of ``tables``, of all where there are none, is submitted as ``run``."""
     arguments = (
         f"--pipeline={pipeline.name}",
-        f"--tables={','.join(tables)}",
+        *(f"--table={table}" for table in tables),
         f"--result={maintenance_file(installation.state, pipeline.name, run)}",
     )
     name = f"maintain__{pipeline.name}__{run}"
@@ -134,3 +135,19 @@ def cap_of(
     if not asked and interval_end is not None and run_type in {"scheduled", "backfill"}:
         return Until.at_time(interval_end)
     return until_of(pipeline, asked)
+
+
+def tables_named(names: Sequence[str] | None) -> list[str]:
+    """The tables that a form names; `ActionRefusedError` where one is no ``database.table``."""
+    return [str(_table(name)) for name in names or ()]
+
+
+def _table(name: str) -> TableName:
+    try:
+        return TableName.parse(name)
+    except NameRefusedError as error:
+        raise ActionRefusedError(
+            f"{name!r} is no DATABASE.TABLE",
+            state=UNCHANGED,
+            next_step="trigger again with names such as shop.orders, or with none for all tables",
+        ) from error

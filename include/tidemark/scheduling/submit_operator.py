@@ -29,6 +29,7 @@ from tidemark.scheduling.submit import (
     attempt_stem,
     maintenance_submission,
     submission,
+    tables_named,
 )
 from tidemark.scheduling.xcom import PLAN, Folded, Planned
 from tidemark.spec import InstallationSpec, pipeline_named
@@ -127,8 +128,8 @@ class MaintainOperator(_JobOperator):
                 pipeline_named(self.pipeline),
                 load_installation_for(self.pipeline),
             )
+            tables = tables_named(context["params"]["tables"])
         run = attempt_stem(context["run_id"], secrets.token_hex(3))
-        tables = context["params"]["tables"] or []
         file = maintenance_file(installation.state, pipeline.name, run)
         submitted = maintenance_submission(pipeline, installation, run, tables)
         failure = self._submit(context, submitted)

@@ -18,7 +18,7 @@ from tidemark.model.verdict import Outcome
 from tidemark.scheduling.assets import events_of
 from tidemark.scheduling.connections import load_installation_for
 from tidemark.scheduling.retries import stop_on_terminal_errors
-from tidemark.scheduling.submit import attempt_stem, cap_of
+from tidemark.scheduling.submit import attempt_stem, cap_of, tables_named
 from tidemark.scheduling.xcom import FOLD, PLAN, Folded, Planned
 from tidemark.spec import Approval, pipeline_named
 from tidemark.spec.until import cut_or_time
@@ -52,6 +52,7 @@ def plan(
     with stop_on_terminal_errors():
         spec = pipeline_named(pipeline)
         until = cap_of(spec, params["until"], dag_run.run_type, dag_run.data_interval_end)
+        tables = tables_named(params["tables"])
         world = open_world(load_installation_for(pipeline))
         cut_plan = plan_cut(spec, world, until)
         if not cut_plan.has_work:
@@ -61,7 +62,7 @@ def plan(
         unread=cut_plan.unread_records,
         stem=attempt_stem(dag_run.run_id, secrets.token_hex(3)),
         until=until.text if until else "",
-        tables=params["tables"] or [],
+        tables=tables,
         reason=params["reason"] or "",
         dry_run=bool(params["dry_run"]),
     )
