@@ -26,6 +26,7 @@ from tidemark.model.columns import (
 from tidemark.model.ends import End, first_end
 from tidemark.model.event import Op
 from tidemark.model.names import SYSTEM_PREFIX, quote
+from tidemark.model.position import LSN_RANK_AT, POSTGRES_DIGITS, RANK_DIGITS
 from tidemark.model.reduction import EVENT_ID, newest_first
 
 _COLUMN_NAMES = ("open_at", "newest", "newest_event_id", "here", "next", "nth", "done")
@@ -33,6 +34,13 @@ OPEN_AT, NEWEST, NEWEST_EVENT_ID, _HERE, _NEXT, _NTH, _DONE = (
     f"{SYSTEM_PREFIX}{n}" for n in _COLUMN_NAMES
 )
 STORED = (OPEN_AT, NEWEST, NEWEST_EVENT_ID)
+_CHANGE_ID = (
+    f"CASE WHEN length(position) = {POSTGRES_DIGITS} "
+    f"THEN {EVENT_ID} || substr(position, {LSN_RANK_AT + 1}, {RANK_DIGITS}) ELSE {EVENT_ID} END"
+)
+"""What copies of a change share: what a snapshot of PostgreSQL read is no copy of what was streamed
+at its LSN, which came behind it (POS-4).
+"""
 
 
 def mark_event_ids(changes: DataFrame, counts: str) -> DataFrame:
@@ -45,7 +53,7 @@ def mark_event_ids(changes: DataFrame, counts: str) -> DataFrame:
     rank = f"row_number() OVER ({OF_KEY}, event_id ORDER BY {newest_first(counts)})"
     return (
         hashed(changes)
-        .withColumn("event_id", F.expr(EVENT_ID))
+        .withColumn("event_id", F.expr(_CHANGE_ID))
         .withColumn(IS_NEWEST, F.expr(f"{rank} = 1 AND ({counts})"))
         .withColumn(CHANGE, placed)
         .drop(ROW_HASH, "event_id")
@@ -79,7 +87,7 @@ def with_stored(staged: DataFrame, versions: DataFrame | None, schema: TableSche
             F.max(F.when(F.col("ended_at").isNull(), F.col("began_at"))).alias(OPEN_AT),
             F.max(ends).alias("position"),
         )
-        .withColumn(NEWEST_EVENT_ID, F.expr(EVENT_ID))
+        .withColumn(NEWEST_EVENT_ID, F.expr(_CHANGE_ID))
         .withColumnRenamed("position", NEWEST)
     )
     of = [f"{SYSTEM_PREFIX}{name}" for name in names]
