@@ -83,11 +83,18 @@ def _by_place(events: DataFrame, places: Iterable[tuple[str, int, int]], join: s
     return events.join(F.broadcast(wanted), place_columns, join).select(*events.columns)
 
 
-def with_status(events: DataFrame, cut: Cut, old: Frontier, *, gated_landing: int) -> DataFrame:
+def with_status(
+    events: DataFrame,
+    cut: Cut,
+    old: Frontier,
+    *,
+    gated_landing: int,
+    published_landing: int | None = None,
+) -> DataFrame:
     """Say of every event where it stands when the frontier moves from ``old`` to that of ``cut``.
 
     In: changelog rows. Out: the same and ``status``. gated_landing: the newest landing that an
-    earlier cut has gated.
+    earlier cut has gated. published_landing: as `status` has it.
     """
     mode, new = cut.mode, cut.frontier
     bounded = events.withColumns(
@@ -95,9 +102,8 @@ def with_status(events: DataFrame, cut: Cut, old: Frontier, *, gated_landing: in
     )
     if mode is not GateMode.WATERMARK:
         bounded = _with_offsets(bounded, old, new)
-    return bounded.withColumn("status", F.expr(status(cut, gated_landing))).select(
-        *events.columns, "status"
-    )
+    expression = status(cut, gated_landing, published_landing)
+    return bounded.withColumn("status", F.expr(expression)).select(*events.columns, "status")
 
 
 def _with_offsets(events: DataFrame, old: Frontier, new: Frontier) -> DataFrame:

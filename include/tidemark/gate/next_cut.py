@@ -123,6 +123,7 @@ def advance(progress: Progress, landing: int, decision: Decision, effects: Effec
     standing = {table: progress.frontier_of(table) for table in effects.standing}
     names = {(table.schema, table.table) for table in standing}
     behind = {**effects.ends, **standing}
+    landings = {table: progress.landing_of(table) for table in standing}
     held = [
         profile_entry.oldest_landing
         for profile_entry in profile.profile_entries
@@ -142,6 +143,7 @@ def advance(progress: Progress, landing: int, decision: Decision, effects: Effec
         oldest_held=min(held, default=landing + 1),
         frontier=cut.frontier,
         behind=behind,
+        landings={table: gated for table, gated in landings.items() if gated < landing},
         epochs=progress.epochs,
         newest_ms=max(
             progress.newest_ms,

@@ -73,18 +73,21 @@ _LATE = {
 }
 
 
-def status(cut: Cut, gated_landing: int) -> str:
+def status(cut: Cut, gated_landing: int, published_landing: int | None = None) -> str:
     """The checkpoint status towards ``cut`` of a row beside the bounds of its partition.
 
     OLD_BOUND, NEW_BOUND: positions that the frontier moves between. OLD_NEXT, NEW_NEXT: offsets
     of the row's partition, likewise. REACHED: greatest place that this partition had settled.
     gated_landing: the newest landing that an earlier cut has seen; what came later and was below
-    the frontier was sent again. Records that change nothing settle with the first cut that sees
-    them, but BEGIN, END and what is AWAITED only with their transaction (GATE-T9).
+    the frontier was sent again. published_landing: likewise, the newest that counted when the old
+    frontier was reached, where that is an older one, of a table that stands lower (GATE-3). Records
+    that change nothing settle with the first cut that sees them, but BEGIN, END and what is AWAITED
+    only with their transaction (GATE-T9).
     """
     settled, late, pending, held, skipped = (f"'{status.value}'" for status in _BY_PLACE)
     below_old, below_new = _BELOW[cut.mode]
     was_gated = f"landing <= {gated_landing}"
+    was_published = was_gated if published_landing is None else f"landing <= {published_landing}"
     boundary, void = "", ""
     if cut.mode is GateMode.TRANSACTION:
         is_boundary = f"kind IN ({listed(BOUNDARIES)})"
@@ -106,7 +109,7 @@ def status(cut: Cut, gated_landing: int) -> str:
         f"CASE {boundary}"
         f"WHEN NOT ({is_placed}) AND {was_gated} THEN {settled} "
         f"WHEN NOT ({is_placed}) THEN {pending} "
-        f"WHEN {below_old} AND {was_gated} THEN {settled} "
+        f"WHEN {below_old} AND {was_published} THEN {settled} "
         f"WHEN {is_late} THEN {late} {void}"
         f"WHEN {below_new} THEN {pending} "
         f"ELSE {held} END"

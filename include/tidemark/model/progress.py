@@ -81,6 +81,8 @@ class Progress:
 
     landing: newest landing whose records were gated; oldest_held: oldest landing that may still
     hold a record above the frontier. behind: tables that stand lower than the frontier.
+    landings: of these, where it is an older one, the newest landing that was gated as they came to
+    their frontiers; what came later and stands below these is new to them (GATE-3).
     newest_ms: greatest source time of any change that was streamed and is published.
     epochs: per hand-over the offsets at which the log's next epoch begins (POS-17).
     watermarks: greatest seen per partition (GATE-4). truncated: per table the position of its
@@ -105,6 +107,7 @@ class Progress:
     oldest_held: int = 1
     frontier: Frontier = field(default_factory=Frontier)
     behind: Mapping[TableName, Frontier] = field(default_factory=dict)
+    landings: Mapping[TableName, int] = field(default_factory=dict)
     newest_ms: int = 0
     epochs: tuple[Offsets, ...] = ()
     watermarks: Mapping[TopicPartition, int] = field(default_factory=dict)
@@ -142,6 +145,10 @@ class Progress:
         """How far ``table`` is published."""
         return self.behind.get(table, self.frontier)
 
+    def landing_of(self, table: TableName) -> int:
+        """The newest landing that was gated as ``table`` came to its frontier."""
+        return self.landings.get(table, self.landing)
+
     def added(self, declared: Iterable[TableName]) -> frozenset[TableName]:
         """Those of ``declared`` that came into the file since the newest cut (SCHEMA-35)."""
         if self.followed is None or not self.cut:
@@ -162,6 +169,7 @@ class Progress:
             self.truncated.get(table),
             self.window_bounds.get(table),
             self.blocked.get(table, ""),
+            self.landing_of(table),
         )
 
     def with_state(self, table: TableName, state: TableState) -> Progress:
@@ -172,6 +180,9 @@ class Progress:
             truncated=_with(self.truncated, table, state.truncated),
             window_bounds=_with(self.window_bounds, table, state.window_bound),
             blocked=_with(self.blocked, table, state.blocked or None),
+            landings=_with(
+                self.landings, table, state.landing if state.landing < self.landing else None
+            ),
         )
 
     def with_refold(self, table: TableName, refold: Refold, begins: TableState) -> Progress:
@@ -188,16 +199,24 @@ class Progress:
         """The same where the refold of ``table`` is published; KeyError without one.
 
         Where it took the place of the target, that has lost no row that it had lost before, and
-        nothing keeps the table any more. One that stands where the frontier is stands lower no
-        more.
+        nothing keeps the table any more; it has all that was gated meanwhile. One that stands where
+        the frontier is, and lacks nothing that came late, stands lower no more.
         """
         refold = self.refolds[table]
         after = self.without_refold(table)
         if refold.replaces:
             known = filter(None, (self.truncated.get(table), refold.paused.truncated))
-            paused = replace(refold.paused, truncated=max(known, default=None), blocked="")
+            paused = replace(
+                refold.paused,
+                truncated=max(known, default=None),
+                blocked="",
+                landing=self.landing,
+            )
             after = after.with_state(table, paused)
-        if replace(refold.paused.frontier, reached={}) == replace(self.frontier, reached={}):
+        is_at_frontier = replace(after.frontier_of(table), reached={}) == replace(
+            self.frontier, reached={}
+        )
+        if is_at_frontier and table not in after.landings:
             behind = {other: frontier for other, frontier in after.behind.items() if other != table}
             after = replace(after, behind=behind)
         return after
@@ -229,6 +248,7 @@ class Progress:
         return replace(
             self,
             behind=named(self.behind),
+            landings=named(self.landings),
             truncated=named(self.truncated),
             snapshots=replace(self.snapshots, tables=named(self.snapshots.tables)),
             window_bounds=named(self.window_bounds),
@@ -252,6 +272,7 @@ class Progress:
                     "oldest_held": self.oldest_held,
                     "frontier": frontier_to_json(self.frontier),
                     "behind": {str(t): frontier_to_json(f) for t, f in sorted(self.behind.items())},
+                    "landings": {str(t): number for t, number in sorted(self.landings.items())},
                     "newest_ms": self.newest_ms,
                     "epochs": [offsets_to_json(starts) for starts in self.epochs],
                     "watermarks": offsets_to_json(self.watermarks),
@@ -294,6 +315,7 @@ class Progress:
                 TableName.parse(name): frontier_from_json(frontier)
                 for name, frontier in stored["behind"].items()
             },
+            landings={TableName.parse(name): n for name, n in stored["landings"].items()},
             newest_ms=stored["newest_ms"],
             epochs=tuple(offsets_from_json(starts) for starts in stored["epochs"]),
             watermarks=offsets_from_json(stored["watermarks"]),

@@ -20,13 +20,15 @@ class TableState:
     """What progress knows of one table.
 
     truncated, window_bound: as `Progress.truncated` and `Progress.window_bounds` have them; None
-    where they have nothing. blocked: why it stays stopped, empty where it does not.
+    where they have nothing. blocked: why it stays stopped, empty where it does not. landing: the
+    newest that was gated as the table came to its frontier (GATE-3).
     """
 
     frontier: Frontier
     truncated: Position | None = None
     window_bound: Position | None = None
     blocked: str = ""
+    landing: int = 0
 
     def to_json(self) -> dict[str, Any]:
         """As kept in the ledger."""
@@ -35,6 +37,7 @@ class TableState:
             "truncated": self.truncated,
             "window_bound": self.window_bound,
             "blocked": self.blocked,
+            "landing": self.landing,
         }
 
     @classmethod

@@ -224,6 +224,20 @@ def _progress_7(body: Body) -> Body:
     return body | {"refolds": {table: {"base": None} | refold for table, refold in refolds}}
 
 
+def _progress_8(body: Body) -> Body:
+    """What came late before is not known any more: tables stand as if they had all of it."""
+    paused = {
+        table: refold | {"paused": refold["paused"] | {"landing": body["landing"]}}
+        for table, refold in body["refolds"].items()
+    }
+    return body | {"landings": {}, "refolds": paused}
+
+
+def _base_8(body: Body) -> Body:
+    """What is folded once more behind a base that has it changes nothing."""
+    return body | {"state": body["state"] | {"landing": body["landing"] - 1}}
+
+
 def _schema_8(body: Body) -> Body:
     columns = [_column_8(column) for column in body["columns"]]
     return _renamed(body, {"rekeyed_at": "key_changed_at"}) | {"columns": columns}
@@ -247,7 +261,7 @@ _UNCHANGED_SINCE_3: Sequence[Step] = (_as_it_was,) * (VERSION - 3)
 _STEPS: Mapping[Stored, Sequence[Step]] = {
     Stored.PROGRESS: (
         *(_progress_2, _as_it_was, _progress_4, _as_it_was, _progress_6, _progress_7),
-        _as_it_was,
+        _progress_8,
     ),
     Stored.LANDING: (_landing_2, *_UNCHANGED),
     Stored.RESULT: (_result_2, _result_3, *(_as_it_was,) * 2, _result_6, *(_as_it_was,) * 2),
@@ -256,7 +270,7 @@ _STEPS: Mapping[Stored, Sequence[Step]] = {
     Stored.SCHEMA: (_schema_2, _as_it_was, _schema_4, *(_as_it_was,) * 3, _schema_8),
     Stored.PUBLISHED: (_as_it_was, *_UNCHANGED),
     Stored.AUDIT: (_as_it_was, *_UNCHANGED),
-    Stored.BASE: (_as_it_was, *_UNCHANGED),
+    Stored.BASE: (*(_as_it_was,) * (VERSION - 2), _base_8),
     Stored.REMOVED: (_as_it_was, *_UNCHANGED),
 }
 """Of each kind the steps from version 1 on, one per version."""

@@ -35,13 +35,14 @@ class Changelog:
     `lake.landing.COLUMNS`; after `towards` with ``status`` beside them.
 
     renames: in their order; without any, rows have the names that their records have. bounds: the
-    cut that zones are said of, and the frontier below it. unlanded: rows that a preview has read
+    cut that zones are said of, the frontier below it, and the newest landing that was gated as that
+    was reached. unlanded: rows that a preview has read
     and that a run would land first.
     """
 
     run: Run
     renames: Sequence[Rename] = ()
-    bounds: tuple[Cut, Frontier] | None = None
+    bounds: tuple[Cut, Frontier, int] | None = None
     unlanded: DataFrame | None = None
 
     @property
@@ -53,9 +54,13 @@ class Changelog:
         """The same under the names that ``renames`` tell."""
         return replace(self, renames=renames)
 
-    def towards(self, cut: Cut, old: Frontier) -> Changelog:
-        """The same with zones, as the frontier moves from ``old`` to that of ``cut``."""
-        return replace(self, bounds=(cut, old))
+    def towards(self, cut: Cut, old: Frontier, landing: int | None = None) -> Changelog:
+        """The same with zones, as the frontier moves from ``old`` to that of ``cut``.
+
+        landing: the newest that was gated as ``old`` was reached; without it, that ever was.
+        """
+        gated = self.progress.landing if landing is None else landing
+        return replace(self, bounds=(cut, old, gated))
 
     def waiting(self) -> DataFrame:
         """Rows since the oldest landing that may hold one above the frontier."""
@@ -125,5 +130,6 @@ class Changelog:
         named = under_new_names(placed, self.renames)
         if self.bounds is None:
             return named
-        cut, old = self.bounds
-        return with_status(named, cut, old, gated_landing=self.progress.landing)
+        cut, old, landing = self.bounds
+        gated = self.progress.landing
+        return with_status(named, cut, old, gated_landing=gated, published_landing=landing)

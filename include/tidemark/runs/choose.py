@@ -268,15 +268,15 @@ class _Reading:
 
         Of a table that stands lower they are those above its own frontier.
         """
-        effects = self._above(self.progress.frontier, names, self.cut)
+        effects = self._above(None, names, self.cut)
         for table, frontier in sorted(self.progress.behind.items()):
-            table_effects = self._above(frontier, names, self.cuts[table])
+            table_effects = self._above(table, names, self.cuts[table])
             before = published_place(frontier, self.landed.plan.schema_changes)
             barrier = barrier_of(self.run.pipeline, table, table_effects, before)
             if barrier is not None:
                 first = first_waiting(self.changelog.waiting(), self.progress, barrier)
                 self.cuts[table] = ended_at(self.cuts[table], barrier, frontier, first)
-                table_effects = self._above(frontier, names, self.cuts[table])
+                table_effects = self._above(table, names, self.cuts[table])
             effects.take(table, table_effects)
         hold_table_swaps(self.changelog, self.cut, names, effects)
         due = Renames(names.declared, (*names.done, *effects.renames)).due
@@ -286,9 +286,10 @@ class _Reading:
                 self._refuse_early(rename, effects)
         return effects
 
-    def _above(self, frontier: Frontier, names: Renames, cut: Cut) -> DdlEffects:
+    def _above(self, table: TableName | None, names: Renames, cut: Cut) -> DdlEffects:
+        """What statements do above the frontier of ``table``; without one, of the pipeline."""
         text = decoder_of(self.run.pipeline.source, self.landed.schemas).text
-        records = collect_ddl(self._in_cut(frontier, cut), text)
+        records = collect_ddl(self._in_cut(table, cut), text)
         add = partial(add_up, self.run.pipeline.source, records, names=names)
         effects = add(acknowledged=self.progress.acknowledged)
         if not effects.unknown_shadows or not self.progress.landing:
@@ -297,15 +298,14 @@ class _Reading:
         earlier = _statements_about(self.changelog, set(filter(None, shadowed)), text)
         return add(before=earlier, acknowledged=self.progress.acknowledged)
 
-    def _in_cut(self, frontier: Frontier, cut: Cut) -> DataFrame:
-        zoned = self.changelog.towards(cut, frontier).waiting()
+    def _in_cut(self, table: TableName | None, cut: Cut) -> DataFrame:
+        zoned = _towards(self.changelog, cut, table).waiting()
         return zoned.where(F.col("status") == CheckpointStatus.PENDING.value)
 
     def _refuse_early(self, rename: Rename, effects: DdlEffects) -> None:
         """Stop a table whose new name comes before the statement that gave it (GATE-N2)."""
-        frontier = self.progress.frontier_of(rename.new)
         cut = self.cuts.get(rename.new, self.cut)
-        rows = self._in_cut(frontier, cut).where(is_table(rename.new))
+        rows = self._in_cut(rename.new, cut).where(is_table(rename.new))
         first = rows.where(F.col("kind") != Kind.DDL.value).select("position").first()
         if first is not None:
             why = (
@@ -323,6 +323,14 @@ def _statements_about(
     return collect_ddl(changelog.landed().where(names_table), text)
 
 
+def _towards(changelog: Changelog, cut: Cut, table: TableName | None) -> Changelog:
+    """``changelog`` with zones above the frontier of ``table``; without one, of the pipeline."""
+    progress = changelog.progress
+    if table is None:
+        return changelog.towards(cut, progress.frontier)
+    return changelog.towards(cut, progress.frontier_of(table), progress.landing_of(table))
+
+
 def _zoned(
     changelog: Changelog, cut: Cut, cuts: Mapping[TableName, Cut]
 ) -> dict[TableName | None, DataFrame]:
@@ -335,9 +343,9 @@ def _zoned(
     is_unread = F.col("kind") == Kind.UNREADABLE.value
     apart = F.coalesce(stands_lower & ~is_unread, F.lit(False))
     frames: dict[TableName | None, DataFrame] = {
-        None: changelog.towards(cut, progress.frontier).waiting().where(~apart)
+        None: _towards(changelog, cut, None).waiting().where(~apart)
     }
-    for table, frontier in progress.behind.items():
-        zoned = changelog.towards(cuts[table], frontier).waiting()
+    for table in progress.behind:
+        zoned = _towards(changelog, cuts[table], table).waiting()
         frames[table] = zoned.where(apart & is_table(table))
     return frames

@@ -195,7 +195,7 @@ def _begins(
         )
     modes = {spec.source: spec.mode for spec in pipeline.tables}
     if modes.get(table, TargetMode.MIRROR) is TargetMode.MIRROR:
-        return replace(state, frontier=at.frontier, blocked="")
+        return replace(state, frontier=at.frontier, landing=at.landing, blocked="")
     newest = state.truncated or ""
     if newest.endswith(BELOW_ALL_OFFSETS) and newest != at.truncated:
         raise ActionRefusedError(

@@ -102,7 +102,14 @@ class Run:
             if followed.stays and followed.rename.old in stored.behind
         ]
         names = {rename.new: stored.behind[rename.old] for rename in waits}
-        return replace(stored, behind={**names, **stored.behind})
+        landings = {
+            rename.new: stored.landings[rename.old]
+            for rename in waits
+            if rename.old in stored.landings and rename.new not in stored.behind
+        }
+        return replace(
+            stored, behind={**names, **stored.behind}, landings={**landings, **stored.landings}
+        )
 
     def asks_for(self, tables: Collection[TableName]) -> bool:
         """Whether the run was asked for all of ``tables``."""

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 from confluent_kafka.cimpl import NewPartitions
 
-from tests.support.records import boundary, debezium_row
+from tests.support.records import Record, boundary, debezium_row
 from tests.support.stack import Stream
 from tidemark.errors import ActionRefusedError, PreflightError
 from tidemark.model.cut import HoldCode
@@ -92,6 +92,33 @@ def test_a_new_snapshot_stands_for_what_its_connector_never_sends(world: World) 
     result = stream.cut()
     assert (result.hold, stream.rows()) == ("", {1: "read", 3: "read", 4: "new"})
     assert not pipeline_status(stream.pipeline, world).snapshots
+
+
+def test_a_late_truncate_stops_its_table_until_it_is_folded(world: World) -> None:
+    """GATE-3, TRUNC-14: by a partition that lags, below what the table has, for many cuts."""
+    options = {"publish": {"consistency": "table"}}
+    blocked = {**MYSQL, "truncate": "block"}
+    stream = Stream(world, 2, "debezium-mysql", "transaction", blocked, options).create()
+
+    def send(number: int, place: int) -> None:
+        key = f"{FIRST}{number}"
+        stream.send([boundary("BEGIN", key), boundary("END", key, 1)], stream.transactions)
+        stream.send([debezium_row("c", number, place, transaction=(key, 1))])
+
+    send(1, 50)
+    send(2, 110)
+    stream.cut()
+    late = debezium_row("t", 0, 100, with_key=False)
+    stream.send([Record(late.value, late.key, partition=number) for number in (0, 1)])
+    table = str(stream.pipeline.tables[0].source)
+    assert "was truncated" in stream.cut().stopped[table]
+    send(3, 120)
+    assert "was truncated" in stream.cut().stopped[table]
+    assert set(stream.rows()) == {1, 2}
+    stream.table = {**stream.table, "truncate": "apply"}
+    send(4, 130)
+    assert not stream.cut().stopped
+    assert set(stream.rows()) == {2, 3, 4}
 
 
 def test_the_ends_have_one_order(world: World) -> None:

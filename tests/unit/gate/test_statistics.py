@@ -68,13 +68,22 @@ def test_what_cannot_be_read_counts_once() -> None:
     assert (share.lowest, share.highest) == (at(10)[:4], at(12)[:4])
 
 
-def statuses(mode: GateMode, rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Zone of each row when the frontier moves from place 5 to 9; landing 1 was gated before."""
+def statuses(
+    mode: GateMode,
+    rows: Sequence[Mapping[str, Any]],
+    published: int | None = None,
+    reached: str = at(8)[:4],
+) -> list[str]:
+    """Zone of each row when the frontier moves from place 5 to 9; landing 1 was gated before.
+
+    published: the landing that was the newest as the frontier came to place 5. reached: the
+    greatest place that the partition had settled.
+    """
     bounds = {OLD_BOUND: f"'{at(5)}'", NEW_BOUND: f"'{at(9)}'", OLD_NEXT: "0", NEW_NEXT: "9"}
-    bounds[REACHED] = f"'{at(8)[:4]}'"
+    bounds[REACHED] = f"'{reached}'"
     beside = ", ".join(f"{value} AS {name}" for name, value in bounds.items())
     cut = Cut(2, mode, Frontier())
-    query = f"SELECT {status(cut, 1)} AS status FROM (SELECT *, {beside} FROM changelog)"  # noqa: S608  likewise
+    query = f"SELECT {status(cut, 1, published)} AS status FROM (SELECT *, {beside} FROM changelog)"  # noqa: S608  likewise
     return [row["status"] for row in ask(query, rows)]
 
 
@@ -92,6 +101,20 @@ def test_what_cannot_be_read_settles_with_its_transaction_and_once() -> None:
     ]
     held = ["committed", "pending", "pending", "pending", "held", "held", "pending", "committed"]
     assert statuses(GateMode.TRANSACTION, rows) == held
+
+
+def test_what_came_late_is_new_to_a_table_that_stood_lower() -> None:
+    """GATE-3: an earlier cut gated its landing, and published nothing of the table."""
+    rows = [
+        event(1, "truncate", at(4), landing=1) | {"transaction_id": None},
+        event(2, "ddl", at(4), landing=1) | {"transaction_id": None},
+        event(3, "row", at(4), landing=0),
+        event(4, "control", None, landing=1),
+    ]
+    gate, committed = GateMode.TRANSACTION, ["committed"] * 4
+    assert statuses(gate, rows) == statuses(gate, rows, published=1) == committed
+    late = ["pending", "pending", "committed", "committed"]
+    assert statuses(gate, rows, published=0, reached="") == late
 
 
 def test_no_other_gate_waits_for_what_cannot_be_read() -> None:

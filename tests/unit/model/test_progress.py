@@ -109,6 +109,14 @@ def test_a_target_that_was_replaced_is_blocked_no_more() -> None:
     assert beside.with_refold_done(ITEMS).blocked == KNOWN.blocked
 
 
+def test_a_table_beside_a_refold_lacks_what_came_late_meanwhile() -> None:
+    """GATE-3, REFOLD-1: the new target alone has it."""
+    later = replace(begun(replaces=False), landing=11).with_refold_done(ITEMS)
+    assert (later.behind, later.landing_of(ITEMS)) == ({ITEMS: REACHED}, 9)
+    taken = replace(begun(replaces=True), landing=11).with_refold_done(ITEMS)
+    assert (taken.behind, taken.landings) == ({}, {})
+
+
 def test_behind_a_refold_the_table_catches_up() -> None:
     """REFOLD-1: where its pipeline went on meanwhile."""
     ahead = replace(begun(replaces=True), frontier=Frontier(offsets={P0: 50}))

@@ -62,6 +62,7 @@ PROGRESS = Progress(
     oldest_held=4,
     frontier=FRONTIER,
     behind={ITEMS: replace(FRONTIER, bound="0001AA~")},
+    landings={ITEMS: 4},
     newest_ms=9,
     epochs=({P0: 12},),
     watermarks={P0: 77},
@@ -90,7 +91,7 @@ PROGRESS = Progress(
             target="orders__refold_0a1b2c3d",
             until=FRONTIER,
             replaces=True,
-            paused=TableState(FRONTIER, Position("0001FD"), None, "a change came late"),
+            paused=TableState(FRONTIER, Position("0001FD"), None, "a change came late", 4),
             base=2,
         )
     },
@@ -207,7 +208,9 @@ HISTORY = {
 }
 
 
-BASE = Base(3, 1_700_000_000_000, 4, 77, TableState(FRONTIER, Position("0001FC")), SCHEMA)
+BASE = Base(
+    3, 1_700_000_000_000, 4, 77, TableState(FRONTIER, Position("0001FC"), landing=5), SCHEMA
+)
 REMOVED = {ITEMS: 4, ORDERS: 7}
 
 
@@ -263,6 +266,14 @@ def file_of(kind: Stored, version: int) -> Path:
 def as_of(version: int, kind: Stored) -> Any:
     """The example, without what documents of ``version`` did not say yet."""
     example = KINDS[kind].example
+    if kind is Stored.PROGRESS and version < 8:
+        refolds = {
+            table: replace(one, paused=replace(one.paused, landing=example.landing))
+            for table, one in example.refolds.items()
+        }
+        example = replace(example, landings={}, refolds=refolds)
+    if kind is Stored.BASE and version < 8:
+        return replace(example, state=replace(example.state, landing=example.landing - 1))
     if kind is Stored.PROGRESS and version < 7:
         refolds = {table: replace(one, base=None) for table, one in example.refolds.items()}
         example = replace(example, refolds=refolds)

@@ -226,11 +226,12 @@ def test_what_is_kept_of_a_table_goes_with_its_name() -> None:
     lower = Frontier(commit_ts=7)
     progress = Progress(
         behind={A: lower},
+        landings={A: 3},
         truncated={A: Position("1"), B: Position("7"), C: Position("2")},
         blocked={A: "late"},
     )
     renamed = progress.under((Rename(A, B),))
-    assert renamed.behind == {B: lower}
+    assert (renamed.behind, renamed.landings) == ({B: lower}, {B: 3})
     assert renamed.truncated == {B: "1", C: "2"}
     assert renamed.blocked == {B: "late"}
     assert renamed.as_stored((Rename(A, B),)).behind == progress.behind

@@ -81,7 +81,8 @@ def _overtaken(changelog: Changelog, cut: Cut, swapped: Sequence[Rename]) -> Ddl
         return None
     is_change = F.col("kind").isin(Kind.ROW.value, Kind.TRUNCATE.value)
     for rename in swapped:
-        known = changelog.towards(cut, progress.frontier_of(rename.new)).published(rename.old)
+        old, landing = progress.frontier_of(rename.new), progress.landing_of(rename.new)
+        known = changelog.towards(cut, old, landing).published(rename.old)
         above = known.where(is_change & (F.col("position") > F.lit(rename.position)))
         first = (
             above.where(F.col("status") == CheckpointStatus.COMMITTED.value)
