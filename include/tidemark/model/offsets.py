@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from tidemark.model.names import TopicName
@@ -54,17 +54,24 @@ def offsets_from_json(nested: Mapping[str, Mapping[str, int]]) -> dict[TopicPart
     }
 
 
-def limit_ranges(ranges: Ranges, max_records: int) -> dict[TopicPartition, OffsetRange]:
+def limit_ranges(
+    ranges: Ranges, max_records: int, whole: Collection[TopicName] = ()
+) -> dict[TopicPartition, OffsetRange]:
     """Shorten ``ranges`` to at most ``max_records`` offsets, each in proportion to its length.
 
-    Every partition that has records keeps at least one, so none starves.
+    Every partition that has records keeps at least one, so none starves. whole: topics that are not
+    shortened; the others share what is left.
     """
     total = sum(span.count for span in ranges.values())
     if total <= max_records:
         return dict(ranges)
+    rest = sum(span.count for place, span in ranges.items() if place.topic not in whole)
+    left = max(0, max_records - (total - rest))
     return {
-        place: OffsetRange(
-            span.start, span.start + min(span.count, max(1, span.count * max_records // total))
+        place: span
+        if place.topic in whole
+        else OffsetRange(
+            span.start, span.start + min(span.count, max(1, span.count * left // rest))
         )
         for place, span in ranges.items()
     }

@@ -113,7 +113,11 @@ class LimitsSpec(SpecModel):
     """Bounds of one run."""
 
     max_records: int = Field(
-        default=1_000_000, gt=0, strict=True, description="records that one run lands at most"
+        default=1_000_000,
+        gt=0,
+        strict=True,
+        description="records that one run lands at most; with gate transaction all schema changes, "
+        "too",
     )
     max_unreadable: int = Field(
         default=100,

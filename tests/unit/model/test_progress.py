@@ -65,6 +65,19 @@ def test_limited_ranges_starve_no_partition() -> None:
     assert 90 <= limited[P0].count <= 100
 
 
+def test_topics_that_are_taken_whole_leave_the_rest_to_the_others() -> None:
+    """GATE-T6: all of these, and at least one record of each other partition."""
+    statements, p1 = TopicPartition(TopicName("schemas"), 0), TopicPartition(P0.topic, 1)
+    ranges = {P0: OffsetRange(0, 900), p1: OffsetRange(5, 105), statements: OffsetRange(3, 53)}
+    limited = limit_ranges(ranges, 100, {statements.topic})
+    assert limited[statements] == OffsetRange(3, 53)
+    assert (limited[P0], limited[p1]) == (OffsetRange(0, 45), OffsetRange(5, 10))
+    assert [span.count for span in limit_ranges(ranges, 9, {statements.topic}).values()] == [
+        *(1, 1, 50)
+    ]
+    assert limit_ranges(ranges, 2000, {statements.topic}) == ranges
+
+
 REACHED = Frontier(offsets={P0: 41}, reached={P0: Place("0001AB")})
 KNOWN = Progress(
     cut=7,

@@ -68,7 +68,8 @@ def find_unread(run: Run) -> Unread:
     refuse_lost(run.system, mark, run.progress.landing)
     refuse_unplaced(run.pipeline, run.request.until, expected_ordering(run.pipeline, mark))
     plan = plan_topics(run.pipeline, run.world.broker, mark)
-    unread = Unread(plan, limit_ranges(plan.ranges, run.pipeline.limits.max_records), mark)
+    limit = run.pipeline.limits.max_records
+    unread = Unread(plan, shortened(plan, run.pipeline.source.gate, limit), mark)
     if unread.is_empty:
         return unread
     caught_up = _caught_up(run, unread, now_ms)
@@ -88,6 +89,16 @@ def find_unread(run: Run) -> Unread:
         caught_up=caught_up,
     )
     return replace(unread, after=after)
+
+
+def shortened(plan: TopicPlan, gate: GateMode, max_records: int) -> Ranges:
+    """What of ``plan`` one landing takes.
+
+    With gate ``transaction`` statements come before the rows above them, so all are taken
+    (GATE-T6).
+    """
+    whole = plan.schema_changes - plan.data if gate is GateMode.TRANSACTION else ()
+    return limit_ranges(plan.ranges, max_records, whole)
 
 
 def _caught_up(run: Run, unread: Unread, now_ms: int) -> Mapping[TopicPartition, int]:
