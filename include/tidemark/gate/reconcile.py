@@ -50,11 +50,18 @@ def watch_snapshots(
     newest = max(before.newest, _newest(profile_entry.read_at for profile_entry in in_cut))
     is_older = any(g.is_change and (g.lowest_place or newest) < newest for g in in_cut)
     is_another = newest > before.newest and (progress.cut > 0 or is_older)
-    reconciles = _with_rows(before, newest, in_cut, tables, is_another=is_another)
+    to_last = _newest(profile_entry.read_to_last for profile_entry in in_cut)
+    known = replace(
+        before,
+        newest=newest,
+        contradicting=newest if is_another else before.contradicting,
+        ended=max(before.ended, to_last),
+    )
+    reconciles = _with_rows(known, in_cut, tables, progress.truncated, is_another=is_another)
     reconciles = _not_below_truncates(
         reconciles, newest_truncates(progress, in_cut, tables), window_bounds
     )
-    last = below_snapshot(_newest(profile_entry.read_to_last for profile_entry in in_cut))
+    last, ended = below_snapshot(to_last), below_snapshot(known.ended)
     is_gated = decision.cut.mode is GateMode.TRANSACTION
     ends = ReconcileStage.DUE if is_gated else ReconcileStage.ENDED
     held = [
@@ -64,11 +71,8 @@ def watch_snapshots(
     ]
     waiting = {tables[name] for name in held if name in tables}
     for table, reconcile in reconciles.items():
-        if (
-            reconcile.stage is ReconcileStage.READING
-            and reconcile.below
-            and reconcile.below == last
-        ):
+        is_whole = reconcile.below in (last, last if reconcile.is_ordered else ended)
+        if reconcile.stage is ReconcileStage.READING and reconcile.below and is_whole:
             reconciles[table] = replace(reconcile, stage=ends)
         elif reconcile == before.tables.get(table) and reconcile.stage is ReconcileStage.ENDED:
             is_read = reconcile.below and not decision.statistics.unread and table not in waiting
@@ -81,7 +85,7 @@ def watch_snapshots(
     is_signalled = before.is_signalled or any(
         profile_entry.kind is Kind.ORDER for profile_entry in in_cut
     )
-    return Snapshots(newest, reconciles, is_signalled)
+    return replace(known, tables=reconciles, is_signalled=is_signalled)
 
 
 def _newest(places: Iterable[Place | None]) -> Place:
@@ -94,23 +98,30 @@ def _is_held_read(profile_entry: ProfileEntry) -> bool:
 
 
 def _with_rows(
-    before: Snapshots,
-    newest: Place,
+    snapshots: Snapshots,
     in_cut: Iterable[ProfileEntry],
     tables: Mapping[tuple[str, str], TableName],
+    reconciled: Mapping[TableName, Position],
     *,
     is_another: bool,
 ) -> dict[TableName, Reconcile]:
-    """Every table of which rows of a snapshot came, beside those of before."""
-    reconciles = dict(before.tables)
-    below = below_snapshot(newest)
+    """Every table of which rows of a snapshot came, beside those of before.
+
+    reconciled: below which tables have lost all rows already. is_another: the newest snapshot
+    begins in this cut; a table's rows may come behind those of all others, and behind its end.
+    """
+    reconciles = dict(snapshots.tables)
+    below = below_snapshot(snapshots.newest)
+    contradicts = snapshots.contradicting == snapshots.newest
     is_open = any(reconcile.below == below for reconcile in reconciles.values())
     for profile_entry in in_cut:
         if profile_entry.table is None or profile_entry.table not in tables:
             continue
         table = tables[profile_entry.table]
         known = reconciles.get(table, Reconcile(ReconcileStage.READING))
-        if profile_entry.read_at == newest and (is_open or is_another) and known.below < below:
+        is_late = contradicts and not known.is_ordered and reconciled.get(table, "") < below
+        joins = (is_open or is_another or is_late) and known.below < below
+        if profile_entry.read_at == snapshots.newest and joins:
             reconciles[table] = Reconcile(ReconcileStage.READING, below)
         elif profile_entry.chunk_from is not None and known.is_ordered:
             chunk = below_snapshot(profile_entry.chunk_from)
@@ -156,14 +167,20 @@ def ask_unless_whole(
         missing = sorted(set(holding) - contained)
         if asks:
             acknowledged[table] = _asked(reconcile, "the pipeline file asks for a person's word")
-        elif snapshots.is_signalled:
+        elif snapshots.is_signalled or reconcile.below == below_snapshot(snapshots.signalled):
             why = "a signal asked the connector for it, so it may leave rows out"
             acknowledged[table] = _asked(reconcile, why)
         elif missing:
             why = f"it has no row of {missing[0]}, so it may be of some tables only"
             acknowledged[table] = _asked(reconcile, why)
+    signals = snapshots.is_signalled and any(
+        not reconcile.is_ordered for reconcile in snapshots.due.values()
+    )
     return replace(
-        snapshots, tables=acknowledged, is_signalled=snapshots.is_signalled and not snapshots.due
+        snapshots,
+        tables=acknowledged,
+        is_signalled=snapshots.is_signalled and not snapshots.due,
+        signalled=snapshots.newest if signals else snapshots.signalled,
     )
 
 

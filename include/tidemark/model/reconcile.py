@@ -70,12 +70,17 @@ class Snapshots:
 
     newest: where the newest one of the whole source was read; empty before the first. tables: those
     that are re-snapshotted, or have been and wait. is_signalled: a signal asked for the next one,
-    which may be filtered.
+    which may be filtered. contradicting: where the newest one was read that came where rows were
+    already; ended: the newest one whose last row was settled; signalled: the newest one that a
+    signal asked for. A table whose rows of it come later than others' takes it as these did.
     """
 
     newest: Place = Place("")
     tables: Mapping[TableName, Reconcile] = field(default_factory=dict)
     is_signalled: bool = False
+    contradicting: Place = Place("")
+    ended: Place = Place("")
+    signalled: Place = Place("")
 
     @property
     def due(self) -> dict[TableName, Reconcile]:
@@ -99,7 +104,14 @@ class Snapshots:
         tables = {
             str(table): reconcile.to_json() for table, reconcile in sorted(self.tables.items())
         }
-        return {"newest": self.newest, "tables": tables, "is_signalled": self.is_signalled}
+        return {
+            "newest": self.newest,
+            "tables": tables,
+            "is_signalled": self.is_signalled,
+            "contradicting": self.contradicting,
+            "ended": self.ended,
+            "signalled": self.signalled,
+        }
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Snapshots:
@@ -108,7 +120,7 @@ class Snapshots:
             TableName.parse(t): Reconcile.from_json(reconcile)
             for t, reconcile in stored["tables"].items()
         }
-        return cls(Place(stored["newest"]), tables, stored["is_signalled"])
+        return cls(**{**stored, "tables": tables})
 
 
 def below_snapshot(place: Place) -> Position:

@@ -230,7 +230,8 @@ def _progress_8(body: Body) -> Body:
         table: refold | {"paused": refold["paused"] | {"landing": body["landing"]}}
         for table, refold in body["refolds"].items()
     }
-    return body | {"landings": {}, "refolds": paused}
+    snapshots = {"contradicting": "", "ended": "", "signalled": ""} | body["snapshots"]
+    return body | {"landings": {}, "refolds": paused, "snapshots": snapshots}
 
 
 def _base_8(body: Body) -> Body:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
@@ -24,7 +25,7 @@ from tidemark.model.offsets import TopicPartition
 from tidemark.model.position import Place, Position
 from tidemark.model.profile import BatchProfile, ProfileEntry
 from tidemark.model.progress import Progress
-from tidemark.model.reconcile import ReconcileStage, Snapshots, below_snapshot
+from tidemark.model.reconcile import Reconcile, ReconcileStage, Snapshots, below_snapshot
 
 AT = TopicPartition(TopicName("t"), 0)
 A, B = TableName("shop", "a"), TableName("shop", "b")
@@ -64,17 +65,19 @@ def rows(  # noqa: PLR0913  one per figure that tests vary
     )
 
 
-def watched(
+def watched(  # noqa: PLR0913  one per figure that tests vary
     before: Snapshots,
     *profile_entries: ProfileEntry,
     gate: GateMode = GateMode.NONE,
     cut: int = 1,
     unread: bool = False,
+    reconciled: Mapping[TableName, Position] | None = None,
 ) -> Snapshots:
     """What is known after the cut behind number ``cut``."""
     statistics = StreamStatistics(unread=frozenset({AT} if unread else ()))
     decision = Decision(Cut(cut + 1, gate, Frontier()), statistics, BatchProfile(profile_entries))
-    return watch_snapshots(Progress(cut=cut, snapshots=before), decision, NAMES, {})
+    progress = Progress(cut=cut, snapshots=before, truncated=reconciled or {})
+    return watch_snapshots(progress, decision, NAMES, {})
 
 
 def stages(found: Snapshots) -> dict[TableName, ReconcileStage]:
@@ -83,8 +86,9 @@ def stages(found: Snapshots) -> dict[TableName, ReconcileStage]:
 
 def test_the_first_snapshot_contradicts_nothing() -> None:
     first = watched(Snapshots(), rows(read_at=OLD, last=OLD), cut=0)
-    assert first == Snapshots(OLD)
+    assert first == Snapshots(OLD, ended=OLD)
     assert watched(first, rows(read_at=OLD)) == first, "more of it, or the same rows again"
+    assert watched(first, rows(B, read_at=OLD)) == first, "also of another table"
 
 
 @pytest.mark.parametrize(
@@ -122,6 +126,57 @@ def test_a_newer_snapshot_takes_the_place_of_one_that_broke_off() -> None:
     again = watched(broken, rows(read_at=newer, last=newer), gate=GateMode.TRANSACTION)
     assert again.tables[A].below == below_snapshot(newer)
     assert stages(again) == {A: ReconcileStage.DUE}
+
+
+@pytest.mark.parametrize(
+    ("gate", "stage"),
+    [(GateMode.TRANSACTION, ReconcileStage.DUE), (GateMode.NONE, ReconcileStage.ENDED)],
+)
+@pytest.mark.parametrize("is_there", [True, False], ids=["waits", "done"])
+def test_rows_of_a_table_may_come_behind_the_end_of_the_snapshot(
+    gate: GateMode, stage: ReconcileStage, *, is_there: bool
+) -> None:
+    """SNAP-5, SNAP-6: the last row, of another table, was settled by an earlier cut."""
+    ended = watched(Snapshots(OLD), rows(B, read_at=NEW, last=NEW), gate=gate, unread=True)
+    before = ended if is_there else after_reconciles(ended, [B], {})
+    late = watched(Snapshots.from_json(before.to_json()), rows(read_at=NEW), gate=gate, unread=True)
+    assert late.tables[A] == Reconcile(stage, BELOW)
+    assert stages(watched(late, gate=gate))[A] is ReconcileStage.DUE
+
+
+def test_a_table_that_comes_late_begins_as_all_others() -> None:
+    """SNAP-6: with the snapshot's first rows came none of a table that is folded."""
+    begun = watched(Snapshots(OLD), rows(TableName("other", "a"), read_at=NEW))
+    assert begun.tables == {}
+    late = watched(begun, rows(read_at=NEW))
+    assert stages(late) == {A: ReconcileStage.READING}
+    assert stages(watched(late, rows(B, read_at=NEW, last=NEW))) == {
+        A: ReconcileStage.ENDED,
+        B: ReconcileStage.ENDED,
+    }
+
+
+def test_what_comes_again_of_a_snapshot_is_reconciled_once() -> None:
+    """SNAP-6: nor does it take the place of a snapshot that a person asked for (SNAP-8)."""
+    ended = watched(Snapshots(OLD), rows(read_at=NEW, last=NEW), gate=GateMode.TRANSACTION)
+    done = after_reconciles(ended, [A], {})
+    again = watched(done, rows(read_at=NEW), reconciled={A: BELOW})
+    assert again.tables == {}
+    ordered = order_resync(done, A, ())
+    assert watched(ordered, rows(read_at=NEW)) == ordered
+    chunk = watched(ordered, rows(chunk=NEW))
+    assert stages(watched(chunk)) == {A: ReconcileStage.READING}, "a chunk that stands there"
+
+
+def test_a_person_judges_what_comes_late_of_a_snapshot_that_a_signal_asked_for() -> None:
+    """SNAP-6."""
+    signalled = watched(Snapshots(OLD), replace(rows(), kind=Kind.ORDER))
+    due = watched(signalled, rows(B, read_at=NEW, last=NEW), gate=GateMode.TRANSACTION)
+    asked = ask_unless_whole(due, [A, B], {}, asks=False)
+    late = watched(asked, rows(read_at=NEW), gate=GateMode.TRANSACTION)
+    assert stages(late) == {A: ReconcileStage.DUE, B: ReconcileStage.ASKED}
+    both = ask_unless_whole(late, [A, B], {}, asks=False)
+    assert "a signal" in both.tables[A].why
 
 
 def test_tables_that_are_not_folded_are_not_watched() -> None:

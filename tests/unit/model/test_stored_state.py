@@ -71,6 +71,9 @@ PROGRESS = Progress(
         Place("0001A0"),
         {ITEMS: Reconcile(ReconcileStage.ASKED, Position("0001A1"), "it lacks 3 rows", True)},
         is_signalled=True,
+        contradicting=Place("0001A0"),
+        ended=Place("0001A0"),
+        signalled=Place("00019F"),
     ),
     window_bounds={ORDERS: Position("0001FE")},
     blocked={ITEMS: "a change came late"},
@@ -271,7 +274,9 @@ def as_of(version: int, kind: Stored) -> Any:
             table: replace(one, paused=replace(one.paused, landing=example.landing))
             for table, one in example.refolds.items()
         }
-        example = replace(example, landings={}, refolds=refolds)
+        known = example.snapshots
+        snapshots = Snapshots(known.newest, known.tables, known.is_signalled)
+        example = replace(example, landings={}, refolds=refolds, snapshots=snapshots)
     if kind is Stored.BASE and version < 8:
         return replace(example, state=replace(example.state, landing=example.landing - 1))
     if kind is Stored.PROGRESS and version < 7:
