@@ -305,7 +305,7 @@ def test_generated_columns_show_by_their_numbers(database: Database) -> None:
 
 
 def test_a_label_that_is_renamed_shows_the_columns_of_its_type(database: Database) -> None:
-    """SCHEMA-26, SCHEMA-36: a label that joins, and a type that takes another name, tell nothing."""
+    """SCHEMA-26, SCHEMA-36: a label that joins, and a type with another name, tell nothing."""
     database.run("CREATE TYPE shop.mood AS ENUM ('a', 'b'); CREATE TYPE shop.other AS ENUM ('a')")
     database.run("CREATE DOMAIN shop.feeling AS shop.mood")
     columns = "m shop.mood, n shop.other, o shop.feeling[]"

@@ -9,7 +9,7 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from tidemark.cli.app import app, in_letters
+from tidemark.cli.app import app, with_messages
 from tidemark.errors import SupersededError, TidemarkError, TopicMissingError
 from tidemark.model.result import EXIT_CODES, EXIT_MEANINGS
 
@@ -140,5 +140,5 @@ def _run_failing(error: Exception) -> Result:
     def fail() -> None:
         raise error
 
-    app.command()(in_letters(fail))
+    app.command()(with_messages(fail))
     return CliRunner().invoke(app)

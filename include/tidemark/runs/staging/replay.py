@@ -71,7 +71,7 @@ def with_replay(run: Run, chosen: Chosen, landed: Landed, progress: Progress) ->
     )
     again = zoned.published_at(places, decoded).where(is_row_below)
     for table in progress.refolds:
-        again = again.where(F.coalesce(~is_table(table), F.lit(value=True)))
+        again = again.where(F.coalesce(~is_table(table), F.lit(True)))
     again = computed_once(again.withColumn("status", F.lit(CheckpointStatus.REPLAYED.value)))
     settled = zoned.published().where(is_row_below)
     batch_profile = BatchProfile(
