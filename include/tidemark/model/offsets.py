@@ -71,7 +71,7 @@ def limit_ranges(
         place: span
         if place.topic in whole
         else OffsetRange(
-            span.start, span.start + min(span.count, max(1, span.count * left // rest))
+            span.start, span.start + min(span.count, max(1, span.count * left // max(1, rest)))
         )
         for place, span in ranges.items()
     }

@@ -25,7 +25,7 @@ from tests.support.quarantined import (
     row,
     states,
 )
-from tests.support.records import canal_rows, debezium_row, postgres_row
+from tests.support.records import Record, canal_rows, debezium_row, postgres_row
 from tests.support.stack import Stream, counted
 from tidemark.errors import ActionRefusedError, TableStoppedError
 from tidemark.model.event import Reason
@@ -124,10 +124,13 @@ def test_columns_that_changed_have_what_waits_tried_again_unasked(world: World) 
 
 
 def test_a_replay_waits_for_the_refold_of_its_table(world: World) -> None:
-    """POISON-4, REFOLD-1: the copy as of a cut has none of it, the target does afterwards."""
+    """POISON-4, REFOLD-1: the copy as of a cut has none of it, the target does afterwards.
+
+    A record that may be of any table is tried again at once.
+    """
     stream = opened(world, *(row("c", number, 10 + number, number) for number in (1, 2, 3)))
     stream.cut()
-    stream.send([row("u", 1, 100, TOO_MUCH), row("u", 2, 110, 22)])
+    stream.send([row("u", 1, 100, TOO_MUCH), row("u", 2, 110, 22), Record(b"no JSON")])
     stream.cut()
     assert published(stream) == {1: 1, 2: 22, 3: 3}
     stream.table = WIDE
@@ -141,7 +144,7 @@ def test_a_replay_waits_for_the_refold_of_its_table(world: World) -> None:
     copy = world.catalog.load_table((stream.name, "copy")).scan().to_arrow().to_pylist()
     assert {row["id"]: row["n"] for row in copy} == {1: 1, 2: 2, 3: 3}
     assert published(stream) == {1: TOO_MUCH, 2: 22, 3: 3}
-    assert states(stream) == {(3, 0): State.APPLIED}
+    assert states(stream) == {(3, 0): State.APPLIED, (5, None): State.WAITING}
 
 
 @pytest.mark.smoke

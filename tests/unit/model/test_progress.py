@@ -76,6 +76,8 @@ def test_topics_that_are_taken_whole_leave_the_rest_to_the_others() -> None:
         *(1, 1, 50)
     ]
     assert limit_ranges(ranges, 2000, {statements.topic}) == ranges
+    alone = {P0: OffsetRange(7, 7), statements: OffsetRange(0, 50)}
+    assert limit_ranges(alone, 9, {statements.topic}) == alone
 
 
 REACHED = Frontier(offsets={P0: 41}, reached={P0: Place("0001AB")})
