@@ -15,7 +15,7 @@ from time import monotonic
 from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.table import Table
 
-from tidemark.errors import SupersededError, TidemarkError
+from tidemark.errors import StorageError, SupersededError, TidemarkError
 from tidemark.lake.catalog import SystemTables, TableId, catalog_errors
 from tidemark.lake.forks import has_fork
 from tidemark.lake.history import read_history
@@ -45,14 +45,21 @@ def plan_maintenance(
 ) -> tuple[TableMaintenance, ...]:
     """What a run of maintenance would do now, but for orphans, which only their listing shows.
 
-    tables: source tables; the pipeline's own and all others where it is empty. No JVM.
+    tables: source tables; the pipeline's own and all others where it is empty. A table whose files
+    cannot be read is skipped. No JVM.
     """
     changelog = SystemTables.of(pipeline.name).changelog
-    planned = {
-        name: _planned(name, due, skipped)
-        for name, _, due, skipped in _read_due_work(pipeline, world, tables)
-    }
-    if changelog in planned:
+    planned: dict[TableId, TableMaintenance] = {}
+    for name in _names(pipeline, world, tables):
+        try:
+            read = _read_due_work(pipeline, world, name)
+        except StorageError as error:
+            planned[name] = _planned(name, DueWork(), error.what)
+            continue
+        if read is not None:
+            _, due, skipped = read
+            planned[name] = _planned(name, due, skipped)
+    if changelog in planned and not planned[changelog].skipped:
         removed = removable_rows(pipeline, world, _now_ms())
         planned[changelog] = replace(planned[changelog], removed=removed)
     return tuple(planned.values())
@@ -68,21 +75,31 @@ def maintain(
     """
     unmark_session(world.spark)
     failed: TidemarkError | None = None
-    for name, table, due, skipped in _read_due_work(pipeline, world, tables):
-        done = _planned(name, DueWork(), skipped)
-        if not skipped:
-            started = monotonic()
-            try:
-                done = _maintain(pipeline, world, name, table, due)
-            except TidemarkError as error:
-                failed = failed or error
-                log.error("table_not_maintained", table=str(name), error=str(error))
-                continue
-            done = replace(done, seconds=round(monotonic() - started, 1))
-        log.info("table_maintained", **_shown(done))
-        yield done
+    for name in _names(pipeline, world, tables):
+        try:
+            done = _maintained(pipeline, world, name)
+        except TidemarkError as error:
+            failed = failed or error
+            log.error("table_not_maintained", table=str(name), error=str(error))
+            continue
+        if done is not None:
+            log.info("table_maintained", **_shown(done))
+            yield done
     if failed is not None:
         raise failed
+
+
+def _maintained(pipeline: PipelineSpec, world: World, name: TableId) -> TableMaintenance | None:
+    """Do what is due of one table; None where it is not there."""
+    read = _read_due_work(pipeline, world, name)
+    if read is None:
+        return None
+    table, due, skipped = read
+    if skipped:
+        return _planned(name, DueWork(), skipped)
+    started = monotonic()
+    done = _maintain(pipeline, world, name, table, due)
+    return replace(done, seconds=round(monotonic() - started, 1))
 
 
 def _shown(done: TableMaintenance) -> dict[str, object]:
@@ -108,24 +125,23 @@ def policy_of(pipeline: PipelineSpec, world: World) -> Policy:
 
 
 def _read_due_work(
-    pipeline: PipelineSpec, world: World, tables: Collection[TableName]
-) -> Iterator[tuple[TableId, Table, DueWork, str]]:
-    """The tables that are there, what is due of each, and why nothing is done to it.
+    pipeline: PipelineSpec, world: World, name: TableId
+) -> tuple[Table, DueWork, str] | None:
+    """A table, what is due of it, and why nothing is done to it; None where it is not there.
 
     Own tables are kept small by cuts (`lake.upkeep`), but for the changelog.
     """
-    system, now_ms = SystemTables.of(pipeline.name), _now_ms()
-    for name in _names(pipeline, world, tables):
-        with catalog_errors(f"the reading of {name}"):
-            try:
-                table = world.catalog.load_table(name.parts)
-            except NoSuchTableError:
-                continue
-            due = due_work(read_files(table), policy_of(pipeline, world), now_ms)
-        if name in system.all and name != system.changelog:
-            due = DueWork()
-        is_forked = has_fork(world.catalog, system.ledger.namespace, name)
-        yield name, table, due, FORKED if is_forked else ""
+    system = SystemTables.of(pipeline.name)
+    with catalog_errors(f"the reading of {name}"):
+        try:
+            table = world.catalog.load_table(name.parts)
+        except NoSuchTableError:
+            return None
+        due = due_work(read_files(table), policy_of(pipeline, world), _now_ms())
+    if name in system.all and name != system.changelog:
+        due = DueWork()
+    is_forked = has_fork(world.catalog, system.ledger.namespace, name)
+    return table, due, FORKED if is_forked else ""
 
 
 def _names(

@@ -14,6 +14,7 @@ from tests.support.altered_stream import rows_of, staged_column
 from tests.support.maintenance import load, spark_maintenance, target
 from tests.support.records import debezium_row
 from tests.support.stack import Stream
+from tidemark.errors import StorageError
 from tidemark.lake.table_files import read_files
 from tidemark.model.maintenance import DAY_MS, TableFiles, TableMaintenance
 from tidemark.model.result import CutStatus
@@ -150,6 +151,25 @@ def test_a_lost_file_is_told_and_the_other_tables_are_maintained(world: World) -
     done = source.maintain()
     assert "or they cannot be read" in done["items"].skipped
     assert done["changelog"].rewritten >= CUTS
+
+
+def test_a_table_that_cannot_be_read_leaves_the_others_maintained(world: World) -> None:
+    """PUB-12: the plan says why it is skipped; a run does the others and fails at its end."""
+    source = Source(world)
+    source.change(random.Random(3), 10)  # noqa: S311  repeatable
+    source.stream.cut()
+    table = load(source.stream, target(source.stream))
+    snapshot = table.current_snapshot()
+    for manifest in snapshot.manifests(table.io) if snapshot else ():
+        Path(unquote(urlsplit(manifest.manifest_path).path)).unlink()
+    first, *others = plan_maintenance(source.stream.pipeline, world)
+    assert first.table == str(target(source.stream))
+    assert "the reading of" in first.skipped
+    assert not any(other.skipped for other in others)
+    done: list[TableMaintenance] = []
+    with pytest.raises(StorageError):
+        done.extend(maintain(source.stream.pipeline, world))
+    assert [one.table for one in done] == [other.table for other in others]
 
 
 def test_interleavings(world: World, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
