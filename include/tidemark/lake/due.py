@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import takewhile
 
 from pyiceberg.table import Table
 from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRefType
@@ -20,7 +21,7 @@ from pyiceberg.table.update import (
 
 from tidemark.lake.fork_metadata import FORK_OF, KEEPING, next_of
 from tidemark.lake.marks import PUBLISHED, STAGED, entry_of, marked
-from tidemark.lake.refs import RefUpdate, main_head
+from tidemark.lake.refs import RefUpdate, ancestors, main_head
 
 LAYOUT = (
     *("table_uuid", "format_version", "schemas", "current_schema_id"),
@@ -48,7 +49,13 @@ class Due:
     @property
     def before(self) -> Table:
         """The table with the metadata to which the move is made: a fork's, as the table's own."""
-        return self.table if self.fork is None else next_of(self.table, self.fork)
+        if self.fork is None:
+            return self.table
+        made = takewhile(
+            lambda snapshot: snapshot.snapshot_id != self.ref_update.base,
+            ancestors(self.fork, self.ref_update.snapshot),
+        )
+        return next_of(self.table, self.fork, [snapshot.snapshot_id for snapshot in made])
 
     @property
     def stands(self) -> bool:

@@ -8,7 +8,7 @@ DROP TABLE ... PURGE ask first.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from pyiceberg.catalog import delete_files
 from pyiceberg.serializers import ToOutputFile
@@ -41,17 +41,30 @@ def new_metadata_location(table: Table) -> str:
     return provider.new_table_metadata_file_location()
 
 
-def next_of(table: Table, fork: Table) -> Table:
-    """``fork`` as what comes after ``table``: with its log, and with its rules for cleaning up."""
+def next_of(table: Table, fork: Table, staged: Collection[int]) -> Table:
+    """``fork`` as what comes after ``table``: with its log, and with its rules for cleaning up.
+
+    staged: the snapshots that were made on the fork. Others that ``table`` has no more are expired,
+    with files of theirs, and stay so.
+    """
     fork_properties = (*KEEPING, FORK_OF)
     properties = _without_fork_properties(fork)
     properties |= {
         name: table.properties[name] for name in fork_properties if name in table.properties
     }
+    old = fork.metadata
+    there = {snapshot.snapshot_id for snapshot in table.metadata.snapshots} | set(staged)
     update = {
         "properties": properties,
         "metadata_log": table.metadata.metadata_log,
         "last_updated_ms": table.metadata.last_updated_ms,
+        "refs": {name: ref for name, ref in old.refs.items() if ref.snapshot_id in there},
+        "snapshots": [one for one in old.snapshots if one.snapshot_id in there],
+        "snapshot_log": [one for one in old.snapshot_log if one.snapshot_id in there],
+        "statistics": [one for one in old.statistics if one.snapshot_id in there],
+        "partition_statistics": [
+            one for one in old.partition_statistics if one.snapshot_id in there
+        ],
     }
     metadata = fork.metadata.model_copy(update=update)
     return Table(table.name(), metadata, table.metadata_location, table.io, table.catalog)

@@ -144,6 +144,22 @@ def test_dead_forks_go_and_the_tables_of_the_pipeline_stay(catalog: SqlCatalog) 
     assert rows(catalog, A) == [{"id": 1, "name": "x"}]
 
 
+def test_what_expired_meanwhile_stays_so(catalog: SqlCatalog) -> None:
+    """SCHEMA-10, PUB-12: the fork names snapshots of which the files are gone by now."""
+    for number in (5, 6):
+        load(catalog, A).append(pa.table({"id": [number], "name": ["z"]}))
+    first, second, third = load(catalog, A).snapshots()
+    ref_update = staged(catalog, A)
+    expired = (first.snapshot_id, second.snapshot_id)
+    load(catalog, A).maintenance.expire_snapshots().by_ids(list(expired)).commit()
+    update_mains(catalog, [ref_update])
+    metadata = load(catalog, A).metadata
+    there = [third.snapshot_id, ref_update.snapshot]
+    assert [snapshot.snapshot_id for snapshot in metadata.snapshots] == there
+    assert [entry.snapshot_id for entry in metadata.snapshot_log] == there
+    assert {row["id"] for row in rows(catalog, A)} == {1, 2, 5, 6}
+
+
 def changed(catalog: SqlCatalog, table: TableId, times: int) -> None:
     for number in range(times):
         with load(catalog, table).transaction() as changes:
