@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Protocol
 
 from pyiceberg.catalog import Catalog
@@ -62,7 +63,7 @@ def _try_update(catalog: Catalog, ref_updates: Sequence[RefUpdate]) -> Supersede
     """`update_mains` once; returns the error where somebody committed meanwhile."""
     in_database = isinstance(catalog, SqlCatalog)  # Locks are taken in one order.
     pairs = [
-        (ref_update, _load_target(catalog, ref_update))
+        (_with_holder_of_now(catalog, ref_update), _load_target(catalog, ref_update))
         for ref_update in (sorted(ref_updates, key=_by_table) if in_database else ref_updates)
         if ref_update.rename is None or not _is_made(catalog, ref_update)
     ]
@@ -131,6 +132,37 @@ def _load_target(catalog: Catalog, ref_update: RefUpdate) -> Table:
             state="no table was moved; the branches of this attempt are kept for inspection",
             next_step="nothing to do: the next run starts from the tables that are there",
         ) from error
+
+
+def _with_holder_of_now(catalog: Catalog, ref_update: RefUpdate) -> RefUpdate:
+    """The move, where the table that gives its name away may be rewritten since it was read.
+
+    Any other change of that leaves the move as it is, so that it is refused (PUB-8, PUB-12).
+    """
+    rename = ref_update.rename
+    if rename is None or rename.displaced is None:
+        return ref_update
+    try:
+        holder = _load(catalog, rename.to)
+    except NoSuchTableError:
+        return ref_update
+    if not _is_rewritten_from(holder, rename.displaced.location):
+        return ref_update
+    displaced = replace(rename.displaced, location=holder.metadata_location)
+    return replace(ref_update, rename=replace(rename, displaced=displaced))
+
+
+def _is_rewritten_from(table: Table, location: str) -> bool:
+    """Whether ``table`` had its metadata at ``location``, and has the rows of then."""
+    if table.metadata_location == location:
+        return True
+    with catalog_errors(f"the reading of {location}"):
+        try:
+            before = FromInputFile.table_metadata(table.io.new_input(location))
+        except FileNotFoundError:
+            return False
+    is_same = before.table_uuid == table.metadata.table_uuid
+    return is_same and is_only_rewritten(table, before.current_snapshot_id)
 
 
 def _load(catalog: Catalog, table: TableId) -> Table:

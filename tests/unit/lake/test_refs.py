@@ -10,6 +10,9 @@ import pyarrow as pa
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
+from pyiceberg.table.refs import SnapshotRefType
+from pyiceberg.table.snapshots import Operation, Summary
+from pyiceberg.table.update import AddSnapshotUpdate, SetSnapshotRefUpdate
 
 from tidemark.errors import SupersededError
 from tidemark.lake.catalog import TableId
@@ -94,6 +97,32 @@ def renamed(ref_update: RefUpdate, to: TableId, displaced: Displaced | None = No
     return replace(ref_update, rename=TargetRename(to, displaced))
 
 
+def rewrite(catalog: SqlCatalog, name: TableId) -> None:
+    """Leave a snapshot as somebody's compaction does: it has the rows of its parent."""
+    table = load(catalog, name)
+    head = table.current_snapshot()
+    assert head is not None
+    assert head.summary is not None
+    summary = Summary(Operation.REPLACE, **head.summary.additional_properties)
+    after = {
+        "snapshot_id": head.snapshot_id + 1,
+        "parent_snapshot_id": head.snapshot_id,
+        "sequence_number": (head.sequence_number or 0) + 1,
+        "timestamp_ms": head.timestamp_ms + 1,
+        "summary": summary,
+    }
+    moved = SetSnapshotRefUpdate(
+        ref_name="main",
+        type=SnapshotRefType.BRANCH,
+        snapshot_id=head.snapshot_id + 1,
+        max_ref_age_ms=None,
+        max_snapshot_age_ms=None,
+        min_snapshots_to_keep=None,
+    )
+    added = AddSnapshotUpdate(snapshot=head.model_copy(update=after))
+    catalog.commit_table(table, (), (added, moved))
+
+
 def tables(catalog: SqlCatalog) -> dict[str, list[int]]:
     return {name: ids(catalog, TableId("db", name)) for _, name in catalog.list_tables("db")}
 
@@ -135,6 +164,27 @@ def test_a_name_that_somebody_changed_meanwhile_moves_nothing(catalog: SqlCatalo
     with pytest.raises(SupersededError, match="was changed by another writer"):
         update_mains(catalog, [ref_update])
     assert tables(catalog) == {"a": [], "b": [9]}
+
+
+def test_a_name_is_taken_from_a_table_whose_files_were_rewritten(catalog: SqlCatalog) -> None:
+    """PUB-12, SCHEMA-31: it is the same table with the same rows."""
+    load(catalog, B).append(pa.table({"id": [9]}, schema=ROWS))
+    displaced = Displaced(load(catalog, B).metadata_location, TableId("db", "aside"))
+    ref_update = renamed(stage(catalog, A, 1), B, displaced)
+    rewrite(catalog, B)
+    update_mains(catalog, [ref_update])
+    assert tables(catalog) == {"b": [1], "aside": [9]}
+
+
+def test_a_name_that_another_table_got_meanwhile_moves_nothing(catalog: SqlCatalog) -> None:
+    """PUB-8: also where that has the rows of the one which had it."""
+    displaced = Displaced(load(catalog, B).metadata_location, TableId("db", "aside"))
+    ref_update = renamed(stage(catalog, A, 1), B, displaced)
+    catalog.drop_table(B.parts)
+    catalog.create_table(B.parts, ROWS).append(ROWS.empty_table())
+    with pytest.raises(SupersededError, match="was changed by another writer"):
+        update_mains(catalog, [ref_update])
+    assert tables(catalog) == {"a": [], "b": []}
 
 
 def test_a_snapshot_that_does_not_descend_from_main_is_refused(catalog: SqlCatalog) -> None:
