@@ -70,11 +70,11 @@ class Consumer:
     def run(self, limit: int | None, until: Until | None, *, dies: bool) -> Published | None:
         """Land up to ``limit`` records, cut, and publish unless the run dies before that."""
         ends = self._ends()
-        found = self._land(ends, limit)
+        self._land(ends, limit)
         if self.landing == 0:
             return None
         before = self.progress
-        seen = self._look(found, ends, until)
+        seen = self._look(ends, until)
         cut = next_cut.next_cut(self.mode, before, seen, until)
         self._status(before.frontier, cut)
         profile_entries = self._ask(profile.profile_entries(before.landing), "zoned")
@@ -166,7 +166,7 @@ class Consumer:
         return len(taken)
 
     def _look(
-        self, found: int, ends: Mapping[TopicPartition, int], until: Until | None
+        self, ends: Mapping[TopicPartition, int], until: Until | None
     ) -> statistics.StreamStatistics:
         progress, places = self.progress, self.connector.places()
         unread = frozenset(p for p, end in ends.items() if self.landed.get(p, 0) < end)
@@ -183,22 +183,23 @@ class Consumer:
             return statistics.StreamStatistics(
                 places, landed, unread, first_capped=first, expansions=self.expansions
             )
-        bound, is_gated = progress.frontier.bound, progress.landing == self.landing
+        bound = progress.frontier.bound
         own = self.connector.flavour in POSTGRES
-        partitions = self._ask(statistics.partitions(bound, progress.landing, waits), "pending")
+        partitions = {
+            statistics.place_of(row): statistics.PartitionStatistics.of(row)
+            for row in self._ask(statistics.partitions(bound, progress.landing, waits), "pending")
+        }
         return statistics.StreamStatistics(
             places,
             dict(self.landed),
             unread,
-            is_quiet=is_gated and not found and not unread,
+            is_quiet=statistics.has_nothing_new(partitions, unread),
             boundaries=tuple(self._boundaries()),
             shares=tuple(
                 share_of(row)
                 for row in self._ask(statistics.shares(bound, has_positions=own), "pending")
             ),
-            partitions={
-                statistics.place_of(r): statistics.PartitionStatistics.of(r) for r in partitions
-            },
+            partitions=partitions,
             signals=f"shop.{SIGNALS}",
             snapshots=statistics.snapshots_of(
                 self._ask(statistics.snapshots(bound, progress.landing), "pending")

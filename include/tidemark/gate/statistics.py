@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,7 +25,7 @@ class PartitionStatistics:
 
     highest: greatest place of any change; streamed_before: of one that no snapshot has read, among
     those that an earlier cut has seen. capped_from: least place of a change that is not below the
-    run's cap. records: new ones, of any kind.
+    run's cap. records: new ones, of any kind but control records.
     """
 
     highest: Place | None = None
@@ -64,8 +64,8 @@ class StreamStatistics:
     """All that a gate decides by.
 
     places: every partition of every data topic. landed: next offset per partition. unread: the
-    partitions that were not read to the end that they had when the run was planned. is_quiet: this
-    run found nothing new, and all that is landed was gated before.
+    partitions that were not read to the end that they had when the run was planned. is_quiet: as
+    `has_nothing_new` says.
     watermarks: newest per partition, of this run's records. first_capped: per partition the first
     landed offset that is not below the run's cap. expansions: of topics, with gate ``none``.
     boundaries, shares, partitions, snapshots: with gate ``transaction``. followed: tables that are
@@ -85,6 +85,13 @@ class StreamStatistics:
     snapshots: tuple[SnapshotStatistics, ...] = ()
     followed: frozenset[str] | None = None
     signals: str | None = None
+
+
+def has_nothing_new(
+    partitions: Mapping[TopicPartition, PartitionStatistics], unread: Collection[TopicPartition]
+) -> bool:
+    """All is read, and an earlier cut has seen all that is landed but control records."""
+    return not unread and not any(partition.records for partition in partitions.values())
 
 
 def place_of(row: Mapping[str, Any]) -> TopicPartition:
@@ -122,7 +129,8 @@ def partitions(bound: str, gated_landing: int, waits: str | None) -> Summary:
             "highest": place("max", change),
             "streamed_before": place("max", f"{change} AND snapshot IS NULL AND {before}"),
             "capped_from": place("min", f"{change} AND {waits or 'FALSE'}"),
-            "records": f"sum(CASE WHEN {before} THEN 0 ELSE 1 END)",
+            # A heartbeat says nothing of rows, and comes with every run (MSG-27).
+            "records": f"sum(CASE WHEN {before} OR kind = '{Kind.CONTROL}' THEN 0 ELSE 1 END)",
         },
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from confluent_kafka.cimpl import NewPartitions
+from confluent_kafka.cimpl import NewPartitions, NewTopic
 
 from tests.support.records import Record, boundary, debezium_row
 from tests.support.stack import Stream
@@ -119,6 +119,26 @@ def test_a_late_truncate_stops_its_table_until_it_is_folded(world: World) -> Non
     send(4, 130)
     assert not stream.cut().stopped
     assert set(stream.rows()) == {2, 3, 4}
+
+
+def test_heartbeats_among_the_rows_hold_no_snapshot(world: World) -> None:
+    """MSG-27, SNAP-5: their topic has new records in each run, and never a row."""
+    stream = Stream(world, 1, "debezium-mysql", "transaction", MYSQL)
+    beats = f"__debezium-heartbeat.{stream.name}"
+    topics = {"data": [stream.topic, beats], "transactions": [stream.transactions]}
+    stream.source = {"topics": topics}
+    stream.create()
+    for made in stream.admin.create_topics([NewTopic(beats, 1, replication_factor=1)]).values():
+        made.result(timeout=30)
+    stream.send([debezium_row("r", 1, 100, mark="first"), debezium_row("r", 2, 100, mark="last")])
+    for number in range(2):
+        stream.send([Record(b'{"ts_ms":1}', b'{"serverName":"db"}')], beats)
+        key = f"{FIRST}{number}"
+        stream.send([boundary("BEGIN", key), boundary("END", key, 1)], stream.transactions)
+        row = debezium_row("c", 3 + number, 110 + number, transaction=(key, 1))
+        stream.send([row])
+        stream.cut()
+    assert {1, 2} <= set(stream.rows())
 
 
 def test_the_ends_have_one_order(world: World) -> None:

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tidemark.gate.statistics import shares
+from tidemark.gate.statistics import PartitionStatistics, has_nothing_new, partitions, shares
 from tidemark.model.checkpoint_status import (
     NEW_BOUND,
     NEW_NEXT,
@@ -16,6 +16,8 @@ from tidemark.model.checkpoint_status import (
     status,
 )
 from tidemark.model.cut import Cut, Frontier, GateMode
+from tidemark.model.names import TopicName
+from tidemark.model.offsets import TopicPartition
 from tidemark.model.transaction import share_of
 
 COLUMNS = (
@@ -115,6 +117,24 @@ def test_what_came_late_is_new_to_a_table_that_stood_lower() -> None:
     assert statuses(gate, rows) == statuses(gate, rows, published=1) == committed
     late = ["pending", "pending", "committed", "committed"]
     assert statuses(gate, rows, published=0, reached="") == late
+
+
+def test_heartbeats_are_nothing_new() -> None:
+    """MSG-27, GATE-T6, SNAP-5: they come with every run, and settle nothing less for that."""
+    rows = [event(1, "row", at(6), landing=1), event(2, "control", None), event(3, "control", None)]
+    rows[0] |= {"snapshot": None, "commit_time": None}
+    question = partitions(at(5), 1, None)
+
+    def records(rows: Sequence[Mapping[str, Any]]) -> int:
+        query = f"SELECT {question.figures['records']} AS records FROM changelog"  # noqa: S608  the product's text
+        return int(ask(query, rows)[0]["records"])
+
+    assert records(rows) == 0
+    assert records([*rows, event(4, "end", None)]) == 1
+    place = TopicPartition(TopicName("t"), 0)
+    assert has_nothing_new({place: PartitionStatistics(records=0)}, frozenset())
+    assert not has_nothing_new({place: PartitionStatistics(records=0)}, {place})
+    assert not has_nothing_new({place: PartitionStatistics(records=1)}, frozenset())
 
 
 def test_no_other_gate_waits_for_what_cannot_be_read() -> None:

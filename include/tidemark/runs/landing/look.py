@@ -14,6 +14,7 @@ from tidemark.gate.statistics import (
     PartitionStatistics,
     StreamStatistics,
     first_capped,
+    has_nothing_new,
     partitions,
     place_of,
     shares,
@@ -74,16 +75,16 @@ def _transactions(
     waits = until.waits(progress.epoch) if until is not None else None
     question = partitions(bound, progress.landing, waits)
     is_postgres = pipeline.source.format is SourceFormat.DEBEZIUM_POSTGRES
-    is_gated = progress.landing == landed.mark.number
+    seen = {place_of(row): PartitionStatistics.of(row) for row in _rows(events, question)}
     unread = _unread(landed)
     return StreamStatistics(
         landed.plan.data_places,
         landed.mark.offsets,
         unread,
-        is_quiet=is_gated and not landed.records and not unread,
+        is_quiet=has_nothing_new(seen, unread),
         boundaries=tuple(_boundaries(events, progress, text)),
         shares=tuple(map(share_of, _rows(events, shares(bound, has_positions=is_postgres)))),
-        partitions={place_of(row): PartitionStatistics.of(row) for row in _rows(events, question)},
+        partitions=seen,
         snapshots=snapshots_of(_rows(events, snapshots(bound, progress.landing))),
         followed=_followed(pipeline),
         signals=str(pipeline.source.signal_table) if pipeline.source.signal_table else None,
