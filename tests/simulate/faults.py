@@ -375,7 +375,7 @@ FAULTS = (
     ),
     Fault(
         "keys that moved to another partition do not wait",
-        _attribute(by_offset, "held_back", lambda _expansions, reach: (dict(reach), [])),
+        _attribute(by_offset, "held_back", lambda _expansions, reach, _read: (dict(reach), [])),
         UNGATED,
         shape=moving,
     ),

@@ -61,18 +61,20 @@ def _unmoved(known: Offsets, expansion: PartitionExpansion | None) -> Offsets:
 
 
 def held_back(
-    expansions: PartitionExpansions, reach: Offsets
+    expansions: PartitionExpansions, reach: Offsets, read: Offsets
 ) -> tuple[dict[TopicPartition, int], list[str]]:
     """How far a cut to ``reach`` may go; for each expansion that holds it, what it waits for.
+
+    read: how far the older partitions are.
 
     What keys moved in is taken in one cut by all partitions of the topic, as soon as the older
     ones reach their ends. A single older one need not wait, as keys moved from it and not to it.
     """
     limits, waits = dict(reach), []
     for expansion in expansions.values():
-        lagging = _lagging(reach, expansion)
+        lagging = _lagging(read, expansion)
         if lagging:
-            waits.append(_sentence(lagging, expansion, reach))
+            waits.append(_sentence(lagging, expansion, read))
             for place, end in _taking_keys(expansion, reach):
                 limits[place] = min(end, expansion.before.get(place, 0))
     return limits, waits
@@ -91,15 +93,15 @@ def _taking_keys(
             yield place, end
 
 
-def _sentence(lagging: list[TopicPartition], expansion: PartitionExpansion, reach: Offsets) -> str:
+def _sentence(lagging: list[TopicPartition], expansion: PartitionExpansion, read: Offsets) -> str:
     topic = lagging[0].topic
     named = few(
         [
-            f"partition {p.partition} to offset {expansion.ends[p]} (read to {reach[p]})"
+            f"partition {p.partition} to offset {expansion.ends[p]} (read to {read[p]})"
             for p in lagging
         ]
     )
-    added = sorted(p.partition for p in reach if p.topic == topic and p not in expansion.before)
+    added = sorted(p.partition for p in read if p.topic == topic and p not in expansion.before)
     if added:
         grew = f"topic {topic} got partition {few(list(map(str, added)))}, so keys move"
     else:

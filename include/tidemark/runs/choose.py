@@ -13,6 +13,7 @@ from tidemark.fold.profile import profile
 from tidemark.fold.renamed import is_table
 from tidemark.formats.avro.wire_format import Schemas, named_in
 from tidemark.formats.decoder import decoder_of
+from tidemark.gate.by_offset import holds_rows_below
 from tidemark.gate.next_cut import Decision, ended_at, next_cut, with_reached
 from tidemark.gate.statistics import StreamStatistics
 from tidemark.lake.history import read_history
@@ -147,7 +148,7 @@ def choose_cut(run: Run, changelog: Changelog, landed: Landed) -> Chosen:
 def _choose(run: Run, changelog: Changelog, landed: Landed, until: Cap | None) -> Chosen:
     pipeline, progress, events = run.pipeline, changelog.progress, changelog.waiting()
     statistics = look(pipeline, events, landed, progress, until)
-    if isinstance(until, Barrier) and _lags(pipeline, statistics, until):
+    if isinstance(until, Barrier) and _lags(pipeline, progress, statistics, until):
         until = replace(until, excluded=UNREAD)
         statistics = look(pipeline, events, landed, progress, until)
     cut = next_cut(pipeline.source.gate, progress, statistics, until)
@@ -215,14 +216,17 @@ def _choose(run: Run, changelog: Changelog, landed: Landed, until: Cap | None) -
     )
 
 
-def _lags(pipeline: PipelineSpec, statistics: StreamStatistics, barrier: Barrier) -> bool:
-    """Whether rows from below the statement may be unread, which no gate says (GATE-N2).
+def _lags(
+    pipeline: PipelineSpec, progress: Progress, statistics: StreamStatistics, barrier: Barrier
+) -> bool:
+    """Whether rows from below the statement may be unread, which no gate says (GATE-N2, TOP-3).
 
     Where the offset is all the order there is, the statement stands among its table's rows.
     """
     if pipeline.source.gate is not GateMode.NONE or place_of(barrier.position) is None:
         return False
-    return bool(statistics.unread & set(statistics.places) - statistics.first_capped.keys())
+    unread = statistics.unread & set(statistics.places) - statistics.first_capped.keys()
+    return bool(unread) or holds_rows_below(progress, statistics)
 
 
 def _end(

@@ -82,6 +82,15 @@ def test_without_positions_rows_of_the_old_key_stop_the_table(world: World, fami
     keyed.compare()
 
 
+def test_a_backlog_that_is_longer_than_a_run(world: World) -> None:
+    """SCHEMA-11, TOP-3: the statement waits for rows below it that wait for keys that may move."""
+    keyed = opened(world, "debezium", limits={"max-records": 25})
+    keyed.key_change("code")
+    for number in range(10, 70):
+        keyed.put(number, id=number, code=1000 + number, name="behind")
+    keyed.cut()
+
+
 def test_random_histories(world: World, seed: int) -> None:
     """KEY-16, DUP-2: keys that grow, change and come back; at times all is sent again."""
     rng = random.Random(f"another key {seed}")  # noqa: S311  repeatable, not secret

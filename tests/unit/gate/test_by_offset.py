@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from tidemark.gate.by_offset import offset_cut
+from tidemark.gate.by_offset import holds_rows_below, offset_cut
 from tidemark.gate.expansion import seen_expansions
 from tidemark.gate.statistics import StreamStatistics
 from tidemark.model.cut import Cut, Frontier, Hold, HoldCode
 from tidemark.model.expansion import PartitionExpansion, PartitionExpansions
-from tidemark.model.names import TopicName
+from tidemark.model.names import TableName, TopicName
 from tidemark.model.offsets import Offsets, TopicPartition
+from tidemark.model.position import Position
 from tidemark.model.progress import Progress
-from tidemark.model.until import Until
+from tidemark.model.until import Barrier, Behind, Until
 
 T = TopicName("db.t")
 P0, P1, P2, P3 = (TopicPartition(T, number) for number in range(4))
 OTHER = TopicPartition(TopicName("db.u"), 0)
+STATEMENT = Barrier(TableName("db", "t"), Position(f"{15:04X}" + "0" * 16), Behind.OTHER_KEY)
 UNTIL = Until.at_binlog(3, 1547, "binlog.000003:1547")
 
 
@@ -86,6 +88,28 @@ def test_a_cap_below_the_end_of_an_older_partition_holds_the_added_one() -> None
     assert cut.frontier.offsets == {P0: 8, P1: 0}
     assert cut.hold is not None
     assert cut.hold.code is HoldCode.UNTIL
+
+
+@pytest.mark.parametrize(
+    ("landed", "taken", "waits"),
+    [
+        pytest.param({P0: 50, P1: 60, OTHER: 1}, {P0: 0, P1: 0, OTHER: 1}, True, id="lagging"),
+        pytest.param({P0: 99, P1: 99, OTHER: 1}, {P0: 20, P1: 30, OTHER: 1}, False, id="read"),
+    ],
+)
+def test_a_statement_waits_for_keys_that_moved_below_it(
+    landed: Offsets, taken: Offsets, waits: bool
+) -> None:
+    """TOP-3, SCHEMA-11: once the older partitions are read, it caps all at one place."""
+    statistics = StreamStatistics(
+        landed=landed,
+        first_capped={P0: 20, P1: 30},
+        expansions={T: PartitionExpansion({P0: 0, P1: 0}, {P0: 99, P1: 99})},
+    )
+    cut = offset_cut(Progress(), statistics, STATEMENT)
+    assert (cut.frontier.offsets, holds_rows_below(Progress(), statistics)) == (taken, waits)
+    published = Progress(frontier=Frontier(offsets={P0: 20, P1: 30}))
+    assert not holds_rows_below(published, statistics)
 
 
 @pytest.mark.parametrize(
