@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from tidemark.lake.ledger import Entry
     from tidemark.lake.results import FailedAttempt
     from tidemark.runs.status import Lag, PipelineStatus, TableStatus
+    from tidemark.runs.world import World
+    from tidemark.spec import PipelineSpec
 
 SIDE_BY_SIDE = 8
 PIPELINE = Annotated[
@@ -39,13 +41,23 @@ def status(
     from tidemark.spec import load_pipelines
 
     specs = load_pipelines() if pipeline is None else (load_named(pipeline),)
-    from tidemark.runs.status import pipeline_status
+    from tidemark.errors import TidemarkError
+    from tidemark.runs.status import pipeline_status, unreadable_status
+
+    def read(spec: PipelineSpec, world: World) -> PipelineStatus:
+        """One of many must not keep the others from being shown."""
+        try:
+            return pipeline_status(spec, world)
+        except TidemarkError as error:
+            if pipeline is not None:
+                raise
+            return unreadable_status(spec, error)
 
     with ThreadPoolExecutor(
         max_workers=SIDE_BY_SIDE
     ) as threads:  # a dead broker costs one time-out
         worlds = [catalog_world() for _ in specs]
-        statuses = list(threads.map(pipeline_status, specs, worlds))
+        statuses = list(threads.map(read, specs, worlds))
     if as_json:
         from tidemark.cli.documents import statuses_document
 
@@ -73,7 +85,7 @@ def _exit_code(statuses: Sequence[PipelineStatus]) -> int:
 
 
 def _show_all(console: Console, statuses: Sequence[PipelineStatus]) -> None:
-    from tidemark.cli.console import columns, put
+    from tidemark.cli.console import columns, message, put
     from tidemark.model.shown import age, now_ms
 
     now = now_ms()
@@ -85,12 +97,15 @@ def _show_all(console: Console, statuses: Sequence[PipelineStatus]) -> None:
         table.add_row(
             status.pipeline,
             str(newest.result.cut) if newest else "-",
-            f"{age(newest.at_ms, now)} ago" if newest else "never",
+            f"{age(newest.at_ms, now)} ago" if newest else status.without_cut,
             f"{status.lag.unread:,}" if status.lag else "?",
             f"{status.lag.landed + status.lag.held:,}" if status.lag else "?",
             f"tidemark status {status.pipeline}" if status.trouble else status.next_step,
         )
     put(console, table)
+    troubles = (status.trouble for status in statuses if not status.is_readable)
+    for trouble in {str(trouble): trouble for trouble in troubles if trouble}.values():
+        message(console, trouble)
 
 
 def _show_accounting(console: Console, status: PipelineStatus) -> None:
@@ -118,7 +133,9 @@ def show(console: Console, status: PipelineStatus) -> None:
         (status.pipeline, f"gate {status.gate}"),
         (
             "published",
-            f"cut {newest.result.cut}, {moment(newest.at_ms, now)}" if newest else "never",
+            f"cut {newest.result.cut}, {moment(newest.at_ms, now)}"
+            if newest
+            else status.without_cut,
         ),
         ("complete", f"until {moment(until, now)}, source time" if until else ""),
         ("behind", _lag(status.lag)),

@@ -88,13 +88,17 @@ class _Statuses:
         self._worlds: dict[str, World] = {}
 
     def read(self, spec: PipelineSpec) -> PipelineStatus:
-        """The status of ``spec``, at most so old."""
-        from tidemark.runs.status import pipeline_status
+        """The status of ``spec``, at most so old; also where nothing of it can be read."""
+        from tidemark.errors import TidemarkError
+        from tidemark.runs.status import pipeline_status, unreadable_status
 
         cached = self._cache.get(spec.name)
         if cached is not None and time.monotonic() < cached.until:
             return cached.status
-        status = pipeline_status(spec, self._world(spec))
+        try:
+            status = pipeline_status(spec, self._world(spec))
+        except TidemarkError as error:
+            status = unreadable_status(spec, error)
         self._cache[spec.name] = _CachedStatus(status, time.monotonic() + FRESH_SECONDS)
         return status
 

@@ -131,7 +131,9 @@ def _line(status: PipelineStatus) -> Line:
         name=status.pipeline,
         light=light,
         sentence=sentence,
-        published=f"cut {newest.result.cut}, {age(newest.at_ms, now)} ago" if newest else "never",
+        published=f"cut {newest.result.cut}, {age(newest.at_ms, now)} ago"
+        if newest
+        else status.without_cut,
         tables=len(status.tables),
         unread=f"{status.lag.unread:,}" if status.lag else "?",
     )
@@ -139,7 +141,7 @@ def _line(status: PipelineStatus) -> Line:
 
 def _facts(status: PipelineStatus, now: int) -> Iterable[tuple[str, str]]:
     newest, until = status.published, status.complete_until_ms
-    cut = f"cut {newest.result.cut}, {moment(newest.at_ms, now)}" if newest else "never"
+    cut = f"cut {newest.result.cut}, {moment(newest.at_ms, now)}" if newest else status.without_cut
     yield "gate", status.gate.value
     yield "published", cut
     yield "complete", f"until {moment(until, now)}, source time" if until else ""

@@ -103,6 +103,8 @@ class PipelineStatus:
     warnings: what tables may lack because of them, and when readers may see a cut in part.
     trouble: why a run would not even start reading.
     history: the newest `CUTS_SHOWN` published cuts, newest first.
+    is_readable: what is published can be read; where it cannot, trouble says why, and nothing else
+    is known.
     """
 
     pipeline: PipelineName
@@ -127,6 +129,12 @@ class PipelineStatus:
     trouble: TidemarkError | None
     next_step: str
     history: tuple[Entry, ...]
+    is_readable: bool = True
+
+    @property
+    def without_cut(self) -> str:
+        """What is shown in place of a newest cut: there is none, or nobody can tell."""
+        return "never" if self.is_readable else "?"
 
     @property
     def is_blocked(self) -> bool:
@@ -135,8 +143,40 @@ class PipelineStatus:
         return by_audit or any(table.why not in ("", NOT_ASKED) for table in self.tables)
 
 
+def unreadable_status(pipeline: PipelineSpec, trouble: TidemarkError) -> PipelineStatus:
+    """The status of a pipeline of which `pipeline_status` raised ``trouble``, beside others."""
+    return PipelineStatus(
+        pipeline=pipeline.name,
+        gate=pipeline.source.gate,
+        published=None,
+        attempt=None,
+        failed=(),
+        complete_until_ms=0,
+        lag=None,
+        work="",
+        hold="",
+        stalled_ms=0,
+        tables=(),
+        snapshots={},
+        withheld={},
+        orders=(),
+        truncates="",
+        statements="",
+        quarantined=0,
+        of_no_table=0,
+        warnings=(),
+        trouble=trouble,
+        next_step=trouble.next_step,
+        history=(),
+        is_readable=False,
+    )
+
+
 def pipeline_status(pipeline: PipelineSpec, world: World) -> PipelineStatus:
-    """How far ``pipeline`` is; what is wrong with its topics is told, not raised."""
+    """How far ``pipeline`` is; what is wrong with its topics is told, not raised.
+
+    Raises what keeps its own tables from being read, such as `ForeignChangeError`.
+    """
     system = SystemTables.of(pipeline.name)
     history = read_history(world.catalog, system)
     heads = read_heads(world.catalog, system)
