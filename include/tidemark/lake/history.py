@@ -26,6 +26,7 @@ from tidemark.model.stored_state import Stored, from_stored, to_stored
 from tidemark.model.verdict import Verdict
 
 REMEMBERED = "tidemark.remembered"
+APPLIED = "applied"  # `runs.account.Bucket.APPLIED`, whose module needs Spark
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +70,10 @@ class History:
     def held_since(self, now: Entry) -> int:
         """When the hold of ``now`` was first published, of those that lead up to it.
 
-        A hold is the same as long as its code and the source time of the frontier are.
+        A hold is the same as long as its code and the source time of the frontier are; where the
+        gate tells no such time, until a cut applies changes.
         """
-        if self.published is None or _held(self.published) != _held(now):
+        if self.published is None or _moves(now) or _held(self.published) != _held(now):
             return now.at_ms
         return min(now.at_ms, self.published.at_ms, self.held_ms or self.published.at_ms)
 
@@ -112,6 +114,11 @@ def _renamed_targets(result: CutResult) -> set[str]:
 
 def _held(entry: Entry) -> tuple[str, int]:
     return entry.result.hold_code, entry.result.complete_until_ms
+
+
+def _moves(entry: Entry) -> bool:
+    result = entry.result
+    return not result.complete_until_ms and result.buckets.get(APPLIED, 0) > 0
 
 
 def _folded(result: CutResult) -> frozenset[tuple[str, str]]:

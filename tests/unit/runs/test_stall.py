@@ -30,14 +30,17 @@ PIPELINE = PipelineSpec.model_validate(
 )
 
 
-def entry(minute: int, code: str, complete_until_ms: int, hold: str = "it waits") -> Entry:
-    """A cut that was published in this minute."""
+def entry(
+    minute: int, code: str, complete_until_ms: int, hold: str = "it waits", applied: int = 0
+) -> Entry:
+    """A cut that was published in this minute; applied: changes of it."""
     result = CutResult(
         CutStatus.PUBLISHED,
         AttemptId("a"),
         hold=hold,
         hold_code=code,
         complete_until_ms=complete_until_ms,
+        buckets={"applied": applied, "held": 9},
     )
     return Entry(result, minute * MINUTE_MS)
 
@@ -52,6 +55,7 @@ def published(newest_first: Sequence[Entry]) -> History:
 
 
 STALLED, INCOMPLETE = HoldCode.GATE_STALLED, HoldCode.TX_INCOMPLETE
+ADDED = HoldCode.PARTITIONS_ADDED
 
 
 @pytest.mark.parametrize(
@@ -67,6 +71,21 @@ STALLED, INCOMPLETE = HoldCode.GATE_STALLED, HoldCode.TX_INCOMPLETE
         pytest.param([entry(10, "", 5, "")], None, id="nothing is held"),
         pytest.param([entry(10, HoldCode.UNTIL, 5)], None, id="a person capped it"),
         pytest.param([], None, id="nothing is published"),
+        pytest.param(
+            [entry(50, ADDED, 0, applied=5), entry(10, ADDED, 0, applied=5)],
+            None,
+            id="it moves, and no source time shows that",
+        ),
+        pytest.param(
+            [entry(50, ADDED, 0), entry(20, ADDED, 0, applied=5), entry(5, ADDED, 0, applied=5)],
+            40,
+            id="it moved, and then no more",
+        ),
+        pytest.param(
+            [entry(50, STALLED, 5, applied=1), entry(20, STALLED, 5)],
+            40,
+            id="a table catches up below the frontier",
+        ),
     ],
 )
 def test_a_hold_is_told_after_half_an_hour(newest_first: list[Entry], age: int | None) -> None:
