@@ -15,7 +15,8 @@ DROP FUNCTION IF EXISTS tidemark_ddl.tables();
 
 -- Every table that a connector may send, by its number. A column's fill is what rows hold in it
 -- that were there before it; file tells whether rows were rewritten. The xmin of catalogue rows
--- tell who wrote them, and the key has the numbers of columns.
+-- tell who wrote them, and the key has the numbers of columns. Of a partition, path has the xmin of
+-- its ancestors, and root is the number of the topmost one.
 CREATE OR REPLACE FUNCTION tidemark_ddl.states() RETURNS jsonb
 LANGUAGE sql STABLE
 SET search_path = pg_catalog
@@ -27,6 +28,9 @@ AS $$
         'schema', n.nspname,
         'name', c.relname,
         'file', c.relfilenode,
+        'is_partitioned', c.relkind = 'p',
+        'root', r.root,
+        'path', coalesce(r.path, '{}'),
         'key_index', k.indexrelid,
         'key_xmin', k.xmin::text,
         'key', coalesce(k.numbers, '[]'),
@@ -64,6 +68,17 @@ AS $$
         LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
         WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
     ) a ON true
+    LEFT JOIN LATERAL (
+        WITH RECURSIVE ancestors(oid, level) AS (
+            SELECT i.inhparent, 1 FROM pg_inherits i WHERE i.inhrelid = c.oid AND c.relispartition
+            UNION ALL
+            SELECT i.inhparent, p.level + 1
+            FROM ancestors p JOIN pg_inherits i ON i.inhrelid = p.oid
+        )
+        SELECT jsonb_object_agg(p.oid, p.xmin::text) AS path,
+            (array_agg(p.oid::text ORDER BY level DESC))[1] AS root
+        FROM ancestors JOIN pg_class p USING (oid)
+    ) r ON true
     WHERE c.relkind IN ('r', 'p') AND c.relpersistence = 'p'
     AND n.nspname <> 'information_schema' AND n.nspname NOT LIKE 'pg\_%'
 $$;
@@ -113,10 +128,21 @@ SET search_path = pg_catalog
 AS $$
     SELECT old || CASE
         WHEN tidemark_ddl.is_foreign(old->>'xmin', new->>'xmin') THEN
-            jsonb_build_object('schema', new->'schema', 'name', new->'name', 'file', new->'file')
+            jsonb_build_object(
+                'schema', new->'schema',
+                'name', new->'name',
+                'file', new->'file',
+                'root', new->'root'
+            )
         WHEN old->>'xmin' = new->>'xmin'
         AND tidemark_ddl.is_foreign(old->>'schema_xmin', new->>'schema_xmin') THEN
             jsonb_build_object('schema', new->'schema')
+        ELSE '{}'
+    END || CASE
+        WHEN EXISTS (
+            SELECT FROM jsonb_each_text(old->'path') o JOIN jsonb_each_text(new->'path') n USING (key)
+            WHERE tidemark_ddl.is_foreign(o.value, n.value)
+        ) THEN jsonb_build_object('root', new->'root')
         ELSE '{}'
     END || jsonb_build_object(
         'key', CASE
@@ -165,6 +191,8 @@ AS $$
         'schema', state->'schema',
         'name', state->'name',
         'file', state->'file',
+        'is_partitioned', state->'is_partitioned',
+        'root', state->'root',
         'key', (
             SELECT coalesce(jsonb_agg(state->'columns'->number->'name' ORDER BY place), '[]')
             FROM jsonb_array_elements_text(state->'key') WITH ORDINALITY AS k(number, place)
@@ -237,6 +265,7 @@ DECLARE
     new jsonb := tidemark_ddl.states();
     changes jsonb;
     relabeled jsonb;
+    roots jsonb;
 BEGIN
     SELECT jsonb_agg(jsonb_build_object('before', b.shown, 'after', a.shown) ORDER BY key::oid)
     INTO changes
@@ -256,13 +285,23 @@ BEGIN
             nullif(current_setting('tidemark.labels', true), '')::jsonb, new
         );
     END IF;
+    -- Through these, connectors get the rows of their partitions.
+    SELECT jsonb_object_agg(key, jsonb_build_object('schema', s->'schema', 'name', s->'name'))
+    INTO roots
+    FROM (
+        SELECT DISTINCT state->>'root' AS key
+        FROM jsonb_array_elements(changes) c, jsonb_each(c) AS states(side, state)
+        WHERE EXISTS (SELECT FROM pg_publication p WHERE p.pubviaroot)
+    ) r, LATERAL (SELECT new->key AS s) n
+    WHERE s IS NOT NULL;
     IF changes IS NOT NULL OR relabeled IS NOT NULL THEN
         PERFORM pg_logical_emit_message(true, 'tidemark', jsonb_build_object(
             'version', 1,
             'tag', tg_tag,
             'statement', left(current_query(), 10000),
             'tables', coalesce(changes, '[]'),
-            'relabeled', coalesce(relabeled, '[]')
+            'relabeled', coalesce(relabeled, '[]'),
+            'roots', coalesce(roots, '{}')
         )::text);
     END IF;
     PERFORM set_config('tidemark.states', new::text, false);

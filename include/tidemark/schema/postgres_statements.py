@@ -71,8 +71,12 @@ def postgres_operations(content: str) -> tuple[DdlOperation, ...]:
             for change in message["tables"]
             for operation in _operations_of(change["before"], change["after"], text)
         )
-        # Older triggers do not list them.
-        return (*changes, *_relabeled(message.get("relabeled", ()), text.statement))
+        # Older triggers list neither of them.
+        return (
+            *changes,
+            *_relabeled(message.get("relabeled", ()), text.statement),
+            *_of_partitions(message["tables"], message.get("roots", {}), text),
+        )
     except (ValueError, TypeError, KeyError) as error:
         return (Unsupported(None, "", f"a message of its trigger cannot be read: {error}"),)
 
@@ -129,8 +133,31 @@ def _relabeled(tables: Sequence[Mapping[str, Any]], statement: str) -> Iterator[
             yield Unsupported(_name(table), statement, why)
 
 
+def _of_partitions(
+    changes: Sequence[Mapping[str, _TableState | None]],
+    roots: Mapping[str, _TableState],
+    text: _Text,
+) -> Iterator[Unsupported]:
+    """What became of rows that are published as those of another table, by its number."""
+    for change in changes:
+        before, after = change["before"], change["after"]
+        if before is None or before.get("is_partitioned"):
+            continue  # It has no rows.
+        concerned = {before.get("root"), after.get("root") if after is not None else None}
+        partition = f"{before['schema']}.{before['name']}"
+        why = f"rows came or went with the partition {partition}"
+        if len(concerned) == 1:
+            why = f"values of the partition {partition} may be others now, by an expression"
+            if after is None or before["file"] == after["file"] or not text.has_expression:
+                continue
+        for number in concerned & roots.keys():
+            with suppress(NameRefusedError):  # Such a table has no target.
+                yield Unsupported(_name(roots[number]), text.statement, why)
+
+
 def _items(before: _TableState, after: _TableState, text: _Text) -> ColumnItems:
-    is_rewritten = before["file"] != after["file"]
+    # The rows of a partitioned table are in others, which alone show whether they were rewritten.
+    is_rewritten = before["file"] != after["file"] or after.get("is_partitioned", False)
     generated = set(before.get("generated", ()))  # Older triggers do not list them.
     old = {column["number"]: column_name(column["name"]) for column in before["columns"]}
     new = {column["number"]: column for column in after["columns"]}

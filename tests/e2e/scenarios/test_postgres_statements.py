@@ -19,7 +19,8 @@ from tests.support.postgres import USER, running_postgres
 from tests.support.records import Record, postgres_row
 from tests.support.stack import Stream
 from tidemark.runs.world import World
-from tidemark.schema.postgres_statements import TRIGGERS
+from tidemark.schema.ddl_operations import Unsupported
+from tidemark.schema.postgres_statements import TRIGGERS, postgres_operations
 
 WAIT_SECONDS = 30
 TYPES = {"id": "int64", "n": "int32", "counted": "int64"}
@@ -318,12 +319,59 @@ def test_a_label_that_is_renamed_shows_the_columns_of_its_type(database: Databas
     assert database.run("ALTER TYPE shop.mood RENAME TO feelings") == []
 
 
+def test_partitions_show_the_table_through_which_they_are_published(database: Database) -> None:
+    """SCHEMA-26, SCHEMA-36, SCHEMA-38: also where one has partitions of its own."""
+    parted = "PARTITION BY RANGE (id)"
+    database.run(f"CREATE TABLE shop.p (id bigint PRIMARY KEY, a integer) {parted}")
+    database.run(f"CREATE TABLE shop.q PARTITION OF shop.p FOR VALUES FROM (0) TO (9) {parted}")
+    database.run("CREATE TABLE shop.q1 PARTITION OF shop.q FOR VALUES FROM (0) TO (5)")
+    database.run("CREATE TABLE shop.q2 PARTITION OF shop.q FOR VALUES FROM (5) TO (9)")
+    through_root = "RESET ROLE; ALTER PUBLICATION sent SET (publish_via_partition_root = {})"
+    detach = "ALTER TABLE shop.q DETACH PARTITION shop.q2"
+    attach = "ALTER TABLE shop.q ATTACH PARTITION shop.q2 FOR VALUES FROM (5) TO (9)"
+    assert _stopped(database, detach) == _stopped(database, attach) == set()
+    database.run(through_root.format("true"))
+    assert _stopped(database, detach) == _stopped(database, attach) == {"shop.p"}
+    assert _stopped(database, f"{detach} CONCURRENTLY") == {"shop.p"}
+    database.run(attach)
+    assert _stopped(database, "ALTER TABLE shop.p DETACH PARTITION shop.q") == {"shop.p", "shop.q"}
+    attach = "ALTER TABLE shop.p ATTACH PARTITION shop.q FOR VALUES FROM (0) TO (9)"
+    assert _stopped(database, attach) == {"shop.p", "shop.q"}
+    for statement, roots in (
+        ("ALTER TABLE shop.p ADD n integer DEFAULT 5", set()),
+        ("ALTER TABLE shop.p ALTER a TYPE integer USING a * 2", {"shop.p", "shop.q1", "shop.q2"}),
+        ("CREATE TABLE shop.r PARTITION OF shop.p FOR VALUES FROM (9) TO (20)", set()),
+        ("DROP TABLE shop.q2", {"shop.p"}),
+    ):
+        assert _stopped(database, statement) == roots, statement
+    (message,) = database.messages("ALTER TABLE shop.p RENAME TO root")
+    assert len(message["tables"]) == 1, "partitions know their root by its number"
+    with database.other_session() as other:
+        detach = "BEGIN; ALTER TABLE shop.root DETACH PARTITION shop.q; LOCK shop.q1"
+        other.execute(detach)
+        with database.while_waiting("ALTER TABLE shop.q1 ADD CHECK (id > -1)") as checked:
+            other.execute("COMMIT")
+    assert [message["statement"] for message in checked.result()] == [detach]
+    assert _stopped(database, "DROP TABLE shop.root, shop.q") == set()
+    database.run(through_root.format("false"))
+
+
 def test_the_triggers_can_be_installed_again(database: Database) -> None:
     """SCHEMA-36: that concerns no table."""
     database.run("CREATE TABLE shop.old (id bigint PRIMARY KEY)")
     assert database.run(f"RESET ROLE; {TRIGGERS.read_text()}; SET ROLE clerk") == []
     (message,) = database.messages("DROP TABLE shop.old")
     assert [change["after"] for change in message["tables"]] == [None]
+
+
+def _stopped(database: Database, statement: str) -> set[str]:
+    """Tables of which the messages of ``statement`` tell what cannot be followed."""
+    operations = [
+        operation
+        for message in database.messages(statement)
+        for operation in postgres_operations(json.dumps(message))
+    ]
+    return {str(one.table) for one in operations if isinstance(one, Unsupported)}
 
 
 def _content(record: Record) -> dict[str, Any]:

@@ -169,6 +169,56 @@ def test_a_label_that_is_renamed_stops_the_tables_whose_values_it_is() -> None:
     assert stop == Unsupported(ITEMS, statement, why)
 
 
+def of_partition(before: Any, after: Any, statement: str, roots: Any = None) -> list[Unsupported]:
+    """The stops of one whose root is app.items, by the number 7."""
+    content = json.loads(message((before, after), statement=statement))
+    content["roots"] = {"7": {"schema": "app", "name": "items"}} if roots is None else roots
+    operations = postgres_operations(json.dumps(content))
+    return [one for one in operations if isinstance(one, Unsupported) and one.table == ITEMS]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "stops"),
+    [
+        pytest.param({"root": "7"}, {"root": None}, True, id="detached"),
+        pytest.param({"root": None}, {"root": "7"}, True, id="attached"),
+        pytest.param({"root": "7"}, None, True, id="dropped"),
+        pytest.param(None, {"root": "7"}, False, id="made"),
+        pytest.param({"root": "7"}, {"root": "7", "key": []}, False, id="changed"),
+        pytest.param({}, {"key": []}, False, id="of older triggers"),
+    ],
+)
+def test_rows_of_a_partition_come_and_go_without_events(
+    before: dict[str, Any] | None, after: dict[str, Any] | None, stops: bool
+) -> None:
+    """SCHEMA-26: where they are published as those of its root."""
+    sides = [
+        None if more is None else table(ID, **{"name": "part", **more}) for more in (before, after)
+    ]
+    assert bool(of_partition(*sides, "ALTER TABLE items ...")) == stops
+    assert of_partition(*sides, "ALTER TABLE items ...", roots={}) == []
+
+
+@pytest.mark.parametrize("file", ["1", "2"])
+def test_an_expression_gives_values_to_rows_of_partitions(file: str) -> None:
+    """SCHEMA-36: the file of the partitioned table itself has none."""
+    before, after = table(ID, root="7", name="part"), table(ID, root="7", name="part", file=file)
+    stops = of_partition(before, after, "ALTER TABLE items ALTER id TYPE integer USING id * 2")
+    assert bool(stops) == (file == "2")
+    assert not of_partition(before, after, "ALTER TABLE items ALTER id TYPE bigint")
+
+
+@pytest.mark.parametrize("is_computed", [True, False])
+def test_a_default_of_a_partitioned_table_is_in_its_partitions(is_computed: bool) -> None:
+    """SCHEMA-38."""
+    more: dict[str, Any] = {"file": "0", "is_partitioned": True}
+    after = table(ID, column(3, "n", is_computed=is_computed), **more)
+    statement = f"ALTER TABLE items ADD n int{' DEFAULT 5' if is_computed else ''}"
+    (altered,) = postgres_operations(message((table(ID, **more), after), statement=statement))
+    assert isinstance(altered, AlterColumns)
+    assert altered.items.has_unknown == is_computed
+
+
 @pytest.mark.parametrize("tag", ["CREATE INDEX", "DROP INDEX", "REINDEX"])
 def test_statements_about_indexes_make_no_tables(tag: str) -> None:
     """SCHEMA-36: older triggers knew no state of before where such a statement had committed."""
