@@ -143,14 +143,14 @@ def _of_partitions(
         before, after = change["before"], change["after"]
         if before is None or before.get("is_partitioned"):
             continue  # It has no rows.
-        concerned = {before.get("root"), after.get("root") if after is not None else None}
+        was, now = before.get("root"), after.get("root") if after is not None else None
         partition = f"{before['schema']}.{before['name']}"
         why = f"rows came or went with the partition {partition}"
-        if len(concerned) == 1:
+        if was == now:
             why = f"values of the partition {partition} may be others now, by an expression"
             if after is None or before["file"] == after["file"] or not text.has_expression:
                 continue
-        for number in concerned & roots.keys():
+        for number in {str(was), str(now)} & roots.keys():
             with suppress(NameRefusedError):  # Such a table has no target.
                 yield Unsupported(_name(roots[number]), text.statement, why)
 

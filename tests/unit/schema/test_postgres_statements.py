@@ -192,11 +192,11 @@ def test_rows_of_a_partition_come_and_go_without_events(
     before: dict[str, Any] | None, after: dict[str, Any] | None, stops: bool
 ) -> None:
     """SCHEMA-26: where they are published as those of its root."""
-    sides = [
+    was, now = (
         None if more is None else table(ID, **{"name": "part", **more}) for more in (before, after)
-    ]
-    assert bool(of_partition(*sides, "ALTER TABLE items ...")) == stops
-    assert of_partition(*sides, "ALTER TABLE items ...", roots={}) == []
+    )
+    assert bool(of_partition(was, now, "ALTER TABLE items ...")) == stops
+    assert of_partition(was, now, "ALTER TABLE items ...", roots={}) == []
 
 
 @pytest.mark.parametrize("file", ["1", "2"])
