@@ -93,6 +93,7 @@ class Consumer:
         snapshots = reconcile.watch_snapshots(before, decision, NAMES, window_bounds)
         holding = {TableName("shop", table) for table, rows in self.targets.items() if rows}
         holding -= reconcile.emptied(profiled.profile_entries, NAMES)
+        holding -= reconcile.awaited(profiled.profile_entries, NAMES, snapshots.newest)
         snapshots = reconcile.ask_unless_whole(snapshots, holding, before.truncated, asks=False)
         removed = {table: one.below for table, one in snapshots.due.items()}
         ended = {t: max(truncates.get(t, at), at) for t, at in removed.items()}

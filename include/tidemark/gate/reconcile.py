@@ -184,6 +184,20 @@ def ask_unless_whole(
     )
 
 
+def awaited(
+    profile_entries: Iterable[ProfileEntry],
+    tables: Mapping[tuple[str, str], TableName],
+    newest: Place,
+) -> set[TableName]:
+    """The tables of which rows of the snapshot at ``newest`` wait above the cut."""
+    waiting = {
+        profile_entry.table
+        for profile_entry in profile_entries
+        if profile_entry.status is CheckpointStatus.HELD and profile_entry.read_at == newest
+    }
+    return {tables[name] for name in waiting if name is not None and name in tables}
+
+
 def emptied(
     profile_entries: Collection[ProfileEntry], tables: Mapping[tuple[str, str], TableName]
 ) -> set[TableName]:

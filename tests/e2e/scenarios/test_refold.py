@@ -33,6 +33,7 @@ from tidemark.runs.plan import plan_cut
 from tidemark.runs.publish import publish_cut, read_verdicts
 from tidemark.runs.refold import begin_refold, cancel_refold
 from tidemark.runs.run import CutRequest
+from tidemark.runs.status import pipeline_status
 from tidemark.runs.world import World
 
 ITEMS = TableName.parse(TABLE)
@@ -281,6 +282,35 @@ def test_a_snapshot_that_broke_off_stays_void(world: World, way: str) -> None:
         assert [table.outcome for table in first.tables] == ["pass"]
     stream.cut()
     assert stream.rows() == {2: "new", 3: "c"}
+
+
+def named_others(record: Record) -> Record:
+    assert record.value is not None
+    return Record(record.value.replace(b'"items"', b'"others"'), record.key)
+
+
+def test_a_new_snapshot_beside_a_refold_is_reconciled_with_all_tables(world: World) -> None:
+    """REFOLD-1, SNAP-5, SNAP-6: of the refolded one its rows come with the cut behind its end."""
+    stream = opened(world, "transaction", key=["id"])
+    items = {"source": TABLE, "expectations": "none", **stream.table}
+    stream.options = {"tables": [items, {**OTHER, "key": ["id"]}]}
+
+    def send_snapshot(pos: int, *numbers: int) -> None:
+        rows = [debezium_row("r", number, pos, mark="true") for number in numbers]
+        stream.send([*rows, named_others(debezium_row("r", 1, pos, mark="last"))])
+
+    send_snapshot(100, *range(10))
+    send(stream, 110, ("u", 1, "b"))
+    while plan_cut(stream.pipeline, world).has_work:
+        stream.cut()
+    assert stream.rows().keys() == set(range(10))
+    send_snapshot(200, *range(9))
+    send(stream, 210, ("c", 20, "c"))
+    stream.cut()
+    assert stream.rows().keys() == set(range(10)), "its end was not there before"
+    refolded(stream)
+    assert stream.rows().keys() == {*range(9), 20}
+    assert not pipeline_status(stream.pipeline, world).snapshots
 
 
 def test_a_transaction_that_was_skipped_stays_so(world: World) -> None:

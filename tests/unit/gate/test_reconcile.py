@@ -11,6 +11,7 @@ from tidemark.gate.next_cut import Decision
 from tidemark.gate.reconcile import (
     after_reconciles,
     ask_unless_whole,
+    awaited,
     complete_resync,
     emptied,
     order_resync,
@@ -218,6 +219,25 @@ def test_a_table_that_was_truncated_is_not_missing() -> None:
     assert emptied([truncate, before], NAMES) == {B}
     assert emptied([truncate, before, behind], NAMES) == set()
     assert emptied([before], NAMES) == set()
+
+
+def test_a_table_whose_rows_of_the_snapshot_wait_is_not_missing() -> None:
+    """SNAP-6, REFOLD-1: it is refolded, and takes what stands higher with the next cut."""
+    waits = rows(read_at=NEW, status=CheckpointStatus.HELD)
+    last = rows(B, read_at=NEW, last=NEW)
+    due = watched(Snapshots(OLD), waits, last, gate=GateMode.TRANSACTION)
+    assert stages(due) == {B: ReconcileStage.DUE}
+    assert awaited([waits, last], NAMES, due.newest) == {A}
+    assert awaited([replace(waits, read_at=OLD), rows(chunk=NEW)], NAMES, due.newest) == set()
+    reconciled = {B: BELOW}
+    late = watched(
+        after_reconciles(due, [B], {}),
+        rows(read_at=NEW),
+        gate=GateMode.TRANSACTION,
+        reconciled=reconciled,
+    )
+    assert stages(late) == {A: ReconcileStage.DUE}
+    assert ask_unless_whole(late, [A, B], reconciled, asks=False) == late
 
 
 def test_an_ordered_snapshot_counts_from_its_first_chunk() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from tidemark.fold.admit import answer
-from tidemark.gate.reconcile import ask_unless_whole, emptied, watch_snapshots
+from tidemark.gate.reconcile import ask_unless_whole, awaited, emptied, watch_snapshots
 from tidemark.gate.window_bound import next_window_bounds
 from tidemark.lake.history import existing_tables, holds_rows, read_history
 from tidemark.model.names import TableName
@@ -52,7 +52,9 @@ def watched_snapshots(
     if not snapshots.due:
         return snapshots, window_bounds
     asks = pipeline.snapshots.reconcile is Reconciling.ASK
-    holding = _holding(run, progress) - emptied(chosen.profile.profile_entries, tables)
+    profile_entries = chosen.profile.profile_entries
+    holding = _holding(run, progress) - emptied(profile_entries, tables)
+    holding -= awaited(profile_entries, tables, snapshots.newest)
     return ask_unless_whole(snapshots, holding, progress.truncated, asks=asks), window_bounds
 
 
