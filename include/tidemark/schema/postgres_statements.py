@@ -150,9 +150,9 @@ def _of_partitions(
             why = f"values of the partition {partition} may be others now, by an expression"
             if after is None or before["file"] == after["file"] or not text.has_expression:
                 continue
-        for number in {str(was), str(now)} & roots.keys():
+        for root in (roots[number] for number in roots if number in (was, now)):
             with suppress(NameRefusedError):  # Such a table has no target.
-                yield Unsupported(_name(roots[number]), text.statement, why)
+                yield Unsupported(_name(root), text.statement, why)
 
 
 def _items(before: _TableState, after: _TableState, text: _Text) -> ColumnItems:
