@@ -284,9 +284,9 @@ def find_cut(
     ledger = _load(catalog, tables)
     if ledger is None:
         return None
-    published = read_checked(ledger, tables.ledger)
-    if published is not None and published.marks.get(ATTEMPT) == attempt:
-        return CutResult.from_json(published.marks[RESULT])
+    newest = _newest_of(ledger, tables, attempt)
+    if newest is not None:
+        return newest
     for name, ref in ledger.refs().items():
         text = ledger.properties.get(entry_of(name)) if is_ref_of(name, attempt) else None
         if text is not None:
@@ -294,6 +294,19 @@ def find_cut(
     with catalog_errors("the reading of the ledger"):
         rows = ledger.scan(row_filter=EqualTo(term="attempt", value=attempt)).to_arrow()
     return next((entry.result for entry in _entries(rows)), None)
+
+
+def newest_cut(catalog: Catalog, tables: SystemTables, attempt: AttemptId) -> CutResult | None:
+    """The newest published cut, if it is of ``attempt``; reads no rows."""
+    ledger = _load(catalog, tables)
+    return None if ledger is None else _newest_of(ledger, tables, attempt)
+
+
+def _newest_of(ledger: Table, tables: SystemTables, attempt: AttemptId) -> CutResult | None:
+    published = read_checked(ledger, tables.ledger)
+    if published is None or published.marks.get(ATTEMPT) != attempt:
+        return None
+    return CutResult.from_json(published.marks[RESULT])
 
 
 def _read_staged(

@@ -22,7 +22,7 @@ from tidemark.gate.reconcile import after_reconciles
 from tidemark.lake.catalog import SystemTables
 from tidemark.lake.forks import drop_dead_forks, drop_forks, forks_dropped_on_error
 from tidemark.lake.landing import records_since
-from tidemark.lake.ledger import StagedCut, find_cut, stage_entry
+from tidemark.lake.ledger import StagedCut, newest_cut, stage_entry
 from tidemark.lake.quarantine import as_stored, rows_of, stage_entries
 from tidemark.lake.refs import RefUpdate, attempt_ref
 from tidemark.lake.spark_errors import spark_errors
@@ -79,7 +79,7 @@ def stage_cut(pipeline: PipelineSpec, world: World, request: CutRequest) -> CutR
     ``main`` of every target stays as it is. All that publishing needs is left in the lake: the
     audited snapshots by tag, the verdicts, and the moves on the ledger's branch. All of it builds
     on what was read first; what is ordered, written or published since supersedes it (PUB-8).
-    `ActionRefusedError` where the attempt was published before.
+    `ActionRefusedError` where the newest published cut is of the attempt.
     """
     unmark_session(world.spark)
     finish_publication(world.catalog, SystemTables.of(pipeline.name))
@@ -122,9 +122,9 @@ def stage_cut(pipeline: PipelineSpec, world: World, request: CutRequest) -> CutR
 
 
 def _refuse_published(pipeline: PipelineSpec, world: World, attempt: AttemptId) -> None:
-    """Publishing takes a name that is published already for its cut, and would leave a new one."""
-    earlier = find_cut(world.catalog, SystemTables.of(pipeline.name), attempt)
-    if isinstance(earlier, CutResult):
+    """Publishing takes the name of the newest cut for that, and would leave a new one (PUB-8)."""
+    earlier = newest_cut(world.catalog, SystemTables.of(pipeline.name), attempt)
+    if earlier is not None:
         raise ActionRefusedError(
             f"attempt {attempt} of pipeline {pipeline.name} was published as cut {earlier.cut}",
             state=UNCHANGED,
