@@ -12,6 +12,7 @@ S3_SERVER := .state/moto
 SITE_MAKER := .state/mkdocs
 TRINO := .state/trino
 CONNECT := .state/connect
+MYSQL := .state/mysql
 REST := .state/rest
 CODE := $(wildcard include dags jobs)
 DOCTESTED := $(wildcard $(addprefix include/tidemark/,model spec gate schema jars/java.py)) include/reference/pages.py
@@ -106,7 +107,7 @@ test-mariadb: setup ## random DDL on a MariaDB server, compared with what it sel
 
 .PHONY: live
 live: SEEDS = 2
-live: setup $(CONNECT)/installed ## random work on PostgreSQL and MariaDB through Debezium, compared with what they select: SEEDS=2
+live: setup $(CONNECT)/installed $(MYSQL)/installed ## random work on PostgreSQL, MariaDB and MySQL through Debezium, compared with what they select: SEEDS=2
 	@$(call pytest,live,-s --seeds $(SEEDS))
 
 .PHONY: test-smoke
@@ -202,6 +203,11 @@ $(CONNECT)/installed: tests/live/ivy.xml tests/live/sha256 | $(INSTALLED)
 		>$(CONNECT)/ivy.log || { tail -n 20 $(CONNECT)/ivy.log >&2; exit 1; }; done
 	@cd $(CONNECT) && sha256sum --check --quiet $(CURDIR)/tests/live/sha256
 	@rm -r $(CONNECT)/cache $(CONNECT)/ivy.log
+	@touch $@
+
+$(MYSQL)/installed: tests/live/install_mysql.sh
+	@rm -rf $(MYSQL)
+	@$< $(MYSQL)
 	@touch $@
 
 $(REST)/installed: tests/rest/ivy.xml tests/rest/sha256 | $(INSTALLED)

@@ -35,7 +35,7 @@ def test_other_pipelines_go_on(folder: Path) -> None:
     write(folder, "good", table="good")
     write(folder, "typo", table="typo", more="limit: {}\n")
     dags, shown = read_dags()
-    assert dags == {"cut__good", "maintain__good", "refold__good"}
+    assert dags == {"cut__good", "maintain__good", "refold__good", "action__good"}
     assert "typo.yaml:8 -> limit: got an unknown key" in shown
     assert "did you mean 'limits'" in shown
 
@@ -44,6 +44,6 @@ def test_of_two_that_share_a_target_the_first_goes_on(folder: Path) -> None:
     for name in ("first", "second"):
         write(folder, name, table="shared", more="target-namespace: one\n")
     dags, shown = read_dags()
-    assert dags == {"cut__first", "maintain__first", "refold__first"}
+    assert dags == {"cut__first", "maintain__first", "refold__first", "action__first"}
     assert "second.yaml" in shown
     assert "a target of its own" in shown

@@ -70,7 +70,7 @@ def test_hundred_pipelines(tmp_path: Path) -> None:
         )
         assert outcome.returncode == 0, outcome.stderr
         dags, errors, cpu_seconds, modules = json.loads(outcome.stderr.splitlines()[-1])
-        assert (dags, errors) == (300, {})
+        assert (dags, errors) == (400, {})
         assert HEAVY.isdisjoint(modules)
         taken.append(cpu_seconds)
     assert min(taken) < 2, taken

@@ -19,7 +19,7 @@ from tests.support.trigger_form import emptied, red_fields, starred_fields, unto
 from tidemark.spec import PipelineSpec, load_pipelines
 
 DAGS = Path(__file__).parents[2] / "dags"
-FAMILIES = ("cut", "maintain", "refold")
+FAMILIES = ("cut", "maintain", "refold", "action")
 BAG = DagBag(str(DAGS), collect_dags=True)
 ALL = sorted(BAG.dags.values(), key=lambda dag: dag.dag_id)
 TASKS = [task for dag in ALL for task in dag.tasks]

@@ -11,7 +11,8 @@ from typing import Any
 
 from tests.live.source import Key, Script
 from tests.mariadb.grammar import TYPES, statement, value
-from tests.support.mariadb import DATABASE, Server, running_mariadb
+from tests.support.binlog_server import DATABASE, Server
+from tests.support.mariadb import running_mariadb
 from tests.support.server import Column
 
 _WHOLE = {"tinyint", "smallint", "mediumint", "int", "bigint", "year"}
@@ -110,7 +111,14 @@ class MariaDb:
     def connector(self) -> Mapping[str, str]:
         """Of Debezium's MariaDB connector."""
         return {
+            **self.binlog_connector(),
             "connector.class": "io.debezium.connector.mariadb.MariaDbConnector",
+            "database.ssl.mode": "disable",
+        }
+
+    def binlog_connector(self) -> Mapping[str, str]:
+        """Settings that Debezium's connectors of MariaDB and MySQL both have."""
+        return {
             "database.hostname": "127.0.0.1",
             "database.port": str(self.server.port),
             "database.user": "root",
@@ -123,7 +131,6 @@ class MariaDb:
             "schema.history.internal.store.only.captured.databases.ddl": "true",
             "time.precision.mode": "adaptive_time_microseconds",
             "bigint.unsigned.handling.mode": "precise",
-            "database.ssl.mode": "disable",
             "signal.data.collection": f"{DATABASE}.signals",
         }
 

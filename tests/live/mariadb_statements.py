@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tests.live.source import Script
 from tests.mariadb.grammar import TYPES, statement
-from tests.support.mariadb import Server
+from tests.support.binlog_server import Server
 from tests.support.server import Column
 
 _FREE_TYPES = (*TYPES, "json", "uuid", "mediumint", "float", "varchar(30)", "longtext")

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from tests.live import mariadb, postgres
+from embedded.home import JARS
+from tests.live import mariadb, mysql, postgres
 from tests.live.recorder import Recorder
 from tests.live.source import Source
 from tests.live.worker import Worker
@@ -31,6 +32,10 @@ KINDS: Mapping[str, Mapping[str, float]] = {
     "mariadb-snapshots": {"truncate": 0.05, "snapshot": 0.05, "kill": 0.02},
     "mariadb-ddl": {"truncate": 0.05, "alter": 0.15, "rearrange": 0.1},
     "mariadb-everything": EVERYTHING,
+    "mysql-plain": {"truncate": 0.05},
+    "mysql-snapshots": {"truncate": 0.05, "snapshot": 0.05, "kill": 0.02},
+    "mysql-ddl": {"truncate": 0.05, "alter": 0.15, "rearrange": 0.1},
+    "mysql-everything": EVERYTHING,
 }
 """Kind of recording -> what happens beside transactions, and how likely it is at each step."""
 
@@ -66,6 +71,8 @@ def _source(
 ) -> AbstractContextManager[Source]:
     if database == "postgres":
         return postgres.running_source(name, rng, tells_ddl=tells_ddl)
+    if database == "mysql":
+        return mysql.running_source(name, rng, worker.servers, JARS.parent / "mysql/root")
     return mariadb.running_source(name, rng, worker.servers)
 
 

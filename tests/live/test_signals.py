@@ -16,7 +16,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # re-exported
 from tests.live.mariadb import MariaDb, running_source
 from tests.live.recorder import Recorder
 from tests.live.worker import Worker
-from tests.support.mariadb import DATABASE
+from tests.support.binlog_server import DATABASE
 from tidemark.errors import TopicMissingError
 from tidemark.model.names import AttemptId
 from tidemark.runs.cut import run_cut

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.mariadb import Server, running_mariadb
+from tests.support.binlog_server import Server
+from tests.support.mariadb import running_mariadb
 from tests.support.seeds import pytest_addoption, pytest_generate_tests
 from tests.support.stack import open_stack
 from tidemark.runs.world import World

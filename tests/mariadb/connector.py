@@ -14,7 +14,7 @@ from datetime import UTC, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 
-from tests.support.mariadb import DATABASE, Server
+from tests.support.binlog_server import DATABASE, Server
 from tests.support.records import Record, mysql_source
 from tests.support.server import Column
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from tests.mariadb.connector import Connector
 from tests.mariadb.grammar import TYPES, statement, value
-from tests.support.mariadb import DATABASE, Server
+from tests.support.binlog_server import DATABASE, Server
 from tests.support.server import Column, RefusedError
 from tests.support.stack import Stream
 from tidemark.model.result import CutStatus

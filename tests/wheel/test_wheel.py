@@ -28,6 +28,7 @@ dags.build_cut_dags()
 dags.build_maintain_dags()
 dags.build_refold_dags()
 dags.build_resync_dags()
+dags.build_action_dags()
 '''
 PAGE = """\
 import json
@@ -131,7 +132,7 @@ def test_pipelines_are_dags(installed: Installed) -> None:
     package, errors, dags = json.loads(found.splitlines()[-1])
     assert Path(package).is_relative_to(installed.programs.parent)
     assert errors == {}
-    families = ("cut", "maintain", "refold")
+    families = ("cut", "maintain", "refold", "action")
     wanted = {f"{family}__{name}" for family in families for name in ("inventory", "shop")}
     assert wanted | {"resync__inventory"} <= set(dags)
 

@@ -6,12 +6,13 @@ from functools import cache
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-CUT_DAG, MAINTAIN_DAG = "cut__", "maintain__"
+CUT_DAG, MAINTAIN_DAG, ACTION_DAG = "cut__", "maintain__", "action__"
 
 
 def render(template: str, **content: object) -> str:
     """The document that ``template`` makes of ``content``."""
-    return _templates().get_template(template).render(**content, dags=(CUT_DAG, MAINTAIN_DAG))
+    dags = CUT_DAG, MAINTAIN_DAG, ACTION_DAG
+    return _templates().get_template(template).render(**content, dags=dags)
 
 
 @cache

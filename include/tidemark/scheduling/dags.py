@@ -10,12 +10,28 @@ from airflow.sdk import DAG, CronDataIntervalTimetable, CronTriggerTimetable, La
 
 from tidemark.scheduling.approval_operator import REASON, AskOperator
 from tidemark.scheduling.assets import asset_of
+from tidemark.scheduling.forms import (
+    action_form,
+    cut_form,
+    maintain_form,
+    refold_form,
+    resync_form,
+)
 from tidemark.scheduling.shown import code
 from tidemark.scheduling.submit_operator import FoldOperator, MaintainOperator
-from tidemark.scheduling.tasks import audit, plan, publish, refold, resync
-from tidemark.scheduling.xcom import ASK, AUDIT, FOLD, MAINTAIN, PLAN, PUBLISH, REFOLD, RESYNC
+from tidemark.scheduling.tasks import action, audit, plan, publish, refold, resync
+from tidemark.scheduling.xcom import (
+    ACTION,
+    ASK,
+    AUDIT,
+    FOLD,
+    MAINTAIN,
+    PLAN,
+    PUBLISH,
+    REFOLD,
+    RESYNC,
+)
 from tidemark.spec import Approval, OtherTables, PipelineSpec, sound_pipelines
-from tidemark.spec.until import POSITION_FORMS, position_form
 
 RETRIES = 2
 RETRY_DELAY = timedelta(minutes=1)
@@ -38,10 +54,12 @@ the pipeline file names `source.signal-topic`, the signal is sent; else the log 
 When the connector has read the table, trigger this DAG once more with `complete`: the next run of
 `cut__{pipeline}` removes the rows that the snapshot did not contain.
 """
-# For whoever triggers by the REST API: it does not look at ``format``, the form does.
-TIME = r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})?"
-# The position of another source gets as far as `plan`, which says what this one takes.
-UNTIL = f"^({'|'.join((TIME, *(form.pattern for form in POSITION_FORMS)))})$"
+ACTION_DOC = """\
+What cuts wait for and an operator has to decide: a cut that its audit blocks, quarantined changes,
+a transaction that will never be whole, a schema change that stops tables, a log of the source that
+has started over. What to fill in beside the action stands in the message that stops the pipeline,
+and on its page (*Browse*, *Tidemark*). The next run of `cut__{pipeline}` goes on with it.
+"""
 
 
 def build_cut_dags() -> None:
@@ -67,7 +85,7 @@ def build_cut_dag(pipeline: PipelineSpec) -> DAG:
         start_date=_start(pipeline),
         catchup=False,
         max_active_runs=1,
-        params=_params(pipeline),
+        params=cut_form(pipeline),
         tags={"tidemark", "cut", pipeline.source.format.value},
         default_args=_default_args(pipeline),
     ) as dag:
@@ -108,7 +126,7 @@ def build_maintain_dag(pipeline: PipelineSpec) -> DAG:
         schedule=_moments(pipeline.maintenance.schedule),
         catchup=False,
         max_active_runs=1,
-        params={"tables": _tables_param(pipeline, "Maintain the targets of these source tables")},
+        params=maintain_form(pipeline),
         tags={"tidemark", "maintain"},
         default_args=_default_args(pipeline),
     ) as dag:
@@ -124,27 +142,8 @@ def build_refold_dags() -> None:
 
 def build_refold_dag(pipeline: PipelineSpec) -> DAG:
     """The DAG that records a refold; runs of the pipeline do the work."""
-    params = {
-        "table": _table_param(pipeline, "The source table whose target is built again."),
-        "into": Param(
-            None,
-            type=["null", "string"],
-            title="Into",
-            description="Name of a new table that stays beside the target. Empty: the new table "
-            "replaces the target.",
-        ),
-        "as_of": Param(
-            None,
-            type=["null", "string"],
-            title="As of",
-            description="Fold the table as this published cut had it (its number), or the newest "
-            "one that goes no further than this time of the source (such as 2026-11-24T08:00); "
-            "needs a name above.",
-        ),
-        "cancel": _switch("Cancel", "Give the refold of the table up instead."),
-    }
     what = f"Build a target of {pipeline.target_namespace} again"
-    with _by_hand(pipeline, REFOLD, what, REFOLD_DOC, params) as dag:
+    with _by_hand(pipeline, REFOLD, what, REFOLD_DOC, refold_form(pipeline)) as dag:
         name = {"pipeline": pipeline.name}
         PythonOperator(task_id=REFOLD, python_callable=refold, op_kwargs=name)
     return dag
@@ -159,14 +158,25 @@ def build_resync_dags() -> None:
 
 def build_resync_dag(pipeline: PipelineSpec) -> DAG:
     """The DAG that asks for an incremental snapshot of a table, and says when it is whole."""
-    params = {
-        "table": _table_param(pipeline, "The source table that is read again."),
-        "complete": _switch("Complete", "The connector has read all of the table."),
-    }
     what = f"Have a table of {pipeline.target_namespace} read again"
-    with _by_hand(pipeline, RESYNC, what, RESYNC_DOC, params) as dag:
+    with _by_hand(pipeline, RESYNC, what, RESYNC_DOC, resync_form(pipeline)) as dag:
         name = {"pipeline": pipeline.name}
         PythonOperator(task_id=RESYNC, python_callable=resync, op_kwargs=name)
+    return dag
+
+
+def build_action_dags() -> None:
+    """As `build_cut_dags`, the DAGs by which an operator decides what cuts wait for."""
+    for pipeline in sound_pipelines():
+        build_action_dag(pipeline)
+
+
+def build_action_dag(pipeline: PipelineSpec) -> DAG:
+    """The DAG that does what `tidemark accept`, `quarantine`, `skip` and `handover` do."""
+    what = f"Decide what cuts of {pipeline.target_namespace} wait for"
+    with _by_hand(pipeline, ACTION, what, ACTION_DOC, action_form(pipeline)) as dag:
+        name = {"pipeline": pipeline.name}
+        PythonOperator(task_id=ACTION, python_callable=action, op_kwargs=name)
     return dag
 
 
@@ -213,67 +223,6 @@ def _start(pipeline: PipelineSpec) -> datetime | None:
     if pipeline.start_date is None:
         return None
     return datetime.combine(pipeline.start_date, time.min, UTC)
-
-
-def _params(pipeline: PipelineSpec) -> dict[str, Param]:
-    """The fields of the form.
-
-    Each takes null: the form stars what does not, and is locked while such a field is empty. What
-    was emptied again it sends as null, too.
-    """
-    form = position_form(pipeline.source)
-    # The form asks for a date-time by its calendar, which takes nothing else.
-    by_calendar: dict[str, Any] = {} if form else {"format": "date-time"}
-    place = f", or before this position ({form.words})" if form else ""
-    return {
-        "until": Param(
-            None,
-            type=["null", "string"],
-            **by_calendar,
-            pattern=UNTIL,
-            title="Until",
-            description="Take only what the source committed before this time (UTC unless it says "
-            f"otherwise){place}. Empty: the end of the data interval of a scheduled or backfill "
-            "run, else as far as the gate allows.",
-        ),
-        "tables": _tables_param(pipeline, "Fold these source tables"),
-        "reason": Param(
-            None,
-            type=["null", "string"],
-            maxLength=500,
-            title="Reason",
-            description="Why this run was started by hand; kept with the cut in the ledger.",
-        ),
-        "dry_run": _switch(
-            "Dry run", "Only say in the log of fold what the cut would hold. Nothing is changed."
-        ),
-    }
-
-
-def _table_param(pipeline: PipelineSpec, what: str) -> Param:
-    sources = [str(table.source) for table in pipeline.tables]
-    closed = pipeline.other_tables is OtherTables.IGNORE
-    choices: dict[str, Any] = {"enum": [None, *sources]} if closed else {"examples": sources}
-    return Param(None, type=["null", "string"], **choices, title="Table", description=what)
-
-
-def _switch(title: str, what: str) -> Param:
-    return Param(False, type=["null", "boolean"], title=title, description=what)
-
-
-def _tables_param(pipeline: PipelineSpec, what: str) -> Param:
-    sources = [str(table.source) for table in pipeline.tables]
-    # A pipeline that follows every table of its stream has more than its file names.
-    closed = {"enum": sources} if pipeline.other_tables is OtherTables.IGNORE else {}
-    return Param(
-        None,
-        type=["null", "array"],
-        items={"type": "string", **closed},
-        examples=sources,
-        uniqueItems=True,
-        title="Tables",
-        description=f"{what} only. Empty: all.",
-    )
 
 
 def _doc(pipeline: PipelineSpec) -> str:

@@ -24,9 +24,10 @@ from tidemark.spec import Approval, pipeline_named
 from tidemark.spec.until import cut_or_time
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
+    from airflow.sdk import Asset
     from airflow.sdk.types import (
         DagRunProtocol,
         OutletEventAccessorsProtocol,
@@ -147,13 +148,43 @@ def publish(
         except SupersededError as error:
             raise AirflowSkipException(f"superseded: {error}") from error
         events = events_of(spec, result, changed_tables(spec, world.catalog, result))
-    # Airflow makes an event of every outlet that the task has when it ends.
-    ti.task.outlets = [asset for asset, _ in events]
-    for asset, extra in events:
-        outlet_events[asset].extra = dict(extra)
+    _send_events(events, ti, outlet_events)
     with stop_on_terminal_errors():
         tell_stall(spec, world)
     return {"cut": result.cut, "tables": len(result.tables)}
+
+
+def _send_events(
+    events: Sequence[tuple[Asset, Mapping[str, str | int]]],
+    ti: RuntimeTaskInstanceProtocol,
+    outlet_events: OutletEventAccessorsProtocol,
+) -> None:
+    """Have the task end with ``events``: Airflow makes one of every outlet that it has then."""
+    ti.task.outlets = [asset for asset, _ in events]
+    for asset, extra in events:
+        outlet_events[asset].extra = dict(extra)
+
+
+def action(
+    pipeline: PipelineName,
+    ti: RuntimeTaskInstanceProtocol,
+    outlet_events: OutletEventAccessorsProtocol,
+    params: dict[str, Any],
+) -> str:
+    """Do what the form says (`Action`); what was done."""
+    from tidemark.runs.publish import changed_tables
+    from tidemark.runs.world import open_world
+    from tidemark.scheduling.actions import act
+
+    with stop_on_terminal_errors():
+        spec, world = pipeline_named(pipeline), open_world(load_installation_for(pipeline))
+        done = act(spec, world, params)
+        result = done.published
+        changed = changed_tables(spec, world.catalog, result) if result else ()
+        events = events_of(spec, result, changed) if result else ()
+    _send_events(events, ti, outlet_events)
+    log.info("action_done", pipeline=pipeline, action=params["action"], done=done.sentence)
+    return done.sentence
 
 
 def refold(pipeline: PipelineName, params: dict[str, Any]) -> str:

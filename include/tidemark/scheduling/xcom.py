@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NotRequired, TypedDict
 
 PLAN, FOLD, AUDIT, ASK, PUBLISH = "plan", "fold", "audit", "ask", "publish"
-MAINTAIN, REFOLD, RESYNC = "maintain", "refold", "resync"
+MAINTAIN, REFOLD, RESYNC, ACTION = "maintain", "refold", "resync", "action"
 
 
 class Planned(TypedDict):

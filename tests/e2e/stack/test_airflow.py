@@ -402,6 +402,17 @@ def test_refold_by_the_form_is_done_by_the_next_run(site: Site, served: Api) -> 
     assert published_rows(site) == rows
 
 
+def test_an_operator_acts_by_the_form(served: Api) -> None:
+    """POISON-4: and what does not fit is refused in the words of the command."""
+    run = served.trigger("action__inventory", action="quarantine list")
+    assert run["state"] == "success"
+    assert "in quarantine" in served.log(run, "action")
+    assert served.events(run) == [], "nothing was published"
+    run = served.trigger("action__inventory", action="quarantine drop", reason="old")
+    assert run["state"] == "failed"
+    assert "the action 'quarantine drop' cannot be undone" in served.log(run, "action")
+
+
 def test_maintenance_by_the_form_leaves_all_rows(site: Site, served: Api) -> None:
     rows = published_rows(site)
     run = served.trigger("maintain__inventory")
@@ -459,6 +470,12 @@ def test_findings_wait_for_an_answer(site: Site, served: Api) -> None:
     (log,) = (site.airflow.home / "logs").glob("dag_id=cut__asked/*/task_id=ask/attempt=1.log")
     assert "the cut is not published: admin discarded the cut" in log.read_text()
     assert not site.world.catalog.load_table(("asked", "customers")).scan().to_arrow().num_rows
+    served.found("action__asked")
+    again = served.trigger("action__asked", action="accept", reason="it was right after all")
+    assert again["state"] == "success"
+    assert "cut 1 is published" in served.log(again, "action")
+    assert ("asked.customers", 1) in [(name, told["cut"]) for name, told in served.events(again)]
+    assert site.world.catalog.load_table(("asked", "customers")).scan().to_arrow().num_rows
     run = served.begin("cut__asked")
     paused(site, served, run)
     served.answer("cut__asked", run, "ask", "Publish", reason="the shop was closed")

@@ -1,0 +1,211 @@
+"""Operator actions as a form in Airflow: what the commands of the same names do, without a shell.
+
+Read whenever DAGs are parsed, so what is heavy is imported inside the functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from tidemark.errors import UNCHANGED, ActionRefusedError
+from tidemark.log import get_logger
+from tidemark.model.event import Reason
+from tidemark.model.position import Position
+from tidemark.model.quarantine import RecordPlace, Selection
+from tidemark.model.result import CutResult
+from tidemark.model.shown import plural
+from tidemark.scheduling.submit import tables_named
+
+if TYPE_CHECKING:
+    from tidemark.runs.world import World
+    from tidemark.spec import PipelineSpec
+
+log = get_logger()
+
+
+class Action(StrEnum):
+    """What the form offers."""
+
+    ACCEPT = "accept"
+    QUARANTINE_LIST = "quarantine list"
+    QUARANTINE_REPLAY = "quarantine replay"
+    QUARANTINE_DROP = "quarantine drop"
+    SKIP_TRANSACTION = "skip transaction"
+    SKIP_STATEMENT = "skip statement"
+    SKIP_RECORD = "skip record"
+    HANDOVER_CONTINUOUS = "handover continuous"
+    HANDOVER_GAP = "handover gap"
+
+
+LABELS: Mapping[Action, str] = {
+    Action.ACCEPT: "Publish the blocked cut: what its expectations found is right",
+    Action.QUARANTINE_LIST: "Quarantine: list what waits",
+    Action.QUARANTINE_REPLAY: "Quarantine: try again",
+    Action.QUARANTINE_DROP: "Quarantine: give up",
+    Action.SKIP_TRANSACTION: "Skip an incomplete transaction",
+    Action.SKIP_STATEMENT: "Skip a schema change that has no effect",
+    Action.SKIP_RECORD: "Skip a schema change that cannot be read",
+    Action.HANDOVER_CONTINUOUS: "Binlog reset: the new log holds every later change",
+    Action.HANDOVER_GAP: "Binlog reset: changes are missing, re-snapshot all tables",
+}
+"""What the form calls each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What an action did: a sentence, and the cut that it published, where it published one."""
+
+    sentence: str
+    published: CutResult | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """The fields of the form beside the action, empty where nobody filled them in."""
+
+    table: str
+    transaction: str
+    statement: str
+    record: str
+    code: str
+    reason: str
+
+    @classmethod
+    def of(cls, params: Mapping[str, Any]) -> _Form:
+        return cls(*((params[name] or "").strip() for name in cls.__slots__))
+
+    @property
+    def place(self) -> RecordPlace:
+        """The record that is named."""
+        try:
+            return RecordPlace.parse(self.record)
+        except ValueError as error:
+            raise _refused(f"{self.record!r} is no TOPIC:PARTITION:OFFSET") from error
+
+    @property
+    def selection(self) -> Selection:
+        """What of the quarantine is meant."""
+        table = "".join(tables_named([self.table] if self.table else []))
+        code = Reason(self.code) if self.code else None
+        return Selection(table, code, self.place if self.record else None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """How an action is done. needs, takes: fields that must and fields that may be filled in.
+
+    is_final: it cannot be undone, and has to be confirmed.
+    """
+
+    do: Callable[[PipelineSpec, World, _Form], Done]
+    needs: tuple[str, ...] = ()
+    takes: tuple[str, ...] = ()
+    is_final: bool = False
+
+
+def act(spec: PipelineSpec, world: World, params: Mapping[str, Any]) -> Done:
+    """Do what the form says. `ActionRefusedError` where its fields do not fit each other."""
+    if not params["action"]:
+        raise _refused("the form names no action")
+    action, form = Action(params["action"]), _Form.of(params)
+    rule = _RULES[action]
+    fields = [name for name in form.__slots__ if getattr(form, name)]
+    missing = [name for name in rule.needs if name not in fields]
+    foreign = [name for name in fields if name not in (*rule.needs, *rule.takes)]
+    if missing or foreign:
+        wants = f"needs {', '.join(missing)}" if missing else f"takes no {', '.join(foreign)}"
+        raise _refused(f"the action {action.value!r} {wants}")
+    if rule.is_final and not params["confirm"]:
+        raise _refused(f"the action {action.value!r} cannot be undone, and is not confirmed")
+    return rule.do(spec, world, form)
+
+
+def _refused(what: str) -> ActionRefusedError:
+    return ActionRefusedError(
+        what, state=UNCHANGED, next_step="trigger the DAG again, and fill in its form"
+    )
+
+
+def _accept(spec: PipelineSpec, world: World, form: _Form) -> Done:
+    from tidemark.runs.accept import accept_audit, blocked_attempt
+
+    result = accept_audit(spec, world, blocked_attempt(spec, world), form.reason)
+    return Done(f"cut {result.cut} is published", result)
+
+
+def _list(spec: PipelineSpec, world: World, form: _Form) -> Done:
+    from tidemark.runs.orders import all_waiting
+
+    selection = form.selection
+    waiting = [entry for entry in all_waiting(spec, world) if selection.takes(entry)]
+    records: dict[tuple[str, str, str], list[str]] = {}
+    for entry in waiting:
+        kind = entry.table, entry.code.value, entry.column
+        records.setdefault(kind, []).append(str(RecordPlace(*entry.place)))
+    for (table, code, column), places in sorted(records.items()):
+        named = {"table": table, "code": code, "column": column, "record": places[0]}
+        log.info("quarantined", changes=len(places), **named)
+    return Done(f"{plural(len(waiting), 'change')} in quarantine")
+
+
+def _replay(spec: PipelineSpec, world: World, form: _Form) -> Done:
+    from tidemark.runs.orders import replay_entries
+
+    number = replay_entries(spec, world, form.selection)
+    return Done(f"the next cut tries {plural(number, 'change')} again")
+
+
+def _drop(spec: PipelineSpec, world: World, form: _Form) -> Done:
+    from tidemark.runs.orders import drop_entries
+
+    number = drop_entries(spec, world, form.selection, form.reason)
+    return Done(f"{plural(number, 'change')} given up")
+
+
+def _skip_transaction(spec: PipelineSpec, world: World, form: _Form) -> Done:
+    from tidemark.runs.orders import skip_transaction
+
+    skip_transaction(spec, world, form.transaction)
+    return Done(f"transaction {form.transaction} is given up; re-snapshot the tables it changed")
+
+
+def _skip_statement(spec: PipelineSpec, world: World, form: _Form) -> Done:
+    from tidemark.runs.orders import skip_statement
+
+    skip_statement(spec, world, Position(form.statement), form.reason)
+    return Done(f"the statement at {form.statement} counts for nothing")
+
+
+def _skip_record(spec: PipelineSpec, world: World, form: _Form) -> Done:
+    from tidemark.runs.orders import skip_record
+
+    skip_record(spec, world, form.place, form.reason)
+    return Done(f"the record at {form.record} counts for nothing")
+
+
+def _handover(*, is_continuous: bool) -> Callable[[PipelineSpec, World, _Form], Done]:
+    def hand_over_as(spec: PipelineSpec, world: World, _: _Form) -> Done:
+        from tidemark.runs.orders import hand_over
+
+        starts = hand_over(spec, world, is_continuous=is_continuous)
+        places = ", ".join(f"{at}: {offset}" for at, offset in sorted(starts.items()))
+        return Done(f"a new log begins at these offsets: {places}")
+
+    return hand_over_as
+
+
+_OF_QUARANTINE = ("table", "code", "record")
+_RULES: Mapping[Action, _Rule] = {
+    Action.ACCEPT: _Rule(_accept, needs=("reason",)),
+    Action.QUARANTINE_LIST: _Rule(_list, takes=_OF_QUARANTINE),
+    Action.QUARANTINE_REPLAY: _Rule(_replay, takes=_OF_QUARANTINE),
+    Action.QUARANTINE_DROP: _Rule(_drop, needs=("reason",), takes=_OF_QUARANTINE, is_final=True),
+    Action.SKIP_TRANSACTION: _Rule(_skip_transaction, needs=("transaction",), is_final=True),
+    Action.SKIP_STATEMENT: _Rule(_skip_statement, needs=("statement", "reason"), is_final=True),
+    Action.SKIP_RECORD: _Rule(_skip_record, needs=("record", "reason"), is_final=True),
+    Action.HANDOVER_CONTINUOUS: _Rule(_handover(is_continuous=True), is_final=True),
+    Action.HANDOVER_GAP: _Rule(_handover(is_continuous=False), is_final=True),
+}
