@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from tests.simulate.decode import POSTGRES
-from tests.simulate.history import Flavour
+from tests.simulate.history import TABLES, Flavour
 from tests.simulate.source import Change, Database
-from tidemark.model.until import Coordinate, Until
+from tidemark.model.names import TableName
+from tidemark.model.position import OFFSET_DIGITS, Place, Position
+from tidemark.model.until import Barrier, Behind, Coordinate, Until
 
 
 def capped_at(database: Database, back: int | None) -> Change | None:
@@ -24,6 +26,12 @@ def until_at(flavour: Flavour, capped: Change) -> Until:
     if flavour in POSTGRES:
         return Until(Coordinate.LSN, last, f"0/{last:X}")
     return Until.at_binlog(first, last, f"bin.{first:06}:{last}")
+
+
+def statement_at(place: Place) -> Barrier:
+    """A statement at ``place``, at which a cut ends; the change that stands there is taken."""
+    position = Position(place + OFFSET_DIGITS * "0")
+    return Barrier(TableName("shop", TABLES[0]), position, Behind.OTHER_KEY)
 
 
 def waits(flavour: Flavour, change: Change, capped: Change) -> bool:

@@ -4,7 +4,8 @@ I1 the last state is the source's; I2 each published state is the source's at it
 frontier never goes back; I4 no transaction is half visible; I5 every record becomes final once;
 I6 sending anything again changes nothing; I7 cuts, partitions and interleaving change nothing,
 which is I1 over many histories; I8 records that are gone are never passed over; I9 a run publishes
-nothing that stands at or behind its cap.
+nothing that stands at or behind its cap. A cut that ends at a statement may end inside of a
+transaction, and then publishes its first changes.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from tests.simulate.broker import Broker
-from tests.simulate.cap import capped_at, until_at, waits
-from tests.simulate.connector import Connector
+from tests.simulate.cap import capped_at, statement_at, until_at, waits
+from tests.simulate.connector import Connector, Gap
 from tests.simulate.consumer import Consumer, Published
 from tests.simulate.decode import POSTGRES
 from tests.simulate.history import (
@@ -38,11 +39,12 @@ from tests.simulate.history import (
     Truncate,
     Watermark,
 )
-from tests.simulate.source import Change, Database, Entry
+from tests.simulate.source import Change, Database, Entry, applied
 from tidemark.errors import DataLossError
 from tidemark.model.cut import Frontier, GateMode
 from tidemark.model.offsets import Offsets
-from tidemark.model.until import Until
+from tidemark.model.position import Place
+from tidemark.model.until import Barrier, Cap
 
 RUNS_TO_SETTLE = 3
 
@@ -60,7 +62,7 @@ class Runs(Protocol):
     @property
     def landed(self) -> Offsets: ...
 
-    def run(self, limit: int | None, until: Until | None, *, dies: bool) -> Published | None:
+    def run(self, limit: int | None, until: Cap | None, *, dies: bool) -> Published | None:
         """Land, cut, and publish unless it dies before that; None when nothing ever came.
 
         `DataLossError` when records that are not landed are gone.
@@ -100,6 +102,7 @@ class _Running:
         self.size_at_run = -1
         self.sent: set[int] = set()
         self.published = self.consumer.rows()
+        self.statement_bound = ""
 
     def run(self) -> None:
         for commit in self.history.before:
@@ -265,7 +268,10 @@ class _Running:
             self._deliver_reads()
         overtaken = self._overtaken()
         before, capped = self.frontier, capped_at(self.database, step.back)
-        until = until_at(self.history.flavour, capped) if capped else None
+        statement = self._statement(step, capped)
+        if self._ends_at_statement(step):
+            capped = None
+        until = until_at(self.history.flavour, capped) if capped else statement
         published = self.consumer.run(step.limit, until, dies=step.dies)
         if overtaken:
             raise BrokenInvariantError("I8: a run passed over records that are gone")
@@ -273,6 +279,8 @@ class _Running:
             return
         self.published = published.tables
         self.cuts += 1
+        if statement is not None:
+            self.statement_bound = published.frontier.bound
         self._is_forward(published.frontier)
         if self.consumer.mode is not GateMode.NONE:
             self._is_at_the_cut(published)
@@ -301,6 +309,8 @@ class _Running:
         """I2 and I4: one of the states between transactions, and the one that the cut names."""
         number = self._entries_below(published.frontier)
         expected = self.database.states[number]
+        if published.frontier.bound == self.statement_bound:
+            expected = applied(expected, self._begun(number))
         if published.tables != expected:
             raise BrokenInvariantError(
                 f"I2: cut {self.cuts} is behind {number} entries of the log; the source had "
@@ -311,6 +321,26 @@ class _Running:
         taken = [c for e in self._below(new)[len(self._below(old)) :] for c in e.changes]
         if over := [change for change in taken if waits(self.history.flavour, change, capped)]:
             raise BrokenInvariantError(f"I9: the cap was at {capped.at}, published is {over[0].at}")
+
+    def _ends_at_statement(self, step: Run) -> bool:
+        return step.ends_there and self.consumer.mode is GateMode.TRANSACTION
+
+    def _statement(self, step: Run, change: Change | None) -> Barrier | None:
+        """The one that stands at ``change``, where a connector sent what stands there."""
+        if change is None or not self._ends_at_statement(step):
+            return None
+        if any(self._gap_of(entry) for entry in self.database.log if change in entry.changes):
+            return None
+        return statement_at(self._place_of(change))
+
+    def _begun(self, number: int) -> list[Change]:
+        """Changes at the statement and below it, of entries that do not stand wholly below it."""
+        return [
+            change
+            for entry in self.database.log[number:]
+            for change in entry.changes
+            if not self._gap_of(entry) and f"{self._place_of(change)}0" < self.statement_bound
+        ]
 
     def _entries_below(self, frontier: Frontier) -> int:
         """How many entries of the log stand wholly below the frontier."""
@@ -323,23 +353,35 @@ class _Running:
 
     def _is_below(self, entry: Entry, bound: str) -> bool:
         """What a snapshot read stands where that was read; a bound ends before ``~``."""
-        first, last = entry.changes[-1].at
-        unavailable = [gap for gap in self.connector.gaps if gap.start <= entry.number < gap.end]
-        if unavailable:
-            read = unavailable[-1].read_at
-            if read is None:
-                return True
-            place = (read[1], 0, read[1]) if self._is_postgres else (*read, 0)
-        elif self._is_postgres:
-            for gap in self.connector.gaps:
-                if entry.number == gap.end:
-                    first = max(last, gap.read_at[1] if gap.read_at else 0)
-            place = (first, 1, last)
-        else:
-            place = (first, last, 1)
+        gap = self._gap_of(entry)
+        if gap is None:
+            return f"{self._place_of(entry.changes[-1])}0" < bound
+        read = gap.read_at
+        if read is None:
+            return True
+        place = (read[1], 0, read[1]) if self._is_postgres else (*read, 0)
+        return f"{self._text(place)}0" < bound
+
+    def _gap_of(self, entry: Entry) -> Gap | None:
+        """The newest snapshot that tells what it did, if it was never streamed."""
+        gaps = [gap for gap in self.connector.gaps if gap.start <= entry.number < gap.end]
+        return gaps[-1] if gaps else None
+
+    def _place_of(self, change: Change) -> Place:
+        """Of a change that was streamed; of the first one behind a snapshot no commit is known."""
+        first, last = change.at
+        if not self._is_postgres:
+            return self._text((first, last, 1))
+        for gap in self.connector.gaps:
+            entries = self.database.log[gap.end : gap.end + 1]
+            if any(change in entry.changes for entry in entries):
+                first = max(last, gap.read_at[1] if gap.read_at else 0)
+        return self._text((first, 1, last))
+
+    def _text(self, place: tuple[int, int, int]) -> Place:
         digits = (16, 1, 16) if self._is_postgres else (8, 16, 1)
-        text = "".join(f"{number:0{width}X}" for number, width in zip(place, digits, strict=True))
-        return f"0001{text}0" < bound
+        parts = (f"{number:0{width}X}" for number, width in zip(place, digits, strict=True))
+        return Place(f"0001{''.join(parts)}")
 
     @property
     def _is_postgres(self) -> bool:

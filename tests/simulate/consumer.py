@@ -22,7 +22,7 @@ from tidemark.model.position import Place, Position, place_of
 from tidemark.model.progress import Progress
 from tidemark.model.summary import PLACE, Summary
 from tidemark.model.transaction import Boundary, boundary_of, share_of
-from tidemark.model.until import Until
+from tidemark.model.until import Cap
 from tidemark.topics import preflight
 
 RECORD = ("landing", "topic", "partition", "offset", "kafka_time", "key", "value")
@@ -67,7 +67,7 @@ class Consumer:
     def __post_init__(self) -> None:
         self.mode = GATES.get(self.connector.flavour, GateMode.NONE)
 
-    def run(self, limit: int | None, until: Until | None, *, dies: bool) -> Published | None:
+    def run(self, limit: int | None, until: Cap | None, *, dies: bool) -> Published | None:
         """Land up to ``limit`` records, cut, and publish unless the run dies before that."""
         ends = self._ends()
         self._land(ends, limit)
@@ -167,7 +167,7 @@ class Consumer:
         return len(taken)
 
     def _look(
-        self, ends: Mapping[TopicPartition, int], until: Until | None
+        self, ends: Mapping[TopicPartition, int], until: Cap | None
     ) -> statistics.StreamStatistics:
         progress, places = self.progress, self.connector.places()
         unread = frozenset(p for p, end in ends.items() if self.landed.get(p, 0) < end)

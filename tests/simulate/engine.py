@@ -24,7 +24,7 @@ from tidemark.lake.ledger import newest_result, read_progress
 from tidemark.model.cut import GateMode
 from tidemark.model.names import AttemptId, TopicName
 from tidemark.model.offsets import Offsets, TopicPartition
-from tidemark.model.until import Until
+from tidemark.model.until import Barrier, Cap
 from tidemark.runs.cut import run_cut, stage_cut
 from tidemark.runs.run import CutRequest
 from tidemark.runs.world import World
@@ -68,8 +68,9 @@ class Engine:
         file.write_text(json.dumps(self._content()))  # JSON is YAML
         self.pipeline = load_pipeline(file, suites=file.parent)
 
-    def run(self, limit: int | None, until: Until | None, *, dies: bool) -> Published | None:
+    def run(self, limit: int | None, until: Cap | None, *, dies: bool) -> Published | None:
         """Bring the broker to where the model broker is, then run; limit: per partition."""
+        assert not isinstance(until, Barrier), "none of its statements ends a cut"
         self._grow()
         self._send()
         self._expire()

@@ -17,6 +17,7 @@ from tests.simulate.shapes import (
     begun,
     capped,
     emptied,
+    ended,
     lagging,
     lost,
     moving,
@@ -405,6 +406,12 @@ FAULTS = (
         _wrapped(by_transaction, "_before_whole", lambda _original, place, _statistics: place),
         TRANSACTIONS,
         shape=capped,
+    ),
+    Fault(
+        "what is left of a transaction is counted as all of it",
+        _attribute(by_transaction, "_split", lambda *_: {}),
+        TRANSACTIONS,
+        shape=ended,
     ),
     Fault(
         "a cap takes what stands at it",

@@ -146,11 +146,13 @@ class Run:
     """Tidemark runs. limit: of records to land; dies: before it publishes.
 
     back: it is capped at the change that stands so many before the source's newest; not with None.
+    ends_there: with a transaction gate, the cut ends behind that change, as at a statement.
     """
 
     limit: int | None = None
     dies: bool = False
     back: int | None = None
+    ends_there: bool = False
 
 
 Step = (

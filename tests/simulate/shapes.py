@@ -131,6 +131,19 @@ def capped(steps: st.SearchStrategy[Step]) -> st.SearchStrategy[tuple[Step, ...]
     )
 
 
+def ended(steps: st.SearchStrategy[Step]) -> st.SearchStrategy[tuple[Step, ...]]:
+    """Cuts end at statements, which may stand inside of transactions, between any ``steps``."""
+    back = st.integers(0, 12)
+    ends = st.builds(Run, st.none(), st.booleans(), back=back, ends_there=st.just(True))
+    return _joined(
+        st.lists(steps, max_size=8),
+        st.lists(_large_commits | _wide_commits, min_size=1, max_size=3),
+        (st.builds(DeliverBut, _small) | st.just(DeliverAll())).map(lambda step: [step]),
+        st.lists(ends | ends | st.just(Run()), min_size=1, max_size=3),
+        st.lists(steps | ends, max_size=14),
+    )
+
+
 def begun(steps: st.SearchStrategy[Step]) -> st.SearchStrategy[tuple[Step, ...]]:
     """A snapshot is read in part, and may break off, before ``steps`` of any kind."""
     breaks: st.SearchStrategy[Step] = st.builds(Restart, st.integers(0, 9))

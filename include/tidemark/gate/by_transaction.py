@@ -72,9 +72,10 @@ def _cut_after(
         hold = hold or (ceiling.hold if ceiling else None)
     elif hold is None:
         hold = ceiling.hold if ceiling else _WAITS_FOR_PROOF
-    if isinstance(until, Barrier) and ceiling is not None and until.bound < ceiling.place:
+    if isinstance(until, Barrier) and ceiling is not None and until.bound <= ceiling.place:
         proved = transaction_cut(progress, statistics, None).frontier.bound
         after = replace(after, bound=max(after.bound, min(until.bound, proved)))
+    after = replace(after, split=_split(statistics, walk, after))
     skipped = _skipped(progress, statistics, settled, after.bound)
     void = _void(statistics, after.bound)
     return Cut(progress.cut + 1, GateMode.TRANSACTION, after, hold, void, skipped)
@@ -138,9 +139,11 @@ def _ceilings(statistics: StreamStatistics, until: Cap | None) -> Iterator[_Ceil
             p.capped_from for p in statistics.partitions.values() if p.capped_from is not None
         ]
         if capped:
-            yield _Ceiling(
-                _before_whole(min(capped), statistics), Hold(HoldCode.UNTIL, until.sentence)
-            )
+            # What stands behind a statement may be of the transaction in front of it (SCHEMA-11).
+            first = min(capped)
+            if not isinstance(until, Barrier):
+                first = _before_whole(first, statistics)
+            yield _Ceiling(first, Hold(HoldCode.UNTIL, until.sentence))
 
 
 def _before_whole(place: Place, statistics: StreamStatistics) -> Place:
@@ -153,6 +156,18 @@ def _before_whole(place: Place, statistics: StreamStatistics) -> Place:
         if low < place <= high:
             place = low
     return place
+
+
+def _split(statistics: StreamStatistics, walk: Walk, after: Frontier) -> dict[str, int]:
+    """`Frontier.split` where it is ``after``: its counts say nothing of what is left of them."""
+    begun = {s.transaction for s in statistics.shares if s.lowest < after.bound}
+    split = dict(after.split)
+    for done in walk.settled:
+        key = key_of(done.end.id)
+        if key in begun:
+            split[key] = max(split.get(key, 0), done.end.offset + 1)
+    settled = max(after.offsets.values(), default=0)
+    return {key: offset for key, offset in split.items() if offset > settled}
 
 
 def _skipped(

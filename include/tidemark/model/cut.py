@@ -50,6 +50,8 @@ class Frontier:
     numbers: with gate ``transaction``, per domain of transaction ids the greatest below it.
     offsets: with gate ``none``, per partition the next offset that is not published; with gate
     ``transaction``, of the transaction topic alone.
+    split: with gate ``transaction``, per transaction that is complete and of which a part is below
+    ``bound``, the offset behind its END.
     reached: per partition the greatest place that is published; what comes below it in its own
     partition was sent again (POS-20). Not with gate ``watermark``.
     """
@@ -60,6 +62,7 @@ class Frontier:
     numbers: Mapping[str, int] = field(default_factory=dict)
     offsets: Mapping[TopicPartition, int] = field(default_factory=dict)
     reached: Mapping[TopicPartition, Place] = field(default_factory=dict)
+    split: Mapping[str, int] = field(default_factory=dict)
 
     def bound_in(self, mode: GateMode) -> str:
         """The text that the positions below it are smaller than; empty when nothing is."""
@@ -80,6 +83,7 @@ def frontier_to_json(frontier: Frontier) -> dict[str, Any]:
         "numbers": dict(sorted(frontier.numbers.items())),
         "offsets": offsets_to_json(frontier.offsets),
         "reached": [[p.topic, p.partition, s] for p, s in sorted(frontier.reached.items())],
+        "split": dict(sorted(frontier.split.items())),
     }
 
 
@@ -94,6 +98,7 @@ def frontier_from_json(stored: Mapping[str, Any]) -> Frontier:
         reached={
             TopicPartition(topic, number): place for topic, number, place in stored["reached"]
         },
+        split=stored["split"],
     )
 
 

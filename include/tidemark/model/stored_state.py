@@ -13,7 +13,7 @@ from typing import Any
 
 from tidemark.errors import UNCHANGED, StoredStateError
 
-VERSION = 8
+VERSION = 9
 Body = dict[str, Any]
 Step = Callable[[Body], Body]
 
@@ -252,6 +252,28 @@ def _column_8(column: Body) -> Body:
     }
 
 
+def _progress_9(body: Body) -> Body:
+    refolds = {
+        table: refold
+        | {"until": _frontier_9(refold["until"]), "paused": _table_state_9(refold["paused"])}
+        for table, refold in body["refolds"].items()
+    }
+    behind = {table: _frontier_9(frontier) for table, frontier in body["behind"].items()}
+    return body | {"frontier": _frontier_9(body["frontier"]), "behind": behind, "refolds": refolds}
+
+
+def _base_9(body: Body) -> Body:
+    return body | {"state": _table_state_9(body["state"])}
+
+
+def _table_state_9(state: Body) -> Body:
+    return state | {"frontier": _frontier_9(state["frontier"])}
+
+
+def _frontier_9(frontier: Body) -> Body:
+    return frontier | {"split": {}}
+
+
 def _as_it_was(body: Body) -> Body:
     return body
 
@@ -262,16 +284,16 @@ _UNCHANGED_SINCE_3: Sequence[Step] = (_as_it_was,) * (VERSION - 3)
 _STEPS: Mapping[Stored, Sequence[Step]] = {
     Stored.PROGRESS: (
         *(_progress_2, _as_it_was, _progress_4, _as_it_was, _progress_6, _progress_7),
-        _progress_8,
+        *(_progress_8, _progress_9),
     ),
     Stored.LANDING: (_landing_2, *_UNCHANGED),
-    Stored.RESULT: (_result_2, _result_3, *(_as_it_was,) * 2, _result_6, *(_as_it_was,) * 2),
+    Stored.RESULT: (_result_2, _result_3, *(_as_it_was,) * 2, _result_6, *(_as_it_was,) * 3),
     Stored.REF_UPDATES: (_ref_updates_2, _ref_updates_3, *_UNCHANGED_SINCE_3),
-    Stored.HISTORY: (_history_2, *(_as_it_was,) * 2, _history_5, *(_as_it_was,) * 3),
-    Stored.SCHEMA: (_schema_2, _as_it_was, _schema_4, *(_as_it_was,) * 3, _schema_8),
+    Stored.HISTORY: (_history_2, *(_as_it_was,) * 2, _history_5, *(_as_it_was,) * 4),
+    Stored.SCHEMA: (_schema_2, _as_it_was, _schema_4, *(_as_it_was,) * 3, _schema_8, _as_it_was),
     Stored.PUBLISHED: (_as_it_was, *_UNCHANGED),
     Stored.AUDIT: (_as_it_was, *_UNCHANGED),
-    Stored.BASE: (*(_as_it_was,) * (VERSION - 2), _base_8),
+    Stored.BASE: (*(_as_it_was,) * (VERSION - 3), _base_8, _base_9),
     Stored.REMOVED: (_as_it_was, *_UNCHANGED),
 }
 """Of each kind the steps from version 1 on, one per version."""

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import psycopg2
@@ -16,13 +16,16 @@ import pytest
 from psycopg2.extensions import cursor as Cursor
 
 from tests.support.postgres import USER, running_postgres
-from tests.support.records import Record, postgres_row
+from tests.support.records import Record, boundary, postgres_row
 from tests.support.stack import Stream
+from tidemark.model.result import CutResult
+from tidemark.runs.plan import plan_cut
 from tidemark.runs.world import World
 from tidemark.schema.ddl_operations import Unsupported
 from tidemark.schema.postgres_statements import TRIGGERS, postgres_operations
 
 WAIT_SECONDS = 30
+ANOTHER_KEY = "DROP CONSTRAINT items_pkey, ADD PRIMARY KEY (n)"
 TYPES = {"id": "int64", "n": "int32", "counted": "int64"}
 _CHANGES = """
 SELECT lsn - '0/0', data FROM pg_logical_slot_get_binary_changes(
@@ -392,3 +395,72 @@ def _published(stream: Stream) -> dict[int, dict[str, Any]]:
         row["id"]: {name: value for name, value in row.items() if not name.startswith(own)}
         for row in stream.published()
     }
+
+
+def test_a_transaction_goes_on_behind_its_statements(world: World, database: Database) -> None:
+    """SCHEMA-11, SCHEMA-31, GATE-T2, GATE-T9: and so it does when all of it is sent again."""
+    database.run("DROP TABLE IF EXISTS shop.items; DROP TABLE IF EXISTS shop.goods")
+    options = {"other-tables": "follow"}
+    stream = Stream(
+        world, 1, "debezium-postgres", "transaction", options=options, has_statements=True
+    ).create()
+    messages = database.run("CREATE TABLE shop.items (id bigint PRIMARY KEY, n integer NOT NULL)")
+    rows = [database.row("c", number, n=number) for number in (1, 2)]
+    changes = [_in_transaction(row, "7:1", n) for n, row in enumerate(rows, 1)]
+    ends = [boundary("BEGIN", "7:1"), boundary("END", "7:9", 2)]
+    _send(stream, messages, changes, ends)
+    stream.cut()
+    changes = [database.row("u", 1, n=10)]
+    messages = database.run(f"ALTER TABLE shop.items {ANOTHER_KEY}")
+    changes += [_keyed(database.row("c", 3, n=30), n=30)]
+    messages += database.run("ALTER TABLE shop.items RENAME TO goods")
+    named = _keyed(database.row("c", 4, n=40), n=40)
+    assert named.value is not None
+    changes += [replace(named, value=named.value.replace(b'"items"', b'"goods"'))]
+    changes = [_in_transaction(change, "8:1", n) for n, change in enumerate(changes, 1)]
+    end = boundary("END", "8:99", 2)
+    assert end.value is not None
+    counts = json.loads(end.value)
+    counts["data_collections"].append({"data_collection": "shop.goods", "event_count": 1})
+    ends = [boundary("BEGIN", "8:1"), replace(end, value=json.dumps(counts).encode())]
+    _send(stream, messages, changes, ends)
+    results = _cuts(stream)
+    assert [result.hold_code for result in results[:2]] == ["UNTIL", "UNTIL"]
+    table = world.catalog.load_table((stream.name, "goods")).scan().to_arrow().to_pylist()
+    wanted = {1: 10, 2: 2, 3: 30, 4: 40}
+    assert {row["id"]: row["n"] for row in table} == wanted
+    _send(stream, messages, changes, ends)
+    _cuts(stream)
+    table = world.catalog.load_table((stream.name, "goods")).scan().to_arrow().to_pylist()
+    assert {row["id"]: row["n"] for row in table} == wanted
+    assert not plan_cut(stream.pipeline, world).waiting
+
+
+def _cuts(stream: Stream) -> list[CutResult]:
+    """Those of what is new, until nothing waits."""
+    results = [stream.cut()]
+    while plan_cut(stream.pipeline, stream.world).has_work:
+        assert len(results) < 9, results
+        results.append(stream.cut())
+    return results
+
+
+def _send(
+    stream: Stream, messages: Sequence[Record], changes: Sequence[Record], ends: Sequence[Record]
+) -> None:
+    stream.send(messages, stream.statements)
+    stream.send(changes)
+    stream.send(ends, stream.transactions)
+
+
+def _in_transaction(change: Record, transaction: str, number: int = 1) -> Record:
+    """``change`` as the event of that number in ``transaction``."""
+    assert change.value is not None
+    value = json.loads(change.value)
+    value["payload"]["transaction"] = {"id": transaction, "total_order": number}
+    return replace(change, value=json.dumps(value).encode())
+
+
+def _keyed(change: Record, **key: Any) -> Record:
+    """``change`` under another key."""
+    return replace(change, key=json.dumps(key).encode())

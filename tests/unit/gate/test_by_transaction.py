@@ -445,3 +445,93 @@ def test_a_statement_between_transactions_caps_behind_itself(
     cut = transaction_cut(Progress(), statistics(boundaries, shares, late), statement)
     assert place(below) < cut.frontier.bound < place(below + 1)
     assert (cut.frontier.offsets, cut.frontier.time_ms) == ({TX: 2}, 1000)
+
+
+STATEMENT = Barrier(TableName("db", "a"), Position(place(15) + "0" * 16), Behind.OTHER_KEY)
+
+
+def around_the_statement(*above: Share) -> StreamStatistics:
+    """The first transaction has rows on both sides of `STATEMENT`; above: of the second one."""
+    shares = (share(A0, 1, 1, 9, 9), share(A1, 1, 1, 20, 20), *above)
+    tops = {s.at: max(o.highest for o in shares if o.at == s.at) for s in shares}
+    late = {
+        at: PartitionStatistics(highest=top, capped_from=min(place(20), top), records=1)
+        for at, top in tops.items()
+        if top > place(15)
+    }
+    return statistics(TWO, shares, late)
+
+
+def above_the_statement(seen: StreamStatistics) -> StreamStatistics:
+    """What is above the frontier once the cut has ended at `STATEMENT`."""
+    shares = tuple(share for share in seen.shares if share.lowest > place(15))
+    return replace(statistics(seen.boundaries, shares), is_quiet=seen.is_quiet)
+
+
+SECOND = (share(A0, 2, 1, 30, 30), share(B0, 2, 1, 31, 31))
+
+
+@pytest.mark.parametrize("above", [(), SECOND[:1], SECOND], ids=["none", "a part", "whole"])
+@pytest.mark.parametrize("is_quiet", [False, True])
+def test_a_statement_inside_a_transaction_splits_it(
+    above: tuple[Share, ...], is_quiet: bool
+) -> None:
+    """SCHEMA-11, GATE-T2: its counts were complete as its first part was published."""
+    seen = replace(around_the_statement(*above), is_quiet=is_quiet)
+    first = transaction_cut(Progress(), seen, STATEMENT)
+    assert place(15) < first.frontier.bound <= place(20)
+    assert code(first) is HoldCode.UNTIL
+    rest = cut_of(above_the_statement(seen), first.frontier)
+    assert rest.frontier.bound > place(31 if above == SECOND else 20)
+    assert rest.frontier.offsets == {TX: 4 if above == SECOND else 2}
+
+
+def test_two_statements_inside_a_transaction_split_it_twice() -> None:
+    """SCHEMA-11: and it is forgotten once the frontier is above it."""
+    boundaries = (begin(0, 1), end(1, 1, {"db.a": 3}))
+    shares = (share(A0, 1, 1, 9, 9), share(A1, 1, 2, 20, 30))
+    capped = {A1: PartitionStatistics(highest=place(30), capped_from=place(20), records=1)}
+    first = transaction_cut(Progress(), statistics(boundaries, shares, capped), STATEMENT)
+    later = Barrier(TableName("db", "a"), Position(place(25) + "0" * 16), Behind.OTHER_NAME)
+    capped = {A1: PartitionStatistics(highest=place(30), capped_from=place(30))}
+    second = transaction_cut(
+        Progress(frontier=first.frontier), statistics(boundaries, shares[1:], capped), later
+    )
+    assert place(25) < second.frontier.bound < place(30)
+    assert second.frontier.offsets == {}
+    rest = cut_of(statistics(boundaries, (share(A1, 1, 1, 30, 30),)), second.frontier)
+    assert (rest.frontier.bound > place(30), rest.frontier.offsets) == (True, {TX: 2})
+    assert rest.frontier.split == {}
+
+
+def test_a_statement_splits_no_transaction_of_which_an_event_is_missing() -> None:
+    """GATE-T2, GATE-T4: rows of another topic lag."""
+    seen = around_the_statement()
+    seen = replace(seen, boundaries=(begin(0, 1), end(1, 1, {"db.a": 2, "db.b": 1})))
+    cut = transaction_cut(Progress(), seen, STATEMENT)
+    assert (cut.frontier, code(cut)) == (Frontier(), HoldCode.TX_INCOMPLETE)
+
+
+@pytest.mark.parametrize("counts", [{"db.a": 2}, {"db.a": 1}], ids=["all again", "its last part"])
+def test_a_split_transaction_that_is_sent_again_waits_for_what_it_may_hold(
+    counts: Mapping[str, int],
+) -> None:
+    """GATE-T5, GATE-T9: what a second END counts may be below the statement."""
+    first = transaction_cut(Progress(), around_the_statement(), STATEMENT)
+    again = (*TWO[:2], begin(2, 1), end(3, 1, {**counts, "db.b": 5}))
+    seen = statistics(again, (share(A1, 1, 1, 20, 20),))
+    cut = cut_of(seen, first.frontier)
+    assert (cut.frontier.offsets, code(cut)) == ({TX: 2}, HoldCode.TX_UNPROVABLE)
+    assert cut_of(replace(seen, is_quiet=True), first.frontier).frontier.offsets == {TX: 4}
+
+
+def test_a_statement_that_waits_lets_through_what_is_in_front_of_it() -> None:
+    """SCHEMA-31: as renames that the file tells come first."""
+    waiting = replace(STATEMENT, excluded="something comes first")
+    at = Place(waiting.bound)
+    late = {A1: PartitionStatistics(highest=place(20), capped_from=at, records=1)}
+    seen = around_the_statement()
+    seen = replace(seen, partitions={**seen.partitions, **late})
+    cut = transaction_cut(Progress(), seen, waiting)
+    assert cut.frontier.bound == at
+    assert cut_of(above_the_statement(seen), cut.frontier).frontier.bound > place(20)

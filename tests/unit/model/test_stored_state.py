@@ -55,6 +55,7 @@ FRONTIER = Frontier(
     numbers={"lsn": 571},
     offsets={P0: 41},
     reached={P0: Place("0001AB")},
+    split={"571": 44},
 )
 PROGRESS = Progress(
     cut=3,
@@ -266,9 +267,30 @@ def file_of(kind: Stored, version: int) -> Path:
     return FOLDER / str(version) / f"{kind.name.lower()}.json"
 
 
+def _without_split(example: Any) -> Any:
+    """Frontiers had none before version 9."""
+    if isinstance(example, Frontier):
+        return replace(example, split={})
+    if isinstance(example, TableState):
+        return replace(example, frontier=_without_split(example.frontier))
+    if isinstance(example, Base):
+        return replace(example, state=_without_split(example.state))
+    if not isinstance(example, Progress):
+        return example
+    behind = {table: _without_split(frontier) for table, frontier in example.behind.items()}
+    refolds = {
+        t: replace(one, until=_without_split(one.until), paused=_without_split(one.paused))
+        for t, one in example.refolds.items()
+    }
+    frontier = _without_split(example.frontier)
+    return replace(example, frontier=frontier, behind=behind, refolds=refolds)
+
+
 def as_of(version: int, kind: Stored) -> Any:
     """The example, without what documents of ``version`` did not say yet."""
     example = KINDS[kind].example
+    if version < 9:
+        example = _without_split(example)
     if kind is Stored.PROGRESS and version < 8:
         refolds = {
             table: replace(one, paused=replace(one.paused, landing=example.landing))

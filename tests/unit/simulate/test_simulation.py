@@ -7,10 +7,11 @@ import pytest
 from tests.simulate.faults import FAULTS, Fault, planted
 from tests.simulate.history import Flavour
 from tests.simulate.search import find, first_broken
-from tests.simulate.shapes import capped, histories
+from tests.simulate.shapes import capped, ended, histories
 
 HISTORIES = 2000
 CAPPED = 500
+ENDED = 300
 SEEDS = range(4)
 
 
@@ -30,4 +31,11 @@ def test_a_planted_fault_is_found(fault: Fault) -> None:
 
 def test_no_capped_history_breaks_an_invariant() -> None:
     found = find(CAPPED, 0, histories([f for f in Flavour if f is not Flavour.BY_OFFSET], capped))
+    assert found is None, str(found)
+
+
+def test_no_history_with_statements_breaks_an_invariant() -> None:
+    """SCHEMA-11, GATE-T2: a cut that ends inside of a transaction is gone on from."""
+    gated = (Flavour.MYSQL, Flavour.MARIADB, Flavour.POSTGRES)
+    found = find(ENDED, 0, histories(gated, ended))
     assert found is None, str(found)
