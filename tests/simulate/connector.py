@@ -17,6 +17,7 @@ from tidemark.model.offsets import TopicPartition
 SCHEMA = "shop"
 TRANSACTIONS = TopicPartition(TopicName("s.transaction"), 0)
 GTID = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
+BLOCK = 1_000_000
 MILLIS = 1_700_000_000_000
 
 
@@ -283,7 +284,9 @@ class Connector:
             case Flavour.MARIADB:
                 return f"0-1-{entry.number + 1}"
             case _:
-                return f"{GTID}:{entry.number + 1}"
+                # Members of a group take numbers from blocks of their own.
+                number, member = divmod(entry.number, 2)
+                return f"{GTID}:{member * BLOCK + number + 1}"
 
     def _send_boundary(self, entry: Entry, status: str, changes: tuple[Change, ...] | None) -> None:
         at = entry.end if changes is not None else entry.changes[0].at

@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
-from tidemark.gate.ends import Settled, Walk, in_order, is_settled, walk_ends
+from tidemark.gate.ends import Settled, Walk, in_order, is_overtaken, is_settled, walk_ends
 from tidemark.gate.statistics import StreamStatistics, highest_in
 from tidemark.gate.whole_snapshot import is_read
 from tidemark.model.cut import Cut, Frontier, GateMode, Hold, HoldCode
+from tidemark.model.number_gaps import gaps_after
 from tidemark.model.position import Place
 from tidemark.model.progress import Progress
-from tidemark.model.transaction import Boundary, Share, key_of, number_of, top_of
+from tidemark.model.transaction import Boundary, Share, gtid_of, key_of, number_of, top_of
 from tidemark.model.until import Barrier, Cap
 
 ABOVE_ALL_OFFSETS = "~"
@@ -111,7 +112,8 @@ def _unfinished(progress: Progress, statistics: StreamStatistics, walk: Walk) ->
         if key in begun:
             passed = last_end is not None and begun[key] < last_end
             return not (passed or (statistics.is_quiet and share.only_truncates))
-        return not is_settled(key, frontier)
+        # What has no END may have a number that never comes: its BEGIN can be below the frontier.
+        return not is_overtaken(key, frontier)
 
     return [share for share in statistics.shares if is_open(share)]
 
@@ -203,16 +205,23 @@ def _below(settled: list[Settled], ceiling: Place) -> list[Settled]:
 
 def _advanced(frontier: Frontier, settled: Collection[Settled]) -> Frontier:
     bound, time_ms = frontier.bound, frontier.time_ms
-    numbers, offsets = dict(frontier.numbers), dict(frontier.offsets)
+    numbers, gaps = dict(frontier.numbers), dict(frontier.gaps)
+    offsets = dict(frontier.offsets)
     for done in settled:
         if done.highest:
             bound = max(bound, done.highest + ABOVE_ALL_OFFSETS)
         time_ms = max(time_ms, done.end.time_ms)
         offsets[done.end.at] = done.end.offset + 1
-        number = number_of(done.end.id)
-        if number is not None:
-            numbers[number[0]] = max(numbers.get(number[0], -1), number[1])
-    return replace(frontier, bound=bound, time_ms=time_ms, numbers=numbers, offsets=offsets)
+        if gtid := gtid_of(done.end.id):
+            domain, number = gtid
+            gaps[domain] = gaps_after(gaps.get(domain, ()), numbers.get(domain, 0), number)
+        if numbered := number_of(done.end.id):
+            domain, number = numbered
+            numbers[domain] = max(numbers.get(domain, -1), number)
+    gaps = {domain: known for domain, known in gaps.items() if known}
+    return replace(
+        frontier, bound=bound, time_ms=time_ms, numbers=numbers, offsets=offsets, gaps=gaps
+    )
 
 
 def _with_everything(

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from tidemark.gate.statistics import StreamStatistics, highest_in
 from tidemark.gate.whole_snapshot import snapshot_over
 from tidemark.model.cut import Frontier, Hold, HoldCode
+from tidemark.model.number_gaps import is_in
 from tidemark.model.position import Place
 from tidemark.model.progress import Progress
 from tidemark.model.transaction import Boundary, Share, key_of, number_of, top_of
@@ -132,6 +133,13 @@ def _says_nothing_new(
 
 
 def is_settled(transaction_id: str, frontier: Frontier) -> bool:
+    """Whether its number has come; False where ids have no numbers."""
+    domain, number = number_of(transaction_id) or ("", 0)
+    has_come = not is_in(frontier.gaps.get(domain, ()), number)
+    return has_come and is_overtaken(transaction_id, frontier)
+
+
+def is_overtaken(transaction_id: str, frontier: Frontier) -> bool:
     """Whether the numbers of its domain have come past it; False where ids have no numbers."""
     number = number_of(transaction_id)
     return number is not None and number[1] <= frontier.numbers.get(number[0], -1)

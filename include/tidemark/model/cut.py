@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from tidemark.model.number_gaps import Gaps
 from tidemark.model.offsets import TopicPartition, offsets_from_json, offsets_to_json
 from tidemark.model.position import Place, commit_bound, millis_of
 
@@ -48,6 +49,7 @@ class Frontier:
     bound: with gate ``transaction``, below which positions are.
     time_ms: with gate ``transaction``, source time of the newest transaction below it.
     numbers: with gate ``transaction``, per domain of transaction ids the greatest below it.
+    gaps: with gate ``transaction``, per domain of GTIDs the smaller ones that are not below it.
     offsets: with gate ``none``, per partition the next offset that is not published; with gate
     ``transaction``, of the transaction topic alone.
     split: with gate ``transaction``, per transaction that is complete and of which a part is below
@@ -63,6 +65,7 @@ class Frontier:
     offsets: Mapping[TopicPartition, int] = field(default_factory=dict)
     reached: Mapping[TopicPartition, Place] = field(default_factory=dict)
     split: Mapping[str, int] = field(default_factory=dict)
+    gaps: Mapping[str, Gaps] = field(default_factory=dict)
 
     def bound_in(self, mode: GateMode) -> str:
         """The text that the positions below it are smaller than; empty when nothing is."""
@@ -84,6 +87,7 @@ def frontier_to_json(frontier: Frontier) -> dict[str, Any]:
         "offsets": offsets_to_json(frontier.offsets),
         "reached": [[p.topic, p.partition, s] for p, s in sorted(frontier.reached.items())],
         "split": dict(sorted(frontier.split.items())),
+        "gaps": {domain: list(map(list, gaps)) for domain, gaps in sorted(frontier.gaps.items())},
     }
 
 
@@ -99,6 +103,10 @@ def frontier_from_json(stored: Mapping[str, Any]) -> Frontier:
             TopicPartition(topic, number): place for topic, number, place in stored["reached"]
         },
         split=stored["split"],
+        gaps={
+            domain: tuple((first, last) for first, last in gaps)
+            for domain, gaps in stored["gaps"].items()
+        },
     )
 
 

@@ -138,7 +138,7 @@ class Progress:
 
         A partition that they do not name begins it at its first record (POS-17).
         """
-        frontier = replace(self.frontier, numbers={})
+        frontier = replace(self.frontier, numbers={}, gaps={})
         return replace(self, epochs=(*self.epochs, starts), frontier=frontier)
 
     def frontier_of(self, table: TableName) -> Frontier:

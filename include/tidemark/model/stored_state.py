@@ -271,7 +271,7 @@ def _table_state_9(state: Body) -> Body:
 
 
 def _frontier_9(frontier: Body) -> Body:
-    return frontier | {"split": {}}
+    return frontier | {"split": {}, "gaps": {}}
 
 
 def _as_it_was(body: Body) -> Body:

@@ -104,7 +104,7 @@ def key_of(transaction_id: str) -> str:
 
 
 def number_of(transaction_id: str) -> tuple[str, int] | None:
-    """Domain and number of an id whose numbers grow within their domain; None for any other.
+    """Domain and number of an id that has a number within its domain; None for any other.
 
     >>> number_of("571:53195832"), number_of("0-1-27"), number_of("file=bin.000042,pos=4990")
     (('lsn', 53195832), ('0', 27), ('binlog', 774763251095801172862))

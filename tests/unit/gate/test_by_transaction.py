@@ -535,3 +535,35 @@ def test_a_statement_that_waits_lets_through_what_is_in_front_of_it() -> None:
     cut = transaction_cut(Progress(), seen, waiting)
     assert cut.frontier.bound == at
     assert cut_of(above_the_statement(seen), cut.frontier).frontier.bound > place(20)
+
+
+BLOCK = 1_000_000
+"""Members of a group take numbers from blocks of their own."""
+
+
+@pytest.mark.parametrize("number", [2, BLOCK + 1, BLOCK + 2])
+def test_an_end_with_a_number_that_has_not_come_waits_for_its_rows(number: int) -> None:
+    """GATE-T4, GATE-T9: GTIDs of a group of servers do not rise."""
+    counts = {"db.a": 1}
+    before = (begin(0, 1), end(1, 1, counts), begin(2, BLOCK + 3), end(3, BLOCK + 3, counts))
+    shares = (share(A0, 1, 1, 10, 10), share(A0, BLOCK + 3, 1, 11, 11))
+    settled = cut_of(statistics(before, shares)).frontier
+    assert settled.offsets == {TX: 4}
+    fresh = (begin(4, number), end(5, number, {"db.a": 1, "db.b": 1}))
+    again = (begin(6, 1), end(7, 1, {"db.a": 1}), begin(8, number), end(9, number, {}))
+    early = cut_of(replace(statistics(fresh, ()), is_quiet=True), settled)
+    assert (early.frontier.offsets, code(early)) == ({TX: 4}, HoldCode.TX_INCOMPLETE)
+    half = (share(A0, number, 1, 20, 20),)
+    assert code(cut_of(statistics(fresh, half), settled)) is HoldCode.TX_INCOMPLETE
+    whole = statistics((*fresh, *again), (*half, share(B0, number, 1, 21, 21)))
+    after = cut_of(replace(whole, is_quiet=True), settled).frontier
+    assert (after.bound > place(21), after.offsets) == (True, {TX: 10})
+    repeated = (begin(10, number), end(11, number, {"db.a": 1, "db.b": 1}))
+    assert cut_of(replace(statistics(repeated, ()), is_quiet=True), after).hold is None
+
+
+def test_a_begin_with_a_number_that_has_not_come_is_not_passed_over() -> None:
+    """GATE-T5: else a second one would look like the first."""
+    settled = cut_of(statistics((end(0, 9, {}),), ())).frontier
+    seen = replace(statistics((begin(1, 5),), ()), is_quiet=True)
+    assert cut_of(seen, settled).frontier.offsets == {TX: 1}

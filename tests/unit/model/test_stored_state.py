@@ -56,6 +56,7 @@ FRONTIER = Frontier(
     offsets={P0: 41},
     reached={P0: Place("0001AB")},
     split={"571": 44},
+    gaps={"0": ((3, 5), (8, 8))},
 )
 PROGRESS = Progress(
     cut=3,
@@ -267,22 +268,22 @@ def file_of(kind: Stored, version: int) -> Path:
     return FOLDER / str(version) / f"{kind.name.lower()}.json"
 
 
-def _without_split(example: Any) -> Any:
-    """Frontiers had none before version 9."""
+def _before_9(example: Any) -> Any:
+    """Frontiers had no split transactions and no gaps."""
     if isinstance(example, Frontier):
-        return replace(example, split={})
+        return replace(example, split={}, gaps={})
     if isinstance(example, TableState):
-        return replace(example, frontier=_without_split(example.frontier))
+        return replace(example, frontier=_before_9(example.frontier))
     if isinstance(example, Base):
-        return replace(example, state=_without_split(example.state))
+        return replace(example, state=_before_9(example.state))
     if not isinstance(example, Progress):
         return example
-    behind = {table: _without_split(frontier) for table, frontier in example.behind.items()}
+    behind = {table: _before_9(frontier) for table, frontier in example.behind.items()}
     refolds = {
-        t: replace(one, until=_without_split(one.until), paused=_without_split(one.paused))
+        t: replace(one, until=_before_9(one.until), paused=_before_9(one.paused))
         for t, one in example.refolds.items()
     }
-    frontier = _without_split(example.frontier)
+    frontier = _before_9(example.frontier)
     return replace(example, frontier=frontier, behind=behind, refolds=refolds)
 
 
@@ -290,7 +291,7 @@ def as_of(version: int, kind: Stored) -> Any:
     """The example, without what documents of ``version`` did not say yet."""
     example = KINDS[kind].example
     if version < 9:
-        example = _without_split(example)
+        example = _before_9(example)
     if kind is Stored.PROGRESS and version < 8:
         refolds = {
             table: replace(one, paused=replace(one.paused, landing=example.landing))
