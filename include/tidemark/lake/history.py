@@ -21,12 +21,12 @@ from tidemark.lake.ledger import ATTEMPT, ORDER, RESULT, Entry, attempted
 from tidemark.lake.marks import live_rows, read_checked
 from tidemark.lake.refs import ancestors, main_head, summary_value
 from tidemark.lake.verdicts import verdicts_of
+from tidemark.model.bucket import Bucket
 from tidemark.model.result import CutResult
 from tidemark.model.stored_state import Stored, from_stored, to_stored
 from tidemark.model.verdict import Verdict
 
 REMEMBERED = "tidemark.remembered"
-APPLIED = "applied"  # `runs.account.Bucket.APPLIED`, whose module needs Spark
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ def _held(entry: Entry) -> tuple[str, int]:
 
 def _moves(entry: Entry) -> bool:
     result = entry.result
-    return not result.complete_until_ms and result.buckets.get(APPLIED, 0) > 0
+    return not result.complete_until_ms and result.buckets.get(Bucket.APPLIED, 0) > 0
 
 
 def _folded(result: CutResult) -> frozenset[tuple[str, str]]:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from tidemark.model.bucket import Bucket
 from tidemark.model.cut import GateMode
 from tidemark.model.result import CutStatus
 from tidemark.model.shown import age, clock, moment, now_ms, plural
@@ -16,7 +17,6 @@ from tidemark.model.verdict import Verdict
 from tidemark.runs.status import NOT_ASKED, PipelineStatus, TableStatus
 
 BAR_HEIGHT = 60
-APPLIED, QUARANTINED = "applied", "quarantined"
 
 
 class Light(StrEnum):
@@ -196,12 +196,12 @@ def _failures(verdict: Verdict) -> Iterator[str]:
 def _bars(status: PipelineStatus) -> tuple[Bar, ...]:
     """Changes that were applied, cut by cut."""
     cuts = [entry.result for entry in reversed(status.history)]
-    most = max((cut.buckets.get(APPLIED, 0) for cut in cuts), default=0)
+    most = max((cut.buckets.get(Bucket.APPLIED, 0) for cut in cuts), default=0)
     return tuple(
         Bar(
             cut=cut.cut,
-            height=-(-BAR_HEIGHT * cut.buckets.get(APPLIED, 0) // most) if most else 0,
-            has_quarantined=bool(cut.buckets.get(QUARANTINED)),
+            height=-(-BAR_HEIGHT * cut.buckets.get(Bucket.APPLIED, 0) // most) if most else 0,
+            has_quarantined=bool(cut.buckets.get(Bucket.QUARANTINED)),
             title=f"cut {cut.cut}: " + _counted(cut.buckets.items()),
         )
         for cut in cuts

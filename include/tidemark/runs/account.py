@@ -7,27 +7,15 @@ any other kind, or of a table that is not folded in this cut, is one unit (ACC-2
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from enum import StrEnum
 
 from tidemark.errors import AccountingError
+from tidemark.model.bucket import Bucket
 from tidemark.model.checkpoint_status import CheckpointStatus
 from tidemark.model.event import Kind
 from tidemark.model.names import TableName
 from tidemark.model.profile import BatchProfile, ProfileEntry, count
 from tidemark.model.target_mode import TargetMode
 from tidemark.runs.staging.stage import StagedTable
-
-
-class Bucket(StrEnum):
-    """Where a change ended (ACC-1)."""
-
-    APPLIED = "applied"
-    SUPERSEDED = "superseded"
-    DUPLICATE = "duplicate"
-    CONTROL = "control"
-    FILTERED = "filtered"
-    QUARANTINED = "quarantined"
-    HELD = "held"
 
 
 def account(

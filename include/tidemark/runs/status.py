@@ -22,6 +22,7 @@ from tidemark.lake.ledger import Entry, newest_cuts
 from tidemark.lake.quarantine import read_waiting
 from tidemark.lake.rest import moves_together
 from tidemark.lake.results import FailedAttempt, failed_attempts
+from tidemark.model.bucket import Bucket
 from tidemark.model.cut import Frontier, GateMode
 from tidemark.model.names import PipelineName, TableName
 from tidemark.model.progress import Progress
@@ -37,7 +38,6 @@ from tidemark.spec import PipelineSpec
 
 NOTHING = "nothing to do"
 CUTS_SHOWN = 20
-HELD = "held"  # `runs.account.Bucket.HELD`, whose module needs Spark
 MOVED_SEPARATELY = (
     "the catalog's server moves tables one by one: while a cut is published, readers may find it "
     "in some of its tables only"
@@ -185,7 +185,7 @@ def pipeline_status(pipeline: PipelineSpec, world: World) -> PipelineStatus:
     newest = history.published
     attempt = history.attempts[0] if history.attempts else None
     waiting = read_waiting(world.catalog, system, progress.known_renames(pipeline.renames))
-    held = newest.result.buckets.get(HELD, 0) if newest else 0
+    held = newest.result.buckets.get(Bucket.HELD, 0) if newest else 0
     stall = stall_of(pipeline, history, int(datetime.now(UTC).timestamp() * 1000))
     lag = None
     if plan is not None:
