@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from tidemark.fold.latest import IS_NEWEST, OF_KEY, ROW_HASH, hashed
+from tidemark.fold.latest import IS_NEWEST, ROW_HASH, hashed
+from tidemark.fold.settled import IN_CUT, OCCURRENCE, only_of_cut
 from tidemark.model.columns import (
     CHANGE,
     COMMIT_TIME,
@@ -43,20 +44,45 @@ at its LSN, which came behind it (POS-4).
 """
 
 
-def mark_event_ids(changes: DataFrame, counts: str) -> DataFrame:
-    """Mark one change per ``row_key`` and place of the log, with CHANGE: where it stands.
+_OF_EVENT = f"PARTITION BY {ROW_HASH}, row_key, event_id"
+_OF_CHANGE = f"{_OF_EVENT}, nth_and_op"
 
-    Copies of a change are one, and so is what a log writes of a key at one place: the last of it.
-    counts: which changes do, as SQL that is never null.
+
+def mark_event_ids(changes: DataFrame, counts: str) -> DataFrame:
+    """Mark each change of a ``row_key`` once, with CHANGE: where it stands.
+
+    In: `fold.settled.beside_settled`; what is settled is never marked, nor are copies of it. Of the
+    changes of a key at one place of the log the OCCURRENCE and the op tell which each is; where the
+    source does not tell, they are one: the last of them. So is what a compressed log writes. Of
+    copies the newest counts; but where a place has several changes the oldest, as one that came
+    again would stand behind those that follow it. counts: which changes do, as SQL that is never
+    null. CHANGE.follows: another change of the key at this place is settled.
     """
-    placed = F.struct("position", "part", "partition", "event_id")
-    rank = f"row_number() OVER ({OF_KEY}, event_id ORDER BY {newest_first(counts)})"
+    placed = F.struct("position", "part", "partition", "event_id", "follows")
+    nth_and_op = f"CASE WHEN at_event > 1 THEN {OCCURRENCE} || '.' || op END"
+    order = f"{_OF_CHANGE} ORDER BY {newest_first(counts)}"
+    is_chosen = "rank = CASE WHEN copies < at_event THEN copies ELSE 1 END"
     return (
         hashed(changes)
         .withColumn("event_id", F.expr(_CHANGE_ID))
-        .withColumn(IS_NEWEST, F.expr(f"{rank} = 1 AND ({counts})"))
+        .withColumns(
+            {
+                "at_event": F.expr(f"count_if({counts}) OVER ({_OF_EVENT})"),
+                "follows": F.expr(f"NOT min({IN_CUT}) OVER ({_OF_EVENT})"),
+            }
+        )
+        .withColumn("nth_and_op", F.expr(nth_and_op))
+        .withColumns(
+            {
+                "rank": F.expr(f"row_number() OVER ({order})"),
+                "copies": F.expr(f"count_if({counts}) OVER ({_OF_CHANGE})"),
+                "is_new": F.expr(f"min({IN_CUT}) OVER ({_OF_CHANGE})"),
+            }
+        )
+        .withColumn(IS_NEWEST, F.expr(f"is_new AND ({counts}) AND {is_chosen}"))
         .withColumn(CHANGE, placed)
-        .drop(ROW_HASH, "event_id")
+        .drop(ROW_HASH, "event_id", "at_event", "follows", "nth_and_op", "rank", "copies", "is_new")
+        .transform(only_of_cut)
     )
 
 
@@ -96,9 +122,9 @@ def with_stored(staged: DataFrame, versions: DataFrame | None, schema: TableSche
 
 def is_newer() -> Column:
     """Whether a change of `with_stored` is one that the target does not know (POS-13, POS-14)."""
-    place = F.col(CHANGE)
-    is_known = (F.col(POSITION) <= F.col(NEWEST)) | (place["event_id"] == F.col(NEWEST_EVENT_ID))
-    return ~F.coalesce(is_known, F.lit(False))
+    change = F.col(CHANGE)
+    is_copy = (change["event_id"] == F.col(NEWEST_EVENT_ID)) & ~change["follows"]
+    return ~F.coalesce((F.col(POSITION) <= F.col(NEWEST)) | is_copy, F.lit(False))
 
 
 def versions_of(changes: DataFrame, schema: TableSchema, ends: Sequence[End]) -> DataFrame:

@@ -24,12 +24,14 @@ from tidemark.formats.canal_json.images import (
 from tidemark.formats.contradictions import contradicts
 from tidemark.formats.debezium.envelope import debezium_envelope
 from tidemark.formats.debezium.images import (
+    binlog_occurrence,
     debezium_begins,
     debezium_changes,
     debezium_former_key,
     debezium_image,
     debezium_row_changes,
     debezium_unavailable,
+    postgres_occurrence,
     postgres_transaction,
 )
 from tidemark.formats.debezium.position import binlog_block, postgres_block
@@ -71,7 +73,8 @@ class Decoder:
     text: the JSON text of a landed record's value. contradicts: whether that says two things about
     one name (POISON-1). variants: all fields of the row that it leaves, a map of variants; null
     where records have types. key_texts: the texts of all fields of its key, a map; null where
-    records have no keys of their own.
+    records have no keys of their own. occurrence: which of the changes of its key at its place a
+    streamed change is, as a number that grows with them; null where none is told.
     """
 
     envelope: Callable[[DataFrame, TopicRoles], DataFrame]
@@ -86,6 +89,7 @@ class Decoder:
     contradicts: Column
     variants: Column
     key_texts: Column
+    occurrence: Column
     transaction: Column | None = None
 
     def row_image(self, schema: TableSchema) -> RowImage:
@@ -119,6 +123,7 @@ def decoder_of(
         contradicts("value"),
         F.lit(None).cast(VARIANTS),
         F.lit(None).cast(TEXTS),
+        F.lit(None).cast("long"),
     )
 
 
@@ -148,6 +153,7 @@ def _debezium(source: SourceSpec, schemas: Schemas, ordering: Ordering) -> Decod
         encoding.contradicts(),
         encoding.value(f"after {VARIANTS}")["after"],
         encoding.key_texts(),
+        postgres_occurrence() if is_postgres else binlog_occurrence(encoding=encoding),
         postgres_transaction(encoding=encoding) if is_postgres else None,
     )
 

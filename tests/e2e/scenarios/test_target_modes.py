@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -118,6 +119,43 @@ def test_changes_are_counted_once(world: World, mode: TargetMode) -> None:
         TargetMode.APPEND: {"applied": 2, "duplicate": 1},
     }
     assert counted(stream.cut()) == expected[mode]
+
+
+def numbered(record: Record, row: int) -> Record:
+    """A change with its number among those that a statement made of rows."""
+    value = json.loads(record.value or b"{}")
+    value["source"]["row"] = row
+    return replace(record, value=json.dumps(value).encode())
+
+
+@pytest.mark.parametrize("mode", [TargetMode.HISTORY, TargetMode.APPEND])
+def test_changes_of_a_key_by_one_statement_are_changes_of_their_own(
+    world: World, mode: TargetMode
+) -> None:
+    """POS-5, POS-14, DUP-2: they share a place, whether a cut falls between them or not."""
+    log = [
+        *(numbered(told(event), row) for row, event in enumerate(logged("u1@10=a u2@10=b"))),
+        *(numbered(told(event), 0) for event in logged("d2@20 u3@20=b")),
+        *(numbered(told(event), 1) for event in logged("d1@20 u2@20=a")),
+        *(numbered(told(event), row) for row, event in enumerate(logged("u2@30=c u2@30=d"))),
+    ]
+    read = history if mode is TargetMode.HISTORY else changelog
+    together = follow(world, mode).create()
+    together.send(log)
+    together.cut()
+    expected = read(together)
+    assert [row[:2] for row in expected] == {
+        TargetMode.HISTORY: [(1, "a"), (2, "a"), (2, "b"), (2, "c"), (2, "d"), (3, "b")],
+        TargetMode.APPEND: [
+            *(("delete", key) for key in (1, 2)),
+            *(("upsert", key) for key in (1, 2, 2, 2, 2, 3)),
+        ],
+    }[mode]
+    apart = follow(world, mode).create()
+    for batch in (log[:3], log[2:7], log[4:]):
+        apart.send(batch)
+        apart.cut()
+    assert read(apart) == expected
 
 
 @pytest.mark.parametrize("mode", KEPT)

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from tidemark.fold.contested import BEFORE, MOST, contested_keys, count_contested
 from tidemark.fold.flags import mark_images
 from tidemark.fold.latest import mark_latest, only_newest
+from tidemark.fold.settled import beside_settled
 from tidemark.fold.versions import mark_event_ids
 
 FIELDS = (
@@ -89,7 +90,11 @@ def test_rows_of_a_key_are_counted(spark: SparkSession) -> None:
     assert len(expected) <= counted.get["keys"] < len({event.key for event in events})
 
 
-@pytest.mark.parametrize("mark", [mark_latest, mark_images, mark_event_ids])
+def mark_each(changes: DataFrame, counts: str) -> DataFrame:
+    return mark_event_ids(beside_settled(changes, None, F.lit(0).cast("long")), counts)
+
+
+@pytest.mark.parametrize("mark", [mark_latest, mark_images, mark_each])
 @pytest.mark.parametrize("counts", ["TRUE", "position > '0000000A'"])
 def test_what_is_counted_is_not_shuffled_once_more(
     spark: SparkSession, tmp_path: Path, mark: Callable[[DataFrame, str], DataFrame], counts: str

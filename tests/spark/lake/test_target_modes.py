@@ -28,6 +28,7 @@ from tests.support.staged import staged_place
 from tidemark.fold.appended import mark_copies
 from tidemark.fold.flags import mark_images, with_flags
 from tidemark.fold.latest import only_newest
+from tidemark.fold.settled import beside_settled, only_of_cut
 from tidemark.fold.versions import is_newer, mark_event_ids, versions_of, with_stored
 from tidemark.formats.rows import RowImage, typed_rows
 from tidemark.lake import sql
@@ -119,14 +120,16 @@ class Target:
             )
             for event, position in placed
         ]
-        frame = self.world.spark.createDataFrame(rows, FIELDS)
+        frame = beside_settled(
+            self.world.spark.createDataFrame(rows, FIELDS), None, F.lit(0).cast("long")
+        )
         newest = ends[-1].position if ends else self.ended_before
         counts = not_ended_before(self.ended_before, newest, None)
         told = RowImage(F.col("image"), F.array().cast("array<string>"), F.lit(False))
         place = staged_place(self.world, self.folder / str(self.cut), self.table)
         match self.mode:
             case TargetMode.SOFT_DELETE:
-                latest = only_newest(mark_images(frame, counts))
+                latest = only_newest(mark_images(only_of_cut(frame), counts))
                 typed = typed_rows(latest, self.schema, told, keep=(CHANGE,))
                 return stage_rows(place, with_flags(typed, ends), self.schema)
             case TargetMode.HISTORY:

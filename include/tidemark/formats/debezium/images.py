@@ -12,6 +12,7 @@ from tidemark.formats.aliased import by_name, whole_key, written_fields
 from tidemark.formats.encoding import RecordEncoding, unwrapped_key
 from tidemark.formats.keys import typed_key
 from tidemark.formats.number_tokens import exact_numbers, pointed
+from tidemark.formats.place import number
 from tidemark.model.columns import TableSchema
 from tidemark.model.event import Op
 from tidemark.model.names import ColumnName
@@ -197,6 +198,17 @@ def debezium_former_key(schema: TableSchema) -> Column:
         for key_text in (text, pointed(text))
     )
     return typed_key(exact_numbers(key, again, schema, schema.key), schema)
+
+
+def binlog_occurrence(*, encoding: RecordEncoding) -> Column:
+    """Which row of its event a streamed change is: an event may change a key twice (POS-14)."""
+    row = number(encoding.value("source STRUCT<row STRING>")["source"]["row"])
+    return F.when(F.col("snapshot").isNull(), row)
+
+
+def postgres_occurrence() -> Column:
+    """An LSN is of one row: only the halves of a change of key share it."""
+    return F.when(F.col("snapshot").isNull(), F.lit(0).cast("long"))
 
 
 def postgres_transaction(*, encoding: RecordEncoding) -> Column:

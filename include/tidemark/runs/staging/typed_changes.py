@@ -13,6 +13,7 @@ from tidemark.fold.appended import mark_copies, without_unavailable
 from tidemark.fold.contested import count_contested
 from tidemark.fold.flags import mark_images, with_flags
 from tidemark.fold.latest import mark_latest, only_newest
+from tidemark.fold.settled import beside_settled
 from tidemark.fold.versions import mark_event_ids
 from tidemark.formats.decoder import Decoder
 from tidemark.formats.rows import typed_rows
@@ -21,6 +22,7 @@ from tidemark.model.ends import End
 from tidemark.model.target_mode import TargetMode
 from tidemark.runs.choose import Chosen
 from tidemark.runs.staging.replay import changes_of
+from tidemark.runs.tables.copies import settled_at_last
 from tidemark.runs.tables.work import TableWork
 
 
@@ -71,13 +73,26 @@ def typed_changes(  # noqa: PLR0913  what is read, and by which rules
             typed = typed_rows(retained, schema, row_image, keep=(CHANGE,))
             return typed.transform(with_flags, ends)
         case TargetMode.HISTORY:
-            event_ids = changes.transform(mark_event_ids, work.counts)
+            beside = _beside_settled(chosen, decoder, work, changes)
+            event_ids = beside.transform(mark_event_ids, work.counts)
             retained = only_newest(event_ids, counts.reduced)
             return typed_rows(retained, schema, row_image, keep=(CHANGE,))
         case TargetMode.APPEND:
-            retained = only_newest(changes.transform(mark_copies), counts.reduced)
+            beside = _beside_settled(chosen, decoder, work, changes)
+            retained = only_newest(beside.transform(mark_copies), counts.reduced)
             typed = typed_rows(retained, schema, row_image, keep=(ROW,))
             return typed.transform(without_unavailable, schema)
+
+
+def _beside_settled(
+    chosen: Chosen, decoder: Decoder, work: TableWork, changes: DataFrame
+) -> DataFrame:
+    """``changes`` of a cut, and settled ones at the places of the log where it goes on."""
+    settled = settled_at_last(chosen, work.spec)
+    if settled is not None:
+        read = settled.drop("kafka_time", "headers")
+        settled = decoder.changes(read, work.schema, key_from_images=work.key_from_images)
+    return beside_settled(changes, settled, decoder.occurrence)
 
 
 def refuse_unread(work: TableWork, records: int, wanted: int | None = None) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
 
@@ -17,7 +17,6 @@ from tidemark.model.cut import GateMode
 from tidemark.model.event import Kind
 from tidemark.model.offsets import TopicPartition
 from tidemark.model.position import Place, Position, place_of
-from tidemark.model.profile import ProfileEntry
 from tidemark.model.summary import PLACE
 from tidemark.model.target_mode import TargetMode
 from tidemark.runs.changelog import Places
@@ -55,24 +54,20 @@ def with_copies_of_last(
     watermarks settle whole. schema: of the rows of the cut. Costs a read of the changelog, and
     nothing where no change of the cut stands at such a place.
     """
-    entries = chosen.profile.of(spec.source, CheckpointStatus.PENDING)
-    last = _last_settled(chosen, spec, entries)
-    is_asked = source.gate is GateMode.NONE and spec.mode is TargetMode.MIRROR and schema.key
+    last = _last_settled(chosen, spec)
+    is_asked = spec.mode is TargetMode.MIRROR and schema.key
     if not last or not is_asked:
         return copies
-    frontier = chosen.changelog.progress.frontier_of(spec.source)
-    is_settled = _in_each(last, lambda at: F.col("offset") < frontier.offsets.get(at, 0))
-    there = _in_each(last, lambda at: F.expr(PLACE) == last[at]) & (F.col("kind") == Kind.ROW.value)
     came = copies.dropped_from(chosen, chosen.row_events(spec.source)).where(
         F.col("status") == CheckpointStatus.PENDING.value
     )
-    settled = chosen.changelog.published(spec.source).where(is_settled)
     events = (
-        settled.withColumn("in_cut", F.lit(False))
-        .unionByName(came.drop("status").withColumn("in_cut", F.lit(True)))
-        .where(there & F.col("snapshot").isNull())
+        _settled_at(chosen, spec, last)
+        .withColumn("in_cut", F.lit(False))
+        .unionByName(came.drop("status").where(_there(last)).withColumn("in_cut", F.lit(True)))
     )
     decoder = decoder_of(source, chosen.schemas)
+    entries = chosen.profile.of(spec.source, CheckpointStatus.PENDING)
     from_images = bool(spec.key) or any(entry.without_key for entry in entries)
     row = F.to_json(decoder.image(schema), {"ignoreNullFields": "false"})
     changes = decoder.changes(events, schema, key_from_images=from_images).withColumn(
@@ -83,6 +78,30 @@ def with_copies_of_last(
     records = changes.where("in_cut").groupBy(*RECORD).agg(F.min("is_copy").alias("is_copy"))
     places = frozenset((row[0], row[1], row[2]) for row in records.where("is_copy").collect())
     return replace(copies, records=places, count=copies.count + len(places))
+
+
+def settled_at_last(chosen: Chosen, spec: TableSpec) -> DataFrame | None:
+    """Row events that stand where the newest settled ones of partitions do, and the cut has some.
+
+    None where it has none: only a cut that fell between changes at one place is followed by some,
+    or what came again. Costs nothing then, and else a read of the changelog.
+    """
+    last = _last_settled(chosen, spec)
+    return _settled_at(chosen, spec, last) if last else None
+
+
+def _settled_at(
+    chosen: Chosen, spec: TableSpec, places: Mapping[TopicPartition, Place]
+) -> DataFrame:
+    offsets = chosen.changelog.progress.frontier_of(spec.source).offsets
+    is_settled = _in_each(places, lambda at: F.col("offset") < offsets.get(at, 0))
+    return chosen.changelog.published(spec.source).where(is_settled & _there(places))
+
+
+def _there(places: Mapping[TopicPartition, Place]) -> Column:
+    """Whether a row was streamed at the one of ``places`` that is of its partition."""
+    is_there = _in_each(places, lambda at: F.expr(PLACE) == places[at])
+    return is_there & (F.col("kind") == Kind.ROW.value) & F.col("snapshot").isNull()
 
 
 def _in_each(
@@ -98,14 +117,17 @@ def _in_each(
     )
 
 
-def _last_settled(
-    chosen: Chosen, spec: TableSpec, entries: Collection[ProfileEntry]
-) -> Mapping[TopicPartition, Place]:
-    """Partitions with a change where their newest settled one stands -> that place."""
+def _last_settled(chosen: Chosen, spec: TableSpec) -> Mapping[TopicPartition, Place]:
+    """Partitions with a change where their newest settled one stands -> that place.
+
+    With gate ``none``: transactions and watermarks settle whole.
+    """
+    if chosen.cut.mode is not GateMode.NONE:
+        return {}
     reached = chosen.changelog.progress.frontier_of(spec.source).reached
     return {
         entry.at: reached[entry.at]
-        for entry in entries
+        for entry in chosen.profile.of(spec.source, CheckpointStatus.PENDING)
         if entry.streamed_from is not None
         and place_of(entry.highest or Position(""))
         and entry.streamed_from == reached.get(entry.at)
