@@ -30,6 +30,7 @@ from tidemark.model.until import Barrier, Cap
 from tidemark.runs.changelog import Changelog
 from tidemark.runs.ddl.barriers import barrier_of, barriers_of_ended, published_place
 from tidemark.runs.ddl.effects import DdlEffects, DdlRecord, DdlStop
+from tidemark.runs.ddl.presence import was_there
 from tidemark.runs.ddl.records import add_up, collect_ddl
 from tidemark.runs.ddl.table_swaps import hold_table_swaps
 from tidemark.runs.ddl.unread import refuse_unread_statements
@@ -294,7 +295,8 @@ class _Reading:
         """What statements do above the frontier of ``table``; without one, of the pipeline."""
         text = decoder_of(self.run.pipeline.source, self.landed.schemas).text
         records = collect_ddl(self._in_cut(table, cut), text)
-        add = partial(add_up, self.run.pipeline.source, records, names=names)
+        known = partial(was_there, self.run, names)
+        add = partial(add_up, self.run.pipeline.source, records, names=names, was_there=known)
         effects = add(acknowledged=self.progress.acknowledged)
         if not effects.unknown_shadows or not self.progress.landing:
             return effects

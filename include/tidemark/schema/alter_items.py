@@ -51,8 +51,10 @@ _REFUSED: Mapping[tuple[str, ...], str] = {
 class ColumnItems:
     """What one ALTER TABLE does to columns.
 
-    renamed: pairs of old and new. optional: those of ``added`` that join unless they are there.
-    key: the columns that are the key now, empty for none; None where the statement leaves it.
+    renamed: pairs of old and new; if_present: old ones of which nothing happens where they are not
+    there. optional: those of ``added`` that join unless they are there. key: the columns that are
+    the key now, empty for none; None where the statement leaves it. key_if_none: a table that has a
+    key keeps that.
     """
 
     added: list[ColumnText] = field(default_factory=list)
@@ -60,7 +62,9 @@ class ColumnItems:
     renamed: list[tuple[ColumnName, ColumnName]] = field(default_factory=list)
     dropped: list[ColumnName] = field(default_factory=list)
     optional: set[ColumnName] = field(default_factory=set)
+    if_present: set[ColumnName] = field(default_factory=set)
     key: tuple[ColumnName, ...] | None = None
+    key_if_none: bool = False
 
     @property
     def has_unknown(self) -> bool:
@@ -73,6 +77,11 @@ class ColumnItems:
         columns = self.added or self.changed or self.renamed or self.dropped
         return bool(columns) or self.key is not None
 
+    def take_key(self, key: tuple[ColumnName, ...], *, if_none: bool) -> None:
+        """The table gets ``key``; one that the statement takes away leaves none."""
+        self.key_if_none = if_none and self.key != ()
+        self.key = key
+
 
 def judge_item(item: Words, items: ColumnItems) -> str | None:
     """Collect what one item of an ALTER TABLE does to columns.
@@ -80,12 +89,15 @@ def judge_item(item: Words, items: ColumnItems) -> str | None:
     Out: why it cannot be followed; None when it can, as far as its text tells.
     """
     if _drops_key(item):
-        items.key = items.key or ()  # A new one may stand before it.
+        items.key, items.key_if_none = items.key or (), False  # A new one may stand before it.
         return None
     try:
         if item.keyword() == "ADD" and item.keyword(1) in {"CONSTRAINT", "PRIMARY"}:
             item.accept("ADD")
-            items.key = key_columns(item) or items.key
+            if_none = "EXISTS" in item.outside_parentheses()
+            key = key_columns(item)
+            if key:
+                items.take_key(key, if_none=if_none)
             return None
         if item.keyword() == "ADD" and refusal(item) == UNKNOWN_ITEM:
             return _added(item, items)
@@ -125,23 +137,24 @@ def _changed(item: Words, items: ColumnItems) -> str | None:
     names_twice = item.accept("CHANGE")
     item.accept("MODIFY")
     item.accept("COLUMN")
-    item.accept("IF", "EXISTS")
+    if_present = item.accept("IF", "EXISTS")
     old_name = column_name(item.name()) if names_twice else None
     column, attributes = column_definition(item)
     if attributes.is_key:
-        items.key = (column.name,)
+        items.take_key((column.name,), if_none=if_present)
     if attributes.is_computed:
         return f"the rows that are there get a computed value in {column.name}"
     if attributes.is_bytes:
         return f"the character set of {column.name} makes bytes of it"
     if old_name not in (None, column.name):
         items.renamed.append((old_name, column.name))
+        items.if_present |= {old_name} if if_present else set()
     items.changed.append(column)
     return None
 
 
 def _renamed(item: Words, items: ColumnItems) -> str | None:
-    item.accept("IF", "EXISTS")
+    if_present = item.accept("IF", "EXISTS")
     old = column_name(item.name())
     if not item.accept("TO"):
         return UNKNOWN_ITEM
@@ -150,6 +163,7 @@ def _renamed(item: Words, items: ColumnItems) -> str | None:
         return UNKNOWN_ITEM
     if old != new:
         items.renamed.append((old, new))
+        items.if_present |= {old} if if_present else set()
     return None
 
 
@@ -172,7 +186,7 @@ def _added(item: Words, items: ColumnItems) -> str | None:
     for definition in definitions:
         column, attributes = column_definition(definition)
         if attributes.is_key:
-            items.key = (column.name,)
+            items.take_key((column.name,), if_none=is_optional)
         if attributes.unknown_backfills and attributes.is_key:
             return UNTOLD_BACKFILL.format(column.name)
         unknown = DefaultBackfill(None, is_unknown=True) if attributes.unknown_backfills else None

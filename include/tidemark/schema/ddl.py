@@ -7,6 +7,7 @@ misunderstood would leave the target quietly different from its source.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from sqlglot.errors import ParseError, TokenError
 
@@ -98,18 +99,24 @@ def _create(statement: Words, schema: str) -> tuple[DdlOperation, ...]:
     begins = statement.at
     if statement.accept(kind) and kind in _DATABASES:
         statement.accept("IF", "NOT", "EXISTS")
-        return (CreateDatabase(statement.name()),)
+        database = statement.name()
+        gone = [DropDatabase(database)] if is_replaced else []
+        return (*gone, CreateDatabase(database))
     if kind != "TABLE" or statement.at != begins + 1:
         return (Unsupported(None, text, f"CREATE {statement.keyword()} is not known"),)
-    statement.accept("IF", "NOT", "EXISTS")
+    if_absent = statement.accept("IF", "NOT", "EXISTS")
     table = _table(statement, schema)
     if table is None:
         return (NO_TARGET,)
     made = _made(statement, table, schema, text)
+    if not isinstance(made, Unsupported):
+        made = replace(made, if_absent=if_absent)
     return (DropTable(table), made) if is_replaced else (made,)
 
 
-def _made(statement: Words, table: TableName, schema: str, text: str) -> DdlOperation:
+def _made(
+    statement: Words, table: TableName, schema: str, text: str
+) -> CreateTable | CopyTable | Unsupported:
     """What CREATE TABLE makes; ``statement`` stands behind the name."""
     if statement.accept("LIKE"):
         return CopyTable(table, _table(statement, schema), text)
@@ -152,8 +159,7 @@ def _alter(statement: Words, schema: str) -> tuple[DdlOperation, ...]:
     table = _table(statement, schema)
     if table is None:
         return (NO_TARGET,)
-    if not statement.accept("NOWAIT") and statement.accept("WAIT"):
-        statement.name()
+    _pass_wait(statement)
     if statement.keyword(1) == "PARTITION" and refusal(statement) is None:
         return (NoEffect(f"{statement.keyword()} PARTITION"),)
     items, renames = ColumnItems(), []
@@ -179,12 +185,19 @@ def _renamed_by_item(table: TableName, item: Words, schema: str, text: str) -> D
         return Unsupported(table, text, f"RENAME could not be read to its end: {error}")
 
 
-def _renamed(old: TableName | None, new: TableName | None, rest: Words, text: str) -> DdlOperation:
+def _renamed(
+    old: TableName | None,
+    new: TableName | None,
+    rest: Words,
+    text: str,
+    *,
+    if_present: bool = False,
+) -> DdlOperation:
     """The change of a name; ``rest``: what follows it."""
     if rest.left:
         raise ParseError("more follows than a name")
     if old is not None and new is not None:
-        return RenameTable(old, new, text)
+        return RenameTable(old, new, text, if_present)
     named = old or new
     why = "it renames a table, and no target can have the other name"
     return NO_TARGET if named is None else Unsupported(named, text, why)
@@ -222,6 +235,7 @@ def _truncate(statement: Words, schema: str) -> tuple[DdlOperation, ...]:
     statement.accept("TRUNCATE")
     statement.accept("TABLE")
     table = _table(statement, schema)
+    _pass_wait(statement)
     if statement.left:
         raise ParseError("more follows than a name")
     return (NO_TARGET if table is None else TruncateTable(table),)
@@ -233,16 +247,15 @@ def _rename(statement: Words, schema: str) -> tuple[DdlOperation, ...]:
         return (NoEffect("RENAME USER"),)
     if not statement.accept("RENAME", "TABLE") and not statement.accept("RENAME", "TABLES"):
         return (Unsupported(None, text, f"RENAME {statement.keyword(1)} is not known"),)
-    statement.accept("IF", "EXISTS")
-    renames = []
+    if_present = statement.accept("IF", "EXISTS")
+    renames: list[DdlOperation] = []
     for pair in statement.split(","):
         old = _table(pair, schema)
-        if pair.accept("WAIT"):
-            pair.name()
-        pair.accept("NOWAIT")
+        _pass_wait(pair)
         if not pair.accept("TO"):
             raise ParseError("it does not say to what name")
-        renames.append(_renamed(old, _table(pair, schema), pair, text))
+        new = _table(pair, schema)
+        renames.append(_renamed(old, new, pair, text, if_present=if_present))
     return tuple(renames)
 
 
@@ -263,6 +276,12 @@ def _recover(statement: Words, schema: str) -> tuple[DdlOperation, ...]:
 def _named(tables: list[TableName | None]) -> list[TableName]:
     """Each table that can have a target, once."""
     return list(dict.fromkeys(table for table in tables if table is not None))
+
+
+def _pass_wait(statement: Words) -> None:
+    """Step over how long MariaDB waits for the table."""
+    if not statement.accept("NOWAIT") and statement.accept("WAIT"):
+        statement.name()
 
 
 def _table(words: Words, schema: str) -> TableName | None:

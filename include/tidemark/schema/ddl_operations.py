@@ -18,23 +18,28 @@ class CreateDatabase:
 
 @dataclass(frozen=True, slots=True)
 class CreateTable:
-    """An empty table is made; key: empty when it has no primary key."""
+    """An empty table is made; key: empty when it has no primary key.
+
+    if_absent: nothing happens where a table has the name.
+    """
 
     table: TableName
     columns: tuple[ColumnText, ...]
     key: tuple[ColumnName, ...]
+    if_absent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class CopyTable:
     """A table is made with the columns of another table or of a query.
 
-    like: the other table; None for a query.
+    like: the other table; None for a query. if_absent: as of `CreateTable`.
     """
 
     table: TableName
     like: TableName | None
     statement: str
+    if_absent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +65,15 @@ class DropDatabase:
 
 @dataclass(frozen=True, slots=True)
 class RenameTable:
-    """A table takes another name; of a list each pair for itself, in its order."""
+    """A table takes another name; of a list each pair for itself, in its order.
+
+    if_present: nothing happens where no table has the old name.
+    """
 
     old: TableName
     new: TableName
     statement: str
+    if_present: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,8 +107,8 @@ class Shadows:
     def follow(self, operation: DdlOperation) -> Sequence[DdlOperation]:
         """What ``operation`` does to tables that are no shadows."""
         match operation:
-            case RenameTable(old, new, statement):
-                return self._renamed(old, new, statement)
+            case RenameTable():
+                return self._renamed(operation)
             case (
                 CreateTable(table)
                 | CopyTable(table)
@@ -128,6 +128,8 @@ class Shadows:
     def _change(self, table: TableName, operation: DdlOperation) -> None:
         shadow = self._known.get(table, Shadow())
         match operation:
+            case CreateTable(if_absent=True) | CopyTable(if_absent=True) if table in self._known:
+                return
             case CreateTable(_, columns):
                 made = {column.name.lower(): column for column in columns}
                 self._known[table] = Shadow(made=made)
@@ -144,7 +146,8 @@ class Shadows:
             case Unsupported(_, statement, why):
                 shadow.refuse(why, statement)
 
-    def _renamed(self, old: TableName, new: TableName, statement: str) -> Sequence[DdlOperation]:
+    def _renamed(self, operation: RenameTable) -> Sequence[DdlOperation]:
+        old, new, statement = operation.old, operation.new, operation.statement
         comes, goes = self._shadowed(old), self._shadowed(new)
         shadow = self._known.pop(old, None)
         if goes is not None:
@@ -155,7 +158,7 @@ class Shadows:
                 self._known[new] = shadow
             return ()
         if comes is None:
-            return (RenameTable(old, new, statement),)
+            return (operation,)
         if shadow is None:
             self.unknown.add(old)
             return (Unsupported(new, statement, f"the statements that made {old} were not read"),)

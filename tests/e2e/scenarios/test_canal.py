@@ -132,6 +132,16 @@ def test_a_column_that_joins_is_null_in_the_updates_before_it(world: World) -> N
     assert {row["id"]: row["note"] for row in rows} == {1: None, 2: "n"}
 
 
+def test_a_table_that_is_there_is_not_created_again(world: World) -> None:
+    """SCHEMA-21: MySQL logs the statement, whether it did anything or not."""
+    again = "CREATE TABLE IF NOT EXISTS items (id BIGINT PRIMARY KEY, other INT, name TEXT)"
+    stream = opened(world, canal_statement("CREATE", again), canal_rows("INSERT", item(1)))
+    stream.cut()
+    stream.send([canal_statement("CREATE", again), canal_rows("INSERT", item(2))])
+    stream.cut()
+    assert "other" not in stream.published()[0]
+
+
 def weighed(number: int, weight: str, kind: str) -> Record:
     return canal_rows("INSERT", {**item(number), "weight": weight}, weight=kind)
 

@@ -243,6 +243,9 @@ def test_changed_columns(sql: str, operations: list[str]) -> None:
     [
         ("TRUNCATE TABLE `orders`", [TruncateTable(TableName("db", "orders"))]),
         ("truncate x.`or``ders`", [TruncateTable(TableName("x", "or`ders"))]),
+        ("TRUNCATE TABLE t WAIT 5", [TruncateTable(TableName("db", "t"))]),
+        ("truncate `t` nowait", [TruncateTable(TableName("db", "t"))]),
+        ("CREATE OR REPLACE DATABASE shop", [DropDatabase("shop"), CreateDatabase("shop")]),
         ("DROP TABLE IF EXISTS `vinyl`.`albums`", [DropTable(TableName("vinyl", "albums"))]),
         (
             "DROP TABLE a, x.b, `c/d` CASCADE",
@@ -351,7 +354,6 @@ def test_a_replaced_table_is_dropped_first(
     ("sql", "pairs"),
     [
         ("RENAME TABLE a TO b, c TO x.d", [("db.a", "db.b"), ("db.c", "x.d")]),
-        ("rename tables if exists `a` wait 5 to `b`", [("db.a", "db.b")]),
         ("RENAME TABLE x.a NOWAIT TO b", [("x.a", "db.b")]),
         ("RENAME TABLE `a/b` TO `c/d`, e TO f", [("db.e", "db.f")]),
         ("ALTER TABLE a RENAME TO b", [("db.a", "db.b")]),
@@ -364,6 +366,40 @@ def test_renamed_tables(sql: str, pairs: list[tuple[str, str]]) -> None:
     """SCHEMA-24: each pair of a list for itself, in its order."""
     renames = [RenameTable(TableName.parse(old), TableName.parse(new), sql) for old, new in pairs]
     assert [one for one in parse_ddl(sql, "db") if isinstance(one, RenameTable)] == renames
+
+
+@pytest.mark.parametrize(
+    ("sql", "pairs"),
+    [
+        ("rename tables if exists `a` wait 5 to `b`", [("a", "b")]),
+        ("RENAME TABLE IF EXISTS a TO b, c TO d", [("a", "b"), ("c", "d")]),
+    ],
+)
+def test_tables_that_are_renamed_if_they_exist(sql: str, pairs: list[tuple[str, str]]) -> None:
+    """SCHEMA-31: MariaDB."""
+    renames = [
+        RenameTable(TableName("db", old), TableName("db", new), sql, if_present=True)
+        for old, new in pairs
+    ]
+    assert list(parse_ddl(sql, "db")) == renames
+
+
+@pytest.mark.parametrize(
+    ("sql", "if_absent"),
+    [
+        ("CREATE TABLE IF NOT EXISTS t (a int)", True),
+        ("CREATE TABLE IF NOT EXISTS t LIKE u", True),
+        ("CREATE TABLE IF NOT EXISTS t SELECT 1", True),
+        ("CREATE TABLE t (a int)", False),
+        ("CREATE TABLE t LIKE u", False),
+        ("CREATE TABLE t (a int) SELECT 1", False),
+    ],
+)
+def test_tables_that_are_made_unless_they_exist(sql: str, if_absent: bool) -> None:
+    """SCHEMA-21."""
+    (made,) = parse_ddl(sql, "db")
+    assert isinstance(made, CreateTable | CopyTable)
+    assert made.if_absent is if_absent
 
 
 def test_nothing_is_logged(caplog: pytest.LogCaptureFixture) -> None:

@@ -26,7 +26,8 @@ class Names:
 
     column_renames: of earlier cuts and of this one. backfills: columns that joined in this cut, by
     the names that they have after it -> what the rows got that were there, and the statement.
-    fills: likewise of columns that joined in an earlier one, and where.
+    fills: likewise of columns that joined in an earlier one, and where. void: columns that were to
+    join unless they were there, and were.
     """
 
     table: TableName
@@ -34,6 +35,7 @@ class Names:
     fresh: tuple[ColumnRename, ...]
     backfills: Mapping[ColumnName, tuple[DefaultBackfill, StatementChange]]
     fills: Mapping[ColumnName, tuple[Fill, Position]] = field(default_factory=dict)
+    void: frozenset[ColumnName] = frozenset()
 
     def remaining(self, have: TableSchema) -> TableSchema:
         """``have`` under the names of now, without the columns that are gone."""
@@ -157,6 +159,7 @@ def follow_names(
     column_names = {column_name(name) for record in records for name in _names_of(record)} | present
     keys = {*(have.key if have else key), *spec.key}
     fresh: list[ColumnRename] = []
+    void: set[ColumnName] = set()
     backfills: dict[ColumnName, tuple[DefaultBackfill, StatementChange]] = {}
     for statement in column_renames:
         followed = (*earlier, *fresh)
@@ -181,9 +184,11 @@ def follow_names(
             for name, f in statement.backfills.items()
             if name in column_rename.added
         }
+        void = (void | statement.optional) - {*column_rename.added}
         fresh.append(replace(column_rename, fills=tuple(_fills(statement, column_rename))))
     names = Names(
-        *(spec.source, (*earlier, *fresh), tuple(fresh), backfills), _fills_now(earlier, fresh)
+        *(spec.source, (*earlier, *fresh), tuple(fresh), backfills),
+        *(_fills_now(earlier, fresh), frozenset(void)),
     )
     _refuse_stale(spec, fresh, present)
     return names
@@ -276,8 +281,12 @@ def _aliased(
         return aliased(present, aliased(column_names, name))
 
     column_rename = statement.column_rename
-    renamed = ((known(old), new) for old, new in column_rename.renamed)
     there = {name.lower() for name in present}
+    renamed = (
+        (known(old), new)
+        for old, new in column_rename.renamed
+        if old not in statement.if_present or not there or old.lower() in there
+    )
     return ColumnRename(
         column_rename.position,
         tuple((old, new) for old, new in renamed if old != new),

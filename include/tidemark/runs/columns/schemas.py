@@ -139,6 +139,7 @@ def resolve(  # noqa: PLR0913  all that tells of a table
     records = names.renamed(records)
     versions_of = _canal if source.format.is_canal else _debezium
     declared = _declared(source, spec)
+    effects = effects.without_types(spec.source, names.void)
     versions, variants = versions_of(source, spec, remaining, effects, records, declared)
     changes = names.changed(effects.changed.get(spec.source, ()))
     followed = follow_changes(

@@ -65,6 +65,8 @@ def add_by_state(
     effects.schemas |= {table: schemas[table] for table in unmoved}
     effects.stated_at |= dict.fromkeys(unmoved, position)
     for operation in operations:
+        if effects.is_void(operation):
+            continue
         if isinstance(operation, RenameTable):
             effects.rename(operation, position, schemas.get(operation.new))
             continue

@@ -22,6 +22,8 @@ def add_by_text(
 ) -> None:
     """Add what the statements of one record do."""
     for operation in operations:
+        if effects.is_void(operation):
+            continue
         effects.follow(operation, position)
         match operation:
             case CreateTable(table, columns, key):
@@ -52,7 +54,12 @@ def _add_altered(
         names = {old.lower(): new for old, new in items.renamed}
         effects.keys[table] = tuple(names.get(n.lower(), n) for n in effects.keys[table])
     if items.added:
-        known |= {column.name: column.type_text for column in items.added}
+        there = {name.lower() for name in known}
+        known |= {
+            column.name: column.type_text
+            for column in items.added
+            if column.name not in items.optional or column.name.lower() not in there
+        }
         effects.types[table] = known
     changed = effects.changed.setdefault(table, []) if items.changed else []
     for column in items.changed:

@@ -29,7 +29,8 @@ class StatementChange:
 
     backfills: of those that joined, what the rows got that were there. optional: columns that
     joined unless they were there. had: the columns that the table must have had; None where any
-    will do. types: of those that joined, the text of each type.
+    will do. types: of those that joined, the text of each type. if_present: columns that took
+    another name if they were there.
     """
 
     column_rename: ColumnRename
@@ -38,6 +39,7 @@ class StatementChange:
     statement: str
     had: frozenset[ColumnName] | None = None
     types: Mapping[ColumnName, str] = field(default_factory=dict)
+    if_present: frozenset[ColumnName] = frozenset()
 
 
 def column_rename_of(
@@ -70,7 +72,10 @@ def column_rename_of(
     }
     optional = frozenset(map(named, items.optional))
     types = {named(column.name): column.type_text for column in items.added}
-    return StatementChange(column_rename, backfills, optional, operation.statement, had, types)
+    if_present = frozenset(map(named, items.if_present))
+    return StatementChange(
+        *(column_rename, backfills, optional, operation.statement, had, types, if_present)
+    )
 
 
 def aliased(names: Iterable[str], name: str) -> ColumnName:

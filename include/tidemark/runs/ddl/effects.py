@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -25,6 +25,7 @@ from tidemark.schema.ddl_operations import (
     DropDatabase,
     DropTable,
     RenameTable,
+    TruncateTable,
     Unsupported,
 )
 from tidemark.spec import TableSpec
@@ -89,6 +90,11 @@ class _Opened:
     state: TableSchema | None
 
 
+def presence_unknown(_: TableName) -> bool | None:
+    """What is known of any table where nobody has looked."""
+    return None
+
+
 @dataclass
 class DdlEffects:
     """Schema changes, added up in position order.
@@ -109,6 +115,8 @@ class DdlEffects:
     them. unknown_shadows: those
     that took a place, and of which nothing was told. stops: table -> why it cannot go on; a table
     of None concerns the whole source. opened: renames of the statement that is being read.
+    was_there: whether a table was there before the cut, None where that is unknown; there: as the
+    cut's statements show it. rows_tell_columns: all of them, so that it may stay unknown.
     """
 
     names: Renames = field(default_factory=Renames)
@@ -134,6 +142,9 @@ class DdlEffects:
     unknown_shadows: frozenset[TableName] = frozenset()
     renames: list[Rename] = field(default_factory=list)
     opened: list[_Opened] = field(default_factory=list)
+    was_there: Callable[[TableName], bool | None] = presence_unknown
+    there: dict[TableName, bool] = field(default_factory=dict)
+    rows_tell_columns: bool = False
 
     @property
     def tables(self) -> tuple[TableName, ...]:
@@ -179,6 +190,37 @@ class DdlEffects:
             self.unknown_values,
         )
 
+    def is_void(self, operation: DdlOperation) -> bool:
+        """Whether ``operation`` did nothing at the source, which logs it all the same."""
+        match operation:
+            case CreateTable(table, if_absent=True) | CopyTable(table, if_absent=True):
+                self.settle()
+                is_there = self._is_there(table)
+                return self.rows_tell_columns if is_there is None else is_there
+            case RenameTable(old, new, if_present=True):
+                # Else it had failed.
+                return self._is_there(new) is True or self._is_gone(old)
+        return False
+
+    def _is_there(self, table: TableName) -> bool | None:
+        """Whether the source has ``table`` where the cut is read; None where that is unknown."""
+        if self._is_gone(table):
+            return False
+        return table in self._now_there or self.was_there(table)
+
+    def _is_gone(self, table: TableName) -> bool:
+        """Whether statements of the cut took ``table`` away, or its name."""
+        is_there = self._now_there.get(table)
+        return is_there is False or (is_there is None and table.schema in self.emptied)
+
+    @property
+    def _now_there(self) -> Mapping[TableName, bool]:
+        """`there`, as the statement has it that is being read."""
+        now = dict(self.there)
+        for part in self.opened:
+            now |= {part.operation.old: False, part.operation.new: True}
+        return now
+
     def follow(self, operation: DdlOperation, position: Position) -> None:
         """Add what ``operation`` does to whole tables; what it does to columns, others add."""
         if isinstance(operation, RenameTable):
@@ -195,7 +237,10 @@ class DdlEffects:
             case BeginCutOver(table):
                 self.begin_cut_over(table, position)
             case AlterColumns(table, items, text):
+                self.there[table] = True
                 self._key_change(table, items, text, position)
+            case TruncateTable(table):
+                self.there[table] = True
             case CutOver(table, items, _, text):
                 self.cut_over(table, position)
                 self._key_change(table, items, text, position)
@@ -233,6 +278,7 @@ class DdlEffects:
         self.renames += made
         self.move(moves)
         self._stop_table_swaps(names, pairs, moves, position)
+        self.there |= {old: False for old, _ in pairs} | {new: True for _, new in pairs}
         texts = dict.fromkeys(part.operation.statement for part in opened)
         text = f"{'; '.join(texts)} (at position {position})"
         by = RenamedBy(pairs, text, position, freed)
@@ -302,7 +348,8 @@ class DdlEffects:
         self, table: TableName, items: ColumnItems, statement: str, position: Position
     ) -> None:
         if items.key is not None:
-            self.key_changes.setdefault(table, []).append(KeyChange(position, items.key, statement))
+            key_change = KeyChange(position, items.key, statement, if_none=items.key_if_none)
+            self.key_changes.setdefault(table, []).append(key_change)
 
     def stop(
         self,
@@ -331,11 +378,18 @@ class DdlEffects:
         changed = {name: known for name, known in self.changed.items() if name != table}
         return replace(self, column_renames=column_renames, changed=changed)
 
+    def without_types(self, table: TableName, columns: Collection[ColumnName]) -> DdlEffects:
+        """The same, as if no statement had told the types of ``columns`` of ``table``."""
+        types = {
+            name: text for name, text in self.types.get(table, {}).items() if name not in columns
+        }
+        return replace(self, types={**self.types, table: types}) if columns else self
+
     def column_rename(self, table: TableName, column_rename: StatementChange) -> None:
         """The names of a table's columns change, or must have been certain ones."""
         moves = column_rename.column_rename
         for name, backfill in column_rename.backfills.items():
-            if not backfill.is_shown:
+            if not backfill.is_shown and name not in column_rename.optional:
                 why = f"{UNTOLD_BACKFILL.format(name)}: {column_rename.statement}"
                 stop = DdlStop(f"{why} (at position {moves.position})", moves.position)
                 self.unknown_values.setdefault(table, stop)
@@ -345,6 +399,7 @@ class DdlEffects:
 
     def drop(self, table: TableName, position: Position) -> None:
         """A table goes."""
+        self.there[table] = False
         self.made.discard(table)
         made = self.created.pop(table, None)
         if made is not None:
@@ -354,6 +409,7 @@ class DdlEffects:
 
     def drop_all(self, schema: str, position: Position) -> None:
         """A database goes with its tables, also with those of which the cut tells nothing."""
+        self.there = {table: at for table, at in self.there.items() if table.schema != schema}
         for table in self.tables:
             if table.schema == schema:
                 self.drop(table, position)
@@ -364,10 +420,12 @@ class DdlEffects:
         cut_over_at = self.cut_overs.get(table)
         if cut_over_at is None or event_id_of(position) != event_id_of(cut_over_at):
             self.begun_cut_overs[table] = position
+            self.there[table] = False
 
     def cut_over(self, table: TableName, position: Position) -> None:
         """A shadow takes the place of a table; the rows are those that it had."""
         self.begun_cut_overs.pop(table, None)
+        self.there[table] = True
         if table not in self.made:
             self.dropped.pop(table, None)
         self.cut_overs[table] = position
@@ -375,6 +433,7 @@ class DdlEffects:
     def make(self, table: TableName) -> None:
         """A table is made; one that was dropped is another one, of which nothing was told yet."""
         self.made.add(table)
+        self.there[table] = True
         if table in self.begun_cut_overs:
             self.dropped[table] = self.begun_cut_overs.pop(table)
         elif table.schema in self.emptied:

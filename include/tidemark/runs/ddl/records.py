@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -25,7 +25,7 @@ from tidemark.runs.ddl.by_state import (
     named_tables,
 )
 from tidemark.runs.ddl.by_text import add_by_text
-from tidemark.runs.ddl.effects import DdlEffects, DdlRecord
+from tidemark.runs.ddl.effects import DdlEffects, DdlRecord, presence_unknown
 from tidemark.schema.ddl import parse_ddl
 from tidemark.schema.ddl_operations import (
     AlterColumns,
@@ -61,20 +61,23 @@ def collect_ddl(events: DataFrame, text: Column) -> tuple[DdlRecord, ...]:
     return tuple(record for _, record in sorted(records.items()))
 
 
-def add_up(
+def add_up(  # noqa: PLR0913  all that tells what statements do
     source: SourceSpec,
     records: Sequence[DdlRecord],
     before: Sequence[DdlRecord] = (),
     acknowledged: Collection[Position] = (),
     names: Renames = UNNAMED,
+    was_there: Callable[[TableName], bool | None] = presence_unknown,
 ) -> DdlEffects:
     """The effect of ``records``.
 
     before: schema changes of earlier cuts, of which shadow tables alone are followed (SCHEMA-33).
     acknowledged: positions of statements that a person takes for ones without effect (SCHEMA-26).
-    names: former names of tables (SCHEMA-31).
+    names: former names of tables (SCHEMA-31). was_there: as in `DdlEffects`.
     """
-    effects, shadows, states = DdlEffects(names), Shadows(source.shadowed), _states_of(source)
+    rows_tell_columns = source.format is SourceFormat.CANAL_JSON
+    effects = DdlEffects(names, was_there=was_there, rows_tell_columns=rows_tell_columns)
+    shadows, states = Shadows(source.shadowed), _states_of(source)
     in_cut, without_effect = set(records), set(map(event_id_of, acknowledged))
     unfollowed = (Unsupported, BeginCutOver, *([CopyTable] if source.format.is_canal else []))
     place = ""

@@ -21,7 +21,7 @@ from tidemark.lake.history import is_published
 from tidemark.lake.quarantine import read_waiting
 from tidemark.model.checkpoint_status import CheckpointStatus
 from tidemark.model.columns import TableSchema
-from tidemark.model.key_change import KeyChange, first_key_change
+from tidemark.model.key_change import KeyChange, effective, first_key_change
 from tidemark.model.names import TableName
 from tidemark.model.position import BINLOG_RANK_AT, Position, event_id_of, place_of
 from tidemark.model.profile import ProfileEntry
@@ -55,6 +55,8 @@ def key_change_of(
     TableStoppedError for what cannot be followed.
     """
     key_changes = [] if spec.key else chosen.effects.key_changes.get(spec.source, [])
+    if have is not None:
+        key_changes = list(effective(key_changes, has_key=bool(have.key)))
     if have is not None and any(is_copy(change, have) for change in key_changes):
         target = TableId(run.pipeline.target_namespace, spec.target)
         if is_published(run.world.catalog, target):
