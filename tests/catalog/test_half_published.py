@@ -253,3 +253,51 @@ def test_names_are_swapped_from_the_beginning(world: World, made: int) -> None:
     after = [world.catalog.load_table(table.parts).metadata.table_uuid for table in TARGETS]
     assert after == before[::-1]
     assert [rows(world, table) for table in TARGETS] == [[1], [1]]
+
+
+def with_another_schema(world: World) -> tuple[RefUpdate, ...]:
+    """A cut that gives A a row, and B nothing but a column."""
+    stage(world, FIRST, 1, [1], has_fork=True)
+    ledger, first, second = moves(world, FIRST)
+    assert second.fork is not None
+    with world.catalog.load_table(second.place.parts).update_schema() as columns:
+        columns.add_column("more", LongType())
+    assert second.base is not None
+    second = replace(second, snapshot=second.base)
+    return in_order(world.catalog, (first, second, ledger))
+
+
+def test_a_schema_alone_is_not_taken_for_made(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SCHEMA-10: main of the table stands where it is to stand; the reply is lost."""
+    updates = with_another_schema(world)
+
+    def half_made(*_: object) -> None:
+        monkeypatch.undo()
+        update_mains(world.catalog, updates[:2])
+        raise OutcomeUnknownError("no reply", state="", next_step="")
+
+    monkeypatch.setattr("tidemark.lake.rest._post", half_made)
+    with pytest.raises(OutcomeUnknownError):
+        update_mains(world.catalog, updates)
+    assert world.catalog.load_table(B.parts).schema().column_names == ["id"]
+    for _ in range(2):
+        finish_publication(world.catalog, SYSTEM)
+        assert world.catalog.load_table(B.parts).schema().column_names == ["id", "more"]
+    assert not world.catalog.table_exists(updates[2].place.parts)
+
+
+@pytest.mark.parametrize("has_rows", [False, True])
+def test_a_fork_that_is_gone_is_named(world: World, has_rows: bool) -> None:
+    """PUB-13: the cut is published, and nothing can make the rest of it."""
+    updates = with_another_schema(world)
+    if has_rows:
+        updates = moves(world, FIRST)
+    update_mains(world.catalog, updates[:2])
+    world.catalog.drop_table(updates[2].place.parts)
+    for _ in range(2):
+        with pytest.raises(ForeignChangeError, match=r"db\.b lacks the .* its fork .* is gone"):
+            finish_publication(world.catalog, SYSTEM)
+    world.catalog.drop_table(B.parts)
+    finish_publication(world.catalog, SYSTEM)

@@ -6,7 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import takewhile
 
+from pyiceberg.serializers import FromInputFile
 from pyiceberg.table import Table
+from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRefType
 from pyiceberg.table.update import (
     AssertRefSnapshotId,
@@ -65,20 +67,36 @@ class Due:
     @property
     def is_made(self) -> bool:
         """Whether nothing is left to do, but for a new name; a fork that was published is gone."""
-        return self.stands and (
-            self.fork is None or _definition_of(self.fork) == _definition_of(self.table)
-        )
+        if self.fork is not None:
+            return self.stands and _definition_of(self.fork.metadata) == self._definition
+        return self.stands and self.is_as_forked is not True
 
     @property
     def is_unproven(self) -> bool:
         """Whether nothing tells if it is made: only the schema moves, and the fork is gone."""
-        ref_update = self.ref_update
-        return (
-            ref_update.fork is not None
-            and self.fork is None
-            and ref_update.snapshot == ref_update.base
-            and self.stands
-        )
+        return self.stands and self.is_as_forked is None
+
+    @property
+    def is_as_forked(self) -> bool | None:
+        """Whether a fork that is gone never took the table's place.
+
+        None where the metadata are gone from which it was made. A fork differs from those.
+        """
+        fork = self.ref_update.fork
+        is_moved = self.stands and self.ref_update.snapshot != self.ref_update.base
+        if fork is None or self.fork is not None or is_moved:
+            return False
+        if self.table.metadata_location == fork.origin:
+            return True
+        try:
+            origin = FromInputFile.table_metadata(self.table.io.new_input(fork.origin))
+        except FileNotFoundError:
+            return None
+        return _definition_of(origin) == self._definition
+
+    @property
+    def _definition(self) -> Mapping[str, object]:
+        return _definition_of(self.table.metadata)
 
     def requirements(self) -> Iterator[TableRequirement]:
         """That the table is this one, and that nobody moved its main since it was read."""
@@ -106,12 +124,12 @@ class Due:
         yield SetPropertiesUpdate(updates=marks)
 
 
-def _definition_of(table: Table) -> Mapping[str, object]:
+def _definition_of(metadata: TableMetadata) -> Mapping[str, object]:
     """What metadata say beside snapshots and what is published or staged, a fork's as a table's."""
-    layout = {name: getattr(table.metadata, name) for name in LAYOUT}
+    layout = {name: getattr(metadata, name) for name in LAYOUT}
     excluded = (*KEEPING, FORK_OF, PUBLISHED)
     return layout | {
         name: text
-        for name, text in table.properties.items()
+        for name, text in metadata.properties.items()
         if name not in excluded and not name.startswith(STAGED)
     }

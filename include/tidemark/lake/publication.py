@@ -222,6 +222,7 @@ def _are_made(catalog: Catalog, ref_updates: Sequence[RefUpdate]) -> bool:
 
 def _is_made(catalog: Catalog, ref_update: RefUpdate) -> bool:
     try:
-        return main_head(_load(catalog, ref_update.published_as)) == ref_update.snapshot
+        table = _load(catalog, ref_update.published_as)
     except NoSuchTableError:
         return False
+    return Due(ref_update, table, _source(catalog, ref_update, table)).is_made

@@ -17,7 +17,7 @@ from pyiceberg.serializers import ToOutputFile
 from pyiceberg.table import Table
 from pyiceberg.table.update import update_table_metadata
 
-from tidemark.errors import ForeignChangeError, SupersededError
+from tidemark.errors import REFOLD, ForeignChangeError, SupersededError
 from tidemark.lake.catalog import SystemTables, catalog_errors, commit_errors
 from tidemark.lake.due import Due
 from tidemark.lake.fork_metadata import freed, new_metadata_location, remove_metadata_files
@@ -72,6 +72,7 @@ def _finish(catalog: Catalog, moves: Sequence[RefUpdate]) -> None:
             return  # Somebody else made them.
         for move in left:
             _refuse_rows(catalog, move, error)
+            _refuse_lost_fork(catalog, move, error)
         forked = [(move, fork) for move in left if (fork := _fork(catalog, move)) is not None]
         if not forked:
             raise
@@ -90,6 +91,18 @@ def _refuse_rows(catalog: Catalog, move: RefUpdate, error: SupersededError) -> N
         state="this table lacks the cut, all others have it; its branches are kept",
         next_step="undo what was done to the table since, as CALL system.rollback_to_snapshot "
         "does in Spark, then run again",
+    ) from error
+
+
+def _refuse_lost_fork(catalog: Catalog, move: RefUpdate, error: SupersededError) -> None:
+    """Raise `ForeignChangeError` where nobody can make the move any more."""
+    if move.fork is None or _fork(catalog, move) is not None:
+        return
+    raise ForeignChangeError(
+        f"{move.table} lacks the newest published cut, and its fork {move.place} is gone: somebody "
+        "dropped it",
+        state="this table lacks the cut, all others have it",
+        next_step=f"drop the table {move.table}, then {REFOLD}",
     ) from error
 
 
@@ -121,7 +134,10 @@ def _is_missing(catalog: Catalog, move: RefUpdate) -> bool:
         table.name() == passing(move).parts or main_head(table) == move.snapshot
     ):
         return True  # It has its old name.
-    if move.fork is not None and (fork is None or Due(move, table, fork).is_made):
+    due = Due(move, table, table if move.fork is None else fork)
+    if move.fork is not None and fork is None:
+        return due.is_as_forked is True
+    if move.fork is not None and due.is_made:
         return False
     if fork is None and main_head(table) == move.snapshot:
         return False
