@@ -42,6 +42,11 @@ class ColumnRename:
             None if name in self.added else {new: old for old, new in self.renamed}.get(name, name)
         )
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no column is called otherwise behind the statement."""
+        return not (self.renamed or self.dropped or self.added or self.fills)
+
     def to_json(self) -> dict[str, Any]:
         """As kept in the target's properties."""
         return {
@@ -114,6 +119,21 @@ def name_after(
         if called is not None and position is not None and position <= column_rename.position:
             called = column_rename.after(called)
     return called
+
+
+def without_empty(column_renames: Sequence[ColumnRename]) -> tuple[ColumnRename, ...]:
+    """``column_renames`` without those that change no name, but for the newest of all.
+
+    Nothing at or below that is followed again (SCHEMA-25), so that older ones tell nothing more.
+
+    >>> one, two = ColumnRename(Position("1")), ColumnRename(Position("2"))
+    >>> without_empty([one, two]) == (two,)
+    True
+    """
+    newest = max((rename.position for rename in column_renames), default=None)
+    return tuple(
+        rename for rename in column_renames if not rename.is_empty or rename.position == newest
+    )
 
 
 def is_reused(column_renames: Sequence[ColumnRename], name: ColumnName) -> bool:

@@ -161,7 +161,7 @@ def plan_changes(
     if have is None:
         _refuse_collisions(want.in_target)
         return (CreateTarget(want.in_target),)
-    fresh = want.column_renames[len(have.column_renames) :]
+    fresh = [rename for rename in want.column_renames if rename not in have.column_renames]
     names = _target_names(have, want, fresh)
     moves: list[SchemaChange] = []
     present: list[SourceColumn] = []

@@ -171,6 +171,35 @@ def test_a_later_cut_knows_what_an_earlier_one_followed() -> None:
 SWAP = "ALTER TABLE items RENAME COLUMN a TO b, RENAME COLUMN b TO a"
 
 
+def test_a_table_that_begins_over_again_and_again_stays_small() -> None:
+    """SCHEMA-18, SCHEMA-25: of such a statement that changes no column the newest place counts."""
+    create, canal = "CREATE TABLE items (id int PRIMARY KEY, a int)", source("ticdc-canal-json")
+    have = resolve(canal, table(), None, add_up(canal, [placed(1, create)]), [])
+    renamed = placed(3, "ALTER TABLE items RENAME COLUMN a TO x")
+    have = resolve(canal, table(), have, add_up(canal, [renamed]), [])
+    for number in range(10, 50, 10):
+        again = [
+            placed(number, "DROP TABLE items"),
+            placed(number + 1, create.replace("a int", "x int")),
+        ]
+        want = resolve(canal, table(), have, add_up(canal, again), [])
+        assert plan_changes(have, want, is_empty=True) == ()
+        have = want
+    late = placed(35, "ALTER TABLE items DROP COLUMN x")
+    assert resolve(canal, table(), have, add_up(canal, [late]), []) == have
+    assert [len(have.column_renames), have.column_renames[0].renamed] == [2, (("a", "x"),)]
+    more = add_up(canal, [placed(60, "ALTER TABLE items RENAME COLUMN x TO y")])
+    want = resolve(canal, table(), have, more, [])
+    assert [words(change) for change in plan_changes(have, want)] == ["rename x y"]
+    assert [rename.renamed for rename in want.column_renames] == [(("a", "x"),), (("x", "y"),)]
+
+
+def placed(number: int, text: str) -> DdlRecord:
+    """A statement of TiDB at commit ``number``."""
+    position = Position(f"0001{number:016X}2{0:020X}")
+    return DdlRecord(position, "shop", json.dumps({"isDdl": True, "sql": text}))
+
+
 def test_a_copy_of_a_statement_is_followed_once() -> None:
     """SCHEMA-25: it stands at the place of the first one, whatever its offset."""
     have = target(id="int", a="int", b="varchar(9)")

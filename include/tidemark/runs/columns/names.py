@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from tidemark.errors import WAITING, RowsUnknownError, TableStoppedError
 from tidemark.formats.record_schema import RecordSchema
-from tidemark.model.column_rename import ColumnRename, Fill, name_after
+from tidemark.model.column_rename import ColumnRename, Fill, name_after, without_empty
 from tidemark.model.columns import SourceColumn, TableSchema
 from tidemark.model.names import ColumnName, TableName, column_name
 from tidemark.model.position import Position, event_id_of, place_of
@@ -162,14 +162,14 @@ def follow_names(
     void: set[ColumnName] = set()
     backfills: dict[ColumnName, tuple[DefaultBackfill, StatementChange]] = {}
     for statement in column_renames:
-        followed = (*earlier, *fresh)
+        before = (*earlier, *fresh)
         if _is_followed(statement.column_rename.position, earlier):
             continue
         column_rename = _aliased(statement, present, column_names)
         if have is not None:
             _refuse_other(spec.source, statement, present)
         _judge(spec.source, statement, column_rename, present if have is not None else None, keys)
-        _refuse_repeated(spec.source, statement, column_rename, followed, present)
+        _refuse_repeated(spec.source, statement, column_rename, before, present)
         present = {name for name in map(column_rename.after, present) if name} | set(
             column_rename.added
         )
@@ -186,8 +186,9 @@ def follow_names(
         }
         void = (void | statement.optional) - {*column_rename.added}
         fresh.append(replace(column_rename, fills=tuple(_fills(statement, column_rename))))
+    followed = without_empty([*earlier, *fresh]) if fresh else tuple(earlier)
     names = Names(
-        *(spec.source, (*earlier, *fresh), tuple(fresh), backfills),
+        *(spec.source, followed, tuple(fresh), backfills),
         *(_fills_now(earlier, fresh), frozenset(void)),
     )
     _refuse_stale(spec, fresh, present)
