@@ -67,6 +67,15 @@ def test_somebody_is_asked_where_the_file_wants_that() -> None:
     assert list(ask.params) == ["reason"]
 
 
+@pytest.mark.parametrize("approval", ["never", "ask"])
+def test_stall_fails_a_task_behind_what_is_published(approval: str) -> None:
+    """GATE-O1: Airflow makes asset events of a task that ends well, so publish has to."""
+    dag = dag_of(publish={"approval": approval}, limits={"when-stalled": "fail"})
+    assert dag.get_task("publish").downstream_task_ids == {"stall"}
+    stall = dag.get_task("stall")
+    assert (stall.downstream_task_ids, stall.outlets, stall.retries) == (set(), [], 2)
+
+
 def test_schedule_has_intervals_that_can_cap_a_cut() -> None:
     dag = dag_of()
     assert isinstance(dag.schedule, CronDataIntervalTimetable)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 from airflow.sdk import BaseOperator
+from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 from airflow.sdk.execution_time.context import OutletEventAccessors
 
 from tests.support.commit_proxy import CommitProxy, Fault, commit_proxy
@@ -16,8 +17,10 @@ from tests.support.postgres import USER, running_postgres
 from tests.support.staged_cut import PIPELINE, TARGETS, new_world, rows, stage
 from tidemark.errors import OutcomeUnknownError
 from tidemark.model.names import AttemptId
+from tidemark.runs import stall as stalls
+from tidemark.runs.stall import Stall
 from tidemark.runs.world import World
-from tidemark.scheduling.tasks import publish
+from tidemark.scheduling.tasks import audit, publish, stall
 
 ATTEMPT = AttemptId("try_1")
 
@@ -25,12 +28,13 @@ ATTEMPT = AttemptId("try_1")
 class Fold:
     """What fold left for the task that comes after it, and that task itself."""
 
-    def __init__(self) -> None:
+    def __init__(self, status: str = "staged") -> None:
         self.task = BaseOperator(task_id="publish")
+        self.status = status
 
     def xcom_pull(self, task_ids: str) -> dict[str, Any]:
         assert task_ids == "fold"
-        return {"attempt": ATTEMPT, "status": "staged", "cut": 1, "tables": 2, "hold": ""}
+        return {"attempt": ATTEMPT, "status": self.status, "cut": 1, "tables": 2, "hold": ""}
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +71,7 @@ def world(
     pipelines = tmp_path / "pipelines"
     pipelines.mkdir()
     declared = PIPELINE.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    declared |= {"target-namespace": "db", "limits": {"when-stalled": "fail"}}
     (pipelines / f"{PIPELINE.name}.yaml").write_text(yaml.safe_dump(declared))
     monkeypatch.setenv("TIDEMARK_INSTALLATION", str(file))
     monkeypatch.setenv("TIDEMARK_PIPELINES", str(pipelines))
@@ -88,3 +93,40 @@ def test_it_fails_to_be_tried_again_and_then_tells_what_was_published(
     assert not is_done.is_set()
     assert run_task() == {"cut": 1, "tables": 2}
     assert [rows(world, table) for table in TARGETS] == [[1], [1]]
+
+
+@pytest.fixture
+def stalled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hold that has been the same for an hour."""
+    monkeypatch.setattr(stalls, "stall_of", lambda *_: Stall("it waits", 3_600_000))
+
+
+@pytest.mark.usefixtures("stalled")
+def test_what_is_published_has_asset_events_where_a_stall_fails_the_run(world: World) -> None:
+    """GATE-O1: whoever waits for the tables is served by the part that was complete."""
+    stage(world, ATTEMPT, 1, [1])
+    fold, events = Fold(), OutletEventAccessors()
+    assert publish(PIPELINE.name, fold, events) == {"cut": 1, "tables": 2}  # type: ignore[arg-type]
+    outlets = fold.task.outlets
+    assert [asset.name for asset in outlets] == [str(target) for target in TARGETS]
+    assert [events[asset].extra["cut"] for asset in outlets] == [1, 1]
+    with pytest.raises(AirflowFailException, match="no further for 60 minutes: it waits"):
+        stall(PIPELINE.name)
+
+
+@pytest.mark.usefixtures("world")
+def test_task_behind_it_is_green_where_nothing_stalls() -> None:
+    stall(PIPELINE.name)
+
+
+@pytest.mark.usefixtures("world", "stalled")
+def test_stall_fails_a_run_that_folds_nothing() -> None:
+    """GATE-O1: a table that stands lower has runs fold, and find no new cut, for ever."""
+    with pytest.raises(AirflowFailException, match="no further for 60 minutes"):
+        audit(PIPELINE.name, Fold("idle"))  # type: ignore[arg-type]
+
+
+@pytest.mark.usefixtures("world")
+def test_run_that_folds_nothing_and_does_not_stall_is_skipped() -> None:
+    with pytest.raises(AirflowSkipException):
+        audit(PIPELINE.name, Fold("idle"))  # type: ignore[arg-type]

@@ -13,7 +13,7 @@ from tests.support.postgres import USER
 from tests.support.rest_catalog import rest_block
 from tidemark.lake.catalog import SystemTables, TableId
 from tidemark.lake.forks import make_fork
-from tidemark.lake.ledger import StagedCut, ensure_table, read_ledger, stage_entry
+from tidemark.lake.ledger import ATTEMPT, StagedCut, ensure_table, read_ledger, stage_entry
 from tidemark.lake.refs import RefUpdate, attempt_ref, create_branch, main_head
 from tidemark.lake.verdicts import write_verdicts
 from tidemark.model.names import AttemptId
@@ -88,10 +88,9 @@ def stage(  # noqa: PLR0913  what most tests leave out
     cut: the one after what the run found published when it began. checks: of each table.
     """
     catalog = world.catalog
-    branch = attempt_ref(cut, attempt)
     forked = FORKED if has_fork else None
     ref_updates = [
-        _append(catalog, table, branch, ids, is_fork=table == forked) for table in TARGETS
+        _append(catalog, table, attempt, cut, ids, is_fork=table == forked) for table in TARGETS
     ]
     verdicts = [
         Verdict(str(ref_update.table), ref_update.snapshot, "none", checks)
@@ -108,9 +107,16 @@ def stage(  # noqa: PLR0913  what most tests leave out
     stage_entry(catalog, SYSTEM, head, StagedCut(result, Progress(cut=cut), tuple(ref_updates)), "")
 
 
-def _append(
-    catalog: Catalog, target: TableId, branch: str, ids: Sequence[int], *, is_fork: bool
+def _append(  # noqa: PLR0913  what a staged table is made of
+    catalog: Catalog,
+    target: TableId,
+    attempt: AttemptId,
+    cut: int,
+    ids: Sequence[int],
+    *,
+    is_fork: bool,
 ) -> RefUpdate:
+    branch = attempt_ref(cut, attempt)
     live, fork = catalog.load_table(target.parts), None
     if is_fork:
         origin = live.metadata_location
@@ -119,7 +125,8 @@ def _append(
     assert base is not None
     create_branch(catalog.load_table(place.parts), branch, base)
     staged = catalog.load_table(place.parts)
-    staged.append(pa.table({"id": list(ids)}, schema=ROWS), branch=branch)
+    rows = pa.table({"id": list(ids)}, schema=ROWS)
+    staged.append(rows, snapshot_properties={ATTEMPT: attempt}, branch=branch)
     return RefUpdate(target, base, staged.refs()[branch].snapshot_id, (branch,), fork)
 
 

@@ -19,7 +19,7 @@ from tidemark.scheduling.forms import (
 )
 from tidemark.scheduling.shown import code
 from tidemark.scheduling.submit_operator import FoldOperator, MaintainOperator
-from tidemark.scheduling.tasks import action, audit, plan, publish, refold, resync
+from tidemark.scheduling.tasks import action, audit, plan, publish, refold, resync, stall
 from tidemark.scheduling.xcom import (
     ACTION,
     ASK,
@@ -30,8 +30,9 @@ from tidemark.scheduling.xcom import (
     PUBLISH,
     REFOLD,
     RESYNC,
+    STALL,
 )
-from tidemark.spec import Approval, OtherTables, PipelineSpec, sound_pipelines
+from tidemark.spec import Approval, OtherTables, PipelineSpec, WhenStalled, sound_pipelines
 
 RETRIES = 2
 RETRY_DELAY = timedelta(minutes=1)
@@ -75,7 +76,8 @@ def build_cut_dag(pipeline: PipelineSpec) -> DAG:
     overlap, and beside a backfill no two folds do; should they do so all the same, the lake lets
     one of them win. Tasks wait in Airflow's default pool: a pool that somebody has to make keeps a
     new pipeline waiting for ever (docs/adr/0019). Where the file wants that, a run whose cut is
-    blocked by expectations waits for an answer before it publishes.
+    blocked by expectations waits for an answer before it publishes, and one whose cuts have gone no
+    further for too long fails behind it.
     """
     with DAG(
         dag_id=f"cut__{pipeline.name}",
@@ -105,6 +107,8 @@ def build_cut_dag(pipeline: PipelineSpec) -> DAG:
             folded >> audited >> asked >> published
         else:
             folded >> audited >> Label("nothing blocks") >> published
+        if pipeline.limits.when_stalled is WhenStalled.FAIL:
+            published >> PythonOperator(task_id=STALL, python_callable=stall, op_kwargs=name)
     return dag
 
 

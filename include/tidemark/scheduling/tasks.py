@@ -20,7 +20,7 @@ from tidemark.scheduling.connections import load_installation_for
 from tidemark.scheduling.retries import stop_on_terminal_errors
 from tidemark.scheduling.submit import attempt_stem, cap_of, tables_named
 from tidemark.scheduling.xcom import FOLD, PLAN, Folded, Planned
-from tidemark.spec import Approval, pipeline_named
+from tidemark.spec import Approval, WhenStalled, pipeline_named
 from tidemark.spec.until import cut_or_time
 
 if TYPE_CHECKING:
@@ -73,13 +73,17 @@ def plan(
 
 
 def audit(pipeline: PipelineName, ti: RuntimeTaskInstanceProtocol) -> dict[str, int]:
-    """Tables by outcome of the audit that ran in fold; red when one blocks and nobody is asked."""
+    """Tables by outcome of the audit that ran in fold; red when one blocks and nobody is asked.
+
+    Skipped where fold found no new cut, or red where that stalls.
+    """
     from tidemark.runs.accept import blocking
     from tidemark.runs.publish import read_verdicts
     from tidemark.runs.world import data_docs_folder, open_world
 
     folded: Folded = ti.xcom_pull(task_ids=FOLD)
     if folded["status"] == CutStatus.IDLE:
+        stall(pipeline)
         raise AirflowSkipException(f"there is no new cut to publish: {folded['hold']}")
     with stop_on_terminal_errors():
         installation, spec = load_installation_for(pipeline), pipeline_named(pipeline)
@@ -149,7 +153,7 @@ def publish(
             raise AirflowSkipException(f"superseded: {error}") from error
         events = events_of(spec, result, changed_tables(spec, world.catalog, result))
     _send_events(events, ti, outlet_events)
-    with stop_on_terminal_errors():
+    if spec.limits.when_stalled is WhenStalled.WARN:
         tell_stall(spec, world)
     return {"cut": result.cut, "tables": len(result.tables)}
 
@@ -185,6 +189,18 @@ def action(
     _send_events(events, ti, outlet_events)
     log.info("action_done", pipeline=pipeline, action=params["action"], done=done.sentence)
     return done.sentence
+
+
+def stall(pipeline: PipelineName) -> None:
+    """Fail the run where what it published goes no further for too long (GATE-O1).
+
+    A task behind `publish`, as a task that fails has no asset events.
+    """
+    from tidemark.runs.stall import tell_stall
+    from tidemark.runs.world import open_world
+
+    with stop_on_terminal_errors():
+        tell_stall(pipeline_named(pipeline), open_world(load_installation_for(pipeline)))
 
 
 def refold(pipeline: PipelineName, params: dict[str, Any]) -> str:

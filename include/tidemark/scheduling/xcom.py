@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NotRequired, TypedDict
 
-PLAN, FOLD, AUDIT, ASK, PUBLISH = "plan", "fold", "audit", "ask", "publish"
+PLAN, FOLD, AUDIT, ASK, PUBLISH, STALL = "plan", "fold", "audit", "ask", "publish", "stall"
 MAINTAIN, REFOLD, RESYNC, ACTION = "maintain", "refold", "resync", "action"
 
 
