@@ -101,12 +101,12 @@ def show(  # noqa: PLR0913  options of a command are its arguments
     from tidemark.cli.session import catalog_world
     from tidemark.errors import UNCHANGED, ActionRefusedError
     from tidemark.lake.catalog import SystemTables
-    from tidemark.lake.quarantine import read_entries, read_payload
+    from tidemark.lake.quarantine import of_record, read_entries, read_payload
     from tidemark.model.shown import clock
 
     spec, console, catalog = load_named(pipeline), stdout(), catalog_world().catalog
     tables, place = SystemTables.of(spec.name), (topic, partition, offset)
-    entries = [entry for entry in read_entries(catalog, tables) if entry.place == place]
+    entries = read_entries(catalog, tables, wanted=of_record(place))
     if not entries:
         raise ActionRefusedError(
             f"nothing was quarantined at offset {offset} of partition {partition} of topic {topic}",

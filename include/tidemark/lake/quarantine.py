@@ -10,9 +10,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import NoSuchTableError
-from pyiceberg.expressions import And, EqualTo
+from pyiceberg.expressions import (
+    AlwaysTrue,
+    And,
+    BooleanExpression,
+    EqualTo,
+    In,
+    IsNull,
+)
 
 from tidemark.lake.catalog import SystemTables, catalog_errors, commit_errors
 from tidemark.lake.commits import action_branch, append_behind, append_on, begin_branch
@@ -21,7 +29,9 @@ from tidemark.lake.marks import read_published, refuse_foreign
 from tidemark.lake.refs import RefUpdate, main_head
 from tidemark.model.event import Reason
 from tidemark.model.quarantine import Entry, State, name_in_record, newest_states
-from tidemark.model.renames import Rename
+from tidemark.model.renames import Rename, steps
+
+EVERYTHING = AlwaysTrue()
 
 SCHEMA = pa.schema(
     [
@@ -113,39 +123,87 @@ def add_entries(
 
 
 def read_entries(
-    catalog: Catalog, tables: SystemTables, renames: Sequence[Rename] = ()
+    catalog: Catalog,
+    tables: SystemTables,
+    renames: Sequence[Rename] = (),
+    wanted: BooleanExpression = EVERYTHING,
 ) -> tuple[Entry, ...]:
-    """Everything that was ever quarantined, each in its newest state; no JVM.
+    """What was ever quarantined, of the rows that are ``wanted``, each in its newest state; no JVM.
 
     renames: of tables, that were followed; entries have the names of now.
     """
-    with catalog_errors("the reading of the quarantine"):
-        try:
-            rows = catalog.load_table(tables.quarantine.parts).scan().to_arrow()
-        except NoSuchTableError:
-            return ()
+    rows = _read(catalog, tables, wanted)
     return newest_states(entry.under(renames) for entry in entries_of(rows))
 
 
 def read_waiting(
     catalog: Catalog, tables: SystemTables, renames: Sequence[Rename] = (), table: str = ""
 ) -> tuple[Entry, ...]:
-    """What waits, of one table or of all."""
-    entries = read_entries(catalog, tables, renames)
-    return tuple(e for e in entries if e.state is State.WAITING and table in ("", e.table))
+    """What waits, of one table or of all; costs little for what has come to an end."""
+    rows = waiting_rows(_read(catalog, tables, EVERYTHING))
+    entries = newest_states(entry.under(renames) for entry in entries_of(rows))
+    return tuple(entry for entry in entries if table in ("", entry.table))
+
+
+def read_records_waiting(
+    catalog: Catalog, tables: SystemTables, fresh: pa.Table | None
+) -> tuple[Entry, ...]:
+    """What waits of whole records, by the names in them, once ``fresh`` rows are there as well."""
+    rows = _read(catalog, tables, IsNull(term="row"))
+    if fresh is not None:
+        rows = pa.concat_tables([rows, fresh.filter(pc.field("row").is_null())])
+    return newest_states(entries_of(waiting_rows(rows)))
+
+
+def waiting_rows(rows: pa.Table) -> pa.Table:
+    """Those of ``rows``, of SCHEMA, whose change has come to no end; it may have several.
+
+    By columns: there may be a hundred times more that is over.
+    """
+    waits = pc.equal(rows["state"], State.WAITING.value)
+    over = _changes(rows.filter(pc.invert(waits))).combine_chunks()
+    waiting = rows.filter(waits)
+    return waiting.filter(pc.invert(pc.is_in(_changes(waiting), over)))
+
+
+def _changes(rows: pa.Table) -> pa.ChunkedArray:
+    """One text for the change of each row; no name of a topic has a colon."""
+    parts = (pc.cast(rows[name], pa.string()) for name in ("topic", "partition", "offset", "row"))
+    return pc.binary_join_element_wise(*(pc.fill_null(part, "") for part in parts), ":")
+
+
+def of_table(table: str, renames: Sequence[Rename]) -> BooleanExpression:
+    """Rows that may be of ``table``, by all names that records may have for it."""
+    former = {str(old) for _, names in steps(renames) for old in names}
+    return In(term="table", literals={table, *former})
+
+
+def of_record(place: tuple[str, int, int]) -> BooleanExpression:
+    """Rows of the record at ``place`` (topic, partition, offset), in the changelog as well."""
+    topic, partition, offset = place
+    return And(
+        EqualTo(term="topic", value=topic),
+        EqualTo(term="partition", value=partition),
+        EqualTo(term="offset", value=offset),
+    )
+
+
+def _read(catalog: Catalog, tables: SystemTables, wanted: BooleanExpression) -> pa.Table:
+    """Rows of SCHEMA; none where nothing was ever quarantined."""
+    with catalog_errors("the reading of the quarantine"):
+        try:
+            quarantine = catalog.load_table(tables.quarantine.parts)
+        except NoSuchTableError:
+            return SCHEMA.empty_table()
+        return quarantine.scan(row_filter=wanted).to_arrow().select(SCHEMA.names).cast(SCHEMA)
 
 
 def read_payload(
     catalog: Catalog, tables: SystemTables, place: tuple[str, int, int]
 ) -> bytes | None:
     """The value of the record at ``place`` (topic, partition, offset) as it was landed."""
-    topic, partition, offset = place
-    condition = And(
-        EqualTo(term="topic", value=topic),
-        EqualTo(term="partition", value=partition),
-        EqualTo(term="offset", value=offset),
-    )
     with catalog_errors("the reading of the changelog"):
         changelog = catalog.load_table(tables.changelog.parts)
-    rows = changelog.scan(row_filter=condition, selected_fields=("value",)).to_arrow().to_pylist()
+    scan = changelog.scan(row_filter=of_record(place), selected_fields=("value",))
+    rows = scan.to_arrow().to_pylist()
     return rows[0]["value"] if rows else None

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tidemark.lake.quarantine import entries_of, read_entries
-from tidemark.model.quarantine import KINDLESS, Entry, State, newest_states
+from tidemark.lake.quarantine import read_records_waiting
+from tidemark.model.quarantine import Entry, State
 from tidemark.runs.run import Run
 from tidemark.spec import SourceSpec
 
@@ -26,10 +26,8 @@ def codes_of(rows: pa.Table) -> dict[str, int]:
 
 def unknown_after(run: Run, rows: pa.Table | None = None) -> dict[str, int]:
     """`unknown_kinds` of what waits once ``rows`` are in the quarantine as well."""
-    known = read_entries(run.world.catalog, run.system)
-    codes = [code.value for code in sorted(KINDLESS)]
-    fresh = [] if rows is None else entries_of(rows.filter(pc.field("code").isin(codes)))
-    return unknown_kinds(run.pipeline.source, newest_states((*known, *fresh)))
+    waiting = read_records_waiting(run.world.catalog, run.system, rows)
+    return unknown_kinds(run.pipeline.source, waiting)
 
 
 def unknown_kinds(source: SourceSpec, entries: Iterable[Entry]) -> dict[str, int]:

@@ -21,7 +21,7 @@ from tidemark.formats.avro.wire_format import Schemas
 from tidemark.formats.decoder import Decoder, decoder_of
 from tidemark.formats.topic_roles import TopicRoles
 from tidemark.lake.landing import COLUMNS
-from tidemark.lake.quarantine import read_entries
+from tidemark.lake.quarantine import of_table, read_entries, read_waiting
 from tidemark.lake.writer_schemas import keep_schemas
 from tidemark.log import get_logger
 from tidemark.model.checkpoint_status import CheckpointStatus
@@ -52,7 +52,7 @@ def with_replay(run: Run, chosen: Chosen, landed: Landed, progress: Progress) ->
         return chosen
     meant = [
         entry
-        for entry in read_entries(run.world.catalog, run.system, chosen.renames)
+        for entry in read_waiting(run.world.catalog, run.system, chosen.renames)
         if entry.can_be_replayed and any(selection.takes(entry) for selection in progress.replays)
     ]
     refolded = {str(table) for table in progress.refolds}
@@ -174,7 +174,8 @@ def events_quarantined(run: Run, chosen: Chosen, table: TableName) -> DataFrame 
     """
     if table not in chosen.quarantined:
         return None
-    entries = read_entries(run.world.catalog, run.system, chosen.renames)
+    catalog, wanted = run.world.catalog, of_table(str(table), chosen.renames)
+    entries = read_entries(catalog, run.system, chosen.renames, wanted)
     places = [entry.place for entry in entries if entry.table == str(table)]
     is_row = is_table(table) & (F.col("kind") == Kind.ROW.value)
     events = chosen.changelog.published_at(places).where(is_row)
