@@ -157,24 +157,42 @@ def _alter(statement: Words, schema: str) -> tuple[DdlOperation, ...]:
         return (Unsupported(None, text, f"ALTER {statement.keyword()} is not known"),)
     statement.accept("IF", "EXISTS")
     table = _table(statement, schema)
-    if table is None:
-        return (NO_TARGET,)
     _pass_wait(statement)
     if statement.keyword(1) == "PARTITION" and refusal(statement) is None:
         return (NoEffect(f"{statement.keyword()} PARTITION"),)
+    return _altered(statement, table, schema, text)
+
+
+def _altered(
+    statement: Words, table: TableName | None, schema: str, text: str
+) -> tuple[DdlOperation, ...]:
+    """What the items of an ALTER TABLE do; ``statement`` stands before the first of them."""
     items, renames = ColumnItems(), []
+    refused: dict[TableName, Unsupported] = {}
     for item in statement.split(","):
         if item.keyword() == "RENAME" and item.keyword(1) not in {"COLUMN", "INDEX", "KEY"}:
             renames.append(_renamed_by_item(table, item, schema, text))
             continue
         why = judge_item(item, items)
         if why is not None:
-            return (Unsupported(table, text, why),)
+            for name in _named([table, _behind_table(item, schema)]):
+                refused.setdefault(name, Unsupported(name, text, why))
+    if refused or table is None:
+        return (*refused.values(), *renames) or (NO_TARGET,)
     altered = [AlterColumns(table, items, text)] if items.has_changes else []
     return (*altered, *renames) or (NoEffect("ALTER TABLE"),)
 
 
-def _renamed_by_item(table: TableName, item: Words, schema: str, text: str) -> DdlOperation:
+def _behind_table(item: Words, schema: str) -> TableName | None:
+    """The other table of which an item says that rows go to it or come from it."""
+    keywords = [word.keyword for word in item.words]
+    if "TABLE" not in keywords:
+        return None
+    item.at = keywords.index("TABLE") + 1
+    return _table(item, schema)
+
+
+def _renamed_by_item(table: TableName | None, item: Words, schema: str, text: str) -> DdlOperation:
     """RENAME among the items of an ALTER TABLE."""
     item.accept("RENAME")
     if not item.accept("TO") and not item.accept("AS"):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tidemark.model.names import TableName
-from tidemark.schema.ddl import parse_ddl
-from tidemark.schema.ddl_operations import AlterColumns, TruncateTable, Unsupported
+from tidemark.schema.ddl import NO_TARGET, parse_ddl
+from tidemark.schema.ddl_operations import AlterColumns, RenameTable, TruncateTable, Unsupported
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,21 @@ from tidemark.schema.ddl_operations import AlterColumns, TruncateTable, Unsuppor
         ("ALTER TABLE t MODIFY `_tidemark_op` int", ["db.t"], "_tidemark_"),
         ("ALTER TABLE t TRUNCATE PARTITION p0", ["db.t"], "rows go without events"),
         ("ALTER TABLE t DROP PARTITION p0, p1", ["db.t"], "rows go without events"),
-        ("ALTER TABLE t EXCHANGE PARTITION p WITH TABLE u", ["db.t"], "rows change without events"),
+        (
+            "ALTER TABLE t EXCHANGE PARTITION p WITH TABLE x.u WITHOUT VALIDATION",
+            *(["db.t", "x.u"], "rows change without events"),
+        ),
+        (
+            "ALTER TABLE `t/x` EXCHANGE PARTITION p WITH TABLE u",
+            *(["db.u"], "rows change without events"),
+        ),
+        ("ALTER TABLE t CONVERT PARTITION p TO TABLE u", ["db.t", "db.u"], "not among the known"),
+        (
+            "ALTER TABLE t CONVERT TABLE u TO PARTITION p VALUES LESS THAN (9)",
+            *(["db.t", "db.u"], "not among the known"),
+        ),
+        ("ALTER TABLE t EXCHANGE PARTITION p WITH TABLE", [None], "a name is missing"),
+        ("ALTER TABLE `t/x` RENAME TO u", ["db.u"], "no target can have the other name"),
         ("ALTER TABLE t IMPORT TABLESPACE", ["db.t"], "rows come without events"),
         ("ALTER TABLE t CONVERT TO CHARACTER SET latin1", ["db.t"], "may not hold every value"),
         ("ALTER TABLE t FROBNICATE", ["db.t"], "not among the known changes"),
@@ -65,6 +79,21 @@ def test_unsupported(sql: str, tables: list[str | None], why: str) -> None:
         if isinstance(operation, Unsupported) and why in operation.why
     ] == tables
     assert len(operations) == len(tables)
+
+
+def test_a_refused_change_keeps_the_new_name() -> None:
+    """SCHEMA-31: the rows of a table that stops are those of another name, too."""
+    refused, renamed = parse_ddl("ALTER TABLE t FROBNICATE, RENAME TO u", "db")
+    assert isinstance(refused, Unsupported)
+    assert refused.table == TableName("db", "t")
+    assert isinstance(renamed, RenameTable)
+    assert (renamed.old, renamed.new) == (TableName("db", "t"), TableName("db", "u"))
+
+
+def test_a_table_that_no_target_can_have_stops_nothing() -> None:
+    """SCHEMA-26: as long as the statement names no other one."""
+    for item in ("FROBNICATE", "ADD COLUMN", "ADD COLUMN a int", "EXCHANGE PARTITION p"):
+        assert parse_ddl(f"ALTER TABLE `t/x` {item}", "db") == (NO_TARGET,), item
 
 
 def test_statements_before_an_unsupported_one_are_kept() -> None:
