@@ -8,10 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 from tidemark.model.columns import SourceColumn, ValueEncoding
-from tidemark.model.modes import ConnectorModes
+from tidemark.model.modes import BinaryMode, ConnectorModes, DecimalMode
 from tidemark.model.names import column_name
 from tidemark.schema.changes import is_widening
 from tidemark.schema.source_types import (
+    BINARY_ENCODINGS,
     GEOMETRY,
     MAX_PRECISION,
     UNSIGNED_BIGINT,
@@ -95,6 +96,13 @@ _DECIMALS = (
 SIZED_ENCODINGS = (ValueEncoding.DECIMAL_BASE64, ValueEncoding.BITS_TEXT)
 """Forms whose values cannot be read without the digits of their column."""
 _WRITTEN_DECIMALS = (ValueEncoding.DECIMAL_BASE64, ValueEncoding.DECIMAL_TEXT)
+_BINARY = (ValueEncoding.BASE64, ValueEncoding.BASE64_URL, ValueEncoding.HEX)
+_DECIMAL_MODES: Mapping[ValueEncoding, DecimalMode] = {
+    ValueEncoding.TEXT: DecimalMode.STRING,
+    ValueEncoding.FLOAT: DecimalMode.DOUBLE,
+    ValueEncoding.DOUBLE: DecimalMode.DOUBLE,
+}
+"""What may be a decimal in a record -> the mode in which it is."""
 _REFINED: Mapping[tuple[ValueEncoding, ValueEncoding], ValueEncoding] = {
     (ValueEncoding.INTEGER, ValueEncoding.UNSIGNED_AS_SIGNED): ValueEncoding.UNSIGNED_AS_SIGNED,
     (ValueEncoding.INTEGER, ValueEncoding.BOOLEAN): ValueEncoding.BOOLEAN,
@@ -106,10 +114,7 @@ _REFINED: Mapping[tuple[ValueEncoding, ValueEncoding], ValueEncoding] = {
         for written in (ValueEncoding.TEXT, ValueEncoding.FLOAT, ValueEncoding.DOUBLE)
         for declared in _DECIMALS
     },
-    **{
-        (ValueEncoding.TEXT, encoding): encoding
-        for encoding in (ValueEncoding.BASE64, ValueEncoding.BASE64_URL, ValueEncoding.HEX)
-    },
+    **{(ValueEncoding.TEXT, encoding): encoding for encoding in _BINARY},
     **{
         (ValueEncoding.DECIMAL_SCALED, encoding): ValueEncoding.DECIMAL_SCALED
         for encoding in _DECIMALS
@@ -174,15 +179,47 @@ def refine(
 
 
 def refine_known(
-    record: SourceColumn, known: SourceColumn, *, tells_singles: bool = False
+    record: SourceColumn,
+    known: SourceColumn,
+    modes: ConnectorModes | None,
+    *,
+    tells_singles: bool = False,
 ) -> SourceColumn:
     """`refine` by what is ``known`` of a column that may have grown since (SCHEMA-13).
 
-    Where the record tells its own size, what holds more is right.
+    Where the record tells its own size, what holds more is right. modes: of a source whose records
+    alone tell types, so that another one may be that of a changed column: it is the known one only
+    where the connector is told to write it so (SCHEMA-16); None where statements tell types.
     """
+    if modes is not None:
+        if not _is_written_so(record, known, modes):
+            return record
+        if known.encoding in _BINARY:
+            known = replace(known, encoding=BINARY_ENCODINGS[modes.binary])
     refined = refine(record, known, tells_singles=tells_singles)
     has_size = record.source_type not in _UNSIZED
     return record if has_size and _holds_more(record, refined) else refined
+
+
+def other_mode(record: SourceColumn, known: SourceColumn) -> str | None:
+    """The field of ``source.modes`` on which it depends whether a record's column is the known."""
+    if record.encoding is ValueEncoding.TEXT and known.encoding in _BINARY:
+        return "binary"
+    is_decimal = record.encoding in _DECIMAL_MODES and known.encoding in _DECIMALS
+    return "decimal" if is_decimal else None
+
+
+def _is_written_so(record: SourceColumn, known: SourceColumn, modes: ConnectorModes) -> bool:
+    """Whether a connector with these modes may write the ``known`` column as the record has it."""
+    written, encoding = record.encoding, known.encoding
+    match other_mode(record, known):
+        case "binary":
+            return modes.binary is not BinaryMode.BYTES
+        case "decimal":
+            return modes.decimal is _DECIMAL_MODES[written]
+    if written is ValueEncoding.DECIMAL_SCALED:
+        return encoding not in _DECIMALS
+    return {written, encoding} != {ValueEncoding.INTEGER, ValueEncoding.BOOLEAN}
 
 
 def _holds_more(record: SourceColumn, other: SourceColumn) -> bool:

@@ -16,6 +16,7 @@ from tidemark.runs.columns.schemas import resolve
 from tidemark.runs.ddl.effects import DdlEffects
 from tidemark.schema.changes import describe, plan_changes
 from tidemark.spec import SourceSpec, TableSpec
+from tidemark.spec.modes import ModesSpec
 
 POSTGRES = SourceSpec.model_validate(
     {"format": "debezium-postgres", "gate": "none", "topics": {"data": ["t"]}}
@@ -38,6 +39,8 @@ def source(kind: str, base: str, *sizes: int) -> dict[str, Any]:
 
 
 TYPES: dict[str, dict[str, Any]] = {
+    "boolean": {"type": "boolean"},
+    "bytea": {"type": "bytes"},
     "int": {"type": "int32"},
     "bigint": {"type": "int64"},
     "real": {"type": "float"},
@@ -51,6 +54,7 @@ TYPES: dict[str, dict[str, Any]] = {
     "iso time": {"type": "string", "name": f"{TIME}IsoTime"},
     "interval": {"type": "int64", "name": f"{TIME}MicroDuration"},
     "iso interval": {"type": "string", "name": f"{TIME}Interval"},
+    "numeric": {"type": "struct", "name": "io.debezium.data.VariableScaleDecimal"},
     "numeric(5,2)": numeric(5),
     "numeric(12,2)": numeric(12),
     "numeric(38,2)": numeric(38),
@@ -66,6 +70,8 @@ TYPES: dict[str, dict[str, Any]] = {
         for kind, told in {
             "numeric(5,2)": numeric(5),
             "numeric(12,2)": numeric(12),
+            "bytea": {"type": "bytes"},
+            "text": {"type": "string"},
             "int": {"type": "int32"},
             "bigint": {"type": "int64"},
             "real": {"type": "float"},
@@ -151,6 +157,7 @@ def test_what_records_tell(
         ("bigint", "numeric(12,4)", "bigint to decimal(12,4)"),
         ("numeric(5,2)", "numeric(12,4)", "decimal(5,2) to decimal(12,4)"),
         ("numeric(5,2)", "numeric(50,2)", "decimal(5,2) to string"),
+        ("numeric(5,2)", "numeric", "decimal(5,2) to string"),
         ("date", "timestamp(6)", "date to timestamp_ntz"),
     ],
 )
@@ -233,6 +240,13 @@ def test_a_form_of_another_type_stops_the_table_with_a_way_out() -> None:
         ("bigint", "text"),
         ("numeric(12,4)", "numeric(5,2)"),
         ("numeric(5,2)[]", "numeric(12,2)"),
+        ("numeric(5,2)", "text"),
+        ("numeric(5,2)", "double"),
+        ("numeric(5,2)", "real"),
+        ("bytea", "text"),
+        ("bytea[]", "text[]"),
+        ("boolean", "int"),
+        ("int", "boolean"),
     ],
 )
 def test_another_type_stops_the_table(before: str, after: str) -> None:
@@ -242,6 +256,27 @@ def test_another_type_stops_the_table(before: str, after: str) -> None:
         schema(have, told("2", a=after))
     with pytest.raises(TableStoppedError, match=r"a changed from .* which Iceberg cannot"):
         schema(None, told("1", a=before), told("2", a=after))
+
+
+@pytest.mark.parametrize(
+    ("modes", "before", "after", "encoding"),
+    [
+        ({"decimal": "string"}, "numeric(5,2)", "text", "decimal-text"),
+        ({"decimal": "double"}, "numeric(5,2)", "double", "decimal-text"),
+        ({"binary": "hex"}, "bytea", "text", "hex"),
+        ({"binary": "base64-url-safe"}, "bytea", "text", "base64-url"),
+    ],
+)
+def test_a_connector_that_is_told_to_write_in_another_way(
+    modes: dict[str, str], before: str, after: str, encoding: str
+) -> None:
+    """SCHEMA-4: the file says so too, else it might be another type of the source."""
+    have = schema(None, told("1", a=before))
+    says_so = POSTGRES.model_copy(update={"modes": ModesSpec.model_validate(modes)})
+    want = resolve(says_so, SPEC, have, DdlEffects(), [told("2", a=after)])
+    assert (want["a"].iceberg, encodings(want["a"])) == (have["a"].iceberg, {2: encoding})
+    with pytest.raises(TableStoppedError, match=r"source\.modes"):
+        schema(have, told("2", a=after))
 
 
 def test_what_no_record_tells_stays() -> None:

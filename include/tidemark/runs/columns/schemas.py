@@ -341,6 +341,7 @@ def _record_columns(
     Of a delete the key alone counts, so that the rest may be of any type (SCHEMA-5).
     """
     is_postgres = source.format is SourceFormat.DEBEZIUM_POSTGRES
+    modes = None if source.has_table_states else source.modes.connector
     columns = []
     for column in schema_columns(source, record):
         if column.name in declared:
@@ -352,7 +353,8 @@ def _record_columns(
             if refined is None and record.has_rows:
                 raise unreadable_as(spec.source, column, declared[column.name])
         elif column.name in known:
-            refined = refine_known(column, known[column.name], tells_singles=is_postgres)
+            before = known[column.name]
+            refined = refine_known(column, before, modes, tells_singles=is_postgres)
         else:
             refined = column
         columns.append(refined or column)

@@ -14,7 +14,7 @@ from tidemark.errors import RowsUnknownError
 from tidemark.model.columns import SourceColumn, TableSchema, ValueEncoding
 from tidemark.model.names import ColumnName, TableName
 from tidemark.schema.changes import is_followed, is_widening
-from tidemark.schema.connect_types import SIZED_ENCODINGS
+from tidemark.schema.connect_types import SIZED_ENCODINGS, other_mode
 from tidemark.schema.overrides import read_as_text
 from tidemark.schema.rewrites import is_rewrite
 
@@ -148,6 +148,12 @@ def _two_types(
         fix = (
             f"declare {name}: text in columns: of {table}, give the table another target, and have "
             f"its rows re-snapshotted: tidemark resync PIPELINE {table}"
+        )
+    mode = other_mode(column, before)
+    if mode is not None:
+        fix = (
+            f"if the connector's {mode}.handling.mode was changed, say so in source.modes.{mode}; "
+            f"else {fix}"
         )
     return RowsUnknownError(
         f"{table} cannot be followed: column {name} changed from {before.source_type} "
