@@ -6,6 +6,7 @@ are known by their numbers, which stay what they are, whatever the columns are c
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,6 +32,8 @@ TRIGGERS = Path(__file__).with_name("postgres_ddl.sql")
 _VERSION = 1
 _OF_INDEXES = {"CREATE INDEX", "DROP INDEX", "REINDEX"}
 """Where one of these commits in its midst, older triggers wrote that every table was made by it."""
+_OBJECT_IN_HEX = b"{".hex()
+_URL_SAFE = str.maketrans("-_", "+/")
 _USING = re.compile(r"\busing\b", re.IGNORECASE)
 _DEFAULT = re.compile(r"\bdefault\b", re.IGNORECASE)
 _TableState = Mapping[str, Any]
@@ -47,6 +50,25 @@ class _Text:
     statement: str
     has_expression: bool
     may_have_default: bool
+
+
+def message_operations(written: object) -> tuple[DdlOperation, ...]:
+    """What a statement did, by the content of its message as a record has it ``written``.
+
+    The connector writes it as its ``binary.handling.mode`` has it. The content is an object of
+    JSON, by the first characters of which each of the modes can be told from the others.
+    """
+    try:
+        text = str(written)
+        raw = (
+            bytes.fromhex(text)
+            if text.lower().startswith(_OBJECT_IN_HEX)
+            else base64.b64decode(text.translate(_URL_SAFE), validate=True)
+        )
+        content = raw.decode()
+    except ValueError as error:
+        return (_unreadable(error),)
+    return postgres_operations(content)
 
 
 def postgres_operations(content: str) -> tuple[DdlOperation, ...]:
@@ -78,7 +100,11 @@ def postgres_operations(content: str) -> tuple[DdlOperation, ...]:
             *_of_partitions(message["tables"], message.get("roots", {}), text),
         )
     except (ValueError, TypeError, KeyError) as error:
-        return (Unsupported(None, "", f"a message of its trigger cannot be read: {error}"),)
+        return (_unreadable(error),)
+
+
+def _unreadable(error: Exception) -> Unsupported:
+    return Unsupported(None, "", f"a message of its trigger cannot be read: {error}")
 
 
 def _operations_of(

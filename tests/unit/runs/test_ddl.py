@@ -324,3 +324,20 @@ def test_the_newest_statement_that_stops_a_table_counts() -> None:
         effects.stop(ITEMS, "rows may have changed", position)
     assert effects.stops[ITEMS].position == first
     assert effects.stated_at[ITEMS] == last
+
+
+def test_a_message_in_hex_is_read_and_one_that_cannot_be_stops_its_tables() -> None:
+    """SCHEMA-26, SCHEMA-36: binary.handling.mode=hex; no content ends the run."""
+    postgres = SourceSpec.model_validate(
+        {"format": "debezium-postgres", "gate": "none", "topics": {"data": ["t"]}}
+    )
+    gone = {"before": {"schema": "shop", "name": "items"}, "after": None}
+    told = {"version": 1, "tag": "DROP TABLE", "statement": "DROP TABLE items", "tables": [gone]}
+
+    def effects(content: str | None) -> DdlEffects:
+        body = {"op": "m", "source": {}, "message": {"prefix": "tidemark", "content": content}}
+        return add_up(postgres, [DdlRecord(Position("1"), "", json.dumps(body))])
+
+    assert ITEMS in effects(json.dumps(told).encode().hex()).dropped
+    for content in ("7b7", "?", None):
+        assert "a message of its trigger cannot be read" in str(effects(content).stops)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -18,7 +20,7 @@ from tidemark.schema.ddl_operations import (
     RenameTable,
     Unsupported,
 )
-from tidemark.schema.postgres_statements import postgres_operations
+from tidemark.schema.postgres_statements import message_operations, postgres_operations
 
 ITEMS = TableName("app", "items")
 
@@ -257,6 +259,33 @@ def test_a_default_that_is_set_beside_the_column_fills_nothing() -> None:
 def test_what_cannot_be_read_may_be_about_any_table(content: str) -> None:
     """SCHEMA-26."""
     (stop,) = postgres_operations(content)
+    assert isinstance(stop, Unsupported)
+    assert stop.table is None
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda content: base64.b64encode(content).decode(),
+        lambda content: base64.urlsafe_b64encode(content).decode(),
+        bytes.hex,
+        lambda content: content.hex().upper(),
+    ],
+    ids=["bytes", "base64-url-safe", "hex", "HEX"],
+)
+def test_a_message_in_each_mode_of_binary_handling(write: Callable[[bytes], str]) -> None:
+    """SCHEMA-36: some characters have other digits in either base64."""
+    statement = "ALTER TABLE items ADD name text /* >>>???~~~ */"
+    content = message((table(ID), table(ID, NAME)), statement=statement)
+    (altered,) = message_operations(write(content.encode()))
+    assert isinstance(altered, AlterColumns)
+    assert altered.items.added == [ColumnText(ColumnName("name"), "text")]
+
+
+@pytest.mark.parametrize("written", [None, "", "7b2", "e30=!", "e\u00e9", "/w==", "7bff"])
+def test_a_message_that_was_not_written_as_binary_may_be_about_any_table(written: object) -> None:
+    """SCHEMA-26: the run goes on, and each table stops."""
+    (stop,) = message_operations(written)
     assert isinstance(stop, Unsupported)
     assert stop.table is None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -34,7 +33,7 @@ from tidemark.schema.ddl_operations import (
     DdlOperation,
     Unsupported,
 )
-from tidemark.schema.postgres_statements import postgres_operations
+from tidemark.schema.postgres_statements import message_operations
 from tidemark.schema.shadow_tables import Shadows
 from tidemark.schema.source_types import table_change_columns
 from tidemark.spec import SourceFormat, SourceSpec
@@ -175,7 +174,7 @@ def _operations(
         return parse_ddl(str(content["sql"]), record.schema)
     body = _body(content)
     if source.format is SourceFormat.DEBEZIUM_POSTGRES:
-        return postgres_operations(base64.b64decode(body["message"]["content"]).decode())
+        return message_operations(body["message"].get("content"))
     if is_description(body):
         return ()
     parsed = parse_ddl(str(body.get("ddl") or ""), str(body.get("databaseName") or ""))
