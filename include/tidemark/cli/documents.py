@@ -43,6 +43,16 @@ class FailedDocument(_Document):
     error: str = Field(description="name, condition, state: and next:")
 
 
+class QuarantinedDocument(_Document):
+    """What waits in quarantine of one table, code and column."""
+
+    table: str = Field(description="empty where unknown")
+    code: str
+    column: str = Field(description="empty where unknown")
+    changes: int
+    record: str = Field(description="the first of them, as TOPIC:PARTITION:OFFSET")
+
+
 class StatusDocument(_Document):
     """How far one pipeline is, and what is next."""
 
@@ -58,6 +68,7 @@ class StatusDocument(_Document):
     stalled_ms: int = Field(description="for how long, once that is longer than the limit; else 0")
     statements: str = Field(description="what DDL is not seen; empty where statements are read")
     quarantined: int = Field(description="changes that wait in quarantine")
+    quarantine: list[QuarantinedDocument] = Field(description="the same by cause")
     is_blocked: bool = Field(description="a table is blocked, or the newest attempt by its audit")
     failed: list[FailedDocument] = Field(description="newest first")
     tables: list[TableDocument]
@@ -315,6 +326,16 @@ def _status(status: PipelineStatus) -> StatusDocument:
         stalled_ms=status.stalled_ms,
         statements=status.statements,
         quarantined=status.quarantined,
+        quarantine=[
+            QuarantinedDocument(
+                table=kind.table,
+                code=kind.code,
+                column=kind.column,
+                changes=kind.changes,
+                record=str(kind.record),
+            )
+            for kind in status.quarantine
+        ],
         is_blocked=status.is_blocked,
         failed=[
             FailedDocument(attempt=attempt.attempt, at_ms=attempt.at_ms, error=attempt.error)

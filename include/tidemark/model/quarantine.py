@@ -119,6 +119,31 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
+class Kind:
+    """Changes in quarantine that have one cause: their table, code and column, and one of them.
+
+    table, column: empty where unknown. record: the first of them, as topics and offsets sort.
+    """
+
+    table: str
+    code: Reason
+    column: str
+    changes: int
+    record: RecordPlace
+
+
+def by_kind(entries: Iterable[Entry]) -> tuple[Kind, ...]:
+    """What waits, by cause; the tables in their order, those of no known table first."""
+    places: dict[tuple[str, Reason, str], list[tuple[str, int, int]]] = {}
+    for entry in entries:
+        places.setdefault((entry.table, entry.code, entry.column), []).append(entry.place)
+    return tuple(
+        Kind(*cause, len(records), RecordPlace(*min(records)))
+        for cause, records in sorted(places.items())
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Selection:
     """Some of what waits: of one table, with one code, of one record; all of it without any."""
 

@@ -11,6 +11,7 @@ from enum import StrEnum
 
 from tidemark.model.bucket import Bucket
 from tidemark.model.cut import GateMode
+from tidemark.model.quarantine import Kind
 from tidemark.model.result import CutStatus
 from tidemark.model.shown import age, clock, moment, now_ms, plural
 from tidemark.model.verdict import Verdict
@@ -72,6 +73,7 @@ class Detail:
     line: Line
     facts: tuple[tuple[str, str], ...]
     tables: tuple[TableRow, ...]
+    quarantine: tuple[Kind, ...]
     bars: tuple[Bar, ...]
     next_step: str
 
@@ -89,6 +91,7 @@ def detail(status: PipelineStatus) -> Detail:
         line=_line(status),
         facts=tuple((name, text) for name, text in _facts(status, now) if text),
         tables=tuple(_row(status, table, now) for table in status.tables),
+        quarantine=status.quarantine,
         bars=_bars(status),
         next_step=status.trouble.next_step if status.trouble else status.next_step,
     )
@@ -150,7 +153,6 @@ def _facts(status: PipelineStatus, now: int) -> Iterable[tuple[str, str]]:
         yield "held", plural(status.lag.held, "record") if status.lag.held else ""
     yield "holds at", status.hold
     yield "work", status.work
-    yield "quarantine", f"{plural(status.quarantined, 'change')} wait" if status.quarantined else ""
     yield from (("warning", sentence) for sentence in status.warnings)
     yield from (("snapshot", f"of {table} {reason}") for table, reason in status.snapshots.items())
     yield from (("withheld", f"of {table} {reason}") for table, reason in status.withheld.items())

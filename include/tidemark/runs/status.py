@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from tidemark.errors import TidemarkError
@@ -26,6 +26,7 @@ from tidemark.model.bucket import Bucket
 from tidemark.model.cut import Frontier, GateMode
 from tidemark.model.names import PipelineName, TableName
 from tidemark.model.progress import Progress
+from tidemark.model.quarantine import Kind, by_kind
 from tidemark.model.reconcile import ReconcileStage
 from tidemark.model.result import CutStatus
 from tidemark.model.verdict import Verdict
@@ -98,8 +99,7 @@ class PipelineStatus:
     orders: what an operator ordered since the newest cut, newest first.
     truncates: what to check while none has come.
     statements: what DDL is not seen.
-    quarantined: how many changes wait in quarantine.
-    of_no_table: how many of them are of no known table.
+    quarantine: what waits there, by cause.
     warnings: what tables may lack because of them, and when readers may see a cut in part.
     trouble: why a run would not even start reading.
     history: the newest `CUTS_SHOWN` published cuts, newest first.
@@ -109,27 +109,36 @@ class PipelineStatus:
 
     pipeline: PipelineName
     gate: GateMode
-    published: Entry | None
-    attempt: Entry | None
-    failed: tuple[FailedAttempt, ...]
-    complete_until_ms: int
-    lag: Lag | None
-    work: str
-    hold: str
-    stalled_ms: int
-    tables: tuple[TableStatus, ...]
-    snapshots: Mapping[TableName, str]
-    withheld: Mapping[TableName, str]
-    orders: tuple[Order, ...]
-    truncates: str
-    statements: str
-    quarantined: int
-    of_no_table: int
-    warnings: tuple[str, ...]
-    trouble: TidemarkError | None
     next_step: str
-    history: tuple[Entry, ...]
+    published: Entry | None = None
+    attempt: Entry | None = None
+    failed: tuple[FailedAttempt, ...] = ()
+    complete_until_ms: int = 0
+    lag: Lag | None = None
+    work: str = ""
+    hold: str = ""
+    stalled_ms: int = 0
+    tables: tuple[TableStatus, ...] = ()
+    snapshots: Mapping[TableName, str] = field(default_factory=dict)
+    withheld: Mapping[TableName, str] = field(default_factory=dict)
+    orders: tuple[Order, ...] = ()
+    truncates: str = ""
+    statements: str = ""
+    quarantine: tuple[Kind, ...] = ()
+    warnings: tuple[str, ...] = ()
+    trouble: TidemarkError | None = None
+    history: tuple[Entry, ...] = ()
     is_readable: bool = True
+
+    @property
+    def quarantined(self) -> int:
+        """How many changes wait in quarantine."""
+        return sum(kind.changes for kind in self.quarantine)
+
+    @property
+    def of_no_table(self) -> int:
+        """How many of them are of no known table."""
+        return sum(kind.changes for kind in self.quarantine if not kind.table)
 
     @property
     def without_cut(self) -> str:
@@ -146,28 +155,10 @@ class PipelineStatus:
 def unreadable_status(pipeline: PipelineSpec, trouble: TidemarkError) -> PipelineStatus:
     """The status of a pipeline of which `pipeline_status` raised ``trouble``, beside others."""
     return PipelineStatus(
-        pipeline=pipeline.name,
-        gate=pipeline.source.gate,
-        published=None,
-        attempt=None,
-        failed=(),
-        complete_until_ms=0,
-        lag=None,
-        work="",
-        hold="",
-        stalled_ms=0,
-        tables=(),
-        snapshots={},
-        withheld={},
-        orders=(),
-        truncates="",
-        statements="",
-        quarantined=0,
-        of_no_table=0,
-        warnings=(),
-        trouble=trouble,
+        pipeline.name,
+        pipeline.source.gate,
         next_step=trouble.next_step,
-        history=(),
+        trouble=trouble,
         is_readable=False,
     )
 
@@ -212,8 +203,7 @@ def pipeline_status(pipeline: PipelineSpec, world: World) -> PipelineStatus:
         orders=history.orders,
         truncates=truncate_note(pipeline, progress),
         statements=statement_note(pipeline.source),
-        quarantined=len(waiting),
-        of_no_table=sum(not entry.table for entry in waiting),
+        quarantine=by_kind(waiting),
         warnings=(
             *warnings(pipeline.source, unknown_kinds(pipeline.source, waiting)),
             *(() if moves_together(world.catalog) else (MOVED_SEPARATELY,)),

@@ -14,7 +14,7 @@ from tidemark.errors import UNCHANGED, ActionRefusedError
 from tidemark.log import get_logger
 from tidemark.model.event import Reason
 from tidemark.model.position import Position
-from tidemark.model.quarantine import RecordPlace, Selection
+from tidemark.model.quarantine import RecordPlace, Selection, by_kind
 from tidemark.model.result import CutResult
 from tidemark.model.shown import plural
 from tidemark.scheduling.submit import tables_named
@@ -141,13 +141,9 @@ def _list(spec: PipelineSpec, world: World, form: _Form) -> Done:
 
     selection = form.selection
     waiting = [entry for entry in all_waiting(spec, world) if selection.takes(entry)]
-    records: dict[tuple[str, str, str], list[str]] = {}
-    for entry in waiting:
-        kind = entry.table, entry.code.value, entry.column
-        records.setdefault(kind, []).append(str(RecordPlace(*entry.place)))
-    for (table, code, column), places in sorted(records.items()):
-        named = {"table": table, "code": code, "column": column, "record": places[0]}
-        log.info("quarantined", changes=len(places), **named)
+    for kind in by_kind(waiting):
+        named = {"table": kind.table, "code": kind.code.value, "column": kind.column}
+        log.info("quarantined", changes=kind.changes, **named, record=str(kind.record))
     return Done(f"{plural(len(waiting), 'change')} in quarantine")
 
 

@@ -17,26 +17,10 @@ TABLE = TableStatus(TableName("shop", "items"), "shop.items", True, HOURS_AGO_MS
 STATUS = PipelineStatus(
     pipeline=PipelineName("shop"),
     gate=GateMode.WATERMARK,
-    published=None,
-    attempt=None,
-    failed=(),
     complete_until_ms=HOURS_AGO_MS,
     lag=Lag(0, 0, 0),
-    work="",
-    hold="",
-    stalled_ms=0,
     tables=(TABLE,),
-    snapshots={},
-    withheld={},
-    orders=(),
-    truncates="",
-    statements="",
-    quarantined=0,
-    of_no_table=0,
-    warnings=(),
-    trouble=None,
     next_step="nothing to do",
-    history=(),
 )
 
 

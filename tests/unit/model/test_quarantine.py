@@ -11,7 +11,15 @@ from tidemark.model.event import Reason
 from tidemark.model.names import TableName
 from tidemark.model.position import Position
 from tidemark.model.progress import Progress
-from tidemark.model.quarantine import Entry, RecordPlace, Selection, State, newest_states
+from tidemark.model.quarantine import (
+    Entry,
+    Kind,
+    RecordPlace,
+    Selection,
+    State,
+    by_kind,
+    newest_states,
+)
 from tidemark.model.renames import Rename
 
 SWAP = ("items", "goods")
@@ -91,6 +99,18 @@ def test_what_was_quarantined_goes_with_its_table(
     kept = as_stored(rows_of([replace(BAD, table=name), WHOLE]), known)
     assert entries_of(kept) == [BAD, WHOLE]
     assert WHOLE.under(known) == WHOLE
+
+
+def test_what_waits_is_counted_by_its_cause() -> None:
+    """POISON-1: each cause with the first of its records, however many there are."""
+    later = replace(BAD, offset=BAD.offset + 1)
+    other = replace(BAD, column="other")
+    kinds = by_kind([later, other, WHOLE, BAD])
+    assert kinds == (
+        Kind("", WHOLE.code, "", 1, RecordPlace(*WHOLE.place)),
+        Kind(BAD.table, BAD.code, BAD.column, 2, RecordPlace(*BAD.place)),
+        Kind(BAD.table, BAD.code, "other", 1, RecordPlace(*BAD.place)),
+    )
 
 
 def test_progress_knows_what_was_quarantined_by_the_name_of_now() -> None:

@@ -10,7 +10,9 @@ from tests.unit.cli.test_lag import STATUS, TABLE
 from tidemark.errors import BrokerUnreachableError
 from tidemark.lake.ledger import Entry
 from tidemark.lake.results import FailedAttempt
+from tidemark.model.event import Reason
 from tidemark.model.names import AttemptId, PipelineName, TableName
+from tidemark.model.quarantine import Kind, RecordPlace
 from tidemark.model.result import CutResult, CutStatus
 from tidemark.model.verdict import CheckResult, Severity, Verdict
 from tidemark.page.render import render
@@ -97,7 +99,9 @@ def test_what_sources_and_errors_say_is_escaped() -> None:
         verdict=Verdict(evil, 1, "none", (check,), accepted=evil),
         refold=evil,
     )
+    waiting = Kind(evil, Reason.KEY_NULL, evil, 1_234, RecordPlace(evil, 0, 7))
     status = replace(GOOD, tables=(table,), hold=evil, work=evil, warnings=(evil,), next_step=evil)
+    status = replace(status, quarantine=(waiting,))
     one = render("pipeline.html", pipeline=detail(status))
     every = render("pipelines.html", pipelines=overview([status]))
     for page in (one, every):
@@ -105,3 +109,4 @@ def test_what_sources_and_errors_say_is_escaped() -> None:
         assert "&lt;img src=x onerror=alert(1)&gt;" in page
         assert "<script" not in page
     assert "; accepted: &lt;img" in one
+    assert "<td>1,234</td><td>&lt;img src=x onerror=alert(1)&gt;:0:7</td>" in one
