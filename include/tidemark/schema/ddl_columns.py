@@ -39,7 +39,8 @@ class DefaultBackfill(NamedTuple):
     text: None is what the type implies. is_now: the time of the statement, which ``text`` is once
     that is known. is_output: ``text`` is how PostgreSQL shows the value. is_unknown: no text shows
     it, for example as each row has a value of its own. is_number: ``text`` has no quotes in the
-    statement.
+    statement. may_be_now: the first TIMESTAMP of a table, where nothing says that it may be null:
+    with `explicit_defaults_for_timestamp` off the time of the statement, else null.
     """
 
     text: str | None
@@ -47,6 +48,7 @@ class DefaultBackfill(NamedTuple):
     is_output: bool = False
     is_unknown: bool = False
     is_number: bool = False
+    may_be_now: bool = False
 
     @property
     def is_shown(self) -> bool:
@@ -121,6 +123,8 @@ def _attributes(type_text: str, item: Words) -> Attributes:
     backfill, is_known = _default(item, type_text.lower())
     if backfill is None and ("NOT", "NULL") in pairs:
         backfill = DefaultBackfill(None)
+    elif backfill is None and is_known and _may_be_now(type_text, words):
+        backfill = DefaultBackfill(None, may_be_now=True)
     return Attributes(
         is_key="PRIMARY" in words or words[:1] == ["KEY"] or lone_key,
         backfill=backfill,
@@ -128,6 +132,19 @@ def _attributes(type_text: str, item: Words) -> Attributes:
         is_computed=is_computed,
         is_bytes="BYTE" in words or bool({("SET", "BINARY"), ("CHARSET", "BINARY")} & set(pairs)),
     )
+
+
+def _may_be_now(type_text: str, words: list[str]) -> bool:
+    """Whether a column without a DEFAULT, or with that of null, is a TIMESTAMP that says no NULL.
+
+    The zero that others than the first one get is null in the target (TYPE-12).
+    """
+    is_moment = type_text.lower().partition("(")[0].strip() == "timestamp"
+    may_be_null = any(
+        word == "NULL" and before not in {"NOT", "DEFAULT"}
+        for before, word in pairwise(["", *words])
+    )
+    return is_moment and not may_be_null and "ON" not in words
 
 
 def _default(item: Words, type_text: str) -> tuple[DefaultBackfill | None, bool]:

@@ -299,6 +299,42 @@ def test_rows_get_the_second_in_which_a_statement_began(default: str) -> None:
         assert stop.position == Position("1")
 
 
+@pytest.mark.parametrize(
+    ("item", "others", "is_unknown"),
+    [
+        ("ADD at TIMESTAMP", {}, True),
+        ("ADD at timestamp(3) COMMENT 'NULL'", {}, True),
+        ("ADD at TIMESTAMP DEFAULT NULL", {}, True),
+        ("ADD COLUMN at TIMESTAMP, ADD made DATETIME", {"made": "DATETIME"}, True),
+        ("ADD at TIMESTAMP", {"seen": "TIMESTAMP(6)"}, False),
+        ("ADD at TIMESTAMP NULL", {}, False),
+        ("ADD at TIMESTAMP NULL DEFAULT NULL", {}, False),
+        ("ADD at TIMESTAMP ON UPDATE CURRENT_TIMESTAMP", {}, False),
+        ("ADD at DATETIME", {}, False),
+    ],
+)
+def test_first_timestamp_may_hold_the_time_of_its_statement(
+    item: str, others: dict[str, str], is_unknown: bool
+) -> None:
+    """SCHEMA-14, SCHEMA-38: where the server has explicit_defaults_for_timestamp off."""
+    before = {name: kind for name, kind in others.items() if name not in item}
+    have = target(DEBEZIUM, id="INT", **before)
+    columns = [
+        (name, kind, None) for name, kind in {"id": "INT", **others, "at": "TIMESTAMP"}.items()
+    ]
+    want = after(
+        have, written=DEBEZIUM, landed=[debezium(1, f"ALTER TABLE items {item}", *columns)]
+    )
+    assert (want["at"].is_withheld, want["at"].backfill) == (is_unknown, None)
+
+
+def test_timestamp_of_tidb_is_null_in_older_rows() -> None:
+    """SCHEMA-14: TiDB has no such implied default."""
+    have = target(TICDC, id="int")
+    want = after(have, "ALTER TABLE items ADD at TIMESTAMP", written=TICDC)
+    assert (want["at"].is_withheld, want["at"].backfill) == (False, None)
+
+
 def test_debezium_without_the_new_state_stops_the_table() -> None:
     record = debezium(1, change("at", "DATETIME(6)"))
     text = json.loads(record.text) | {"tableChanges": []}

@@ -79,6 +79,18 @@ class Names:
                 remaining.append(replace(change, name=name))
         return remaining
 
+    def with_implied_moments(self, *, are_null: bool) -> Names:
+        """The same, where columns that may hold the time of their statement are null, or unknown.
+
+        are_null: the source has no such implied values, or another TIMESTAMP was there.
+        """
+        backfills = {
+            name: (fill._replace(is_unknown=True) if fill.may_be_now else fill, statement)
+            for name, (fill, statement) in self.backfills.items()
+            if not (fill.may_be_now and are_null)
+        }
+        return replace(self, backfills=backfills)
+
     def filled(self, column: SourceColumn, *, may_withhold: bool) -> SourceColumn:
         """``column``, which a record shows first, with what rows got by a statement of before.
 

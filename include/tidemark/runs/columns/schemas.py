@@ -45,6 +45,7 @@ from tidemark.schema.overrides import overridden
 from tidemark.schema.postgres_types import postgres_record_columns
 from tidemark.schema.record_defaults import joined_defaults
 from tidemark.schema.source_types import canal_column
+from tidemark.schema.type_text import parse_type
 from tidemark.spec import SourceFormat, SourceSpec, TableSpec
 
 _Version = tuple[TableSchema, Position | None]
@@ -136,6 +137,7 @@ def resolve(  # noqa: PLR0913  all that tells of a table
         have = begun_over(spec, have, created, recreation, dropped_at)
     names = follow_names(spec, have, statements, records, effects.keys_of(spec.source))
     remaining = names.remaining(have) if have is not None else None
+    names = names.with_implied_moments(are_null=_has_null_moments(source, remaining))
     records = names.renamed(records)
     versions_of = _canal if source.format.is_canal else _debezium
     declared = _declared(source, spec)
@@ -216,6 +218,17 @@ def _backfilled(  # noqa: PLR0913  all that tells of older rows
     if column.name in names.fills:
         return names.filled(column, may_withhold=may_withhold)
     return replace(column, backfill=joined[column.name][0]) if column.name in joined else column
+
+
+def _has_null_moments(source: SourceSpec, remaining: TableSchema | None) -> bool:
+    """Whether a TIMESTAMP that joins is null in older rows, unless its statement says otherwise.
+
+    In TiDB it is. remaining: the table's columns of before.
+    """
+    columns = remaining.columns if remaining is not None else ()
+    types = (parse_type(column.source_type) for column in columns)
+    is_first = all(known is None or known.base != "timestamp" for known in types)
+    return source.format is SourceFormat.TICDC_CANAL_JSON or not is_first
 
 
 def _joins(joined: Mapping[ColumnName, tuple[str, Place]]) -> Iterator[ColumnRename]:
