@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 
 from pyiceberg.catalog import Catalog
@@ -70,6 +70,13 @@ def drop_forks(
     wanted = re.compile(rf"{branch}_[0-9a-f]{{{_DIGITS}}}")
     for name in _forks(catalog, namespace):
         if wanted.fullmatch(name) and (target is None or name == _name(target, branch)):
+            _drop(catalog, TableId(namespace, name))
+
+
+def drop_forks_of(catalog: Catalog, namespace: str, branches: Collection[str]) -> None:
+    """Remove what the attempts of ``branches`` forked."""
+    for name in _forks(catalog, namespace):
+        if name.rpartition("_")[0] in branches:
             _drop(catalog, TableId(namespace, name))
 
 

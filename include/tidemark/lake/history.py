@@ -174,17 +174,22 @@ def _folded_by_summaries(ledger: Table) -> frozenset[tuple[str, str]]:
 
 
 def newest_verdicts(
-    catalog: Catalog, tables: SystemTables, *, above_cut: int, changes: Collection[TargetChange]
+    catalog: Catalog, tables: SystemTables, history: History, changes: Collection[TargetChange]
 ) -> Mapping[str, Verdict]:
-    """The newest verdict of each target, among those of ``changes`` and of later attempts.
+    """The newest verdict of each target, among those of ``changes`` and of attempts since.
 
-    above_cut: the newest published cut; changes: those that it and earlier ones published.
+    history: names these attempts; there may be verdicts of thousands more at the same cut.
+    changes: those that were published.
     """
+    since = And(
+        GreaterThan(term="cut", value=history.cut),
+        In(term="attempt", literals={entry.result.attempt for entry in history.attempts}),
+    )
     published = And(
         In(term="cut", literals={change.cut for change in changes}),
         In(term="snapshot_id", literals={change.snapshot_id for change in changes}),
     )
-    wanted = Or(GreaterThan(term="cut", value=above_cut), published)
+    wanted = Or(since, published)
     with catalog_errors("the reading of verdicts"):
         try:
             rows = catalog.load_table(tables.verdicts.parts).scan(row_filter=wanted).to_arrow()

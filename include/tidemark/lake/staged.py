@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
@@ -262,6 +262,11 @@ def _append(rows: StagedRows, more: DataFrame) -> None:
 def drop_staged(catalog: Catalog, namespace: str, next_number: int) -> None:
     """Remove what attempts at cuts below ``next_number`` staged; they are over."""
     _drop(catalog, namespace, lambda number, _: number < next_number)
+
+
+def drop_staged_of(catalog: Catalog, namespace: str, branches: Collection[str]) -> None:
+    """Remove what the attempts of ``branches`` staged."""
+    _drop(catalog, namespace, lambda _, name: name in branches)
 
 
 @contextmanager

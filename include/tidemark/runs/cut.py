@@ -19,6 +19,7 @@ from tidemark.errors import (
 )
 from tidemark.gate.next_cut import Effects, advance
 from tidemark.gate.reconcile import after_reconciles
+from tidemark.lake.attempts import drop_attempts
 from tidemark.lake.catalog import SystemTables
 from tidemark.lake.forks import drop_dead_forks, drop_forks, forks_dropped_on_error
 from tidemark.lake.landing import records_since
@@ -51,6 +52,7 @@ from tidemark.runs.staging.quarantined import records_quarantined
 from tidemark.runs.staging.replay import next_replays, with_replay
 from tidemark.runs.staging.stage import StagedTable, stage_target
 from tidemark.runs.staging.tasks import ChangelogFiles
+from tidemark.runs.surplus import drop_surplus
 from tidemark.runs.tables.plan import CutTables, plan_tables, together
 from tidemark.runs.tables.reread import READ_AGAIN
 from tidemark.runs.tables.seeded import seed_refolds
@@ -84,6 +86,7 @@ def stage_cut(pipeline: PipelineSpec, world: World, request: CutRequest) -> CutR
     unmark_session(world.spark)
     finish_publication(world.catalog, SystemTables.of(pipeline.name))
     _refuse_published(pipeline, world, request.attempt)
+    drop_surplus(pipeline, world)
     _keep_small(pipeline, world)
     run = begin_run(pipeline, world, request)
     progress = run.progress
@@ -117,6 +120,9 @@ def stage_cut(pipeline: PipelineSpec, world: World, request: CutRequest) -> CutR
         _refuse_stopped(pipeline, outcome.planned)
         after = progress_after(progress, landed.mark, chosen, outcome.planned, outcome.staged)
         if _is_idle(outcome.planned, progress, after):
+            targets = [work.target for work in planned.work]
+            attempts = (request.attempt,)
+            drop_attempts(world.catalog, run.system, targets, chosen.cut.number, attempts)
             return _idle(run, chosen, progress)
         return _finish(run, progress, after, outcome)
 

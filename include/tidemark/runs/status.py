@@ -263,7 +263,7 @@ def _tables(
     changes = {str(target): history.changed.get(str(target)) for target in targets.values()}
     published = [change for change in changes.values() if change is not None]
     system = SystemTables.of(pipeline.name)
-    verdicts = newest_verdicts(world.catalog, system, above_cut=history.cut, changes=published)
+    verdicts = newest_verdicts(world.catalog, system, history, published)
     there = existing_tables(world.catalog, pipeline.target_namespace)
     stopped = history.published.result.stopped if history.published else {}
     return tuple(
