@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from functools import reduce
 from operator import or_
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from tidemark.model.column_rules import Mask
 from tidemark.model.columns import POSITION, STAGED_OP, SourceColumn, TableSchema
 from tidemark.model.event import Op
 from tidemark.model.names import SYSTEM_PREFIX, ColumnName, quote
@@ -163,14 +164,42 @@ def check_ended(table: DataFrame, ended_at: Position) -> CheckResult:
     )
 
 
+def changed_rows(
+    table: DataFrame, written: DataFrame | None, schema: TableSchema, filled_below: Position | None
+) -> DataFrame:
+    """Rows of ``table``, of a staged snapshot, to which the cut gave values.
+
+    written: row key and POSITION of the rows that it inserted or updated; None where there are
+    none. filled_below: at and below it rows got a value in a column that joined (SCHEMA-14).
+    """
+    keys = [*schema.row_key, POSITION]
+    inserted = table.limit(0) if written is None else table.join(written, on=keys, how="left_semi")
+    if filled_below is None:
+        return inserted
+    is_filled = _is_older(filled_below) & F.expr(schema.holds_values)
+    return table.where(is_filled).unionByName(inserted.where(~is_filled))
+
+
+def _is_older(below: Position) -> Column:
+    position = F.col(POSITION)
+    return position.isNull() | (position <= below)
+
+
 def check_filled(
     table: DataFrame, column: SourceColumn, value: str, below: Position
 ) -> CheckResult:
-    """Rows that are older than ``column`` hold ``value``, and no other one (SCHEMA-14)."""
-    position = F.col(POSITION)
-    is_older = position.isNull() | (position <= below)
-    filled = F.col(quote(column.name)).eqNullSafe(F.lit(value).cast(column.iceberg))
-    left = table.where(is_older & ~filled).count()
+    """Rows that are older than ``column`` hold ``value``, and no other one (SCHEMA-14).
+
+    Where the target masks the column, they hold what it has in place of that.
+    """
+    expected = F.lit(value).cast(column.iceberg)
+    match column.mask:
+        case Mask.HASH:
+            expected = F.sha2(expected.cast("string"), 256)
+        case Mask.REDACT:
+            expected = F.lit(None)
+    filled = F.col(quote(column.name)).eqNullSafe(expected)
+    left = table.where(_is_older(below) & ~filled).count()
     return CheckResult(
         f"every row from before column {column.name} has its default",
         left == 0,

@@ -124,6 +124,51 @@ def test_columns_that_change_alone_are_audited(
         publish_cut(stream.pipeline, world, request.attempt)
 
 
+FILLED = """\
+suite: filled
+expectations:
+  - expect: expect_column_values_to_be_between
+    arguments: {column: more, max_value: 5}
+    severity: critical
+    scope: changed
+"""
+
+
+def test_suites_read_rows_that_a_default_changed(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SCHEMA-14: rows that a statement gave a value are changed as those that a record did."""
+    (tmp_path / "filled.yaml").write_text(FILLED)
+    monkeypatch.setenv("TIDEMARK_EXPECTATIONS", str(tmp_path))
+    stream, table = opened(world, "debezium")
+    begin(table)
+    table.put(1)
+    send(stream, table.sent, table)
+    stream.cut()
+    start = len(table.sent)
+    stream.table = {"expectations": "filled"}
+    table.alter("ADD COLUMN more int NOT NULL DEFAULT 7", added={"more": ("int", 7)})
+    table.put(2, more=1)
+    send(stream, table.sent[start:], table)
+    result = stage_cut(stream.pipeline, world, CutRequest(stream.attempt()))
+    assert (result.status, result.tables[0].updated) == (CutStatus.BLOCKED, 1)
+
+
+@pytest.mark.parametrize("mask", ["hash", "redact"])
+def test_default_of_a_masked_column_is_masked(world: World, mask: str) -> None:
+    """SCHEMA-14: the audit looks for what the target has in place of it."""
+    stream, table = opened(world, "debezium")
+    begin(table)
+    table.put(1)
+    send(stream, table.sent, table)
+    stream.cut()
+    start = len(table.sent)
+    stream.table = {"target-columns": {mask: ["more"]}}
+    table.alter("ADD COLUMN more varchar(9) DEFAULT 'x'", added={"more": ("varchar(9)", "x")})
+    send(stream, table.sent[start:], table)
+    assert stage_cut(stream.pipeline, world, CutRequest(stream.attempt())).status == "staged"
+
+
 @pytest.mark.parametrize("family", ["ticdc", "debezium"])
 def test_an_online_schema_change_is_an_alter_of_its_table(world: World, family: str) -> None:
     """SCHEMA-32, SCHEMA-33: begun in one cut, ended amid the rows of the next, and sent again."""

@@ -17,6 +17,7 @@ from tidemark.model.target_mode import TargetMode
 from tidemark.model.verdict import CheckResult, Severity, Verdict
 from tidemark.quality.audit import SuiteRun, run_suite
 from tidemark.quality.checks import (
+    changed_rows,
     check_ended,
     check_filled,
     check_key,
@@ -153,12 +154,13 @@ def _spared(why: str) -> CheckResult:
 
 
 def _changed(world: World, work: TableWork, rows: StagedRows, table: DataFrame) -> DataFrame:
-    """The rows of the staged snapshot that this cut wrote."""
-    if not rows.upserts:
-        return table.limit(0)
-    written = (
-        read_staged(world.spark, rows)
-        .where(F.col(STAGED_OP) == Op.UPSERT.value)
-        .select(*(F.col(quote(name)) for name in work.schema.row_key), POSITION)
-    )
-    return table.join(written, on=[*work.schema.row_key, POSITION], how="left_semi")
+    """The rows of the staged snapshot to which this cut gave values."""
+    written = None
+    if rows.upserts:
+        written = (
+            read_staged(world.spark, rows)
+            .where(F.col(STAGED_OP) == Op.UPSERT.value)
+            .select(*(F.col(quote(name)) for name in work.schema.row_key), POSITION)
+        )
+    filled_below = max((fill.below for fill in work.backfills), default=None)
+    return changed_rows(table, written, work.schema, filled_below)
