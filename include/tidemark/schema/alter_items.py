@@ -23,6 +23,7 @@ UNKNOWN_ITEM = "it is not among the known changes of a table"
 
 _NO_EFFECT = """
     ADD INDEX, ADD KEY, ADD UNIQUE, ADD FULLTEXT, ADD SPATIAL, ADD FOREIGN, ADD CHECK,
+    ADD VECTOR INDEX, ADD VECTOR KEY, ADD COLUMNAR INDEX, ADD COLUMNAR KEY, ADD PERIOD FOR,
     DROP INDEX, DROP KEY, DROP FOREIGN, DROP CHECK, DROP CONSTRAINT, RENAME INDEX, RENAME KEY,
     ALTER INDEX, ALTER CHECK, ALTER CONSTRAINT, ENABLE KEYS, DISABLE KEYS,
     ADD PARTITION, REORGANIZE PARTITION, REBUILD PARTITION, COALESCE PARTITION,
@@ -184,6 +185,10 @@ def _added(item: Words, items: ColumnItems) -> str | None:
     is_optional = item.accept("IF", "NOT", "EXISTS")
     definitions = item.group().split(",") if item.keyword() == "(" else (item,)
     for definition in definitions:
+        declared = key_columns(definition)
+        if declared is not None:
+            items.key = declared or items.key
+            continue
         column, attributes = column_definition(definition)
         if attributes.is_key:
             items.take_key((column.name,), if_none=is_optional)

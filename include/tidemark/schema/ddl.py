@@ -86,8 +86,9 @@ def _kind(statement: Words) -> str:
     """What CREATE, ALTER or DROP is about; options such as DEFINER may stand before it."""
     if statement.keyword() not in {"CREATE", "ALTER", "DROP"}:
         return ""
-    kinds = {"TABLE", "TEMPORARY"} | _WITHOUT_ROWS | _DATABASES
-    return next((word for word in statement.outside_parentheses() if word in kinds), "")
+    kinds = {"TABLE", "TABLES", "TEMPORARY"} | _WITHOUT_ROWS | _DATABASES
+    kind = next((word for word in statement.outside_parentheses() if word in kinds), "")
+    return "TABLE" if kind == "TABLES" else kind
 
 
 def _create(statement: Words, schema: str) -> tuple[DdlOperation, ...]:
@@ -228,8 +229,8 @@ def _drop(statement: Words, schema: str) -> tuple[DdlOperation, ...]:
     if kind in _WITHOUT_ROWS or kind == "TEMPORARY":
         return (NoEffect(f"DROP {kind}"),)
     statement.accept("DROP")
-    if not statement.accept(kind) and statement.accept("TABLES"):
-        kind = "TABLE"
+    if not statement.accept(kind):
+        statement.accept("TABLES")
     statement.accept("IF", "EXISTS")
     if kind in _DATABASES:
         return (DropDatabase(statement.name()),)

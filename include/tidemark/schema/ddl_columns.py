@@ -10,7 +10,11 @@ from typing import NamedTuple
 from tidemark.model.names import ColumnName, column_name
 from tidemark.schema.sql_words import Words
 
-_CONSTRAINTS = {"INDEX", "KEY", "UNIQUE", "FULLTEXT", "SPATIAL", "FOREIGN", "CHECK", "PERIOD"}
+_CONSTRAINTS = {"INDEX", "KEY", "UNIQUE", "FULLTEXT", "SPATIAL", "FOREIGN", "CHECK"}
+_WORD_PAIRS = {("PERIOD", "FOR")} | {
+    (kind, index) for kind in ("VECTOR", "COLUMNAR") for index in ("INDEX", "KEY")
+}
+"""Constraints whose first word may be the name of a column."""
 _CONTINUED: Mapping[str, frozenset[str]] = {
     "DOUBLE": frozenset({"PRECISION"}),
     "CHAR": frozenset({"VARYING"}),
@@ -87,7 +91,7 @@ def key_columns(item: Words) -> tuple[ColumnName, ...] | None:
     """The columns of a primary key; empty for another constraint, None for a column."""
     if item.accept("CONSTRAINT") and item.keyword() not in {"PRIMARY", *_CONSTRAINTS}:
         item.name()
-    if item.keyword() in _CONSTRAINTS:
+    if item.keyword() in _CONSTRAINTS or (item.keyword(), item.keyword(1)) in _WORD_PAIRS:
         return ()
     if not item.accept("PRIMARY", "KEY"):
         return None

@@ -112,6 +112,12 @@ def test_recorded(record: dict[str, Any]) -> None:
         ("create table t (a int, b int key)", "db.t", [("a", "int"), ("b", "int")], ["b"]),
         ("CREATE TABLE t (a int)", "db.t", [("a", "int")], []),
         ('CREATE TABLE "t" ("a" int)', "db.t", [("a", "int")], []),
+        (
+            "CREATE TABLE t (period decimal(10,2), vector int, columnar text, "
+            "PERIOD FOR SYSTEM_TIME (a, b), VECTOR INDEX v ((VEC_COSINE_DISTANCE(e))), "
+            "VECTOR KEY (e), COLUMNAR INDEX (a), CONSTRAINT period CHECK (a > 0))",
+            *("db.t", [("period", "decimal(10,2)"), ("vector", "int"), ("columnar", "text")], []),
+        ),
     ],
 )
 def test_create_table(sql: str, table: str, columns: Columns, key: list[str]) -> None:
@@ -213,6 +219,19 @@ def test_added_columns(sql: str, table: str, columns: Columns) -> None:
             ["alter db.t: key b`q, a"],
         ),
         ("ALTER TABLE t ADD PRIMARY KEY (a), DROP PRIMARY KEY", ["alter db.t: key a"]),
+        (
+            "ALTER TABLE t ADD period int, ADD vector text",
+            ["alter db.t: add period int, add vector text"],
+        ),
+        (
+            "ALTER TABLE t ADD PERIOD FOR p (a, b), ADD VECTOR INDEX v (e), ADD VECTOR KEY (e), "
+            "ADD COLUMNAR INDEX c (a)",
+            ["no effect: ALTER TABLE"],
+        ),
+        (
+            "ALTER TABLE t ADD (a int, INDEX i (a), PRIMARY KEY (a), VECTOR INDEX v (e))",
+            ["alter db.t: add a int, key a"],
+        ),
         ("ALTER TABLE t DROP COLUMN a, DROP PRIMARY KEY", ["alter db.t: drop a, key none"]),
         ("ALTER TABLE t DROP INDEX `PRIMARY`", ["alter db.t: key none"]),
         ("DROP INDEX `PRIMARY` ON x.t", ["alter x.t: key none"]),
@@ -252,6 +271,7 @@ def test_changed_columns(sql: str, operations: list[str]) -> None:
             [DropTable(TableName("db", "a")), DropTable(TableName("x", "b"))],
         ),
         ("DROP TABLES IF EXISTS a", [DropTable(TableName("db", "a"))]),
+        ("DROP TABLES user", [DropTable(TableName("db", "user"))]),
         ("DROP DATABASE IF EXISTS `inventory`", [DropDatabase("inventory")]),
         ("drop schema s", [DropDatabase("s")]),
         ("CREATE DATABASE `shop`", [CreateDatabase("shop")]),
