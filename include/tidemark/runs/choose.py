@@ -38,8 +38,8 @@ from tidemark.runs.landing.land import Landed
 from tidemark.runs.landing.look import first_waiting, look
 from tidemark.runs.renamed_tables import first_rename
 from tidemark.runs.run import Run
-from tidemark.runs.targets import targets_of
-from tidemark.spec import PipelineSpec
+from tidemark.runs.targets import is_folded, targets_of
+from tidemark.spec import OtherTables, PipelineSpec
 
 UNREAD = "partitions are not read up to it"
 ALWAYS_SHOWN = (HoldCode.GATE_NO_WATERMARK, HoldCode.UNTIL)
@@ -246,7 +246,8 @@ class _Reading:
     """Where the statements of a cut are read.
 
     changelog: with the names that records have. cuts: tables that stand lower -> their part of the
-    cut; where it ends at a statement is known with the effects.
+    cut; where it ends at a statement is known with the effects. tables: those that have a target,
+    or get one by what waits.
     """
 
     run: Run
@@ -254,6 +255,7 @@ class _Reading:
     cut: Cut
     landed: Landed
     cuts: dict[TableName, Cut] = field(default_factory=dict)
+    tables: set[TableName] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         """What was broken off or given up in earlier cuts counts for them as it did then."""
@@ -273,6 +275,7 @@ class _Reading:
 
         Of a table that stands lower they are those above its own frontier.
         """
+        self.tables.update(_followed(self.changelog))
         effects = self._above(None, names, self.cut)
         for table, frontier in sorted(self.progress.behind.items()):
             table_effects = self._above(table, names, self.cuts[table])
@@ -296,7 +299,14 @@ class _Reading:
         text = decoder_of(self.run.pipeline.source, self.landed.schemas).text
         records = collect_ddl(self._in_cut(table, cut), text)
         known = partial(was_there, self.run, names)
-        add = partial(add_up, self.run.pipeline.source, records, names=names, was_there=known)
+        add = partial(
+            add_up,
+            self.run.pipeline.source,
+            records,
+            names=names,
+            was_there=known,
+            tables=self.tables,
+        )
         effects = add(acknowledged=self.progress.acknowledged)
         if not effects.unknown_shadows or not self.progress.landing:
             return effects
@@ -319,6 +329,18 @@ class _Reading:
                 f"{rename.old} was not read; if it came before this pipeline, take was: out"
             )
             effects.stops.setdefault(rename.new, DdlStop(why, None))
+
+
+def _followed(changelog: Changelog) -> frozenset[TableName]:
+    """The tables that have a target, or get one by what waits in ``changelog``."""
+    run = changelog.run
+    if run.pipeline.other_tables is OtherTables.IGNORE:
+        return run.pipeline.declared
+    history = read_history(run.world.catalog, run.system)
+    rows = changelog.waiting().where(F.col("kind") == Kind.ROW.value)
+    names = rows.select("source_schema", "source_table").distinct().collect()
+    waiting = {TableName(*name) for name in names if is_folded(run.pipeline, (name[0], name[1]))}
+    return frozenset(targets_of(run.pipeline, history, changelog.progress)) | waiting
 
 
 def _statements_about(

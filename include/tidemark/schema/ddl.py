@@ -215,6 +215,8 @@ def _renamed(
     """The change of a name; ``rest``: what follows it."""
     if rest.left:
         raise ParseError("more follows than a name")
+    if old is not None and old == new:
+        return Unsupported(old, text, "it renames a table of another database to this name")
     if old is not None and new is not None:
         return RenameTable(old, new, text, if_present)
     named = old or new

@@ -25,7 +25,6 @@ from tidemark.runs.ddl.by_state import (
 )
 from tidemark.runs.ddl.by_text import add_by_text
 from tidemark.runs.ddl.effects import DdlEffects, DdlRecord, presence_unknown
-from tidemark.schema.ddl import parse_ddl
 from tidemark.schema.ddl_operations import (
     AlterColumns,
     BeginCutOver,
@@ -34,6 +33,7 @@ from tidemark.schema.ddl_operations import (
     Unsupported,
 )
 from tidemark.schema.postgres_statements import message_operations
+from tidemark.schema.session_schemas import FollowedNames, parse_in_session
 from tidemark.schema.shadow_tables import Shadows
 from tidemark.schema.source_types import table_change_columns
 from tidemark.spec import SourceFormat, SourceSpec
@@ -60,20 +60,26 @@ def collect_ddl(events: DataFrame, text: Column) -> tuple[DdlRecord, ...]:
     return tuple(record for _, record in sorted(records.items()))
 
 
-def add_up(  # noqa: PLR0913  all that tells what statements do
+def add_up(  # noqa: PLR0913  statements, and all that tells what they are about
     source: SourceSpec,
     records: Sequence[DdlRecord],
     before: Sequence[DdlRecord] = (),
     acknowledged: Collection[Position] = (),
     names: Renames = UNNAMED,
     was_there: Callable[[TableName], bool | None] = presence_unknown,
+    tables: Collection[TableName] = (),
 ) -> DdlEffects:
     """The effect of ``records``.
 
     before: schema changes of earlier cuts, of which shadow tables alone are followed (SCHEMA-33).
     acknowledged: positions of statements that a person takes for ones without effect (SCHEMA-26).
-    names: former names of tables (SCHEMA-31). was_there: as in `DdlEffects`.
+    names: former names of tables (SCHEMA-31). was_there: as in `DdlEffects`. tables: those that the
+    pipeline follows.
     """
+    former = (
+        name for rename in (*names.declared, *names.done) for name in (rename.old, rename.new)
+    )
+    followed = FollowedNames({*tables, *former}, source.shadowed)
     rows_tell_columns = source.format is SourceFormat.CANAL_JSON
     effects = DdlEffects(names, was_there=was_there, rows_tell_columns=rows_tell_columns)
     shadows, states = Shadows(source.shadowed), _states_of(source)
@@ -86,8 +92,8 @@ def add_up(  # noqa: PLR0913  all that tells what statements do
         if event_id_of(record.position) != place:
             effects.settle()
             place = event_id_of(record.position)
-        parsed = () if record in descriptions else _operations(source, record, content)
-        operations = [followed for operation in parsed for followed in shadows.follow(operation)]
+        parsed = () if record in descriptions else _operations(source, record, content, followed)
+        operations = [part for operation in parsed for part in shadows.follow(operation)]
         if record not in in_cut:
             continue
         if event_id_of(record.position) in without_effect and any(
@@ -162,7 +168,7 @@ def _body(content: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _operations(
-    source: SourceSpec, record: DdlRecord, content: Mapping[str, Any]
+    source: SourceSpec, record: DdlRecord, content: Mapping[str, Any], followed: FollowedNames
 ) -> Sequence[DdlOperation]:
     """What a record's statements do; those of a snapshot describe the start (MSG-24).
 
@@ -171,13 +177,14 @@ def _operations(
     if source.format.is_canal:
         if not content.get("isDdl"):
             return _rows_as_text(record, content)
-        return parse_ddl(str(content["sql"]), record.schema)
+        return parse_in_session(str(content["sql"]), record.schema, followed)
     body = _body(content)
     if source.format is SourceFormat.DEBEZIUM_POSTGRES:
         return message_operations(body["message"].get("content"))
     if is_description(body):
         return ()
-    parsed = parse_ddl(str(body.get("ddl") or ""), str(body.get("databaseName") or ""))
+    text, schema = str(body.get("ddl") or ""), str(body.get("databaseName") or "")
+    parsed = parse_in_session(text, schema, followed)
     operations: list[DdlOperation] = []
     for operation in parsed:
         if isinstance(operation, Unsupported) and operation.table is None:
