@@ -145,6 +145,7 @@ def test_types_and_key_tell_record_schemas_apart(spark: SparkSession) -> None:
 def test_ticdc_places_changes_at_their_commit(spark: SparkSession) -> None:
     """POS-2, POS-10, MSG-50, UNAV-9: what has no commitTs is refused where there should be one."""
     commit = {"_tidb": {"commitTs": (1 << 59) + 1}}
+    pointer = {"commitTs": 9, "claimCheckLocation": "s3://x/y"}
     rows = read(
         spark,
         commit,
@@ -154,7 +155,10 @@ def test_ticdc_places_changes_at_their_commit(spark: SparkSession) -> None:
         {"type": "TIDB_WATERMARK", "database": "", "_tidb": {"watermarkTs": (1 << 59) + 3}},
         {"_tidb": {"commitTs": 9, "onlyHandleKey": True}},
         {"type": "DELETE", "_tidb": {"commitTs": 9, "onlyHandleKey": True}},
-        {"_tidb": {"commitTs": 9, "claimCheckLocation": "s3://x/y"}},
+        {"_tidb": pointer},
+        {"type": "DELETE", "data": [{"id": "1"}], "_tidb": pointer},
+        {"type": "DELETE", "pkNames": None, "data": [{}], "_tidb": pointer},
+        {**TRUNCATE, "type": "DELETE", "pkNames": ["id"], "_tidb": pointer},
         by_commit=True,
     )
     at = "0001" + "0800000000000001"
@@ -169,5 +173,8 @@ def test_ticdc_places_changes_at_their_commit(spark: SparkSession) -> None:
         None,
         "HANDLE_KEY_ONLY",
         None,
+        "CLAIM_CHECK_MISSING",
+        None,
+        "CLAIM_CHECK_MISSING",
         "CLAIM_CHECK_MISSING",
     ]

@@ -84,14 +84,17 @@ def _reason(text: Column, *, by_commit: bool) -> Column:
     is_change = is_row | (kind == Kind.DDL.value)
     rows, old = F.coalesce(F.size(json["data"]), F.lit(0)), json["old"]
     no_table = ~is_ddl & (F.coalesce(json["table"], F.lit("")) == "")
-    pointer = F.coalesce(json["_tidb"]["onlyHandleKey"], F.lit(False)) & (json["type"] != "DELETE")
+    is_delete, has_key = json["type"] == "DELETE", F.coalesce(F.size(json["pkNames"]), F.lit(0)) > 0
+    is_key_alone = F.coalesce(json["_tidb"]["onlyHandleKey"], F.lit(False)) & ~is_delete
+    # Both have the values of the key, which is all that a delete needs (UNAV-9).
+    is_pointer = json["_tidb"]["claimCheckLocation"].isNotNull() & ~(is_row & is_delete & has_key)
     reasons = [
         because(Reason.FORMAT_MISMATCH, kind.isNull() & json["type"].isNull()),
         because(Reason.OP_UNKNOWN, kind.isNull()),
         because(Reason.FORMAT_MISMATCH, is_change & json["database"].isNull()),
         because(Reason.ENVELOPE_INVALID, is_change & no_table),
-        because(Reason.CLAIM_CHECK_MISSING, json["_tidb"]["claimCheckLocation"].isNotNull()),
-        because(Reason.HANDLE_KEY_ONLY, is_row & pointer),
+        because(Reason.CLAIM_CHECK_MISSING, is_pointer),
+        because(Reason.HANDLE_KEY_ONLY, is_row & is_key_alone),
         because(Reason.ENVELOPE_INVALID, is_ddl & json["sql"].isNull()),
         because(Reason.IMAGE_MISSING, is_row & (rows == 0)),
         because(Reason.CANAL_ARRAY_MISMATCH, is_row & old.isNotNull() & (F.size(old) != rows)),
