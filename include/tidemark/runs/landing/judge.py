@@ -70,10 +70,12 @@ def landing_refusal(
     pipeline: PipelineSpec, counts: Mapping[str, Any]
 ) -> PreflightError | UnreadableRecordsError | None:
     """Why records with these ``counts`` must not be landed; None when they may."""
-    if pipeline.source.gate is GateMode.WATERMARK and counts["unplaced"]:
+    is_gated = pipeline.source.gate is GateMode.WATERMARK
+    if is_gated and counts["unplaced"] and not counts["understood"]:
         return PreflightError(
             f"{counts['unplaced']} of {counts['records']} records of pipeline {pipeline.name} have "
-            "no _tidb.commitTs, so no watermark can gate them (MSG-50)",
+            "no _tidb.commitTs, so no watermark can gate them (MSG-50), and none of the others is "
+            "placed",
             state=NOT_LANDED,
             next_step="set enable-tidb-extension=true on the changefeed and start it again, or "
             "set gate: none for a topic with one partition",
@@ -91,12 +93,15 @@ def landing_refusal(
     if counts["mismatched"] > 1 and not counts["understood"] and not is_meant:
         return _other_form(pipeline, counts)
     if counts["unreadable"] > pipeline.limits.max_unreadable:
+        look = "look whether source.format fits the topics"
+        if is_gated and counts["unplaced"]:
+            look = "set enable-tidb-extension=true on the changefeed if it is not set"
         return UnreadableRecordsError(
             f"{counts['unreadable']} of {counts['records']} records of pipeline {pipeline.name} "
             f"cannot be read ({counts['reason']}); the limit is {pipeline.limits.max_unreadable}",
             state=NOT_LANDED,
-            next_step="look whether source.format fits the topics; to quarantine the records, "
-            "raise limits.max-unreadable in the pipeline file",
+            next_step=f"{look}; to quarantine the records, raise limits.max-unreadable in the "
+            "pipeline file",
         )
     return misnamed_topic(counts)
 

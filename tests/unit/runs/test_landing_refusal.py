@@ -1,0 +1,56 @@
+"""What a landing of some records stops, and what it quarantines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tidemark.errors import PreflightError, UnreadableRecordsError
+from tidemark.runs.landing.judge import landing_refusal, merged_counts
+from tidemark.spec import PipelineSpec
+
+
+def pipeline(max_unreadable: int) -> PipelineSpec:
+    source = {"format": "ticdc-canal-json", "gate": "watermark", "topics": {"data": ["shop"]}}
+    return PipelineSpec.model_validate(
+        {
+            "name": "shop",
+            "description": "a test",
+            "owner": "tests",
+            "schedule": None,
+            "source": source,
+            "other-tables": "follow",
+            "limits": {"max-unreadable": max_unreadable},
+        }
+    )
+
+
+def counted(unplaced: int, understood: int) -> dict[str, Any]:
+    """Records without a commitTs, and others."""
+    unreadable = {"records": unplaced, "unreadable": unplaced, "unplaced": unplaced}
+    known = {"records": understood, "understood": understood}
+    return merged_counts([{**unreadable, "reason": "POSITION_MISSING"}, known])
+
+
+@pytest.mark.parametrize(
+    ("unplaced", "understood", "limit", "refusal", "words"),
+    [
+        (1, 0, 10, PreflightError, "enable-tidb-extension"),
+        (1, 2, 10, None, ""),
+        (10, 1, 10, None, ""),
+        (11, 1, 10, UnreadableRecordsError, "enable-tidb-extension"),
+        (1, 1, 0, UnreadableRecordsError, "raise limits.max-unreadable"),
+        (0, 3, 0, None, ""),
+    ],
+)
+def test_records_without_a_commit(
+    unplaced: int, understood: int, limit: int, refusal: type | None, words: str
+) -> None:
+    """MSG-50, POS-12: among others that have it they are quarantined, up to the limit."""
+    refused = landing_refusal(pipeline(limit), counted(unplaced, understood))
+    if refusal is None or refused is None:
+        assert (refused, refusal) == (None, None)
+        return
+    assert isinstance(refused, refusal)
+    assert words in refused.next_step
