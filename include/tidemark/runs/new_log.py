@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Collection
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -14,21 +16,25 @@ from tidemark.formats.decoder import encoding_of
 from tidemark.gate.epoch import LandedChange, NewLog, missing_between, new_log
 from tidemark.log import get_logger
 from tidemark.model.event import Kind
-from tidemark.model.names import TopicName
+from tidemark.model.names import TableName, TopicName
 from tidemark.model.offsets import Offsets, TopicPartition
 from tidemark.model.position import OrderedBy, Place
 from tidemark.model.progress import Progress
 from tidemark.model.summary import PLACE
+from tidemark.model.target_mode import TargetMode
 from tidemark.runs.changelog import Changelog
 from tidemark.runs.landing.land import Landed
 from tidemark.runs.run import Run
-from tidemark.spec import SourceFormat
+from tidemark.runs.targets import is_folded, spec_of
+from tidemark.spec import SourceFormat, TableSpec
 
 log = get_logger()
 
 BINLOGS = (SourceFormat.DEBEZIUM_MYSQL, SourceFormat.DEBEZIUM_MARIADB)
 HOUR_MS = 3_600_000
 SECOND_MS = 1_000
+TABLE = ("source_schema", "source_table")
+BEGINS = "MAP<STRING, BIGINT>"
 
 
 def in_newest_log(run: Run, changelog: Changelog, landed: Landed) -> Run:
@@ -118,7 +124,56 @@ def _warning(
             old.add(row["id"])
         if row["last"] >= begins_at:
             new.add(row["id"])
-    return missing_between(old, new)
+    missing = missing_between(old, new)
+    return missing or _counted_twice(run, changelog, landed, starts, old & new)
+
+
+def _counted_twice(
+    run: Run, changelog: Changelog, landed: Landed, starts: Offsets, shared: Collection[str | None]
+) -> str:
+    """Which changes of transactions of both logs would count twice; empty where none does.
+
+    They stand at other places in the new log, so that their content alone shows them (POS-14). By
+    its key a mirror takes one twice without harm. shared: ids of the transactions.
+    """
+    if not shared:
+        return ""
+    encoding = encoding_of(run.pipeline.source, landed.schemas)
+    images = "op STRING, before STRING, after STRING, source STRUCT<gtid STRING>"
+    begins = F.from_json(F.lit(json.dumps({str(at): n for at, n in starts.items()})), BEGINS)
+    begins_at = F.try_element_at(begins, F.concat_ws("-", "topic", "partition"))
+    rows = _since(changelog, run.progress, run.progress.newest_ms - HOUR_MS)
+    rows = rows.where(f"{STREAMED} AND kind = '{Kind.ROW}'").select(
+        *TABLE,
+        F.col("key").isNull().alias("is_without_key"),
+        (F.col("offset") >= F.coalesce(begins_at, F.lit(0))).alias("is_new"),
+        encoding.value(images).alias("change"),
+    )
+    of_both = (
+        rows.where(F.col("change.source.gtid").isin(*shared))
+        .groupBy(*TABLE, "change.source.gtid", "change")
+        .agg(F.bool_or("is_without_key").alias("is_without_key"), F.min("is_new"), F.max("is_new"))
+        .where("min(is_new) <> max(is_new)")
+        .groupBy(*TABLE, "gtid")
+        .agg(F.bool_or("is_without_key").alias("is_without_key"))
+    )
+    named = {rename.old: rename.new for rename in run.pipeline.renames}
+    twice = []
+    for row in of_both.orderBy("gtid", *TABLE).toArrow().to_pylist():
+        name = TableName(row["source_schema"], row["source_table"])
+        table = named.get(name, name)
+        is_followed = is_folded(run.pipeline, (table.schema, table.table))
+        if is_followed and _may_double(spec_of(run.pipeline, table), row["is_without_key"]):
+            twice.append(f"{row['gtid']} in {name}")
+    if not twice:
+        return ""
+    return f"it has changes of {', '.join(twice)} that the old log had, which would count twice"
+
+
+def _may_double(spec: TableSpec, is_without_key: bool) -> bool:
+    """Whether a change counts twice in the table where it stands at two places of the log."""
+    keeps_changes = spec.mode in (TargetMode.HISTORY, TargetMode.APPEND)
+    return keeps_changes or (is_without_key and not spec.key)
 
 
 def _transactions(run: Run, changelog: Changelog, landed: Landed) -> DataFrame:

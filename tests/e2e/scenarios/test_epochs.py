@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -175,3 +176,56 @@ def test_a_failover_that_gtids_do_not_prove_is_asked_about(
     assert start == 3
     stream.cut()
     assert stream.rows() == {1: "new", 2: "x"}
+
+
+NO_KEY = {"columns": {"id": "int", "name": "text"}}
+
+
+def broken_off(world: World, table: Mapping[str, Any], name: str) -> Stream:
+    """A stream whose old log broke off in transaction 0-1-8, which the new log has, too.
+
+    name: of the row that the new log sends of it; the old log sent one with ``old``. Records have a
+    key where ``table`` has one or a mode.
+    """
+    stream = Stream(world, 1, "debezium-mysql", "none", table).create()
+    with_key = "key" in table or "mode" in table
+
+    def row(op: str, number: int, pos: int, gtid: str, **more: Any) -> Record:
+        return with_gtid(debezium_row(op, number, pos, with_key=with_key, **more), gtid)
+
+    stream.send([row("c", 1, 5000, "0-1-7"), row("c", 2, 5900, "0-1-8", name="old")])
+    stream.cut()
+    again = row("c", 2, 40, "0-1-8", name=name, at=5900)
+    stream.send([again, row("c", 3, 90, "0-2-9", at=9001)])
+    return stream
+
+
+@pytest.mark.parametrize(
+    "table",
+    [NO_KEY, {**MYSQL, "mode": "history"}, {**MYSQL, "mode": "append"}],
+    ids=["no key", "history", "append"],
+)
+def test_a_transaction_of_both_logs_never_counts_twice(
+    world: World, table: Mapping[str, Any]
+) -> None:
+    """POS-14, POS-16: it has other coordinates there, and nothing else tells that it came again."""
+    stream = broken_off(world, table, "old")
+    with pytest.raises(EpochSuspectError, match="changes of 0-1-8 in shop.items"):
+        stream.cut()
+    assert len(stream.published()) == 2
+
+
+@pytest.mark.parametrize(
+    ("table", "name", "names"),
+    [
+        pytest.param(MYSQL, "old", ["old", "x", "x"], id="a mirror by key may take it twice"),
+        pytest.param(NO_KEY, "new", ["new", "old", "x", "x"], id="the new log has the rest of it"),
+    ],
+)
+def test_a_transaction_that_broke_off_goes_on_in_the_new_log(
+    world: World, table: Mapping[str, Any], name: str, names: Sequence[str]
+) -> None:
+    """POS-16."""
+    stream = broken_off(world, table, name)
+    stream.cut()
+    assert sorted(row["name"] for row in stream.published()) == names
