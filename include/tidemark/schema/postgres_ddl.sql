@@ -227,6 +227,14 @@ AS $$
         AND NOT tidemark_ddl.is_foreign(o.value->>'xmin', e.xmin::text)
         UNION
         SELECT t.oid FROM types p JOIN pg_type t ON p.oid IN (t.typelem, t.typbasetype)
+            OR EXISTS (
+                SELECT FROM pg_attribute a
+                WHERE a.attrelid = t.typrelid AND a.attnum > 0 AND a.atttypid = p.oid
+            )
+            OR EXISTS (
+                SELECT FROM pg_range r
+                WHERE r.rngsubtype = p.oid AND t.oid IN (r.rngtypid, r.rngmultitypid)
+            )
     ), columns AS (
         SELECT s.value AS state, jsonb_agg(a.attname ORDER BY a.attnum) AS names
         FROM jsonb_each(states) s JOIN pg_attribute a ON a.attrelid = s.key::oid

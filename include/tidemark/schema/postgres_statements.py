@@ -35,6 +35,15 @@ _OF_INDEXES = {"CREATE INDEX", "DROP INDEX", "REINDEX"}
 _OBJECT_IN_HEX = b"{".hex()
 _URL_SAFE = str.maketrans("-_", "+/")
 _USING = re.compile(r"\busing\b", re.IGNORECASE)
+_COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
+_SHOWS_ALL = re.compile(
+    r"(alter|create|drop|comment|grant|revoke|begin|start|commit|end|savepoint|release|set|reset|"
+    r"lock|analyze|reindex|refresh)\b",
+    re.IGNORECASE,
+)
+"""How statements begin that run no function of somebody's, in which another one may stand."""
+_MOST_CHARACTERS = 10_000
+"""Of a text; the triggers leave out what comes behind them."""
 _DEFAULT = re.compile(r"\bdefault\b", re.IGNORECASE)
 _TableState = Mapping[str, Any]
 
@@ -44,11 +53,13 @@ class _Text:
     """What the text of a statement adds to the states of its tables.
 
     statement: as messages repeat it. has_expression: it may compute values of a column anew.
+    hides_some: a function may have run another statement, of which it shows nothing.
     may_have_default: it may give rows a default that the states do not show.
     """
 
     statement: str
     has_expression: bool
+    hides_some: bool
     may_have_default: bool
 
 
@@ -86,6 +97,7 @@ def postgres_operations(content: str) -> tuple[DdlOperation, ...]:
         text = _Text(
             sent if is_alone else tag,
             has_expression=bool(_USING.search(sent)),
+            hides_some=_hides_some(message["statement"]),
             may_have_default=not is_alone or bool(_DEFAULT.search(sent)),
         )
         changes = tuple(
@@ -105,6 +117,16 @@ def postgres_operations(content: str) -> tuple[DdlOperation, ...]:
 
 def _unreadable(error: Exception) -> Unsupported:
     return Unsupported(None, "", f"a message of its trigger cannot be read: {error}")
+
+
+def _hides_some(text: str) -> bool:
+    """Whether a statement may not stand in the ``text`` that a client sent, as a function ran it.
+
+    What has a semicolon between quotes may seem so, too.
+    """
+    parts = map(str.strip, _COMMENT.sub(" ", text).split(";"))
+    is_cut_off = len(text) >= _MOST_CHARACTERS
+    return is_cut_off or any(part and not _SHOWS_ALL.match(part) for part in parts)
 
 
 def _operations_of(
@@ -143,7 +165,8 @@ def _changed(
     # Without USING a value that the new type does not hold is refused, or rounded as types say.
     types = ((old[number]["type"], new[number]) for number in sorted(old.keys() & new.keys()))
     changed = [column["name"] for was, column in types if column["type"] != was]
-    if text.has_expression and (changed or before["file"] != after["file"]):
+    is_other = bool(changed) or _is_rewritten(before, after)
+    if is_other and _may_compute(before, after, text):
         why = f"values of {', '.join(changed) or 'some column'} may be others now, by an expression"
         yield Unsupported(table, text.statement, why)
     items = _items(before, after, text)
@@ -174,11 +197,26 @@ def _of_partitions(
         why = f"rows came or went with the partition {partition}"
         if was == now:
             why = f"values of the partition {partition} may be others now, by an expression"
-            if after is None or before["file"] == after["file"] or not text.has_expression:
+            if after is None or not _is_rewritten(before, after):
+                continue
+            if not _may_compute(before, after, text):
                 continue
         for root in (roots[number] for number in roots if number in (was, now)):
             with suppress(NameRefusedError):  # Such a table has no target.
                 yield Unsupported(_name(root), text.statement, why)
+
+
+def _is_rewritten(before: _TableState, after: _TableState) -> bool:
+    return bool(before["file"] != after["file"])
+
+
+def _may_compute(before: _TableState, after: _TableState, text: _Text) -> bool:
+    """Whether rows that were rewritten may have got values by an expression.
+
+    Where the text does not show that, a column that joined is taken for why they were.
+    """
+    old, new = ({c["number"] for c in state["columns"]} for state in (before, after))
+    return text.has_expression or (text.hides_some and new <= old)
 
 
 def _items(before: _TableState, after: _TableState, text: _Text) -> ColumnItems:

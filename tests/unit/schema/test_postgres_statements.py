@@ -123,6 +123,28 @@ def test_an_expression_gives_rows_values_that_nothing_shows(
     assert f"values of {named} may be others" in stops[0].why
 
 
+@pytest.mark.parametrize(
+    ("sent", "is_followed"),
+    [
+        ("ALTER TABLE items ALTER id TYPE bigint", True),
+        ("-- wider\nBEGIN; /* id */ ALTER TABLE items ALTER id TYPE bigint; COMMIT;", True),
+        ("SELECT app.widen()", False),
+        ("call app.widen('ALTER TABLE')", False),
+        ("DO $$ BEGIN PERFORM app.widen(); END $$", False),
+        ("BEGIN; SELECT app.widen(); ALTER TABLE items ALTER id TYPE bigint", False),
+        (f"ALTER TABLE items ALTER id TYPE bigint {' ' * 9_961}", False),
+    ],
+)
+def test_a_statement_that_a_function_hides_may_have_an_expression(
+    sent: str, is_followed: bool
+) -> None:
+    """SCHEMA-26: of a text, at most 10000 characters are in the message."""
+    change = table(ID, NAME), table(column(1, "id", "bigint"), NAME, file="2")
+    operations = postgres_operations(message(change, statement=sent))
+    stops = [operation for operation in operations if isinstance(operation, Unsupported)]
+    assert (stops == []) is is_followed
+
+
 @pytest.mark.parametrize("file", ["1", "2"])
 def test_a_value_that_is_computed_for_each_row_is_unknown(file: str) -> None:
     """SCHEMA-38: PostgreSQL rewrites the table for it; else the column is null in those rows."""
