@@ -178,11 +178,14 @@ class Consumer:
             return statistics.StreamStatistics(places, self.landed, unread, watermarks=seen)
         waits = None if until is None else until.waits(progress.epoch)
         if self.mode is GateMode.NONE:
+            in_log_order = self.connector.flavour is not Flavour.BY_OFFSET
             capped = self._ask(statistics.first_capped(waits), "pending") if waits else ()
             first = {statistics.place_of(row): row["offset"] for row in capped}
-            landed = dict(self.landed)
             return statistics.StreamStatistics(
-                places, landed, unread, first_capped=first, expansions=self.expansions
+                *(places, dict(self.landed), unread),
+                first_capped=first,
+                in_log_order=in_log_order and until is not None,
+                expansions=self.expansions,
             )
         bound = progress.frontier.bound
         own = self.connector.flavour in POSTGRES

@@ -15,11 +15,13 @@ def offset_cut(progress: Progress, statistics: StreamStatistics, until: Cap | No
     """The next cut of a source without a gate; its frontier never goes back.
 
     It takes whole what is landed, but for what waits by ``until``, and for changes of keys
-    that moved to other partitions (TOP-3). A statement caps all partitions at one place of the log:
-    no change that a partition has above it stands below one in another partition.
+    that moved to other partitions (TOP-3). A statement caps all partitions at one place of the log,
+    as some caps of a person do: no change that a partition has above it stands below one in another
+    partition.
     """
     reach = _reach(statistics)
-    read = statistics.landed if isinstance(until, Barrier) else reach
+    in_log_order = isinstance(until, Barrier) or statistics.in_log_order
+    read = statistics.landed if in_log_order else reach
     limits, waits = held_back(statistics.expansions, reach, read)
     before = progress.frontier.offsets
     offsets = {place: max(before.get(place, 0), end) for place, end in limits.items()}

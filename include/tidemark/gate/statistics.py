@@ -67,7 +67,8 @@ class StreamStatistics:
     partitions that were not read to the end that they had when the run was planned. is_quiet: as
     `has_nothing_new` says.
     watermarks: newest per partition, of this run's records. first_capped: per partition the first
-    landed offset that is not below the run's cap. expansions: of topics, with gate ``none``.
+    landed offset that is not below the run's cap. in_log_order: that cap stands at one place of the
+    log in all partitions. expansions: of topics, with gate ``none``.
     boundaries, shares, partitions, snapshots: with gate ``transaction``. followed: tables that are
     folded, in the source's words; None when all are. signals: the connector's signal table.
     """
@@ -78,6 +79,7 @@ class StreamStatistics:
     is_quiet: bool = False
     watermarks: Mapping[TopicPartition, int] = field(default_factory=dict)
     first_capped: Mapping[TopicPartition, int] = field(default_factory=dict)
+    in_log_order: bool = False
     expansions: PartitionExpansions = field(default_factory=dict)
     boundaries: tuple[Boundary, ...] = ()
     shares: tuple[Share, ...] = ()
@@ -109,6 +111,12 @@ def first_capped(waits: str) -> Summary:
     """Per partition the first ``offset`` of a change of which `Until.waits` is true."""
     capped = f"kind IN ({listed(CHANGES)}) AND {waits}"
     return Summary(_BY_PARTITION, {"offset": "min(offset)"}, capped)
+
+
+def lowest_capped(waits: str) -> Summary:
+    """The least ``position`` of a change of which `Until.waits` is true; null without any."""
+    capped = f"kind IN ({listed(CHANGES)}) AND {waits}"
+    return Summary({}, {"position": "min(position)"}, capped)
 
 
 def partitions(bound: str, gated_landing: int, waits: str | None) -> Summary:

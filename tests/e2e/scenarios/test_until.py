@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 import pytest
 
@@ -121,6 +122,34 @@ def test_a_place_in_the_binlog_caps_by_transactions(world: World) -> None:
     assert plan_cut(stream.pipeline, world).has_work
     stream.cut()
     assert stream.rows() == whole_below(10**6)
+
+
+CAPS = ["bin.000009:40", "2023-11-14T22:13:20.040Z"]
+
+
+@pytest.mark.parametrize("text", CAPS)
+def test_a_cap_ends_a_first_backlog_of_several_partitions(world: World, text: str) -> None:
+    """TOP-3: it may have grown before it was read; the clock steps back behind the cap."""
+    limits = {"limits": {"max-records": 4}}
+    stream = Stream(world, 2, "debezium-mysql", "none", MYSQL, limits).create()
+    stream.send(
+        replace(debezium_row(op, key, pos, at=at), partition=partition)
+        for partition, op, key, pos, at in (
+            (0, "c", 1, 10, 10),
+            (0, "c", 2, 20, 20),
+            (0, "c", 3, 40, 40),
+            (0, "c", 4, 70, 70),
+            (1, "c", 5, 30, 30),
+            (1, "d", 3, 50, 35),
+            (1, "d", 1, 60, 60),
+        )
+    )
+    until = cap(stream, text)
+    holds = [stream.cut(until=until).hold_code for _ in range(2)]
+    assert holds == [HoldCode.PARTITIONS_ADDED, HoldCode.UNTIL]
+    assert stream.rows() == dict.fromkeys((1, 2, 5), "x")
+    stream.cut()
+    assert stream.rows() == dict.fromkeys((2, 4, 5), "x")
 
 
 def test_a_place_in_the_binlog_is_one_of_the_newest_log(world: World) -> None:

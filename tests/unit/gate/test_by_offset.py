@@ -91,6 +91,24 @@ def test_a_cap_below_the_end_of_an_older_partition_holds_the_added_one() -> None
 
 
 @pytest.mark.parametrize(
+    ("landed", "taken"),
+    [
+        pytest.param({P0: 50, P1: 99}, {P0: 0, P1: 0}, id="lagging"),
+        pytest.param({P0: 99, P1: 99}, {P0: 20, P1: 30}, id="read"),
+    ],
+)
+def test_a_cap_at_one_place_of_the_log_is_as_a_statement(landed: Offsets, taken: Offsets) -> None:
+    """TOP-3: what waits above it is no reason to wait below it."""
+    statistics = StreamStatistics(
+        landed=landed,
+        first_capped={P0: 20, P1: 30},
+        in_log_order=True,
+        expansions={T: PartitionExpansion({P0: 0, P1: 0}, {P0: 99, P1: 99})},
+    )
+    assert offset_cut(Progress(), statistics, UNTIL).frontier.offsets == taken
+
+
+@pytest.mark.parametrize(
     ("landed", "taken", "waits"),
     [
         pytest.param({P0: 50, P1: 60, OTHER: 1}, {P0: 0, P1: 0, OTHER: 1}, True, id="lagging"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
@@ -15,6 +16,7 @@ from tidemark.gate.statistics import (
     StreamStatistics,
     first_capped,
     has_nothing_new,
+    lowest_capped,
     partitions,
     place_of,
     shares,
@@ -25,10 +27,11 @@ from tidemark.gate.statistics import (
 from tidemark.model.checkpoint_status import BOUNDARIES
 from tidemark.model.cut import GateMode
 from tidemark.model.offsets import TopicPartition
+from tidemark.model.position import OrderedBy
 from tidemark.model.progress import Progress
 from tidemark.model.summary import Summary, listed
 from tidemark.model.transaction import Boundary, boundary_of, share_of
-from tidemark.model.until import Cap
+from tidemark.model.until import Cap, Until
 from tidemark.runs.landing.land import Landed
 from tidemark.spec import OtherTables, PipelineSpec, SourceFormat
 
@@ -48,11 +51,8 @@ def look(
             seen = {place_of(row): row["watermark"] for row in newest}
             return StreamStatistics(places, offsets, unread, watermarks=seen)
         case GateMode.NONE:
-            first = first_waiting(events, progress, until) if until is not None else {}
-            expansions = landed.mark.expansions
-            return StreamStatistics(
-                places, offsets, unread, first_capped=first, expansions=expansions
-            )
+            read = StreamStatistics(places, offsets, unread, expansions=landed.mark.expansions)
+            return read if until is None else _capped(read, events, landed, progress, until)
         case GateMode.TRANSACTION:
             return _transactions(pipeline, events, landed, progress, until)
 
@@ -61,6 +61,24 @@ def first_waiting(events: DataFrame, progress: Progress, until: Cap) -> dict[Top
     """Per partition the offset of the first change of ``events`` that waits by ``until``."""
     rows = _rows(events, first_capped(until.waits(progress.epoch)))
     return {place_of(row): row["offset"] for row in rows}
+
+
+def _capped(
+    read: StreamStatistics, events: DataFrame, landed: Landed, progress: Progress, until: Cap
+) -> StreamStatistics:
+    """``read`` with where its partitions end by ``until``.
+
+    Clocks step back, so a time is no place of the log. Where keys may have moved between partitions
+    it has to be one (TOP-3): that of the first change which waits by its time. Offsets tell none.
+    """
+    waits = until.waits(progress.epoch)
+    in_log_order = landed.mark.ordered_by is OrderedBy.POSITION
+    if in_log_order and read.expansions and isinstance(until, Until) and until.is_time:
+        (lowest,) = _rows(events, lowest_capped(waits))
+        if lowest["position"] is not None:
+            waits = f"position >= '{lowest['position']}'"
+    first = {place_of(row): row["offset"] for row in _rows(events, first_capped(waits))}
+    return replace(read, first_capped=first, in_log_order=in_log_order)
 
 
 def _transactions(
