@@ -10,6 +10,7 @@ from tidemark.errors import (
     BrokerRefusedError,
     DataLossError,
     PreflightError,
+    TopicMissingError,
     TopicRecreatedError,
 )
 from tidemark.model.cut import GateMode
@@ -17,6 +18,7 @@ from tidemark.model.names import TopicName, few
 from tidemark.model.offsets import OffsetRange, TopicPartition
 from tidemark.model.progress import LandingMark
 from tidemark.spec import PipelineSpec, SourceFormat
+from tidemark.spec.topics import selects
 from tidemark.topics.client import Broker, TopicFacts
 
 
@@ -82,6 +84,7 @@ def plan_topics(pipeline: PipelineSpec, broker: Broker, mark: LandingMark) -> To
     schema_changes = broker.find(topics.schema_changes)
     transactions = broker.find(topics.transactions)
     facts = broker.describe({*data, *schema_changes, *transactions})
+    refuse_vanished(pipeline, {topic.name for topic in facts}, mark)
     _refuse_unusable(pipeline, [topic for topic in facts if topic.name in set(data)])
     _refuse_unordered_ends([topic for topic in facts if topic.name in set(transactions)])
     _refuse_recreated(facts, mark)
@@ -93,6 +96,29 @@ def plan_topics(pipeline: PipelineSpec, broker: Broker, mark: LandingMark) -> To
     return TopicPlan(
         frozenset(data), frozenset(schema_changes), frozenset(transactions), facts, ranges
     )
+
+
+def refuse_vanished(
+    pipeline: PipelineSpec, there: Collection[TopicName], mark: LandingMark
+) -> None:
+    """Raise where a topic that was landed, and that the file still means, is not ``there``.
+
+    What it held and was not landed is lost, or nobody may see it: a pattern would leave it out
+    without a word, and no gate would wait for it (TOP-1, TOP-2).
+    """
+    topics = pipeline.source.topics
+    selectors = (*topics.data, *topics.schema_changes, *topics.transactions)
+    meant = {topic for topic in mark.topic_ids if any(selects(s, topic) for s in selectors)}
+    gone = sorted(meant - set(there))
+    if gone:
+        raise TopicMissingError(
+            f"topic {few(gone)} was landed before, and is not on the broker any more, or not to be "
+            "seen by this client",
+            state=UNCHANGED,
+            next_step="where Kafka has ACLs, grant READ and DESCRIBE; if it was deleted, and all "
+            "that its tables need was landed, have source.topics mean it no more; else take a new "
+            "snapshot at the source into a new pipeline",
+        )
 
 
 def _refuse_unusable(pipeline: PipelineSpec, data: Sequence[TopicFacts]) -> None:
