@@ -13,13 +13,17 @@ from dataclasses import dataclass, replace
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import NoSuchTableError
+from pyiceberg.table import Table
 from pyspark.sql import SparkSession
 
 from tidemark.errors import REFOLD, WAITING, TableStoppedError
 from tidemark.lake import sql
 from tidemark.lake.catalog import TableId, catalog_errors, ensure_namespace, folder_of
+from tidemark.lake.history import TargetChange
 from tidemark.lake.marks import (
+    CUT,
     Published,
+    descends,
     foreign_change,
     most_rows,
     read_published,
@@ -66,8 +70,13 @@ class TargetHead:
     rows: int = 0
 
 
-def read_target(catalog: Catalog, target: TableId) -> TargetHead | None:
-    """``target`` as it stands; None when there is no such table."""
+def read_target(
+    catalog: Catalog, target: TableId, newest: TargetChange | None = None
+) -> TargetHead | None:
+    """``target`` as it stands; None when there is no such table.
+
+    newest: what the ledger remembers of it; None where no cut was published in it.
+    """
     with catalog_errors(f"the reading of {target}"):
         try:
             table = catalog.load_table(target.parts)
@@ -85,9 +94,30 @@ def read_target(catalog: Catalog, target: TableId) -> TargetHead | None:
     published = read_published(table)
     change = unmarked(table, published) or foreign_change(table, published)
     back = way_back(table, target, published) if change else ""
+    if not change and (change := _put_back(table, published, newest)):
+        back = "put it back from its newest metadata file"
     rows = most_rows(table.current_snapshot())
     return TargetHead(
         main_head(table), table.metadata_location, schema, published, change, back, rows
+    )
+
+
+def _put_back(table: Table, published: Published | None, newest: TargetChange | None) -> str:
+    """That ``table`` is as it was before its ``newest`` change, as a sentence; empty where not.
+
+    What it says of itself is then sound, and rows are missing (PUB-11). A cut that changed no row
+    published the snapshot of an earlier one, and what came behind it descends from that.
+    """
+    if published is None or newest is None or CUT not in published.marks:
+        return ""
+    cut = int(published.marks[CUT])
+    if cut >= newest.cut or published.snapshot == newest.snapshot_id:
+        return ""
+    if descends(table, published.snapshot, newest.snapshot_id):
+        return ""
+    return (
+        f"cut {newest.cut} published snapshot {newest.snapshot_id} of it, and it stands at "
+        f"snapshot {published.snapshot} of cut {cut}, as an older file of its metadata has it"
     )
 
 

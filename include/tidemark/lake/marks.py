@@ -24,6 +24,8 @@ from tidemark.model.stored_state import Stored, from_stored, to_stored
 
 PREFIX = "tidemark."
 PUBLISHED = f"{PREFIX}published"
+CUT = f"{PREFIX}cut"
+"""What a target says of the newest cut that changed it."""
 STAGED = f"{PREFIX}staged."
 """With the name of a branch behind it: the property that says what is staged there."""
 IN_PROPERTY: Mapping[str, str] = {f"{PREFIX}state": "property"}
@@ -191,8 +193,13 @@ def is_only_rewritten(table: Table, since: int | None) -> bool:
 
 
 def descends(table: Table, snapshot_id: int, base: int) -> bool:
-    """Whether ``base``, which may be expired, is ``snapshot_id`` or one of its ancestors."""
+    """Whether ``base``, which may be expired, is ``snapshot_id`` or one of its ancestors.
+
+    False where the table has no snapshot ``snapshot_id`` any more.
+    """
     start = table.snapshot_by_id(snapshot_id)
+    if start is None:
+        return False
     lineage = _lineage(table, _Past(table).parent, start)
     return any(base in (snapshot.snapshot_id, snapshot.parent_snapshot_id) for snapshot in lineage)
 
@@ -211,8 +218,11 @@ def marked(table: Table, snapshot_id: int, marks: Mapping[str, str]) -> dict[str
     return {} if snapshot is None else _property(snapshot, read_published(table), marks)
 
 
-def adopt_head(catalog: Catalog, name: TableId) -> None:
-    """Take main of a table as it is for what is published; it need not be there."""
+def adopt_head(catalog: Catalog, name: TableId, cut: int) -> None:
+    """Take main of a target as it is for what is published; it need not be there.
+
+    cut: the newest that is published; the target says that it stands there.
+    """
     with catalog_errors(f"the marking of {name}"):
         try:
             table = catalog.load_table(name.parts)
@@ -220,9 +230,10 @@ def adopt_head(catalog: Catalog, name: TableId) -> None:
             return
         head, before = table.current_snapshot(), read_published(table)
         is_ours = before is not None and not foreign_change(table, before)
-        if head is not None and not is_ours:
+        is_older = before is not None and int(before.marks.get(CUT, cut)) < cut
+        if head is not None and (is_older or not is_ours):
             with table.transaction() as change:
-                change.set_properties(_property(head, before, {}))
+                change.set_properties(_property(head, before, {CUT: str(cut)}))
 
 
 def mark_removal(catalog: Catalog, name: TableId) -> None:

@@ -214,8 +214,10 @@ def _target(run: Run, table: TableName) -> tuple[TableId, TargetHead]:
     """The target of ``table``, as it was published."""
     pipeline, catalog = run.pipeline, run.world.catalog
     status = f"look how it stands: tidemark status {pipeline.name}"
-    target_id = targets_of(pipeline, read_history(catalog, run.system), run.progress).get(table)
-    head = read_target(catalog, target_id) if target_id is not None else None
+    history = read_history(catalog, run.system)
+    target_id = targets_of(pipeline, history, run.progress).get(table)
+    newest = history.changed.get(str(target_id))
+    head = read_target(catalog, target_id, newest) if target_id is not None else None
     if target_id is None or head is None or head.snapshot is None:
         raise _refused(f"nothing of {table} was published by pipeline {pipeline.name}", status)
     if head.change:

@@ -79,7 +79,7 @@ def _take_as_it_is(pipeline: PipelineSpec, world: World, table: TableName) -> No
     progress = read_progress(world.catalog, system).under(pipeline.renames)
     target = targets_of(pipeline, read_history(world.catalog, system), progress).get(table)
     if target is not None and spec_of(pipeline, table).mode is TargetMode.MIRROR:
-        adopt_head(world.catalog, target)
+        adopt_head(world.catalog, target, progress.cut)
 
 
 def end_resync(pipeline: PipelineSpec, world: World, table: TableName) -> None:

@@ -18,7 +18,7 @@ from tidemark.lake.bases import bases_in, keep_bases
 from tidemark.lake.catalog import SystemTables, TableId, catalog_errors
 from tidemark.lake.evolve import read_target
 from tidemark.lake.forks import has_fork
-from tidemark.lake.history import read_history
+from tidemark.lake.history import TargetChange, read_history
 from tidemark.lake.ledger import LedgerHead, read_ledger
 from tidemark.lake.quarantine import read_waiting
 from tidemark.lake.removed import Unneeded, remove_records, rows_there, say_removed
@@ -39,11 +39,15 @@ BESIDE_ROWS: tuple[Kind, ...] = (Kind.BEGIN, Kind.END, Kind.TOMBSTONE)
 
 @dataclass(frozen=True, slots=True)
 class _FollowedTable:
-    """A table that is followed: its target as it was read, and the bases that this has."""
+    """A table that is followed: its target as it was read, and the bases that this has.
+
+    newest: the newest cut that changed the target, None where none did.
+    """
 
     name: TableName
     target: TableId
     table: Table
+    newest: TargetChange | None
     bases: tuple[Base, ...]
 
 
@@ -136,7 +140,7 @@ def _base(
         return None
     if has_fork(world.catalog, SystemTables.of(pipeline.name).ledger.namespace, followed.target):
         return None
-    target = read_target(world.catalog, followed.target)
+    target = read_target(world.catalog, followed.target, followed.newest)
     if target is None or target.snapshot is None or target.published is None or target.change:
         return None
     return Base(
@@ -155,4 +159,5 @@ def _followed(pipeline: PipelineSpec, world: World, head: LedgerHead) -> Iterato
                 table = world.catalog.load_table(target.parts)
             except NoSuchTableError:
                 continue
-        yield _FollowedTable(name, target, table, bases_in(table))
+        newest = history.changed.get(str(target))
+        yield _FollowedTable(name, target, table, newest, bases_in(table))

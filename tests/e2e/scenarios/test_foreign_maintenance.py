@@ -300,6 +300,42 @@ def test_a_target_that_somebody_dropped_is_not_made_of_one_cut(world: World) -> 
     assert stream.cut().status is CutStatus.PUBLISHED
 
 
+@pytest.mark.smoke
+def test_a_target_that_is_put_back_as_it_was_before_a_cut_stops(world: World) -> None:
+    """PUB-11, SNAP-8: what it says of itself is sound, and the rows of that cut are missing."""
+    stream = published(world)
+    table, old = target(stream), load(stream, target(stream)).metadata_location
+    send(stream, logged(PARTS[2]))
+    stream.cut()
+    newest = load(stream, table).metadata_location
+    put_back(stream, old)
+    assert stream.rows() == mirrored(*PARTS[:2])
+    send(stream, logged(PARTS[3]))
+    with pytest.raises(TableStoppedError, match=r"items is not as .*: cut 3 published") as stopped:
+        stream.cut()
+    assert "of cut 2, as an older file of its metadata has it" in str(stopped.value)
+    assert "put it back from its newest metadata file; or have it re-" in str(stopped.value)
+    put_back(stream, newest)
+    assert stream.cut().cut == 4
+    assert stream.rows() == mirrored(*PARTS)
+    put_back(stream, old)
+    begin_resync(stream.pipeline, world, TableName("shop", "items"))
+    stream.send(
+        debezium_row("r", key, 300, name=name, mark="incremental")
+        for key, name in mirrored(*PARTS).items()
+    )
+    stream.cut()
+    end_resync(stream.pipeline, world, TableName("shop", "items"))
+    stream.cut()
+    assert stream.rows() == mirrored(*PARTS)
+
+
+def put_back(stream: Stream, metadata: str) -> None:
+    """Have the target stand as ``metadata`` says, as somebody does who lost it."""
+    stream.world.catalog.drop_table(target(stream).parts)
+    stream.world.catalog.register_table(target(stream).parts, metadata)
+
+
 @pytest.mark.parametrize("part", ["changelog", "ledger"])
 def test_foreign_changes_of_own_tables_are_refused(world: World, part: str) -> None:
     """PUB-11: landings that count and cuts that are published cannot be taken back."""

@@ -16,6 +16,7 @@ from tests.support.marks import append_published
 from tidemark.errors import ForeignChangeError, SupersededError
 from tidemark.lake.catalog import TableId
 from tidemark.lake.marks import (
+    CUT,
     PUBLISHED,
     adopt_head,
     foreign_change,
@@ -215,8 +216,8 @@ def test_a_head_may_be_taken_as_it_is(catalog: SqlCatalog) -> None:
     """PUB-11, SNAP-8: where a new snapshot of the source is to fix what somebody did."""
     publish(catalog, "b", "landing 1", 1)
     load(catalog).append(rows(7))
-    adopt_head(catalog, TABLE)
-    adopt_head(catalog, TableId("db", "not_there"))
-    assert said(catalog) == {MARK: "landing 1"}
+    adopt_head(catalog, TABLE, 1)
+    adopt_head(catalog, TableId("db", "not_there"), 1)
+    assert said(catalog) == {MARK: "landing 1", CUT: "1"}
     publish(catalog, "b2", "landing 2", 2)
     assert sorted(load(catalog).scan().to_arrow()["id"].to_pylist()) == [1, 2, 7]

@@ -77,6 +77,17 @@ def test_all_tables_move_and_their_refs_go(catalog: SqlCatalog) -> None:
     assert set(load(catalog, A).refs()) == {"main"}
 
 
+def test_a_staged_snapshot_that_somebody_expired_moves_none(catalog: SqlCatalog) -> None:
+    """PUB-8, PUB-11: its branch and its tag were dropped first."""
+    staged = stage(catalog, A, 1)
+    refs = load(catalog, A).manage_snapshots()
+    refs.remove_branch(staged.drops[0]).remove_tag(staged.drops[1]).commit()
+    load(catalog, A).maintenance.expire_snapshots().by_id(staged.snapshot).commit()
+    with pytest.raises(SupersededError, match=f"{staged.snapshot}, which was staged, is not there"):
+        update_mains(catalog, [staged, stage(catalog, B, 2)])
+    assert (ids(catalog, A), ids(catalog, B)) == ([], [])
+
+
 def test_a_lost_race_on_one_table_moves_none(catalog: SqlCatalog) -> None:
     ref_updates = [stage(catalog, A, 1), stage(catalog, B, 2)]
     load(catalog, B).append(pa.table({"id": [9]}, schema=ROWS))

@@ -119,6 +119,7 @@ def plan_tables(run: Run, chosen: Chosen, progress: Progress) -> CutTables:
     ]
     record_schemas = _record_schemas(run.pipeline, chosen, wanted)
     renamed = _renamed(run, chosen, progress)
+    history = read_history(run.world.catalog, run.system)
     work: list[TableWork] = []
     stopped: dict[TableName, str] = {}
     unread: set[TableName] = set()
@@ -133,14 +134,15 @@ def plan_tables(run: Run, chosen: Chosen, progress: Progress) -> CutTables:
             stop = content_stop(run.pipeline, spec, stops, renamed)
             refuse_shared(spec, owners.setdefault(spec.target.lower(), spec.source))
             target = _target(run.pipeline, spec)
-            head = _resumed_head(read_target(run.world.catalog, target), spec, progress)
+            newest = history.changed.get(str(target))
+            head = read_target(run.world.catalog, target, newest)
+            head = _resumed_head(head, spec, progress)
             refuse_foreign(run.pipeline, spec, head, progress.cut)
             have = head.source_schema if head else None
             refuse_other_mode(spec, have)
             if have is None and progress.cut > 0:
                 if all(rename.spec.source != spec.source for rename in run.renamed):
                     refuse_other_target(spec, chosen.effects.renames)
-                history = read_history(run.world.catalog, run.system)
                 refuse_lost(run.pipeline, spec, history.folded, progress)
             if have is None and stop is not None:
                 raise waits_for_rows(run.pipeline, spec, head, stop)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from tidemark.errors import WAITING, RowsUnknownError, TableStoppedError
 from tidemark.lake.catalog import TableId
 from tidemark.lake.evolve import TargetHead
+from tidemark.lake.marks import CUT
 from tidemark.model.names import TableName
 from tidemark.model.progress import Progress
 from tidemark.model.renames import Rename, Renames, swapped_tables
@@ -106,7 +107,7 @@ def refuse_foreign(
         return
     target = f"{pipeline.target_namespace}.{spec.target}"
     marks = head.published.marks if head.published else {}
-    later = int(marks.get("tidemark.cut", 0))
+    later = int(marks.get(CUT, 0))
     if head.change:
         what = f"{target} is not as it was published: {head.change}"
         ways = [head.back] if head.back else []
