@@ -20,7 +20,10 @@ from pyiceberg.exceptions import (
     ServiceUnavailableError,
 )
 from pyiceberg.io import FileIO
+from pyiceberg.table import StagedTable, Table
 from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.update import TableRequirement, TableUpdate
+from pyiceberg.typedef import Identifier
 from requests import PreparedRequest, RequestException, Response, Session
 from requests.adapters import HTTPAdapter
 from sqlalchemy import make_url
@@ -40,6 +43,7 @@ from tidemark.lake.java_catalog import (
     SQLITE_TIMEOUT_SECONDS,
     rest_settings,
 )
+from tidemark.lake.metadata_times import in_time_order
 from tidemark.model.names import PipelineName
 from tidemark.spec import CatalogSpec, CatalogType
 
@@ -182,11 +186,42 @@ def _open_sql_catalog(name: str, **settings: str) -> SqlCatalog:
     """Several may open a new catalog at once: one is refused each table that another creates."""
     for _ in (IcebergTables, IcebergNamespaceProperties):
         try:
-            return SqlCatalog(name, **settings)
+            return _OrderedSqlCatalog(name, **settings)
         except DBAPIError as error:
             if "CREATE TABLE" not in (error.statement or ""):
                 raise
-    return SqlCatalog(name, **settings)
+    return _OrderedSqlCatalog(name, **settings)
+
+
+class _OrderedSqlCatalog(SqlCatalog):
+    """Nobody but its clients stamps what is written here, and their clocks differ."""
+
+    def _update_and_stage_table(
+        self,
+        current_table: Table | None,
+        table_identifier: Identifier,
+        requirements: tuple[TableRequirement, ...],
+        updates: tuple[TableUpdate, ...],
+    ) -> StagedTable:
+        staged = super()._update_and_stage_table(
+            current_table, table_identifier, requirements, updates
+        )
+        least_ms = current_table.metadata.last_updated_ms if current_table is not None else 0
+        staged.metadata = in_time_order(staged.metadata, least_ms)
+        return staged
+
+
+def mend_times(catalog: Catalog, name: TableId) -> None:
+    """Sort the logs of a table by time where an earlier version did not: Java cannot read it.
+
+    A server stamps its tables itself, by one clock.
+    """
+    if not isinstance(catalog, SqlCatalog):
+        return
+    with commit_errors(f"the sorting of the logs of {name}"):
+        table = catalog.load_table(name.parts)
+        if in_time_order(table.metadata) != table.metadata:
+            catalog.commit_table(table, (), ())
 
 
 def folder_of(catalog: Catalog) -> str:

@@ -23,6 +23,7 @@ from tidemark.lake.due import Due
 from tidemark.lake.fork_metadata import freed, new_metadata_location, remove_metadata_files
 from tidemark.lake.ledger import MOVES, moves_from_json, moves_to_json, read_marks
 from tidemark.lake.marks import is_only_rewritten, read_published
+from tidemark.lake.metadata_times import in_time_order
 from tidemark.lake.publication import update_mains
 from tidemark.lake.refs import RefUpdate, main_head
 from tidemark.lake.rest import passing
@@ -114,7 +115,8 @@ def _put_in_place(catalog: Catalog, move: RefUpdate, table: Table | None, fork: 
     """
     due = Due(move, fork if table is None else table, fork)
     before = freed(fork) if table is None else due.before
-    metadata = update_table_metadata(before.metadata, tuple(due.updates(before)))
+    changed = update_table_metadata(before.metadata, tuple(due.updates(before)))
+    metadata = in_time_order(changed, before.metadata.last_updated_ms)
     location = new_metadata_location(before)
     ToOutputFile.table_metadata(metadata, before.io.new_output(location))
     with commit_errors(f"the publication of {move.table}"):

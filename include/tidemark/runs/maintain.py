@@ -16,7 +16,7 @@ from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.table import Table
 
 from tidemark.errors import StorageError, SupersededError, TidemarkError
-from tidemark.lake.catalog import SystemTables, TableId, catalog_errors
+from tidemark.lake.catalog import SystemTables, TableId, catalog_errors, mend_times
 from tidemark.lake.forks import has_fork
 from tidemark.lake.history import read_history
 from tidemark.lake.ledger import read_progress
@@ -98,6 +98,7 @@ def _maintained(pipeline: PipelineSpec, world: World, name: TableId) -> TableMai
     if skipped:
         return _planned(name, DueWork(), skipped)
     started = monotonic()
+    mend_times(world.catalog, name)
     done = _maintain(pipeline, world, name, table, due)
     return replace(done, seconds=round(monotonic() - started, 1))
 

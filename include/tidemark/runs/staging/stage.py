@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from tidemark.errors import WAITING, TableStoppedError
 from tidemark.formats.decoder import decoder_of
-from tidemark.lake.catalog import TableId
+from tidemark.lake.catalog import TableId, mend_times
 from tidemark.lake.effect import Effect
 from tidemark.lake.evolve import apply_changes
 from tidemark.lake.forks import make_fork
@@ -287,6 +287,8 @@ def _filled(
 def _bench(run: Run, work: TableWork, branch: str, cut: int) -> StagingContext:
     """Where the table is staged: on itself, or on a fork where its schema changes."""
     catalog, head, fork = run.world.catalog, work.head, None
+    if head is not None:
+        mend_times(catalog, work.target)
     if head is not None and work.moves_schema:
         namespace = run.system.ledger.namespace
         fork = make_fork(catalog, work.target, head.metadata, namespace, branch)
