@@ -169,10 +169,7 @@ class _Running:
                     # Nothing knows these rows again once a run has published them (SNAP-7).
                     self._settle()
             case Snapshot() if self.connector.has_snapshots:
-                if len(self.connector.gaps) > 1 and not all(self.database.state.values()):
-                    # Of two snapshots in one cut the last tells; a person is asked (SNAP-6).
-                    self._settle()
-                self.connector.snapshot(initial=False)
+                self._snapshot(step)
             case Lose() if self.connector.has_snapshots and all(self.database.state.values()):
                 # Of a table that is empty now no row tells it, so a person is asked (SNAP-6).
                 self._lose()
@@ -180,6 +177,22 @@ class _Running:
                 self._restart(back)
             case _:
                 pass  # Not what this connector does.
+
+    def _snapshot(self, step: Snapshot) -> None:
+        """Rows beside the stream are of no moment that a gate knows, until the stream is there.
+
+        And two silent runs behind a snapshot prove that nothing came before it (GATE-T6).
+        """
+        if step.overtakes and self.history.flavour not in POSTGRES:
+            is_gated = self.consumer.mode is not GateMode.NONE
+            self.connector.overtake(beside=step.beside and not is_gated)
+            if is_gated:
+                self.broker.deliver_all(self.connector)
+            return
+        if len(self.connector.gaps) > 1 and not all(self.database.state.values()):
+            # Of two snapshots in one cut the last tells; a person is asked (SNAP-6).
+            self._settle()
+        self.connector.snapshot(initial=False)
 
     def _lose(self) -> None:
         """What is in its queues never comes: the snapshot stands for it (GATE-T14).

@@ -130,6 +130,16 @@ class Connector:
             self.cursor = _Cursor(entry.number + 1)
         self.begun = max(self.begun, self.cursor.entry)
 
+    def overtake(self, *, beside: bool) -> None:
+        """Read all tables where the log ends, and stream on from the cursor.
+
+        beside: the rows stand where the newest streamed change does, and not where the log ends.
+        """
+        streamed = self.database.log[: self.cursor.entry]
+        at = streamed[-1].changes[-1].at if beside and streamed else self.database.here
+        self._send_snapshot(at, initial=False)
+        self.stream()
+
     def snapshot(self, *, initial: bool) -> None:
         """Read all tables where the log ends, and stream from there."""
         if not initial:
@@ -141,11 +151,13 @@ class Connector:
             has_rows = any(self.database.state.values())
             read_at = self.database.here if has_rows else None
             self.gaps.append(Gap(unavailable, self.first_entry, read_at))
+        self._send_snapshot(self.database.here, initial=initial)
+
+    def _send_snapshot(self, at: tuple[int, int], *, initial: bool) -> None:
         rows = [(t, k, v) for t in TABLES for k, v in sorted(self.database.state[t].items())]
         self.begins.append(INITIAL if initial else BLOCKING)
         for index, (table, key, value) in enumerate(rows):
             mark = "last" if index == len(rows) - 1 else "first" if index == 0 else "true"
-            at = self.database.here
             self._send_read(table, key, value, mark, at, initial=initial, read_as=index)
 
     def chunk(self, number: int, inside: Sequence[Write], *, truncated: bool) -> None:
@@ -361,7 +373,7 @@ class Connector:
         body = {
             "before": None,
             "after": {"id": key, "v": value},
-            "source": {**source, "table": table, "ts_ms": MILLIS},
+            "source": {**source, "table": table, "ts_ms": MILLIS + len(self.database.log)},
             "transaction": None,
             "op": "r",
         }

@@ -187,7 +187,7 @@ class Consumer:
                 in_log_order=in_log_order and until is not None,
                 expansions=self.expansions,
             )
-        bound = progress.frontier.bound
+        bound, read_at = progress.frontier.bound, progress.frontier.read_at
         own = self.connector.flavour in POSTGRES
         partitions = {
             statistics.place_of(row): statistics.PartitionStatistics.of(row)
@@ -206,7 +206,7 @@ class Consumer:
             partitions=partitions,
             signals=f"shop.{SIGNALS}",
             snapshots=statistics.snapshots_of(
-                self._ask(statistics.snapshots(bound, progress.landing), "pending")
+                self._ask(statistics.snapshots(bound, read_at, progress.landing), "pending")
             ),
         )
 
@@ -237,18 +237,21 @@ class Consumer:
                 old.offsets.get(p, 0),
                 new.offsets.get(p, 0),
                 old.reached.get(p, ""),
+                old.streamed.get(p, ""),
             )
             for p in places
         ]
         self.database.execute("DELETE FROM bounds")
-        self.database.executemany("INSERT INTO bounds VALUES (?, ?, ?, ?, ?)", bounds)
+        self.database.executemany("INSERT INTO bounds VALUES (?, ?, ?, ?, ?, ?)", bounds)
         self.database.execute("DROP TABLE IF EXISTS zoned")
         joined = (
             f"SELECT p.*, '{old.bound_in(self.mode)}' AS {checkpoint_status.OLD_BOUND}, "
             f"'{new.bound_in(self.mode)}' AS {checkpoint_status.NEW_BOUND}, "
             f"coalesce(b.old_next, 0) AS {checkpoint_status.OLD_NEXT}, "
             f"coalesce(b.new_next, 0) AS {checkpoint_status.NEW_NEXT}, "
-            f"coalesce(b.reached, '') AS {checkpoint_status.REACHED} "
+            f"coalesce(b.reached, '') AS {checkpoint_status.REACHED}, "
+            f"coalesce(b.streamed, '') AS {checkpoint_status.STREAMED}, "
+            f"'{old.read_at}' AS {checkpoint_status.READ_AT} "
             "FROM pending p LEFT JOIN bounds b USING (topic, partition)"
         )
         expression = checkpoint_status.status(cut, self.progress.landing)
@@ -275,7 +278,7 @@ class Consumer:
             )
             for row in self._rows(query)
         )
-        found = epoch.new_log(changes, before.frontier.reached, before.newest_ms)
+        found = epoch.new_log(changes, before.log_end)
         assert found is None, "one log, one epoch"
 
     def _truncates(self) -> Iterator[tuple[TableName, Position]]:
@@ -341,7 +344,7 @@ class Consumer:
         beside = (
             f"SELECT {{0}}.*, {{1}} AS in_cut FROM {{0}} JOIN bounds b USING (topic, partition) "
             f"WHERE kind = '{Kind.ROW}' AND source_table = '{table}' AND snapshot IS NULL "
-            f"AND {PLACE} = b.reached AND {{2}}"
+            f"AND {PLACE} = b.streamed AND {{2}}"
         )
         columns = ", ".join(COLUMNS)
         frame = " UNION ALL ".join(
@@ -381,5 +384,6 @@ def opened() -> sqlite3.Connection:
     database.create_function("unix_millis", 1, lambda millis: millis, deterministic=True)
     database.execute(f"CREATE TABLE changelog ({', '.join(COLUMNS)})")
     database.execute("CREATE TEMP TABLE zoned (status, kind)")
-    database.execute("CREATE TEMP TABLE bounds (topic, partition, old_next, new_next, reached)")
+    columns = "topic, partition, old_next, new_next, reached, streamed"
+    database.execute(f"CREATE TEMP TABLE bounds ({columns})")
     return database

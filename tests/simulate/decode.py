@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.simulate.connector import Record
+from tests.simulate.connector import MILLIS, Record
 from tests.simulate.history import SIGNALS, Flavour
 from tidemark.model.event import ENVELOPE_COLUMNS
 from tidemark.model.offsets import TopicPartition
@@ -56,7 +56,7 @@ def decode(record: Record, offset: int, flavour: Flavour, snapshot_lsn: int) -> 
         "topic": record.at.topic,
         "partition": record.at.partition,
         "offset": offset,
-        "kafka_time": record.time,
+        "kafka_time": MILLIS * 2 + record.time,
         "key": record.key,
         "value": record.value,
     }

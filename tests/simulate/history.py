@@ -84,7 +84,14 @@ class Break:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The connector reads all tables again, as after a lost position."""
+    """The connector reads all tables again, as after a lost position.
+
+    overtakes: amid the stream, so that it goes on from where it was behind their rows. Those stand
+    where the log ends, or with ``beside`` where the stream was.
+    """
+
+    overtakes: bool = False
+    beside: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,6 +60,7 @@ _debezium: tuple[st.SearchStrategy[Step], ...] = (
     _chunks,
     st.builds(Break, st.integers(0, 9)),
     st.builds(Snapshot),
+    st.builds(Snapshot, st.just(True), st.booleans()),
     st.builds(Lose),
 )
 _ticdc: tuple[st.SearchStrategy[Step], ...] = (*_always, *3 * (st.builds(Watermark),))
@@ -209,16 +210,31 @@ def emptied(steps: st.SearchStrategy[Step]) -> st.SearchStrategy[tuple[Step, ...
     )
 
 
+def overtaken(steps: st.SearchStrategy[Step]) -> st.SearchStrategy[tuple[Step, ...]]:
+    """A snapshot is ahead of commits, which are read in pieces behind it, between any ``steps``."""
+    ahead = st.builds(Snapshot, st.just(True), st.booleans())
+    piece: st.SearchStrategy[Step] = st.builds(Deliver, _small, st.integers(1, 4))
+    return _joined(
+        st.lists(steps, max_size=8).map(lambda s: [*s, DeliverAll(), Run()]),
+        st.lists(_commits, min_size=1, max_size=4),
+        ahead.map(lambda step: [step]),
+        st.lists(piece | st.just(Run()) | st.builds(Restart, _small), min_size=2, max_size=8),
+        st.lists(steps, max_size=8),
+    )
+
+
 def _any_shape(
     flavour: Flavour, steps: st.SearchStrategy[Step]
 ) -> st.SearchStrategy[tuple[Step, ...]]:
     any_steps = st.lists(steps, min_size=10, max_size=40).map(tuple)
     if flavour in _UNGATED:
-        return st.one_of(any_steps, moving(steps), resnapshot(steps), emptied(steps))
+        steady = any_steps | moving(steps) | resnapshot(steps)
+        return steady | emptied(steps) | overtaken(steps)
     if flavour is Flavour.TICDC:
         return any_steps | lagging(steps)
     if flavour in _BY_TRANSACTION:
-        return st.one_of(any_steps, torn(steps), begun(steps), lost(steps), resnapshot(steps))
+        steady = any_steps | torn(steps) | begun(steps)
+        return steady | lost(steps) | resnapshot(steps) | overtaken(steps)
     return any_steps
 
 

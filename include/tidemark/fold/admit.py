@@ -14,6 +14,8 @@ from tidemark.model.checkpoint_status import (
     OLD_BOUND,
     OLD_NEXT,
     REACHED,
+    READ_AT,
+    STREAMED,
     status,
 )
 from tidemark.model.cut import Cut, Frontier, GateMode
@@ -117,14 +119,20 @@ def _with_offsets(events: DataFrame, old: Frontier, new: Frontier) -> DataFrame:
             OLD_NEXT: old.offsets.get(place, 0),
             NEW_NEXT: new.offsets.get(place, 0),
             REACHED: old.reached.get(place, ""),
+            STREAMED: old.streamed.get(place, ""),
         }
         for place in sorted({*old.offsets, *new.offsets, *old.reached})
     ]
-    fields = f"topic STRING, partition INT, {OLD_NEXT} LONG, {NEW_NEXT} LONG, {REACHED} STRING"
+    numbers, places = (OLD_NEXT, NEW_NEXT), (REACHED, STREAMED)
+    fields = ", ".join(
+        ("topic STRING", "partition INT", *(f"{name} LONG" for name in numbers))
+        + tuple(f"{name} STRING" for name in places)
+    )
     listed = F.inline(F.from_json(F.lit(json.dumps(rows)), f"ARRAY<STRUCT<{fields}>>"))
     bounds = events.sparkSession.range(1).select(listed)
     return (
         events.join(F.broadcast(bounds), on=["topic", "partition"], how="left")
-        .fillna({OLD_NEXT: 0, NEW_NEXT: 0, REACHED: ""})
-        .select(*events.columns, OLD_NEXT, NEW_NEXT, REACHED)
+        .fillna({**dict.fromkeys(numbers, 0), **dict.fromkeys(places, "")})
+        .withColumn(READ_AT, F.lit(old.read_at))
+        .select(*events.columns, *numbers, *places, READ_AT)
     )

@@ -57,7 +57,8 @@ def _cut_after(
 ) -> Cut:
     """The cut that takes what ``walk`` has settled, below all ceilings."""
     frontier = progress.frontier
-    ceilings = tuple(_ceilings(statistics, until))
+    opened = tuple(s.place for s in statistics.snapshots if not is_read(s, statistics))
+    ceilings = tuple(_ceilings(statistics, opened, until))
     unfinished = _unfinished(progress, statistics, walk)
     if unfinished:
         first = min(unfinished, key=lambda share: share.lowest)
@@ -78,8 +79,9 @@ def _cut_after(
         after = replace(after, bound=max(after.bound, min(until.bound, proved)))
     after = replace(after, split=_split(statistics, walk, after))
     skipped = _skipped(progress, statistics, settled, after.bound)
-    void = _void(statistics, after.bound)
-    return Cut(progress.cut + 1, GateMode.TRANSACTION, after, hold, void, skipped)
+    opened = tuple(place for place in opened if place < after.bound)
+    void = _void(statistics, opened, after.bound)
+    return Cut(progress.cut + 1, GateMode.TRANSACTION, after, hold, void, skipped, opened)
 
 
 def _unfinished(progress: Progress, statistics: StreamStatistics, walk: Walk) -> list[Share]:
@@ -118,9 +120,13 @@ def _unfinished(progress: Progress, statistics: StreamStatistics, walk: Walk) ->
     return [share for share in statistics.shares if is_open(share)]
 
 
-def _ceilings(statistics: StreamStatistics, until: Cap | None) -> Iterator[_Ceiling]:
-    """What the cut must stay below, whatever transactions say."""
-    opened = [s.place for s in statistics.snapshots if not is_read(s, statistics)]
+def _ceilings(
+    statistics: StreamStatistics, opened: Collection[Place], until: Cap | None
+) -> Iterator[_Ceiling]:
+    """What the cut must stay below, whatever transactions say; opened: snapshots under way.
+
+    One that is read amid the stream may stand below the frontier: then the cut goes no further.
+    """
     if opened:
         yield _Ceiling(
             min(opened),
@@ -188,10 +194,10 @@ def _skipped(
     return skipped
 
 
-def _void(statistics: StreamStatistics, bound: str) -> tuple[Place, ...]:
+def _void(statistics: StreamStatistics, opened: Collection[Place], bound: str) -> tuple[Place, ...]:
     """Snapshots in pieces that a whole one below ``bound`` has replaced: they broke off."""
-    whole = (s.place for s in statistics.snapshots if s.is_whole and s.place < bound)
-    newest = max(whole, default=Place(""))
+    read = (s for s in statistics.snapshots if s.is_whole and s.place not in opened)
+    newest = max((s.place for s in read if s.place < bound), default=Place(""))
     return tuple(s.place for s in statistics.snapshots if not s.is_whole and s.place < newest)
 
 

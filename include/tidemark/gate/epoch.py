@@ -7,10 +7,11 @@ into one partition in the order of its log, so a repeat is never newer than all 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from itertools import groupby
 
+from tidemark.model.log_end import LogEnd
 from tidemark.model.offsets import Offsets, TopicPartition
 from tidemark.model.position import Place
 from tidemark.model.transaction import gtid_of
@@ -69,11 +70,7 @@ class Ascent:
         self.newest_ms = max(self.newest_ms, time_ms)
 
 
-def rises(
-    ascents: Iterable[tuple[TopicPartition, Ascent]],
-    reached: Mapping[TopicPartition, Place],
-    newest_ms: int,
-) -> bool:
+def rises(ascents: Iterable[tuple[TopicPartition, Ascent]], end: LogEnd) -> bool:
     """Whether no change shows another log: `new_log` would find none.
 
     ascents: of all that no cut has seen, in the order of offsets. What repeats may look like a
@@ -81,23 +78,22 @@ def rises(
     """
     before: dict[TopicPartition, tuple[str, int]] = {}
     for at, ascent in ascents:
-        top, top_ms = before.get(at, (reached.get(at, ""), newest_ms))
+        top, top_ms = before.get(at, (end.top_of(at), end.newest_ms))
         if ascent.lowest is None:
             continue
-        if ascent.falls or (ascent.lowest < top and ascent.newest_ms > top_ms):
+        is_below_read = ascent.lowest < end.read_of(at) and ascent.newest_ms > end.read_until_ms
+        is_below = ascent.lowest < top or is_below_read
+        if ascent.falls or (is_below and ascent.newest_ms > top_ms):
             return False
         before[at] = max(top, ascent.highest), max(top_ms, ascent.newest_ms)
     return True
 
 
-def new_log(
-    changes: Iterable[LandedChange], reached: Mapping[TopicPartition, Place], newest_ms: int
-) -> NewLog | None:
+def new_log(changes: Iterable[LandedChange], end: LogEnd) -> NewLog | None:
     """The log that begins in ``changes``; None where their places show none.
 
-    reached: the greatest place that each partition has settled. newest_ms: source time of all that
-    is published. Where places fall, the new log begins behind the greatest one, but for repeats.
-    Into other partitions it was sent from then on.
+    end: of the log that is published. Where places fall, the new log begins behind the greatest
+    one, but for repeats. Into other partitions it was sent from then on.
     """
     by_partition = {
         at: list(in_partition)
@@ -107,14 +103,16 @@ def new_log(
         _copy_of(c) for in_partition in by_partition.values() for c in in_partition if c.is_gated
     }
     falls: dict[TopicPartition, tuple[LandedChange, LandedChange]] = {}
-    old_to = newest_ms
+    old_to = end.newest_ms
     for at, in_partition in by_partition.items():
-        top, top_ms = reached.get(at, Place("")), newest_ms
+        top, top_ms = end.top_of(at), end.newest_ms
         first: LandedChange | None = None
         for change in in_partition:
             if not change.place:
                 continue
-            if change.place < top and change.time_ms > top_ms and not change.is_gated:
+            is_below_read = change.place < end.read_of(at) and change.time_ms > end.read_until_ms
+            is_below = change.place < top or is_below_read
+            if is_below and change.time_ms > top_ms and not change.is_gated:
                 falls[at] = (first or change, change)
                 break
             if change.place >= top:

@@ -13,9 +13,15 @@ from tidemark.model.checkpoint_status import CheckpointStatus
 from tidemark.model.cut import Cut, Frontier, GateMode
 from tidemark.model.event import Kind
 from tidemark.model.names import ColumnName, TableName
-from tidemark.model.offsets import Offsets
+from tidemark.model.offsets import Offsets, TopicPartition
 from tidemark.model.position import Place, Position
-from tidemark.model.profile import BatchProfile, highest_places, newest_ms
+from tidemark.model.profile import (
+    BatchProfile,
+    highest_places,
+    newest_ms,
+    read_ms,
+    streamed_places,
+)
 from tidemark.model.progress import Progress
 from tidemark.model.quarantine import Selection
 from tidemark.model.reconcile import Snapshots
@@ -47,24 +53,33 @@ def next_cut(
 
 
 def with_reached(cut: Cut, progress: Progress, profile: BatchProfile) -> Cut:
-    """``cut`` with the greatest place that each partition settles by it (POS-20)."""
+    """``cut`` with the greatest places that each partition settles by it (POS-20)."""
     if cut.mode is GateMode.WATERMARK:
         return cut
-    in_cut = (
+    # What cannot be read proves nothing about what may come behind it.
+    settled = [
         profile_entry
         for profile_entry in profile.profile_entries
         if profile_entry.status is CheckpointStatus.PENDING
+        and profile_entry.kind is not Kind.UNREADABLE
+    ]
+    before = progress.frontier
+    frontier = replace(
+        cut.frontier,
+        reached=_raised(before.reached, highest_places(settled)),
+        streamed=_raised(before.streamed, streamed_places(settled)),
+        read_at=max((before.read_at, *(g.read_at for g in settled if g.read_at))),
     )
-    # What cannot be read proves nothing about what may come behind it.
-    settled = highest_places(
-        [profile_entry for profile_entry in in_cut if profile_entry.kind is not Kind.UNREADABLE]
-    )
-    before = progress.frontier.reached
-    reached = {
-        place: max(before.get(place, Place("")), settled.get(place, Place("")))
-        for place in sorted(before.keys() | settled.keys())
+    return replace(cut, frontier=frontier)
+
+
+def _raised(
+    before: Mapping[TopicPartition, Place], settled: Mapping[TopicPartition, Place]
+) -> dict[TopicPartition, Place]:
+    return {
+        at: max(before.get(at, Place("")), settled.get(at, Place("")))
+        for at in sorted(before.keys() | settled.keys())
     }
-    return replace(cut, frontier=replace(cut.frontier, reached=reached))
 
 
 def ended_at(cut: Cut, barrier: Barrier, old: Frontier, first: Offsets) -> Cut:
@@ -136,6 +151,7 @@ def advance(progress: Progress, landing: int, decision: Decision, effects: Effec
     for table, at in effects.truncated.items():
         truncated[table] = max(at, truncated.get(table, at))
     withheld = {**progress.withheld, **effects.withheld}
+    in_cut = [g for g in profile.profile_entries if g.status is CheckpointStatus.PENDING]
     quiet_helps = cut.mode is GateMode.TRANSACTION and bool(held) and not statistics.is_quiet
     return Progress(
         cut=cut.number,
@@ -145,10 +161,8 @@ def advance(progress: Progress, landing: int, decision: Decision, effects: Effec
         behind=behind,
         landings={table: gated for table, gated in landings.items() if gated < landing},
         epochs=progress.epochs,
-        newest_ms=max(
-            progress.newest_ms,
-            newest_ms(g for g in profile.profile_entries if g.status is CheckpointStatus.PENDING),
-        ),
+        newest_ms=max(progress.newest_ms, newest_ms(in_cut)),
+        read_ms=max(progress.read_ms, read_ms(in_cut)),
         watermarks=newest_watermarks(progress.watermarks, statistics.watermarks),
         truncated=truncated,
         snapshots=effects.snapshots,

@@ -143,9 +143,14 @@ def partitions(bound: str, gated_landing: int, waits: str | None) -> Summary:
     )
 
 
-def snapshots(bound: str, gated_landing: int) -> Summary:
-    """Per snapshot and table what `snapshots_of` reads; incremental ones have no bounds."""
+def snapshots(bound: str, read_at: str, gated_landing: int) -> Summary:
+    """Per snapshot and table what `snapshots_of` reads; incremental ones have no bounds.
+
+    read_at: where the newest one stands that is settled. One that is read amid the stream may stand
+    where the stream was, and so below ``bound``.
+    """
     last = f"snapshot = '{SnapshotMark.LAST}'"
+    is_new = f"(position >= '{bound}' OR {PLACE} > '{read_at}')"
     return Summary(
         keys={
             "place": PLACE,
@@ -157,7 +162,7 @@ def snapshots(bound: str, gated_landing: int) -> Summary:
             "ended": f"max(CASE WHEN {last} AND landing <= {gated_landing} THEN 1 ELSE 0 END)",
             "kafka_ms": "min(unix_millis(kafka_time))",
         },
-        where=f"{_unsettled(bound)} AND kind = '{Kind.ROW}' AND {WHOLE_SNAPSHOT}",
+        where=f"kind = '{Kind.ROW}' AND {WHOLE_SNAPSHOT} AND {is_new}",
     )
 
 

@@ -43,31 +43,36 @@ INCREMENTAL_ROW = f"snapshot = '{SnapshotMark.INCREMENTAL}'"
 WHOLE_SNAPSHOT = f"snapshot IS NOT NULL AND snapshot <> '{SnapshotMark.INCREMENTAL}'"
 
 OLD_BOUND, NEW_BOUND = "_old_bound", "_new_bound"
-OLD_NEXT, NEW_NEXT, REACHED = "_old_next", "_new_next", "_reached"
+OLD_NEXT, NEW_NEXT = "_old_next", "_new_next"
+REACHED, STREAMED, READ_AT = "_reached", "_streamed", "_read_at"
 
 _BELOW = {
     GateMode.WATERMARK: (f"position < {OLD_BOUND}", f"position < {NEW_BOUND}"),
     GateMode.TRANSACTION: (f"position < {OLD_BOUND}", f"position < {NEW_BOUND}"),
     GateMode.NONE: (f"offset < {OLD_NEXT}", f"offset < {NEW_NEXT}"),
 }
-# Rows of an incremental snapshot may stand beside the last streamed change; they come behind it.
+# Rows that are read amid the stream may stand beside the last streamed change, and come behind it.
 _PLACE_AS_STREAMED = (
-    f"CASE WHEN {INCREMENTAL_ROW} AND length(position) = {BINLOG_DIGITS} "
+    f"CASE WHEN snapshot IS NOT NULL AND length(position) = {BINLOG_DIGITS} "
     f"THEN substr(position, 1, {BINLOG_RANK_AT}) || '1' "
     f"WHEN {INCREMENTAL_ROW} THEN substr(position, 1, {LSN_RANK_AT}) || '1' "
     f"|| substr(position, {LSN_RANK_AT + 2}, {NUMBER_DIGITS}) ELSE {PLACE} END"
 )
-_CAME_AGAIN = f"{_PLACE_AS_STREAMED} < {REACHED}"
+# What a snapshot is ahead of is streamed behind it.
+_CAME_AGAIN = (
+    f"CASE WHEN {WHOLE_SNAPSHOT} THEN {_PLACE_AS_STREAMED} < {REACHED} "
+    f"ELSE {_PLACE_AS_STREAMED} < {STREAMED} END"
+)
 # A transaction settles whole, so nothing more of it stands where its last change does.
 _IN_TRANSACTION = f"transaction_id IS NOT NULL AND kind <> '{Kind.DDL}' AND snapshot IS NULL"
-_IS_SETTLED = f"{_IN_TRANSACTION} AND {PLACE} = {REACHED}"
+_IS_SETTLED = f"{_IN_TRANSACTION} AND {PLACE} = {STREAMED}"
 _LATE = {
     # A watermark promises that nothing below it comes any more, so what comes was there before.
     GateMode.WATERMARK: f"position < {OLD_BOUND}",
     # Partitions keep the source's order (POS-20); what END does not count may come behind it. A
     # snapshot settles when every partition was read behind its end.
     GateMode.TRANSACTION: f"{_CAME_AGAIN} OR ({_IS_SETTLED}) "
-    f"OR (position < {OLD_BOUND} AND {WHOLE_SNAPSHOT})",
+    f"OR (position < {OLD_BOUND} AND {WHOLE_SNAPSHOT} AND {PLACE} <= {READ_AT})",
     # Above the cut a repeat waits like everything there, so that one cut alone counts it (ACC-1).
     GateMode.NONE: f"offset < {OLD_NEXT} OR (offset < {NEW_NEXT} AND {_CAME_AGAIN})",
 }
@@ -77,7 +82,8 @@ def status(cut: Cut, gated_landing: int, published_landing: int | None = None) -
     """The checkpoint status towards ``cut`` of a row beside the bounds of its partition.
 
     OLD_BOUND, NEW_BOUND: positions that the frontier moves between. OLD_NEXT, NEW_NEXT: offsets
-    of the row's partition, likewise. REACHED: greatest place that this partition had settled.
+    of the row's partition, likewise. REACHED: greatest place that this partition had settled;
+    STREAMED: of what was streamed. READ_AT: of the newest snapshot of the source that was settled.
     gated_landing: the newest landing that an earlier cut has seen; what came later and was below
     the frontier was sent again. published_landing: likewise, the newest that counted when the old
     frontier was reached, where that is an older one, of a table that stands lower (GATE-3). Records
@@ -88,13 +94,15 @@ def status(cut: Cut, gated_landing: int, published_landing: int | None = None) -
     below_old, below_new = _BELOW[cut.mode]
     was_gated = f"landing <= {gated_landing}"
     was_published = was_gated if published_landing is None else f"landing <= {published_landing}"
-    boundary, void = "", ""
+    boundary, void, opened = "", "", ""
     if cut.mode is GateMode.TRANSACTION:
         is_boundary = f"kind IN ({listed(BOUNDARIES)})"
         boundary = (
             f"WHEN {is_boundary} AND offset >= {NEW_NEXT} THEN {held} "
             f"WHEN {is_boundary} AND offset >= {OLD_NEXT} THEN {pending} "
         )
+    if cut.opened:
+        opened = f"WHEN {WHOLE_SNAPSHOT} AND {PLACE} IN ({listed(cut.opened)}) THEN {held} "
     if cut.void:
         is_void = f"{WHOLE_SNAPSHOT} AND {PLACE} IN ({listed(cut.void)})"
         void = f"WHEN {below_new} AND {is_void} THEN {late} "
@@ -110,7 +118,7 @@ def status(cut: Cut, gated_landing: int, published_landing: int | None = None) -
         f"WHEN NOT ({is_placed}) AND {was_gated} THEN {settled} "
         f"WHEN NOT ({is_placed}) THEN {pending} "
         f"WHEN {below_old} AND {was_published} THEN {settled} "
-        f"WHEN {is_late} THEN {late} {void}"
+        f"WHEN {is_late} THEN {late} {opened}{void}"
         f"WHEN {below_new} THEN {pending} "
         f"ELSE {held} END"
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -54,8 +54,10 @@ class Frontier:
     ``transaction``, of the transaction topic alone.
     split: with gate ``transaction``, per transaction that is complete and of which a part is below
     ``bound``, the offset behind its END.
-    reached: per partition the greatest place that is published; what comes below it in its own
-    partition was sent again (POS-20). Not with gate ``watermark``.
+    reached: per partition the greatest place that is published; streamed: likewise, of what was
+    streamed, which a snapshot of the source may be ahead of. What comes below it in its own
+    partition was sent again (POS-20). read_at: where the newest such snapshot stands that is
+    published. Not with gate ``watermark``.
     """
 
     commit_ts: int = 0
@@ -66,6 +68,8 @@ class Frontier:
     reached: Mapping[TopicPartition, Place] = field(default_factory=dict)
     split: Mapping[str, int] = field(default_factory=dict)
     gaps: Mapping[str, Gaps] = field(default_factory=dict)
+    streamed: Mapping[TopicPartition, Place] = field(default_factory=dict)
+    read_at: Place = Place("")
 
     def bound_in(self, mode: GateMode) -> str:
         """The text that the positions below it are smaller than; empty when nothing is."""
@@ -85,7 +89,9 @@ def frontier_to_json(frontier: Frontier) -> dict[str, Any]:
         "time_ms": frontier.time_ms,
         "numbers": dict(sorted(frontier.numbers.items())),
         "offsets": offsets_to_json(frontier.offsets),
-        "reached": [[p.topic, p.partition, s] for p, s in sorted(frontier.reached.items())],
+        "reached": _places_to_json(frontier.reached),
+        "streamed": _places_to_json(frontier.streamed),
+        "read_at": frontier.read_at,
         "split": dict(sorted(frontier.split.items())),
         "gaps": {domain: list(map(list, gaps)) for domain, gaps in sorted(frontier.gaps.items())},
     }
@@ -99,9 +105,9 @@ def frontier_from_json(stored: Mapping[str, Any]) -> Frontier:
         time_ms=stored["time_ms"],
         numbers=stored["numbers"],
         offsets=offsets_from_json(stored["offsets"]),
-        reached={
-            TopicPartition(topic, number): place for topic, number, place in stored["reached"]
-        },
+        reached=_places_from_json(stored["reached"]),
+        streamed=_places_from_json(stored["streamed"]),
+        read_at=stored["read_at"],
         split=stored["split"],
         gaps={
             domain: tuple((first, last) for first, last in gaps)
@@ -110,13 +116,22 @@ def frontier_from_json(stored: Mapping[str, Any]) -> Frontier:
     )
 
 
+def _places_to_json(places: Mapping[TopicPartition, Place]) -> list[list[Any]]:
+    return [[at.topic, at.partition, place] for at, place in sorted(places.items())]
+
+
+def _places_from_json(stored: Sequence[Sequence[Any]]) -> dict[TopicPartition, Place]:
+    return {TopicPartition(topic, number): place for topic, number, place in stored}
+
+
 @dataclass(frozen=True, slots=True)
 class Cut:
     """What one run publishes: everything from the old frontier up to ``frontier``.
 
-    hold: why it ends there when records above it are waiting; None when nothing waits. void: places
-    of snapshots that were broken off, and which a later one has replaced (TOP-7). skipped: keys of
-    transactions that a person gave up -> tables that they changed (GATE-T8).
+    hold: why it ends there when records above it are waiting; None when nothing waits. opened:
+    places of snapshots that are below it and under way. void: of those that were broken off, and
+    which a later one has replaced (TOP-7). skipped: keys of transactions that a person gave up ->
+    tables that they changed (GATE-T8).
     """
 
     number: int
@@ -125,3 +140,4 @@ class Cut:
     hold: Hold | None = None
     void: tuple[Place, ...] = ()
     skipped: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    opened: tuple[Place, ...] = ()

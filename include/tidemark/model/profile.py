@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +22,8 @@ class ProfileEntry:
     read_at: where the newest snapshot of the source among them was read; read_to_last: likewise, of
     one whose last row is among them. chunk_from, chunk_to: least and greatest place of rows of an
     incremental snapshot. newest_ms: greatest source time of a change that was streamed.
-    lowest_place: of any change; streamed_from: of those that were streamed.
+    lowest_place: of any change; streamed_from: of those that were streamed; streamed_to: greatest
+    place of what is no row of a snapshot of the source. read_ms: when the newest such row was read.
     """
 
     at: TopicPartition
@@ -45,6 +46,8 @@ class ProfileEntry:
     newest_ms: int | None = None
     lowest_place: Place | None = None
     streamed_from: Place | None = None
+    streamed_to: Place | None = None
+    read_ms: int | None = None
 
     @property
     def is_change(self) -> bool:
@@ -82,6 +85,8 @@ class ProfileEntry:
             newest_ms=row["newest_ms"],
             lowest_place=row["lowest_place"],
             streamed_from=row["streamed_from"],
+            streamed_to=row["streamed_to"],
+            read_ms=row["read_ms"],
         )
 
 
@@ -113,6 +118,10 @@ def count(profile_entries: Iterable[ProfileEntry]) -> int:
     return sum(profile_entry.records for profile_entry in profile_entries)
 
 
+# By the source's clock; one whose zone a connector takes for another is ahead of Kafka's.
+_READ_MS = "unix_millis(CASE WHEN commit_time > kafka_time THEN kafka_time ELSE commit_time END)"
+
+
 def profile_entries(gated_landing: int) -> Summary:
     """Count changelog rows beside their ``status``, as `ProfileEntry.of` reads them."""
     alike = (
@@ -133,6 +142,8 @@ def profile_entries(gated_landing: int) -> Summary:
             "highest_place": f"max({PLACE})",
             "lowest_place": f"min({PLACE})",
             "streamed_from": f"min(CASE WHEN snapshot IS NULL THEN {PLACE} END)",
+            "streamed_to": f"max(CASE WHEN NOT ({WHOLE_SNAPSHOT}) THEN {PLACE} END)",
+            "read_ms": f"max(CASE WHEN {WHOLE_SNAPSHOT} THEN {_READ_MS} END)",
             "highest": "max(position)",
             "oldest_landing": "min(landing)",
             "newest_offset": "max(offset)",
@@ -150,12 +161,26 @@ def newest_ms(profile_entries: Iterable[ProfileEntry]) -> int:
     return max((g.newest_ms or 0 for g in profile_entries if g.is_change), default=0)
 
 
-def highest_places(profile_entries: Collection[ProfileEntry]) -> dict[TopicPartition, Place]:
+def read_ms(profile_entries: Iterable[ProfileEntry]) -> int:
+    """When the newest row of a snapshot of the source was read; 0 when there is none."""
+    return max((g.read_ms or 0 for g in profile_entries if g.is_change), default=0)
+
+
+def highest_places(profile_entries: Iterable[ProfileEntry]) -> dict[TopicPartition, Place]:
     """Per partition the greatest place among ``profile_entries`` (POS-20)."""
+    return _highest((g.at, g.highest_place) for g in profile_entries)
+
+
+def streamed_places(profile_entries: Iterable[ProfileEntry]) -> dict[TopicPartition, Place]:
+    """Likewise, of what no snapshot of the source has read."""
+    return _highest((g.at, g.streamed_to) for g in profile_entries)
+
+
+def _highest(
+    places: Iterable[tuple[TopicPartition, Place | None]],
+) -> dict[TopicPartition, Place]:
     highest: dict[TopicPartition, Place] = {}
-    for profile_entry in profile_entries:
-        if profile_entry.highest_place is not None:
-            highest[profile_entry.at] = max(
-                highest.get(profile_entry.at, Place("")), profile_entry.highest_place
-            )
+    for at, place in places:
+        if place is not None:
+            highest[at] = max(highest.get(at, Place("")), place)
     return highest

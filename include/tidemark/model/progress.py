@@ -10,6 +10,7 @@ from typing import TypeVar
 from tidemark.model.cut import Frontier, frontier_from_json, frontier_to_json
 from tidemark.model.expansion import PartitionExpansions, expansions_from_json, expansions_to_json
 from tidemark.model.fingerprint import Fingerprints, fingerprints_from_json, fingerprints_to_json
+from tidemark.model.log_end import LogEnd
 from tidemark.model.names import ColumnName, TableName
 from tidemark.model.offsets import Offsets, TopicPartition, offsets_from_json, offsets_to_json
 from tidemark.model.position import EPOCH, OrderedBy, Place, Position
@@ -83,8 +84,9 @@ class Progress:
     hold a record above the frontier. behind: tables that stand lower than the frontier.
     landings: of these, where it is an older one, the newest landing that was gated as they came to
     their frontiers; what came later and stands below these is new to them (GATE-3).
-    newest_ms: greatest source time of any change that was streamed and is published.
-    epochs: per hand-over the offsets at which the log's next epoch begins (POS-17).
+    newest_ms: greatest source time of any change that was streamed and is published; read_ms:
+    when the newest row of a snapshot of the source was read. epochs: per hand-over the offsets at
+    which the log's next epoch begins (POS-17).
     watermarks: greatest seen per partition (GATE-4). truncated: per table the position of its
     newest truncate, or of the snapshot that it was reconciled with (TRUNC-3, SNAP-6). snapshots:
     tables that are re-snapshotted. window_bounds: of truncated tables, the position below which
@@ -109,6 +111,7 @@ class Progress:
     behind: Mapping[TableName, Frontier] = field(default_factory=dict)
     landings: Mapping[TableName, int] = field(default_factory=dict)
     newest_ms: int = 0
+    read_ms: int = 0
     epochs: tuple[Offsets, ...] = ()
     watermarks: Mapping[TopicPartition, int] = field(default_factory=dict)
     truncated: Mapping[TableName, Position] = field(default_factory=dict)
@@ -132,6 +135,12 @@ class Progress:
     def epoch(self) -> int:
         """The source's newest one (POS-15)."""
         return EPOCH + len(self.epochs)
+
+    @property
+    def log_end(self) -> LogEnd:
+        """Where what is published of the source's log ends."""
+        frontier = self.frontier
+        return LogEnd(frontier.reached, frontier.streamed, self.newest_ms, self.read_ms)
 
     def in_new_log(self, starts: Offsets) -> Progress:
         """The same with another epoch; starts: the offset per partition at which it begins.
@@ -213,9 +222,7 @@ class Progress:
                 landing=self.landing,
             )
             after = after.with_state(table, paused)
-        is_at_frontier = replace(after.frontier_of(table), reached={}) == replace(
-            self.frontier, reached={}
-        )
+        is_at_frontier = _without_places(after.frontier_of(table)) == _without_places(self.frontier)
         if is_at_frontier and table not in after.landings:
             behind = {other: frontier for other, frontier in after.behind.items() if other != table}
             after = replace(after, behind=behind)
@@ -274,6 +281,7 @@ class Progress:
                     "behind": {str(t): frontier_to_json(f) for t, f in sorted(self.behind.items())},
                     "landings": {str(t): number for t, number in sorted(self.landings.items())},
                     "newest_ms": self.newest_ms,
+                    "read_ms": self.read_ms,
                     "epochs": [offsets_to_json(starts) for starts in self.epochs],
                     "watermarks": offsets_to_json(self.watermarks),
                     "truncated": {str(t): p for t, p in sorted(self.truncated.items())},
@@ -317,6 +325,7 @@ class Progress:
             },
             landings={TableName.parse(name): n for name, n in stored["landings"].items()},
             newest_ms=stored["newest_ms"],
+            read_ms=stored["read_ms"],
             epochs=tuple(offsets_from_json(starts) for starts in stored["epochs"]),
             watermarks=offsets_from_json(stored["watermarks"]),
             truncated={TableName.parse(name): at for name, at in stored["truncated"].items()},
@@ -346,6 +355,10 @@ class Progress:
             void=frozenset(map(Place, stored["void"])),
             given_up=frozenset(stored["given_up"]),
         )
+
+
+def _without_places(frontier: Frontier) -> Frontier:
+    return replace(frontier, reached={}, streamed={}, read_at=Place(""))
 
 
 def _with(known: Mapping[TableName, T], table: TableName, what: T | None) -> dict[TableName, T]:

@@ -255,23 +255,29 @@ def _column_8(column: Body) -> Body:
 def _progress_9(body: Body) -> Body:
     refolds = {
         table: refold
-        | {"until": _frontier_9(refold["until"]), "paused": _table_state_9(refold["paused"])}
+        | {"until": _frontier_9(refold["until"]), "paused": _state_9(refold["paused"])}
         for table, refold in body["refolds"].items()
     }
-    behind = {table: _frontier_9(frontier) for table, frontier in body["behind"].items()}
-    return body | {"frontier": _frontier_9(body["frontier"]), "behind": behind, "refolds": refolds}
+    return body | {
+        "frontier": _frontier_9(body["frontier"]),
+        "behind": {table: _frontier_9(behind) for table, behind in body["behind"].items()},
+        "refolds": refolds,
+        "read_ms": 0,
+    }
 
 
 def _base_9(body: Body) -> Body:
-    return body | {"state": _table_state_9(body["state"])}
+    return body | {"state": _state_9(body["state"])}
 
 
-def _table_state_9(state: Body) -> Body:
+def _state_9(state: Body) -> Body:
     return state | {"frontier": _frontier_9(state["frontier"])}
 
 
 def _frontier_9(frontier: Body) -> Body:
-    return frontier | {"split": {}, "gaps": {}}
+    """Rows of snapshots counted as streamed, and each below the frontier as one that came again."""
+    added = {"split": {}, "gaps": {}, "streamed": frontier["reached"], "read_at": frontier["bound"]}
+    return frontier | added
 
 
 def _as_it_was(body: Body) -> Body:

@@ -47,9 +47,10 @@ def in_newest_log(run: Run, changelog: Changelog, landed: Landed) -> Run:
     progress, is_canal = run.progress, run.pipeline.source.format.is_canal
     if is_canal or landed.mark.ordered_by is not OrderedBy.POSITION:
         return run  # A commitTs is a time itself, and an offset is of its partition alone.
-    if _rises(progress, landed) or not falls(changelog.waiting(), progress):
+    end = progress.log_end
+    if _rises(progress, landed) or not falls(changelog.waiting(), end, progress.landing):
         return run
-    next_log = new_log(_changes(changelog, progress), progress.frontier.reached, progress.newest_ms)
+    next_log = new_log(_changes(changelog, progress), end)
     if next_log is None:
         return run
     starts = {at: next_log.starts.get(at, end) for at, end in landed.mark.offsets.items()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from tidemark.errors import UNCHANGED, ActionRefusedError
@@ -24,6 +24,7 @@ from tidemark.lake.marks import adopt_head
 from tidemark.lake.quarantine import add_entries, read_waiting
 from tidemark.log import get_logger
 from tidemark.model.cut import GateMode
+from tidemark.model.log_end import LogEnd
 from tidemark.model.names import TableName
 from tidemark.model.offsets import Offsets, TopicPartition
 from tidemark.model.position import EPOCH, EPOCH_DIGITS, Place, Position
@@ -270,7 +271,7 @@ def hand_over(pipeline: PipelineSpec, world: World, *, is_continuous: bool) -> O
                 state=UNCHANGED,
                 next_step="fold the tables by a new pipeline from a new snapshot of the source",
             )
-        next_log = new_log(_landed_changes(world, tables, now), _reached(now), now.newest_ms)
+        next_log = new_log(_landed_changes(world, tables, now), _log_end(now))
         known = next_log.starts if next_log is not None else {}
         starts = {place: known.get(place, end) for place, end in mark.offsets.items()}
         snapshots = now.snapshots
@@ -293,14 +294,19 @@ def _landed_changes(world: World, tables: SystemTables, now: Progress) -> Iterat
             yield change
 
 
-def _reached(now: Progress) -> dict[TopicPartition, Place]:
+def _log_end(now: Progress) -> LogEnd:
     """What is settled of the newest log, as records are landed."""
     epoch, landed = (f"{number:0{EPOCH_DIGITS}X}" for number in (now.epoch, EPOCH))
-    return {
-        at: Place(landed + place.removeprefix(epoch))
-        for at, place in now.frontier.reached.items()
-        if place.startswith(epoch)
-    }
+
+    def as_landed(places: Mapping[TopicPartition, Place]) -> dict[TopicPartition, Place]:
+        return {
+            at: Place(landed + place.removeprefix(epoch))
+            for at, place in places.items()
+            if place.startswith(epoch)
+        }
+
+    end = now.log_end
+    return replace(end, reached=as_landed(end.reached), streamed=as_landed(end.streamed))
 
 
 def record(

@@ -72,7 +72,7 @@ def test_offsets(spark: SparkSession) -> None:
         (2, 0, 21, "row", "AA" + "2" * 16),
         (2, 1, 0, "row", "AA" + "0" * 16),
     ]
-    old = Frontier(offsets={P0: 10}, reached={P0: Place("BB")})
+    old = Frontier(offsets={P0: 10}, reached={P0: Place("BB")}, streamed={P0: Place("BB")})
     new = Frontier(offsets={P0: 20, P1: 1})
     assert statuses(spark, rows, GateMode.NONE, (old, new)) == [
         "committed",
@@ -109,7 +109,10 @@ def test_transactions(spark: SparkSession) -> None:
     ]
     kept = TopicPartition(P0.topic, 2)
     old = Frontier(
-        bound=binlog(100, 1), offsets={kept: 5}, reached={P0: Place(binlog(90, 1)[:-16])}
+        bound=binlog(100, 1),
+        offsets={kept: 5},
+        reached={P0: Place(binlog(90, 1)[:-16])},
+        streamed={P0: Place(binlog(90, 1)[:-16])},
     )
     new = Frontier(bound=binlog(120, 1), offsets={kept: 6})
     assert statuses(spark, rows, GateMode.TRANSACTION, (old, new)) == [
@@ -137,22 +140,35 @@ def test_changes_beside_the_last_one_of_their_partition(
 ) -> None:
     """POS-20."""
     rows: list[tuple[int, int, int, str, str | None]] = [(2, 0, 5, kind, binlog(90, 1, 5))]
-    old = Frontier(bound=binlog(100, 1), reached={P0: Place(binlog(90, 1)[:-16])})
+    old = Frontier(
+        bound=binlog(100, 1),
+        reached={P0: Place(binlog(90, 1)[:-16])},
+        streamed={P0: Place(binlog(90, 1)[:-16])},
+    )
     frontiers = (old, Frontier(bound=binlog(120, 1)))
     found = statuses(spark, rows, GateMode.TRANSACTION, frontiers, transaction=transaction)
     assert found == [status]
 
 
 @pytest.mark.parametrize(
-    ("snapshot", "status"),
+    ("snapshot", "read_at", "status"),
     [
-        pytest.param("incremental", "pending", id="beside the last streamed change: new"),
-        pytest.param("true", "duplicate", id="of the whole source: committed once it was read"),
+        pytest.param("incremental", 90, "pending", id="beside the last streamed change: new"),
+        pytest.param("true", 90, "duplicate", id="of the whole source: committed once it was read"),
+        pytest.param("true", 80, "pending", id="of the whole source, beside a change: new"),
     ],
 )
-def test_snapshot_rows_behind_the_frontier(spark: SparkSession, snapshot: str, status: str) -> None:
+def test_snapshot_rows_behind_the_frontier(
+    spark: SparkSession, snapshot: str, read_at: int, status: str
+) -> None:
+    """SNAP-10: one that is read amid the stream may stand where the stream was."""
     rows: list[tuple[int, int, int, str, str | None]] = [(2, 0, 5, "row", binlog(90, 0, 5))]
-    old = Frontier(bound=binlog(100, 1), reached={P0: Place(binlog(90, 1)[:-16])})
+    old = Frontier(
+        bound=binlog(100, 1),
+        reached={P0: Place(binlog(90, 1)[:-16])},
+        streamed={P0: Place(binlog(90, 1)[:-16])},
+        read_at=Place(binlog(read_at, 0)[:-16]),
+    )
     new = Frontier(bound=binlog(120, 1))
     assert statuses(spark, rows, GateMode.TRANSACTION, (old, new), snapshot) == [status]
 

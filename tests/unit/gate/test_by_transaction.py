@@ -237,6 +237,21 @@ def test_a_snapshot_settles_once_every_partition_was_read_behind_its_end() -> No
     assert code(cut_of(still)) is HoldCode.SNAPSHOT_OPEN
 
 
+def test_a_snapshot_below_the_cut_is_waited_for() -> None:
+    """SNAP-10: amid the stream it stands where that was, and is ahead of what comes behind it."""
+    frontier = Frontier(bound=place(5) + "~")
+    read = SnapshotStatistics(place(5), is_whole=True, ended=False)
+    shares = (share(A0, 1, 1, 10, 10), share(A1, 1, 1, 11, 11))
+    seen = replace(statistics(TWO[:2], shares), snapshots=(read,))
+    cut = cut_of(seen, frontier)
+    assert (cut.frontier.bound, cut.opened) == (frontier.bound, (place(5),))
+    assert code(cut) is HoldCode.SNAPSHOT_OPEN
+    silent = dict.fromkeys(PLACES, PartitionStatistics(highest=place(11)))
+    ended = replace(read, ended=True)
+    cut = cut_of(replace(seen, snapshots=(ended,), partitions=silent), frontier)
+    assert (cut.frontier.bound, cut.opened) == (place(11) + "~", ())
+
+
 def test_a_snapshot_that_was_broken_off_is_void_once_a_later_one_has_ended() -> None:
     both = (SnapshotStatistics(place(5), False, False), SnapshotStatistics(place(8), True, True))
     seen = replace(

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidemark.gate.epoch import Ascent, LandedChange, missing_between, new_log, rises
+from tidemark.model.log_end import LogEnd
 from tidemark.model.names import TopicName
 from tidemark.model.offsets import TopicPartition
 from tidemark.model.position import Place
@@ -17,6 +18,7 @@ ONE, TWO, BOUNDARIES = (
     TopicPartition(TopicName(topic), n) for topic, n in (("t", 0), ("t", 1), ("x", 0))
 )
 REACHED = {ONE: Place("0050"), TWO: Place("0010")}
+END = LogEnd(REACHED, REACHED, 500)
 
 
 def landed(
@@ -43,7 +45,7 @@ def landed(
 )
 def test_what_is_no_new_log(changes: list[LandedChange]) -> None:
     """POS-16: what was sent again is not newer, and what is newer stands higher."""
-    assert new_log(changes, REACHED, 500) is None
+    assert new_log(changes, END) is None
 
 
 def test_it_begins_where_places_fall() -> None:
@@ -53,7 +55,7 @@ def test_it_begins_where_places_fall() -> None:
         *landed(TWO, 8, [("0058", 610), ("0056", 702)]),
         *landed(BOUNDARIES, 3, [("", 600), ("", 700)]),
     ]
-    found = new_log(changes, REACHED, 500)
+    found = new_log(changes, END)
     assert found is not None
     assert found.starts == {ONE: 6, TWO: 9, BOUNDARIES: 4}
     assert (found.fell_at.at, found.fell_at.offset, found.is_behind) == (ONE, 6, True)
@@ -61,7 +63,7 @@ def test_it_begins_where_places_fall() -> None:
 
 def test_below_what_is_published() -> None:
     """POS-16: a partition without records of the new log begins it later."""
-    found = new_log(landed(ONE, 5, [("0001", 501)]) + landed(TWO, 8, [("0049", 400)]), REACHED, 500)
+    found = new_log(landed(ONE, 5, [("0001", 501)]) + landed(TWO, 8, [("0049", 400)]), END)
     assert found is not None
     assert found.starts == {ONE: 5}
 
@@ -70,7 +72,7 @@ def test_what_the_old_log_broke_off_belongs_to_the_new_one() -> None:
     """POS-17: rows of the last transaction that nobody sent before, and not those sent again."""
     old = landed(ONE, 3, [("0049", 500), ("0050", 500)], is_gated=True)
     broken_off = [("0049", 500), ("0050", 500), ("0002", 500), ("0003", 501)]
-    found = new_log([*old, *landed(ONE, 5, broken_off)], REACHED, 500)
+    found = new_log([*old, *landed(ONE, 5, broken_off)], END)
     assert found is not None
     assert found.starts == {ONE: 7}
 
@@ -78,9 +80,29 @@ def test_what_the_old_log_broke_off_belongs_to_the_new_one() -> None:
 def test_clocks_that_disagree_are_told() -> None:
     """POS-16: a change of the old log is as new as the first ones of the new log."""
     changes = landed(ONE, 5, [("0001", 501)]) + landed(TWO, 8, [("0070", 800), ("0002", 900)])
-    found = new_log(changes, REACHED, 500)
+    found = new_log(changes, END)
     assert found is not None
     assert not found.is_behind
+
+
+@pytest.mark.parametrize(
+    ("place", "time_ms", "is_another"),
+    [
+        pytest.param("0049", 7_000, False, id="a snapshot is ahead of it"),
+        pytest.param("0049", 7_999, False, id="in the second of the snapshot"),
+        pytest.param("0049", 8_000, True, id="newer than the snapshot, and lower"),
+        pytest.param("0060", 8_000, False, id="newer, and higher"),
+        pytest.param("0029", 7_000, True, id="lower than what was streamed"),
+    ],
+)
+def test_what_a_snapshot_is_ahead_of_is_of_the_same_log(
+    place: str, time_ms: int, is_another: bool
+) -> None:
+    """POS-16, SNAP-10: it comes behind the rows, and is no newer than these."""
+    end = LogEnd({ONE: Place("0050")}, {ONE: Place("0030")}, 500, read_ms=7_000)
+    changes = landed(ONE, 5, [(place, time_ms)])
+    assert (new_log(changes, end) is not None) == is_another
+    assert rises(ascents(changes, 1), end) != is_another
 
 
 UUID = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
@@ -139,12 +161,12 @@ def test_what_rises_shows_no_other_log(
         LandedChange(at, number, Place(place), time_ms)
         for number, (at, place, time_ms) in enumerate(changes)
     ]
-    reached = {ONE: Place(settled)}
-    if rises(ascents(known, size), reached, 2):
-        assert new_log(known, reached, 2) is None
+    end = LogEnd({ONE: Place(settled)}, {ONE: Place(settled)}, 2)
+    if rises(ascents(known, size), end):
+        assert new_log(known, end) is None
 
 
 def test_a_log_that_goes_on_rises() -> None:
     """Also where a connector sends some of it again, with its old times."""
     known = landed(ONE, 0, [("a", 1), ("c", 3), ("b", 2), ("c", 3), ("d", 3)])
-    assert all(rises(ascents(known, size), {}, 0) for size in range(1, 6))
+    assert all(rises(ascents(known, size), LogEnd({}, {}, 0)) for size in range(1, 6))

@@ -13,6 +13,8 @@ from tidemark.model.checkpoint_status import (
     OLD_BOUND,
     OLD_NEXT,
     REACHED,
+    READ_AT,
+    STREAMED,
     status,
 )
 from tidemark.model.cut import Cut, Frontier, GateMode
@@ -82,7 +84,7 @@ def statuses(
     greatest place that the partition had settled.
     """
     bounds = {OLD_BOUND: f"'{at(5)}'", NEW_BOUND: f"'{at(9)}'", OLD_NEXT: "0", NEW_NEXT: "9"}
-    bounds[REACHED] = f"'{reached}'"
+    bounds |= {REACHED: f"'{reached}'", STREAMED: f"'{reached}'", READ_AT: "''"}
     beside = ", ".join(f"{value} AS {name}" for name, value in bounds.items())
     cut = Cut(2, mode, Frontier())
     query = f"SELECT {status(cut, 1, published)} AS status FROM (SELECT *, {beside} FROM changelog)"  # noqa: S608  likewise

@@ -31,6 +31,8 @@ def test_progress_round_trips() -> None:
             numbers={"lsn": 571},
             offsets={P0: 41},
             reached={P0: Place("0001AB")},
+            streamed={P0: Place("0001AA")},
+            read_at=Place("0001AB"),
         ),
         truncated={ORDERS: Position("0001FF")},
         acknowledged={Position("0001AB"): "moved an index"},

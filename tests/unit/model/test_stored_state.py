@@ -55,6 +55,8 @@ FRONTIER = Frontier(
     numbers={"lsn": 571},
     offsets={P0: 41},
     reached={P0: Place("0001AB")},
+    streamed={P0: Place("0001AA")},
+    read_at=Place("0001AB"),
     split={"571": 44},
     gaps={"0": ((3, 5), (8, 8))},
 )
@@ -66,6 +68,7 @@ PROGRESS = Progress(
     behind={ITEMS: replace(FRONTIER, bound="0001AA~")},
     landings={ITEMS: 4},
     newest_ms=9,
+    read_ms=8,
     epochs=({P0: 12},),
     watermarks={P0: 77},
     truncated={ORDERS: Position("0001FF")},
@@ -268,30 +271,36 @@ def file_of(kind: Stored, version: int) -> Path:
     return FOLDER / str(version) / f"{kind.name.lower()}.json"
 
 
-def _before_9(example: Any) -> Any:
-    """Frontiers had no split transactions and no gaps."""
-    if isinstance(example, Frontier):
-        return replace(example, split={}, gaps={})
-    if isinstance(example, TableState):
-        return replace(example, frontier=_before_9(example.frontier))
+def before_9(frontier: Frontier) -> Frontier:
+    return replace(
+        frontier, split={}, gaps={}, streamed=frontier.reached, read_at=Place(frontier.bound)
+    )
+
+
+def as_of_8(example: Any) -> Any:
     if isinstance(example, Base):
-        return replace(example, state=_before_9(example.state))
+        state = replace(example.state, frontier=before_9(example.state.frontier))
+        return replace(example, state=state)
     if not isinstance(example, Progress):
         return example
-    behind = {table: _before_9(frontier) for table, frontier in example.behind.items()}
     refolds = {
-        t: replace(one, until=_before_9(one.until), paused=_before_9(one.paused))
-        for t, one in example.refolds.items()
+        table: replace(
+            one,
+            until=before_9(one.until),
+            paused=replace(one.paused, frontier=before_9(one.paused.frontier)),
+        )
+        for table, one in example.refolds.items()
     }
-    frontier = _before_9(example.frontier)
-    return replace(example, frontier=frontier, behind=behind, refolds=refolds)
+    behind = {table: before_9(frontier) for table, frontier in example.behind.items()}
+    frontier = before_9(example.frontier)
+    return replace(example, frontier=frontier, behind=behind, refolds=refolds, read_ms=0)
 
 
 def as_of(version: int, kind: Stored) -> Any:
     """The example, without what documents of ``version`` did not say yet."""
     example = KINDS[kind].example
     if version < 9:
-        example = _before_9(example)
+        example = as_of_8(example)
     if kind is Stored.PROGRESS and version < 8:
         refolds = {
             table: replace(one, paused=replace(one.paused, landing=example.landing))

@@ -105,7 +105,10 @@ def test_where_a_cut_ends(table: dict[str, Any], other: str, is_one: bool) -> No
 def test_no_cut_ends_twice_at_a_statement() -> None:
     """SCHEMA-25, POS-20: copies of the newest one that is published are read again."""
     schemas, rows = (TopicPartition(TopicName(name), 0) for name in ("s", "t"))
-    frontier = Frontier(reached={schemas: Place(at(5)[:-16]), rows: Place(at(8)[:-16])})
+    frontier = Frontier(
+        reached={schemas: Place(at(5)[:-16]), rows: Place(at(8)[:-16])},
+        streamed={schemas: Place(at(5)[:-16]), rows: Place(at(8)[:-16])},
+    )
     before = published_place(frontier, [schemas.topic])
     assert before == at(5)[:-16]
     again = DdlEffects(key_changes={ITEMS: [key_change(5, "code", offset=7), key_change(6, "id")]})

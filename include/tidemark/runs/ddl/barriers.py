@@ -16,9 +16,12 @@ from tidemark.spec import PipelineSpec
 
 
 def published_place(frontier: Frontier, topics: Collection[TopicName]) -> Place:
-    """The greatest place that was published of ``topics``, for schema changes (POS-20)."""
-    reached = (place for at, place in frontier.reached.items() if at.topic in topics)
-    return max(reached, default=Place(""))
+    """The greatest place that was published of ``topics``, for schema changes (POS-20).
+
+    Of what was streamed: statements that a snapshot is ahead of come behind it.
+    """
+    streamed = (place for at, place in frontier.streamed.items() if at.topic in topics)
+    return max(streamed, default=Place(""))
 
 
 def barrier_of(

@@ -88,7 +88,7 @@ def _transactions(
     progress: Progress,
     until: Cap | None,
 ) -> StreamStatistics:
-    bound = progress.frontier.bound
+    bound, read_at = progress.frontier.bound, progress.frontier.read_at
     text = decoder_of(pipeline.source, landed.schemas).text
     waits = until.waits(progress.epoch) if until is not None else None
     question = partitions(bound, progress.landing, waits)
@@ -103,7 +103,7 @@ def _transactions(
         boundaries=tuple(_boundaries(events, progress, text)),
         shares=tuple(map(share_of, _rows(events, shares(bound, has_positions=is_postgres)))),
         partitions=seen,
-        snapshots=snapshots_of(_rows(events, snapshots(bound, progress.landing))),
+        snapshots=snapshots_of(_rows(events, snapshots(bound, read_at, progress.landing))),
         followed=_followed(pipeline),
         signals=str(pipeline.source.signal_table) if pipeline.source.signal_table else None,
     )

@@ -128,8 +128,7 @@ def land_by_tasks(
         files += [file] if file is not None else []
         counts.append(odd_counts)
     ascents = [ascent for outcome in outcomes for ascent in outcome.ascents.items()]
-    frontier, newest_ms = run.progress.frontier, run.progress.newest_ms
-    rise = not odd and rises(ascents, frontier.reached, newest_ms)
+    rise = not odd and rises(ascents, run.progress.log_end)
     return LandingFiles(files, merged_counts(counts), rise)
 
 

@@ -33,12 +33,12 @@ from tidemark.lake.quarantine import SCHEMA as QUARANTINE
 from tidemark.lake.rewrite import Rewritten
 from tidemark.lake.staged import StagedPlace, StagedRows, read_staged, read_unavailable, stage_rows
 from tidemark.lake.stored import read_stored
-from tidemark.model.checkpoint_status import CheckpointStatus
+from tidemark.model.checkpoint_status import WHOLE_SNAPSHOT, CheckpointStatus
 from tidemark.model.columns import CHANGE, ROW, STAGED_OP
 from tidemark.model.cut import GateMode
 from tidemark.model.ends import End
 from tidemark.model.event import Kind, SnapshotMark
-from tidemark.model.position import Position, copies_from, may_be_copy, place_of
+from tidemark.model.position import Place, Position, copies_from, may_be_copy, place_of
 from tidemark.model.profile import ProfileEntry
 from tidemark.model.reduction import EVENT_ID
 from tidemark.model.summary import PLACE
@@ -114,6 +114,10 @@ def stage_row_changes(run: Run, chosen: Chosen, work: TableWork, to: StagedPlace
         if is_read:
             events = events.withColumn(COPY_ID, _copy_id())
         changes = row_changes(events, decode, run.pipeline.source.gate)
+        read_at = _read_above(chosen, work, profile_entries)
+        if read_at is not None:
+            is_read_already = F.col("snapshot").isNull() & (F.expr(PLACE) < read_at)
+            changes = changes.withColumn("is_repeat", F.col("is_repeat") | is_read_already)
     else:
         nothing = {"is_repeat": F.lit(False), "is_uncertain": F.lit(False)}
         changes = identified(decode(events)).withColumns(nothing)
@@ -253,6 +257,29 @@ def _settled(
         .join(in_cut, ["topic", "partition", "offset"], "left_anti")
         .select(*rows.columns)
     )
+
+
+def _read_above(
+    chosen: Chosen, work: TableWork, profile_entries: Collection[ProfileEntry]
+) -> Place | None:
+    """Where a snapshot stands that was published with what changes of the cut did (SNAP-10).
+
+    It was read amid the stream, which came behind its rows: they stand for the changes below it.
+    None without one; costs a read of the changelog only where a change stands below some snapshot.
+    """
+    reached = chosen.changelog.progress.frontier_of(work.spec.source).reached
+    behind = [
+        entry.streamed_from
+        for entry in profile_entries
+        if entry.streamed_from is not None and entry.streamed_from < reached.get(entry.at, "")
+    ]
+    if not behind:
+        return None
+    place, rows = F.expr(PLACE), chosen.changelog.published(work.spec.source)
+    is_settled = (place > min(behind)) & (place <= max(reached.values()))
+    above = rows.where(F.expr(WHOLE_SNAPSHOT) & is_settled)
+    newest: Place | None = above.agg(F.max(place)).collect()[0][0]
+    return newest
 
 
 def _snapshot_passes(chosen: Chosen, work: TableWork, *, is_spread: bool) -> SnapshotPasses:

@@ -124,11 +124,11 @@ def _last_settled(chosen: Chosen, spec: TableSpec) -> Mapping[TopicPartition, Pl
     """
     if chosen.cut.mode is not GateMode.NONE:
         return {}
-    reached = chosen.changelog.progress.frontier_of(spec.source).reached
+    streamed = chosen.changelog.progress.frontier_of(spec.source).streamed
     return {
-        entry.at: reached[entry.at]
+        entry.at: streamed[entry.at]
         for entry in chosen.profile.of(spec.source, CheckpointStatus.PENDING)
         if entry.streamed_from is not None
         and place_of(entry.highest or Position(""))
-        and entry.streamed_from == reached.get(entry.at)
+        and entry.streamed_from == streamed.get(entry.at)
     }
