@@ -26,7 +26,7 @@ class Record:
 
 
 def canal_message(
-    kind: str, *, tidb: Mapping[str, int] | None = None, partition: int = 0, **fields: Any
+    kind: str, *, tidb: Mapping[str, Any] | None = None, partition: int = 0, **fields: Any
 ) -> Record:
     """A record with the fields that Canal's all have; tidb: the extension, which TiCDC writes.
 

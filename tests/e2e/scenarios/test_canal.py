@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.records import Record, canal_rows, canal_statement
+from tests.support.records import Record, canal_message, canal_rows, canal_statement
 from tests.support.stack import Stream, counted
 from tidemark.errors import PreflightError, TableStoppedError
 from tidemark.runs.world import World
@@ -226,6 +226,21 @@ def test_ddl_of_tables_that_are_not_folded_stops_nothing(world: World) -> None:
     stream.cut()
     assert stream.rows() == {1: "x"}
     assert [name for _, name in world.catalog.list_tables(stream.name)] == ["items"]
+
+
+def test_a_statement_of_an_unknown_database_stops_a_table_of_that_name(world: World) -> None:
+    """SCHEMA-23: Canal sends no database with a text that its own parser does not understand."""
+    added = "ALTER TABLE items ADD COLUMN n INT NOT NULL DEFAULT 7 INVISIBLE"
+    statement = canal_message("QUERY", database="", table="", isDdl=True, sql=added)
+    index = canal_message(
+        "QUERY", database="", table="", isDdl=True, sql="ALTER TABLE items ADD INDEX i (name)"
+    )
+    stream = opened(world, canal_rows("INSERT", item(1)), index, **{"other-tables": "follow"})
+    stream.cut()
+    stream.send([statement, canal_rows("INSERT", item(2))])
+    with pytest.raises(TableStoppedError, match="does not tell in which database"):
+        stream.cut()
+    assert stream.rows() == {1: "x"}
 
 
 def test_canal_needs_a_topic_of_one_partition(world: World) -> None:

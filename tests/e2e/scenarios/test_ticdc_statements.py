@@ -1,0 +1,83 @@
+"""TiCDC's statements about names and columns, through whole cuts."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.records import canal_message, ticdc_ddl, ticdc_row, ticdc_watermark
+from tests.support.stack import Stream, counted
+from tidemark.errors import TableStoppedError
+from tidemark.runs.world import World
+
+
+def opened(world: World) -> Stream:
+    """shop.items with the row 1 of commit 11, all below 15."""
+    stream = Stream(world).create()
+    stream.send([ticdc_row("INSERT", 1, 11, name="old"), ticdc_watermark(15)])
+    stream.cut()
+    return stream
+
+
+def test_a_table_whose_rows_went_into_a_partition_stops(world: World) -> None:
+    """SCHEMA-22: no event says so, and the statement names another table first."""
+    stream = opened(world)
+    exchange = "ALTER TABLE `shop`.`pt` EXCHANGE PARTITION `p0` WITH TABLE `shop`.`items`"
+    stream.send(
+        [
+            ticdc_ddl(exchange, 16, table="pt"),
+            ticdc_row("INSERT", 9, 17),
+            ticdc_watermark(20),
+        ]
+    )
+    with pytest.raises(TableStoppedError, match="rows change without events"):
+        stream.cut()
+    assert stream.rows() == {1: "old"}
+
+
+def test_a_table_that_left_its_database_makes_room(world: World) -> None:
+    """SCHEMA-23, SCHEMA-18: the record names the database that it is in afterwards."""
+    stream = opened(world)
+    rename = canal_message(
+        "RENAME",
+        tidb={"commitTs": 16},
+        database="archive",
+        table="items_2025",
+        isDdl=True,
+        sql="RENAME TABLE items TO archive.items_2025",
+    )
+    made = "CREATE TABLE items (id BIGINT PRIMARY KEY, name VARCHAR(20))"
+    stream.send(
+        [
+            rename,
+            ticdc_ddl(made, 17),
+            ticdc_row("INSERT", 2, 18, name="new"),
+            ticdc_watermark(20),
+        ]
+    )
+    stream.cut()
+    stream.cut()  # The first one ends at the rename (SCHEMA-31).
+    assert stream.rows() == {2: "new"}
+
+
+def test_one_record_without_a_commit_is_quarantined(world: World) -> None:
+    """MSG-50, POS-12: the others are gated, and it is listed."""
+    stream = Stream(world).create()
+    stream.send([ticdc_row("INSERT", 1, 11), ticdc_row("INSERT", 2, None), ticdc_watermark(20)])
+    assert counted(stream.cut()) == {"applied": 1, "control": 1, "quarantined": 1}
+    assert stream.rows() == {1: "x"}
+
+
+def test_a_pointer_to_a_deleted_row_has_its_key(world: World) -> None:
+    """UNAV-9: which is all that the delete needs."""
+    stream = opened(world)
+    pointer = canal_message(
+        "DELETE",
+        tidb={"commitTs": 16, "claimCheckLocation": "s3://bucket/x.json"},
+        pkNames=["id"],
+        sqlType={"id": -5},
+        mysqlType={"id": "bigint"},
+        data=[{"id": "1"}],
+    )
+    stream.send([pointer, ticdc_watermark(20)])
+    assert counted(stream.cut())["applied"] == 1
+    assert stream.rows() == {}
