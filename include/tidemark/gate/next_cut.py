@@ -12,7 +12,7 @@ from tidemark.gate.statistics import StreamStatistics
 from tidemark.model.checkpoint_status import CheckpointStatus
 from tidemark.model.cut import Cut, Frontier, GateMode
 from tidemark.model.event import Kind
-from tidemark.model.names import ColumnName, TableName
+from tidemark.model.names import ColumnName, TableName, TopicName
 from tidemark.model.offsets import Offsets, TopicPartition
 from tidemark.model.position import Place, Position
 from tidemark.model.profile import (
@@ -114,7 +114,7 @@ class Effects:
     the file declares. acknowledged: statements that may have changed rows, and why they do not
     matter any more. withheld: of tables that the cut changes, the columns of which values are
     unknown; may_release: the cut changes rows of such a table, and the next one may find that none
-    is left.
+    is left. topics: table -> the topic by whose offsets its rows are ordered.
     """
 
     standing: Collection[TableName]
@@ -130,6 +130,7 @@ class Effects:
     acknowledged: Mapping[Position, str] = field(default_factory=dict)
     withheld: Mapping[TableName, tuple[ColumnName, ...]] = field(default_factory=dict)
     may_release: bool = False
+    topics: Mapping[TableName, TopicName] = field(default_factory=dict)
 
 
 def advance(progress: Progress, landing: int, decision: Decision, effects: Effects) -> Progress:
@@ -179,4 +180,5 @@ def advance(progress: Progress, landing: int, decision: Decision, effects: Effec
         refolds=progress.refolds,
         void=progress.void | set(cut.void),
         given_up=progress.given_up | cut.skipped.keys(),
+        topics={**progress.topics, **effects.topics},
     )

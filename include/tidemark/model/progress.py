@@ -11,7 +11,7 @@ from tidemark.model.cut import Frontier, frontier_from_json, frontier_to_json
 from tidemark.model.expansion import PartitionExpansions, expansions_from_json, expansions_to_json
 from tidemark.model.fingerprint import Fingerprints, fingerprints_from_json, fingerprints_to_json
 from tidemark.model.log_end import LogEnd
-from tidemark.model.names import ColumnName, TableName
+from tidemark.model.names import ColumnName, TableName, TopicName
 from tidemark.model.offsets import Offsets, TopicPartition, offsets_from_json, offsets_to_json
 from tidemark.model.position import EPOCH, OrderedBy, Place, Position
 from tidemark.model.quarantine import Selection
@@ -101,7 +101,7 @@ class Progress:
     columns of which values are unknown (SCHEMA-38). refolds: tables that are folded again from the
     changelog; what else is said of them is of the refold (REFOLD-1). void: places of snapshots that
     were broken off and replaced (TOP-7), and given_up: keys of transactions that were, for tables
-    that stand lower.
+    that stand lower. topics: table -> the topic by whose offsets its rows are ordered (POS-11).
     """
 
     cut: int = 0
@@ -130,6 +130,7 @@ class Progress:
     refolds: Mapping[TableName, Refold] = field(default_factory=dict)
     void: frozenset[Place] = frozenset()
     given_up: frozenset[str] = frozenset()
+    topics: Mapping[TableName, TopicName] = field(default_factory=dict)
 
     @property
     def epoch(self) -> int:
@@ -267,6 +268,7 @@ class Progress:
             else frozenset(names.get(table, table) for table in self.followed),
             withheld=named(self.withheld),
             refolds=named(self.refolds),
+            topics=named(self.topics),
         )
 
     def to_json(self) -> str:
@@ -306,6 +308,7 @@ class Progress:
                     },
                     "void": sorted(self.void),
                     "given_up": sorted(self.given_up),
+                    "topics": {str(table): topic for table, topic in sorted(self.topics.items())},
                 }
             )
         )
@@ -354,6 +357,7 @@ class Progress:
             },
             void=frozenset(map(Place, stored["void"])),
             given_up=frozenset(stored["given_up"]),
+            topics={TableName.parse(t): TopicName(to) for t, to in stored["topics"].items()},
         )
 
 

@@ -263,6 +263,7 @@ def _progress_9(body: Body) -> Body:
         "behind": {table: _frontier_9(behind) for table, behind in body["behind"].items()},
         "refolds": refolds,
         "read_ms": 0,
+        "topics": {},
     }
 
 

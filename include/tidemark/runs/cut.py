@@ -202,6 +202,7 @@ def progress_after(
         acknowledged=dict.fromkeys(reread.values(), READ_AGAIN),
         withheld={work.spec.source: work.source_schema.withheld for work in planned.work},
         may_release=any(work.source_schema.withheld and work.is_folded for work in planned.work),
+        topics={work.spec.source: work.topic for work in planned.work if work.topic},
     )
     after = advance(progress, mark.number, chosen.decision, effects)
     for table in sorted(chosen.refolded - planned.standing):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from confluent_kafka.cimpl import NewTopic
 
 from tests.support.records import Record, canal_message, canal_rows, canal_statement
 from tests.support.stack import Stream, counted
@@ -241,6 +242,24 @@ def test_a_statement_of_an_unknown_database_stops_a_table_of_that_name(world: Wo
     with pytest.raises(TableStoppedError, match="does not tell in which database"):
         stream.cut()
     assert stream.rows() == {1: "x"}
+
+
+def test_a_table_that_comes_by_another_topic_stops(world: World) -> None:
+    """POS-11: its offsets begin anew there, so its changes would count as older ones."""
+    stream = Stream(world, format="canal-json", gate="none").create()
+    other = f"{stream.name}.others"
+    for made in stream.admin.create_topics([NewTopic(other, 1, replication_factor=1)]).values():
+        made.result(timeout=60)
+    stream.source = {"topics": {"data": [stream.topic, other]}}
+    stream.send([canal_rows("INSERT", item(number)) for number in range(3)])
+    stream.cut()
+    stream.send([canal_rows("UPDATE", item(1, "new"), old=[{"name": "x"}])], other)
+    with pytest.raises(TableStoppedError, match="have rows of shop.items"):
+        stream.cut()
+    assert stream.rows() == {0: "x", 1: "x", 2: "x"}
+    stream.send([canal_rows("INSERT", item(4))])
+    with pytest.raises(TableStoppedError, match="have rows of shop.items"):
+        stream.cut()
 
 
 def test_canal_needs_a_topic_of_one_partition(world: World) -> None:

@@ -105,6 +105,7 @@ PROGRESS = Progress(
     },
     void=frozenset({Place("0001A3")}),
     given_up=frozenset({"571:8"}),
+    topics={ITEMS: TopicName("shop.items")},
 )
 LANDING = LandingMark(
     4,
@@ -293,7 +294,8 @@ def as_of_8(example: Any) -> Any:
     }
     behind = {table: before_9(frontier) for table, frontier in example.behind.items()}
     frontier = before_9(example.frontier)
-    return replace(example, frontier=frontier, behind=behind, refolds=refolds, read_ms=0)
+    example = replace(example, frontier=frontier, behind=behind, refolds=refolds)
+    return replace(example, read_ms=0, topics={})
 
 
 def as_of(version: int, kind: Stored) -> Any:

@@ -52,6 +52,7 @@ from tidemark.runs.tables.refused import (
     refuse_shared,
 )
 from tidemark.runs.tables.reread import Reread, reread_of, waits_for_rows
+from tidemark.runs.tables.topic_change import refuse_other_topic, topics_by_offset
 from tidemark.runs.tables.truncates import drops_of, truncates_of
 from tidemark.runs.tables.without_key import refuse_without_identity
 from tidemark.runs.tables.work import TableWork
@@ -336,6 +337,7 @@ def _work(
     have = head.source_schema if head else None
     again = chosen.profile.of(spec.source, CheckpointStatus.REPLAYED)
     profile_entries = chosen.profile.of(spec.source, CUT)
+    refuse_other_topic(spec, profile_entries, progress.topics.get(spec.source))
     take_reread(chosen, spec, have)
     begins = begin_of(chosen, spec, have) if reread is None else reread.at
     before = progress.truncated.get(spec.source)
@@ -395,6 +397,7 @@ def _work(
         changes_key=schema != read,
         copies=copies,
         becomes=run.becomes(spec.source),
+        topic=next(iter(topics_by_offset(profile_entries)), None),
         reread=reread,
         is_another=begins is not None or bool(drops_of(chosen, spec)),
     )

@@ -12,7 +12,7 @@ from tidemark.lake.evolve import TargetHead
 from tidemark.lake.refs import TargetRename
 from tidemark.lake.staging import Removal
 from tidemark.model.columns import TableSchema
-from tidemark.model.names import ColumnName
+from tidemark.model.names import ColumnName, TopicName
 from tidemark.model.position import Position
 from tidemark.model.reduction import above_truncate, not_ended_before
 from tidemark.model.target_mode import TargetMode
@@ -39,7 +39,8 @@ class TableWork:
     the types of, and those. becomes: the name that the target gets with the cut. reread: from where
     on each row has to have come again. is_another: rows end as the table was dropped, or is not the
     one that it was; what they were stays readable. replaced: what the target takes the place of;
-    is_beside: it stands beside that (REFOLD-1).
+    is_beside: it stands beside that (REFOLD-1). topic: by whose offsets its rows are ordered, if
+    they are.
     """
 
     spec: TableSpec
@@ -63,6 +64,7 @@ class TableWork:
     is_another: bool = False
     replaced: Replaced | None = None
     is_beside: bool = False
+    topic: TopicName | None = None
 
     @property
     def have(self) -> TableSchema | None:
