@@ -325,14 +325,14 @@ def test_a_label_that_is_renamed_shows_the_columns_of_its_type(database: Databas
 
 def test_label_of_an_enum_is_sought_in_composite_types_and_ranges(database: Database) -> None:
     """SCHEMA-26: a connector may send them as they are shown."""
-    database.run("CREATE TYPE shop.step AS ENUM ('a', 'b')")
-    database.run("CREATE TYPE shop.pair AS (n integer, s shop.step)")
-    database.run("CREATE TYPE shop.steps AS RANGE (subtype = shop.step)")
-    columns = "p shop.pair, ps shop.pair[], r shop.steps, n integer"
-    database.run(f"CREATE TABLE shop.paired (id bigint PRIMARY KEY, {columns})")
-    (message,) = database.messages("ALTER TYPE shop.step RENAME VALUE 'a' TO 'z'")
-    paired = {"schema": "shop", "name": "paired", "columns": ["p", "ps", "r"]}
-    assert message["relabeled"] == [paired]
+    database.run("CREATE TYPE shop.level AS ENUM ('a', 'b')")
+    database.run("CREATE TYPE shop.grade AS (n integer, s shop.level)")
+    database.run("CREATE TYPE shop.levels AS RANGE (subtype = shop.level)")
+    columns = "p shop.grade, ps shop.grade[], r shop.levels, n integer"
+    database.run(f"CREATE TABLE shop.graded (id bigint PRIMARY KEY, {columns})")
+    (message,) = database.messages("ALTER TYPE shop.level RENAME VALUE 'a' TO 'z'")
+    graded = {"schema": "shop", "name": "graded", "columns": ["p", "ps", "r"]}
+    assert message["relabeled"] == [graded]
 
 
 def test_partitions_show_the_table_through_which_they_are_published(database: Database) -> None:
