@@ -26,7 +26,8 @@ class RecordSchema:
     above all statements. kinds: of the values in its row image, by their columns, where it tells
     nothing else of them. has_rows: it reads rows of the cut, and not only keys of deletes. flaw:
     why nobody can say what it tells; empty when all is well. schema_id: of the events that it tells
-    of. begins_at: the lowest place of those in the cut.
+    of. begins_at: the lowest place of those in the cut; streamed_from: of those of its rows that no
+    snapshot read.
     """
 
     fields: Sequence[Mapping[str, Any]] = ()
@@ -38,6 +39,7 @@ class RecordSchema:
     flaw: str = ""
     schema_id: int | None = None
     begins_at: Place | None = None
+    streamed_from: Place | None = None
 
 
 class InvalidSchemaError(ValueError):

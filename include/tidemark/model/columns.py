@@ -12,7 +12,7 @@ from tidemark.model.column_rename import ColumnAlias, ColumnRename, column_alias
 from tidemark.model.column_rules import ColumnRules, Mask
 from tidemark.model.layout import Layout
 from tidemark.model.names import SYSTEM_PREFIX, ColumnName
-from tidemark.model.position import LAST, Position
+from tidemark.model.position import LAST, Place, Position
 from tidemark.model.stored_state import Stored, from_stored, to_stored
 from tidemark.model.target_mode import Operation, TargetMode
 
@@ -99,6 +99,7 @@ class SourceColumn:
     are older than the column, as text that can be cast to ``iceberg``; None is null (SCHEMA-14).
     unknown_below: the source gave values that nothing shows to rows at and below this position.
     is_withheld: the target may have such rows, and the column has another name there (SCHEMA-38).
+    read_at: the lowest place of rows with the column, as long as snapshots alone had it.
     mask: what the target has in place of values.
     """
 
@@ -118,6 +119,7 @@ class SourceColumn:
     by_schema: tuple[tuple[tuple[int, ...], SourceColumn], ...] = ()
     unknown_below: Position | None = None
     is_withheld: bool = False
+    read_at: Place | None = None
 
     @property
     def variants(self) -> tuple[SourceColumn, ...]:

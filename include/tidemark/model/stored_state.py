@@ -281,6 +281,20 @@ def _frontier_9(frontier: Body) -> Body:
     return frontier | added
 
 
+def _schema_9(body: Body) -> Body:
+    """Columns that only snapshots had before are not known: they stand as if changes had them."""
+    return body | {"columns": [_column_9(column) for column in body["columns"]]}
+
+
+def _column_9(column: Body) -> Body:
+    former = column["former"]
+    return column | {
+        "read_at": None,
+        "former": _column_9(former) if former else None,
+        "by_schema": [[ids, _column_9(variant)] for ids, variant in column["by_schema"]],
+    }
+
+
 def _as_it_was(body: Body) -> Body:
     return body
 
@@ -297,7 +311,7 @@ _STEPS: Mapping[Stored, Sequence[Step]] = {
     Stored.RESULT: (_result_2, _result_3, *(_as_it_was,) * 2, _result_6, *(_as_it_was,) * 3),
     Stored.REF_UPDATES: (_ref_updates_2, _ref_updates_3, *_UNCHANGED_SINCE_3),
     Stored.HISTORY: (_history_2, *(_as_it_was,) * 2, _history_5, *(_as_it_was,) * 4),
-    Stored.SCHEMA: (_schema_2, _as_it_was, _schema_4, *(_as_it_was,) * 3, _schema_8, _as_it_was),
+    Stored.SCHEMA: (_schema_2, _as_it_was, _schema_4, *(_as_it_was,) * 3, _schema_8, _schema_9),
     Stored.PUBLISHED: (_as_it_was, *_UNCHANGED),
     Stored.AUDIT: (_as_it_was, *_UNCHANGED),
     Stored.BASE: (*(_as_it_was,) * (VERSION - 3), _base_8, _base_9),

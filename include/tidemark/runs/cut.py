@@ -201,7 +201,7 @@ def progress_after(
         followed=chosen.run.declared,
         acknowledged=dict.fromkeys(reread.values(), READ_AGAIN),
         withheld={work.spec.source: work.source_schema.withheld for work in planned.work},
-        may_release=any(work.source_schema.withheld and work.is_folded for work in planned.work),
+        may_release=any(work.may_release for work in planned.work),
         topics={work.spec.source: work.topic for work in planned.work if work.topic},
     )
     after = advance(progress, mark.number, chosen.decision, effects)

@@ -243,7 +243,8 @@ def _withheld(pipeline: PipelineSpec, progress: Progress) -> dict[TableName, str
     """Columns that have another name until each row was changed or read again (SCHEMA-38)."""
     return {
         table: f"{', '.join(names)}, until no row is left that is older; to have all rows read "
-        f"again: tidemark resync {pipeline.name} {table}"
+        f"again: tidemark resync {pipeline.name} {table}; a column that changes never have, such "
+        "as a generated one of PostgreSQL, until target-columns: excludes it"
         for table, names in sorted(progress.withheld.items())
     }
 

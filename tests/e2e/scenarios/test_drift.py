@@ -14,6 +14,8 @@ from tests.support.records import Record, postgres_row
 from tests.support.stack import Stream
 from tidemark.errors import TableStoppedError
 from tidemark.model.names import quote
+from tidemark.model.result import CutStatus
+from tidemark.runs.status import pipeline_status
 from tidemark.runs.world import World
 
 MOMENT = datetime(2026, 4, 1, 12, 30, 15, 250_000)  # noqa: DTZ001  a wall-clock time
@@ -209,3 +211,40 @@ def test_older_rows_get_the_default_of_a_column_that_joins(world: World, cuts: i
         stream.cut()
     rows = world.catalog.load_table((stream.name, "items")).scan().to_arrow().to_pylist()
     assert {row["id"]: row["size"] for row in rows} == {1: 7, 2: 7, 3: 9}
+
+
+def doubled(op: str, number: int, lsn: int, a: int, *, is_read: bool = False) -> Record:
+    """A row with ``a``, and, where it ``is_read``, with its column ``g`` generated from it."""
+    columns = {"a": a, "g": 2 * a} if is_read else {"a": a}
+    fields = [{"type": "int32", "optional": True, "field": name} for name in columns]
+    return with_schema(postgres_row(op, number, (lsn, lsn + 1), **columns), *fields)
+
+
+def test_a_generated_column_is_withheld_and_goes_when_it_is_excluded(world: World) -> None:
+    """SCHEMA-5, SCHEMA-38: pgoutput sends no stored generated columns, and snapshots read them."""
+    stream = Stream(world, format="debezium-postgres", gate="none").create()
+    stream.send([doubled("r", number, 100, number, is_read=True) for number in (1, 2)])
+    stream.cut()
+
+    def rows() -> dict[int, Any]:
+        found = world.catalog.load_table((stream.name, "items")).scan().to_arrow().to_pylist()
+        names = ("a", "g", "_tidemark_withheld_g")
+        return {row["id"]: {n: row[n] for n in names if n in row} for row in found}
+
+    assert rows() == {1: {"a": 1, "g": 2}, 2: {"a": 2, "g": 4}}
+    stream.send([doubled("u", 1, 300, 10), doubled("c", 3, 400, 3)])
+    stream.cut()
+    hidden = "_tidemark_withheld_g"
+    assert rows() == {
+        1: {"a": 10, hidden: None},
+        2: {"a": 2, hidden: 4},
+        3: {"a": 3, hidden: None},
+    }
+    assert stream.cut().status is CutStatus.IDLE, "nothing to come can release it"
+    (named,) = pipeline_status(stream.pipeline, world).withheld.values()
+    assert "until target-columns: excludes it" in named
+    stream.table = {"target-columns": {"exclude": ["g"]}}
+    stream.send([doubled("c", 4, 500, 4)])
+    stream.cut()
+    assert rows() == {1: {"a": 10}, 2: {"a": 2}, 3: {"a": 3}, 4: {"a": 4}}
+    assert not pipeline_status(stream.pipeline, world).withheld

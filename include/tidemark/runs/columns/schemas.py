@@ -28,6 +28,7 @@ from tidemark.runs.columns.changes import declared_column, follow_changes
 from tidemark.runs.columns.names import Names, follow_names, refuse_unread_names
 from tidemark.runs.columns.overrides import refuse_unreadable, unreadable_as
 from tidemark.runs.columns.recreated import begun_over, recreation_of
+from tidemark.runs.columns.snapshot_only import follow_streamed, refuse_snapshot_only
 from tidemark.runs.columns.untyped import untold
 from tidemark.runs.columns.variants import (
     ColumnsBySchema,
@@ -61,6 +62,7 @@ def examples(
     """
     newest: dict[tuple[tuple[str, str], int | None], ProfileEntry] = {}
     lowest: dict[tuple[tuple[str, str], int | None], Place] = {}
+    streamed: dict[tuple[tuple[str, str], int | None], Place] = {}
     profile_entries = list(profile_entries)
     upserted = {
         (profile_entry.table, profile_entry.schema_id)
@@ -73,6 +75,9 @@ def examples(
         if profile_entry.lowest_place is not None:
             alike = (profile_entry.table, profile_entry.schema_id)
             lowest[alike] = min(profile_entry.lowest_place, lowest.get(alike, Place(LAST)))
+        if profile_entry.op is Op.UPSERT and profile_entry.streamed_from is not None:
+            alike = (profile_entry.table, profile_entry.schema_id)
+            streamed[alike] = min(profile_entry.streamed_from, streamed.get(alike, Place(LAST)))
         known = newest.get((profile_entry.table, profile_entry.schema_id))
         if known is None or (profile_entry.highest or "") > (known.highest or ""):
             newest[profile_entry.table, profile_entry.schema_id] = profile_entry
@@ -102,6 +107,7 @@ def examples(
             has_rows=alike in upserted,
             schema_id=row["schema_id"],
             begins_at=lowest.get(alike),
+            streamed_from=streamed.get(alike),
         )
         record_schemas[table] = (*record_schemas.get(table, ()), placed)
     return record_schemas
@@ -172,6 +178,8 @@ def resolve(  # noqa: PLR0913  all that tells of a table
         columns[name] = _backfilled(
             column, remaining, names, effects, joined, may_withhold=may_withhold
         )
+    rules = spec.target_columns.rules
+    columns = follow_streamed(source, columns, remaining, records, rules)
     key = spec.key or merged.key
     if any(name not in columns for name in key):
         raise TableStoppedError(
@@ -185,10 +193,11 @@ def resolve(  # noqa: PLR0913  all that tells of a table
     at = followed.changed_at if reread is None else reread.column_rename.position
     schema = TableSchema(
         *(tuple(columns.values()), key, at, (*names.column_renames, *_joins(joined)), dropped_at),
-        *(spec.layout, spec.target_columns.rules, spec.mode),
+        *(spec.layout, rules, spec.mode),
     )
     if have is not None:
         schema = replace(schema, key_changed_at=have.key_changed_at, former_key=have.former_key)
+    refuse_snapshot_only(spec, schema, may_withhold=may_withhold)
     check_rules(spec.source, schema)
     check_layout(spec.source, schema.in_target)
     return schema

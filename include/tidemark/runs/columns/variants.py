@@ -84,7 +84,8 @@ def _encoding(column: SourceColumn) -> tuple[ValueEncoding, int]:
 
 def _plain(column: SourceColumn) -> SourceColumn:
     """``column`` without what is not told of records."""
-    return replace(column, former=None, changed_at=None, backfill=None, mask=None, by_schema=())
+    plain = replace(column, former=None, changed_at=None, backfill=None, mask=None, by_schema=())
+    return replace(plain, read_at=None)
 
 
 def is_before_rewrite(have: TableSchema | None, name: ColumnName, schema_id: int | None) -> bool:

@@ -13,7 +13,7 @@ from tidemark.lake.refs import TargetRename
 from tidemark.lake.staging import Removal
 from tidemark.model.columns import TableSchema
 from tidemark.model.names import ColumnName, TopicName
-from tidemark.model.position import Position
+from tidemark.model.position import LAST, Position
 from tidemark.model.reduction import above_truncate, not_ended_before
 from tidemark.model.target_mode import TargetMode
 from tidemark.runs.choose import Chosen
@@ -132,6 +132,12 @@ class TableWork:
     def does_anything(self) -> bool:
         """Whether rows change, or what is known of the columns."""
         return self.is_folded or self.source_schema != self.have
+
+    @property
+    def may_release(self) -> bool:
+        """A column is withheld until rows that the cut may change are older no more (SCHEMA-38)."""
+        withheld = (column for column in self.source_schema.columns if column.is_withheld)
+        return self.is_folded and any(column.unknown_below != LAST for column in withheld)
 
     @property
     def backfills(self) -> tuple[BackfillColumn, ...]:
