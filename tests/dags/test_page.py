@@ -52,7 +52,7 @@ def test_a_pipeline_that_cannot_be_read_hides_no_other(
             raise changed
         return None
 
-    monkeypatch.setattr(app, "_STATUSES", app._Statuses())
+    monkeypatch.setattr(app, "_STATUSES", app.Statuses())
     monkeypatch.setattr("tidemark.runs.world.open_world", lambda _: None)
     monkeypatch.setattr("tidemark.scheduling.connections.load_installation_for", installation)
     monkeypatch.setattr("tidemark.runs.status.pipeline_status", status)

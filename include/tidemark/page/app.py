@@ -6,11 +6,8 @@ read its DAG.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from threading import Lock
 from typing import TYPE_CHECKING
 
 from airflow.api_fastapi.core_api.security import GetUserDep
@@ -18,13 +15,12 @@ from fastapi import FastAPI, HTTPException
 from fastapi.responses import HTMLResponse
 
 from tidemark.page.render import CUT_DAG, render
+from tidemark.page.statuses import Statuses
 
 if TYPE_CHECKING:
     from tidemark.runs.status import PipelineStatus
-    from tidemark.runs.world import World
     from tidemark.spec import PipelineSpec
 
-FRESH_SECONDS = 10.0
 SIDE_BY_SIDE = 8
 HEADERS = {
     "Cache-Control": "no-store",
@@ -71,48 +67,7 @@ def _page(template: str, **content: object) -> HTMLResponse:
     return HTMLResponse(render(template, **content), headers=HEADERS)
 
 
-@dataclass(frozen=True, slots=True)
-class _CachedStatus:
-    """What was read, and until when it is shown."""
-
-    status: PipelineStatus
-    until: float
-
-
-class _Statuses:
-    """The status of each pipeline, read again when it is `FRESH_SECONDS` old; threads share it."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._cache: dict[str, _CachedStatus] = {}
-        self._worlds: dict[str, World] = {}
-
-    def read(self, spec: PipelineSpec) -> PipelineStatus:
-        """The status of ``spec``, at most so old; also where nothing of it can be read."""
-        from tidemark.errors import TidemarkError
-        from tidemark.runs.status import pipeline_status, unreadable_status
-
-        cached = self._cache.get(spec.name)
-        if cached is not None and time.monotonic() < cached.until:
-            return cached.status
-        try:
-            status = pipeline_status(spec, self._world(spec))
-        except TidemarkError as error:
-            status = unreadable_status(spec, error)
-        self._cache[spec.name] = _CachedStatus(status, time.monotonic() + FRESH_SECONDS)
-        return status
-
-    def _world(self, spec: PipelineSpec) -> World:
-        from tidemark.runs.world import open_world
-        from tidemark.scheduling.connections import load_installation_for
-
-        with self._lock:
-            if spec.name not in self._worlds:
-                self._worlds[spec.name] = open_world(load_installation_for(spec.name))
-            return self._worlds[spec.name]
-
-
-_STATUSES = _Statuses()
+_STATUSES = Statuses()
 
 
 def _statuses(specs: Sequence[PipelineSpec]) -> list[PipelineStatus]:
