@@ -187,7 +187,14 @@ def _raise_recreated(difference: str) -> None:
 def unread_range(place: TopicPartition, reach: OffsetRange, next_offset: int) -> OffsetRange:
     """What of ``reach`` is not landed; refused as `plan_topics` does when it is not all there."""
     if reach.end < next_offset:
-        _raise_recreated(f"{place} ends at offset {reach.end}, but offset {next_offset - 1}")
+        raise DataLossError(
+            f"{place} ends at offset {reach.end}, but offset {next_offset - 1} was landed before, "
+            "and its topic is the same: the broker lost records, as after an unclean leader "
+            "election (TOP-5)",
+            state=UNCHANGED,
+            next_step="the tables of this topic need a new snapshot at the source into a new "
+            "pipeline; set unclean.leader.election.enable=false on the topic",
+        )
     if reach.start > next_offset:
         raise DataLossError(
             f"the records {next_offset} to {reach.start - 1} of {place} were deleted by the "

@@ -280,9 +280,12 @@ def before_9(frontier: Frontier) -> Frontier:
 
 
 def as_of_8(example: Any) -> Any:
+    if isinstance(example, TableSchema):
+        columns = (replace(column, read_at=None) for column in example.columns)
+        return replace(example, columns=tuple(columns))
     if isinstance(example, Base):
         state = replace(example.state, frontier=before_9(example.state.frontier))
-        return replace(example, state=state)
+        return replace(example, state=state, schema=as_of_8(example.schema))
     if not isinstance(example, Progress):
         return example
     refolds = {
@@ -312,8 +315,8 @@ def as_of(version: int, kind: Stored) -> Any:
         known = example.snapshots
         snapshots = Snapshots(known.newest, known.tables, known.is_signalled)
         example = replace(example, landings={}, refolds=refolds, snapshots=snapshots)
-    if kind is Stored.BASE:
-        return _base_as_of(version, example)
+    if kind is Stored.BASE and version < 8:
+        return replace(example, state=replace(example.state, landing=example.landing - 1))
     if kind is Stored.PROGRESS and version < 7:
         refolds = {table: replace(one, base=None) for table, one in example.refolds.items()}
         example = replace(example, refolds=refolds)
@@ -322,8 +325,6 @@ def as_of(version: int, kind: Stored) -> Any:
     if kind is Stored.PROGRESS and version < 4:
         followed = example.followed if version > 1 else None
         return replace(example, followed=followed, withheld={})
-    if kind is Stored.SCHEMA and version < 9:
-        example = _before_9(example)
     if kind is Stored.SCHEMA and version < 4:
         columns = (replace(c, unknown_below=None, is_withheld=False) for c in example.columns)
         renames = (replace(rename, fills=()) for rename in example.column_renames)
@@ -335,19 +336,6 @@ def as_of(version: int, kind: Stored) -> Any:
         renamed_from = table.renamed_from if version > 2 else ""
         return replace(example, tables=(replace(table, renamed_from=renamed_from),))
     return example[:2] if kind is Stored.REF_UPDATES and version < 3 else example
-
-
-def _base_as_of(version: int, base: Base) -> Base:
-    if version < 9:
-        base = replace(base, schema=_before_9(base.schema))
-    if version < 8:
-        base = replace(base, state=replace(base.state, landing=base.landing - 1))
-    return base
-
-
-def _before_9(schema: TableSchema) -> TableSchema:
-    columns = (replace(column, read_at=None) for column in schema.columns)
-    return replace(schema, columns=tuple(columns))
 
 
 def test_every_kind_has_an_example() -> None:

@@ -1,15 +1,17 @@
-"""What is refused before topics are read."""
+"""What is refused before topics are read, and which offsets a run reads (TOP-1, TOP-2, TOP-5)."""
 
 from __future__ import annotations
 
 import pytest
 
-from tidemark.errors import TopicMissingError
+from tidemark.errors import DataLossError, TopicMissingError
 from tidemark.model.names import TopicName
+from tidemark.model.offsets import OffsetRange, TopicPartition
 from tidemark.model.progress import LandingMark
 from tidemark.spec import PipelineSpec
-from tidemark.topics.preflight import refuse_vanished
+from tidemark.topics.preflight import refuse_vanished, unread_range
 
+PLACE = TopicPartition(TopicName("shop.items"), 0)
 ITEMS, WARES = TopicName("db.shop.items"), TopicName("db.shop.wares")
 
 
@@ -45,3 +47,19 @@ def test_other_topics_may_come_and_go(there: set[TopicName]) -> None:
     mark = LandingMark(topic_ids={ITEMS: "a", WARES: "b"})
     selector = "^db[.]shop[.].*" if WARES in there else "^db[.]shop[.]items"
     refuse_vanished(pipeline(selector), there, mark)
+
+
+def test_what_is_not_landed_is_read() -> None:
+    assert unread_range(PLACE, OffsetRange(2, 9), 5) == OffsetRange(5, 9)
+
+
+def test_a_log_that_ends_below_what_was_landed_has_lost_records() -> None:
+    """TOP-5: its topic has the id that it had."""
+    with pytest.raises(DataLossError, match=r"ends at offset 3, but offset 4 .*\(TOP-5\)"):
+        unread_range(PLACE, OffsetRange(0, 3), 5)
+
+
+def test_what_retention_deleted_is_named() -> None:
+    """TOP-2: nothing is reset."""
+    with pytest.raises(DataLossError, match="the records 5 to 6 of"):
+        unread_range(PLACE, OffsetRange(7, 9), 5)
