@@ -31,4 +31,6 @@ def read_heads(catalog: Catalog, tables: SystemTables) -> Heads:
     The ledger comes first: no cut is published of a landing that the changelog does not show.
     """
     ledger = read_ledger(catalog, tables)
-    return Heads(ledger, read_landed(catalog, tables), read_quarantine(catalog, tables))
+    landed = read_landed(catalog, tables)
+    quarantined = ledger.progress.quarantined
+    return Heads(ledger, landed, read_quarantine(catalog, tables, quarantined))

@@ -7,7 +7,7 @@ attempt quarantined is in it no more than in a target.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,13 +21,16 @@ from pyiceberg.expressions import (
     In,
     IsNull,
 )
+from pyiceberg.table.refs import MAIN_BRANCH
 
+from tidemark.errors import UNCHANGED, ForeignChangeError
 from tidemark.lake.catalog import SystemTables, catalog_errors, commit_errors
 from tidemark.lake.commits import action_branch, append_behind, append_on, begin_branch
 from tidemark.lake.ledger import PROPERTIES, ensure_table
-from tidemark.lake.marks import read_published, refuse_foreign
+from tidemark.lake.marks import ANEW, read_checked
 from tidemark.lake.refs import RefUpdate, main_head
 from tidemark.model.event import Reason
+from tidemark.model.names import TableName, few
 from tidemark.model.quarantine import Entry, State, name_in_record, newest_states
 from tidemark.model.renames import Rename, steps
 
@@ -82,18 +85,37 @@ def as_stored(rows: pa.Table, renames: Sequence[Rename]) -> pa.Table:
     return rows.set_column(at, rows.schema.field(at), pa.array(names, pa.string()))
 
 
-def read_quarantine(catalog: Catalog, tables: SystemTables) -> int | None:
+def read_quarantine(
+    catalog: Catalog, tables: SystemTables, quarantined: Collection[TableName]
+) -> int | None:
     """Where ``main`` stands; None when nothing was ever quarantined.
 
-    `ForeignChangeError`: somebody else changed or moved its rows (PUB-11).
+    quarantined: the tables of which changes were, by the ledger. `ForeignChangeError`: it is gone
+    or made anew though there are some, somebody else changed or moved its rows (PUB-11), or nothing
+    tells what they are (PUB-10).
     """
     with catalog_errors("the reading of the quarantine"):
         try:
             quarantine = catalog.load_table(tables.quarantine.parts)
         except NoSuchTableError:
+            _refuse_lost(tables, quarantined)
             return None
-        refuse_foreign(quarantine, tables.quarantine, read_published(quarantine))
+        # A REST server that stopped on the way has its rows on a branch yet (PUB-13).
+        is_moved = set(quarantine.refs()) <= {MAIN_BRANCH}
+        if read_checked(quarantine, tables.quarantine) is None and is_moved:
+            _refuse_lost(tables, quarantined)
         return main_head(quarantine)
+
+
+def _refuse_lost(tables: SystemTables, quarantined: Collection[TableName]) -> None:
+    if quarantined:
+        names = few([str(table) for table in sorted(quarantined)])
+        raise ForeignChangeError(
+            f"changes of {names} were quarantined, and "
+            f"{tables.quarantine} has none of them: somebody dropped it, or made it anew",
+            state=UNCHANGED,
+            next_step=f"put it back from its newest metadata file; else {ANEW}",
+        )
 
 
 def stage_entries(

@@ -9,14 +9,15 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
 from tests.support.lake import RECORDS, land, publish, stage
-from tidemark.errors import StorageError, SupersededError
+from tidemark.errors import ForeignChangeError, StorageError, SupersededError
 from tidemark.lake.catalog import SystemTables
 from tidemark.lake.heads import Heads, read_heads
 from tidemark.lake.landing import read_mark
-from tidemark.lake.ledger import read_progress, record_action
-from tidemark.lake.quarantine import add_entries, read_entries
+from tidemark.lake.ledger import ensure_table, read_progress, record_action
+from tidemark.lake.marks import PUBLISHED
+from tidemark.lake.quarantine import SCHEMA, add_entries, read_entries
 from tidemark.model.event import Reason
-from tidemark.model.names import PipelineName
+from tidemark.model.names import PipelineName, TableName
 from tidemark.model.progress import Progress
 from tidemark.model.quarantine import Entry, State
 
@@ -136,3 +137,32 @@ def test_what_is_dropped_from_the_quarantine_while_a_cut_adds_to_it_stays(
     with pytest.raises(SupersededError, match="quarantine stands at snapshot"):
         add_entries(catalog, TABLES, heads.quarantine, 1, [dropped])
     assert [entry.state for entry in read_entries(catalog, TABLES)] == [State.DROPPED]
+
+
+def quarantine_once(catalog: SqlCatalog) -> None:
+    """Publish a cut that quarantines a change of shop.items."""
+    heads = heads_after(catalog, 1)
+    progress = replace(heads.ledger.progress, quarantined=frozenset({TableName("shop", "items")}))
+    heads = replace(heads, ledger=replace(heads.ledger, progress=progress))
+    stage(catalog, TABLES, heads, "bad", entries=[ENTRY])
+    publish(catalog, TABLES, "bad")
+
+
+def test_a_quarantine_that_is_gone_is_missed(catalog: SqlCatalog) -> None:
+    """PUB-11: what waits in it would be lost, and rows seem to be missing from a snapshot."""
+    quarantine_once(catalog)
+    assert read_heads(catalog, TABLES).quarantine is not None
+    catalog.drop_table(TABLES.quarantine.parts)
+    for _ in ("gone", "made anew"):
+        with pytest.raises(ForeignChangeError, match=r"changes of shop\.items were quarantined"):
+            read_heads(catalog, TABLES)
+        ensure_table(catalog, TABLES.quarantine, SCHEMA, {})
+
+
+def test_a_quarantine_without_a_record_of_its_rows_is_refused(catalog: SqlCatalog) -> None:
+    """PUB-10"""
+    quarantine_once(catalog)
+    with catalog.load_table(TABLES.quarantine.parts).transaction() as change:
+        change.remove_properties(PUBLISHED)
+    with pytest.raises(ForeignChangeError, match=r"quarantine is not as it was published: it has"):
+        read_heads(catalog, TABLES)

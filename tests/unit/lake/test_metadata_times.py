@@ -12,6 +12,7 @@ import pytest
 from pyiceberg.catalog import Catalog
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.utils.datetime import datetime_to_millis
 
 from tidemark.lake.catalog import TableId, mend_times, open_catalog
 from tidemark.lake.publication import update_mains
@@ -41,10 +42,11 @@ def catalog(spec: CatalogSpec) -> Catalog:
 @contextmanager
 def clock_behind(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The block runs on a machine whose clock is `LAG_MS` behind."""
-    right = pyiceberg.table.update.datetime_to_millis
     with monkeypatch.context() as changed:
         changed.setattr(
-            pyiceberg.table.update, "datetime_to_millis", lambda now: right(now) - LAG_MS
+            pyiceberg.table.update,
+            "datetime_to_millis",
+            lambda now: datetime_to_millis(now) - LAG_MS,
         )
         yield
 
