@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from functools import reduce
+from operator import or_
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from tidemark.model.checkpoint_status import (
@@ -67,13 +70,30 @@ def in_epochs(events: DataFrame, epochs: Sequence[Offsets]) -> DataFrame:
 
 
 def only_at(events: DataFrame, places: Iterable[tuple[str, int, int]]) -> DataFrame:
-    """The rows of the records at ``places``: topic, partition and offset of each."""
-    return _by_place(events, places, "left_semi")
+    """The rows of the records at ``places``: topic, partition and offset of each.
+
+    Files without an offset between the least and the greatest of a topic are not read: a join
+    alone would leave out none.
+    """
+    places = set(places)
+    return _by_place(events.where(_about(places)), places, "left_semi")
 
 
 def except_at(events: DataFrame, places: Iterable[tuple[str, int, int]]) -> DataFrame:
     """The rows of all other records than those at ``places``."""
     return _by_place(events, places, "left_anti")
+
+
+def _about(places: Collection[tuple[str, int, int]]) -> Column:
+    """Whether a record has a topic of ``places``, and an offset between those of that."""
+    offsets: dict[str, list[int]] = defaultdict(list)
+    for topic, _, offset in places:
+        offsets[topic].append(offset)
+    ranges = (
+        (F.col("topic") == topic) & F.col("offset").between(min(its), max(its))
+        for topic, its in sorted(offsets.items())
+    )
+    return reduce(or_, ranges, F.lit(False))
 
 
 def _by_place(events: DataFrame, places: Iterable[tuple[str, int, int]], join: str) -> DataFrame:

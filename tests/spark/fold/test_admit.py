@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
-from tidemark.fold.admit import with_status
+from tidemark.fold.admit import only_at, with_status
 from tidemark.model.cut import Cut, Frontier, GateMode
 from tidemark.model.names import TopicName
 from tidemark.model.offsets import TopicPartition
@@ -185,3 +186,16 @@ def test_records_without_position_settle_when_they_are_first_seen(spark: SparkSe
         "pending",
         "pending",
     ]
+
+
+def test_only_files_about_the_places_are_read(spark: SparkSession, tmp_path: Path) -> None:
+    """A join alone would leave out no file; which rows are meant is told by the places."""
+    rows = [(1, topic, 0, number, "row", None, None, None) for topic in "ab" for number in range(9)]
+    spark.createDataFrame(rows, SHAPE).write.parquet(str(tmp_path / "changelog"))
+    changelog = spark.read.parquet(str(tmp_path / "changelog"))
+    meant = only_at(changelog, [("a", 0, 3), ("a", 0, 5), ("b", 0, 7), ("b", 1, 1)])
+    found = sorted((row["topic"], row["offset"]) for row in meant.collect())
+    assert found == [("a", 3), ("a", 5), ("b", 7)]
+    plan = meant._jdf.queryExecution().toString()  # noqa: SLF001  nothing else shows what is pushed
+    assert "LessThanOrEqual(offset,5)" in plan
+    assert only_at(changelog, []).count() == 0

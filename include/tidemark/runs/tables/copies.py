@@ -100,7 +100,9 @@ def _settled_at(
 
 def _there(places: Mapping[TopicPartition, Place]) -> Column:
     """Whether a row was streamed at the one of ``places`` that is of its partition."""
-    is_there = _in_each(places, lambda at: F.expr(PLACE) == places[at])
+    # By the first of these, files that have no such place are not read.
+    may_be_there = _in_each(places, lambda at: F.col("position").startswith(places[at]))
+    is_there = may_be_there & _in_each(places, lambda at: F.expr(PLACE) == places[at])
     return is_there & (F.col("kind") == Kind.ROW.value) & F.col("snapshot").isNull()
 
 

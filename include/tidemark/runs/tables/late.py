@@ -32,8 +32,8 @@ EXAMPLE = ("position", "topic", "partition", "offset")
 def late_tables(run: Run, chosen: Chosen, progress: Progress) -> dict[TableName, str]:
     """The tables with late changes that nobody has seen before -> what came.
 
-    Costs a read of the changelog up to the greatest position of what is late, and nothing when
-    nothing is.
+    Costs a read of the changelog from the least commit of what is late to its greatest position,
+    and nothing when nothing is.
     """
     profile_entries = [
         profile_entry for profile_entry in chosen.profile.profile_entries if _is_late(profile_entry)
@@ -41,7 +41,9 @@ def late_tables(run: Run, chosen: Chosen, progress: Progress) -> dict[TableName,
     if run.pipeline.source.gate is not GateMode.WATERMARK or not profile_entries:
         return {}
     newest = max(profile_entry.highest or "" for profile_entry in profile_entries)
-    before = chosen.changelog.published().where(F.col("position") <= newest)
+    oldest = min(profile_entry.lowest_place or "" for profile_entry in profile_entries)
+    is_about = F.col("position").between(oldest[:COMMIT_DIGITS], newest)
+    before = chosen.changelog.published().where(is_about)
     zoned = reduce(DataFrame.unionByName, chosen.zoned.values())
     came = zoned.where(
         (F.col("status") == CheckpointStatus.DUPLICATE.value)
