@@ -8,7 +8,7 @@ import pytest
 
 from tidemark.model.columns import SourceColumn
 from tidemark.schema.losses import loss_of
-from tidemark.schema.postgres_types import postgres_column
+from tidemark.schema.postgres_types import postgres_column, postgres_record_columns
 from tidemark.schema.source_types import canal_column, debezium_column
 from tidemark.spec import SourceSpec
 
@@ -68,6 +68,52 @@ def test_what_is_lost(written: str, modes: dict[str, str], kind: str, lost: str 
     found = loss_of(column(kind, by), by)
     assert (found or "").startswith(lost or "")
     assert (found is None) == (lost is None)
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_nulled"),
+    [
+        *((f"{kind}[]", False) for kind in ("text", "varchar(9)", "char(3)", "json", "jsonb")),
+        *((f"{kind}[]", False) for kind in ("bytea", "date", "int4", "int8", "uuid")),
+        *((f"{kind}[]", True) for kind in ("numeric(9,2)", "numeric", "timestamp", "time")),
+        *((f"{kind}[]", True) for kind in ("timestamptz", "real", "double precision", "smallint")),
+        *((f"{kind}[]", True) for kind in ("boolean", "inet", "shop.mood")),
+        *((kind, True) for kind in ("bit varying", "public.geometry(Point,4326)", "geography")),
+        *((kind, False) for kind in ("bit varying(9)", "point", "text", "bytea", "numeric(9,2)")),
+    ],
+)
+def test_large_values_without_a_placeholder_are_named(kind: str, is_nulled: bool) -> None:
+    """UNAV-1, TYPE-3: what Debezium 3.5 sends as null for a value that did not change."""
+    by = source("debezium-postgres", {})
+    known = loss_of(column(kind, by), by)
+    assert ("REPLICA IDENTITY FULL" in (known or "")) == is_nulled
+
+
+@pytest.mark.parametrize(
+    ("item", "is_nulled"),
+    [
+        ({"type": "string"}, False),
+        ({"type": "bytes"}, False),
+        ({"type": "int32", "name": "io.debezium.time.Date"}, False),
+        ({"type": "string", "name": "io.debezium.data.Uuid"}, False),
+        ({"type": "int32"}, False),
+        ({"type": "int16"}, True),
+        ({"type": "double"}, True),
+        ({"type": "boolean"}, True),
+        ({"type": "string", "name": "io.debezium.data.Enum"}, True),
+        ({"type": "string", "name": "io.debezium.time.ZonedTimestamp"}, True),
+        ({"type": "int64", "name": "io.debezium.time.MicroTimestamp"}, True),
+        ({"type": "struct", "name": "io.debezium.data.VariableScaleDecimal"}, True),
+    ],
+)
+def test_arrays_without_a_placeholder_by_their_records(
+    item: dict[str, Any], is_nulled: bool
+) -> None:
+    """UNAV-1, TYPE-3."""
+    by = source("debezium-postgres", {})
+    fields = [{"field": "c", "type": "array", "items": item}]
+    (known,) = postgres_record_columns(fields, by.modes.postgres)
+    assert ("REPLICA IDENTITY FULL" in (loss_of(known, by) or "")) == is_nulled
 
 
 def test_a_declared_zone_leaves_nothing_open() -> None:
