@@ -215,7 +215,7 @@ def test_older_rows_get_the_default_of_a_column_that_joins(world: World, cuts: i
 
 def doubled(op: str, number: int, lsn: int, a: int, *, is_read: bool = False) -> Record:
     """A row with ``a``, and, where it ``is_read``, with its column ``g`` generated from it."""
-    columns = {"a": a, "g": 2 * a} if is_read else {"a": a}
+    columns: dict[str, Any] = {"a": a, "g": 2 * a} if is_read else {"a": a}
     fields = [{"type": "int32", "optional": True, "field": name} for name in columns]
     return with_schema(postgres_row(op, number, (lsn, lsn + 1), **columns), *fields)
 
