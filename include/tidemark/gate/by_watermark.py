@@ -1,14 +1,16 @@
 """TiCDC: a cut ends strictly below the smallest of the newest watermarks of all partitions.
 
-Source of the rules: GATE-W1 to GATE-W3 in docs/concepts.md.
+Source of the rules: GATE-W1 to GATE-W3, GATE-W7 in docs/concepts.md.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
+from types import MappingProxyType
 
 from tidemark.model.cut import Cut, Frontier, GateMode, Hold, HoldCode
+from tidemark.model.names import TopicName
 from tidemark.model.offsets import TopicPartition
 from tidemark.model.position import millis_of
 from tidemark.model.progress import Progress
@@ -48,11 +50,14 @@ def watermark_cut(
     newest: Mapping[TopicPartition, int],
     partitions: Collection[TopicPartition],
     until: Cap | None,
+    *,
+    notes: Mapping[TopicName, str] = MappingProxyType({}),
 ) -> Cut:
     """The next cut of a source with watermarks; its frontier never goes back.
 
     newest: greatest watermark per partition, the ones of `progress` included. partitions: every
-    partition of every topic of the changefeed. until: where the run is capped, if it is.
+    partition of every topic of the changefeed. until: where the run is capped, if it is. notes:
+    what else is known of topics that hold the cut.
     """
     gate = watermark_gate(newest, partitions)
     if gate is None:
@@ -62,7 +67,7 @@ def watermark_cut(
     hold = Hold(
         HoldCode.GATE_STALLED,
         f"partition {slowest.partition} of topic {slowest.topic} has sent no watermark above "
-        f"{newest[slowest]} ({source_time(newest[slowest])})",
+        f"{newest[slowest]} ({source_time(newest[slowest])}){notes.get(slowest.topic, '')}",
     )
     if until is not None and until.commit_ts < gate:
         gate = until.commit_ts

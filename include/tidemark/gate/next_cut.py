@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from tidemark.gate.by_offset import offset_cut
 from tidemark.gate.by_transaction import transaction_cut
 from tidemark.gate.by_watermark import newest_watermarks, watermark_cut
+from tidemark.gate.retired_topics import IF_RETIRED, RETIRED, lagging_topics, with_retired
 from tidemark.gate.statistics import StreamStatistics
 from tidemark.model.checkpoint_status import CheckpointStatus
 from tidemark.model.cut import Cut, Frontier, GateMode
@@ -44,12 +45,22 @@ def next_cut(
     """How far the next cut goes; until: where the run is capped, if it is."""
     match mode:
         case GateMode.WATERMARK:
-            newest = newest_watermarks(progress.watermarks, statistics.watermarks)
-            return watermark_cut(progress, newest, statistics.places, until)
+            return _watermark_cut(progress, statistics, until)
         case GateMode.TRANSACTION:
             return transaction_cut(progress, statistics, until)
         case GateMode.NONE:
             return offset_cut(progress, statistics, until)
+
+
+def _watermark_cut(progress: Progress, statistics: StreamStatistics, until: Cap | None) -> Cut:
+    """The next cut of a source with watermarks, without those of retired topics (GATE-W7)."""
+    places = statistics.places
+    newest = newest_watermarks(progress.watermarks, statistics.watermarks)
+    lagging = lagging_topics(progress, newest, places, statistics.unread)
+    complete = with_retired(progress, newest, places, lagging, statistics.departures)
+    retired = {place.topic for place in complete if complete[place] != newest[place]}
+    notes = dict.fromkeys(lagging, IF_RETIRED) | dict.fromkeys(retired, RETIRED)
+    return watermark_cut(progress, complete, places, until, notes=notes)
 
 
 def with_reached(cut: Cut, progress: Progress, profile: BatchProfile) -> Cut:

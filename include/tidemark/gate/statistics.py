@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tidemark.gate.retired_topics import Departure
 from tidemark.model.checkpoint_status import AWAITED, CHANGES, WHOLE_SNAPSHOT
 from tidemark.model.event import SIGNALS, Kind, SnapshotMark
 from tidemark.model.expansion import PartitionExpansions
@@ -69,6 +70,8 @@ class StreamStatistics:
     watermarks: newest per partition, of this run's records. first_capped: per partition the first
     landed offset that is not below the run's cap. in_log_order: that cap stands at one place of the
     log in all partitions. expansions: of topics, with gate ``none``.
+    departures: statements that wait and after which a table is not in its topic any more, where
+    some topic lags.
     boundaries, shares, partitions, snapshots: with gate ``transaction``. followed: tables that are
     folded, in the source's words; None when all are. signals: the connector's signal table.
     """
@@ -81,6 +84,7 @@ class StreamStatistics:
     first_capped: Mapping[TopicPartition, int] = field(default_factory=dict)
     in_log_order: bool = False
     expansions: PartitionExpansions = field(default_factory=dict)
+    departures: tuple[Departure, ...] = ()
     boundaries: tuple[Boundary, ...] = ()
     shares: tuple[Share, ...] = ()
     partitions: Mapping[TopicPartition, PartitionStatistics] = field(default_factory=dict)

@@ -11,6 +11,8 @@ from pyspark.sql import functions as F
 
 from tidemark.fold.admit import answer
 from tidemark.formats.decoder import decoder_of
+from tidemark.gate.by_watermark import newest_watermarks
+from tidemark.gate.retired_topics import lagging_topics
 from tidemark.gate.statistics import (
     PartitionStatistics,
     StreamStatistics,
@@ -32,6 +34,7 @@ from tidemark.model.progress import Progress
 from tidemark.model.summary import Summary, listed
 from tidemark.model.transaction import Boundary, boundary_of, share_of
 from tidemark.model.until import Cap, Until
+from tidemark.runs.ddl.departures import departures
 from tidemark.runs.landing.land import Landed
 from tidemark.spec import OtherTables, PipelineSpec, SourceFormat
 
@@ -49,7 +52,10 @@ def look(
         case GateMode.WATERMARK:
             newest = _rows(events, watermarks(progress.landing))
             seen = {place_of(row): row["watermark"] for row in newest}
-            return StreamStatistics(places, offsets, unread, watermarks=seen)
+            known = newest_watermarks(progress.watermarks, seen)
+            lag = lagging_topics(progress, known, places, unread)
+            left = departures(pipeline, events) if lag else ()
+            return StreamStatistics(places, offsets, unread, watermarks=seen, departures=left)
         case GateMode.NONE:
             read = StreamStatistics(places, offsets, unread, expansions=landed.mark.expansions)
             return read if until is None else _capped(read, events, landed, progress, until)
