@@ -18,7 +18,12 @@ from tidemark.formats.debezium.images import ROW_BEGINS
 from tidemark.formats.json_shapes import AfterDecoder
 from tidemark.formats.record_reader import SPARK_SEED, spark_hash
 from tidemark.formats.schema_wrapper import WRAPPED, SchemaWrapper
-from tidemark.formats.special import PLACEHOLDER, PLACEHOLDER_ARRAYS, PLAIN_PLACEHOLDERS
+from tidemark.formats.special import (
+    PLACEHOLDER,
+    PLACEHOLDER_ARRAYS,
+    PLAIN_PLACEHOLDERS,
+    plain_placeholders,
+)
 from tidemark.formats.value_readings import ValueReading, reading_of
 from tidemark.model.columns import SourceColumn, TableSchema
 from tidemark.model.position import LAST
@@ -173,6 +178,7 @@ def can_read(schema: TableSchema) -> bool:
         and len(set(names)) == len(names)
         and all(name.isprintable() and not set(name) & {'"', "\\"} for name in names)
         and all(_plain_above(schema, column) < LAST for column in schema.columns)
+        and all(plain_placeholders(c) == PLAIN_PLACEHOLDERS for c in schema.columns)
     )
 
 

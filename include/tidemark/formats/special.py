@@ -50,8 +50,12 @@ def is_placeholder(raw: Column, column: SourceColumn) -> Column:
     """Whether ``raw`` says that the value did not change and was not sent (UNAV-1, UNAV-2)."""
     if column.element is not None:
         return raw.isin(*_ARRAYS)
-    return (
-        raw.isin(*PLAIN_PLACEHOLDERS, _BASE64)
-        if column.encoding in _BINARY
-        else raw.isin(*PLAIN_PLACEHOLDERS)
-    )
+    if column.encoding in _BINARY:
+        return raw.isin(*PLAIN_PLACEHOLDERS, _BASE64)
+    return raw.isin(*plain_placeholders(column))
+
+
+def plain_placeholders(column: SourceColumn) -> tuple[str, ...]:
+    """What stands for a text, which a connector truncates as it does all texts of the column."""
+    most = column.most_chars or None
+    return tuple(placeholder[:most] for placeholder in PLAIN_PLACEHOLDERS)

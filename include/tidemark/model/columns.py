@@ -100,6 +100,8 @@ class SourceColumn:
     unknown_below: the source gave values that nothing shows to rows at and below this position.
     is_withheld: the target may have such rows, and the column has another name there (SCHEMA-38).
     read_at: the lowest place of rows with the column, as long as snapshots alone had it.
+    most_chars: to which the connector truncates texts, 0 if it does not; is_masked_at_source: it
+    hides them.
     mask: what the target has in place of values.
     """
 
@@ -120,6 +122,8 @@ class SourceColumn:
     unknown_below: Position | None = None
     is_withheld: bool = False
     read_at: Place | None = None
+    most_chars: int = 0
+    is_masked_at_source: bool = False
 
     @property
     def variants(self) -> tuple[SourceColumn, ...]:

@@ -71,6 +71,7 @@ SEMANTIC_TYPES: Mapping[str, TypeMapping] = {
 
 _DECIMAL = f"{_CONNECT}Decimal"
 _PRECISION = "connect.decimal.precision"
+_TRUNCATED = "truncateLength"
 _NO_PRECISION = "64"
 """What Avro's converter writes into the schema of a decimal that has none."""
 _UNSIZED = (*PLAIN_TYPES, _DECIMAL)
@@ -154,6 +155,20 @@ def refine(
     together the record's own schema is right, as the other may be older or newer (SCHEMA-4).
     tells_singles: single floats never come as double, so that a double has become one.
     """
+    refined = _refined_by(record, declared, tells_singles=tells_singles)
+    return record if refined is record else as_sent(refined, record)
+
+
+def as_sent(column: SourceColumn, record: SourceColumn) -> SourceColumn:
+    """``column`` with what the connector does to its texts, which records alone tell."""
+    return replace(
+        column, most_chars=record.most_chars, is_masked_at_source=record.is_masked_at_source
+    )
+
+
+def _refined_by(
+    record: SourceColumn, declared: SourceColumn, *, tells_singles: bool
+) -> SourceColumn:
     if (record.element is None) != (declared.element is None):
         return record
     if tells_singles and (record.encoding, declared.encoding) == (
@@ -264,7 +279,10 @@ def _as_written(field: Mapping[str, Any]) -> SourceColumn:
         raise unreadable(name, f"{semantic or kind}")
     source_type = semantic or kind
     return SourceColumn(
-        column_name(name), *mapping, source_type, may_be_unavailable=source_type in _OPEN_TYPES
+        *(column_name(name), *mapping, source_type),
+        may_be_unavailable=source_type in _OPEN_TYPES,
+        most_chars=int(parameters.get(_TRUNCATED, "0")),
+        is_masked_at_source=parameters.get("masked") == "true",
     )
 
 
@@ -288,7 +306,7 @@ def _is_type(declared: Any) -> bool:
         return False
     if not all(isinstance(text, str) for text in parameters.values()):
         return False
-    sizes = _SIZES.get(semantic or "", ())
+    sizes = (*_SIZES.get(semantic or "", ()), (_TRUNCATED, "0"))
     if not all(_NUMBER.fullmatch(parameters.get(size, default)) for size, default in sizes):
         return False
     inner = {"array": ("items",), "map": ("keys", "values")}.get(declared["type"], ())

@@ -31,6 +31,10 @@ _NULLED = (
     "large values that an update does not change, which are sent as null and erase what is there; "
     "REPLICA IDENTITY FULL sends them"
 )
+_MASKED = (
+    "large values that an update does not change, for which the hash of a placeholder is sent "
+    "where column.mask.hash is set; REPLICA IDENTITY FULL sends them"
+)
 
 
 def loss_of(column: SourceColumn, source: SourceSpec) -> str | None:
@@ -67,6 +71,7 @@ def _of_postgres(column: SourceColumn, source: SourceSpec) -> str | None:
     lost = (
         _of_postgres_modes(column, parsed, source),
         _NULLED if _is_nulled(column, parsed) else None,
+        _MASKED if column.is_masked_at_source and column.may_be_unavailable else None,
     )
     return "; and ".join(filter(None, lost)) or None
 

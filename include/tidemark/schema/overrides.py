@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from tidemark.model.columns import SourceColumn, ValueEncoding
-from tidemark.schema.connect_types import refine
+from tidemark.schema.connect_types import as_sent, refine
 
 _TEXTS = (
     *(ValueEncoding.TEXT, ValueEncoding.INTEGER, ValueEncoding.BOOLEAN, ValueEncoding.DECIMAL_TEXT),
@@ -75,7 +75,7 @@ def overridden(
     if record.element is not None or encoding is None:
         return None
     digits = record.digits if encoding in _NUMBERS else declared.digits
-    return replace(declared, encoding=encoding, digits=digits)
+    return as_sent(replace(declared, encoding=encoding, digits=digits), record)
 
 
 def _encoding(

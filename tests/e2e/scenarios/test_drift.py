@@ -248,3 +248,22 @@ def test_a_generated_column_is_withheld_and_goes_when_it_is_excluded(world: Worl
     stream.cut()
     assert rows() == {1: {"a": 10}, 2: {"a": 2}, 3: {"a": 3}, 4: {"a": 4}}
     assert not pipeline_status(stream.pipeline, world).withheld
+
+
+def noted(op: str, number: int, lsn: int, note: str) -> Record:
+    """A row with a text that the connector truncates to 10 characters."""
+    field = {"type": "string", "optional": True, "parameters": {"truncateLength": "10"}}
+    return with_schema(
+        postgres_row(op, number, (lsn, lsn + 1), note=note), field | {"field": "note"}
+    )
+
+
+def test_a_truncated_placeholder_is_no_value(world: World) -> None:
+    """UNAV-1, UNAV-2: column.truncate.to.10.chars, in the cut and in the target."""
+    stream = Stream(world, format="debezium-postgres", gate="none").create()
+    stream.send([noted("c", 1, 100, "abcdefghij"), noted("c", 2, 200, "__debeziu")])
+    stream.cut()
+    stream.send([noted("u", 1, 300, "__debezium"), noted("u", 2, 400, "__debezium")])
+    stream.cut()
+    rows = world.catalog.load_table((stream.name, "items")).scan().to_arrow().to_pylist()
+    assert {row["id"]: row["note"] for row in rows} == {1: "abcdefghij", 2: "__debeziu"}

@@ -181,3 +181,10 @@ def test_arrays_are_read_where_they_were_sent() -> None:
     for odd in (list(PLACEHOLDER.encode()), [PLACEHOLDER], [[1]], [1.5], 1):
         with pytest.raises(ODD):
             read(schema, b'{"id":1}', record({"id": 1, "name": odd}))
+
+
+def test_truncated_placeholders_are_left_to_the_expressions() -> None:
+    """UNAV-2: by far not all tables have such columns; one that holds a whole one is no such."""
+    for most, is_read in ((10, False), (27, False), (100, True), (0, True)):
+        columns = (COLUMNS[0], replace(COLUMNS[1], most_chars=most), COLUMNS[2])
+        assert can_read(TableSchema(columns, (ID,))) is is_read

@@ -174,6 +174,8 @@ SCHEMA = TableSchema(
             unknown_below=Position("0001A2"),
             is_withheld=True,
             read_at=Place("0001A2"),
+            most_chars=9,
+            is_masked_at_source=True,
         ),
     ),
     key=(ID,),
@@ -281,7 +283,8 @@ def before_9(frontier: Frontier) -> Frontier:
 
 def as_of_8(example: Any) -> Any:
     if isinstance(example, TableSchema):
-        columns = (replace(column, read_at=None) for column in example.columns)
+        fresh: dict[str, Any] = {"read_at": None, "most_chars": 0, "is_masked_at_source": False}
+        columns = (replace(column, **fresh) for column in example.columns)
         return replace(example, columns=tuple(columns))
     if isinstance(example, Base):
         state = replace(example.state, frontier=before_9(example.state.frontier))

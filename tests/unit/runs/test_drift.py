@@ -46,6 +46,7 @@ TYPES: dict[str, dict[str, Any]] = {
     "real": {"type": "float"},
     "double": {"type": "double"},
     "text": {"type": "string"},
+    "truncated": {"type": "string", "parameters": {"truncateLength": "10"}},
     "date": {"type": "int32", "name": f"{TIME}Date"},
     "timestamp(6)": {"type": "int64", "name": f"{TIME}MicroTimestamp"},
     "timestamp(3)": {"type": "int64", "name": f"{TIME}Timestamp"},
@@ -277,6 +278,18 @@ def test_a_connector_that_is_told_to_write_in_another_way(
     assert (want["a"].iceberg, encodings(want["a"])) == (have["a"].iceberg, {2: encoding})
     with pytest.raises(TableStoppedError, match=r"source\.modes"):
         schema(have, told("2", a=after))
+
+
+@pytest.mark.parametrize("declared", [{}, {"a": "text"}])
+def test_a_text_that_a_connector_begins_to_truncate(declared: dict[str, str]) -> None:
+    """UNAV-2, SCHEMA-4: the placeholder is truncated too, in records of that schema alone."""
+    spec = SPEC.model_copy(update={"columns": declared})
+    have = schema(None, told("1", a="text"), spec=spec)
+    want = schema(have, told("2", a="truncated"), spec=spec)
+    ((ids, variant),) = want["a"].by_schema
+    assert (want["a"].most_chars, ids, variant.most_chars) == (0, (2,), 10)
+    fresh = schema(None, told("2", a="truncated"), spec=spec)["a"]
+    assert (fresh.most_chars, fresh.by_schema) == (10, ())
 
 
 def test_what_no_record_tells_stays() -> None:

@@ -116,6 +116,17 @@ def test_arrays_without_a_placeholder_by_their_records(
     assert ("REPLICA IDENTITY FULL" in (loss_of(known, by) or "")) == is_nulled
 
 
+def test_hashes_of_large_values_are_named() -> None:
+    """UNAV-2: the hash of a placeholder looks like any other."""
+    by = source("debezium-postgres", {})
+    field = {"field": "c", "type": "string", "parameters": {"masked": "true"}}
+    (masked,) = postgres_record_columns([field], by.modes.postgres)
+    assert "column.mask.hash" in (loss_of(masked, by) or "")
+    short = {**field, "name": "io.debezium.data.Uuid"}
+    (masked,) = postgres_record_columns([short], by.modes.postgres)
+    assert loss_of(masked, by) is None
+
+
 def test_a_declared_zone_leaves_nothing_open() -> None:
     """TYPE-3, and as `configure.md` says of `source.zone`."""
     by = source("ticdc-canal-json", {}, zone="UTC")

@@ -61,7 +61,9 @@ def _with_variants(
     }
     if before is not None and variants and not is_changed and before.iceberg == column.iceberg:
         digits = before.digits if before.encoding in SIZED_ENCODINGS else column.digits
-        column = replace(column, encoding=before.encoding, digits=digits)
+        column = replace(
+            column, encoding=before.encoding, digits=digits, most_chars=before.most_chars
+        )
     for schema, variant in variants.items():
         is_other = (
             schema in known or column.former is not None or _encoding(variant) != _encoding(column)
@@ -78,8 +80,9 @@ def _with_variants(
     )
 
 
-def _encoding(column: SourceColumn) -> tuple[ValueEncoding, int]:
-    return column.encoding, column.digits if column.encoding in SIZED_ENCODINGS else 0
+def _encoding(column: SourceColumn) -> tuple[ValueEncoding, int, int]:
+    digits = column.digits if column.encoding in SIZED_ENCODINGS else 0
+    return column.encoding, digits, column.most_chars
 
 
 def _plain(column: SourceColumn) -> SourceColumn:
