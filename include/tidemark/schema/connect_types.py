@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from tidemark.errors import NOT_FOLDED, TableStoppedError
 from tidemark.model.columns import SourceColumn, ValueEncoding
 from tidemark.model.modes import BinaryMode, ConnectorModes, DecimalMode
 from tidemark.model.names import column_name
@@ -224,6 +225,27 @@ def other_mode(record: SourceColumn, known: SourceColumn) -> str | None:
     return "decimal" if is_decimal else None
 
 
+def in_binary_mode(
+    record: SourceColumn, refined: SourceColumn, modes: ConnectorModes
+) -> SourceColumn:
+    """``refined``, whose bytes a ``record`` may hold as text, in the alphabet that modes tell.
+
+    Nothing in a text shows the alphabet. `TableStoppedError` where the modes are those of a
+    connector that writes bytes as bytes, so that they are not those of this one.
+    """
+    if record.encoding is not ValueEncoding.TEXT or refined.encoding not in _BINARY:
+        return refined
+    if modes.binary is BinaryMode.BYTES:
+        raise TableStoppedError(
+            f"column {record.name} is {refined.source_type}, its records hold it as text, and "
+            "source.modes.binary is bytes, with which they would hold bytes",
+            state=NOT_FOLDED,
+            next_step="set source.modes.binary to the connector's binary.handling.mode; if the "
+            "column became a text at the source, nothing, if the next run finds the statement",
+        )
+    return replace(refined, encoding=BINARY_ENCODINGS[modes.binary])
+
+
 def _is_written_so(record: SourceColumn, known: SourceColumn, modes: ConnectorModes) -> bool:
     """Whether a connector with these modes may write the ``known`` column as the record has it."""
     written, encoding = record.encoding, known.encoding
@@ -250,7 +272,7 @@ def _refined(
 ) -> SourceColumn:
     source = _source_type(field.get("parameters") or {})
     known = types(column.name, source, modes) if source else None
-    return refine(column, known) if known is not None else column
+    return in_binary_mode(column, refine(column, known), modes) if known is not None else column
 
 
 def _as_written(field: Mapping[str, Any]) -> SourceColumn:

@@ -40,7 +40,7 @@ from tidemark.runs.columns.withheld import can_withhold
 from tidemark.runs.ddl.column_changes import StatementChange
 from tidemark.runs.ddl.effects import DdlEffects
 from tidemark.schema.changes import merge_schemas
-from tidemark.schema.connect_types import connect_columns, refine_known
+from tidemark.schema.connect_types import connect_columns, in_binary_mode, refine_known
 from tidemark.schema.layouts import check_layout, check_rules
 from tidemark.schema.overrides import overridden
 from tidemark.schema.postgres_types import postgres_record_columns
@@ -379,6 +379,8 @@ def _record_columns(
             refined = refine_known(column, before, modes, tells_singles=is_postgres)
         else:
             refined = column
+        if refined is not None and (record.has_rows or column.name in record.key):
+            refined = in_binary_mode(column, refined, source.modes.connector)
         columns.append(refined or column)
     return tuple(columns)
 

@@ -1,0 +1,114 @@
+"""What a Debezium connector was set to write, and what the file or its statements say of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from tidemark.errors import TableStoppedError
+from tidemark.formats.record_schema import RecordSchema
+from tidemark.model.columns import ValueEncoding
+from tidemark.model.position import Position
+from tidemark.runs.columns.schemas import resolve
+from tidemark.runs.ddl.effects import DdlEffects, DdlRecord
+from tidemark.runs.ddl.records import add_up
+from tidemark.spec import SourceSpec, TableSpec
+
+SPEC = TableSpec.model_validate({"source": "shop.items", "expectations": "none"})
+
+
+def source(written: str = "debezium-mysql", **modes: str) -> SourceSpec:
+    """With the topic of its statements."""
+    topics = {"data": ["items"], "schema-changes": ["shop"]}
+    return SourceSpec.model_validate(
+        {"format": written, "gate": "none", "topics": topics, "modes": modes}
+    )
+
+
+def stated(of: SourceSpec, *, key: Sequence[str] = ("id",), **columns: str) -> DdlEffects:
+    """By a statement behind which the table has ``columns``."""
+    listed = [{"name": name, "typeName": text} for name, text in columns.items()]
+    state = {"columns": listed, "primaryKeyColumnNames": list(key)}
+    change = {
+        "source": {"snapshot": "true"},
+        "databaseName": "shop",
+        "ddl": "",
+        "tableChanges": [{"type": "CREATE", "id": '"shop"."items"', "table": state}],
+    }
+    return add_up(of, [DdlRecord(Position("1"), "shop", json.dumps(change))])
+
+
+def written(
+    schema_id: int, *, key: str = "id", has_rows: bool = True, **fields: Mapping[str, Any]
+) -> RecordSchema:
+    """By a record whose own schema has ``fields`` beside an ``id``."""
+    types = {"id": {"type": "int32"}, **fields}
+    return RecordSchema(
+        fields=tuple({"field": name, **field} for name, field in types.items()),
+        key=(key,),
+        position=Position(str(schema_id)),
+        has_rows=has_rows,
+        schema_id=schema_id,
+    )
+
+
+TEXT, BYTES = {"type": "string"}, {"type": "bytes"}
+PROPAGATED = {"type": "string", "parameters": {"__debezium.source.column.type": "BINARY"}}
+
+
+def test_a_text_is_not_read_as_base64_unless_the_file_says_so() -> None:
+    """TYPE-8: binary.handling.mode=hex at the connector alone, and the statements tell types."""
+    silent = source()
+    effects = stated(silent, id="INT", u="BINARY(16)")
+    with pytest.raises(TableStoppedError, match=r"u is binary.*\n.*\n.*set source\.modes\.binary"):
+        resolve(silent, SPEC, None, effects, [written(3, u=TEXT)])
+    have = resolve(silent, SPEC, None, effects, [written(2, u=BYTES)])
+    with pytest.raises(TableStoppedError, match=r"source\.modes\.binary"):
+        resolve(silent, SPEC, have, DdlEffects(), [written(3, u=TEXT)])
+
+
+@pytest.mark.parametrize(
+    ("columns", "field"),
+    [({"u": "binary(16)"}, TEXT), ({}, PROPAGATED)],
+    ids=["declared in the file", "propagated by the connector"],
+)
+def test_nor_where_no_statement_tells_the_type(
+    columns: Mapping[str, str], field: Mapping[str, Any]
+) -> None:
+    """TYPE-8, SCHEMA-1."""
+    spec = SPEC.model_copy(update={"columns": columns})
+    with pytest.raises(TableStoppedError, match=r"source\.modes\.binary"):
+        resolve(source(), spec, None, DdlEffects(), [written(3, u=field)])
+    column = resolve(source(binary="hex"), spec, None, DdlEffects(), [written(3, u=field)])["u"]
+    assert (column.iceberg, column.encoding) == ("binary", ValueEncoding.HEX)
+
+
+@pytest.mark.parametrize("mode", ["hex", "base64", "base64-url-safe"])
+def test_a_text_is_read_in_the_alphabet_of_the_file(mode: str) -> None:
+    """TYPE-8, SCHEMA-4: also where the target was made from bytes."""
+    of = source(binary=mode)
+    encoding = {"base64-url-safe": "base64-url"}.get(mode, mode)
+    fresh = resolve(of, SPEC, None, stated(of, id="INT", u="BLOB"), [written(3, u=TEXT)])
+    assert fresh["u"].encoding.value == encoding
+    bytes_before = stated(source(), id="INT", u="BLOB")
+    have = resolve(source(), SPEC, None, bytes_before, [written(2, u=BYTES)])
+    now = resolve(of, SPEC, have, DdlEffects(), [written(3, u=TEXT)])["u"]
+    ((schemas, variant),) = now.by_schema or (((3,), now),)
+    assert (now.iceberg, schemas, variant.encoding.value) == ("binary", (3,), encoding)
+
+
+def test_of_a_delete_the_key_alone_counts() -> None:
+    """SCHEMA-5: what else its schema has may be of an older type."""
+    silent = source()
+    effects = stated(silent, id="INT", u="BLOB")
+    have = resolve(silent, SPEC, None, effects, [written(2, u=BYTES)])
+    deleted = written(3, u=TEXT, has_rows=False)
+    assert resolve(silent, SPEC, have, DdlEffects(), [deleted])["u"].iceberg == "binary"
+    keyed = resolve(
+        silent, SPEC, None, stated(silent, id="INT", u="BLOB", key=("u",)), [written(2, key="u")]
+    )
+    with pytest.raises(TableStoppedError, match=r"source\.modes\.binary"):
+        resolve(*(silent, SPEC, keyed, DdlEffects()), [written(3, key="u", u=TEXT, has_rows=False)])
