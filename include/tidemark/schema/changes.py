@@ -323,10 +323,11 @@ def _merge(old: TableSchema, new: TableSchema) -> TableSchema:
             f"the key changed from {list(old.key)} to {list(new.key)}, and no statement was read "
             "that says where (KEY_MISMATCH)",
             state="the table stays as it was last published; other tables go on",
-            next_step="nothing to do, if the next run finds the statement; PostgreSQL tells none: "
-            "if the columns of the old key still identify rows, name them in key: of the "
-            "table; if the pipeline file gives it another key than before, " + REFOLD + "; else "
-            "fold it into a new target from a new snapshot of the source",
+            next_step="nothing to do, if the next run finds the statement; PostgreSQL tells none, "
+            "nor does a connector with another message.key.columns: if the columns of the old key "
+            "still identify rows, name them in key: of the table; if the pipeline file gives it "
+            f"another key than before, {REFOLD}; else fold it into a new target from a new "
+            "snapshot of the source",
         )
     columns = {column.name: column for column in old.columns}
     for column in new.columns:

@@ -112,3 +112,28 @@ def test_of_a_delete_the_key_alone_counts() -> None:
     )
     with pytest.raises(TableStoppedError, match=r"source\.modes\.binary"):
         resolve(*(silent, SPEC, keyed, DdlEffects()), [written(3, key="u", u=TEXT, has_rows=False)])
+
+
+def test_message_key_columns_win_over_the_primary_key() -> None:
+    """KEY-1: message.key.columns, and the states of the table tell its primary key."""
+    of = source()
+    columns = {"id": "INT", "code": "VARCHAR(10)"}
+    record = written(3, key="code", code=TEXT)
+    have = resolve(of, SPEC, None, stated(of, **columns), [record])
+    assert have.key == ("code",)
+    added = stated(of, **columns, late="INT")
+    assert resolve(of, SPEC, have, added, [record]).key == ("code",)
+    assert resolve(of, SPEC, have, added, []).key == ("code",)
+
+
+def test_records_of_another_key_than_before_stop_the_table() -> None:
+    """KEY-1: whatever the states tell; message.key.columns was set later."""
+    of = source()
+    effects = stated(of, id="INT", code="VARCHAR(10)")
+    have = resolve(of, SPEC, None, effects, [written(2, code=TEXT)])
+    for told in (effects, DdlEffects()):
+        with pytest.raises(TableStoppedError, match=r"KEY_MISMATCH[^$]*message\.key\.columns"):
+            resolve(of, SPEC, have, told, [written(3, key="code", code=TEXT)])
+    both = [written(2, code=TEXT), written(3, key="code", code=TEXT)]
+    with pytest.raises(TableStoppedError, match="KEY_MISMATCH"):
+        resolve(of, SPEC, None, effects, both)

@@ -285,7 +285,8 @@ def _debezium(  # noqa: PLR0913  all that tells of a table
     if known and source.topics.schema_changes and not spec.columns:
         refuse_unread_names(spec, known.names, records)
     names = {column.name: column for column in known.columns} if known else {}
-    versions: list[_Version] = [(changed, None)] if changed else []
+    stated = _without_other_key(changed, have, records) if changed else None
+    versions: list[_Version] = [(stated, None)] if stated else []
     if not records and spec.source in effects.created:
         versions += _made_by_message(source, spec, effects)
     if source.has_table_states and known is not None:
@@ -310,6 +311,20 @@ def _debezium(  # noqa: PLR0913  all that tells of a table
     return [
         (replace(version, key=spec.key or version.key), at) for version, at in versions
     ], variants
+
+
+def _without_other_key(
+    changed: TableSchema, have: TableSchema | None, records: Sequence[RecordSchema]
+) -> TableSchema:
+    """``changed``, less a key that records do not have (KEY-1).
+
+    With ``message.key.columns`` a state tells the primary key all the same. A statement that gives
+    the table another key is known as such (KEY-16), and without one its records tell.
+    """
+    keys = (record.key for record in records if record.key)
+    key = have.key if have is not None else next(keys, ())
+    names = {column_name(name) for name in key}
+    return replace(changed, key=()) if names and names != set(changed.key) else changed
 
 
 def _made_by_message(
