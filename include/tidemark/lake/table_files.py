@@ -10,13 +10,20 @@ from pyiceberg.manifest import DataFile as Entry
 from pyiceberg.manifest import DataFileContent
 from pyiceberg.table import Table
 from pyiceberg.types import StringType
+from pyiceberg.utils.properties import property_as_bool
 
 from tidemark.model.maintenance import DataFile, TableFiles
 
+GC_ENABLED = "gc.enabled"
 TARGET_BYTES = "write.target-file-size-bytes"
 ICEBERG_TARGET_BYTES = 512 * 1024 * 1024
 FILE_PATH = 2147483546
 """Field id of ``file_path`` in a file of position deletes, as Iceberg's specification has it."""
+
+
+def may_lose_files(table: Table) -> bool:
+    """Whether files of ``table`` may be removed; else Iceberg neither expires nor sweeps."""
+    return property_as_bool(table.properties, GC_ENABLED, True)
 
 
 def read_files(table: Table) -> TableFiles:

@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from tidemark.lake import sql
 from tidemark.lake.catalog import SystemTables, TableId, catalog_errors
 from tidemark.lake.refs import summary_value
-from tidemark.lake.table_files import read_files
+from tidemark.lake.table_files import may_lose_files, read_files
 from tidemark.log import get_logger
 from tidemark.model.maintenance import SMALL_SHARE
 from tidemark.model.names import quote
@@ -54,7 +54,7 @@ def keep_small(session: SparkSession, catalog: Catalog, tables: SystemTables) ->
                 sql.call(catalog.name, "rewrite_data_files", name.parts, arguments)
             ).collect()
             log.info("own_files_compacted", table=str(name))
-        if _expirable(table) > MAX_SNAPSHOTS:
+        if _expirable(table) > MAX_SNAPSHOTS and may_lose_files(table):
             _expire(session, catalog.name, name)
             log.info("own_snapshots_expired", table=str(name))
 

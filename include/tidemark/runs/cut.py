@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import pyarrow as pa
+from py4j.protocol import Py4JError
 from pyspark import inheritable_thread_target
+from pyspark.errors import PySparkException
 
 from tidemark.errors import (
     UNCHANGED,
@@ -143,7 +145,7 @@ def _keep_small(pipeline: PipelineSpec, world: World) -> None:
     try:
         with spark_errors("the upkeep of the pipeline's own tables"):
             keep_small(world.spark, world.catalog, SystemTables.of(pipeline.name))
-    except TidemarkError as error:
+    except (TidemarkError, PySparkException, Py4JError) as error:
         log.warning("own_tables_not_kept_small", pipeline=pipeline.name, error=str(error))
 
 

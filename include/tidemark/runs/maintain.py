@@ -12,8 +12,10 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from time import monotonic
 
+from py4j.protocol import Py4JError
 from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.table import Table
+from pyspark.errors import PySparkException
 
 from tidemark.errors import StorageError, SupersededError, TidemarkError
 from tidemark.lake.catalog import SystemTables, TableId, catalog_errors, mend_times
@@ -24,7 +26,7 @@ from tidemark.lake.marks import most_rows
 from tidemark.lake.procedures import Procedures
 from tidemark.lake.spark_errors import spark_errors
 from tidemark.lake.staging import unmark_session
-from tidemark.lake.table_files import read_files
+from tidemark.lake.table_files import may_lose_files, read_files
 from tidemark.log import get_logger
 from tidemark.model.maintenance import DueWork, Policy, TableMaintenance, due_work
 from tidemark.model.names import TableName
@@ -37,6 +39,7 @@ from tidemark.spec import PipelineSpec
 log = get_logger()
 
 NOT_REWRITTEN = "{} files were not: another writer changed them, or they cannot be read"
+GC_DISABLED = "somebody set its gc.enabled to false, so that nothing of it may be removed"
 FORKED = "a schema change of it is staged; the next run takes it"
 
 
@@ -74,11 +77,11 @@ def maintain(
     another reason the others go on, and the first error is raised at the end.
     """
     unmark_session(world.spark)
-    failed: TidemarkError | None = None
+    failed: Exception | None = None
     for name in _names(pipeline, world, tables):
         try:
             done = _maintained(pipeline, world, name)
-        except TidemarkError as error:
+        except (TidemarkError, PySparkException, Py4JError) as error:
             failed = failed or error
             log.error("table_not_maintained", table=str(name), error=str(error))
             continue
@@ -162,16 +165,17 @@ def _maintain(
     size_for(world.spark, most_rows(table.current_snapshot()))
     run = Procedures(world.spark, world.catalog.name, name, policy_of(pipeline, world))
     now_ms, is_sorted = _now_ms(), bool(table.sort_order().fields)
+    may_lose = may_lose_files(table)
     is_changelog = name == SystemTables.of(pipeline.name).changelog
     steps: list[tuple[bool, Callable[[], Mapping[str, int]]]] = [
         (is_changelog, lambda: {"removed": keep_changelog(pipeline, world, now_ms)}),
-        (due.expires > 0, lambda: run.expire(due.expires_before)),
+        (due.expires > 0 and may_lose, lambda: run.expire(due.expires_before)),
         (due.rewrites > 0, lambda: run.rewrite(is_sorted=is_sorted)),
         (due.deletes, run.rewrite_deletes),
         (due.manifests > 0, run.rewrite_manifests),
-        (True, lambda: run.remove_orphans(now_ms)),
+        (may_lose, lambda: run.remove_orphans(now_ms)),
     ]
-    done = TableMaintenance(str(name))
+    done = TableMaintenance(str(name), skipped="" if may_lose else GC_DISABLED)
     for is_due, step in steps:
         if is_due:
             try:

@@ -25,6 +25,7 @@ from tests.support.maintenance import (
 from tests.support.records import Record, debezium_row
 from tests.support.stack import Stream, counted
 from tidemark.errors import ForeignChangeError, SupersededError, TableStoppedError
+from tidemark.lake import upkeep
 from tidemark.lake.catalog import SystemTables, TableId
 from tidemark.lake.evolve import read_target
 from tidemark.lake.landing import read_mark
@@ -33,6 +34,7 @@ from tidemark.lake.marks import PUBLISHED, read_published
 from tidemark.model.names import TableName
 from tidemark.model.result import CutStatus
 from tidemark.runs.cut import stage_cut
+from tidemark.runs.maintain import maintain
 from tidemark.runs.orders import begin_resync, end_resync
 from tidemark.runs.plan import plan_cut
 from tidemark.runs.publish import publish_cut
@@ -328,6 +330,21 @@ def test_a_target_that_is_put_back_as_it_was_before_a_cut_stops(world: World) ->
     end_resync(stream.pipeline, world, TableName("shop", "items"))
     stream.cut()
     assert stream.rows() == mirrored(*PARTS)
+
+
+def test_a_table_that_may_lose_no_files_is_kept_as_far_as_it_may(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PUB-12: neither its maintenance nor a cut fails by that."""
+    monkeypatch.setattr(upkeep, "MAX_SNAPSHOTS", 1)
+    monkeypatch.setattr(upkeep, "MAX_SNAPSHOT_AGE_MS", 0)
+    stream = published(world)
+    for name in (target(stream), SystemTables.of(stream.pipeline.name).ledger):
+        sql(stream, f"ALTER TABLE lake.{name} SET TBLPROPERTIES ('gc.enabled'='false')")
+    done = {table.table: table.skipped for table in maintain(stream.pipeline, world)}
+    assert "gc.enabled" in done[str(target(stream))]
+    send(stream, logged(PARTS[2]))
+    assert stream.cut().cut == 3
 
 
 def put_back(stream: Stream, metadata: str) -> None:
