@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 
 from tidemark.errors import REFOLD, WAITING, TableStoppedError
 from tidemark.lake import sql
+from tidemark.lake.altered import alterations
 from tidemark.lake.catalog import TableId, catalog_errors, ensure_namespace, folder_of
 from tidemark.lake.history import TargetChange
 from tidemark.lake.marks import (
@@ -57,8 +58,9 @@ class TargetHead:
     """A target as it was read: ``main``, the file of its metadata, and what it was made from.
 
     snapshot: None where nothing was ever published in it; published: what was; rows: how many its
-    files hold. change: what somebody else did to its rows since, empty when nothing; back: how to
-    undo that, empty when nothing does.
+    files hold. change: what somebody else did to its rows since, empty when nothing; altered: what
+    to its columns and properties, so that nothing can be written in it. back: how to undo either,
+    empty when nothing does.
     """
 
     snapshot: int | None
@@ -68,6 +70,7 @@ class TargetHead:
     change: str = ""
     back: str = ""
     rows: int = 0
+    altered: str = ""
 
 
 def read_target(
@@ -96,9 +99,13 @@ def read_target(
     back = way_back(table, target, published) if change else ""
     if not change and (change := _put_back(table, published, newest)):
         back = "put it back from its newest metadata file"
+    altered = list(alterations(table, schema))
+    if altered and not change and all(undo for _, undo in altered):
+        back = f"undo it, in Spark: {'; '.join(undo for _, undo in altered)}"
     rows = most_rows(table.current_snapshot())
     return TargetHead(
-        main_head(table), table.metadata_location, schema, published, change, back, rows
+        *(main_head(table), table.metadata_location, schema, published, change, back, rows),
+        altered="; ".join(what for what, _ in altered),
     )
 
 

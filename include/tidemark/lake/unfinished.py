@@ -145,7 +145,8 @@ def _is_missing(catalog: Catalog, move: RefUpdate) -> bool:
         return False
     snapshot, published = table.snapshot_by_id(move.snapshot), read_published(table)
     if snapshot is None:
-        return fork is not None  # Else it was made long ago, and is expired.
+        # Else it was made long ago; or what was staged is lost, and the table stops (PUB-11).
+        return fork is not None
     reached = published.sequence if published is not None else -1
     return reached < (snapshot.sequence_number or 0)
 

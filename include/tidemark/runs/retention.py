@@ -141,7 +141,9 @@ def _base(
     if has_fork(world.catalog, SystemTables.of(pipeline.name).ledger.namespace, followed.target):
         return None
     target = read_target(world.catalog, followed.target, followed.newest)
-    if target is None or target.snapshot is None or target.published is None or target.change:
+    if target is None or target.snapshot is None or target.published is None:
+        return None
+    if target.change or target.altered:
         return None
     return Base(
         *(progress.cut, now_ms, progress.oldest_held, target.snapshot),

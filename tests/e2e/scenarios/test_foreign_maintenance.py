@@ -332,6 +332,39 @@ def test_a_target_that_is_put_back_as_it_was_before_a_cut_stops(world: World) ->
     assert stream.rows() == mirrored(*PARTS)
 
 
+ALTERED = {
+    "RENAME COLUMN name TO nom": ("column `name` is called `nom`", "RENAME COLUMN nom TO name"),
+    "SET TBLPROPERTIES ('write.merge.mode'='copy-on-write')": (
+        "write.merge.mode is copy-on-write",
+        "SET TBLPROPERTIES ('write.merge.mode'='merge-on-read')",
+    ),
+}
+
+
+def test_an_altered_target_stops_alone(world: World) -> None:
+    """PUB-11: the message says what was altered; once it is undone, the table goes on."""
+    others = {"source": "shop.others", "expectations": "none", **COLUMNS}
+    items = {"source": "shop.items", "expectations": "none", **COLUMNS}
+    options = {"tables": [items, others], "publish": {"consistency": "table"}}
+    stream, sent = published(world, **options), 2
+    for altered, (sentence, undo) in ALTERED.items():
+        sql(stream, f"ALTER TABLE lake.{target(stream)} {altered}")
+        sent += 1
+        stream.send([told(logged(f"u1@{sent}00=y")[0]), of_others(sent)])
+        result = stream.cut()
+        assert sentence in result.stopped["shop.items"]
+        assert [table.target for table in result.tables] == [f"{stream.name}.others"]
+        sql(stream, f"ALTER TABLE lake.{target(stream)} {undo}")
+    stream.send([of_others(99)])
+    assert not stream.cut().stopped
+    assert stream.rows() == mirrored(*PARTS[:2]) | {1: "y"}
+    sql(stream, f"ALTER TABLE lake.{target(stream)} SET TBLPROPERTIES ('format-version'='3')")
+    stream.send([told(logged("u1@9999=z")[0]), of_others(100)])
+    why = stream.cut().stopped["shop.items"]
+    assert "its format version is 3, and 2 is written" in why
+    assert f"next:  fold it again from the changelog: tidemark refold {stream.name}" in why
+
+
 def test_a_table_that_may_lose_no_files_is_kept_as_far_as_it_may(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

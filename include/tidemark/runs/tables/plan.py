@@ -10,7 +10,7 @@ from tidemark.formats.decoder import decoder_of
 from tidemark.formats.record_schema import RecordSchema
 from tidemark.lake.catalog import TableId
 from tidemark.lake.evolve import TargetHead, read_target
-from tidemark.lake.history import read_history
+from tidemark.lake.history import History, TargetChange, read_history
 from tidemark.lake.staging import Removal
 from tidemark.log import get_logger
 from tidemark.model.checkpoint_status import CheckpointStatus
@@ -45,6 +45,7 @@ from tidemark.runs.tables.reconcile import watched_snapshots
 from tidemark.runs.tables.refolds import into_refold, replaced_by
 from tidemark.runs.tables.refused import (
     content_stop,
+    refuse_altered,
     refuse_foreign,
     refuse_late,
     refuse_lost,
@@ -135,15 +136,17 @@ def plan_tables(run: Run, chosen: Chosen, progress: Progress) -> CutTables:
             stop = content_stop(run.pipeline, spec, stops, renamed)
             refuse_shared(spec, owners.setdefault(spec.target.lower(), spec.source))
             target = _target(run.pipeline, spec)
-            newest = history.changed.get(str(target))
+            newest = _newest_change(history, target, progress)
             head = read_target(run.world.catalog, target, newest)
             head = _resumed_head(head, spec, progress)
             refuse_foreign(run.pipeline, spec, head, progress.cut)
+            refuse_altered(run.pipeline, spec, head)
             have = head.source_schema if head else None
             refuse_other_mode(spec, have)
-            if have is None and progress.cut > 0:
-                if all(rename.spec.source != spec.source for rename in run.renamed):
-                    refuse_other_target(spec, chosen.effects.renames)
+            is_renamed = any(rename.spec.source == spec.source for rename in run.renamed)
+            if have is None and progress.cut > 0 and not is_renamed:
+                refuse_other_target(spec, chosen.effects.renames)
+            if head is None or head.snapshot is None:
                 refuse_lost(run.pipeline, spec, history.folded, progress)
             if have is None and stop is not None:
                 raise waits_for_rows(run.pipeline, spec, head, stop)
@@ -181,6 +184,12 @@ def plan_tables(run: Run, chosen: Chosen, progress: Progress) -> CutTables:
         *(skipped, late, ended),
     )
     return together(run, planned)
+
+
+def _newest_change(history: History, target: TableId, progress: Progress) -> TargetChange | None:
+    """The newest change of ``target``; one that another run publishes beside this one is none."""
+    newest = history.changed.get(str(target))
+    return None if newest is None or newest.cut > progress.cut else newest
 
 
 def _going_on(

@@ -126,13 +126,27 @@ def refuse_foreign(
     raise TableStoppedError(what, state=WAITING, next_step=next_step)
 
 
+def refuse_altered(pipeline: PipelineSpec, spec: TableSpec, head: TargetHead | None) -> None:
+    """Raise when somebody altered a target so that a cut cannot be written in it (PUB-11)."""
+    if head is None or not head.altered:
+        return
+    ways = [head.back] if head.back else []
+    ways.append(f"fold it again from the changelog: {_refold(pipeline, spec)}")
+    raise TableStoppedError(
+        f"{pipeline.target_namespace}.{spec.target} was altered: {head.altered}",
+        state=WAITING,
+        next_step="; or ".join(ways),
+    )
+
+
 def refuse_lost(
     pipeline: PipelineSpec, spec: TableSpec, folded: Iterable[tuple[str, str]], progress: Progress
 ) -> None:
-    """Raise when a target is gone that was published: rows of the cut alone would be it (PUB-11).
+    """Raise for a published target that is gone or has nothing: this cut alone would fill it.
 
-    folded: tables and targets of all published cuts. One that a resync was begun for is filled by
-    the snapshot of the source.
+    In a REST catalog it has nothing where somebody removed what the server had not moved yet
+    (PUB-11, PUB-13). folded: tables and targets of all published cuts. One that a resync was begun
+    for is filled by the snapshot of the source.
     """
     target = f"{pipeline.target_namespace}.{spec.target}"
     if spec.source in progress.snapshots.tables or target not in {to for _, to in folded}:
@@ -141,7 +155,8 @@ def refuse_lost(
     if spec.mode is TargetMode.MIRROR and not pipeline.source.format.is_canal:
         next_step += f"; or re-snapshot it: tidemark resync {pipeline.name} {spec.source}"
     raise TableStoppedError(
-        f"{target}, the target of {spec.source}, was published and is not there any more",
+        f"{target}, the target of {spec.source}, was published and is not there any more, or has "
+        "nothing of that",
         state=WAITING,
         next_step=f"{next_step}; or fold it again from the changelog: {_refold(pipeline, spec)}",
     )
