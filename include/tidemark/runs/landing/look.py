@@ -34,7 +34,7 @@ from tidemark.model.progress import Progress
 from tidemark.model.summary import Summary, listed
 from tidemark.model.transaction import Boundary, boundary_of, share_of
 from tidemark.model.until import Cap, Until
-from tidemark.runs.ddl.departures import departures
+from tidemark.runs.landing.departures import departures
 from tidemark.runs.landing.land import Landed
 from tidemark.spec import OtherTables, PipelineSpec, SourceFormat
 
