@@ -92,10 +92,12 @@ def _always(value: Any) -> Callable[..., Any]:
     return lambda _original, *_args, **_kwargs: value
 
 
-def _without_silent(original: Callable[..., Any], progress: Any, newest: Any, *rest: Any) -> Any:
+def _without_silent(
+    original: Callable[..., Any], progress: Any, newest: Any, *rest: Any, **notes: Any
+) -> Any:
     places, until = rest
     heard = [place for place in places if place in newest]
-    return original(progress, newest, heard, until)
+    return original(progress, newest, heard, until, **notes)
 
 
 def _fastest(_original: Callable[..., Any], newest: Any, places: Any) -> Any:

@@ -19,6 +19,7 @@ from tidemark.schema.sql_words import Words
 
 CHANGES_KEY = "it changes the key"
 UNTOLD_BACKFILL = "the rows that are there get a value in {}, which no event tells"
+COMPUTED = "the rows that are there get a computed value in {}"
 UNKNOWN_ITEM = "it is not among the known changes of a table"
 
 _NO_EFFECT = """
@@ -143,8 +144,8 @@ def _changed(item: Words, items: ColumnItems) -> str | None:
     column, attributes = column_definition(item)
     if attributes.is_key:
         items.take_key((column.name,), if_none=if_present)
-    if attributes.is_computed:
-        return f"the rows that are there get a computed value in {column.name}"
+    if attributes.is_computed and not attributes.is_virtual:
+        return COMPUTED.format(column.name)
     if attributes.is_bytes:
         return f"the character set of {column.name} makes bytes of it"
     if old_name not in (None, column.name):

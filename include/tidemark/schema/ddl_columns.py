@@ -63,12 +63,14 @@ class DefaultBackfill(NamedTuple):
 class ColumnText(NamedTuple):
     """A column as DDL declares it; type_text: for example ``decimal(12,2) unsigned``.
 
-    backfill: what the rows get that are there when it joins; None is null.
+    backfill: what the rows get that are there when it joins; None is null. is_virtual: it is
+    computed whenever it is read.
     """
 
     name: ColumnName
     type_text: str
     backfill: DefaultBackfill | None = None
+    is_virtual: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +78,15 @@ class Attributes:
     """What stands behind a column's type.
 
     backfill: what the rows get that are there when the column joins. unknown_backfills: that is
-    something that the text does not tell. is_computed: the source computes its values. is_bytes:
-    its character set makes it a binary type.
+    something that the text does not tell. is_computed: the source computes its values;
+    is_virtual: and stores none. is_bytes: its character set makes it a binary type.
     """
 
     is_key: bool
     backfill: DefaultBackfill | None
     unknown_backfills: bool
     is_computed: bool
+    is_virtual: bool
     is_bytes: bool
 
 
@@ -111,8 +114,9 @@ def column_definition(item: Words) -> tuple[ColumnText, Attributes]:
         item.group()
     while item.keyword() in _MARKS:
         item.at += 1
-    column = ColumnText(name, item.source(start, item.at))
-    return column, _attributes(column.type_text, item)
+    type_text = item.source(start, item.at)
+    attributes = _attributes(type_text, item)
+    return ColumnText(name, type_text, is_virtual=attributes.is_virtual), attributes
 
 
 def _attributes(type_text: str, item: Words) -> Attributes:
@@ -134,6 +138,7 @@ def _attributes(type_text: str, item: Words) -> Attributes:
         backfill=backfill,
         unknown_backfills=counts or is_computed or not is_known,
         is_computed=is_computed,
+        is_virtual=is_computed and not {"STORED", "PERSISTENT"} & set(words),
         is_bytes="BYTE" in words or bool({("SET", "BINARY"), ("CHARSET", "BINARY")} & set(pairs)),
     )
 

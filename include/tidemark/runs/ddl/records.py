@@ -36,6 +36,7 @@ from tidemark.schema.postgres_statements import message_operations
 from tidemark.schema.session_schemas import FollowedNames, parse_in_session
 from tidemark.schema.shadow_tables import Shadows
 from tidemark.schema.source_types import table_change_columns
+from tidemark.schema.virtual_columns import with_virtual, without_virtual
 from tidemark.spec import SourceFormat, SourceSpec
 
 UNNAMED = Renames()
@@ -177,7 +178,10 @@ def _operations(
     if source.format.is_canal:
         if not content.get("isDdl"):
             return _rows_as_text(record, content)
-        return parse_in_session(str(content["sql"]), record.schema, followed)
+        parsed = parse_in_session(str(content["sql"]), record.schema, followed)
+        if source.format is not SourceFormat.TICDC_CANAL_JSON:
+            return tuple(with_virtual(parsed))
+        return tuple(without_virtual(parsed))
     body = _body(content)
     if source.format is SourceFormat.DEBEZIUM_POSTGRES:
         return message_operations(body["message"].get("content"))
@@ -186,7 +190,7 @@ def _operations(
     text, schema = str(body.get("ddl") or ""), str(body.get("databaseName") or "")
     parsed = parse_in_session(text, schema, followed)
     operations: list[DdlOperation] = []
-    for operation in parsed:
+    for operation in with_virtual(parsed):
         if isinstance(operation, Unsupported) and operation.table is None:
             concerned = concerned_by(body) or (None,)
             operations += [replace(operation, table=table) for table in concerned]
