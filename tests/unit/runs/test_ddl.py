@@ -243,6 +243,30 @@ def test_a_person_may_judge_what_stops_a_table(statement: str, tables: list[Any]
     assert canal(statement, around, acknowledged="2").stops == stopped.stops
 
 
+@pytest.mark.parametrize(
+    ("statement", "table", "stopped"),
+    [
+        ("RECOVER TABLE BY JOB 53", "another", TableName("shop", "another")),
+        ("FROBNICATE", "items", ITEMS),
+        ("RECOVER TABLE BY JOB 53", "", None),
+        ("RENAME TABLE items", "items", None),
+        ("DROP TABLE items, `x", "items", None),
+        ("ALTER TABLE pt EXCHANGE PARTITION p WITH TABLE", "pt", None),
+    ],
+)
+def test_ticdc_names_the_table_beside_the_text(
+    statement: str, table: str, stopped: TableName | None
+) -> None:
+    """SCHEMA-26: unless the text may name another one, too."""
+    text = json.dumps({"isDdl": True, "sql": statement, "table": table})
+    for written, tables in (("ticdc-canal-json", [stopped]), ("canal-json", [None])):
+        spec = SourceSpec.model_validate(
+            {"format": written, "gate": "none", "topics": {"data": ["t"]}}
+        )
+        effects = add_up(spec, [DdlRecord(Position("1"), "shop", text)])
+        assert list(effects.stops) == tables
+
+
 def test_what_is_followed_is_not_acknowledged() -> None:
     """SCHEMA-26: leaving it out would make the table another one."""
     followed = canal(

@@ -181,7 +181,7 @@ def _operations(
         parsed = parse_in_session(str(content["sql"]), record.schema, followed)
         if source.format is not SourceFormat.TICDC_CANAL_JSON:
             return tuple(with_virtual(parsed))
-        return tuple(without_virtual(parsed))
+        return [_concerning(record, content, operation) for operation in without_virtual(parsed)]
     body = _body(content)
     if source.format is SourceFormat.DEBEZIUM_POSTGRES:
         return message_operations(body["message"].get("content"))
@@ -197,6 +197,24 @@ def _operations(
         else:
             operations.append(operation)
     return operations
+
+
+def _concerning(
+    record: DdlRecord, content: Mapping[str, Any], operation: DdlOperation
+) -> DdlOperation:
+    """``operation``; where its text names no table, of the one that TiCDC names beside it.
+
+    Not where it may be about another one, too, which stands in what is not understood.
+    """
+    if not isinstance(operation, Unsupported) or operation.table is not None:
+        return operation
+    if {"RENAME", "EXCHANGE", "DROP"} & set(operation.statement.upper().split()):
+        return operation
+    try:
+        table = TableName(record.schema, str(content.get("table") or ""))
+    except NameRefusedError:
+        return operation
+    return replace(operation, table=table)
 
 
 def _rows_as_text(record: DdlRecord, content: Mapping[str, Any]) -> Sequence[DdlOperation]:
