@@ -241,10 +241,15 @@ def _snapshots(pipeline: PipelineSpec, progress: Progress) -> dict[TableName, st
 
 def _withheld(pipeline: PipelineSpec, progress: Progress) -> dict[TableName, str]:
     """Columns that have another name until each row was changed or read again (SCHEMA-38)."""
-    return {
-        table: f"{', '.join(names)}, until no row is left that is older; to have all rows read "
-        f"again: tidemark resync {pipeline.name} {table}; a column that changes never have, such "
+    every = (
+        "to have all rows read again: tidemark resync {} {}; a column that changes never have, such "
         "as a generated one of PostgreSQL, until target-columns: excludes it"
+    )
+    if pipeline.source.format.is_canal:
+        every = "to have all rows sent again, change them at the source"
+    return {
+        table: f"{', '.join(names)}, until no row is left that is older; "
+        + every.format(pipeline.name, table)
         for table, names in sorted(progress.withheld.items())
     }
 

@@ -122,6 +122,11 @@ class SourceSpec(SpecModel):
         return bool(self.topics.schema_changes) and self.format.has_table_states
 
     @property
+    def is_without_positions(self) -> bool:
+        """Canal, and TiCDC without its extension: offsets alone order changes (POS-11)."""
+        return self.format.is_canal and self.gate is GateMode.NONE
+
+    @property
     def is_compacted(self) -> bool:
         """Data topics may be compacted: tombstones delete, and offsets alone order (KEY-13)."""
         return self.compacted is Compacted.ALLOW

@@ -13,7 +13,6 @@ from tidemark.errors import (
     TopicMissingError,
     TopicRecreatedError,
 )
-from tidemark.model.cut import GateMode
 from tidemark.model.names import TopicName, few
 from tidemark.model.offsets import OffsetRange, TopicPartition
 from tidemark.model.progress import LandingMark
@@ -140,9 +139,8 @@ def _refuse_unusable(pipeline: PipelineSpec, data: Sequence[TopicFacts]) -> None
             state=UNCHANGED,
             next_step="grant this client DESCRIBE_CONFIGS on it, then run again",
         )
-    unordered = source.format.is_canal and source.gate is GateMode.NONE
     wide = [topic for topic in data if topic.partitions > 1]
-    if (unordered or source.is_compacted) and wide:
+    if (source.is_without_positions or source.is_compacted) and wide:
         lacking, remedy = _COMPACTED if source.is_compacted else _POSITIONLESS[source.format]
         raise PreflightError(
             f"topic {wide[0].name} has {wide[0].partitions} partitions, but {lacking} only the "

@@ -26,10 +26,9 @@ from tidemark.spec import SourceSpec, TableSpec
 def can_withhold(source: SourceSpec, spec: TableSpec) -> bool:
     """Whether positions show which rows of the target are older than a statement.
 
-    Other modes than a mirror keep old rows for good, and Canal's positions rise when records come
-    again.
+    Other modes than a mirror keep old rows for good, and offsets rise when records come again.
     """
-    return spec.mode is TargetMode.MIRROR and not source.format.is_canal
+    return spec.mode is TargetMode.MIRROR and not source.is_without_positions
 
 
 def with_withheld(
