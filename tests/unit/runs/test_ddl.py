@@ -184,7 +184,14 @@ def test_a_copied_table_has_the_columns_that_the_record_tells() -> None:
     like = "CREATE TABLE items LIKE others"
     copied = effects_of("id", "name", ddl=like)
     assert (copied.stops, copied.schemas[ITEMS].names) == ({}, ("id", "name"))
-    assert list(canal(like).stops) == [ITEMS]
+    by_text = canal(like)
+    assert (by_text.stops, by_text.types, by_text.created, by_text.made) == ({}, {}, {}, {ITEMS})
+
+
+def test_a_copied_table_that_was_dropped_before_is_another_one() -> None:
+    """SCHEMA-18: nothing shows its columns, so its target is not to take its rows."""
+    again = canal("DROP TABLE items", "CREATE TABLE items LIKE others")
+    assert (again.remade, again.created, again.stops) == ({ITEMS}, {}, {})
 
 
 def test_a_table_that_is_made_again_is_told_anew() -> None:
@@ -227,7 +234,6 @@ def test_what_a_dropped_table_becomes(
         ("FROBNICATE TABLE items", [None]),
         ("ALTER TABLE items FROBNICATE", [ITEMS]),
         ("ALTER TABLE items ADD COLUMN c int, IMPORT TABLESPACE", [ITEMS]),
-        ("CREATE TABLE items LIKE others", [ITEMS]),
     ],
 )
 def test_a_person_may_judge_what_stops_a_table(statement: str, tables: list[Any]) -> None:

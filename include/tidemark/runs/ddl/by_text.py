@@ -9,7 +9,6 @@ from tidemark.runs.ddl.column_changes import ColumnChange, aliased, column_renam
 from tidemark.runs.ddl.effects import Created, DdlEffects
 from tidemark.schema.ddl_operations import (
     AlterColumns,
-    CopyTable,
     CreateTable,
     CutOver,
     DdlOperation,
@@ -20,7 +19,10 @@ from tidemark.schema.ddl_operations import (
 def add_by_text(
     effects: DdlEffects, operations: Sequence[DdlOperation], position: Position
 ) -> None:
-    """Add what the statements of one record do."""
+    """Add what the statements of one record do.
+
+    Of a table that is made like another one, or from a query, records alone tell the columns.
+    """
     for operation in operations:
         if effects.is_void(operation):
             continue
@@ -30,9 +32,6 @@ def add_by_text(
                 effects.types[table] = {c.name: c.type_text for c in columns}
                 effects.keys[table] = key
                 effects.created[table] = Created(position, dict(effects.types[table]), key)
-            case CopyTable(table, _, text):
-                why = f"its columns are those of another table or query: {text}"
-                effects.stop(table, why, position)
             case AlterColumns() | CutOver():
                 _add_altered(effects, operation, position)
             case TruncateTable(table):

@@ -28,7 +28,6 @@ from tidemark.runs.ddl.effects import DdlEffects, DdlRecord, presence_unknown
 from tidemark.schema.ddl_operations import (
     AlterColumns,
     BeginCutOver,
-    CopyTable,
     DdlOperation,
     Unsupported,
 )
@@ -85,7 +84,7 @@ def add_up(  # noqa: PLR0913  statements, and all that tells what they are about
     effects = DdlEffects(names, was_there=was_there, rows_tell_columns=rows_tell_columns)
     shadows, states = Shadows(source.shadowed), _states_of(source)
     in_cut, without_effect = set(records), set(map(event_id_of, acknowledged))
-    unfollowed = (Unsupported, BeginCutOver, *([CopyTable] if source.format.is_canal else []))
+    unfollowed = (Unsupported, BeginCutOver)
     place = ""
     statements = tuple(_each_once([*records, *before]))
     descriptions = _descriptions(statements)

@@ -71,7 +71,7 @@ def begin_of(chosen: Chosen, spec: TableSpec, have: TableSchema | None) -> Posit
         return dropped
     stated = {*effects.types, *effects.schemas, *effects.column_renames, *effects.changed}
     is_stated = table not in effects.dropped and table in stated
-    if table in effects.remade or is_stated or _newest(chosen, table) > dropped:
+    if table in effects.remade | effects.made or is_stated or _newest(chosen, table) > dropped:
         raise TableStoppedError(
             f"{table} was dropped at position {dropped}, and there is another one of that name",
             state="the target keeps the rows of the dropped table; the records of the other one "
