@@ -18,8 +18,8 @@ from tidemark.schema.source_types import (
     MAX_PRECISION,
     UNSIGNED_BIGINT,
     TypeMapping,
-    debezium_column,
     decimal_type,
+    known_debezium_column,
     unreadable,
 )
 
@@ -137,7 +137,7 @@ SourceTypes = Callable[[str, str, ConnectorModes], SourceColumn | None]
 def connect_columns(
     fields: Sequence[Mapping[str, Any]],
     modes: ConnectorModes,
-    source_types: SourceTypes = debezium_column,
+    source_types: SourceTypes = known_debezium_column,
 ) -> tuple[SourceColumn, ...]:
     """The columns of a row image, from the ``fields`` of its Connect schema (MSG-16).
 

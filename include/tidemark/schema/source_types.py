@@ -11,6 +11,7 @@ for more than three fraction digits, else the base name.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -61,6 +62,7 @@ _DEBEZIUM: Mapping[str, TypeMapping] = {
     **dict.fromkeys(_GEOMETRIES, (GEOMETRY, ValueEncoding.GEOMETRY)),
     "bit": ("binary", ValueEncoding.BITS),
     "timestamp": ("timestamp", ValueEncoding.ZONED_TEXT),
+    "vector": ("array<float>", ValueEncoding.FLOAT),
 }
 CANAL_TYPES: Mapping[str, TypeMapping] = {
     **_ANYWHERE,
@@ -146,7 +148,16 @@ def debezium_column(name: str, source_type: str, modes: ConnectorModes) -> Sourc
     column = _column(
         name, _completed(parsed), debezium_types(modes), DECIMAL_ENCODINGS[modes.decimal]
     )
-    return replace(column, may_be_unavailable=parsed.base in (*_TEXTS, *_BINARIES))
+    return replace(column, may_be_unavailable=parsed.base in (*_TEXTS, *_BINARIES, "vector"))
+
+
+def known_debezium_column(
+    name: str, source_type: str, modes: ConnectorModes
+) -> SourceColumn | None:
+    """`debezium_column`, and None where the type is not known."""
+    with suppress(SchemaUnknownError):
+        return debezium_column(name, source_type, modes)
+    return None
 
 
 def table_change_columns(

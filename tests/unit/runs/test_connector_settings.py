@@ -137,3 +137,16 @@ def test_records_of_another_key_than_before_stop_the_table() -> None:
     both = [written(2, code=TEXT), written(3, key="code", code=TEXT)]
     with pytest.raises(TableStoppedError, match="KEY_MISMATCH"):
         resolve(of, SPEC, None, effects, both)
+
+
+VECTOR = {"type": "array", "items": {"type": "float"}, "name": "io.debezium.data.FloatVector"}
+
+
+def test_a_vector_is_a_list() -> None:
+    """TYPE-8: as its record's schema tells, and where statements alone do."""
+    of = source()
+    effects = stated(of, id="INT", v="VECTOR")
+    alone = RecordSchema(key=("id",), position=Position("3"))
+    for records in ([written(3, v=VECTOR)], [alone]):
+        column = resolve(of, SPEC, None, effects, records)["v"]
+        assert (column.iceberg, column.encoding) == ("array<float>", ValueEncoding.FLOAT)

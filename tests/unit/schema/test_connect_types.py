@@ -121,6 +121,18 @@ def test_a_field_of_another_shape_is_refused(field: dict[str, Any]) -> None:
         connect_columns([{**field, "field": "c"}], DEFAULTS)
 
 
+def test_a_propagated_source_type_that_nobody_knows_refines_nothing() -> None:
+    """SCHEMA-1: the field is readable without it."""
+    propagated = {
+        "__debezium.source.column.type": "HOLOGRAM",
+        "__debezium.source.column.length": "3",
+    }
+    field = {"field": "c", "type": "string", "parameters": propagated}
+    assert [form(column) for column in connect_columns([field], DEFAULTS)] == [
+        ("string", "text", 0)
+    ]
+
+
 def test_a_propagated_source_type_refines_its_field() -> None:
     field: dict[str, Any] = {
         "field": "id",
