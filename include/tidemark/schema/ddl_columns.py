@@ -43,8 +43,9 @@ class DefaultBackfill(NamedTuple):
     text: None is what the type implies. is_now: the time of the statement, which ``text`` is once
     that is known. is_output: ``text`` is how PostgreSQL shows the value. is_unknown: no text shows
     it, for example as each row has a value of its own. is_number: ``text`` has no quotes in the
-    statement. may_be_now: the first TIMESTAMP of a table, where nothing says that it may be null:
-    with `explicit_defaults_for_timestamp` off the time of the statement, else null.
+    statement. may_be_now: a TIMESTAMP of which nothing says that it may be null; the first one of
+    its table holds, with `explicit_defaults_for_timestamp` off, the time of the statement, else
+    null. behind: the column behind which it joins, empty before all, None behind all.
     """
 
     text: str | None
@@ -53,6 +54,7 @@ class DefaultBackfill(NamedTuple):
     is_unknown: bool = False
     is_number: bool = False
     may_be_now: bool = False
+    behind: str | None = None
 
     @property
     def is_shown(self) -> bool:
@@ -128,11 +130,12 @@ def _attributes(type_text: str, item: Words) -> Attributes:
     lone_key = any(word == "KEY" and before not in {"UNIQUE", "PRIMARY"} for before, word in pairs)
     is_computed = bool({"AS", "GENERATED"} & set(words))
     counts = type_text.upper() == "SERIAL" or "AUTO_INCREMENT" in words
+    behind = _behind(item)
     backfill, is_known = _default(item, type_text.lower())
     if backfill is None and ("NOT", "NULL") in pairs:
         backfill = DefaultBackfill(None)
     elif backfill is None and is_known and _may_be_now(type_text, words):
-        backfill = DefaultBackfill(None, may_be_now=True)
+        backfill = DefaultBackfill(None, may_be_now=True, behind=behind)
     return Attributes(
         is_key="PRIMARY" in words or words[:1] == ["KEY"] or lone_key,
         backfill=backfill,
@@ -154,6 +157,15 @@ def _may_be_now(type_text: str, words: list[str]) -> bool:
         for before, word in pairwise(["", *words])
     )
     return is_moment and not may_be_null and "ON" not in words
+
+
+def _behind(item: Words) -> str | None:
+    """The column behind which one joins; empty before all of them, None behind all."""
+    words = item.words[item.at :]
+    for word, following in reversed(list(pairwise([*words, None]))):
+        if word is not None and word.keyword in {"FIRST", "AFTER"}:
+            return following.name if following and word.keyword == "AFTER" else ""
+    return None
 
 
 def _default(item: Words, type_text: str) -> tuple[DefaultBackfill | None, bool]:

@@ -79,15 +79,22 @@ class Names:
                 remaining.append(replace(change, name=name))
         return remaining
 
-    def with_implied_moments(self, *, are_null: bool) -> Names:
+    def with_implied_moments(self, moments: Collection[ColumnName], *, are_null: bool) -> Names:
         """The same, where columns that may hold the time of their statement are null, or unknown.
 
-        are_null: the source has no such implied values, or another TIMESTAMP was there.
+        moments: every TIMESTAMP that was there. are_null: the source has no such implied values.
+        One that joins behind another column than a TIMESTAMP may be the first one of its table.
         """
+        places = {None, *(name.lower() for name in moments)} if moments else set()
+
+        def is_null(fill: DefaultBackfill) -> bool:
+            behind = fill.behind and fill.behind.lower()
+            return fill.may_be_now and (are_null or behind in places)
+
         backfills = {
             name: (fill._replace(is_unknown=True) if fill.may_be_now else fill, statement)
             for name, (fill, statement) in self.backfills.items()
-            if not (fill.may_be_now and are_null)
+            if not is_null(fill)
         }
         return replace(self, backfills=backfills)
 

@@ -143,7 +143,8 @@ def resolve(  # noqa: PLR0913  all that tells of a table
         have = begun_over(spec, have, created, recreation, dropped_at)
     names = follow_names(spec, have, statements, records, effects.keys_of(spec.source))
     remaining = names.remaining(have) if have is not None else None
-    names = names.with_implied_moments(are_null=_has_null_moments(source, remaining))
+    has_none = source.format is SourceFormat.TICDC_CANAL_JSON
+    names = names.with_implied_moments(_moments(remaining), are_null=has_none)
     records = names.renamed(records)
     versions_of = _canal if source.format.is_canal else _debezium
     declared = _declared(source, spec)
@@ -229,15 +230,11 @@ def _backfilled(  # noqa: PLR0913  all that tells of older rows
     return replace(column, backfill=joined[column.name][0]) if column.name in joined else column
 
 
-def _has_null_moments(source: SourceSpec, remaining: TableSchema | None) -> bool:
-    """Whether a TIMESTAMP that joins is null in older rows, unless its statement says otherwise.
-
-    In TiDB it is. remaining: the table's columns of before.
-    """
+def _moments(remaining: TableSchema | None) -> frozenset[ColumnName]:
+    """The columns of type TIMESTAMP; remaining: the table's columns of before."""
     columns = remaining.columns if remaining is not None else ()
-    types = (parse_type(column.source_type) for column in columns)
-    is_first = all(known is None or known.base != "timestamp" for known in types)
-    return source.format is SourceFormat.TICDC_CANAL_JSON or not is_first
+    types = ((column.name, parse_type(column.source_type)) for column in columns)
+    return frozenset(name for name, known in types if known and known.base == "timestamp")
 
 
 def _joins(joined: Mapping[ColumnName, tuple[str, Place]]) -> Iterator[ColumnRename]:
