@@ -242,8 +242,8 @@ def _snapshots(pipeline: PipelineSpec, progress: Progress) -> dict[TableName, st
 def _withheld(pipeline: PipelineSpec, progress: Progress) -> dict[TableName, str]:
     """Columns that have another name until each row was changed or read again (SCHEMA-38)."""
     every = (
-        "to have all rows read again: tidemark resync {} {}; a column that changes never have, such "
-        "as a generated one of PostgreSQL, until target-columns: excludes it"
+        "to have all rows read again: tidemark resync {} {}; a column that changes never have, "
+        "such as a generated one of PostgreSQL, until target-columns: excludes it"
     )
     if pipeline.source.format.is_canal:
         every = "to have all rows sent again, change them at the source"
