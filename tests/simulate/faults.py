@@ -125,7 +125,7 @@ def _same_for_all(original: Callable[..., Any], *args: Any) -> Any:
     cut = original(*args)
     top = max(cut.frontier.reached.values(), default="")
     reached = dict.fromkeys(cut.frontier.offsets, top)
-    return replace(cut, frontier=replace(cut.frontier, reached=reached))
+    return replace(cut, frontier=replace(cut.frontier, reached=reached, streamed=reached))
 
 
 def _unchanged(_original: Callable[..., Any], cut: Any, *_rest: Any) -> Any:

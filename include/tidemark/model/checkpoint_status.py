@@ -46,9 +46,11 @@ OLD_BOUND, NEW_BOUND = "_old_bound", "_new_bound"
 OLD_NEXT, NEW_NEXT = "_old_next", "_new_next"
 REACHED, STREAMED, READ_AT = "_reached", "_streamed", "_read_at"
 
+# A snapshot amid the stream may stand where that was, and is settled when all of it is there.
+_IS_BELOW_OLD = f"position < {OLD_BOUND} AND (NOT ({WHOLE_SNAPSHOT}) OR {PLACE} <= {READ_AT})"
 _BELOW = {
     GateMode.WATERMARK: (f"position < {OLD_BOUND}", f"position < {NEW_BOUND}"),
-    GateMode.TRANSACTION: (f"position < {OLD_BOUND}", f"position < {NEW_BOUND}"),
+    GateMode.TRANSACTION: (_IS_BELOW_OLD, f"position < {NEW_BOUND}"),
     GateMode.NONE: (f"offset < {OLD_NEXT}", f"offset < {NEW_NEXT}"),
 }
 # Rows that are read amid the stream may stand beside the last streamed change, and come behind it.

@@ -6,6 +6,8 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import pytest
+
 from tidemark.gate.statistics import PartitionStatistics, has_nothing_new, partitions, shares
 from tidemark.model.checkpoint_status import (
     NEW_BOUND,
@@ -77,14 +79,15 @@ def statuses(
     rows: Sequence[Mapping[str, Any]],
     published: int | None = None,
     reached: str = at(8)[:4],
+    read_at: str = "",
 ) -> list[str]:
     """Zone of each row when the frontier moves from place 5 to 9; landing 1 was gated before.
 
     published: the landing that was the newest as the frontier came to place 5. reached: the
-    greatest place that the partition had settled.
+    greatest place that the partition had settled. read_at: where a settled snapshot stands.
     """
     bounds = {OLD_BOUND: f"'{at(5)}'", NEW_BOUND: f"'{at(9)}'", OLD_NEXT: "0", NEW_NEXT: "9"}
-    bounds |= {REACHED: f"'{reached}'", STREAMED: f"'{reached}'", READ_AT: "''"}
+    bounds |= {REACHED: f"'{reached}'", STREAMED: f"'{reached}'", READ_AT: f"'{read_at}'"}
     beside = ", ".join(f"{value} AS {name}" for name, value in bounds.items())
     cut = Cut(2, mode, Frontier())
     query = f"SELECT {status(cut, 1, published)} AS status FROM (SELECT *, {beside} FROM changelog)"  # noqa: S608  likewise
@@ -119,6 +122,19 @@ def test_what_came_late_is_new_to_a_table_that_stood_lower() -> None:
     assert statuses(gate, rows) == statuses(gate, rows, published=1) == committed
     late = ["pending", "pending", "committed", "committed"]
     assert statuses(gate, rows, published=0, reached="") == late
+
+
+@pytest.mark.parametrize(
+    ("read_at", "found"),
+    [
+        pytest.param("", ["pending", "pending"], id="waited until it was whole"),
+        pytest.param(at(4)[:4], ["committed", "duplicate"], id="settled before"),
+    ],
+)
+def test_a_snapshot_below_the_frontier(read_at: str, found: Sequence[str]) -> None:
+    """SNAP-10: amid the stream it stands where that was, whenever its rows were landed."""
+    rows = [event(n, "row", at(4), landing=n) | {"snapshot": "true"} for n in (1, 2)]
+    assert statuses(GateMode.TRANSACTION, rows, reached="", read_at=read_at) == found
 
 
 def test_heartbeats_are_nothing_new() -> None:
