@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from confluent_kafka.cimpl import NewTopic
 
 from tests.support.records import canal_message, ticdc_ddl, ticdc_row, ticdc_watermark
 from tests.support.stack import Stream, counted
@@ -59,6 +60,27 @@ def test_a_table_that_left_its_database_makes_room(world: World) -> None:
     assert stream.rows() == {2: "new"}
 
 
+def test_cuts_go_on_without_the_topic_of_a_dropped_table(world: World) -> None:
+    """GATE-W7: TiCDC sends it no watermark any more."""
+    stream = Stream(world).create()
+    other = f"{stream.name}.gone"
+    for made in stream.admin.create_topics([NewTopic(other, 1, replication_factor=1)]).values():
+        made.result(timeout=60)
+    stream.source = {"topics": {"data": [stream.topic, other]}}
+    stream.send([ticdc_row("INSERT", 1, 11), ticdc_watermark(20)])
+    dropped = ticdc_ddl("DROP TABLE `shop`.`gone`", 25, table="gone")
+    stream.send([ticdc_watermark(20), dropped], other)
+    stream.cut()
+    stream.send([ticdc_row("INSERT", 2, 29), ticdc_watermark(30)])
+    assert "above 20" in stream.cut().hold
+    stream.send([ticdc_row("INSERT", 3, 39), ticdc_watermark(40)])
+    stream.cut()
+    assert stream.rows() == {1: "x", 2: "x"}
+    stream.send([ticdc_watermark(50)])
+    stream.cut()
+    assert stream.rows() == {1: "x", 2: "x", 3: "x"}
+
+
 def test_one_record_without_a_commit_is_quarantined(world: World) -> None:
     """MSG-50, POS-12: the others are gated, and it is listed."""
     stream = Stream(world).create()
@@ -81,3 +103,37 @@ def test_a_pointer_to_a_deleted_row_has_its_key(world: World) -> None:
     stream.send([pointer, ticdc_watermark(20)])
     assert counted(stream.cut())["applied"] == 1
     assert stream.rows() == {}
+
+
+def test_virtual_columns_never_come(world: World) -> None:
+    """MSG-53: a target without them has every value that records have."""
+    stream = Stream(world).create()
+    made = "CREATE TABLE items (id BIGINT PRIMARY KEY, name VARCHAR(9), v INT AS (id * 2) VIRTUAL)"
+    stream.send([ticdc_ddl(made, 10), ticdc_row("INSERT", 1, 11), ticdc_watermark(15)])
+    stream.cut()
+    added = "ALTER TABLE items ADD COLUMN w INT GENERATED ALWAYS AS (id + 1)"
+    stream.send([ticdc_ddl(added, 16), ticdc_row("INSERT", 2, 17), ticdc_watermark(20)])
+    stream.cut()
+    assert stream.rows() == {1: "x", 2: "x"}
+    columns = set(stream.published()[0])
+    assert {name for name in columns if not name.startswith("_tidemark")} == {"id", "name"}
+
+
+def test_a_table_that_is_made_like_another_one_has_the_columns_of_its_records(
+    world: World,
+) -> None:
+    """SCHEMA-1, SCHEMA-18: but for one that was dropped before, which nothing describes."""
+    stream = Stream(world).create()
+    like = "CREATE TABLE items LIKE others"
+    stream.send([ticdc_ddl(like, 10), ticdc_watermark(15)])
+    stream.cut()
+    stream.send([ticdc_row("INSERT", 1, 16), ticdc_watermark(20)])
+    stream.cut()
+    assert stream.rows() == {1: "x"}
+    stream.send([ticdc_ddl("DROP TABLE items", 21), ticdc_watermark(25)])
+    stream.cut()
+    stream.send([ticdc_ddl(like, 26), ticdc_watermark(30)])
+    stream.cut()
+    stream.send([ticdc_row("INSERT", 2, 31), ticdc_watermark(35)])
+    with pytest.raises(TableStoppedError, match="there is another one of that name"):
+        stream.cut()
