@@ -93,7 +93,7 @@ DECIMAL_ENCODINGS: Mapping[DecimalMode, ValueEncoding] = {
     DecimalMode.DOUBLE: ValueEncoding.DECIMAL_TEXT,
     DecimalMode.STRING: ValueEncoding.DECIMAL_TEXT,
 }
-_UNSIGNED_ENCODINGS: Mapping[BigintUnsignedMode, ValueEncoding] = {
+UNSIGNED_ENCODINGS: Mapping[BigintUnsignedMode, ValueEncoding] = {
     BigintUnsignedMode.LONG: ValueEncoding.UNSIGNED_AS_SIGNED,
     BigintUnsignedMode.PRECISE: ValueEncoding.DECIMAL_BASE64,
 }
@@ -240,7 +240,7 @@ def debezium_types(modes: ConnectorModes) -> Mapping[str, TypeMapping]:
         **_DEBEZIUM,
         **dict.fromkeys(_BINARIES, ("binary", BINARY_ENCODINGS[modes.binary])),
         **{variant: (_TEMPORALS[variant.partition("(")[0]], times[variant]) for variant in times},
-        "bigint unsigned": (UNSIGNED_BIGINT, _UNSIGNED_ENCODINGS[modes.bigint_unsigned]),
+        "bigint unsigned": (UNSIGNED_BIGINT, UNSIGNED_ENCODINGS[modes.bigint_unsigned]),
     }
 
 

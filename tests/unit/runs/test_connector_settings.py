@@ -150,3 +150,60 @@ def test_a_vector_is_a_list() -> None:
     for records in ([written(3, v=VECTOR)], [alone]):
         column = resolve(of, SPEC, None, effects, records)["v"]
         assert (column.iceberg, column.encoding) == ("array<float>", ValueEncoding.FLOAT)
+
+
+PLAIN = RecordSchema(key=("id",), position=Position("9"))
+"""A record without a schema."""
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "mode", "kind"),
+    [
+        ({"time": "microseconds"}, {"time": "connect"}, "time", "DATETIME(6)"),
+        ({}, {"time": "adaptive"}, "time", "TIME"),
+        ({}, {"time": "isostring"}, "time", "DATE"),
+        ({}, {"binary": "hex"}, "binary", "VARBINARY(20)"),
+        ({"decimal": "string"}, {}, "decimal", "DECIMAL(10,2)"),
+        ({}, {"bigint_unsigned": "precise"}, "bigint-unsigned", "BIGINT UNSIGNED"),
+    ],
+)
+def test_modes_of_the_file_count_for_records_of_now(
+    was: Mapping[str, str], now: Mapping[str, str], mode: str, kind: str
+) -> None:
+    """TYPE-8: which records are older than another mode, those without schemas do not tell."""
+    before, after = source(**was), source(**now)
+    effects = stated(before, id="INT", c=kind)
+    have = resolve(before, SPEC, None, effects, [PLAIN])
+    with_ddl = stated(after, id="INT", c=kind)
+    for told in (DdlEffects(), with_ddl):
+        with pytest.raises(TableStoppedError, match=rf"source\.modes\.{mode} was changed"):
+            resolve(after, SPEC, have, told, [PLAIN])
+    assert resolve(before, SPEC, have, DdlEffects(), [PLAIN])["c"] == have["c"]
+    anew = resolve(after, SPEC, None, with_ddl, [PLAIN])["c"]
+    assert anew.encoding is not have["c"].encoding
+
+
+def test_a_type_that_the_file_declares_is_read_by_its_modes() -> None:
+    """TYPE-8, SCHEMA-1: PostgreSQL too; another type in the file is no other mode."""
+    spec = SPEC.model_copy(update={"columns": {"id": "integer", "c": "bytea"}})
+    before, after = source("debezium-postgres"), source("debezium-postgres", binary="hex")
+    have = resolve(before, spec, None, DdlEffects(), [PLAIN])
+    assert resolve(before, spec, have, DdlEffects(), [PLAIN])["c"] == have["c"]
+    with pytest.raises(TableStoppedError, match=r"source\.modes\.binary was changed"):
+        resolve(after, spec, have, DdlEffects(), [PLAIN])
+
+
+ALL_TYPES = (
+    *("INT", "TINYINT(1)", "BOOLEAN", "SERIAL", "BIT(1)", "BIT(9)", "FLOAT(30)", "DECIMAL", "TIME"),
+    *("NUMERIC(8,3)", "DATETIME(3)", "DATETIME(6)", "TIME(6)", "TIMESTAMP(6)", "DATE", "BLOB"),
+    *("YEAR", "JSON", "VECTOR", "GEOMETRY", "BIGINT UNSIGNED ZEROFILL", "BINARY(16)"),
+)
+
+
+@pytest.mark.parametrize("time", ["connect", "isostring", "nanoseconds"])
+def test_the_same_modes_never_stop_a_table(time: str) -> None:
+    """TYPE-8: a type is stored in its plain text, and read from that."""
+    of = source(time=time, decimal="string", binary="hex", bigint_unsigned="precise")
+    columns = {f"c{number}": kind for number, kind in enumerate(ALL_TYPES)}
+    have = resolve(of, SPEC, None, stated(of, id="INT", **columns), [PLAIN])
+    assert resolve(of, SPEC, have, DdlEffects(), [PLAIN]).columns == have.columns

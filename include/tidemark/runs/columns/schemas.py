@@ -25,6 +25,7 @@ from tidemark.model.names import ColumnName, TableName, column_name
 from tidemark.model.position import LAST, Place, Position
 from tidemark.model.profile import ProfileEntry
 from tidemark.runs.columns.changes import declared_column, follow_changes
+from tidemark.runs.columns.modes import refuse_other_modes
 from tidemark.runs.columns.names import Names, follow_names, refuse_unread_names
 from tidemark.runs.columns.overrides import refuse_unreadable, unreadable_as
 from tidemark.runs.columns.recreated import begun_over, recreation_of
@@ -288,6 +289,8 @@ def _debezium(  # noqa: PLR0913  all that tells of a table
         versions += _made_by_message(source, spec, effects)
     if source.has_table_states and known is not None:
         refuse_unreadable(spec.source, known, declared)
+    if have is not None:
+        refuse_other_modes(source, spec, have, declared, records)
     variants = []
     newest = [record for record in records if record.has_rows] or records
     for record in records:
