@@ -183,15 +183,15 @@ class _Running:
 
         And two silent runs behind a snapshot prove that nothing came before it (GATE-T6).
         """
+        if len(self.connector.gaps) > 1 and not all(self.database.state.values()):
+            # Of two snapshots in one cut the last tells; a person is asked (SNAP-6).
+            self._settle()
         if step.overtakes and self.history.flavour not in POSTGRES:
             is_gated = self.consumer.mode is not GateMode.NONE
             self.connector.overtake(beside=step.beside and not is_gated)
             if is_gated:
                 self.broker.deliver_all(self.connector)
             return
-        if len(self.connector.gaps) > 1 and not all(self.database.state.values()):
-            # Of two snapshots in one cut the last tells; a person is asked (SNAP-6).
-            self._settle()
         self.connector.snapshot(initial=False)
 
     def _lose(self) -> None:
