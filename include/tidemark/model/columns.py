@@ -99,6 +99,8 @@ class SourceColumn:
     are older than the column, as text that can be cast to ``iceberg``; None is null (SCHEMA-14).
     unknown_below: the source gave values that nothing shows to rows at and below this position.
     is_withheld: the target may have such rows, and the column has another name there (SCHEMA-38).
+    filled_below: the source may have given a value to rows at and below this position that had null
+    (SCHEMA-13).
     read_at: the lowest place of rows with the column, as long as snapshots alone had it.
     most_chars: to which the connector truncates texts, 0 if it does not; is_masked_at_source: it
     hides them.
@@ -124,6 +126,7 @@ class SourceColumn:
     read_at: Place | None = None
     most_chars: int = 0
     is_masked_at_source: bool = False
+    filled_below: Position | None = None
 
     @property
     def variants(self) -> tuple[SourceColumn, ...]:

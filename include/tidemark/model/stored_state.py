@@ -292,6 +292,7 @@ def _column_9(column: Body) -> Body:
         "read_at": None,
         "most_chars": 0,
         "is_masked_at_source": False,
+        "filled_below": None,
         "former": _column_9(former) if former else None,
         "by_schema": [[ids, _column_9(variant)] for ids, variant in column["by_schema"]],
     }

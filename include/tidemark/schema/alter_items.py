@@ -151,7 +151,7 @@ def _changed(item: Words, items: ColumnItems) -> str | None:
     if old_name not in (None, column.name):
         items.renamed.append((old_name, column.name))
         items.if_present |= {old_name} if if_present else set()
-    items.changed.append(column)
+    items.changed.append(column._replace(fills_nulls=attributes.refuses_null))
     return None
 
 

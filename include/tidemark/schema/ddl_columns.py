@@ -66,13 +66,15 @@ class ColumnText(NamedTuple):
     """A column as DDL declares it; type_text: for example ``decimal(12,2) unsigned``.
 
     backfill: what the rows get that are there when it joins; None is null. is_virtual: it is
-    computed whenever it is read.
+    computed whenever it is read. fills_nulls: one that is declared again may give a value to rows
+    that have null in it.
     """
 
     name: ColumnName
     type_text: str
     backfill: DefaultBackfill | None = None
     is_virtual: bool = False
+    fills_nulls: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,8 @@ class Attributes:
 
     backfill: what the rows get that are there when the column joins. unknown_backfills: that is
     something that the text does not tell. is_computed: the source computes its values;
-    is_virtual: and stores none. is_bytes: its character set makes it a binary type.
+    is_virtual: and stores none. is_bytes: its character set makes it a binary type. refuses_null:
+    NOT NULL, or a TIMESTAMP that may be, with `explicit_defaults_for_timestamp` off.
     """
 
     is_key: bool
@@ -90,6 +93,7 @@ class Attributes:
     is_computed: bool
     is_virtual: bool
     is_bytes: bool
+    refuses_null: bool
 
 
 def key_columns(item: Words) -> tuple[ColumnName, ...] | None:
@@ -134,7 +138,7 @@ def _attributes(type_text: str, item: Words) -> Attributes:
     backfill, is_known = _default(item, type_text.lower())
     if backfill is None and ("NOT", "NULL") in pairs:
         backfill = DefaultBackfill(None)
-    elif backfill is None and is_known and _may_be_now(type_text, words):
+    elif backfill is None and is_known and _is_implied(type_text, words) and "ON" not in words:
         backfill = DefaultBackfill(None, may_be_now=True, behind=behind)
     return Attributes(
         is_key="PRIMARY" in words or words[:1] == ["KEY"] or lone_key,
@@ -143,20 +147,22 @@ def _attributes(type_text: str, item: Words) -> Attributes:
         is_computed=is_computed,
         is_virtual=is_computed and not {"STORED", "PERSISTENT"} & set(words),
         is_bytes="BYTE" in words or bool({("SET", "BINARY"), ("CHARSET", "BINARY")} & set(pairs)),
+        refuses_null=("NOT", "NULL") in pairs or _is_implied(type_text, words),
     )
 
 
-def _may_be_now(type_text: str, words: list[str]) -> bool:
-    """Whether a column without a DEFAULT, or with that of null, is a TIMESTAMP that says no NULL.
+def _is_implied(type_text: str, words: list[str]) -> bool:
+    """Whether a column is a TIMESTAMP that says no NULL, and so may be NOT NULL.
 
-    The zero that others than the first one get is null in the target (TYPE-12).
+    The first one of a table that joins without a DEFAULT, or with that of null, then holds the time
+    of its statement. The zero that others get is null in the target (TYPE-12).
     """
     is_moment = type_text.lower().partition("(")[0].strip() == "timestamp"
     may_be_null = any(
         word == "NULL" and before not in {"NOT", "DEFAULT"}
         for before, word in pairwise(["", *words])
     )
-    return is_moment and not may_be_null and "ON" not in words
+    return is_moment and not may_be_null
 
 
 def _behind(item: Words) -> str | None:

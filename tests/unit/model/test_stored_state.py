@@ -283,7 +283,8 @@ def before_9(frontier: Frontier) -> Frontier:
 
 def as_of_8(example: Any) -> Any:
     if isinstance(example, TableSchema):
-        fresh: dict[str, Any] = {"read_at": None, "most_chars": 0, "is_masked_at_source": False}
+        fresh: dict[str, Any] = {"read_at": None, "filled_below": None}
+        fresh |= {"most_chars": 0, "is_masked_at_source": False}
         columns = (replace(column, **fresh) for column in example.columns)
         return replace(example, columns=tuple(columns))
     if isinstance(example, Base):

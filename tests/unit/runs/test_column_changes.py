@@ -333,6 +333,38 @@ def test_first_timestamp_may_hold_the_time_of_its_statement(
     assert (want["at"].is_withheld, want["at"].backfill) == (is_unknown, None)
 
 
+@pytest.mark.parametrize(
+    ("item", "fills"),
+    [
+        ("MODIFY b BIGINT NOT NULL", True),
+        ("CHANGE `B` b BIGINT NOT NULL DEFAULT 5", True),
+        ("MODIFY b BIGINT", False),
+        ("MODIFY b BIGINT NULL COMMENT 'NOT NULL'", False),
+        ("MODIFY b TIMESTAMP", True),
+        ("MODIFY b TIMESTAMP DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP", True),
+        ("MODIFY b TIMESTAMP NULL DEFAULT NULL", False),
+    ],
+)
+def test_column_that_takes_no_null_is_filled_by_its_statement(item: str, fills: bool) -> None:
+    """SCHEMA-13: rows with null get a value unseen; TiDB refuses where a row has null."""
+    kind = "TIMESTAMP" if "TIMESTAMP" in item else "BIGINT"
+    text = f"ALTER TABLE items {item}"
+    of_state = debezium(1, text, ("id", "INT", None), ("b", kind, None))
+    for written, landed in ((DEBEZIUM, [of_state]), (CANAL, statements(text))):
+        have = target(written, id="INT", b=kind)
+        want = after(have, written=written, landed=landed)
+        assert (want["b"].filled_below == Position("1")) is fills
+        again = after(want, written=written)
+        assert again["b"].filled_below == want["b"].filled_below
+
+
+def test_column_of_tidb_that_takes_no_null_is_not_filled() -> None:
+    """SCHEMA-13: the statement fails where a row has null."""
+    have = target(TICDC, id="int", b="bigint")
+    want = after(have, "ALTER TABLE items MODIFY b BIGINT NOT NULL", written=TICDC)
+    assert want["b"].filled_below is None
+
+
 def test_timestamp_of_tidb_is_null_in_older_rows() -> None:
     """SCHEMA-14: TiDB has no such implied default."""
     have = target(TICDC, id="int")

@@ -32,13 +32,15 @@ class Followed:
 
     columns: as statements of the cut declare them, last. formers: how records up to a position
     hold a column. changed_at: of the newest change. rewritten: columns of which statements of the
-    cut have the rows rewritten.
+    cut have the rows rewritten. filled: columns in which one may have given rows with null a value,
+    and where, last.
     """
 
     columns: dict[ColumnName, SourceColumn] = field(default_factory=dict)
     formers: dict[ColumnName, tuple[SourceColumn, Position]] = field(default_factory=dict)
     changed_at: Position | None = None
     rewritten: set[ColumnName] = field(default_factory=set)
+    filled: dict[ColumnName, Position] = field(default_factory=dict)
 
     @classmethod
     def before(cls, have: TableSchema | None) -> Followed:
@@ -63,6 +65,15 @@ class Followed:
             return column
         former, changed_at = self.formers[column.name]
         return replace(column, former=former, changed_at=changed_at)
+
+    def with_fills(
+        self, columns: Mapping[ColumnName, SourceColumn]
+    ) -> dict[ColumnName, SourceColumn]:
+        """``columns``, and up to where statements of the cut may have filled their nulls."""
+        return {
+            name: replace(column, filled_below=self.filled.get(name, column.filled_below))
+            for name, column in columns.items()
+        }
 
     def newer(self, version: TableSchema, at: Position | None) -> TableSchema:
         """``version``, which a record at ``at`` tells, with what statements above it changed."""
@@ -162,6 +173,8 @@ def follow_changes(
                     followed.formers[name] = (former, change.position)
                 if is_rewritten:
                     followed.rewritten.add(name)
+            if change.fills_nulls and source.format is not SourceFormat.TICDC_CANAL_JSON:
+                followed.filled[name] = change.position  # TiDB refuses where a row has null.
             followed.changed_at = change.position
         known[name] = followed.columns[name] = after
     return followed

@@ -180,6 +180,7 @@ def resolve(  # noqa: PLR0913  all that tells of a table
         columns[name] = _backfilled(
             column, remaining, names, effects, joined, may_withhold=may_withhold
         )
+    columns = followed.with_fills(columns)
     rules = spec.target_columns.rules
     columns = follow_streamed(source, columns, remaining, records, rules)
     key = spec.key or merged.key
@@ -225,6 +226,7 @@ def _backfilled(  # noqa: PLR0913  all that tells of older rows
             backfill=before.backfill,
             unknown_below=before.unknown_below,
             is_withheld=before.is_withheld,
+            filled_below=before.filled_below,
         )
     if column.name in names.fills:
         return names.filled(column, may_withhold=may_withhold)

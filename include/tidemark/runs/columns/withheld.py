@@ -50,7 +50,7 @@ def with_withheld(
     withheld = {
         column.name
         for column in unknown
-        if any(_reaches(entry, column) for entry in entries)
+        if any(reaches(entry, column.unknown_below) for entry in entries)
         or _has_rows(catalog, target, head, column)
     }
     columns = (replace(c, is_withheld=c.name in withheld) for c in schema.columns)
@@ -74,8 +74,9 @@ def refuse_withheld_key(schema: TableSchema) -> None:
     )
 
 
-def _reaches(entry: ProfileEntry, column: SourceColumn) -> bool:
-    place = place_of(column.unknown_below or Position(""))
+def reaches(entry: ProfileEntry, below: Position | None) -> bool:
+    """Whether a change of ``entry`` may stand at or below the position ``below``."""
+    place = place_of(below or Position(""))
     return entry.lowest_place is None or place is None or entry.lowest_place <= place
 
 

@@ -129,12 +129,15 @@ def _add_altered(  # noqa: PLR0913  a statement, and all that tells of it
     names = {written(old): written(new) for old, new in operation.items.renamed}
     had = {names.get(c.name, c.name): c.source_type for c in before.columns} if before else {}
     joined = {written(column.name) for column in operation.items.added}
+    filled = {written(c.name).lower() for c in operation.items.changed if c.fills_nulls}
     effects.changed.setdefault(table, []).extend(
         ColumnChange(
-            column.name, column.source_type, had.get(column.name), operation.statement, position
+            *(column.name, column.source_type, had.get(column.name), operation.statement, position),
+            fills_nulls=column.name.lower() in filled,
         )
         for column in now.columns
-        if column.name not in joined and had.get(column.name) != column.source_type
+        if column.name not in joined
+        and (had.get(column.name) != column.source_type or column.name.lower() in filled)
     )
 
 

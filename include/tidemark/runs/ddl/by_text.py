@@ -64,7 +64,10 @@ def _add_altered(
     for column in items.changed:
         was = known.get(column.name)
         changed.append(
-            ColumnChange(column.name, column.type_text, was, operation.statement, position)
+            ColumnChange(
+                *(column.name, column.type_text, was, operation.statement, position),
+                fills_nulls=column.fills_nulls,
+            )
         )
         if column.name in known:
             known[column.name] = column.type_text

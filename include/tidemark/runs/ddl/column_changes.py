@@ -14,13 +14,17 @@ from tidemark.schema.ddl_operations import AlterColumns, CutOver
 
 @dataclass(frozen=True, slots=True)
 class ColumnChange:
-    """A column as a statement declares it anew; was: what an earlier one of the cut declared."""
+    """A column as a statement declares it anew; was: what an earlier one of the cut declared.
+
+    fills_nulls: the source may have given a value to rows that had null in it.
+    """
 
     name: ColumnName
     type_text: str
     was: str | None
     statement: str
     position: Position
+    fills_nulls: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,7 @@ from tidemark.runs.choose import Chosen
 from tidemark.runs.landing.compacted import refuse_unavailable
 from tidemark.runs.run import Run
 from tidemark.runs.staging.audit import audit
+from tidemark.runs.staging.filled_nulls import refuse_filled_nulls
 from tidemark.runs.staging.key_conflicts import changes_of_transactions, refuse_key_conflicts
 from tidemark.runs.staging.quarantined import Inapplicable, may_miss, quarantined
 from tidemark.runs.staging.replay import events_quarantined, outcomes, overtaken
@@ -115,6 +116,7 @@ def stage_target(
     ):
         work, spared = replace(work, removal=None), SPARED_BY_QUARANTINE
     ref_update, effect = stage_table(context, work.schema, rows, ends, _removal(chosen, work))
+    refuse_filled_nulls(run, chosen, work, ref_update)
     ref_update = replace(ref_update, rename=work.becomes)
     if not is_audited:
         return ref_update
