@@ -402,7 +402,7 @@ def test_refold_by_the_form_is_done_by_the_next_run(site: Site, served: Api) -> 
     assert published_rows(site) == rows
 
 
-def test_an_operator_acts_by_the_form(served: Api) -> None:
+def test_an_operator_acts_by_the_form(site: Site, served: Api) -> None:
     """POISON-4: and what does not fit is refused in the words of the command."""
     run = served.trigger("action__inventory", action="quarantine list")
     assert run["state"] == "success"
@@ -410,7 +410,9 @@ def test_an_operator_acts_by_the_form(served: Api) -> None:
     assert served.events(run) == [], "nothing was published"
     run = served.trigger("action__inventory", action="quarantine drop", reason="old")
     assert run["state"] == "failed"
-    assert "the action 'quarantine drop' cannot be undone" in served.log(run, "action")
+    logs = site.airflow.home / "logs/dag_id=action__inventory"
+    log = logs / f"run_id={run['dag_run_id']}" / "task_id=action/attempt=1.log"
+    assert "the action 'quarantine drop' cannot be undone" in log.read_text()
 
 
 def test_maintenance_by_the_form_leaves_all_rows(site: Site, served: Api) -> None:
