@@ -91,7 +91,7 @@ def read_quarantine(
     """Where ``main`` stands; None when nothing was ever quarantined.
 
     quarantined: the tables of which changes were, by the ledger. `ForeignChangeError`: it is gone
-    or made anew though there are some, somebody else changed or moved its rows (PUB-11), or nothing
+    or recreated though there are some, somebody else changed or moved its rows (PUB-11), or nothing
     tells what they are (PUB-10).
     """
     with catalog_errors("the reading of the quarantine"):
@@ -112,7 +112,7 @@ def _refuse_lost(tables: SystemTables, quarantined: Collection[TableName]) -> No
         names = few([str(table) for table in sorted(quarantined)])
         raise ForeignChangeError(
             f"changes of {names} were quarantined, and "
-            f"{tables.quarantine} has none of them: somebody dropped it, or made it anew",
+            f"{tables.quarantine} has none of them: somebody dropped or recreated it",
             state=UNCHANGED,
             next_step=f"put it back from its newest metadata file; else {ANEW}",
         )

@@ -96,7 +96,7 @@ def _refuse_rows(catalog: Catalog, move: RefUpdate, error: SupersededError) -> N
 
 
 def _refuse_lost_fork(catalog: Catalog, move: RefUpdate, error: SupersededError) -> None:
-    """Raise `ForeignChangeError` where nobody can make the move any more."""
+    """Raise `ForeignChangeError` where the move has become impossible."""
     if move.fork is None or _fork(catalog, move) is not None:
         return
     raise ForeignChangeError(

@@ -44,7 +44,7 @@ class Statuses:
         except TidemarkError as error:
             status = unreadable_status(spec, error)
         if isinstance(status.trouble, (BrokerRefusedError, CatalogUnreachableError)):
-            with self._lock:  # Passwords may be others by now: the next look opens both anew.
+            with self._lock:  # Credentials may have changed: the next look opens both again.
                 self._worlds.pop(spec.name, None)
         self._cache[spec.name] = _CachedStatus(status, time.monotonic() + FRESH_SECONDS)
         return status

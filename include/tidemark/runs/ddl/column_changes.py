@@ -14,7 +14,7 @@ from tidemark.schema.ddl_operations import AlterColumns, CutOver
 
 @dataclass(frozen=True, slots=True)
 class ColumnChange:
-    """A column as a statement declares it anew; was: what an earlier one of the cut declared.
+    """A column as a statement declares it again; was: what an earlier one of the cut declared.
 
     fills_nulls: the source may have given a value to rows that had null in it.
     """
