@@ -71,13 +71,14 @@ class Workload:
         self.run(f"TRUNCATE TABLE {table.name}", *(self._upsert(table) for _ in range(3)))
 
     def snapshot(self) -> None:
-        """Ask for an incremental snapshot of a table."""
+        """Ask for a snapshot of a table beside its changes, or of one that they wait for."""
         self.made += 1
         namespace = self.source.namespace
         # Debezium reads names of tables in signals as regular expressions.
         tables = [name for name in self.tables if name.isidentifier() and self.source.key(name)]
         table = self.rng.choice(tables)
-        data = f'{{"data-collections": ["{namespace}.{table}"], "type": "incremental"}}'
+        way = self.rng.choice(("incremental", "incremental", "blocking"))
+        data = f'{{"data-collections": ["{namespace}.{table}"], "type": "{way}"}}'
         self.run(f"INSERT INTO signals VALUES ('s{self.made}', 'execute-snapshot', '{data}')")
 
     def alter(self) -> None:

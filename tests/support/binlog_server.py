@@ -98,4 +98,4 @@ def _await_ready(socket: Path, log: Path, tether: subprocess.Popen[bytes]) -> No
 
 
 def _client(socket: Path) -> list[str]:
-    return ["mariadb", "--no-defaults", f"--socket={socket}", "--user=root"]
+    return ["mariadb", "--no-defaults", "--skip-ssl", f"--socket={socket}", "--user=root"]
