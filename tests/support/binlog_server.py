@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from embedded.ports import HOST, free_ports
 from embedded.process import Program
 from tests.support.killable import Killable
 from tests.support.server import Column, RefusedError
@@ -81,9 +84,24 @@ def _as_text(column: Column) -> str:
     return f"CAST({name} + 0 AS CHAR)" if column.kind == "bit" else f"CAST({name} AS CHAR)"
 
 
-def killable_server(program: Program, socket: Path) -> Killable:
-    """``program``, which is ready once it has the database. RuntimeError when it never is."""
-    return Killable(program, partial(_await_ready, socket, program.log))
+@contextmanager
+def running_server(command: Sequence[str], folder: Path) -> Iterator[Server]:
+    """The server that ``command`` starts, for as long as a block; folder: of its files.
+
+    RuntimeError when it does not become ready.
+    """
+    socket = folder / "socket"
+    (port,) = free_ports(1)
+    options = [f"--socket={socket}", f"--bind-address={HOST}", f"--port={port}", "--user=root"]
+    options += [f"--pid-file={folder / 'pid'}", "--innodb-flush-log-at-trx-commit=2"]
+    files = folder / "log", folder / "tether.pid"
+    program = Program([*command, *options], *files, ENVIRONMENT)
+    server = Killable(program, partial(_await_ready, socket, program.log))
+    try:
+        server.start()
+        yield Server(socket, port, server)
+    finally:
+        server.stop()
 
 
 def _await_ready(socket: Path, log: Path, tether: subprocess.Popen[bytes]) -> None:

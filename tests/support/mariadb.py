@@ -9,9 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from embedded.ports import HOST, free_ports
-from embedded.process import Program
-from tests.support.binlog_server import ENVIRONMENT, Server, killable_server
+from tests.support.binlog_server import ENVIRONMENT, Server, running_server
 
 
 @contextmanager
@@ -25,23 +23,14 @@ def running_mariadb() -> Iterator[Server]:
         )
     with tempfile.TemporaryDirectory(prefix="tidemark-mariadb-") as name:
         folder = Path(name)
-        data, socket = folder / "data", folder / "socket"
-        (port,) = free_ports(1)
-        make = ["mariadb-install-db", "--no-defaults", f"--datadir={data}", "--user=root"]
+        data = f"--datadir={folder / 'data'}"
+        make = ["mariadb-install-db", "--no-defaults", data, "--user=root"]
         subprocess.run(  # noqa: S603  every argument is ours
             [*make, "--auth-root-authentication-method=normal", "--skip-test-db"],
             env=ENVIRONMENT,
             capture_output=True,
             check=True,
         )
-        command = [binary, "--no-defaults", f"--datadir={data}", f"--socket={socket}"]
-        command += ["--user=root", f"--bind-address={HOST}", f"--port={port}"]
-        command += [f"--pid-file={folder / 'pid'}", "--log-bin", "--binlog-format=ROW"]
-        command += ["--innodb-flush-log-at-trx-commit=2", "--character-set-server=utf8mb4"]
-        program = Program(command, folder / "log", folder / "tether.pid", ENVIRONMENT)
-        server = killable_server(program, socket)
-        try:
-            server.start()
-            yield Server(socket, port, server)
-        finally:
-            server.stop()
+        command = [binary, "--no-defaults", data, "--log-bin", "--binlog-format=ROW"]
+        with running_server([*command, "--character-set-server=utf8mb4"], folder) as server:
+            yield server

@@ -8,9 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from embedded.ports import HOST, free_ports
-from embedded.process import Program
-from tests.support.binlog_server import ENVIRONMENT, Server, killable_server
+from tests.support.binlog_server import ENVIRONMENT, Server, running_server
 
 
 @contextmanager
@@ -21,23 +19,17 @@ def running_mysql(root: Path) -> Iterator[Server]:
     """
     libraries = root / "usr/lib/x86_64-linux-gnu"
     loader = [str(libraries / "ld-linux-x86-64.so.2"), "--library-path", str(libraries)]
-    binary = [*loader, str(root / "usr/sbin/mysqld"), "--no-defaults", "--user=root"]
+    binary = [*loader, str(root / "usr/sbin/mysqld"), "--no-defaults"]
     with tempfile.TemporaryDirectory(prefix="tidemark-mysql-") as name:
         folder = Path(name)
         command = [*binary, f"--basedir={root / 'usr'}", f"--datadir={folder / 'data'}"]
         command += [f"--lc-messages-dir={root / 'usr/share/mysql'}", "--secure-file-priv=NULL"]
         subprocess.run(  # noqa: S603  every argument is ours
-            [*command, "--initialize-insecure"], env=ENVIRONMENT, capture_output=True, check=True
+            [*command, "--user=root", "--initialize-insecure"],
+            env=ENVIRONMENT,
+            capture_output=True,
+            check=True,
         )
-        socket = folder / "socket"
-        (port,) = free_ports(1)
-        command += [f"--socket={socket}", f"--bind-address={HOST}", f"--port={port}"]
-        command += [f"--pid-file={folder / 'pid'}", "--mysqlx=OFF", "--gtid-mode=ON"]
-        command += ["--enforce-gtid-consistency=ON", "--innodb-flush-log-at-trx-commit=2"]
-        program = Program(command, folder / "log", folder / "tether.pid", ENVIRONMENT)
-        server = killable_server(program, socket)
-        try:
-            server.start()
-            yield Server(socket, port, server)
-        finally:
-            server.stop()
+        command += ["--mysqlx=OFF", "--gtid-mode=ON", "--enforce-gtid-consistency=ON"]
+        with running_server(command, folder) as server:
+            yield server
