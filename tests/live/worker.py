@@ -105,7 +105,7 @@ class Worker:
             "value.converter": _CONVERTER,
             "listeners": f"http://{HOST}:{self.port}",
             "plugin.path": str(self.jars),
-            "plugin.discovery": "hybrid_warn",
+            "plugin.discovery": "service_load",
             "offset.flush.interval.ms": str(FLUSH_SECONDS * 1000),
             # One worker has nobody to wait for.
             "scheduled.rebalance.max.delay.ms": "0",
