@@ -122,6 +122,12 @@ scenarios: setup $(REST)/installed ## whole cuts of all that a source may do, bu
 histories: setup $(REST)/installed ## random histories through whole cuts, SEEDS=20 of each kind; `make scenarios` has one
 	@$(call pytest,e2e/scenarios,$(SIDE_BY_SIDE) -k random_histories --seeds $(SEEDS))
 
+values: export VALUES ?= 10000
+values: export VALUES_SEED ?= 1
+.PHONY: values
+values: setup ## random values of each column type, from the record to the table: VALUES=10000 VALUES_SEED=1
+	@$(call pytest,spark/properties,$(SIDE_BY_SIDE))
+
 N ?= 20000
 .PHONY: simulate
 simulate: $(INSTALLED) ## search N histories for one that breaks a promise: N=20000 ARGS="--seed 1"

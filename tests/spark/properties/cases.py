@@ -24,6 +24,8 @@ from tidemark.schema.connect_types import connect_columns, refine
 from tidemark.schema.postgres_types import postgres_column, postgres_record_columns
 from tidemark.schema.source_types import canal_column, debezium_column
 
+COUNT = int(os.environ.get("VALUES", "2000"))
+"""Values of a family of types, shared by its cases."""
 SEED = os.environ.get("VALUES_SEED", "1")
 MYSQL, POSTGRES = ConnectorModes(), ConnectorModes(time=TimeMode.ADAPTIVE)
 NULLS = 0.04

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from tests.spark.properties.cases import ALL, SEED, Case, Cell, Form
+from tests.spark.properties.cases import ALL, COUNT, SEED, Case, Cell, Form
 from tests.spark.properties.records import Sending
 from tests.spark.properties.shown import REFUSED
 from tests.support.staged import staged_place
@@ -37,7 +37,6 @@ from tidemark.runs.world import World
 from tidemark.schema.changes import plan_changes
 from tidemark.spec import SourceSpec
 
-VALUES = 10_000
 WIDE = 150
 """Columns of all forms together. The expressions of more are interpreted, as those of a cut of a
 few rows are: to compile them takes longer than to read the values.
@@ -78,17 +77,17 @@ def check_families(
     name = " and ".join(families)
     rng = Random(f"{SEED} {name}")  # noqa: S311  no secret: the same seed, the same values
     cases = [case for family in families.values() for case in family]
-    count = VALUES * len(families) // len(cases)
+    count = COUNT * len(families) // len(cases)
     values = [case.values.take(count, rng) for case in cases]
     cells = [_cells(cases, form) for form in forms]
     is_wide = sum(map(len, cells)) > WIDE
-    size_for(world.spark, VALUES if is_wide else FEW_ROWS + 1)
+    size_for(world.spark, FEW_ROWS if is_wide else FEW_ROWS + 1)
     reads = [_read(world, folder, *of_form, values) for of_form in zip(forms, cells, strict=True)]
     found = _written_and_read(world, folder, name, reads)
     wrong = [fault for read in reads for fault in _faults(read, values, found)]
     wrong += [fault for read in reads for fault in _faults_in_python(read, values)]
     assert not wrong, "\n".join(
-        [f"{name}, VALUES_SEED={SEED}: {len(wrong)} values differ", *wrong[:SHOWN]]
+        [f"{name}, VALUES={COUNT} VALUES_SEED={SEED}: {len(wrong)} values differ", *wrong[:SHOWN]]
     )
 
 
