@@ -95,8 +95,15 @@ _HSTORES: Mapping[HstoreMode, TypeMapping] = {
 }
 _INFINITE = ("date", "timestamp", "timestamp_ntz")
 """Iceberg types of the columns that hold ``infinity`` at the source (TYPE-22)."""
-_STORED_APART = (*_LONG_TEXTS, "numeric", "bytea", "hstore")
-"""Types whose long values an update leaves out when it does not change them (UNAV-2)."""
+_STORED_APART = (
+    *(*_LONG_TEXTS, "numeric", "bytea", "hstore"),
+    *("int8range", "numrange", "tsrange", "tstzrange"),
+    *(f"{name}multirange" for name in _RANGES),
+)
+"""Types whose long values an update leaves out when it does not change them (UNAV-2).
+
+A range of 8 byte bounds has 25 bytes, which is more than what PostgreSQL has in place of a value.
+"""
 
 _TYPE = re.compile(
     r"\s*+(?P<name>[^()\[\]\s]++(?:\s++[^()\[\]\s]++)*+)\s*+"

@@ -236,6 +236,11 @@ def test_a_declaration_beside_a_record_schema(
         ("integer", False, False),
         ("uuid", False, False),
         ("date[]", True, True),
+        ("tstzrange", False, True),
+        ("numrange", False, True),
+        ("int4multirange", False, True),
+        ("daterange", False, False),
+        ("inet", False, False),
     ],
 )
 def test_what_may_stand_in_place_of_a_value(
