@@ -75,7 +75,8 @@ def _cut_after(
     elif hold is None:
         hold = ceiling.hold if ceiling else _WAITS_FOR_PROOF
     if isinstance(until, Barrier) and ceiling is not None and until.bound <= ceiling.place:
-        proved = transaction_cut(progress, statistics, None).frontier.bound
+        # By the same walk: a snapshot behind the statement stands for nothing in front of it.
+        proved = _cut_after(progress, statistics, None, walk).frontier.bound
         after = replace(after, bound=max(after.bound, min(until.bound, proved)))
     after = replace(after, split=_split(statistics, walk, after))
     skipped = _skipped(progress, statistics, settled, after.bound)

@@ -316,6 +316,25 @@ def test_what_a_snapshot_stands_for_is_not_published_without_it() -> None:
     assert cut.frontier.bound <= place(10)
 
 
+@pytest.mark.parametrize("came", [0, 1])
+@pytest.mark.parametrize("at", [5, 12, 15])
+def test_a_statement_below_the_snapshot_waits_with_what_is_lacking(came: int, at: int) -> None:
+    """GATE-T14, SCHEMA-11: the cut would end at it, in front of what stands for the transaction."""
+    seen = lost(came=came)
+    first = min(number for number in (*[10][:came], 15, 20) if number > at)
+    capped = {A0: PartitionStatistics(highest=place(20), capped_from=place(first))}
+    position = Position(place(at) + "0" * 16)
+    statement = Barrier(TableName("db", "a"), position, Behind.OTHER_KEY)
+    cut = transaction_cut(Progress(), replace(seen, partitions=capped), statement)
+    if at < 15:
+        assert (cut.frontier, code(cut)) == (Frontier(), HoldCode.TX_INCOMPLETE)
+    else:
+        assert place(15) < cut.frontier.bound < place(16)
+    given_up = Progress(skipped=frozenset({gtid(1)}))
+    cut = transaction_cut(given_up, replace(seen, partitions=capped), statement)
+    assert place(at) < cut.frontier.bound < place(at + 1)
+
+
 @pytest.mark.parametrize(("lsn", "is_settled"), [(180, True), (179, False)])
 def test_an_id_with_the_lsn_of_its_commit_tells_whether_a_snapshot_holds_it(
     lsn: int, is_settled: bool
