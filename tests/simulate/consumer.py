@@ -18,7 +18,7 @@ from tidemark.model.event import ENVELOPE_COLUMNS, Kind
 from tidemark.model.expansion import PartitionExpansions
 from tidemark.model.names import TableName
 from tidemark.model.offsets import TopicPartition
-from tidemark.model.position import Place, Position, place_of
+from tidemark.model.position import Place, Position, place_of, read_beside
 from tidemark.model.progress import Progress
 from tidemark.model.summary import PLACE, Summary
 from tidemark.model.transaction import Boundary, boundary_of, share_of
@@ -343,8 +343,10 @@ class Consumer:
             return "SELECT NULL WHERE FALSE"
         beside = (
             f"SELECT {{0}}.*, {{1}} AS in_cut FROM {{0}} JOIN bounds b USING (topic, partition) "
-            f"WHERE kind = '{Kind.ROW}' AND source_table = '{table}' AND snapshot IS NULL "
-            f"AND {PLACE} = b.streamed AND {{2}}"
+            f"WHERE kind = '{Kind.ROW}' AND source_table = '{table}' AND CASE "
+            f"WHEN snapshot IS NULL THEN {PLACE} = b.streamed "
+            f"WHEN {checkpoint_status.INCREMENTAL_ROW} THEN {PLACE} = read_beside(b.streamed) END "
+            "AND {2}"
         )
         columns = ", ".join(COLUMNS)
         frame = " UNION ALL ".join(
@@ -381,6 +383,7 @@ def opened() -> sqlite3.Connection:
     database.row_factory = sqlite3.Row
     database.create_function("row_key", 1, lambda value: row_of(value)[0], deterministic=True)
     database.create_function("row_text", 1, lambda value: str(row_of(value)), deterministic=True)
+    database.create_function("read_beside", 1, read_beside, deterministic=True)
     database.create_function("unix_millis", 1, lambda millis: millis, deterministic=True)
     database.execute(f"CREATE TABLE changelog ({', '.join(COLUMNS)})")
     database.execute("CREATE TEMP TABLE zoned (status, kind)")

@@ -145,6 +145,22 @@ def event_id_of(position: Position) -> str:
     return place_of(position) or position
 
 
+def read_beside(place: Place) -> Place:
+    """Where a row stands that was read amid the stream, beside what was streamed at ``place``.
+
+    ``place`` itself where the source has no such rows, or it is that of one already.
+
+    >>> read_beside(Place("0001" + "0" * 24 + "1")) == "0001" + "0" * 24 + "0"
+    True
+    """
+    digits = len(place) + OFFSET_DIGITS
+    rank_at = {BINLOG_DIGITS: BINLOG_RANK_AT, POSTGRES_DIGITS: LSN_RANK_AT}.get(digits)
+    if rank_at is None:
+        return place
+    rank = str(SnapshotRank.SNAPSHOT.value)
+    return Place(place[:rank_at] + rank + place[rank_at + RANK_DIGITS :])
+
+
 def may_be_copy(lowest: Place, reached: Place) -> bool:
     """Whether an event at ``lowest`` or above can be a copy of one at ``reached`` or below.
 

@@ -72,6 +72,26 @@ def test_the_last_change_of_an_old_partition_is_known_again(world: World) -> Non
     assert result.buckets["duplicate"] == len(again)
 
 
+@pytest.mark.parametrize("pos", [11, 12])
+def test_a_row_of_a_chunk_is_known_again_in_an_old_partition(world: World, pos: int) -> None:
+    """POS-20, SNAP-9: its row was deleted by way of an added one; others of the chunk are new.
+
+    pos: where the chunk stands, beside the newest change of its partition or behind it.
+    """
+    stream = Stream(world, 1, "debezium-mysql", "none", MYSQL).create()
+    read = [debezium_row("r", number, pos, mark="incremental") for number in (1, 2)]
+    stream.send([debezium_row("c", number, 9 + number) for number in (1, 2)])
+    stream.send(read)
+    stream.cut()
+    stream.grow(2)
+    stream.send([at(1, debezium_row("d", 1, 20)), at(1, debezium_row("u", 2, 21, name="newer"))])
+    stream.cut()
+    stream.send([*read, debezium_row("r", 3, pos, mark="incremental", name="of the same chunk")])
+    result = stream.cut()
+    assert stream.rows() == {2: "newer", 3: "of the same chunk"}
+    assert result.buckets["duplicate"] == len(read)
+
+
 def test_an_added_partition_of_ticdc_waits_for_its_first_watermark(world: World) -> None:
     """TOP-3, GATE-W2: it may hold anything until then."""
     stream = Stream(world).create()

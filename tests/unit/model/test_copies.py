@@ -28,6 +28,7 @@ def test_changes_of_one_key(settled: list[str], came: list[str], copies: list[bo
             "topic": "shop.t",
             "partition": 0,
             "offset": 8 + offset,
+            "snapshot": None,
             "row_key": 1,
             "in_cut": in_cut,
             "effect": effect,
@@ -41,6 +42,7 @@ def test_changes_of_one_key(settled: list[str], came: list[str], copies: list[bo
 def test_keys_and_partitions_are_apart() -> None:
     """The offsets have one and two digits, and neither order decides."""
     row = {"topic": "shop.t", "partition": 0, "offset": 9, "row_key": 1, "effect": "U.a"}
+    row["snapshot"] = None
     rows = [
         {**row, "in_cut": False},
         {**row, "in_cut": True, "offset": 17},
@@ -48,3 +50,16 @@ def test_keys_and_partitions_are_apart() -> None:
         {**row, "in_cut": True, "offset": 4, "partition": 1},
     ]
     assert [row["offset"] for row in stepped(rows, COPIES) if row["is_copy"]] == [17]
+
+
+def test_rows_that_were_read_beside_the_stream_are_apart() -> None:
+    """SNAP-9: a chunk may read a row as the change left it that it stands beside."""
+    row = {"topic": "shop.t", "partition": 0, "row_key": 1, "effect": "U.a"}
+    rows = [
+        {**row, "offset": 7, "snapshot": None, "in_cut": False},
+        {**row, "offset": 8, "snapshot": "incremental", "in_cut": True, "row_key": 1},
+        {**row, "offset": 9, "snapshot": None, "in_cut": True},
+        {**row, "offset": 10, "snapshot": "incremental", "in_cut": False, "row_key": 2},
+        {**row, "offset": 11, "snapshot": "incremental", "in_cut": True, "row_key": 2},
+    ]
+    assert [row["offset"] for row in stepped(rows, COPIES) if row["is_copy"]] == [9, 11]

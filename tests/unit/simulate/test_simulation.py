@@ -4,8 +4,19 @@ from __future__ import annotations
 
 import pytest
 
+from tests.simulate.check import run_history
 from tests.simulate.faults import FAULTS, Fault, planted
-from tests.simulate.history import Flavour
+from tests.simulate.history import (
+    Chunk,
+    Commit,
+    DeliverAll,
+    Flavour,
+    Grow,
+    History,
+    Repeat,
+    Run,
+    Write,
+)
 from tests.simulate.search import find, first_broken
 from tests.simulate.shapes import capped, ended, histories
 
@@ -27,6 +38,29 @@ def test_a_planted_fault_is_found(fault: Fault) -> None:
         drawn = histories(fault.flavours, fault.shape)
         shares = (first_broken(HISTORIES // len(SEEDS), seed, drawn) for seed in SEEDS)
         assert any(shares)
+
+
+@pytest.mark.parametrize("flavour", [Flavour.MYSQL_UNGATED, Flavour.POSTGRES_UNGATED])
+@pytest.mark.parametrize("beside", [True, False])
+@pytest.mark.parametrize("start", range(4))
+def test_a_chunk_that_comes_again_brings_no_row_back(
+    flavour: Flavour, beside: bool, start: int
+) -> None:
+    """POS-20, SNAP-9: its key moved to an added partition, and was deleted there.
+
+    beside: the chunk stands beside a change of its partition, and not of another table's.
+    """
+    other = () if beside else (Commit((Write(1, 1, 3),)),)
+    history = History(
+        flavour,
+        1,
+        (),
+        (
+            *(Commit((Write(0, 1, 5),)), *other, Chunk(0), DeliverAll(), Run(), Grow()),
+            *(Commit((Write(0, 1, None),)), DeliverAll(), Run(), Repeat(0, start, 2), Run()),
+        ),
+    )
+    assert run_history(history)
 
 
 def test_no_capped_history_breaks_an_invariant() -> None:

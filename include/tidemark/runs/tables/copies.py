@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
+from operator import or_
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from tidemark.formats.decoder import decoder_of
-from tidemark.model.checkpoint_status import CheckpointStatus
+from tidemark.model.checkpoint_status import INCREMENTAL_ROW, CheckpointStatus
 from tidemark.model.columns import TableSchema
 from tidemark.model.copies import COPIES
 from tidemark.model.cut import GateMode
 from tidemark.model.event import Kind
 from tidemark.model.offsets import TopicPartition
-from tidemark.model.position import Place, Position, place_of
+from tidemark.model.position import EPOCH_DIGITS, Place, Position, read_beside
 from tidemark.model.summary import PLACE
 from tidemark.model.target_mode import TargetMode
 from tidemark.runs.changelog import Places
@@ -49,22 +50,24 @@ def with_copies_of_last(
 ) -> Copies:
     """``copies``, and those of the newest settled changes of partitions (POS-20).
 
-    Of a mirror with gate ``none``: its deleted rows leave nothing that a copy loses against, and
-    where the delete came by another partition, nothing else shows that it is one. Transactions and
-    watermarks settle whole. schema: of the rows of the cut. Costs a read of the changelog, and
-    nothing where no change of the cut stands at such a place.
+    And of rows of incremental snapshots that were read there, beside what was streamed. Of a mirror
+    with gate ``none``: its deleted rows leave nothing that a copy loses against, and where the
+    delete came by another partition, nothing else shows that it is one. Transactions and watermarks
+    settle whole. schema: of the rows of the cut. Costs a read of the changelog, and nothing where
+    no change of the cut stands at such a place.
     """
-    last = _last_settled(chosen, spec)
     is_asked = spec.mode is TargetMode.MIRROR and schema.key
-    if not last or not is_asked:
+    beside = [part for part in (_last_settled(chosen, spec), _last_read(chosen, spec)) if part]
+    if not beside or not is_asked:
         return copies
     came = copies.dropped_from(chosen, chosen.row_events(spec.source)).where(
         F.col("status") == CheckpointStatus.PENDING.value
     )
-    events = (
-        _settled_at(chosen, spec, last)
-        .withColumn("in_cut", F.lit(False))
-        .unionByName(came.drop("status").where(_there(last)).withColumn("in_cut", F.lit(True)))
+    is_there = reduce(or_, map(_there, beside))
+    events = reduce(
+        DataFrame.unionByName,
+        (_settled_at(chosen, spec, part).withColumn("in_cut", F.lit(False)) for part in beside),
+        came.drop("status").where(is_there).withColumn("in_cut", F.lit(True)),
     )
     decoder = decoder_of(source, chosen.schemas)
     entries = chosen.profile.of(spec.source, CheckpointStatus.PENDING)
@@ -90,20 +93,33 @@ def settled_at_last(chosen: Chosen, spec: TableSpec) -> DataFrame | None:
     return _settled_at(chosen, spec, last) if last else None
 
 
-def _settled_at(
-    chosen: Chosen, spec: TableSpec, places: Mapping[TopicPartition, Place]
-) -> DataFrame:
+@dataclass(frozen=True, slots=True)
+class _Beside:
+    """Rows that stand where the newest settled ones of partitions do.
+
+    are: which they may be, as SQL. places: of partitions of which the cut has some; empty without.
+    """
+
+    are: str
+    places: Mapping[TopicPartition, Place]
+
+    def __bool__(self) -> bool:
+        return bool(self.places)
+
+
+def _settled_at(chosen: Chosen, spec: TableSpec, beside: _Beside) -> DataFrame:
     offsets = chosen.changelog.progress.frontier_of(spec.source).offsets
-    is_settled = _in_each(places, lambda at: F.col("offset") < offsets.get(at, 0))
-    return chosen.changelog.published(spec.source).where(is_settled & _there(places))
+    is_settled = _in_each(beside.places, lambda at: F.col("offset") < offsets.get(at, 0))
+    return chosen.changelog.published(spec.source).where(is_settled & _there(beside))
 
 
-def _there(places: Mapping[TopicPartition, Place]) -> Column:
-    """Whether a row was streamed at the one of ``places`` that is of its partition."""
+def _there(beside: _Beside) -> Column:
+    """Whether a row is one of ``beside``."""
+    places = beside.places
     # By the first of these, files that have no such place are not read.
     may_be_there = _in_each(places, lambda at: F.col("position").startswith(places[at]))
     is_there = may_be_there & _in_each(places, lambda at: F.expr(PLACE) == places[at])
-    return is_there & (F.col("kind") == Kind.ROW.value) & F.col("snapshot").isNull()
+    return is_there & (F.col("kind") == Kind.ROW.value) & F.expr(beside.are)
 
 
 def _in_each(
@@ -111,7 +127,7 @@ def _in_each(
 ) -> Column:
     """Whether a record is in one of ``places``, and the condition of that holds."""
     return reduce(
-        lambda left, right: left | right,
+        or_,
         (
             (F.col("topic") == at.topic) & (F.col("partition") == at.partition) & condition(at)
             for at in sorted(places)
@@ -119,18 +135,38 @@ def _in_each(
     )
 
 
-def _last_settled(chosen: Chosen, spec: TableSpec) -> Mapping[TopicPartition, Place]:
-    """Partitions with a change where their newest settled one stands -> that place.
+def _last_settled(chosen: Chosen, spec: TableSpec) -> _Beside:
+    """What was streamed where the newest settled change of its partition stands.
 
     With gate ``none``: transactions and watermarks settle whole.
     """
+    places = _newest_places(chosen, spec)
+    return _Beside(
+        "snapshot IS NULL",
+        {
+            entry.at: places[entry.at]
+            for entry in chosen.profile.of(spec.source, CheckpointStatus.PENDING)
+            if entry.streamed_from is not None and entry.streamed_from == places.get(entry.at)
+        },
+    )
+
+
+def _last_read(chosen: Chosen, spec: TableSpec) -> _Beside:
+    """What an incremental snapshot read there, beside what was streamed; likewise."""
+    places = {at: read_beside(place) for at, place in _newest_places(chosen, spec).items()}
+    return _Beside(
+        INCREMENTAL_ROW,
+        {
+            entry.at: places[entry.at]
+            for entry in chosen.profile.of(spec.source, CheckpointStatus.PENDING)
+            if entry.chunk_from is not None and entry.chunk_from == places.get(entry.at)
+        },
+    )
+
+
+def _newest_places(chosen: Chosen, spec: TableSpec) -> Mapping[TopicPartition, Place]:
+    """Partitions -> where their newest settled change stands; none where the offset is all."""
     if chosen.cut.mode is not GateMode.NONE:
         return {}
     streamed = chosen.changelog.progress.frontier_of(spec.source).streamed
-    return {
-        entry.at: streamed[entry.at]
-        for entry in chosen.profile.of(spec.source, CheckpointStatus.PENDING)
-        if entry.streamed_from is not None
-        and place_of(entry.highest or Position(""))
-        and entry.streamed_from == streamed.get(entry.at)
-    }
+    return {at: place for at, place in streamed.items() if len(place) > EPOCH_DIGITS}
