@@ -134,7 +134,8 @@ def place_of(position: Position) -> Place | None:
 def event_id_of(position: Position) -> str:
     """What copies of the event at ``position`` share, and no other event (POS-14).
 
-    In PostgreSQL its LSN alone: a copy may know a later commit (POS-9).
+    In PostgreSQL its LSN alone: a copy may know a later commit (POS-9). Of TiCDC its commitTs and
+    rank: a copy may come by another partition (GATE-W8).
 
     >>> event_id_of(Position("0001" + "0" * 16)) == "0001" + "0" * 16
     True
@@ -142,6 +143,8 @@ def event_id_of(position: Position) -> str:
     if len(position) == POSTGRES_DIGITS:
         lsn = LSN_RANK_AT + RANK_DIGITS
         return position[:EPOCH_DIGITS] + position[lsn : lsn + NUMBER_DIGITS]
+    if len(position) == COMMIT_POSITION_DIGITS:
+        return position[:COMMIT_DIGITS]
     return place_of(position) or position
 
 

@@ -48,12 +48,13 @@ EVENT_ID = (
     f"CASE length(position) WHEN {EPOCH_DIGITS + OFFSET_DIGITS} THEN position "
     f"WHEN {POSTGRES_DIGITS} THEN substr(position, 1, {EPOCH_DIGITS}) "
     f"|| substr(position, {LSN_RANK_AT + RANK_DIGITS + 1}, {NUMBER_DIGITS}) "
-    f"ELSE {PLACE} END"
+    f"WHEN {COMMIT_POSITION_DIGITS} THEN substr(position, 1, {COMMIT_DIGITS}) ELSE {PLACE} END"
 )
 """What the two halves of a key change share, and all copies of them (KEY-6, KEY-7).
 
-Its place; in PostgreSQL its LSN alone, as copies may know another commit (POS-9). Where the offset
-is all the order there is, only the halves of one record share it.
+Its place; in PostgreSQL its LSN alone, as copies may know another commit (POS-9); of TiCDC its
+commitTs and rank, as copies may come by another partition (GATE-W8). Where the offset is all the
+order there is, only the halves of one record share it.
 """
 
 

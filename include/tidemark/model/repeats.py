@@ -7,7 +7,9 @@ are not known as such, unless `fold.row_changes` has an id for them.
 
 Some sources do not say which of the changes at one place a record is. Two equal ones may then be
 one that came twice, or two. The partition tells where it went back between them; if it does not,
-nobody can. PostgreSQL's connector says it by the number in the transaction, but one that starts
+nobody can. TiCDC sends the equal rows of one commit to one partition, whatever it chooses that by:
+where another one has the same record, the topic's partitions changed between them. PostgreSQL's
+connector says it by the number in the transaction, but one that starts
 over inside a transaction counts from 1 again (POS-5): two equal rows of one LSN with different
 numbers are two only if one partition brought them in one go.
 """
@@ -28,7 +30,7 @@ from tidemark.model.summary import PLACE
 
 _PARTITION = "PARTITION BY topic, partition ORDER BY offset"
 _SO_FAR = "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
-_ARRIVAL = "ORDER BY in_cut, partition, offset"
+_ARRIVAL = "ORDER BY in_cut, topic, partition, offset"
 _COPIES = f"PARTITION BY op, row_id {_ARRIVAL}"
 _EQUALS = f"PARTITION BY op, {EVENT_ID}, image_hash, snapshot IS NULL {_ARRIVAL}"
 
@@ -71,7 +73,7 @@ IDENTITY = (
 """What copies of a change share, and no other change of its table and op.
 
 occurrence: which of the changes at its place it is, null where the source does not say. image_hash:
-of the texts of its row.
+of the texts of its row, in the columns that the target has.
 """
 
 REPEATS: tuple[Mapping[str, str], ...] = (
@@ -79,18 +81,23 @@ REPEATS: tuple[Mapping[str, str], ...] = (
         "copy": f"row_number() OVER ({_COPIES})",
         "went_back": f"partition = lag(partition) OVER ({_COPIES}) "
         f"AND era > lag(era) OVER ({_COPIES})",
+        "has_moved": f"coalesce(record_hash = lag(record_hash) OVER ({_COPIES}) AND "
+        f"(topic <> lag(topic) OVER ({_COPIES}) OR partition <> lag(partition) OVER ({_COPIES})), "
+        "FALSE)",
         "has_equal": f"row_number() OVER ({_EQUALS}) > 1",
         "in_one_go": f"partition = lag(partition) OVER ({_EQUALS}) "
         f"AND era = lag(era) OVER ({_EQUALS})",
     },
     {
         "is_repeat": "copy > 1",
-        "is_uncertain": "CASE WHEN copy > 1 THEN occurrence IS NULL AND NOT went_back "
+        "is_uncertain": "CASE WHEN copy > 1 "
+        "THEN occurrence IS NULL AND NOT (went_back OR has_moved) "
         f"ELSE length(position) = {POSTGRES_DIGITS} AND snapshot IS NULL AND has_equal "
         "AND NOT in_one_go END",
     },
 )
 """Columns to add to changes one after the other: whether one came before, or may be another one.
 
-In: also ``in_cut``; what came before the cut comes first.
+In: also ``in_cut``; what came before the cut comes first. record_hash: of what the record of a
+change says of rows, null where equal rows of one place may be in several partitions.
 """

@@ -345,6 +345,35 @@ def test_a_truncate_by_statement_has_its_time(world: World, mode: TargetMode) ->
 
 
 @pytest.mark.parametrize("mode", KEPT)
+def test_what_ticdc_sends_again_by_another_partition_is_no_change(
+    world: World, mode: TargetMode
+) -> None:
+    """POS-14, GATE-W8, TOP-3: as a changefeed does that learns of more partitions."""
+    stream = follow(world, mode, "ticdc-canal-json").create()
+    second = 1000 << 18
+    sent = [
+        ticdc_row("INSERT", 1, second),
+        ticdc_row("DELETE", 1, 2 * second),
+        ticdc_row("INSERT", 1, 3 * second, name="y"),
+    ]
+    stream.send([*sent, ticdc_watermark(second)])
+    stream.cut()
+    stream.grow(2)
+    again = [replace(record, partition=1) for record in sent]
+    marks = [ticdc_watermark(4 * second), ticdc_watermark(4 * second, 1)]
+    stream.send([*again, *marks])
+    stream.cut()
+    table = stream.published()
+    if mode is TargetMode.SOFT_DELETE:
+        assert flags(stream) == {1: ("y", None)}
+        return
+    times = "_tidemark_valid_from" if mode is TargetMode.HISTORY else "_tidemark_commit_time"
+    rows = sorted((int(row[times].timestamp()), row["name"]) for row in table)
+    deleted = [] if mode is TargetMode.HISTORY else [(2, None)]
+    assert rows == sorted([(1, "x"), *deleted, (3, "y")])
+
+
+@pytest.mark.parametrize("mode", KEPT)
 def test_a_target_that_was_truncated_is_renamed(world: World, mode: TargetMode) -> None:
     """SCHEMA-31, TRUNC-12: by a statement alone, whatever truncates came in earlier cuts."""
     tables = [

@@ -439,6 +439,39 @@ def test_rows_that_are_older_than_a_column_are_found(world: World) -> None:
     assert [(r["id"], r["title"], r["n"]) for r in table] == [(1, "x", 7)]
 
 
+def test_ticdc_sends_again_by_another_partition(world: World) -> None:
+    """POS-14, GATE-W8, TOP-3: as a changefeed does that learns of more partitions."""
+    sent = [keyless(ticdc_row("INSERT", n, 100 + n)) for n in (1, 2)]
+    gone = keyless(ticdc_row("DELETE", 1, 150))
+    stream = opened(world, "ticdc-canal-json", *sent, gone, ticdc_watermark(101))
+    stream.cut()
+    stream.grow(2)
+    again = [replace(record, partition=1) for record in (*sent, gone)]
+    marks = [ticdc_watermark(200), ticdc_watermark(200, partition=1)]
+    stream.send([*again, *marks])
+    assert counted(stream.cut()) == {"superseded": 2, "applied": 1, "duplicate": 3, "control": 2}
+    assert published(stream) == {(2, "x"): 1}
+    stream.send([*again, ticdc_watermark(300), ticdc_watermark(300, partition=1)])
+    assert counted(stream.cut()) == {"duplicate": 3, "control": 2}
+    equal = keyless(ticdc_row("INSERT", 3, 310))
+    stream.send([equal, *[replace(equal, partition=1)] * 2])
+    stream.send([ticdc_watermark(400), ticdc_watermark(400, partition=1)])
+    with pytest.raises(TableStoppedError, match="it is unknown which"):
+        stream.cut()
+    assert published(stream) == {(2, "x"): 1}
+
+
+def test_rows_that_differ_in_what_the_target_lacks_stop_it(world: World) -> None:
+    """POS-14: a dispatcher by columns may send two such rows of one commit to two partitions."""
+    table = {"target-columns": {"exclude": ["name"]}}
+    stream = Stream(world, 2, table=table).create()
+    rows = [ticdc_row("INSERT", 1, 110, name=name, partition=n) for n, name in enumerate("xy")]
+    stream.send(map(keyless, rows))
+    stream.send([ticdc_watermark(200), ticdc_watermark(200, partition=1)])
+    with pytest.raises(TableStoppedError, match="it was sent again or is another one"):
+        stream.cut()
+
+
 def test_ticdc_sends_again_what_a_watermark_promised(world: World) -> None:
     """GATE-W3, GATE-5, POS-14."""
     sent = [keyless(ticdc_row("INSERT", n, 100 + n)) for n in (1, 2)]

@@ -14,6 +14,7 @@ from tidemark.fold.settled import beside_settled
 from tidemark.fold.versions import is_newer, mark_event_ids, with_stored
 from tidemark.model.columns import CHANGE, POSITION, ROW, SourceColumn, TableSchema, ValueEncoding
 from tidemark.model.names import ColumnName
+from tidemark.model.position import commit_ts_at
 
 ID = ColumnName("id")
 SCHEMA = TableSchema((SourceColumn(ID, "int", ValueEncoding.INTEGER, "int"),), (ID,))
@@ -134,3 +135,31 @@ def test_appended_changes_at_one_place_are_numbered_by_their_rows(
     assert sorted(row[ROW] for row in rows) == [
         f"{before}{cut[0]}.{hashed[0]}{number}" for number in numbers
     ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "versions", "appended"),
+    [
+        pytest.param("U5/0 U5/1", ["U5/1"], 1, id="sent again to another partition"),
+        pytest.param("U5/2 U5/1 U5/0", ["U5/2"], 1, id="and to a third one"),
+        pytest.param("D5/0 U5/1", ["D5/0", "U5/1"], 2, id="a key is left and taken"),
+        pytest.param("D5/1 U5/0 D5/0 U5/1", ["D5/1", "U5/1"], 2, id="and both came again"),
+        pytest.param("U5/0 U6/1", ["U5/0", "U6/1"], 2, id="two commits"),
+    ],
+)
+def test_a_copy_may_come_by_another_partition(
+    spark: SparkSession, changes: str, versions: Sequence[str], appended: int
+) -> None:
+    """POS-14, GATE-W8, KEY-14: ``U5/1`` is an upsert of TiCDC at commitTs 5, by partition 1."""
+    rows = []
+    for offset, text in enumerate(changes.split()):
+        op, commit_ts, partition = text[0], int(text[1:].partition("/")[0]), int(text[-1])
+        position = f"0001{commit_ts:016X}{int(op == 'U')}{partition:04X}{offset:016X}"
+        rows.append((op, position, 0, partition, None, (1,)))
+    frame = spark.createDataFrame(rows, FIELDS)
+    beside = beside_settled(frame, None, F.lit(None).cast("long"))
+    events = only_newest(mark_event_ids(beside, "TRUE")).collect()
+    found = [f"{r['op']}{commit_ts_at(r['position'])}/{r['partition']}" for r in events]
+    assert sorted(found) == sorted(versions)
+    copies = mark_copies(beside.withColumn("snapshot", F.lit(None).cast("string")))
+    assert only_newest(copies).count() == appended

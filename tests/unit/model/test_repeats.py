@@ -93,6 +93,7 @@ class Consumer:
                 "snapshot": None,
                 "event_order": None if self.source == UNTOLD else s.number,
                 "occurrence": self._occurrence(s),
+                "record_hash": None,
                 "in_cut": in_cut,
                 "record": self.sent.index(s),
             }
@@ -243,27 +244,43 @@ def _may_begin(source: str, record: Record) -> bool:
         pytest.param("x5 x5", "x", True, id="a repeat, or two equal rows"),
         pytest.param("w6 x5", "x", False, id="late, and never sent before"),
         pytest.param("x5 x6", "x x", False, id="two commits"),
+        pytest.param("x5 y5 x5/1 y5/1", "x y", False, id="sent again to another partition"),
+        pytest.param("x5/1 y5 x5 x5/2", "y x", False, id="a partition of a smaller number"),
+        pytest.param("x5/1 w6/1 x5", "x", False, id="where no watermark has come"),
+        pytest.param("x5 x5/1 w6/1 x5/1", "x", False, id="and again, behind a watermark"),
+        pytest.param("x5 y5/1", "x y", False, id="another row of the commit there"),
+        pytest.param("x5 x6/1", "x x", False, id="another commit there"),
+        pytest.param("x5 x5/1 x5/1", "x", True, id="of two equal rows one came before"),
+        pytest.param("x5 x5 x5/1 x5/1", "x", True, id="two equal rows, both sent again"),
+        pytest.param("x5 X5/1", "x", True, id="whose record differs in what the target lacks"),
     ],
 )
 def test_copies_of_ticdc_are_told_by_watermarks(records: str, taken: str, doubted: bool) -> None:
-    """POS-14, GATE-W3: ``x5`` is an insert of x at commitTs 5, ``w6`` a watermark."""
-    events = [
-        {
-            "topic": "t",
-            "partition": 0,
-            "offset": offset,
-            "watermark": int(text[1:]) if text[0] == "w" else None,
-            "position": None if text[0] == "w" else f"0001{int(text[1:]):016X}10000{offset:016X}",
-            "snapshot": None,
-            "event_order": None,
-            "occurrence": None,
-            "in_cut": 1,
-            "image_hash": text[0],
-            "part": 0,
-            "op": "U",
-        }
-        for offset, text in enumerate(records.split())
-    ]
+    """POS-14, GATE-W3, GATE-W8: ``x5`` is an insert of x at commitTs 5, ``w6`` a watermark.
+
+    ``x5/1`` came by partition 1; of ``X5`` the target has the row of ``x5``.
+    """
+    events = []
+    for offset, text in enumerate(records.split()):
+        what, _, partition = text.partition("/")
+        place = f"0001{int(what[1:]):016X}1{int(partition or 0):04X}"
+        events.append(
+            {
+                "topic": "t",
+                "partition": int(partition or 0),
+                "offset": offset,
+                "watermark": int(what[1:]) if what[0] == "w" else None,
+                "position": None if what[0] == "w" else f"{place}{offset:016X}",
+                "snapshot": None,
+                "event_order": None,
+                "occurrence": None,
+                "in_cut": 1,
+                "image_hash": what[0].lower(),
+                "record_hash": what[0],
+                "part": 0,
+                "op": "U",
+            }
+        )
     placed = [dict(row) for row in stepped(events, eras(GateMode.WATERMARK)) if row["position"]]
     changes = stepped(placed, [{"row_id": IDENTITY}], REPEATS)
     first = sorted((c["offset"], c["image_hash"]) for c in changes if not c["is_repeat"])

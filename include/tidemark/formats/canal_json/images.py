@@ -86,11 +86,13 @@ def _touched(schema: TableSchema) -> Column:
 def canal_row_changes(events: DataFrame, schema: TableSchema) -> DataFrame:
     """One row per row of the table that an event ends or makes (KEY-15).
 
-    As of Debezium: ``op``, ``part``, ``image`` and ``occurrence``, which is untold. What an update
-    or a delete does not hold of a row is not known (UNAV-4); then there is no image.
+    As of Debezium: ``op``, ``part``, ``image`` and ``occurrence``, which is untold; and
+    ``record_hash``, of what the record says of rows, columns included that the target lacks. What
+    an update or a delete does not hold of a row is not known (UNAV-4); then there is no image.
     """
     maps = "ARRAY<MAP<STRING, STRING>>"
     text = F.col("value").cast("string")
+    rows_text = F.to_json("_json", {"ignoreNullFields": "false"})
     old = F.coalesce(F.col("_json.old"), F.array())
     rows = F.arrays_zip(F.col("_json.data").alias("data"), old.alias("old"))
     kind, is_whole = F.col("_json.type"), ~_lacks(schema)
@@ -109,12 +111,14 @@ def canal_row_changes(events: DataFrame, schema: TableSchema) -> DataFrame:
         .select("*", F.posexplode(touched).alias("_half", "_touched"))
         .withColumn("part", F.col("_row") * KEYS_PER_ROW + F.col("_half"))
         .withColumn("occurrence", F.lit(None).cast("string"))
+        .withColumn("record_hash", F.hex(F.xxhash64(rows_text)))
         .select(
             *(name for name in events.columns if name != "op"),
             "part",
             "_touched.op",
             "_touched.image",
             "occurrence",
+            "record_hash",
         )
     )
 

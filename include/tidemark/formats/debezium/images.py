@@ -105,8 +105,9 @@ def debezium_row_changes(
 
     In: changelog rows of one table of kind ``row``. Out: the same with ``op``, ``part``, the number
     of the change in its event, ``image``, a struct of every column's text of the row that ends or
-    begins, null where the record does not tell it, and ``occurrence``, which of the changes at one
-    place it is, null if untold. has_event_order: ``event_order`` says so, as the rows of a COPY of
+    begins, null where the record does not tell it, ``occurrence``, which of the changes at one
+    place it is, null if untold, and ``record_hash``, which is null: a record without a key goes to
+    any partition. has_event_order: ``event_order`` says so, as the rows of a COPY of
     PostgreSQL share their LSN; a binlog numbers the rows at a place.
     """
     fields = written_fields(schema, schema.names)
@@ -128,12 +129,14 @@ def debezium_row_changes(
     return (
         read.select("*", F.posexplode(touched).alias("part", "_touched"))
         .withColumn("occurrence", order.cast("string"))
+        .withColumn("record_hash", F.lit(None).cast("string"))
         .select(
             *(name for name in events.columns if name != "op"),
             "part",
             "_touched.op",
             "_touched.image",
             "occurrence",
+            "record_hash",
         )
     )
 
