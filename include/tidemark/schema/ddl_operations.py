@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
 
 from tidemark.model.names import ColumnName, TableName
 from tidemark.schema.alter_items import ColumnItems
@@ -140,3 +141,11 @@ DdlOperation = (
     | NoEffect
     | Unsupported
 )
+
+
+def tables_of(operation: DdlOperation) -> Iterator[TableName]:
+    """The tables that ``operation`` names; a database names none."""
+    for part in fields(operation):
+        value = getattr(operation, part.name)
+        if isinstance(value, TableName):
+            yield value

@@ -10,11 +10,11 @@ record has none at all.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from tidemark.model.names import TableName
 from tidemark.schema.ddl import parse_ddl
-from tidemark.schema.ddl_operations import DdlOperation, Unsupported
+from tidemark.schema.ddl_operations import DdlOperation, Unsupported, tables_of
 
 _OF_SESSION = "-" * 65
 """No database of MySQL, MariaDB or TiDB: their names have at most 64 characters."""
@@ -46,7 +46,7 @@ def parse_in_session(sql: str, schema: str, followed: FollowedNames) -> tuple[Dd
     or the record has no database, each followed table that may be meant is `Unsupported`.
     """
     operations = parse_ddl(sql, _OF_SESSION)
-    named = {table for operation in operations for table in _tables(operation)}
+    named = {table for operation in operations for table in tables_of(operation)}
     bare = {table.table for table in named if table.schema == _OF_SESSION}
     if schema and all(table.schema != schema for table in named):
         return parse_ddl(sql, schema)
@@ -58,7 +58,7 @@ def parse_in_session(sql: str, schema: str, followed: FollowedNames) -> tuple[Dd
 
 def _refused(operation: DdlOperation, sql: str, followed: FollowedNames) -> Iterator[DdlOperation]:
     """``operation``; where it names a table of the session's database, what that may be about."""
-    tables = set(_tables(operation))
+    tables = set(tables_of(operation))
     if all(table.schema != _OF_SESSION for table in tables):
         yield operation
         return
@@ -67,10 +67,3 @@ def _refused(operation: DdlOperation, sql: str, followed: FollowedNames) -> Iter
     meant |= {name for table in tables - meant for name in followed.called(table.table)}
     for name in sorted(meant):
         yield Unsupported(name, sql.strip(), why)
-
-
-def _tables(operation: DdlOperation) -> Iterator[TableName]:
-    for part in fields(operation):
-        value = getattr(operation, part.name)
-        if isinstance(value, TableName):
-            yield value

@@ -10,7 +10,7 @@ import pytest
 from tidemark.errors import TableStoppedError
 from tidemark.formats.record_schema import RecordSchema
 from tidemark.model.columns import SourceColumn, TableSchema, ValueEncoding
-from tidemark.model.names import ColumnName, TableName
+from tidemark.model.names import ColumnName, TableName, TopicName
 from tidemark.model.position import Position
 from tidemark.runs.columns.changes import declared_column
 from tidemark.runs.columns.schemas import resolve
@@ -19,6 +19,7 @@ from tidemark.runs.ddl.records import add_up
 from tidemark.schema.changes import RewriteColumn, WidenColumn, plan_changes
 from tidemark.spec import SourceSpec, TableSpec
 
+TOPIC = TopicName("items")
 TABLE = TableName("shop", "items")
 CANAL, TICDC, DEBEZIUM = "canal-json", "ticdc-canal-json", "debezium-mysql"
 
@@ -41,7 +42,7 @@ def target(written: str, **columns: str) -> TableSchema:
 def statements(*texts: str) -> list[DdlRecord]:
     """Canal's and TiCDC's, at the positions 1, 2, and so on."""
     return [
-        DdlRecord(Position(str(place)), "shop", json.dumps({"isDdl": True, "sql": text}))
+        DdlRecord(Position(str(place)), "shop", json.dumps({"isDdl": True, "sql": text}), TOPIC)
         for place, text in enumerate(texts, start=1)
     ]
 
@@ -254,7 +255,7 @@ def debezium(place: int, ddl: str, *columns: tuple[str, str, int | None]) -> Ddl
         "ddl": ddl,
         "tableChanges": [state(*columns)],
     }
-    return DdlRecord(Position(str(place)), "shop", json.dumps(text))
+    return DdlRecord(Position(str(place)), "shop", json.dumps(text), TOPIC)
 
 
 def test_debezium_tells_the_new_type_beside_the_text() -> None:

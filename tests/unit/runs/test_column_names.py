@@ -20,7 +20,7 @@ from tidemark.formats.record_schema import (
     json_record_schema,
 )
 from tidemark.model.columns import TableSchema
-from tidemark.model.names import ColumnName, TableName
+from tidemark.model.names import ColumnName, TableName, TopicName
 from tidemark.model.position import Position
 from tidemark.runs.columns.changes import declared_column
 from tidemark.runs.columns.policy import refuse_by_policy
@@ -39,6 +39,7 @@ from tidemark.schema.changes import (
 )
 from tidemark.spec import ColumnPolicy, SourceSpec, TableSpec
 
+TOPIC = TopicName("items")
 TABLE = TableName("shop", "items")
 FORMATS = {
     "canal": "canal-json",
@@ -65,7 +66,7 @@ def target(**columns: str) -> TableSchema:
 
 def statements(texts: Sequence[str], first: int = 1) -> list[DdlRecord]:
     return [
-        DdlRecord(Position(str(place)), "shop", json.dumps({"isDdl": True, "sql": text}))
+        DdlRecord(Position(str(place)), "shop", json.dumps({"isDdl": True, "sql": text}), TOPIC)
         for place, text in enumerate(texts, start=first)
     ]
 
@@ -197,7 +198,7 @@ def test_a_table_that_begins_over_again_and_again_stays_small() -> None:
 def placed(number: int, text: str) -> DdlRecord:
     """A statement of TiDB at commit ``number``."""
     position = Position(f"0001{number:016X}2{0:020X}")
-    return DdlRecord(position, "shop", json.dumps({"isDdl": True, "sql": text}))
+    return DdlRecord(position, "shop", json.dumps({"isDdl": True, "sql": text}), TOPIC)
 
 
 def test_a_copy_of_a_statement_is_followed_once() -> None:
@@ -206,7 +207,10 @@ def test_a_copy_of_a_statement_is_followed_once() -> None:
     canal, place = source("canal-json"), f"{7:016X}"
     copies = [
         DdlRecord(
-            Position(f"{place}{offset:016X}"), "shop", json.dumps({"isDdl": True, "sql": SWAP})
+            Position(f"{place}{offset:016X}"),
+            "shop",
+            json.dumps({"isDdl": True, "sql": SWAP}),
+            TOPIC,
         )
         for offset in (1, 5)
     ]
@@ -391,7 +395,7 @@ def _landed(
         position, text = Position(f"{place:016X}{place:016X}"), sent.record.value or b""
         value: Any = json.loads(text)
         if sent.is_ddl or value.get("isDdl"):
-            ddl.append(DdlRecord(position, "shop", text.decode()))
+            ddl.append(DdlRecord(position, "shop", text.decode(), TOPIC))
             continue
         if shop.name not in (
             value.get("table"),

@@ -10,7 +10,7 @@ import pytest
 from tidemark.formats.record_schema import RecordSchema
 from tidemark.model.columns import TableSchema
 from tidemark.model.key_change import effective
-from tidemark.model.names import ColumnName, TableName
+from tidemark.model.names import ColumnName, TableName, TopicName
 from tidemark.model.position import Position
 from tidemark.runs.columns.changes import declared_column
 from tidemark.runs.columns.schemas import resolve
@@ -19,6 +19,7 @@ from tidemark.runs.ddl.records import add_up
 from tidemark.schema.changes import plan_changes
 from tidemark.spec import SourceSpec, TableSpec
 
+TOPIC = TopicName("items")
 ITEMS = TableName("shop", "items")
 CREATE = "CREATE TABLE IF NOT EXISTS items (id bigint PRIMARY KEY, other int, a varchar(9))"
 SPEC = TableSpec.model_validate({"source": "shop.items", "expectations": "none"})
@@ -39,7 +40,7 @@ def effects_of(
 ) -> DdlEffects:
     """there: tables that the source has before the first of ``texts``; None where none is known."""
     records = [
-        DdlRecord(Position(str(place)), "shop", json.dumps({"isDdl": True, "sql": text}))
+        DdlRecord(Position(str(place)), "shop", json.dumps({"isDdl": True, "sql": text}), TOPIC)
         for place, text in enumerate(texts, start=1)
     ]
     return add_up(

@@ -11,12 +11,14 @@ import pytest
 from tidemark.errors import TableStoppedError
 from tidemark.formats.record_schema import RecordSchema
 from tidemark.model.columns import ValueEncoding
+from tidemark.model.names import TopicName
 from tidemark.model.position import Position
 from tidemark.runs.columns.schemas import resolve
 from tidemark.runs.ddl.effects import DdlEffects, DdlRecord
 from tidemark.runs.ddl.records import add_up
 from tidemark.spec import SourceSpec, TableSpec
 
+TOPIC = TopicName("items")
 SPEC = TableSpec.model_validate({"source": "shop.items", "expectations": "none"})
 
 
@@ -38,7 +40,7 @@ def stated(of: SourceSpec, *, key: Sequence[str] = ("id",), **columns: str) -> D
         "ddl": "",
         "tableChanges": [{"type": "CREATE", "id": '"shop"."items"', "table": state}],
     }
-    return add_up(of, [DdlRecord(Position("1"), "shop", json.dumps(change))])
+    return add_up(of, [DdlRecord(Position("1"), "shop", json.dumps(change), TOPIC)])
 
 
 def written(

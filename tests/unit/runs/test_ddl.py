@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tidemark.model.columns import TableSchema
-from tidemark.model.names import ColumnName, TableName
+from tidemark.model.names import ColumnName, TableName, TopicName
 from tidemark.model.position import Place, Position, place_of
 from tidemark.model.until import Barrier, Behind
 from tidemark.runs.ddl.barriers import barriers_of_ended
@@ -17,6 +17,7 @@ from tidemark.runs.ddl.effects import Created, DdlEffects, DdlRecord, DdlStop
 from tidemark.runs.ddl.records import add_up
 from tidemark.spec import SourceSpec, TableSpec
 
+TOPIC = TopicName("items")
 ITEMS = TableName("shop", "items")
 
 
@@ -43,7 +44,7 @@ def effects_of(
     spec = SourceSpec.model_validate(
         {"format": "debezium-mysql", "gate": "none", "topics": {"data": ["t"]}, **source}
     )
-    record = DdlRecord(Position("0001"), "shop", json.dumps({"payload": change}))
+    record = DdlRecord(Position("0001"), "shop", json.dumps({"payload": change}), TOPIC)
     return add_up(spec, [record])
 
 
@@ -66,7 +67,7 @@ def test_a_snapshot_amid_the_stream_describes_what_it_reads() -> None:
             "ddl": ddl,
             "tableChanges": [{"type": kind, "id": '"shop"."items"', "table": None}],
         }
-        return DdlRecord(Position(place + "0" * 16), "shop", json.dumps(change))
+        return DdlRecord(Position(place + "0" * 16), "shop", json.dumps(change), TOPIC)
 
     drop, create = "DROP TABLE IF EXISTS `shop`.`items`", "CREATE TABLE `items` (`id` int)"
     spec = SourceSpec.model_validate(
@@ -96,6 +97,7 @@ def test_a_cut_ends_before_a_table_goes_again() -> None:
             Position(f"0001{number:016X}2{0:020X}"),
             "shop",
             json.dumps({"isDdl": True, "sql": statement}),
+            TOPIC,
         )
         for number, statement in enumerate(statements, start=1)
     ]
@@ -158,6 +160,7 @@ def test_a_statement_may_change_and_rename_a_table() -> None:
                     ],
                 }
             ),
+            TOPIC,
         )
         for number, (ddl, names, length) in enumerate(
             (
@@ -269,7 +272,7 @@ def test_ticdc_names_the_table_beside_the_text(
         spec = SourceSpec.model_validate(
             {"format": written, "gate": "none", "topics": {"data": ["t"]}}
         )
-        effects = add_up(spec, [DdlRecord(Position("1"), "shop", text)])
+        effects = add_up(spec, [DdlRecord(Position("1"), "shop", text, TOPIC)])
         assert list(effects.stops) == tables
 
 
@@ -328,7 +331,7 @@ def test_a_change_of_no_table_stops_all_of_them(change: Any) -> None:
     spec = SourceSpec.model_validate(
         {"format": "debezium-mysql", "gate": "none", "topics": {"data": ["t"]}}
     )
-    record = DdlRecord(Position("0001"), "shop", json.dumps(told))
+    record = DdlRecord(Position("0001"), "shop", json.dumps(told), TOPIC)
     stops = add_up(spec, [record]).stops
     why = "a schema change names no table (at position 0001)"
     assert stops == {None: DdlStop(why, None)}
@@ -340,7 +343,7 @@ def canal(*statements: str, acknowledged: str = "") -> DdlEffects:
         {"format": "canal-json", "gate": "none", "topics": {"data": ["t"]}}
     )
     records = [
-        DdlRecord(Position(str(place)), "shop", json.dumps({"isDdl": True, "sql": text}))
+        DdlRecord(Position(str(place)), "shop", json.dumps({"isDdl": True, "sql": text}), TOPIC)
         for place, text in enumerate(statements, start=1)
     ]
     return add_up(spec, records, acknowledged=[Position(acknowledged)])
@@ -366,7 +369,7 @@ def test_a_message_in_hex_is_read_and_one_that_cannot_be_stops_its_tables() -> N
 
     def effects(content: str | None) -> DdlEffects:
         body = {"op": "m", "source": {}, "message": {"prefix": "tidemark", "content": content}}
-        return add_up(postgres, [DdlRecord(Position("1"), "", json.dumps(body))])
+        return add_up(postgres, [DdlRecord(Position("1"), "", json.dumps(body), TOPIC)])
 
     assert ITEMS in effects(json.dumps(told).encode().hex()).dropped
     for content in ("7b7", "?", None):

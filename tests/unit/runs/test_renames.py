@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from tidemark.model.cut import Frontier
-from tidemark.model.names import TableName
+from tidemark.model.names import TableName, TopicName
 from tidemark.model.position import Position
 from tidemark.model.progress import Progress
 from tidemark.model.renames import Rename, Renames, swapped_tables
@@ -18,6 +18,7 @@ from tidemark.runs.ddl.records import add_up
 from tidemark.runs.renamed_tables import net_moves
 from tidemark.spec import SourceSpec
 
+TOPIC = TopicName("items")
 A, B, C = (TableName("shop", name) for name in "abc")
 CANAL = SourceSpec.model_validate(
     {"format": "canal-json", "gate": "none", "topics": {"data": ["t"]}}
@@ -27,7 +28,7 @@ CANAL = SourceSpec.model_validate(
 def told(*statements: str, names: Renames, first: int = 1) -> DdlEffects:
     """Of statements at positions from ``first`` on."""
     records = [
-        DdlRecord(Position(str(place)), "shop", json.dumps({"isDdl": True, "sql": text}))
+        DdlRecord(Position(str(place)), "shop", json.dumps({"isDdl": True, "sql": text}), TOPIC)
         for place, text in enumerate(statements, start=first)
     ]
     return add_up(CANAL, records, names=names)
@@ -126,6 +127,7 @@ def swapped(*texts: str, names: Renames) -> DdlEffects:
             Position(f"{1:04X}{int(place):016X}2{0:04X}{offset:016X}"),
             "shop",
             json.dumps({"isDdl": True, "sql": text}),
+            TOPIC,
         )
         for offset, (place, _, text) in enumerate(told)
     ]

@@ -10,7 +10,7 @@ import pytest
 
 from tidemark.errors import TableStoppedError
 from tidemark.model.columns import TableSchema
-from tidemark.model.names import ColumnName, TableName
+from tidemark.model.names import ColumnName, TableName, TopicName
 from tidemark.model.position import CommitRank, Position, commit_bound
 from tidemark.runs.columns.changes import declared_column
 from tidemark.runs.columns.schemas import resolve
@@ -19,6 +19,7 @@ from tidemark.runs.ddl.records import add_up
 from tidemark.schema.changes import describe, plan_changes
 from tidemark.spec import SourceSpec, TableSpec
 
+TOPIC = TopicName("items")
 ITEMS = TableName("shop", "items")
 SPEC = TableSpec.model_validate({"source": "shop.items", "expectations": "none"})
 LIKE = "CREATE TABLE _items_gho LIKE items"
@@ -40,7 +41,7 @@ def target() -> TableSchema:
 
 def records(*texts: str, first: int = 1) -> list[DdlRecord]:
     return [
-        DdlRecord(Position(str(place)), "shop", json.dumps({"isDdl": True, "sql": text}))
+        DdlRecord(Position(str(place)), "shop", json.dumps({"isDdl": True, "sql": text}), TOPIC)
         for place, text in enumerate(texts, start=first)
     ]
 
@@ -165,6 +166,7 @@ def test_parts_of_one_statement_may_come_in_any_order() -> None:
                 Position(f"{commit_bound(commit)}{CommitRank.DDL}0000{offset:016X}"),
                 "shop",
                 json.dumps({"isDdl": True, "sql": text}),
+                TOPIC,
             )
             for text, commit, offset in zip(texts, commits, (1, 1, *offsets), strict=True)
         ]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tidemark.model.columns import SourceColumn, TableSchema
 from tidemark.model.key_change import KeyChange
-from tidemark.model.names import ColumnName, TableName
+from tidemark.model.names import ColumnName, TableName, TopicName
 from tidemark.model.position import Place, Position, event_id_of, place_of
 from tidemark.model.reconcile import below_snapshot
 from tidemark.model.renames import Pairs, Rename, Renames, listed, unexplained
@@ -27,6 +27,7 @@ from tidemark.schema.ddl_operations import (
     RenameTable,
     TruncateTable,
     Unsupported,
+    tables_of,
 )
 from tidemark.spec import TableSpec
 
@@ -41,6 +42,7 @@ class DdlRecord:
     position: Position
     schema: str
     text: str
+    topic: TopicName
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +110,8 @@ class DdlEffects:
     were made, unless dropped later; remade: those of them that were dropped before. created: what
     was told of those that were made, last; described: of those that a snapshot of the source read.
     ended: tables that were made and dropped again -> where they were made, each time.
-    stated_at: table -> where its newest statement stands.
+    stated_at: table -> where its newest statement stands. stated_in: table, or database -> the
+    topics of statements about it that their offsets alone order (POS-11).
     begun_cut_overs: table -> where it went out of the way of its shadow. cut_overs: table -> where
     that took its place, last. key_changes: of a table, in position order. unknown_values: the first
     statement that gave rows values which nothing shows; it stops a table that cannot go on without
@@ -133,6 +136,7 @@ class DdlEffects:
     created: dict[TableName, Created] = field(default_factory=dict)
     described: dict[TableName, Created] = field(default_factory=dict)
     stated_at: dict[TableName, Position] = field(default_factory=dict)
+    stated_in: dict[TableName | str, frozenset[TopicName]] = field(default_factory=dict)
     ended: dict[TableName, list[Position]] = field(default_factory=dict)
     begun_cut_overs: dict[TableName, Position] = field(default_factory=dict)
     key_changes: dict[TableName, list[KeyChange]] = field(default_factory=dict)
@@ -172,9 +176,10 @@ class DdlEffects:
         ]
         if table.schema in other.emptied:
             self.dropped.setdefault(table, other.emptied[table.schema])
+            self.stated_in[table] = other.topics_of(table)
 
     @property
-    def _by_table(self) -> tuple[dict[TableName, Any], ...]:
+    def _by_table(self) -> tuple[dict[Any, Any], ...]:
         columns = (self.types, self.keys, self.column_renames, self.changed, self.schemas)
         return (
             *columns,
@@ -183,6 +188,7 @@ class DdlEffects:
             self.created,
             self.described,
             self.stated_at,
+            self.stated_in,
             self.ended,
             self.begun_cut_overs,
             self.cut_overs,
@@ -220,6 +226,20 @@ class DdlEffects:
         for part in self.opened:
             now |= {part.operation.old: False, part.operation.new: True}
         return now
+
+    def came_by(self, topic: TopicName, operations: Iterable[DdlOperation]) -> None:
+        """``operations`` came by ``topic``, whose offsets alone order them."""
+        for operation in operations:
+            names: set[TableName | str] = set(tables_of(operation))
+            if isinstance(operation, DropDatabase):
+                names.add(operation.name)
+            for name in names:
+                self.stated_in[name] = self.stated_in.get(name, frozenset()) | {topic}
+
+    def topics_of(self, table: TableName) -> frozenset[TopicName]:
+        """The topics of statements about ``table`` that offsets alone order."""
+        nowhere = frozenset[TopicName]()
+        return self.stated_in.get(table, nowhere) | self.stated_in.get(table.schema, nowhere)
 
     def follow(self, operation: DdlOperation, position: Position) -> None:
         """Add what ``operation`` does to whole tables; what it does to columns, others add."""

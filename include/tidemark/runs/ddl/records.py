@@ -13,8 +13,8 @@ from pyspark.sql import functions as F
 
 from tidemark.errors import NameRefusedError
 from tidemark.model.event import Kind
-from tidemark.model.names import TableName
-from tidemark.model.position import Position, event_id_of
+from tidemark.model.names import TableName, TopicName
+from tidemark.model.position import Position, event_id_of, place_of
 from tidemark.model.renames import Renames
 from tidemark.runs.ddl.by_state import (
     States,
@@ -48,12 +48,12 @@ def collect_ddl(events: DataFrame, text: Column) -> tuple[DdlRecord, ...]:
     """
     rows = (
         events.where(F.col("kind") == Kind.DDL.value)
-        .select("position", "source_schema", text.alias("text"))
+        .select("position", "source_schema", text.alias("text"), "topic")
         .collect()
     )
     records = {
-        (row["position"], row["text"]): DdlRecord(
-            row["position"], row["source_schema"] or "", row["text"]
+        (row["position"], row["text"], row["topic"]): DdlRecord(
+            row["position"], row["source_schema"] or "", row["text"], TopicName(row["topic"])
         )
         for row in rows
     }
@@ -101,6 +101,8 @@ def add_up(  # noqa: PLR0913  statements, and all that tells what they are about
             for operation in operations
         ):
             operations = []
+        if source.format.is_canal and place_of(record.position) is None:
+            effects.came_by(record.topic, operations)
         if not source.format.has_table_states:
             add_by_text(effects, operations, record.position)
         else:
@@ -144,7 +146,9 @@ def _each_once(
 ) -> Iterator[tuple[DdlRecord, Mapping[str, Any]]]:
     """The records and what they hold, in position order, without copies."""
     known: set[tuple[object, ...]] = set()
-    for record in sorted(set(records), key=lambda record: (record.position, record.text)):
+    for record in sorted(
+        set(records), key=lambda record: (record.position, record.text, record.topic)
+    ):
         content = json.loads(record.text)
         identity = _identity(record, content)
         if identity not in known:
@@ -153,10 +157,15 @@ def _each_once(
 
 
 def _identity(record: DdlRecord, content: Mapping[str, Any]) -> tuple[object, ...]:
-    """What copies of one statement share; several stand at one place (MSG-23, SCHEMA-25)."""
+    """What copies of one statement share; several stand at one place (MSG-23, SCHEMA-25).
+
+    An offset is a place in one topic.
+    """
     body = _body(content)
     statement = body.get("ddl") or body.get("sql") or body.get("message")
-    place = event_id_of(record.position)
+    place: object = event_id_of(record.position)
+    if place_of(record.position) is None:
+        place = (place, record.topic)
     return (place, record.schema, str(body.get("table")), str(statement), named_tables(body))
 
 

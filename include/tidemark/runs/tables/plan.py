@@ -346,7 +346,10 @@ def _work(
     have = head.source_schema if head else None
     again = chosen.profile.of(spec.source, CheckpointStatus.REPLAYED)
     profile_entries = chosen.profile.of(spec.source, CUT)
-    refuse_other_topic(spec, profile_entries, progress.topics.get(spec.source))
+    refuse_other_topic(
+        *(spec, profile_entries, progress.topics.get(spec.source)),
+        chosen.effects.topics_of(spec.source),
+    )
     take_reread(chosen, spec, have)
     begins = begin_of(chosen, spec, have) if reread is None else reread.at
     before = progress.truncated.get(spec.source)
