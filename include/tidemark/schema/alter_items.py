@@ -20,6 +20,7 @@ from tidemark.schema.sql_words import Words
 CHANGES_KEY = "it changes the key"
 UNTOLD_BACKFILL = "the rows that are there get a value in {}, which no event tells"
 COMPUTED = "the rows that are there get a computed value in {}"
+VERSIONED = "rows that are updated or deleted stay in the table, as their versions"
 UNKNOWN_ITEM = "it is not among the known changes of a table"
 
 _NO_EFFECT = """
@@ -46,6 +47,9 @@ _REFUSED: Mapping[tuple[str, ...], str] = {
     ("DISCARD",): "rows go without events",
     ("IMPORT",): "rows come without events",
     ("CONVERT", "TO"): "the character set may not hold every value",
+    ("ADD", "SYSTEM", "VERSIONING"): VERSIONED,
+    ("WITH", "SYSTEM", "VERSIONING"): VERSIONED,
+    ("DROP", "SYSTEM", "VERSIONING"): "rows go without events",
 }
 
 

@@ -30,11 +30,11 @@ from tidemark.schema.ddl_operations import (
 )
 from tidemark.schema.sql_words import Words
 
-_ROUTINES = {"PROCEDURE", "FUNCTION", "TRIGGER", "EVENT"}
+_ROUTINES = {"PROCEDURE", "FUNCTION", "TRIGGER", "EVENT", "PACKAGE", "LIBRARY"}
 """Their bodies hold statements of their own, which do not run now."""
 _WITHOUT_ROWS = _ROUTINES | {
     *("VIEW", "INDEX", "USER", "ROLE", "SERVER", "SEQUENCE", "TABLESPACE", "PLACEMENT"),
-    *("RESOURCE", "BINDING", "STATISTICS", "LOGFILE", "UNDO", "INSTANCE"),
+    *("RESOURCE", "BINDING", "STATISTICS", "LOGFILE", "UNDO", "INSTANCE", "REFERENCE"),
 }
 _HARMLESS = {
     *("SET", "USE", "GRANT", "REVOKE", "ANALYZE", "OPTIMIZE", "FLUSH"),
@@ -61,12 +61,21 @@ def parse_ddl(sql: str, default_schema: str) -> tuple[DdlOperation, ...]:
 
 
 def _statements(words: Words) -> list[Words]:
-    statements = [part for part in words.split(";") if part.left]
+    """The statements of a text; a routine ends with the text, and so does what a client divides."""
+    statements = [_governed(part) for part in words.split(";") if part.left]
     for place, statement in enumerate(statements):
-        if _kind(statement) in _ROUTINES:
+        if _kind(statement) in _ROUTINES or statement.keyword() == "DELIMITER":
             rest = Words(words.text, [word for part in statements[place:] for word in part.words])
             return [*statements[:place], rest]
     return statements
+
+
+def _governed(statement: Words) -> Words:
+    """What MariaDB's SET STATEMENT .. FOR sets variables for; else ``statement`` as it is."""
+    if (statement.keyword(), statement.keyword(1)) != ("SET", "STATEMENT"):
+        return statement
+    settings = next(statement.split("FOR"))
+    return Words(statement.text, statement.words[len(settings.words) + 1 :])
 
 
 def _judge(statement: Words, schema: str) -> tuple[DdlOperation, ...]:
@@ -87,8 +96,20 @@ def _kind(statement: Words) -> str:
     if statement.keyword() not in {"CREATE", "ALTER", "DROP"}:
         return ""
     kinds = {"TABLE", "TABLES", "TEMPORARY"} | _WITHOUT_ROWS | _DATABASES
-    kind = next((word for word in statement.outside_parentheses() if word in kinds), "")
+    keywords = _without_definer(statement).outside_parentheses()
+    kind = next((word for word in keywords if word in kinds), "")
     return "TABLE" if kind == "TABLES" else kind
+
+
+def _without_definer(statement: Words) -> Words:
+    """``statement`` without DEFINER = user@host, whose names may be any words."""
+    words = list(statement.words)
+    keywords = [word.keyword for word in words]
+    at = keywords.index("DEFINER") if "DEFINER" in keywords else len(words)
+    if keywords[at + 1 : at + 2] != ["="]:
+        return statement
+    end = at + (5 if keywords[at + 3 : at + 4] == ["@"] else 3)
+    return Words(statement.text, words[:at] + words[end:])
 
 
 def _create(statement: Words, schema: str) -> tuple[DdlOperation, ...]:

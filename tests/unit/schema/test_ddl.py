@@ -338,6 +338,59 @@ def test_no_effect(sql: str) -> None:
     assert isinstance(operation, NoEffect)
 
 
+BODY = "BEGIN TRUNCATE t; DROP TABLE u; UPDATE t SET a = 1; END"
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        f"CREATE DEFINER=user@h PROCEDURE p() {BODY}",
+        f"CREATE DEFINER=index@'h' FUNCTION f() RETURNS INT {BODY}",
+        f"CREATE DEFINER=`table`@user TRIGGER g BEFORE INSERT ON t FOR EACH ROW {BODY}",
+        f"CREATE DEFINER = table @ h PROCEDURE p() {BODY}",
+        f"CREATE OR REPLACE DEFINER=role@h AGGREGATE FUNCTION f() RETURNS INT {BODY}",
+        f"CREATE DEFINER=CURRENT_USER() PROCEDURE p() {BODY}",
+        f"CREATE DEFINER=user EVENT e ON SCHEDULE EVERY 1 DAY DO {BODY}",
+        f"/* index */ CREATE -- user\n DEFINER=user@h /* table */ EVENT e ON SCHEDULE AT 1 DO"
+        f" {BODY}",
+        "CREATE /*!50017 DEFINER=user@h*/ /*!50003 TRIGGER g AFTER DELETE ON t FOR EACH ROW"
+        f" {BODY} */",
+        f"ALTER DEFINER=user@h EVENT e ON SCHEDULE EVERY 1 DAY DO {BODY}",
+        f"ALTER EVENT e DO {BODY}",
+        "CREATE OR REPLACE PACKAGE BODY p AS BEGIN DROP TABLE t; END; TRUNCATE t",
+        "CREATE LIBRARY l LANGUAGE JAVASCRIPT AS $$ a(); truncate(t); $$",
+        f"SET STATEMENT max_statement_time=1, sort_buffer_size=(2) FOR CREATE PROCEDURE p() {BODY}",
+        "CREATE DEFINER=table@h SQL SECURITY INVOKER VIEW v AS SELECT 1",
+        "ALTER ALGORITHM=MERGE DEFINER=table@h VIEW v AS SELECT 1",
+        "CREATE SPATIAL REFERENCE SYSTEM 4120 NAME 'x'",
+    ],
+)
+def test_whatever_a_body_holds_does_not_run(sql: str) -> None:
+    """SCHEMA-22, SCHEMA-24: nor is the user whose rights it has what the statement is about."""
+    (operation,) = parse_ddl(sql, "db")
+    assert isinstance(operation, NoEffect)
+
+
+def test_what_a_client_divides_is_no_statement() -> None:
+    """SCHEMA-24."""
+    (operation,) = parse_ddl(f"DELIMITER // CREATE PROCEDURE p() {BODY} //", "db")
+    assert isinstance(operation, Unsupported)
+
+
+@pytest.mark.parametrize(
+    ("sql", "does"),
+    [
+        ("ALTER TABLE t ADD a int", "alter db.t: add a int"),
+        ("DROP TABLE t", "drop db.t"),
+        ("FROBNICATE t", "unsupported for None: FROBNICATE is not among the known statements"),
+    ],
+)
+def test_settings_of_a_statement_do_not_hide_it(sql: str, does: str) -> None:
+    """SCHEMA-24: MariaDB logs its variables with it."""
+    (operation,) = parse_ddl(f"SET STATEMENT a=(SELECT 1 FOR UPDATE), b='FOR' FOR {sql}", "db")
+    assert shown(operation) == does
+
+
 @pytest.mark.parametrize(
     ("sql", "like"),
     [

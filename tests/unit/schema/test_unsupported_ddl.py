@@ -46,6 +46,12 @@ from tidemark.schema.ddl_operations import AlterColumns, RenameTable, TruncateTa
         ("ALTER TABLE `t/x` RENAME TO u", ["db.u"], "no target can have the other name"),
         ("ALTER TABLE t IMPORT TABLESPACE", ["db.t"], "rows come without events"),
         ("ALTER TABLE t CONVERT TO CHARACTER SET latin1", ["db.t"], "may not hold every value"),
+        ("ALTER TABLE t ADD SYSTEM VERSIONING", ["db.t"], "stay in the table, as their versions"),
+        (
+            "ALTER TABLE t ADD b int, WITH SYSTEM VERSIONING",
+            *(["db.t"], "stay in the table, as their versions"),
+        ),
+        ("ALTER TABLE t DROP SYSTEM VERSIONING", ["db.t"], "rows go without events"),
         ("ALTER TABLE t FROBNICATE", ["db.t"], "not among the known changes"),
         ("ALTER TABLE t ADD COLUMN `_tidemark_op` int", ["db.t"], "_tidemark_"),
         ("CREATE TABLE t (a int, `b/c` int)", ["db.t"], "b/c"),
