@@ -17,7 +17,11 @@ from tidemark.schema.ddl_operations import (
 
 
 def without_virtual(operations: Iterable[DdlOperation]) -> Iterator[DdlOperation]:
-    """``operations`` of a source whose records have no virtual columns: it has none."""
+    """``operations`` of a source whose records have no virtual columns: it has none.
+
+    A statement that renames a column does not say whether that is one. All others are in the
+    records, so that a column which is not there is one.
+    """
     for operation in operations:
         match operation:
             case CreateTable(_, columns, _):
@@ -43,12 +47,14 @@ def with_virtual(operations: Iterable[DdlOperation]) -> Iterator[DdlOperation]:
 def _altered(operation: AlterColumns) -> DdlOperation:
     items = operation.items
     virtual = {column.name for column in (*items.added, *items.changed) if column.is_virtual}
+    declared = {column.name for column in items.changed}
     left = replace(
         items,
         added=_stored(items.added),
         changed=_stored(items.changed),
         renamed=[(old, new) for old, new in items.renamed if new not in virtual],
         optional=items.optional - virtual,
+        if_present=items.if_present | {old for old, new in items.renamed if new not in declared},
     )
     return replace(operation, items=left) if left.has_changes else NoEffect("virtual columns")
 

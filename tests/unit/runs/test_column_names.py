@@ -169,6 +169,31 @@ def test_a_later_cut_knows_what_an_earlier_one_followed() -> None:
     assert TableSchema.from_json(json.loads(json.dumps(first.to_json()))) == first
 
 
+def test_a_column_that_ticdc_never_sends_is_renamed_without_effect() -> None:
+    """MSG-53, SCHEMA-30: what no record has is virtual; what records have takes its new name."""
+    have = target(id="int", a="int", b="varchar(9)")
+    text = "ALTER TABLE items RENAME COLUMN v TO w, RENAME COLUMN a TO x"
+    ticdc, position = source("ticdc-canal-json"), placed(5, text).position
+    effects = add_up(ticdc, [placed(5, text)])
+    above = told(position + "1", id="int", x="int", b="varchar(9)")
+    want = resolve(ticdc, table(), have, effects, [above])
+    assert [words(change) for change in plan_changes(have, want)] == ["rename a x"]
+    below = told(position[:-1] + "0", id="int", a="int", b="varchar(9)", v="int")
+    with pytest.raises(TableStoppedError, match="renames column v, which is not known"):
+        resolve(ticdc, table(), have, effects, [below])
+    with pytest.raises(TableStoppedError, match="renames column v, which is not known"):
+        resolve(
+            source("canal-json"),
+            table(),
+            have,
+            add_up(source("canal-json"), [placed(5, text)]),
+            [above],
+        )
+    again = placed(6, "ALTER TABLE items CHANGE w v int")
+    with pytest.raises(TableStoppedError, match="renames column w, which is not known"):
+        resolve(ticdc, table(), want, add_up(ticdc, [again]), [])
+
+
 SWAP = "ALTER TABLE items RENAME COLUMN a TO b, RENAME COLUMN b TO a"
 
 

@@ -184,7 +184,8 @@ def follow_names(
         before = (*earlier, *fresh)
         if _is_followed(statement.column_rename.position, earlier):
             continue
-        column_rename = _aliased(statement, present, column_names)
+        below = _names_below(records, statement.column_rename.position)
+        column_rename = _aliased(statement, present, column_names, below)
         if have is not None:
             _refuse_other(spec.source, statement, present)
         _judge(spec.source, statement, column_rename, present if have is not None else None, keys)
@@ -290,12 +291,22 @@ def _names_of(record: RecordSchema) -> list[str]:
     return [*(field["field"] for field in record.fields), *record.types]
 
 
+def _names_below(records: Sequence[RecordSchema], position: Position) -> frozenset[str]:
+    """The columns of records that stand below a statement, in small letters."""
+    older = (record for record in records if record.position and record.position <= position)
+    return frozenset(name.lower() for record in older for name in _names_of(record))
+
+
 def _aliased(
     statement: StatementChange,
     present: Collection[ColumnName],
     column_names: Collection[ColumnName],
+    below: Collection[str],
 ) -> ColumnRename:
-    """The shift with names as the columns have them, less what changes nothing."""
+    """The shift with names as the columns have them, less what changes nothing.
+
+    present: columns that are known to be there. below: those of records below the statement.
+    """
 
     def known(name: ColumnName) -> ColumnName:
         return aliased(present, aliased(column_names, name))
@@ -305,7 +316,7 @@ def _aliased(
     renamed = (
         (known(old), new)
         for old, new in column_rename.renamed
-        if old not in statement.if_present or not there or old.lower() in there
+        if old not in statement.if_present or not there or old.lower() in {*there, *below}
     )
     return ColumnRename(
         column_rename.position,
