@@ -8,7 +8,6 @@ it finds made, and one that was left half made can be finished (`lake.unfinished
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 
 from pydantic import Field
 from pyiceberg.catalog import Catalog
@@ -41,11 +40,12 @@ from pyiceberg.typedef import IcebergBaseModel
 from requests import HTTPError
 
 from tidemark.errors import UNCHANGED, SupersededError, TidemarkError
-from tidemark.lake.catalog import TableId, catalog_errors, commit_errors
+from tidemark.lake.catalog import TableId, commit_errors
 from tidemark.lake.due import Due
 from tidemark.lake.fork_metadata import remove_metadata_files
 from tidemark.lake.marks import PUBLISHED
 from tidemark.lake.refs import RefUpdate, ancestors
+from tidemark.lake.removal import find_table
 from tidemark.log import get_logger
 from tidemark.model.names import SYSTEM_PREFIX
 
@@ -124,7 +124,7 @@ class RestPublication:
             rename = move.ref_update.rename
             if rename is None or rename.displaced is None:
                 continue
-            holder = self._find(rename.to)
+            holder = find_table(self._catalog, rename.to)
             if holder is None or holder.metadata.table_uuid in moved:
                 continue
             if holder.metadata_location != rename.displaced.location:
@@ -148,12 +148,6 @@ class RestPublication:
             for move in renames:
                 way, to = passing(move.ref_update), move.ref_update.published_as
                 self._catalog.rename_table(way.parts, to.parts)
-
-    def _find(self, name: TableId) -> Table | None:
-        table: Table | None = None
-        with catalog_errors(f"the loading of {name}"), suppress(NoSuchTableError):
-            table = self._catalog.load_table(name.parts)
-        return table
 
 
 def passing(ref_update: RefUpdate) -> TableId:

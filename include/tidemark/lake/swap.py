@@ -170,10 +170,10 @@ def _leave_names(session: Session, catalog: SqlCatalog, swap: Swap) -> bool:
     """Whether a table that gets another name, and who has that, left theirs."""
     if swap.to is None:
         return True
-    has_left = _rename(session, catalog, Entry(swap.before.table, swap.after), _passing(swap))
+    has_left = rename_entry(session, catalog, Entry(swap.before.table, swap.after), _passing(swap))
     if swap.displaced is None:
         return has_left
-    way_is_made = _rename(
+    way_is_made = rename_entry(
         session, catalog, Entry(swap.to, swap.displaced.location), swap.displaced.to
     )
     return has_left and way_is_made
@@ -182,7 +182,7 @@ def _leave_names(session: Session, catalog: SqlCatalog, swap: Swap) -> bool:
 def _take_names(session: Session, catalog: SqlCatalog, swap: Swap) -> bool:
     if swap.to is None:
         return True
-    return _rename(session, catalog, Entry(_passing(swap), swap.after), swap.to)
+    return rename_entry(session, catalog, Entry(_passing(swap), swap.after), swap.to)
 
 
 def _passing(swap: Swap) -> TableId:
@@ -191,7 +191,8 @@ def _passing(swap: Swap) -> TableId:
     return TableId(swap.before.table.namespace, f"{SYSTEM_PREFIX}renamed_{name}")
 
 
-def _rename(session: Session, catalog: SqlCatalog, entry: Entry, to: TableId) -> bool:
+def rename_entry(session: Session, catalog: SqlCatalog, entry: Entry, to: TableId) -> bool:
+    """Give a table the name ``to``; False where it does not stand where ``entry`` says."""
     result = session.execute(
         update(IcebergTables)
         .where(*_row_of(catalog, entry))

@@ -17,8 +17,8 @@ from pyiceberg.serializers import ToOutputFile
 from pyiceberg.table import Table
 from pyiceberg.table.update import update_table_metadata
 
-from tidemark.errors import REFOLD, ForeignChangeError, SupersededError
-from tidemark.lake.catalog import SystemTables, catalog_errors, commit_errors
+from tidemark.errors import REFOLD, UNCHANGED, ForeignChangeError, SupersededError
+from tidemark.lake.catalog import SystemTables, TableId, commit_errors
 from tidemark.lake.due import Due
 from tidemark.lake.fork_metadata import freed, new_metadata_location, remove_metadata_files
 from tidemark.lake.ledger import MOVES, moves_from_json, moves_to_json, read_marks
@@ -26,8 +26,10 @@ from tidemark.lake.marks import is_only_rewritten, read_published
 from tidemark.lake.metadata_times import in_time_order
 from tidemark.lake.publication import update_mains
 from tidemark.lake.refs import RefUpdate, main_head
+from tidemark.lake.removal import find_table, move_as_read
 from tidemark.lake.rest import passing
 from tidemark.log import get_logger
+from tidemark.model.names import SYSTEM_PREFIX
 
 log = get_logger()
 
@@ -68,6 +70,7 @@ def _finish(catalog: Catalog, moves: Sequence[RefUpdate]) -> None:
     try:
         update_mains(catalog, moves)
     except SupersededError as error:
+        tables = {move: _find(catalog, move) for move in moves}
         left = [move for move in moves if _is_missing(catalog, move)]
         if not left:
             return  # Somebody else made them.
@@ -78,7 +81,7 @@ def _finish(catalog: Catalog, moves: Sequence[RefUpdate]) -> None:
         if not forked:
             raise
         for move, fork in forked:
-            _put_in_place(catalog, move, _find(catalog, move), fork)
+            _put_in_place(catalog, move, tables[move], fork)
         update_mains(catalog, left)
 
 
@@ -111,7 +114,9 @@ def _put_in_place(catalog: Catalog, move: RefUpdate, table: Table | None, fork: 
     """Have the fork be the table, although somebody wrote to a branch of that, as attempts do.
 
     No request replaces the metadata of a table: it goes from the catalog, and comes back with
-    others. Where that breaks off in between, the fork is there to begin again with.
+    others. Where that breaks off in between, the fork is there to begin again with. Raises
+    SupersededError where somebody else changed the table since it was read, as whoever finished
+    the publication did.
     """
     due = Due(move, fork if table is None else table, fork)
     before = freed(fork) if table is None else due.before
@@ -119,9 +124,18 @@ def _put_in_place(catalog: Catalog, move: RefUpdate, table: Table | None, fork: 
     metadata = in_time_order(changed, before.metadata.last_updated_ms)
     location = new_metadata_location(before)
     ToOutputFile.table_metadata(metadata, before.io.new_output(location))
+    away = TableId(move.table.namespace, f"{SYSTEM_PREFIX}replaced_{move.snapshot}")
     with commit_errors(f"the publication of {move.table}"):
-        if table is not None:
-            catalog.drop_table(table.name())
+        if table is not None and not move_as_read(
+            catalog, TableId(*table.name()), table.metadata_location, away
+        ):
+            raise SupersededError(
+                f"{move.table} was changed while the newest published cut was put in its place",
+                state=UNCHANGED,
+                next_step="nothing to do: the next run looks what is missing",
+            )
+        with suppress(NoSuchTableError):  # Whoever died before may have come to here.
+            catalog.drop_table(away.parts)
         catalog.register_table(move.table.parts if table is None else table.name(), location)
         catalog.drop_table(move.place.parts)
     remove_metadata_files(fork)
@@ -153,16 +167,8 @@ def _is_missing(catalog: Catalog, move: RefUpdate) -> bool:
 
 def _find(catalog: Catalog, move: RefUpdate) -> Table | None:
     names = [move.table] if move.rename is None else [passing(move), move.table]
-    for name in names:
-        with catalog_errors(f"the loading of {name}"), suppress(NoSuchTableError):
-            table: Table = catalog.load_table(name.parts)
-            return table
-    return None
+    return next(filter(None, (find_table(catalog, name) for name in names)), None)
 
 
 def _fork(catalog: Catalog, move: RefUpdate) -> Table | None:
-    fork: Table | None = None
-    if move.fork is not None:
-        with catalog_errors(f"the loading of {move.place}"), suppress(NoSuchTableError):
-            fork = catalog.load_table(move.place.parts)
-    return fork
+    return None if move.fork is None else find_table(catalog, move.place)

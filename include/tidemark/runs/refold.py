@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import secrets
 from bisect import bisect_right
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from pyiceberg.exceptions import NoSuchTableError
+from pyiceberg.table import Table
 
 from tidemark.errors import UNCHANGED, ActionRefusedError
 from tidemark.lake.bases import read_bases
-from tidemark.lake.catalog import SystemTables, TableId, catalog_errors
+from tidemark.lake.catalog import SystemTables, TableId
 from tidemark.lake.history import existing_tables, read_history
 from tidemark.lake.ledger import progress_of_cut, read_progress
+from tidemark.lake.refs import TRIES
+from tidemark.lake.removal import find_table, purge_as_read
 from tidemark.lake.removed import read_removed
 from tidemark.model.cut import Frontier
 from tidemark.model.names import TableName, refusal
@@ -62,11 +63,12 @@ def begin_refold(
             next_step="name a table of its own for it: --into NAME",
         )
     then = None if as_of is None else _progress_of(pipeline, world, as_of, table)
-    suffix, ended, seen = secrets.token_hex(DIGITS), list[Refold](), list[int]()
+    suffix, seen, unfinished = secrets.token_hex(DIGITS), list[int](), list[Table]()
 
     def begun(now: Progress) -> Progress:
-        ended[:] = [now.refolds[table]] if table in now.refolds else []
-        if ended:
+        unfinished[:] = []
+        if table in now.refolds:
+            unfinished[:] = _unfinished(pipeline, world, now.refolds[table])
             now = now.without_refold(table)
         target = _target_of(pipeline, world, now, table)
         state = (then or now).state_of(table)
@@ -86,8 +88,7 @@ def begin_refold(
     words += f" --as-of {as_of}" if as_of is not None else ""
     recorded = _recorded(pipeline, world, begun, words)
     refold = recorded.refolds[table]
-    for ended_refold in ended:
-        _remove(pipeline, world, ended_refold)
+    _remove(world, unfinished)
     if _removed_of(pipeline, world, recorded, table) != seen[-1]:  # Records went meanwhile.
         return begin_refold(pipeline, world, table, into=into, as_of=as_of)
     return refold
@@ -95,7 +96,7 @@ def begin_refold(
 
 def cancel_refold(pipeline: PipelineSpec, world: World, table: TableName) -> None:
     """Have ``table`` go on as it did before its refold; what was made of that is removed."""
-    made: list[Refold] = []
+    unfinished: list[Table] = []
 
     def cancelled(now: Progress) -> Progress:
         if table not in now.refolds:
@@ -104,18 +105,32 @@ def cancel_refold(pipeline: PipelineSpec, world: World, table: TableName) -> Non
                 state=UNCHANGED,
                 next_step=f"look what is: tidemark status {pipeline.name}",
             )
-        made.append(now.refolds[table])
+        unfinished[:] = _unfinished(pipeline, world, now.refolds[table])
         return replace(now.without_refold(table), oldest_held=1)
 
     _recorded(pipeline, world, cancelled, f"refold {table} --cancel")
-    _remove(pipeline, world, made[-1])
+    _remove(world, unfinished)
 
 
-def _remove(pipeline: PipelineSpec, world: World, refold: Refold) -> None:
-    """Drop the unfinished table of a refold, with its files."""
-    target = TableId(pipeline.target_namespace, refold.target)
-    with catalog_errors(f"the removal of {target}"), suppress(NoSuchTableError):
-        world.catalog.purge_table(target.parts)
+def _unfinished(pipeline: PipelineSpec, world: World, refold: Refold) -> list[Table]:
+    """The table that ``refold`` makes; empty as long as no run began it."""
+    table = find_table(world.catalog, TableId(pipeline.target_namespace, refold.target))
+    return [] if table is None else [table]
+
+
+def _remove(world: World, tables: Sequence[Table]) -> None:
+    """Remove ``tables``, with their files: not what others made since and called the same.
+
+    A run that is alive may still write to their branches.
+    """
+    for table in tables:
+        name = TableId(*table.name())
+        for _ in range(TRIES):
+            now = find_table(world.catalog, name)
+            if now is None or now.metadata.table_uuid != table.metadata.table_uuid:
+                break
+            if purge_as_read(world.catalog, name, now.metadata_location):
+                break
 
 
 def _recorded(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
+import pyarrow as pa
 import pytest
 from pyiceberg.catalog.rest import RestCatalog
 
@@ -14,10 +15,11 @@ from tests.support.renaming import FAMILIES, change_at_random, filled
 from tests.support.rest_catalog import rest_block, running_rest_catalog
 from tests.support.stack import Stream, reopened
 from tidemark.errors import CatalogUnreachableError
-from tidemark.lake.catalog import SystemTables
+from tidemark.lake.catalog import SystemTables, TableId
 from tidemark.lake.java_catalog import spark_catalog_conf
 from tidemark.lake.ledger import StagedCut, find_cut
 from tidemark.lake.publication import update_mains
+from tidemark.lake.removal import move_as_read, purge_as_read
 from tidemark.lake.rest import TOGETHER
 from tidemark.lake.spark_errors import spark_errors
 from tidemark.lake.unfinished import in_order
@@ -44,6 +46,23 @@ def on_rest(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         for name, value in spark_catalog_conf(spec).items():
             world.spark.conf.set(name, value)
         yield reopened(world, catalog=spec)
+
+
+def test_only_the_table_that_was_read_is_removed(on_rest: World) -> None:
+    """PUB-8: a server drops by name, whichever table has it by now."""
+    catalog, name = on_rest.catalog, TableId("removal", "items")
+    catalog.create_namespace(name.namespace)
+    rows = pa.table({"id": [1]})
+    first = catalog.create_table(name.parts, rows.schema)
+    catalog.load_table(name.parts).append(rows)
+    assert not purge_as_read(catalog, name, first.metadata_location)
+    catalog.drop_table(name.parts)
+    assert not purge_as_read(catalog, name, first.metadata_location)
+    second = catalog.create_table(name.parts, rows.schema)
+    assert not move_as_read(catalog, name, first.metadata_location, TableId("removal", "b"))
+    assert catalog.load_table(name.parts).metadata_location == second.metadata_location
+    assert purge_as_read(catalog, name, second.metadata_location)
+    assert catalog.list_tables(name.namespace) == []
 
 
 @pytest.mark.smoke

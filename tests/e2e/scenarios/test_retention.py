@@ -15,15 +15,17 @@ from tests.e2e.scenarios.test_refold import ITEMS, SOURCES, TYPED, read, refolde
 from tests.support.maintenance import load, target
 from tests.support.records import TABLE, Record, debezium_row, postgres_row
 from tests.support.stack import Stream
-from tidemark.errors import ActionRefusedError, TableStoppedError
+from tidemark.errors import ActionRefusedError, SupersededError, TableStoppedError
 from tidemark.lake import removed
 from tidemark.lake.bases import BASES, bases_in
 from tidemark.lake.catalog import SystemTables
+from tidemark.lake.evolve import read_target
 from tidemark.lake.landing import publish_landing
 from tidemark.lake.removed import read_removed, say_removed
 from tidemark.model import retention
 from tidemark.model.maintenance import DAY_MS
 from tidemark.runs.maintain import maintain, plan_maintenance
+from tidemark.runs.orders import record
 from tidemark.runs.plan import plan_cut
 from tidemark.runs.refold import begin_refold, cancel_refold
 from tidemark.runs.retention import keep_changelog, removable_rows
@@ -300,6 +302,52 @@ def test_a_target_that_was_half_made_from_a_base_is_made_again(
     while plan_cut(stream.pipeline, world).has_work:
         stream.cut()
     assert read(stream, "items") == {1: "a", 2: "b"}
+
+
+def test_a_target_that_another_run_made_meanwhile_is_not_removed(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """KEEP-1, PUB-8: a run that stood still wakes, and what it was about to remove is published."""
+    stream = based(world)
+    assert removed_after(stream, 31) == 2
+    begin_refold(stream.pipeline, world, ITEMS, into="beside")
+    with monkeypatch.context() as dies:
+        dies.setattr("tidemark.lake.seed.update_mains", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            stream.cut()
+
+    def stood_still(*args: Any, **more: Any) -> Any:
+        head = read_target(*args, **more)
+        monkeypatch.undo()
+        while plan_cut(stream.pipeline, world).has_work:
+            stream.cut()
+        assert read(stream, "beside") == {1: "a", 2: "b"}
+        return head
+
+    monkeypatch.setattr("tidemark.runs.tables.seeded.read_target", stood_still)
+    with pytest.raises(SupersededError):
+        stream.cut()
+    assert read(stream, "beside") == {1: "a", 2: "b"}
+
+
+def test_a_refold_that_is_given_up_takes_no_table_of_another_one(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REFOLD-1, PUB-8: its name is free from then on, and somebody else may have taken it."""
+    stream = based(world)
+    begin_refold(stream.pipeline, world, ITEMS, into="beside")
+
+    def recorded(*args: Any, **more: Any) -> Any:
+        monkeypatch.undo()
+        progress = record(*args, **more)
+        begin_refold(stream.pipeline, world, ITEMS, into="beside")
+        while plan_cut(stream.pipeline, world).has_work:
+            stream.cut()
+        return progress
+
+    monkeypatch.setattr("tidemark.runs.refold.record", recorded)
+    cancel_refold(stream.pipeline, world, ITEMS)
+    assert read(stream, "beside") == {1: "a", 2: "b"}
 
 
 def test_a_base_that_somebody_removed_is_none(world: World) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tidemark.errors import WAITING, SupersededError, TableStoppedError
+from tidemark.errors import UNCHANGED, WAITING, SupersededError, TableStoppedError
 from tidemark.lake.bases import read_bases
 from tidemark.lake.catalog import TableId
 from tidemark.lake.evolve import read_target
 from tidemark.lake.history import read_history
 from tidemark.lake.refs import attempt_ref
+from tidemark.lake.removal import purge_as_read
 from tidemark.lake.seed import make_seed
 from tidemark.lake.spark_errors import spark_errors
 from tidemark.log import get_logger
@@ -22,16 +23,24 @@ log = get_logger()
 
 
 def seed_refolds(run: Run) -> Mapping[TableName, TableStoppedError]:
-    """Make the targets of refolds that begin with a base and have none; why some cannot be made."""
+    """Make the targets of refolds that begin with a base and have none; why some cannot be made.
+
+    What an attempt made that died is removed and made again. Raises SupersededError where another
+    run is about to make it.
+    """
     progress, stopped = run.progress, {}
     for table, refold in sorted(progress.refolds.items()):
         target = TableId(run.pipeline.target_namespace, refold.target)
         head = read_target(run.world.catalog, target) if refold.base is not None else None
         if refold.base is None or (head is not None and head.snapshot is not None):
             continue
+        if head is not None and not purge_as_read(run.world.catalog, target, head.metadata):
+            raise SupersededError(
+                f"{target} was changed while this run was about to make it",
+                state=UNCHANGED,
+                next_step="nothing to do: the next run goes on with what the other one leaves",
+            )
         try:
-            if head is not None:  # An attempt died that had made it.
-                run.world.catalog.purge_table(target.parts)
             _seed(run, table, target, refold.base)
         except TableStoppedError as error:
             stopped[table] = error
