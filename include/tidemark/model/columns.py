@@ -100,7 +100,7 @@ class SourceColumn:
     unknown_below: the source gave values that nothing shows to rows at and below this position.
     is_withheld: the target may have such rows, and the column has another name there (SCHEMA-38).
     filled_below: the source may have given a value to rows at and below this position that had null
-    (SCHEMA-13).
+    (SCHEMA-13); numbered_below: or to such that had 0.
     read_at: the lowest place of rows with the column, as long as snapshots alone had it.
     most_chars: to which the connector truncates texts, 0 if it does not; is_masked_at_source: it
     hides them.
@@ -127,6 +127,7 @@ class SourceColumn:
     most_chars: int = 0
     is_masked_at_source: bool = False
     filled_below: Position | None = None
+    numbered_below: Position | None = None
 
     @property
     def variants(self) -> tuple[SourceColumn, ...]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from tidemark.errors import UNCHANGED, StoredStateError
 
-VERSION = 9
+VERSION = 10
 Body = dict[str, Any]
 Step = Callable[[Body], Body]
 
@@ -298,6 +298,20 @@ def _column_9(column: Body) -> Body:
     }
 
 
+def _schema_10(body: Body) -> Body:
+    """Statements that numbered rows are not known: columns stand as if there had been none."""
+    return body | {"columns": [_column_10(column) for column in body["columns"]]}
+
+
+def _column_10(column: Body) -> Body:
+    former = column["former"]
+    return column | {
+        "numbered_below": None,
+        "former": _column_10(former) if former else None,
+        "by_schema": [[ids, _column_10(variant)] for ids, variant in column["by_schema"]],
+    }
+
+
 def _as_it_was(body: Body) -> Body:
     return body
 
@@ -308,16 +322,19 @@ _UNCHANGED_SINCE_3: Sequence[Step] = (_as_it_was,) * (VERSION - 3)
 _STEPS: Mapping[Stored, Sequence[Step]] = {
     Stored.PROGRESS: (
         *(_progress_2, _as_it_was, _progress_4, _as_it_was, _progress_6, _progress_7),
-        *(_progress_8, _progress_9),
+        *(_progress_8, _progress_9, _as_it_was),
     ),
     Stored.LANDING: (_landing_2, *_UNCHANGED),
-    Stored.RESULT: (_result_2, _result_3, *(_as_it_was,) * 2, _result_6, *(_as_it_was,) * 3),
+    Stored.RESULT: (_result_2, _result_3, *(_as_it_was,) * 2, _result_6, *(_as_it_was,) * 4),
     Stored.REF_UPDATES: (_ref_updates_2, _ref_updates_3, *_UNCHANGED_SINCE_3),
-    Stored.HISTORY: (_history_2, *(_as_it_was,) * 2, _history_5, *(_as_it_was,) * 4),
-    Stored.SCHEMA: (_schema_2, _as_it_was, _schema_4, *(_as_it_was,) * 3, _schema_8, _schema_9),
+    Stored.HISTORY: (_history_2, *(_as_it_was,) * 2, _history_5, *(_as_it_was,) * 5),
+    Stored.SCHEMA: (
+        *(_schema_2, _as_it_was, _schema_4, *(_as_it_was,) * 3, _schema_8, _schema_9),
+        _schema_10,
+    ),
     Stored.PUBLISHED: (_as_it_was, *_UNCHANGED),
     Stored.AUDIT: (_as_it_was, *_UNCHANGED),
-    Stored.BASE: (*(_as_it_was,) * (VERSION - 3), _base_8, _base_9),
+    Stored.BASE: (*(_as_it_was,) * 6, _base_8, _base_9, _as_it_was),
     Stored.REMOVED: (_as_it_was, *_UNCHANGED),
 }
 """Of each kind the steps from version 1 on, one per version."""

@@ -83,6 +83,15 @@ class ColumnItems:
         columns = self.added or self.changed or self.renamed or self.dropped
         return bool(columns) or self.key is not None
 
+    @property
+    def fills_nulls(self) -> frozenset[ColumnName]:
+        """The columns in which rows that had null may have got a value.
+
+        A key has none. Where a table without one may get it, all its rows are in question anyway.
+        """
+        key = () if self.key_if_none else self.key or ()
+        return frozenset(key) | {column.name for column in self.changed if column.fills_nulls}
+
     def take_key(self, key: tuple[ColumnName, ...], *, if_none: bool) -> None:
         """The table gets ``key``; one that the statement takes away leaves none."""
         self.key_if_none = if_none and self.key != ()
@@ -155,7 +164,7 @@ def _changed(item: Words, items: ColumnItems) -> str | None:
     if old_name not in (None, column.name):
         items.renamed.append((old_name, column.name))
         items.if_present |= {old_name} if if_present else set()
-    items.changed.append(column._replace(fills_nulls=attributes.refuses_null))
+    items.changed.append(column)
     return None
 
 

@@ -67,7 +67,7 @@ class ColumnText(NamedTuple):
 
     backfill: what the rows get that are there when it joins; None is null. is_virtual: it is
     computed whenever it is read. fills_nulls: one that is declared again may give a value to rows
-    that have null in it.
+    that have null in it; numbers_rows: it gives their number to rows that have null or 0.
     """
 
     name: ColumnName
@@ -75,6 +75,7 @@ class ColumnText(NamedTuple):
     backfill: DefaultBackfill | None = None
     is_virtual: bool = False
     fills_nulls: bool = False
+    numbers_rows: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +84,7 @@ class Attributes:
 
     backfill: what the rows get that are there when the column joins. unknown_backfills: that is
     something that the text does not tell. is_computed: the source computes its values;
-    is_virtual: and stores none. is_bytes: its character set makes it a binary type. refuses_null:
-    NOT NULL, or a TIMESTAMP that may be, with `explicit_defaults_for_timestamp` off.
+    is_virtual: and stores none. is_bytes: its character set makes it a binary type.
     """
 
     is_key: bool
@@ -93,7 +93,6 @@ class Attributes:
     is_computed: bool
     is_virtual: bool
     is_bytes: bool
-    refuses_null: bool
 
 
 def key_columns(item: Words) -> tuple[ColumnName, ...] | None:
@@ -121,19 +120,39 @@ def column_definition(item: Words) -> tuple[ColumnText, Attributes]:
     while item.keyword() in _MARKS:
         item.at += 1
     type_text = item.source(start, item.at)
-    attributes = _attributes(type_text, item)
-    return ColumnText(name, type_text, is_virtual=attributes.is_virtual), attributes
+    words = _words_of_column(item)
+    numbers_rows, attributes = _numbers_rows(type_text, words), _attributes(type_text, item, words)
+    column = ColumnText(
+        *(name, type_text),
+        is_virtual=attributes.is_virtual,
+        fills_nulls=_refuses_null(type_text, words) or numbers_rows or attributes.is_key,
+        numbers_rows=numbers_rows,
+    )
+    return column, attributes
 
 
-def _attributes(type_text: str, item: Words) -> Attributes:
+def _words_of_column(item: Words) -> list[str]:
+    """What stands behind the type, without options of the table behind its last column."""
     words = item.outside_parentheses()
+    ends = (place for place, pair in enumerate(pairwise(words)) if pair == ("PARTITION", "BY"))
+    return words[: next(ends, None)]
+
+
+def _numbers_rows(type_text: str, words: list[str]) -> bool:
+    """AUTO_INCREMENT, and what stands for it."""
+    is_serial = type_text.upper() == "SERIAL" or ("SERIAL", "DEFAULT") in pairwise(words)
+    return is_serial or "AUTO_INCREMENT" in words
+
+
+def _refuses_null(type_text: str, words: list[str]) -> bool:
+    """NOT NULL, or a TIMESTAMP that may be, with `explicit_defaults_for_timestamp` off."""
+    return ("NOT", "NULL") in pairwise(words) or _is_implied(type_text, words)
+
+
+def _attributes(type_text: str, item: Words, words: list[str]) -> Attributes:
     pairs = list(pairwise([*words, ""]))
-    if ("PARTITION", "BY") in pairs:  # An option of the table, behind its last column.
-        end = pairs.index(("PARTITION", "BY"))
-        words, pairs = words[:end], pairs[:end]
     lone_key = any(word == "KEY" and before not in {"UNIQUE", "PRIMARY"} for before, word in pairs)
     is_computed = bool({"AS", "GENERATED"} & set(words))
-    counts = type_text.upper() == "SERIAL" or "AUTO_INCREMENT" in words
     behind = _behind(item)
     backfill, is_known = _default(item, type_text.lower())
     if backfill is None and ("NOT", "NULL") in pairs:
@@ -143,11 +162,10 @@ def _attributes(type_text: str, item: Words) -> Attributes:
     return Attributes(
         is_key="PRIMARY" in words or words[:1] == ["KEY"] or lone_key,
         backfill=backfill,
-        unknown_backfills=counts or is_computed or not is_known,
+        unknown_backfills=_numbers_rows(type_text, words) or is_computed or not is_known,
         is_computed=is_computed,
         is_virtual=is_computed and not {"STORED", "PERSISTENT"} & set(words),
         is_bytes="BYTE" in words or bool({("SET", "BINARY"), ("CHARSET", "BINARY")} & set(pairs)),
-        refuses_null=("NOT", "NULL") in pairs or _is_implied(type_text, words),
     )
 
 

@@ -78,10 +78,13 @@ class Shadow:
     def items(self) -> ColumnItems:
         """In what it differs from the table whose place it takes.
 
-        Columns that its text lists are all declared again, which a change of their type shows.
+        Columns that its text lists are all declared again, which a change of their type shows. They
+        take null as they did before.
         """
         stay = {
-            name: column for name, column in (self.made or {}).items() if name not in self.dropped
+            name: column._replace(fills_nulls=False, numbers_rows=False)
+            for name, column in (self.made or {}).items()
+            if name not in self.dropped
         }
         return ColumnItems(
             added=list(self.added.values()),

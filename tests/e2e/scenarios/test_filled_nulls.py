@@ -84,3 +84,21 @@ def test_row_with_null_that_is_read_late_stops_the_table(world: World) -> None:
     send(stream, [late], table)
     with pytest.raises(TableStoppedError, match="1 rows have null in a"):
         stream.cut()
+
+
+@pytest.mark.parametrize("family", ["debezium", "canal"])
+def test_rows_that_the_source_numbers_stop_the_table(world: World, family: str) -> None:
+    """SCHEMA-13: AUTO_INCREMENT gives the next number also to rows with 0, and sends no event."""
+    stream, table = opened(world, family)
+    begin(table)
+    table.alter("ADD COLUMN n bigint NOT NULL DEFAULT 0", added={"n": ("bigint", 0)})
+    for number in (2, 3, 4, 5):
+        table.put(number, n=number)
+    table.alter("MODIFY n BIGINT AUTO_INCREMENT UNIQUE")
+    send(stream, table.sent, table)
+    with pytest.raises(TableStoppedError, match="1 rows have null or 0 in n, and the statement at"):
+        stream.cut()
+    start = len(table.sent)
+    table.put(1, n=6)
+    cut_more(stream, table, start)
+    assert {n: row["n"] for n, row in rows_of(stream).items()} == {1: 6, 2: 2, 3: 3, 4: 4, 5: 5}

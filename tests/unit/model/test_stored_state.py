@@ -176,6 +176,7 @@ SCHEMA = TableSchema(
             read_at=Place("0001A2"),
             most_chars=9,
             is_masked_at_source=True,
+            numbered_below=Position("0001A2"),
         ),
     ),
     key=(ID,),
@@ -281,6 +282,15 @@ def before_9(frontier: Frontier) -> Frontier:
     )
 
 
+def as_of_9(example: Any) -> Any:
+    if isinstance(example, TableSchema):
+        columns = (replace(column, numbered_below=None) for column in example.columns)
+        return replace(example, columns=tuple(columns))
+    return (
+        replace(example, schema=as_of_9(example.schema)) if isinstance(example, Base) else example
+    )
+
+
 def as_of_8(example: Any) -> Any:
     if isinstance(example, TableSchema):
         fresh: dict[str, Any] = {"read_at": None, "filled_below": None}
@@ -306,11 +316,14 @@ def as_of_8(example: Any) -> Any:
     return replace(example, read_ms=0, topics={})
 
 
+def as_of_recent(version: int, example: Any) -> Any:
+    example = as_of_9(example) if version < 10 else example
+    return as_of_8(example) if version < 9 else example
+
+
 def as_of(version: int, kind: Stored) -> Any:
     """The example, without what documents of ``version`` did not say yet."""
-    example = KINDS[kind].example
-    if version < 9:
-        example = as_of_8(example)
+    example = as_of_recent(version, KINDS[kind].example)
     if kind is Stored.PROGRESS and version < 8:
         refolds = {
             table: replace(one, paused=replace(one.paused, landing=example.landing))

@@ -344,26 +344,38 @@ def test_first_timestamp_may_hold_the_time_of_its_statement(
         ("MODIFY b TIMESTAMP", True),
         ("MODIFY b TIMESTAMP DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP", True),
         ("MODIFY b TIMESTAMP NULL DEFAULT NULL", False),
+        ("MODIFY b BIGINT PRIMARY KEY", True),
+        ("DROP PRIMARY KEY, ADD PRIMARY KEY (id, B)", True),
+        ("ADD PRIMARY KEY IF NOT EXISTS (id, b)", False),
+        ("MODIFY b BIGINT UNIQUE", False),
+        ("MODIFY b SERIAL", True),
+        ("MODIFY b BIGINT SERIAL DEFAULT VALUE", True),
+        ("MODIFY b BIGINT AUTO_INCREMENT UNIQUE", True),
+        ("MODIFY b BIGINT COMMENT 'AUTO_INCREMENT', AUTO_INCREMENT = 7", False),
     ],
 )
 def test_column_that_takes_no_null_is_filled_by_its_statement(item: str, fills: bool) -> None:
     """SCHEMA-13: rows with null get a value unseen; TiDB refuses where a row has null."""
     kind = "TIMESTAMP" if "TIMESTAMP" in item else "BIGINT"
+    kind = "BIGINT UNSIGNED" if item == "MODIFY b SERIAL" else kind
+    is_numbered = fills and ("SERIAL" in item or "AUTO_INCREMENT" in item)
     text = f"ALTER TABLE items {item}"
     of_state = debezium(1, text, ("id", "INT", None), ("b", kind, None))
     for written, landed in ((DEBEZIUM, [of_state]), (CANAL, statements(text))):
         have = target(written, id="INT", b=kind)
         want = after(have, written=written, landed=landed)
         assert (want["b"].filled_below == Position("1")) is fills
+        assert (want["b"].numbered_below == Position("1")) is is_numbered
         again = after(want, written=written)
-        assert again["b"].filled_below == want["b"].filled_below
+        assert again["b"] == want["b"]
 
 
 def test_column_of_tidb_that_takes_no_null_is_not_filled() -> None:
     """SCHEMA-13: the statement fails where a row has null."""
     have = target(TICDC, id="int", b="bigint")
-    want = after(have, "ALTER TABLE items MODIFY b BIGINT NOT NULL", written=TICDC)
-    assert want["b"].filled_below is None
+    for item in ("MODIFY b BIGINT NOT NULL", "ADD PRIMARY KEY (id, b)"):
+        want = after(have, f"ALTER TABLE items {item}", written=TICDC)
+        assert want["b"].filled_below is None
 
 
 def test_timestamp_of_tidb_is_null_in_older_rows() -> None:

@@ -256,3 +256,25 @@ def test_names_of_shadows_are_those_of_the_file() -> None:
     assert own.shadowed(TableName("shop", "~items")) == ITEMS
     assert own.shadowed(TableName("shop", "_items_gho")) is None
     assert source("debezium-postgres").shadowed(TableName("shop", "_items_new")) is None
+
+
+@pytest.mark.parametrize(
+    ("item", "column", "fills"),
+    [
+        ("MODIFY b int NOT NULL", "b", True),
+        ("DROP COLUMN b, ADD COLUMN b int NOT NULL", "b", True),
+        ("DROP COLUMN b, ADD COLUMN b int", "b", False),
+        ("MODIFY b int AUTO_INCREMENT UNIQUE", "b", True),
+        ("DROP PRIMARY KEY, ADD PRIMARY KEY (id, b)", "b", True),
+        ("ADD INDEX (b)", "b", False),
+    ],
+)
+def test_copies_give_a_value_to_rows_with_null(item: str, column: str, fills: bool) -> None:
+    """SCHEMA-13, SCHEMA-33: the tools insert with IGNORE, whatever the mode; the rows stand."""
+    made = "CREATE TABLE _items_new (id int NOT NULL PRIMARY KEY, a int NOT NULL, b int)"
+    for making, tool in (([LIKE], "gho"), ([made], "new")):
+        statements = [*making, f"ALTER TABLE _items_{tool} {item}"]
+        statements.append(f"RENAME TABLE items TO _items_old, _items_{tool} TO items")
+        effects = add_up(source(), records(*statements))
+        filled = {c.name for c in effects.changed.get(SPEC.source, []) if c.fills_nulls}
+        assert filled == ({column, *(("id",) if "KEY (id" in item else ())} if fills else set())

@@ -33,7 +33,7 @@ class Followed:
     columns: as statements of the cut declare them, last. formers: how records up to a position
     hold a column. changed_at: of the newest change. rewritten: columns of which statements of the
     cut have the rows rewritten. filled: columns in which one may have given rows with null a value,
-    and where, last.
+    and where, last; numbered: or rows with 0.
     """
 
     columns: dict[ColumnName, SourceColumn] = field(default_factory=dict)
@@ -41,6 +41,7 @@ class Followed:
     changed_at: Position | None = None
     rewritten: set[ColumnName] = field(default_factory=set)
     filled: dict[ColumnName, Position] = field(default_factory=dict)
+    numbered: dict[ColumnName, Position] = field(default_factory=dict)
 
     @classmethod
     def before(cls, have: TableSchema | None) -> Followed:
@@ -66,12 +67,23 @@ class Followed:
         former, changed_at = self.formers[column.name]
         return replace(column, former=former, changed_at=changed_at)
 
+    def fill(self, name: ColumnName, change: ColumnChange) -> None:
+        """``change`` of the column ``name`` may have given values to rows."""
+        if change.fills_nulls:
+            self.filled[name] = change.position
+        if change.numbers_rows:
+            self.numbered[name] = change.position
+
     def with_fills(
         self, columns: Mapping[ColumnName, SourceColumn]
     ) -> dict[ColumnName, SourceColumn]:
-        """``columns``, and up to where statements of the cut may have filled their nulls."""
+        """``columns``, and up to where statements of the cut may have filled nulls and zeros."""
         return {
-            name: replace(column, filled_below=self.filled.get(name, column.filled_below))
+            name: replace(
+                column,
+                filled_below=self.filled.get(name, column.filled_below),
+                numbered_below=self.numbered.get(name, column.numbered_below),
+            )
             for name, column in columns.items()
         }
 
@@ -156,11 +168,13 @@ def follow_changes(
     done = followed.changed_at or ""
     for change in changes:
         name = aliased.get(change.name.lower(), change.name)
-        after = declared_column(source, name, change.type_text)
+        after = None
+        if change.type_text is not None:
+            after = declared_column(source, name, change.type_text)
         if change.position > done:
             was = declared_column(source, name, change.was) if change.was else None
             before = was or known.get(name)
-            if before is not None:
+            if before is not None and after is not None:
                 _judge(source, spec.source, change, before, after)
                 is_rewritten = is_rewrite(before.iceberg, after.iceberg)
                 is_written_otherwise = (
@@ -173,10 +187,11 @@ def follow_changes(
                     followed.formers[name] = (former, change.position)
                 if is_rewritten:
                     followed.rewritten.add(name)
-            if change.fills_nulls and source.format is not SourceFormat.TICDC_CANAL_JSON:
-                followed.filled[name] = change.position  # TiDB refuses where a row has null.
+            if source.format is not SourceFormat.TICDC_CANAL_JSON:
+                followed.fill(name, change)  # TiDB refuses where a row has null.
             followed.changed_at = change.position
-        known[name] = followed.columns[name] = after
+        if after is not None:
+            known[name] = followed.columns[name] = after
     return followed
 
 

@@ -227,6 +227,7 @@ def _backfilled(  # noqa: PLR0913  all that tells of older rows
             unknown_below=before.unknown_below,
             is_withheld=before.is_withheld,
             filled_below=before.filled_below,
+            numbered_below=before.numbered_below,
         )
     if column.name in names.fills:
         return names.filled(column, may_withhold=may_withhold)

@@ -119,7 +119,7 @@ def _add_altered(  # noqa: PLR0913  a statement, and all that tells of it
     """What a changed column is now, the table's new state says; schemas: before and after."""
     table, written = operation.table, states.written
     effects.column_rename(table, column_rename_of(operation, position, written, made_at))
-    if not operation.items.changed:
+    if not (operation.items.changed or operation.items.fills_nulls):
         return
     before, now = schemas
     if now is None:
@@ -129,15 +129,17 @@ def _add_altered(  # noqa: PLR0913  a statement, and all that tells of it
     names = {written(old): written(new) for old, new in operation.items.renamed}
     had = {names.get(c.name, c.name): c.source_type for c in before.columns} if before else {}
     joined = {written(column.name) for column in operation.items.added}
-    filled = {written(c.name).lower() for c in operation.items.changed if c.fills_nulls}
+    filled = {written(name).lower() for name in operation.items.fills_nulls}
+    numbered = {written(c.name).lower() for c in operation.items.changed if c.numbers_rows}
     effects.changed.setdefault(table, []).extend(
         ColumnChange(
             *(column.name, column.source_type, had.get(column.name), operation.statement, position),
             fills_nulls=column.name.lower() in filled,
+            numbers_rows=column.name.lower() in numbered,
         )
         for column in now.columns
-        if column.name not in joined
-        and (had.get(column.name) != column.source_type or column.name.lower() in filled)
+        if (column.name not in joined and had.get(column.name) != column.source_type)
+        or column.name.lower() in filled
     )
 
 

@@ -60,14 +60,21 @@ def _add_altered(
             if column.name not in items.optional or column.name.lower() not in there
         }
         effects.types[table] = known
-    changed = effects.changed.setdefault(table, []) if items.changed else []
+    fills = items.fills_nulls
+    changed = effects.changed.setdefault(table, []) if items.changed or fills else []
     for column in items.changed:
         was = known.get(column.name)
         changed.append(
             ColumnChange(
                 *(column.name, column.type_text, was, operation.statement, position),
-                fills_nulls=column.fills_nulls,
+                fills_nulls=column.name in fills,
+                numbers_rows=column.numbers_rows,
             )
         )
         if column.name in known:
             known[column.name] = column.type_text
+    declared = {column.name for column in items.changed}
+    changed += (
+        ColumnChange(name, None, None, operation.statement, position, fills_nulls=True)
+        for name in sorted(fills - declared)
+    )

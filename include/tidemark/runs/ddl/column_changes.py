@@ -16,15 +16,17 @@ from tidemark.schema.ddl_operations import AlterColumns, CutOver
 class ColumnChange:
     """A column as a statement declares it again; was: what an earlier one of the cut declared.
 
-    fills_nulls: the source may have given a value to rows that had null in it.
+    type_text: None where its type stays as it is. fills_nulls: the source may have given a value to
+    rows that had null in it; numbers_rows: or 0.
     """
 
     name: ColumnName
-    type_text: str
+    type_text: str | None
     was: str | None
     statement: str
     position: Position
     fills_nulls: bool = False
+    numbers_rows: bool = False
 
 
 @dataclass(frozen=True, slots=True)
