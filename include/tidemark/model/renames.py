@@ -42,6 +42,10 @@ class Rename:
         """Whether the statement at ``position`` made it, or is a copy of that one (POS-14)."""
         return self.position is not None and event_id_of(self.position) == event_id_of(position)
 
+    def may_be_at(self, position: Position) -> bool:
+        """Whether the statement at ``position`` may make it, being due."""
+        return self.position is None or self.is_at(position)
+
 
 @dataclass(frozen=True, slots=True)
 class Renames:
@@ -109,7 +113,10 @@ class Renames:
         if place_of(position) is None:
             due = tuple(rename for rename in due if rename not in ringed)
         made = [
-            rename for rename in due if way(pairs, rename.old, rename.new, bearers | self.others)
+            rename
+            for rename in due
+            if rename.may_be_at(position)
+            and way(pairs, rename.old, rename.new, bearers | self.others)
         ]
         while True:
             remaining = bearers - {rename.old for rename in made}

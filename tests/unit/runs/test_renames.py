@@ -203,6 +203,19 @@ def test_what_is_no_whole_swapped_tables_stops_its_tables(texts: list[str], why:
     assert B in stops or texts[-1].endswith("TO c")
 
 
+def test_a_swap_that_comes_again_before_another_one_changes_nothing() -> None:
+    """SCHEMA-34, POS-14: of a table that the statement at the end of the cut swaps as well."""
+    earlier = ["3: RENAME TABLE b TO tmp", "3: RENAME TABLE c TO b", "3: RENAME TABLE tmp TO c"]
+    later = ["7: RENAME TABLE a TO tmp", "7: RENAME TABLE b TO a", "7: RENAME TABLE tmp TO b"]
+    file = Renames((Rename(B, C, target="y"), Rename(C, B, target="z")))
+    done = tuple(swapped(*earlier, names=file).renames)
+    at = swapped(*earlier, *later, names=FILE).renames[0].position
+    due = Rename(A, B, at, "x"), Rename(B, A, at, "y")
+    effects = swapped(*earlier, *later, names=Renames(due, done))
+    assert effects.stops == {}
+    assert effects.renames == [*due]
+
+
 def test_an_swapped_tables_without_place_stops_both() -> None:
     """POS-12: a copy of it would look like one that goes back."""
     stops = told("RENAME TABLE a TO tmp, b TO a, tmp TO b", names=FILE).stops

@@ -329,6 +329,8 @@ class DdlEffects:
             tables = {rename.old for rename in table_swap}
             if not tables & named or tables <= moves.keys():
                 continue
+            if not all(rename.may_be_at(position) for rename in table_swap):
+                continue
             why = (
                 f"the file says that {listed(table_swap)} exchange their names (CONTENT_DDL), and "
             )
