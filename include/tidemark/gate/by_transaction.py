@@ -18,7 +18,15 @@ from tidemark.model.cut import Cut, Frontier, GateMode, Hold, HoldCode
 from tidemark.model.number_gaps import gaps_after
 from tidemark.model.position import Place
 from tidemark.model.progress import Progress
-from tidemark.model.transaction import Boundary, Share, gtid_of, key_of, number_of, top_of
+from tidemark.model.transaction import (
+    Boundary,
+    Share,
+    gtid_of,
+    key_of,
+    number_of,
+    tables_of,
+    top_of,
+)
 from tidemark.model.until import Barrier, Cap
 
 ABOVE_ALL_OFFSETS = "~"
@@ -90,7 +98,8 @@ def _unfinished(progress: Progress, statistics: StreamStatistics, walk: Walk) ->
 
     MariaDB begins a transaction for every DDL and TRUNCATE and ends none of them: what names one
     of these is outside transactions once another has ended, or all is quiet (GATE-T11). A connector
-    that starts again with a snapshot never sends the END of what it had begun (TOP-7).
+    that starts again with a snapshot never sends the END of what it had begun (TOP-7). A statement
+    of PostgreSQL waits with the transaction in which it stands, silence or not.
     """
     frontier = progress.frontier
     restarted = max((s.place for s in statistics.snapshots if s.ended), default=Place(""))
@@ -102,11 +111,8 @@ def _unfinished(progress: Progress, statistics: StreamStatistics, walk: Walk) ->
 
     def is_open(share: Share) -> bool:
         key = share.transaction
-        if (
-            key in settled
-            or key in progress.skipped
-            or (statistics.followed is not None and share.table not in statistics.followed)
-        ):
+        is_followed = statistics.followed is None or share.table in statistics.followed
+        if key in settled or key in progress.skipped or not (is_followed or share.is_statement):
             return False
         if key in ends:
             return True
@@ -116,7 +122,8 @@ def _unfinished(progress: Progress, statistics: StreamStatistics, walk: Walk) ->
             passed = last_end is not None and begun[key] < last_end
             return not (passed or (statistics.is_quiet and share.only_truncates))
         # What has no END may have a number that never comes: its BEGIN can be below the frontier.
-        return not is_overtaken(key, frontier)
+        # So can that of a statement, which no count waits for.
+        return not (share.is_statement or is_overtaken(key, frontier))
 
     return [share for share in statistics.shares if is_open(share)]
 
@@ -191,7 +198,7 @@ def _skipped(
     for key in progress.skipped - skipped.keys():
         shares = [share for share in statistics.shares if share.transaction == key]
         if shares and top_of(shares) < bound:
-            skipped[key] = frozenset(share.table for share in shares)
+            skipped[key] = tables_of(shares)
     return skipped
 
 

@@ -16,7 +16,7 @@ from tidemark.model.cut import Frontier, Hold, HoldCode
 from tidemark.model.number_gaps import is_in
 from tidemark.model.position import Place
 from tidemark.model.progress import Progress
-from tidemark.model.transaction import Boundary, Share, key_of, number_of, top_of
+from tidemark.model.transaction import Boundary, Share, key_of, number_of, tables_of, top_of
 
 NAMED = 3
 
@@ -115,7 +115,7 @@ def _settled_before(end: Boundary, shares: Collection[Share], progress: Progress
     """What a person gave up, or what was complete as a cut ended inside of it (SCHEMA-11)."""
     if key_of(end.id) not in progress.skipped:
         return Settled(end, top_of(shares))
-    tables = {share.table for share in shares} | (end.counts or {}).keys()
+    tables = tables_of(shares) | (end.counts or {}).keys()
     return Settled(end, top_of(shares), frozenset(tables))
 
 
@@ -129,7 +129,7 @@ def _says_nothing_new(
     key = key_of(end.id)
     if key in ended:
         return end.is_empty or ended[key] == end.counts
-    return not shares and is_settled(end.id, frontier)
+    return all(share.is_statement for share in shares) and is_settled(end.id, frontier)
 
 
 def is_settled(transaction_id: str, frontier: Frontier) -> bool:
@@ -152,7 +152,7 @@ def _followed(counts: Mapping[str, int], followed: frozenset[str] | None) -> dic
 def _seen(shares: Collection[Share], followed: frozenset[str] | None) -> dict[str, int]:
     seen: Counter[str] = Counter()
     for share in shares:
-        if followed is None or share.table in followed:
+        if not share.is_statement and (followed is None or share.table in followed):
             seen[share.table] += share.events
     return dict(seen)
 
@@ -182,7 +182,9 @@ def _is_passed(
     shares: Collection[Share], expected: Mapping[str, int], statistics: StreamStatistics
 ) -> bool:
     """Every partition that can hold a part of the transaction holds a later change (GATE-T7)."""
-    topics = {share.table: share.at.topic for share in statistics.shares}
+    # Behind a statement nothing may come in its topic for long.
+    shares = [share for share in shares if not share.is_statement]
+    topics = {s.table: s.at.topic for s in statistics.shares if not s.is_statement}
     if not expected.keys() <= topics.keys():
         concerned = set(statistics.places)
     else:

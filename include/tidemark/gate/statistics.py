@@ -8,7 +8,7 @@ from typing import Any
 
 from tidemark.gate.retired_topics import Departure
 from tidemark.model.checkpoint_status import AWAITED, CHANGES, WHOLE_SNAPSHOT
-from tidemark.model.event import SIGNALS, Kind, SnapshotMark
+from tidemark.model.event import Kind, SnapshotMark
 from tidemark.model.expansion import PartitionExpansions
 from tidemark.model.names import TopicName
 from tidemark.model.offsets import Offsets, TopicPartition
@@ -17,7 +17,6 @@ from tidemark.model.summary import PLACE, Summary, listed
 from tidemark.model.transaction import Boundary, Share
 
 _BY_PARTITION = {"topic": "topic", "partition": "partition"}
-_COUNTED = tuple(kind.value for kind in (Kind.ROW, Kind.TRUNCATE, *SIGNALS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +202,8 @@ def _unsettled(bound: str) -> str:
 def shares(bound: str, *, has_positions: bool) -> Summary:
     """Per transaction, table and partition what `model.transaction.share_of` reads.
 
-    What cannot be read counts, too: END counts it (POISON-5).
+    What cannot be read counts, too: END counts it (POISON-5). Statements of PostgreSQL are in
+    transactions, and END counts them as messages.
     has_positions: the id of a transaction ends in a position that each event has of its own, as
     with PostgreSQL (GATE-T2).
     """
@@ -217,6 +217,7 @@ def shares(bound: str, *, has_positions: bool) -> Summary:
             "transaction_key": key,
             "source_schema": "source_schema",
             "source_table": "source_table",
+            "is_statement": f"CASE WHEN kind = '{Kind.DDL}' THEN 1 ELSE 0 END",
         },
         figures={
             "events": "count(DISTINCT event_order)",
@@ -225,6 +226,6 @@ def shares(bound: str, *, has_positions: bool) -> Summary:
             "lowest": f"min({PLACE})",
             "highest": f"max({PLACE})",
         },
-        where=f"(kind IN ({listed(_COUNTED)}) OR ({AWAITED})) AND transaction_id IS NOT NULL "
+        where=f"(kind IN ({listed(CHANGES)}) OR ({AWAITED})) AND transaction_id IS NOT NULL "
         f"AND position >= '{bound}'",
     )

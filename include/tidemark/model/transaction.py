@@ -47,7 +47,8 @@ class Boundary:
 class Share:
     """What is landed of one transaction in one table and partition, above the frontier.
 
-    events: different ones. only_truncates: none of them is a row.
+    events: different ones. only_truncates: none of them is a row. is_statement: what is landed are
+    statements of PostgreSQL, which END does not count and which are of no table.
     """
 
     at: TopicPartition
@@ -57,11 +58,17 @@ class Share:
     only_truncates: bool
     lowest: Place
     highest: Place
+    is_statement: bool = False
 
 
 def top_of(shares: Collection[Share]) -> Place:
     """The greatest place of a transaction's events; empty when it has none."""
     return max((share.highest for share in shares), default=Place(""))
+
+
+def tables_of(shares: Collection[Share]) -> frozenset[str]:
+    """The tables of a transaction's events; a statement is of none."""
+    return frozenset(share.table for share in shares if not share.is_statement)
 
 
 def boundary_of(at: TopicPartition, offset: int, value: bytes | str, kafka_ms: int = 0) -> Boundary:
@@ -136,4 +143,5 @@ def share_of(row: Mapping[str, Any]) -> Share:
         only_truncates=row["truncates"] == row["records"],
         lowest=row["lowest"],
         highest=row["highest"],
+        is_statement=bool(row["is_statement"]),
     )

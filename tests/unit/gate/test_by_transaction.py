@@ -571,6 +571,49 @@ def test_a_statement_that_waits_lets_through_what_is_in_front_of_it() -> None:
     assert cut_of(above_the_statement(seen), cut.frontier).frontier.bound > place(20)
 
 
+MESSAGES = TopicPartition(TopicName("s.message"), 0)
+ALTER = Share(MESSAGES, "571", ".None", 1, False, place(12), place(12), is_statement=True)
+BEGUN = Boundary(TX, 0, "571:100")
+ENDED = Boundary(TX, 1, "571:100", {"db.a": 1})
+
+
+def with_statement(boundaries: tuple[Boundary, ...], *rows: Share) -> StreamStatistics:
+    """`ALTER` is landed; its transaction may have rows behind it."""
+    seen = statistics(boundaries, (ALTER, *rows))
+    places = (*PLACES, MESSAGES)
+    return replace(seen, places=places, followed=frozenset({"db.a"}), is_quiet=True)
+
+
+def test_a_statement_waits_for_the_end_of_its_transaction() -> None:
+    """GATE-T2, GATE-T6: a connector that dies behind it is silent, too."""
+    cut = cut_of(with_statement((BEGUN,)))
+    assert (cut.frontier.bound <= place(12), code(cut)) == (True, HoldCode.TX_INCOMPLETE)
+    cut = cut_of(with_statement((BEGUN, ENDED)))
+    assert (cut.frontier.bound <= place(12), code(cut)) == (True, HoldCode.TX_INCOMPLETE)
+    row = Share(A0, "571", "db.a", 1, False, place(14), place(14))
+    cut = cut_of(with_statement((BEGUN, ENDED), row))
+    assert (cut.frontier.bound, code(cut)) == (place(14) + "~", None)
+    assert cut.frontier.offsets == {TX: 2}
+
+
+def test_a_statement_settles_with_its_transaction() -> None:
+    """GATE-T6: END counts it as a message, so nothing more has to come."""
+    seen = replace(with_statement((BEGUN, replace(ENDED, counts={}))), is_quiet=False)
+    assert place(12) < cut_of(seen).frontier.bound < place(13)
+    row = Share(A0, "571", "db.a", 1, False, place(10), place(10))
+    seen = replace(with_statement((BEGUN, ENDED), row), is_quiet=False)
+    assert place(12) < cut_of(seen).frontier.bound < place(13)
+
+
+def test_a_statement_whose_transaction_is_settled_holds_nothing() -> None:
+    """GATE-T6: its partition lagged behind the END of its transaction, and of another one."""
+    assert cut_of(with_statement(())).frontier.bound > place(12)
+    other = (Boundary(TX, 2, "572:200"), Boundary(TX, 3, "572:200", {"db.a": 1}))
+    row = Share(A0, "572", "db.a", 1, False, place(20), place(20))
+    seen = replace(with_statement((BEGUN, *other), row), is_quiet=False)
+    assert cut_of(seen).frontier.bound > place(20)
+
+
 BLOCK = 1_000_000
 """Members of a group take numbers from blocks of their own."""
 
