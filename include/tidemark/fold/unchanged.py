@@ -5,6 +5,10 @@ whose newest change leaves them out, and first under its own key. Where the row 
 change of its key, the next need asks under the key that it had before, and so on. Where a target
 keeps more of a row than its newest state, ``wanted`` is a row after one change of it.
 
+A null that may stand for a value that did not change (UNAV-11) is sought like a value that was left
+out. It is one where the row had null before, or a value that the source never leaves out; there is
+nothing else that it can become.
+
 Every frame of needs has NEEDS: the keys ``wanted`` and ``row_key``, ``before``, an order (null:
 now), and ``open``, the names of the columns. What is found is kept by the number of its column, as
 names come from outside.
@@ -12,11 +16,14 @@ names come from outside.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from functools import reduce
+from operator import or_
 from typing import Protocol
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType
 
 from tidemark.fold.computed import computed_once
 from tidemark.model.columns import CHANGE as OF_CHANGE
@@ -57,13 +64,16 @@ def filled(
     key: Sequence[ColumnName],
     columns: Sequence[ColumnName],
     past: Past,
+    uncertain_nulls: Collection[ColumnName] = (),
 ) -> DataFrame:
     """The rows of ``partial`` with their unavailable values of ``columns``.
 
+    uncertain_nulls: those of which a null alone is unavailable, as it may be the value (UNAV-11).
+
     In: typed rows with UNAVAILABLE. Out: the same; UNAVAILABLE, what is unknown still;
-    CONVERSION_ERROR, a column whose value did not fit its type; UNRESOLVED, JSON of whether such a
-    row came by a change of its key, where it was read, and a column that nothing tells; each null
-    where nothing is missing.
+    CONVERSION_ERROR, a column whose value did not fit its type; UNRESOLVED, JSON of whether nothing
+    tells a value of such a row as it came by a change of its key, where it was read, and a column
+    that is unknown; each null where nothing is missing.
     Costs one action, and one more for each change of key that rows went through.
     """
     answered = [computed_once(answers(past.of(needs_of(partial, key)), columns))]
@@ -71,7 +81,7 @@ def filled(
         past = past.earlier()
         needs = F.broadcast(former_needs(past.beside(rest)))
         answered.append(computed_once(answers(past.of(needs), columns)))
-    return completed(partial, answered, key, columns)
+    return completed(partial, answered, key, columns, uncertain_nulls)
 
 
 def needs_of(partial: DataFrame, key: Sequence[ColumnName]) -> DataFrame:
@@ -209,6 +219,7 @@ def completed(
     answered: Sequence[DataFrame],
     key: Sequence[ColumnName],
     columns: Sequence[ColumnName],
+    uncertain_nulls: Collection[ColumnName],
 ) -> DataFrame:
     """The rows with what was found; In: `answers` of all their needs, the first ones first."""
     values = [f"value{number}" for number in range(len(columns))]
@@ -227,15 +238,24 @@ def completed(
     )
     value = {c: F.col(_ANSWER)[f"value{number}"] for number, c in enumerate(columns)}
     lacks = {c: F.array_contains(UNAVAILABLE, c) for c in columns}
+    is_known = {c: value[c].isNotNull() for c in columns}
+    is_untold = reduce(or_, (lacks[c] & ~is_known[c] for c in columns))
+    for c in uncertain_nulls:
+        is_array = isinstance(partial.schema[c].dataType, ArrayType)
+        is_known[c] &= _is_null_for_sure(value[c]["value"], is_array=is_array)
     unknown = F.array_compact(
-        F.array(*(F.when(lacks[c] & value[c].isNull(), F.lit(c)) for c in columns))
+        F.array(*(F.when(lacks[c] & ~is_known[c], F.lit(c)) for c in columns))
     )
     place = F.struct(
-        f"{_ANSWER}.is_moved", f"{_ANSWER}.newest.*", F.get(unknown, F.lit(0)).alias("column")
+        (F.col(f"{_ANSWER}.is_moved") & is_untold).alias("is_moved"),
+        f"{_ANSWER}.newest.*",
+        F.get(unknown, F.lit(0)).alias("column"),
     )
     joined = partial.join(by_wanted, _wanted(partial, key) == F.col(_WANTED), "left")
+    supplied = {c: value[c]["value"] for c in columns if c not in uncertain_nulls}
     replaced = {
-        c: F.when(lacks[c], value[c]["value"]).otherwise(F.col(quote(c))).alias(c) for c in columns
+        c: F.when(lacks[c], supplied.get(c, F.lit(None))).otherwise(F.col(quote(c))).alias(c)
+        for c in columns
     }
     return joined.select(
         *(
@@ -249,3 +269,12 @@ def completed(
         ),
         F.when(F.size(unknown) > 0, F.to_json(place)).alias(UNRESOLVED),
     )
+
+
+def _is_null_for_sure(before: Column, *, is_array: bool) -> Column:
+    """Whether a null behind the value ``before`` is no value that was left out (UNAV-11).
+
+    PostgreSQL moves no value that is not larger than its pointer: of arrays the empty one alone is
+    not, as all others begin with 24 bytes.
+    """
+    return before.isNull() | (F.size(before) == 0) if is_array else before.isNull()

@@ -33,6 +33,7 @@ from tidemark.formats.debezium.images import (
     debezium_unavailable,
     postgres_occurrence,
     postgres_transaction,
+    postgres_unavailable,
 )
 from tidemark.formats.debezium.position import binlog_block, postgres_block
 from tidemark.formats.debezium.tombstones import deletes_of_tombstones
@@ -42,7 +43,9 @@ from tidemark.formats.rows import RowImage
 from tidemark.formats.topic_roles import TopicRoles
 from tidemark.model.columns import TableSchema
 from tidemark.model.cut import GateMode
+from tidemark.model.names import ColumnName
 from tidemark.model.position import BY_POSITION, Ordering
+from tidemark.model.uncertain_nulls import uncertain_nulls
 from tidemark.spec import SourceFormat, SourceSpec
 
 
@@ -65,8 +68,10 @@ class Decoder:
     ``op``, ``part``, ``image``, ``occurrence`` and ``record_hash``, as `debezium_row_changes` says.
     image: a struct with the text of every column of the row that an upsert leaves.
     unavailable: names of columns that an update of a row does not hold (UNAV-4), None where each
-    holds all. begins: whether an upsert makes a row, instead of changing the one that has its key.
-    former_key: the ``row_key`` that the row had before, null in every column if unknown.
+    holds all. uncertain_nulls: columns that it names for a null, which may be the value (UNAV-11);
+    where there are some, it reads ``headers``. begins: whether an upsert makes a row, instead of
+    changing the one that has its key. former_key: the ``row_key`` that the row had before, null in
+    every column if unknown.
     record_schema: key and value of one row event -> what it says about its table's columns.
     transaction: of a change, null of a row that a snapshot read; None where no two rows ever share
     a key, not even inside a transaction.
@@ -82,6 +87,7 @@ class Decoder:
     row_changes: Callable[[DataFrame, TableSchema], DataFrame]
     image: Callable[[TableSchema], Column]
     unavailable: Callable[[TableSchema], Column | None]
+    uncertain_nulls: Callable[[TableSchema], tuple[ColumnName, ...]]
     begins: Column
     former_key: Callable[[TableSchema], Column]
     record_schema: Callable[[bytes | None, bytes], RecordSchema]
@@ -116,6 +122,7 @@ def decoder_of(
         canal_row_changes,
         canal_image,
         canal_unavailable,
+        _none,
         canal_begins(),
         canal_former_key,
         canal_record_schema,
@@ -137,6 +144,11 @@ def _debezium(source: SourceSpec, schemas: Schemas, ordering: Ordering) -> Decod
     block = postgres_block(ordering) if is_postgres else binlog_block(ordering)
     encoding = encoding_of(source, schemas)
     text = encoding.text(F.col("value"))
+    unavailable: Callable[[TableSchema], Column | None] = debezium_unavailable
+    if is_postgres:
+        unavailable = partial(
+            postgres_unavailable, encoding=encoding, is_compacted=source.is_compacted
+        )
     envelope = partial(
         debezium_envelope, block=block, encoding=encoding, signals=source.signal_table
     )
@@ -145,7 +157,8 @@ def _debezium(source: SourceSpec, schemas: Schemas, ordering: Ordering) -> Decod
         partial(debezium_changes, backfills_before=is_postgres, encoding=encoding),
         partial(debezium_row_changes, has_event_order=is_postgres, encoding=encoding),
         partial(debezium_image, encoding=encoding),
-        debezium_unavailable,
+        unavailable,
+        uncertain_nulls if is_postgres else _none,
         debezium_begins(encoding=encoding),
         debezium_former_key,
         encoding.record_schema,
@@ -156,6 +169,11 @@ def _debezium(source: SourceSpec, schemas: Schemas, ordering: Ordering) -> Decod
         postgres_occurrence() if is_postgres else binlog_occurrence(encoding=encoding),
         postgres_transaction(encoding=encoding) if is_postgres else None,
     )
+
+
+def _none(_schema: TableSchema) -> tuple[ColumnName, ...]:
+    """Every null of such records is a value."""
+    return ()
 
 
 def _with_deletes(

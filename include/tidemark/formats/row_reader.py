@@ -27,6 +27,7 @@ from tidemark.formats.special import (
 from tidemark.formats.value_readings import ValueReading, reading_of
 from tidemark.model.columns import SourceColumn, TableSchema
 from tidemark.model.position import LAST
+from tidemark.model.uncertain_nulls import uncertain_nulls
 
 Key = tuple[Any, ...]
 Row = tuple[Any, ...]
@@ -85,6 +86,7 @@ class RowReader:
         self._wrapped_key = msgspec.json.Decoder(wrapped)
         lacking = [(p, c.element) for p, c in enumerate(schema.columns) if c.may_be_unavailable]
         self._values_may_lack = [place for place, element in lacking if element is None]
+        self._uncertain_nulls = [schema.names.index(name) for name in uncertain_nulls(schema)]
         self._arrays_may_lack = [place for place, element in lacking if element is not None]
         self.width = len(self._readings)
         self.above = max((_plain_above(schema, column) for column in schema.columns), default="")
@@ -126,7 +128,13 @@ class RowReader:
         return text
 
     def _lacks(self, image: Row, value: bytes) -> bool:
-        """Whether a placeholder stands for a value that did not change (UNAV-1, UNAV-2)."""
+        """Whether a placeholder stands for a value that did not change (UNAV-1, UNAV-2).
+
+        Or a null may (UNAV-11), which an image alone does not tell.
+        """
+        has_null = any(image[place] is None for place in self._uncertain_nulls)
+        if has_null and not self._is_read(value):
+            return True
         if any(image[place] in _ARRAYS for place in self._arrays_may_lack):
             return True
         # An escape may stand for any character.
@@ -135,6 +143,10 @@ class RowReader:
         ):
             return any(image[place] in _PLACEHOLDERS for place in self._values_may_lack)
         return False
+
+    def _is_read(self, value: bytes) -> bool:
+        """Whether a snapshot read the row, which holds all that it has."""
+        return _CHANGE.decode(self._payload(value)).op == "r"
 
     def typed(self, key: Key, image: Row) -> Row:
         """The columns of ``image`` typed; it must be of ``key``."""

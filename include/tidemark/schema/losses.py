@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from tidemark.model.columns import SourceColumn, ValueEncoding
 from tidemark.model.modes import DecimalMode, IntervalMode, TimeMode
+from tidemark.model.uncertain_nulls import has_uncertain_nulls
 from tidemark.schema.postgres_types import PostgresType, parse_postgres_type
 from tidemark.schema.source_types import MILLIS_DIGITS
 from tidemark.schema.type_text import parse_type
@@ -17,19 +18,9 @@ _MILLIS = (ValueEncoding.TIMESTAMP_MILLIS, ValueEncoding.TIME_MILLIS)
 _POSTGRES_DIGITS = 6
 """Fraction digits of a time or timestamp that PostgreSQL shows without any."""
 
-_MARKED_ARRAYS = (
-    *("text", "character varying", "character", "json", "jsonb", "uuid", "string"),
-    *("bytea", "bytes", "date", "integer", "bigint", "int32", "int64"),
-)
-"""Element types, in PostgreSQL or in records, of arrays that have a placeholder (UNAV-1).
-
-Debezium 3.5: `UnchangedToastedReplicationMessageColumn`. The elements of an ``inet[]`` are strings
-in records, as those of a ``text[]`` are.
-"""
-_UNMARKED = ("geometry", "geography")
 _NULLED = (
-    "large values that an update does not change, which are sent as null and erase what is there; "
-    "REPLICA IDENTITY FULL sends them"
+    "large values that an update does not change, which are sent as null: where a row had such a "
+    "value, a null is in doubt; REPLICA IDENTITY FULL sends them"
 )
 _MASKED = (
     "large values that an update does not change, for which the hash of a placeholder is sent "
@@ -70,7 +61,7 @@ def _of_postgres(column: SourceColumn, source: SourceSpec) -> str | None:
         return None
     lost = (
         _of_postgres_modes(column, parsed, source),
-        _NULLED if _is_nulled(column, parsed) else None,
+        _NULLED if has_uncertain_nulls(column) else None,
         _MASKED if column.is_masked_at_source and column.may_be_unavailable else None,
     )
     return "; and ".join(filter(None, lost)) or None
@@ -84,17 +75,6 @@ def _of_postgres_modes(
     if parsed.base == "bit varying" and column.encoding is ValueEncoding.BYTES_TEXT:
         return "its length; targets hold whole bytes"
     return _of_connector(column, parsed.base, parsed.numbers or (_POSTGRES_DIGITS,), source)
-
-
-def _is_nulled(column: SourceColumn, parsed: PostgresType) -> bool:
-    """Whether the connector has no placeholder for values that PostgreSQL may store apart.
-
-    A ``numeric`` is not counted, as it is stored apart from thousands of digits on alone.
-    """
-    if column.element is not None:
-        return parsed.base not in _MARKED_ARRAYS
-    is_unsized = column.encoding is ValueEncoding.BYTES_TEXT and not parsed.numbers
-    return is_unsized or parsed.base in _UNMARKED
 
 
 def _of_canal(column: SourceColumn, base: str, source: SourceSpec) -> str | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -110,3 +112,115 @@ def test_what_nothing_tells_stops_the_table_until_a_whole_row_comes(world: World
     stream.send([row("u", 2, 30, "b"), row("u", 2, 40)])
     stream.cut()
     assert published(stream) == {1: ("a", 10), 2: ("b", 40)}
+
+
+SIZES = {"columns": {"id": "integer", "n": "integer", "sizes": "double precision[]"}}
+OLD_KEY = "__debezium.oldkey"
+LARGE = [0.5] * 300
+
+
+def sized(op: str, number: int, lsn: int, sizes: list[float] | None = None, **told: Any) -> Record:
+    """A change of a row with a column for which the connector has no placeholder."""
+    record = postgres_row(op, number, (lsn - 5, lsn), n=lsn, sizes=sizes, **told)
+    return replace(record, value=(record.value or b"").replace(b'"name": "x", ', b""))
+
+
+def with_before(record: Record, **before: Any) -> Record:
+    """The same of a table with REPLICA IDENTITY FULL."""
+    value = json.loads(record.value or b"") | {"before": before}
+    return replace(record, value=json.dumps(value).encode())
+
+
+def with_sizes(world: World, mode: str = "mirror", **options: Any) -> Stream:
+    table = {**SIZES, "mode": mode}
+    return Stream(world, 1, "debezium-postgres", "none", table, options).create()
+
+
+def sizes_of(stream: Stream) -> dict[int, tuple[list[float] | None, int]]:
+    return {row["id"]: (row["sizes"], row["n"]) for row in stream.published()}
+
+
+@pytest.mark.smoke
+def test_a_null_is_one_where_the_row_had_nothing_that_can_be_left_out(world: World) -> None:
+    """UNAV-11: nulls and empty arrays before it, in the cut and in the target; and inserts."""
+    stream = with_sizes(world, limits={"max-quarantined": 0})
+    stream.send([sized("r", 1, 5), sized("c", 2, 10, []), sized("c", 3, 15), sized("u", 3, 20)])
+    stream.cut()
+    assert sizes_of(stream) == {1: (None, 5), 2: ([], 10), 3: (None, 20)}
+    stream.send([sized("u", 1, 30), sized("u", 2, 35), sized("u", 3, 40, LARGE)])
+    stream.cut()
+    assert sizes_of(stream) == {1: (None, 30), 2: (None, 35), 3: (LARGE, 40)}
+    stream.send([sized("d", 3, 50), sized("c", 3, 55), sized("u", 3, 60)])
+    stream.cut()
+    assert sizes_of(stream)[3] == (None, 60)
+
+
+def test_a_null_that_may_be_a_large_value_stops_the_table(world: World) -> None:
+    """UNAV-11, UNAV-7: what the row had stays, whichever of the two it is."""
+    stream = with_sizes(world, limits={"max-quarantined": 0})
+    stream.send([sized("c", 1, 10, LARGE)])
+    stream.cut()
+    stream.send([sized("u", 1, 20)])
+    with pytest.raises(TableStoppedError, match="UNAVAILABLE_UNRESOLVED") as why:
+        stream.cut()
+    assert "column sizes, null or a large value that did not change, at offset 1" in str(why.value)
+    assert "REPLICA IDENTITY FULL" in str(why.value)
+    assert sizes_of(stream) == {1: (LARGE, 10)}
+    stream.send([sized("u", 1, 30, [1.5])])
+    stream.cut()
+    assert sizes_of(stream) == {1: ([1.5], 30)}
+
+
+def test_a_null_in_doubt_is_quarantined_within_one_cut(world: World) -> None:
+    """UNAV-11, POISON-2: the row is what its newest whole change says; others go on."""
+    stream = with_sizes(world)
+    stream.send([sized("c", 1, 10, LARGE), sized("u", 1, 20), sized("c", 2, 30, [0.5])])
+    result = stream.cut()
+    assert (result.buckets["quarantined"], result.stopped) == (1, {})
+    assert sizes_of(stream) == {1: (LARGE, 10), 2: ([0.5], 30)}
+
+
+def test_the_row_of_before_tells_that_a_null_is_one(world: World) -> None:
+    """UNAV-11: with REPLICA IDENTITY FULL the connector puts in what did not change."""
+    stream = with_sizes(world, limits={"max-quarantined": 0})
+    stream.send([sized("c", 1, 10, LARGE), sized("c", 2, 15)])
+    stream.cut()
+    stream.send([with_before(sized("u", 1, 20), id=1, n=10, sizes=LARGE)])
+    stream.send([with_before(sized("u", 2, 25), id=2, n=15, sizes=None)])
+    stream.send([with_before(sized("u", 9, 30), id=9, n=3, sizes=None)])
+    stream.cut()
+    assert sizes_of(stream) == {1: (None, 20), 2: (None, 25), 9: (None, 30)}
+
+
+def test_a_null_of_a_row_under_a_new_key_is_that_of_the_former_one(world: World) -> None:
+    """UNAV-11, UNAV-6: the connector's header tells such an insert from any other."""
+    stream = with_sizes(world, limits={"max-quarantined": 0})
+    stream.send([sized("c", 1, 10), sized("c", 2, 15, LARGE)])
+    stream.cut()
+    moved = ((OLD_KEY, b"Struct{id=1}"),)
+    stream.send([sized("d", 1, 20), replace(sized("c", 3, 20), headers=moved), sized("c", 4, 25)])
+    stream.cut()
+    assert sizes_of(stream) == {2: (LARGE, 15), 3: (None, 20), 4: (None, 25)}
+    stream.send([sized("d", 2, 30), replace(sized("c", 5, 30), headers=moved)])
+    with pytest.raises(TableStoppedError, match="UNAVAILABLE_UNRESOLVED"):
+        stream.cut()
+    assert sizes_of(stream)[2] == (LARGE, 15)
+
+
+@pytest.mark.parametrize("mode", ["history", "append"])
+def test_a_target_that_keeps_changes_holds_no_guess(world: World, mode: str) -> None:
+    """UNAV-11, KEY-11: a version is whole; a change says what it leaves out."""
+    stream = with_sizes(world, mode)
+    stream.send([sized("c", 1, 10), sized("u", 1, 20), sized("u", 1, 30, LARGE)])
+    stream.cut()
+    rows = sorted(stream.published(), key=lambda row: row["_tidemark_position"])
+    assert [row["sizes"] for row in rows] == [None, None, LARGE]
+    stream.send([sized("u", 1, 40)])
+    if mode == "history":
+        with pytest.raises(TableStoppedError, match="UNAVAILABLE_UNRESOLVED"):
+            stream.cut()
+        return
+    stream.cut()
+    rows = sorted(stream.published(), key=lambda row: row["_tidemark_position"])
+    left_out = [row["_tidemark_left_out"] for row in rows]
+    assert left_out == [None, ["sizes"], None, ["sizes"]]

@@ -80,6 +80,53 @@ def test_placeholders_of_postgres(
 
 
 HEADERS = "array<struct<key: string, value: binary>>"
+WHOLE = {"id": 1, "n": 1, "name": "a"}
+
+
+@pytest.mark.parametrize("wrapped", [False, True], ids=["without schema", "with schema"])
+@pytest.mark.parametrize(
+    ("op", "before", "after", "is_unavailable"),
+    [
+        pytest.param("u", None, {"sizes": None}, True, id="an update"),
+        pytest.param("u", None, {"sizes": []}, False, id="an empty array"),
+        pytest.param("u", None, {"sizes": [1.5]}, False, id="a value"),
+        pytest.param("u", None, {}, False, id="what an image lacks did not exist"),
+        pytest.param("c", None, {"sizes": None}, False, id="an insert"),
+        pytest.param("k", None, {"sizes": None}, True, id="an insert that is a change of the key"),
+        pytest.param("r", None, {"sizes": None}, False, id="a snapshot"),
+        pytest.param("u", WHOLE | {"sizes": [1.5]}, {"sizes": None}, False, id="it had a value"),
+        pytest.param("u", WHOLE | {"sizes": None}, {"sizes": None}, False, id="it had none"),
+        pytest.param(
+            "u", {"id": 1, "n": 1, "sizes": None}, {"sizes": None}, True, id="columns of an index"
+        ),
+        pytest.param("u", {"n": 1, "name": "a"}, {"sizes": None}, True, id="without the key"),
+    ],
+)
+def test_nulls_that_may_stand_for_a_value(  # noqa: PLR0913  a row of the table each
+    spark: SparkSession,
+    op: str,
+    before: dict[str, Any] | None,
+    after: dict[str, Any],
+    *,
+    is_unavailable: bool,
+    wrapped: bool,
+) -> None:
+    """UNAV-11, UNAV-4: what a record holds beside the null may tell that it is one."""
+    types = {"id": "integer", "n": "integer", "name": "text", "sizes": "double precision[]"}
+    columns = tuple(postgres_column(n, t, ConnectorModes()) for n, t in types.items())
+    schema = TableSchema(columns, (ID,))
+    sent = "c" if op == "k" else op
+    payload = {"op": sent, "before": before, "after": {"id": 1, "n": 2, "name": "a", **after}}
+    value = {"schema": {}, "payload": payload} if wrapped else payload
+    headers = [("__debezium.oldkey", b"Struct{id=7}")] if op == "k" else None
+    event = ("U", "P", None, json.dumps(value).encode(), 1 if wrapped else None, 0, headers)
+    changes = spark.createDataFrame([event], f"{EVENT}, headers {HEADERS}").withColumn(
+        "row_key", F.struct(F.lit(1).alias("id"))
+    )
+    decoder = decoder_of(source("debezium-postgres"), {})
+    rows = typed_rows(changes, schema, decoder.row_image(schema))
+    (row,) = rows.select("n", UNAVAILABLE, CONVERSION_ERROR).collect()
+    assert tuple(row) == (2, ["sizes"] if is_unavailable else None, None)
 
 
 @pytest.mark.parametrize(

@@ -138,6 +138,7 @@ def _events(
         F.lit("0").alias("position"),
         F.lit(Op.UPSERT.value).alias("op"),
         F.lit(0).cast("timestamp").alias("commit_time"),
+        F.lit(None).cast("array<struct<key: string, value: binary>>").alias("headers"),
     )
 
 

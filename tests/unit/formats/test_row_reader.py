@@ -87,6 +87,26 @@ def test_a_placeholder_is_seen_behind_escapes() -> None:
     assert read(SCHEMA, b'{"id":1}', record({"id": 1, "name": "\x01"})) == [1, "\x01", None]
 
 
+@pytest.mark.parametrize(
+    ("op", "is_read"), [("r", True), ("c", False), ("u", False)], ids=["snapshot", "c", "u"]
+)
+def test_a_null_that_may_stand_for_a_large_value_is_not_read(op: str, *, is_read: bool) -> None:
+    """UNAV-11: Debezium has no placeholder for this type; what a snapshot reads is whole."""
+    sizes = SourceColumn(PRICE, "array<double>", ValueEncoding.DOUBLE, "double precision[]")
+    schema = replace(SCHEMA, columns=(*COLUMNS[:2], sizes))
+    assert can_read(schema)
+    value = record({"id": 1, "name": "a", "price": None}, op=op)
+    if is_read:
+        assert read(schema, b'{"id":1}', value) == [1, "a", None]
+    else:
+        with pytest.raises(ODD, match="not sent"):
+            read(schema, b'{"id":1}', value)
+    assert read(schema, b'{"id":1}', record({"id": 1, "price": [1.5]}, op=op)) == [1, None, [1.5]]
+    marked = replace(sizes, iceberg="array<int>", encoding=ValueEncoding.INTEGER)
+    schema = replace(schema, columns=(*COLUMNS[:2], replace(marked, source_type="integer[]")))
+    assert read(schema, b'{"id":1}', value) == [1, "a", None]
+
+
 def test_tables_with_other_columns_are_left_alone() -> None:
     """Whatever of them the expressions alone know."""
     assert can_read(SCHEMA)

@@ -79,11 +79,13 @@ def test_what_is_lost(written: str, modes: dict[str, str], kind: str, lost: str 
         *((f"{kind}[]", True) for kind in ("timestamptz", "real", "double precision", "smallint")),
         *((f"{kind}[]", True) for kind in ("boolean", "inet", "shop.mood")),
         *((kind, True) for kind in ("bit varying", "public.geometry(Point,4326)", "geography")),
+        *((kind, True) for kind in ("bit varying(81)", "bit(2000)", "path", "polygon")),
+        *((kind, False) for kind in ("bit(80)", "box")),
         *((kind, False) for kind in ("bit varying(9)", "point", "text", "bytea", "numeric(9,2)")),
     ],
 )
 def test_large_values_without_a_placeholder_are_named(kind: str, is_nulled: bool) -> None:
-    """UNAV-1, TYPE-3: what Debezium 3.5 sends as null for a value that did not change."""
+    """UNAV-1, UNAV-11, TYPE-3: what Debezium 3.5 sends as null for a value that did not change."""
     by = source("debezium-postgres", {})
     known = loss_of(column(kind, by), by)
     assert ("REPLICA IDENTITY FULL" in (known or "")) == is_nulled

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import reduce
+from operator import and_
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from tidemark.formats.aliased import by_name, whole_key, written_fields
-from tidemark.formats.encoding import RecordEncoding, unwrapped_key
+from tidemark.formats.aliased import by_name, name_in_record, whole_key, written_fields
+from tidemark.formats.encoding import TEXTS, RecordEncoding, unwrapped_key
 from tidemark.formats.keys import typed_key
 from tidemark.formats.number_tokens import exact_numbers, pointed
 from tidemark.formats.place import number
 from tidemark.model.columns import TableSchema
 from tidemark.model.event import Op
 from tidemark.model.names import ColumnName
+from tidemark.model.uncertain_nulls import uncertain_nulls
 
 FORMER_KEY = "__debezium.oldkey"
 ROW_BEGINS = ("c", "r")
@@ -184,6 +186,51 @@ def _exact(
 
 def debezium_unavailable(_schema: TableSchema) -> None:
     """Nothing: an ``after`` is a whole row, and what it lacks did not exist then (UNAV-4)."""
+
+
+def postgres_unavailable(
+    schema: TableSchema, *, encoding: RecordEncoding, is_compacted: bool
+) -> Column | None:
+    """Columns in which a null may stand for a value that an update left as it was (UNAV-11).
+
+    An array of their names; None where the table has no such column. A ``before`` that holds a
+    value for all that ``after`` has is the whole row of before (REPLICA IDENTITY FULL): there is
+    nothing that the record could lack. In a compacted topic, where no earlier record counts, one
+    with the key will do. The changelog's ``headers`` tell which insert is a change of the key.
+    """
+    names = uncertain_nulls(schema)
+    if not names:
+        return None
+    record = encoding.value(f"op STRING, before {TEXTS}, after {TEXTS}")
+    before, after = record["before"], record["after"]
+    had_key = reduce(
+        and_,
+        (
+            F.try_element_at(before, name_in_record(schema.column_alias(name))).isNotNull()
+            for name in schema.key
+        ),
+        before.isNotNull(),
+    )
+    has_more = F.exists(
+        F.map_keys(after),
+        lambda name: after[name].isNotNull() & F.try_element_at(before, name).isNull(),
+    )
+    is_whole = had_key if is_compacted else had_key & ~has_more
+    moved = F.exists("headers", lambda header: header["key"] == FORMER_KEY)
+    may_lack = (record["op"] == "u") | ((record["op"] == "c") & F.coalesce(moved, F.lit(False)))
+    lacking = (
+        F.when(_is_null(after, name) & F.try_element_at(before, name).isNull(), F.lit(column))
+        for column, name in ((c, name_in_record(schema.column_alias(c))) for c in names)
+    )
+    may_lack = may_lack & ~F.coalesce(is_whole, F.lit(False))
+    return F.when(may_lack, F.array_compact(F.array(*lacking))).otherwise(
+        F.array().cast("array<string>")
+    )
+
+
+def _is_null(row: Column, name: Column) -> Column:
+    """Whether ``row``, a map, has the field ``name``, and null in it."""
+    return F.map_contains_key(row, name) & F.try_element_at(row, name).isNull()
 
 
 def debezium_begins(*, encoding: RecordEncoding) -> Column:

@@ -55,7 +55,7 @@ def typed_changes(  # noqa: PLR0913  what is read, and by which rules
     newest of its key, which would take the change below it along (SNAP-7).
     """
     number = F.count(F.lit(1))
-    unread = ("kafka_time", "headers", *(() if work.replayed else ("status",)))
+    unread = (*_unread(decoder, work), *(() if work.replayed else ("status",)))
     read = events.drop(*unread).observe(counts.read, number.alias("records"))
     changes = changes_of(chosen, work, decoder, read).observe(
         counts.entered, number.alias("changes")
@@ -90,9 +90,14 @@ def _beside_settled(
     """``changes`` of a cut, and settled ones at the places of the log where it goes on."""
     settled = settled_at_last(chosen, work.spec)
     if settled is not None:
-        read = settled.drop("kafka_time", "headers")
+        read = settled.drop(*_unread(decoder, work))
         settled = decoder.changes(read, work.schema, key_from_images=work.key_from_images)
     return beside_settled(changes, settled, decoder.occurrence)
+
+
+def _unread(decoder: Decoder, work: TableWork) -> tuple[str, ...]:
+    """Columns of the changelog that nothing asks for; headers tell of nulls alone (UNAV-11)."""
+    return ("kafka_time",) if decoder.uncertain_nulls(work.schema) else ("kafka_time", "headers")
 
 
 def refuse_unread(work: TableWork, records: int, wanted: int | None = None) -> None:

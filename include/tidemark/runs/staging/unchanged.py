@@ -25,9 +25,11 @@ from tidemark.model.ends import End, first_end
 from tidemark.model.event import Kind, Op
 from tidemark.model.names import SYSTEM_PREFIX, ColumnName, quote
 from tidemark.model.reduction import EVENT_ID
+from tidemark.model.uncertain_nulls import uncertain_nulls
 from tidemark.runs.choose import Chosen
 from tidemark.runs.run import Run
 from tidemark.runs.tables.work import TableWork
+from tidemark.spec import SourceFormat
 
 NEED, CHANGED = f"{SYSTEM_PREFIX}need", f"{SYSTEM_PREFIX}change"
 
@@ -67,7 +69,10 @@ def fill_unchanged(
     catalog = run.world.catalog
     stored = read_stored(session, catalog, incomplete.place, wanted, work.goes_on_above)
     past = _Past(run, chosen, work, decoder, wanted, incomplete.events, stored, incomplete.ends)
-    whole, unresolved = add_filled(incomplete.rows, filled(partial, schema.key, columns, past))
+    nulls = [name for name in decoder.uncertain_nulls(wanted) if name in columns]
+    whole, unresolved = add_filled(
+        incomplete.rows, filled(partial, schema.key, columns, past, nulls)
+    )
     source = run.pipeline.source
     may_come = source.gate is GateMode.NONE and not source.format.is_canal
     if unresolved is not None and may_come and json.loads(unresolved)["is_moved"]:
@@ -191,16 +196,20 @@ def unresolved_rows(
     example: what `fill_unchanged` returns of one.
     """
     change = json.loads(example)
+    source, column = run.pipeline.source, change["column"]
+    what = f"{rows} rows of {work.spec.source} were changed without values that the target cannot "
+    what += f"supply (UNAVAILABLE_UNRESOLVED), among them that of column {column}"
+    is_postgres = source.format is SourceFormat.DEBEZIUM_POSTGRES
+    if is_postgres and column in uncertain_nulls(work.schema):
+        what += ", null or a large value that did not change,"
     fix = "change these rows once more at the source"
-    if not run.pipeline.source.format.is_canal:
+    if not source.format.is_canal:
         fix = (
             f"have the table re-snapshotted: tidemark resync {run.pipeline.name} {work.spec.source}"
         )
     return TableStoppedError(
-        f"{rows} rows of {work.spec.source} were changed without values that the target cannot "
-        f"supply (UNAVAILABLE_UNRESOLVED), among them that of column {change['column']} at offset "
-        f"{change['offset']} of partition {change['partition']} of topic {change['topic']}; {room} "
-        "of them may be quarantined",
+        f"{what} at offset {change['offset']} of partition {change['partition']} of topic "
+        f"{change['topic']}; {room} of them may be quarantined",
         state=f"{WAITING} until a later change brings all values, or the rest of a change of key "
         "comes",
         next_step="have the source write whole rows (PostgreSQL: REPLICA IDENTITY FULL; MySQL: "
