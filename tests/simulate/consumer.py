@@ -203,6 +203,13 @@ class Consumer:
                 share_of(row)
                 for row in self._ask(statistics.shares(bound, has_positions=own), "pending")
             ),
+            overtaken=tuple(
+                share_of(row)
+                for row in self._ask(
+                    statistics.overtaken_shares(progress.frontier, has_positions=own), "pending"
+                )
+                if progress.frontier.trails_snapshot
+            ),
             partitions=partitions,
             signals=f"shop.{SIGNALS}",
             snapshots=statistics.snapshots_of(

@@ -52,12 +52,12 @@ def walk_ends(
 ) -> Walk:
     """Go through the boundaries above the frontier, in their topic's order, as far as possible.
 
-    with_snapshots: past transactions that a later snapshot stands for (GATE-T14).
+    with_snapshots: past transactions that a later snapshot stands for (GATE-T14). What such a
+    snapshot has overtaken and that is published already, stands below the frontier as a whole: its
+    events count there (SNAP-10).
     """
     frontier = progress.frontier
-    by_key: dict[str, list[Share]] = {}
-    for share in statistics.shares:
-        by_key.setdefault(share.transaction, []).append(share)
+    by_key, overtaken = _by_key(statistics.shares), _by_key(statistics.overtaken)
     begun: Counter[str] = Counter()
     ended: dict[str, Mapping[str, int]] = {}
     walk = Walk()
@@ -77,7 +77,7 @@ def walk_ends(
             ended[key] = boundary.counts
             continue
         expected = _followed(boundary.counts, statistics.followed)
-        seen = _seen(shares, statistics.followed)
+        seen = _seen(shares or overtaken.get(key, []), statistics.followed)
         warnings = _warnings(boundary, begun, ended, expected, seen)
         # Of a transaction that was complete, a part of what END counts is below the frontier.
         counted = {} if key in frontier.split else expected
@@ -103,6 +103,13 @@ def walk_ends(
         walk.settled.append(Settled(boundary, top_of(shares)))
         ended[key] = boundary.counts
     return walk
+
+
+def _by_key(shares: Collection[Share]) -> dict[str, list[Share]]:
+    by_key: dict[str, list[Share]] = {}
+    for share in shares:
+        by_key.setdefault(share.transaction, []).append(share)
+    return by_key
 
 
 def in_order(frontier: Frontier, statistics: StreamStatistics) -> list[Boundary]:

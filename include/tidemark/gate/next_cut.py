@@ -144,6 +144,22 @@ class Effects:
     topics: Mapping[TableName, TopicName] = field(default_factory=dict)
 
 
+def _overtaken_landings(progress: Progress, decision: Decision) -> list[int]:
+    """Landings with changes that came below a published snapshot, while more of them may come.
+
+    Their ENDs may come later, and count them (SNAP-10): none of those is settled before the stream
+    has come up to the snapshot.
+    """
+    if decision.cut.mode is not GateMode.TRANSACTION or not decision.cut.frontier.trails_snapshot:
+        return []
+    return [
+        profile_entry.oldest_landing
+        for profile_entry in decision.profile.profile_entries
+        if profile_entry.streamed_from is not None
+        and profile_entry.streamed_from < progress.frontier.read_at
+    ]
+
+
 def advance(progress: Progress, landing: int, decision: Decision, effects: Effects) -> Progress:
     """Progress as it is once the cut of ``decision`` is published; landing: the newest one."""
     cut, statistics, profile = decision.cut, decision.statistics, decision.profile
@@ -164,11 +180,12 @@ def advance(progress: Progress, landing: int, decision: Decision, effects: Effec
         truncated[table] = max(at, truncated.get(table, at))
     withheld = {**progress.withheld, **effects.withheld}
     in_cut = [g for g in profile.profile_entries if g.status is CheckpointStatus.PENDING]
+    oldest_held = min((*held, *_overtaken_landings(progress, decision)), default=landing + 1)
     quiet_helps = cut.mode is GateMode.TRANSACTION and bool(held) and not statistics.is_quiet
     return Progress(
         cut=cut.number,
         landing=landing,
-        oldest_held=min(held, default=landing + 1),
+        oldest_held=oldest_held,
         frontier=cut.frontier,
         behind=behind,
         landings={table: gated for table, gated in landings.items() if gated < landing},

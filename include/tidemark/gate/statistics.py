@@ -8,6 +8,7 @@ from typing import Any
 
 from tidemark.gate.retired_topics import Departure
 from tidemark.model.checkpoint_status import AWAITED, CHANGES, WHOLE_SNAPSHOT
+from tidemark.model.cut import Frontier
 from tidemark.model.event import Kind, SnapshotMark
 from tidemark.model.expansion import PartitionExpansions
 from tidemark.model.names import TopicName
@@ -71,7 +72,8 @@ class StreamStatistics:
     log in all partitions. expansions: of topics, with gate ``none``.
     departures: statements that wait and after which a table is not in its topic any more, where
     some topic lags.
-    boundaries, shares, partitions, snapshots: with gate ``transaction``. followed: tables that are
+    boundaries, shares, partitions, snapshots: with gate ``transaction``. overtaken: likewise
+    shares, of what came below a snapshot that is published already. followed: tables that are
     folded, in the source's words; None when all are. signals: the connector's signal table.
     """
 
@@ -86,6 +88,7 @@ class StreamStatistics:
     departures: tuple[Departure, ...] = ()
     boundaries: tuple[Boundary, ...] = ()
     shares: tuple[Share, ...] = ()
+    overtaken: tuple[Share, ...] = ()
     partitions: Mapping[TopicPartition, PartitionStatistics] = field(default_factory=dict)
     snapshots: tuple[SnapshotStatistics, ...] = ()
     followed: frozenset[str] | None = None
@@ -207,6 +210,19 @@ def shares(bound: str, *, has_positions: bool) -> Summary:
     has_positions: the id of a transaction ends in a position that each event has of its own, as
     with PostgreSQL (GATE-T2).
     """
+    return _shares(f"position >= '{bound}'", has_positions=has_positions)
+
+
+def overtaken_shares(frontier: Frontier, *, has_positions: bool) -> Summary:
+    """As `shares`, of what is below the frontier and below the newest snapshot that is published.
+
+    A connector that died behind such a snapshot sends what it overtook after that (SNAP-10).
+    """
+    is_below = f"position < '{frontier.bound}' AND {PLACE} < '{frontier.read_at}'"
+    return _shares(is_below, has_positions=has_positions)
+
+
+def _shares(where: str, *, has_positions: bool) -> Summary:
     key = "transaction_id"
     if has_positions:
         cut = "substr(transaction_id, 1, instr(transaction_id, ':') - 1)"
@@ -227,5 +243,5 @@ def shares(bound: str, *, has_positions: bool) -> Summary:
             "highest": f"max({PLACE})",
         },
         where=f"(kind IN ({listed(CHANGES)}) OR ({AWAITED})) AND transaction_id IS NOT NULL "
-        f"AND position >= '{bound}'",
+        f"AND {where}",
     )

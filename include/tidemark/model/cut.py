@@ -76,6 +76,11 @@ class Frontier:
         return commit_bound(self.commit_ts) if mode is GateMode.WATERMARK else self.bound
 
     @property
+    def trails_snapshot(self) -> bool:
+        """A snapshot amid the stream is published that the stream has not come up to (SNAP-10)."""
+        return max(self.streamed.values(), default="") < self.read_at
+
+    @property
     def complete_until_ms(self) -> int:
         """Source time up to which the tables are complete; 0 when the gate tells none."""
         return millis_of(self.commit_ts) or self.time_ms

@@ -80,7 +80,7 @@ def plan_cut(pipeline: PipelineSpec, world: World, until: Until | None = None) -
         has_work, sentence = True, "nothing is unread, so what the last run held may settle now"
     elif held and (capped or progress.behind):
         has_work, sentence = True, "records that an earlier run left wait in the changelog"
-    elif held and last is not None:
+    elif held and last is not None and last.hold:
         has_work, sentence = False, f"nothing is unread; records wait because {last.hold}"
     else:
         has_work, sentence = False, "nothing is unread and nothing waits"

@@ -129,6 +129,38 @@ def test_rows_that_stand_where_the_stream_was_are_new(world: World, gate: str) -
     assert stream.rows() == left, "sent again, they change nothing"
 
 
+def test_a_connector_that_died_behind_a_snapshot_sends_what_that_overtook(world: World) -> None:
+    """SNAP-10, GATE-T6: two silent runs have settled the snapshot, and ENDs come behind rows."""
+    stream = Stream(world, 1, "debezium-mysql", "transaction", MYSQL).create()
+
+    def sent(number: int, *records: Record) -> list[Record]:
+        """The rows of a transaction; its END comes a run later."""
+        values = [json.loads(record.value or b"") for record in records]
+        for order, value in enumerate(values, 1):
+            of = {"id": f"{UUID}:{number}", "total_order": order, "data_collection_order": order}
+            value["transaction"] = of
+        rows = [Record(json.dumps(v).encode(), r.key) for v, r in zip(values, records, strict=True)]
+        stream.send(rows)
+        return [
+            boundary("BEGIN", f"{UUID}:{number}"),
+            boundary("END", f"{UUID}:{number}", len(rows)),
+        ]
+
+    stream.send(FIRST[:-1])
+    stream.send(sent(1, FIRST[-1]), stream.transactions)
+    sent_in_cuts(stream, [[], [], SNAPSHOT, [], []])
+    state = {0: "old", 1: "streamed", 3: "new", 4: "old", 6: "stays"}
+    assert stream.rows() == state
+    ends = [*sent(2, *OVERTAKEN[:3]), *sent(3, *OVERTAKEN[3:])]
+    stream.cut()
+    stream.send(ends, stream.transactions)
+    assert stream.cut().hold == ""
+    assert stream.rows() == state
+    stream.send(sent(4, *BEHIND), stream.transactions)
+    assert stream.cut().hold == ""
+    assert stream.rows() == LAST
+
+
 def test_rows_without_a_key_stand_for_what_their_snapshot_overtook(world: World) -> None:
     """SNAP-10, DUP-2: a row that the snapshot has read is not inserted once more."""
     keyless = {"columns": {"id": "int", "name": "text"}}

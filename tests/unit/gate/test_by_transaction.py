@@ -252,6 +252,32 @@ def test_a_snapshot_below_the_cut_is_waited_for() -> None:
     assert (cut.frontier.bound, cut.opened) == (place(11) + "~", ())
 
 
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        pytest.param((1, 1), (7, {TX: 4}, None), id="all of it came"),
+        pytest.param((1, 0), (5, {TX: 0}, HoldCode.TX_INCOMPLETE), id="an event is on its way"),
+    ],
+)
+def test_events_below_a_published_snapshot_count(
+    counts: tuple[int, int], expected: tuple[int, Mapping[TopicPartition, int], HoldCode | None]
+) -> None:
+    """SNAP-10, GATE-T4: it overtook them, and was settled before they came."""
+    below = tuple(
+        share(at, 1, events, number, number)
+        for at, events, number in zip((A0, A1), counts, (3, 4), strict=True)
+        if events
+    )
+    boundaries = (begin(0, 1), end(1, 1, {"db.a": 2}), begin(2, 2), end(3, 2, {"db.a": 1}))
+    behind = share(A0, 2, 1, 7, 7)
+    frontier = Frontier(bound=place(5) + "~", offsets={TX: 0}, read_at=place(5))
+    seen = replace(statistics(boundaries, (behind,)), overtaken=below, is_quiet=True)
+    cut = cut_of(seen, frontier)
+    number, offsets, why = expected
+    assert (cut.frontier.bound, cut.frontier.offsets) == (place(number) + "~", offsets)
+    assert code(cut) is why
+
+
 def test_a_snapshot_that_was_broken_off_is_void_once_a_later_one_has_ended() -> None:
     both = (SnapshotStatistics(place(5), False, False), SnapshotStatistics(place(8), True, True))
     seen = replace(

@@ -19,6 +19,7 @@ from tidemark.gate.statistics import (
     first_capped,
     has_nothing_new,
     lowest_capped,
+    overtaken_shares,
     partitions,
     place_of,
     shares,
@@ -32,7 +33,7 @@ from tidemark.model.offsets import TopicPartition
 from tidemark.model.position import OrderedBy
 from tidemark.model.progress import Progress
 from tidemark.model.summary import Summary, listed
-from tidemark.model.transaction import Boundary, boundary_of, share_of
+from tidemark.model.transaction import Boundary, Share, boundary_of, share_of
 from tidemark.model.until import Cap, Until
 from tidemark.runs.landing.departures import departures
 from tidemark.runs.landing.land import Landed
@@ -100,7 +101,10 @@ def _transactions(
     question = partitions(bound, progress.landing, waits)
     is_postgres = pipeline.source.format is SourceFormat.DEBEZIUM_POSTGRES
     seen = {place_of(row): PartitionStatistics.of(row) for row in _rows(events, question)}
-    unread = _unread(landed)
+    unread, overtaken = _unread(landed), tuple[Share, ...]()
+    if progress.frontier.trails_snapshot:
+        below = overtaken_shares(progress.frontier, has_positions=is_postgres)
+        overtaken = tuple(map(share_of, _rows(events, below)))
     return StreamStatistics(
         landed.plan.data_places,
         landed.mark.offsets,
@@ -108,6 +112,7 @@ def _transactions(
         is_quiet=has_nothing_new(seen, unread),
         boundaries=tuple(_boundaries(events, progress, text)),
         shares=tuple(map(share_of, _rows(events, shares(bound, has_positions=is_postgres)))),
+        overtaken=overtaken,
         partitions=seen,
         snapshots=snapshots_of(_rows(events, snapshots(bound, read_at, progress.landing))),
         followed=_followed(pipeline),
