@@ -48,7 +48,6 @@ _REFUSED: Mapping[tuple[str, ...], str] = {
     ("IMPORT",): "rows come without events",
     ("CONVERT", "TO"): "the character set may not hold every value",
     ("ADD", "SYSTEM", "VERSIONING"): VERSIONED,
-    ("WITH", "SYSTEM", "VERSIONING"): VERSIONED,
     ("DROP", "SYSTEM", "VERSIONING"): "rows go without events",
 }
 
@@ -103,6 +102,8 @@ def judge_item(item: Words, items: ColumnItems) -> str | None:
 
     Out: why it cannot be followed; None when it can, as far as its text tells.
     """
+    if keeps_versions(item):
+        return VERSIONED
     if _drops_key(item):
         items.key, items.key_if_none = items.key or (), False  # A new one may stand before it.
         return None
@@ -125,6 +126,17 @@ def judge_item(item: Words, items: ColumnItems) -> str | None:
     except (NameRefusedError, ParseError) as error:
         return str(error).partition("\n")[0]
     return refusal(item)
+
+
+def keeps_versions(statement: Words) -> bool:
+    """Whether a table of MariaDB, or a column, is WITH SYSTEM VERSIONING.
+
+    An update then comes with an insert of the row of before, and a delete comes as an update.
+    """
+    keywords = [word.keyword for word in statement.words]
+    return any(
+        keywords[at : at + 3] == ["WITH", "SYSTEM", "VERSIONING"] for at in range(len(keywords))
+    )
 
 
 def _drops_key(item: Words) -> bool:

@@ -13,7 +13,13 @@ from sqlglot.errors import ParseError, TokenError
 
 from tidemark.errors import NameRefusedError
 from tidemark.model.names import ColumnName, TableName
-from tidemark.schema.alter_items import ColumnItems, judge_item, refusal
+from tidemark.schema.alter_items import (
+    VERSIONED,
+    ColumnItems,
+    judge_item,
+    keeps_versions,
+    refusal,
+)
 from tidemark.schema.ddl_columns import ColumnText, column_definition, key_columns
 from tidemark.schema.ddl_operations import (
     AlterColumns,
@@ -140,6 +146,8 @@ def _made(
     statement: Words, table: TableName, schema: str, text: str
 ) -> CreateTable | CopyTable | Unsupported:
     """What CREATE TABLE makes; ``statement`` stands behind the name."""
+    if keeps_versions(statement):
+        return Unsupported(table, text, VERSIONED)
     if statement.accept("LIKE"):
         return CopyTable(table, _table(statement, schema), text)
     items = list(statement.group().split(",")) if statement.keyword() == "(" else []

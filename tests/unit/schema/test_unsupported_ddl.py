@@ -51,6 +51,8 @@ from tidemark.schema.ddl_operations import AlterColumns, RenameTable, TruncateTa
             "ALTER TABLE t ADD b int, WITH SYSTEM VERSIONING",
             *(["db.t"], "stay in the table, as their versions"),
         ),
+        ("ALTER TABLE t ADD b int WITH SYSTEM VERSIONING", ["db.t"], "as their versions"),
+        ("CREATE TABLE t (a int) WITH SYSTEM VERSIONING", ["db.t"], "as their versions"),
         ("ALTER TABLE t DROP SYSTEM VERSIONING", ["db.t"], "rows go without events"),
         ("ALTER TABLE t FROBNICATE", ["db.t"], "not among the known changes"),
         ("ALTER TABLE t ADD COLUMN `_tidemark_op` int", ["db.t"], "_tidemark_"),
