@@ -17,6 +17,7 @@ from pyiceberg.expressions import And, GreaterThan, In, Or
 from pyiceberg.table import Table
 
 from tidemark.lake.catalog import SystemTables, TableId, catalog_errors
+from tidemark.lake.filters import one_of
 from tidemark.lake.ledger import ATTEMPT, ORDER, RESULT, Entry, attempted
 from tidemark.lake.marks import live_rows, read_checked
 from tidemark.lake.refs import ancestors, main_head, summary_value
@@ -186,7 +187,7 @@ def newest_verdicts(
         In(term="attempt", literals={entry.result.attempt for entry in history.attempts}),
     )
     published = And(
-        In(term="cut", literals={change.cut for change in changes}),
+        one_of("cut", {change.cut for change in changes}),
         In(term="snapshot_id", literals={change.snapshot_id for change in changes}),
     )
     wanted = Or(since, published)

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 import pyarrow as pa
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import CommitFailedException, NoSuchTableError
-from pyiceberg.expressions import EqualTo, GreaterThan, In
+from pyiceberg.expressions import EqualTo, GreaterThan
 from pyiceberg.table import Table
 
 from tidemark.lake.catalog import (
@@ -34,6 +34,7 @@ from tidemark.lake.commits import (
     commit_order,
     stage_behind,
 )
+from tidemark.lake.filters import one_of
 from tidemark.lake.marks import IN_PROPERTY, entry_of, read_checked
 from tidemark.lake.refs import (
     Displaced,
@@ -346,7 +347,7 @@ def newest_snapshots(
         changed = [row["cut"] for row in rows.to_pylist() if target in (row["tables"] or ())]
         newest = [max((cut for cut in changed if cut <= limit), default=None) for limit in cuts]
         following = [min((cut for cut in changed if cut > limit), default=None) for limit in cuts]
-        wanted = In(term="cut", literals={cut for cut in newest + following if cut is not None})
+        wanted = one_of("cut", {cut for cut in newest + following if cut is not None})
         entries = _entries(ledger.scan(row_filter=wanted).to_arrow())
     published = {
         entry.result.cut: table

@@ -13,11 +13,12 @@ from typing import Any
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Operation, Snapshot
 from pyspark.sql import SparkSession
 
 from tidemark.lake import sql
 from tidemark.lake.catalog import SystemTables, TableId, catalog_errors
-from tidemark.lake.refs import summary_value
+from tidemark.lake.refs import ancestors, main_head, summary_value
 from tidemark.lake.table_files import may_lose_files, read_files
 from tidemark.log import get_logger
 from tidemark.model.maintenance import SMALL_SHARE
@@ -47,7 +48,7 @@ def keep_small(session: SparkSession, catalog: Catalog, tables: SystemTables) ->
                 table = catalog.load_table(name.parts)
             except NoSuchTableError:
                 continue
-        if name != tables.changelog and _small_files(table) > SMALL_FILES:
+        if name != tables.changelog and small_files(table) > SMALL_FILES:
             options = {"target-file-size-bytes": FILE_BYTES, "min-input-files": 2}
             arguments = {"options": sql.options(options)}
             session.sql(
@@ -59,14 +60,34 @@ def keep_small(session: SparkSession, catalog: Catalog, tables: SystemTables) ->
             log.info("own_snapshots_expired", table=str(name))
 
 
-def _small_files(table: Table) -> int:
-    """Files are looked at only where there are many of them."""
+def small_files(table: Table) -> int:
+    """How many files of ``table`` are small; looked at only where that may be many.
+
+    However many cuts there were, those that came since small ones were written together are few.
+    """
     head = table.current_snapshot()
-    files = int(summary_value(head, "total-data-files") or 0) if head else 0
+    files = _count(head, "total-data-files") if head else 0
     if files <= SMALL_FILES:
         return files
+    added = 0
+    for snapshot in ancestors(table, main_head(table)):
+        if _is_compacted(snapshot):
+            if added <= SMALL_FILES:
+                return added
+            break
+        added += _count(snapshot, "added-data-files")
     data_files = (file for part in read_files(table).files.values() for file in part)
     return sum(file.size < SMALL_SHARE * FILE_BYTES for file in data_files)
+
+
+def _is_compacted(snapshot: Snapshot) -> bool:
+    """Whether files were written together: a rewrite of manifests replaces none."""
+    is_rewrite = snapshot.summary is not None and snapshot.summary.operation is Operation.REPLACE
+    return is_rewrite and _count(snapshot, "deleted-data-files") > 0
+
+
+def _count(snapshot: Snapshot, key: str) -> int:
+    return int(summary_value(snapshot, key) or 0)
 
 
 def _expirable(table: Table) -> int:

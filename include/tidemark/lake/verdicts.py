@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import NoSuchTableError
-from pyiceberg.expressions import EqualTo
+from pyiceberg.expressions import And, EqualTo
 
 from tidemark.errors import UNCHANGED, SupersededError
 from tidemark.lake.catalog import SystemTables, catalog_errors, commit_errors
@@ -132,15 +132,19 @@ def _row(
 
 
 def read_verdicts(
-    catalog: Catalog, tables: SystemTables, attempt: AttemptId
+    catalog: Catalog, tables: SystemTables, attempt: AttemptId, cut: int
 ) -> tuple[Verdict, ...]:
-    """The verdicts of ``attempt``, in the order of their tables."""
+    """The verdicts of ``attempt`` at ``cut``, in the order of their tables.
+
+    Files are told apart by their cuts: names of attempts begin alike, and bounds of texts are cut.
+    """
     with catalog_errors("the reading of verdicts"):
         try:
             table = catalog.load_table(tables.verdicts.parts)
         except NoSuchTableError:
             return ()
-        rows = table.scan(row_filter=EqualTo(term="attempt", value=attempt)).to_arrow().to_pylist()
+        wanted = And(EqualTo(term="cut", value=cut), EqualTo(term="attempt", value=attempt))
+        rows = table.scan(row_filter=wanted).to_arrow().to_pylist()
     return tuple(sorted(verdicts_of(rows), key=lambda verdict: verdict.table))
 
 

@@ -30,8 +30,13 @@ FILES = ("added-data-files", "deleted-data-files", "added-delete-files", "remove
 
 
 def read_verdicts(pipeline: PipelineSpec, world: World, attempt: AttemptId) -> tuple[Verdict, ...]:
-    """What the audit of ``attempt`` found, table by table. No JVM."""
-    return read_rows(world.catalog, SystemTables.of(pipeline.name), attempt)
+    """What the audit of ``attempt`` found, table by table; nothing where it left no cut. No JVM."""
+    tables = SystemTables.of(pipeline.name)
+    staged = find_cut(world.catalog, tables, attempt)
+    if staged is None:
+        return ()
+    cut = staged.result.cut if isinstance(staged, StagedCut) else staged.cut
+    return read_rows(world.catalog, tables, attempt, cut)
 
 
 def publish_cut(pipeline: PipelineSpec, world: World, attempt: AttemptId) -> CutResult:
@@ -53,7 +58,7 @@ def publish_cut(pipeline: PipelineSpec, world: World, attempt: AttemptId) -> Cut
     if isinstance(staged, CutResult):
         log.info("cut_already_published", pipeline=pipeline.name, cut=staged.cut)
         return replace(staged, status=CutStatus.PUBLISHED)
-    verdicts = read_verdicts(pipeline, world, attempt)
+    verdicts = read_rows(world.catalog, tables, attempt, staged.result.cut)
     _refuse_unaudited(pipeline.name, staged, verdicts)
     staged = replace(staged, result=_with_outcomes(staged.result, verdicts))
     try:

@@ -106,7 +106,7 @@ def test_own_tables_do_not_grow_with_cuts(world: World, monkeypatch: pytest.Monk
     first = find_cut(world.catalog, tables, AttemptId("try_1"))
     assert isinstance(first, CutResult)
     assert first.cut == 1
-    assert len(read_verdicts(world.catalog, tables, AttemptId("try_1"))) == 1
+    assert len(read_verdicts(world.catalog, tables, AttemptId("try_1"), 1)) == 1
     rows = world.catalog.load_table(tables.ledger.parts).scan().to_arrow()
     assert sorted(rows["cut"].to_pylist()) == list(range(1, CUTS + 1))
     head = read_heads(world.catalog, tables).changelog

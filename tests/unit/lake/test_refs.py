@@ -108,13 +108,13 @@ def renamed(ref_update: RefUpdate, to: TableId, displaced: Displaced | None = No
     return replace(ref_update, rename=TargetRename(to, displaced))
 
 
-def rewrite(catalog: SqlCatalog, name: TableId) -> None:
+def rewrite(catalog: SqlCatalog, name: TableId, **counts: str) -> None:
     """Leave a snapshot as somebody's compaction does: it has the rows of its parent."""
     table = load(catalog, name)
     head = table.current_snapshot()
     assert head is not None
     assert head.summary is not None
-    summary = Summary(Operation.REPLACE, **head.summary.additional_properties)
+    summary = Summary(Operation.REPLACE, **{**head.summary.additional_properties, **counts})
     after = {
         "snapshot_id": head.snapshot_id + 1,
         "parent_snapshot_id": head.snapshot_id,
