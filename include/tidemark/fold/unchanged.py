@@ -6,7 +6,7 @@ change of its key, the next need asks under the key that it had before, and so o
 keeps more of a row than its newest state, ``wanted`` is a row after one change of it.
 
 A null that may stand for a value that did not change (UNAV-11) is sought like a value that was left
-out. It is one where the row had null before, or a value that the source never leaves out; there is
+out. It is one where the row had null before, or a value that is too small to be left out; there is
 nothing else that it can become.
 
 Every frame of needs has NEEDS: the keys ``wanted`` and ``row_key``, ``before``, an order (null:
@@ -16,7 +16,7 @@ names come from outside.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from operator import or_
 from typing import Protocol
@@ -64,11 +64,12 @@ def filled(
     key: Sequence[ColumnName],
     columns: Sequence[ColumnName],
     past: Past,
-    uncertain_nulls: Collection[ColumnName] = (),
+    uncertain_nulls: Mapping[ColumnName, int],
 ) -> DataFrame:
     """The rows of ``partial`` with their unavailable values of ``columns``.
 
-    uncertain_nulls: those of which a null alone is unavailable, as it may be the value (UNAV-11).
+    uncertain_nulls: those of which a null alone is unavailable, as it may be the value (UNAV-11),
+    and up to how many bytes none is left out.
 
     In: typed rows with UNAVAILABLE. Out: the same; UNAVAILABLE, what is unknown still;
     CONVERSION_ERROR, a column whose value did not fit its type; UNRESOLVED, JSON of whether nothing
@@ -219,7 +220,7 @@ def completed(
     answered: Sequence[DataFrame],
     key: Sequence[ColumnName],
     columns: Sequence[ColumnName],
-    uncertain_nulls: Collection[ColumnName],
+    uncertain_nulls: Mapping[ColumnName, int],
 ) -> DataFrame:
     """The rows with what was found; In: `answers` of all their needs, the first ones first."""
     values = [f"value{number}" for number in range(len(columns))]
@@ -240,9 +241,9 @@ def completed(
     lacks = {c: F.array_contains(UNAVAILABLE, c) for c in columns}
     is_known = {c: value[c].isNotNull() for c in columns}
     is_untold = reduce(or_, (lacks[c] & ~is_known[c] for c in columns))
-    for c in uncertain_nulls:
+    for c, most in uncertain_nulls.items():
         is_array = isinstance(partial.schema[c].dataType, ArrayType)
-        is_known[c] &= _is_null_for_sure(value[c]["value"], is_array=is_array)
+        is_known[c] &= _is_null_for_sure(value[c]["value"], most, is_array=is_array)
     unknown = F.array_compact(
         F.array(*(F.when(lacks[c] & ~is_known[c], F.lit(c)) for c in columns))
     )
@@ -271,10 +272,15 @@ def completed(
     )
 
 
-def _is_null_for_sure(before: Column, *, is_array: bool) -> Column:
+def _is_null_for_sure(before: Column, most: int, *, is_array: bool) -> Column:
     """Whether a null behind the value ``before`` is no value that was left out (UNAV-11).
 
-    PostgreSQL moves no value that is not larger than its pointer: of arrays the empty one alone is
-    not, as all others begin with 24 bytes.
+    most: bytes up to which none is. An empty array never is. The others have 24 bytes in front of
+    their elements, and no element takes 24 more than its text does.
     """
-    return before.isNull() | (F.size(before) == 0) if is_array else before.isNull()
+    if is_array:
+        size = F.octet_length(F.to_json(before)) + F.size(before) * 24 + 24
+        is_small = (F.size(before) == 0) | (size <= most)
+    else:
+        is_small = F.octet_length(before) + 8 <= most
+    return before.isNull() | is_small

@@ -36,6 +36,15 @@ _HEADER_BYTES, POINTER_BYTES = 8, 18
 
 It moves no value that is not larger than this.
 """
+_STAYING = frozenset(("geometry", "geography"))
+"""What PostgreSQL moves behind all else, however large: it moves small values before."""
+_ROW_BYTES = 1_600
+"""It moves nothing out of a row of at most 2,032; the rest is for columns that connectors hide."""
+_FIXED = frozenset(("boolean", "int", "bigint", "float", "double", "date"))
+_FIXED |= {"timestamp", "timestamp_ntz"}
+_FIXED_BYTES, _ALIGNED_BYTES = 16, 8
+_LEAST_BYTES = 40
+"""Of a bound: below it, short values that stay in the row would count."""
 _FEW_BITS = (POINTER_BYTES - _HEADER_BYTES) * 8
 _PARAMETERS = re.compile(r"\([^()]*+\)|\[\d*\]")
 
@@ -56,6 +65,23 @@ def uncertain_nulls(schema: TableSchema) -> tuple[ColumnName, ...]:
         for column in schema.columns
         if column.name not in schema.key and has_uncertain_nulls(column)
     )
+
+
+def most_unmoved(schema: TableSchema, name: ColumnName) -> int:
+    """Bytes up to which no value of the column ``name`` is ever moved; 0 where nothing shows it.
+
+    PostgreSQL moves the largest values first, and none once the row is small enough. So where it
+    moves one, all others that it may move are as small by then, whatever they were: a row of few
+    columns is small enough before a small value is next.
+    """
+    column = schema[name]
+    types = {_base(variant.source_type) for each in schema.columns for variant in each.variants}
+    if types & _STAYING or column.mask is not None or _base(column.source_type) in _UNMARKED:
+        return 0
+    fixed = sum(each.iceberg in _FIXED for each in schema.columns)
+    others = len(schema.columns) - fixed
+    most = (_ROW_BYTES - fixed * _FIXED_BYTES) // others - _ALIGNED_BYTES
+    return most if most >= _LEAST_BYTES else 0
 
 
 def _is_unmarked(column: SourceColumn) -> bool:

@@ -116,7 +116,7 @@ def test_what_nothing_tells_stops_the_table_until_a_whole_row_comes(world: World
 
 SIZES = {"columns": {"id": "integer", "n": "integer", "sizes": "double precision[]"}}
 OLD_KEY = "__debezium.oldkey"
-LARGE = [0.5] * 300
+SMALL, LARGE = [0.5, -1.5], [0.5] * 300
 
 
 def sized(op: str, number: int, lsn: int, sizes: list[float] | None = None, **told: Any) -> Record:
@@ -142,7 +142,7 @@ def sizes_of(stream: Stream) -> dict[int, tuple[list[float] | None, int]]:
 
 @pytest.mark.smoke
 def test_a_null_is_one_where_the_row_had_nothing_that_can_be_left_out(world: World) -> None:
-    """UNAV-11: nulls and empty arrays before it, in the cut and in the target; and inserts."""
+    """UNAV-11: nulls and small values before it, in the cut and in the target; and inserts."""
     stream = with_sizes(world, limits={"max-quarantined": 0})
     stream.send([sized("r", 1, 5), sized("c", 2, 10, []), sized("c", 3, 15), sized("u", 3, 20)])
     stream.cut()
@@ -151,8 +151,12 @@ def test_a_null_is_one_where_the_row_had_nothing_that_can_be_left_out(world: Wor
     stream.cut()
     assert sizes_of(stream) == {1: (None, 30), 2: (None, 35), 3: (LARGE, 40)}
     stream.send([sized("d", 3, 50), sized("c", 3, 55), sized("u", 3, 60)])
+    stream.send([sized("c", 4, 62, SMALL), sized("u", 4, 64), sized("u", 2, 66, SMALL)])
     stream.cut()
-    assert sizes_of(stream)[3] == (None, 60)
+    assert sizes_of(stream) == {1: (None, 30), 2: (SMALL, 66), 3: (None, 60), 4: (None, 64)}
+    stream.send([sized("u", 2, 70)])
+    stream.cut()
+    assert sizes_of(stream)[2] == (None, 70)
 
 
 def test_a_null_that_may_be_a_large_value_stops_the_table(world: World) -> None:

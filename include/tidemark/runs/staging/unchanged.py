@@ -25,7 +25,7 @@ from tidemark.model.ends import End, first_end
 from tidemark.model.event import Kind, Op
 from tidemark.model.names import SYSTEM_PREFIX, ColumnName, quote
 from tidemark.model.reduction import EVENT_ID
-from tidemark.model.uncertain_nulls import uncertain_nulls
+from tidemark.model.uncertain_nulls import most_unmoved, uncertain_nulls
 from tidemark.runs.choose import Chosen
 from tidemark.runs.run import Run
 from tidemark.runs.tables.work import TableWork
@@ -69,7 +69,7 @@ def fill_unchanged(
     catalog = run.world.catalog
     stored = read_stored(session, catalog, incomplete.place, wanted, work.goes_on_above)
     past = _Past(run, chosen, work, decoder, wanted, incomplete.events, stored, incomplete.ends)
-    nulls = [name for name in decoder.uncertain_nulls(wanted) if name in columns]
+    nulls = {name: most_unmoved(schema, name) for name in decoder.uncertain_nulls(wanted)}
     whole, unresolved = add_filled(
         incomplete.rows, filled(partial, schema.key, columns, past, nulls)
     )
