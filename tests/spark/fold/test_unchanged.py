@@ -228,7 +228,7 @@ def fill(spark: SparkSession, targets: Sequence[Target]) -> Iterator[tuple[int, 
         stored(spark, targets),
     )
     frame = spark.createDataFrame(partial, PARTIAL)
-    for row in filled(frame, KEY, COLUMNS, past).collect():
+    for row in filled(frame, KEY, COLUMNS, past, {}).collect():
         assert (row[UNRESOLVED] is None) == (row[UNAVAILABLE] is None)
         assert row[CONVERSION_ERROR] is None
         doc = None if row[UNAVAILABLE] else (row["do`c"], row["position"])
