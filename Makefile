@@ -48,8 +48,9 @@ tables: $(INSTALLED) ## write the generated tables of the docs, from the code
 
 .PHONY: docs
 docs: $(SITE_MAKER)/installed ## the site of docs/ in .state/site; a broken link or anchor fails it
-	@NO_MKDOCS_2_WARNING=1 $(SITE_MAKER)/bin/mkdocs build --quiet --strict \
-		--config-file include/reference/mkdocs.yml
+	@NO_MKDOCS_2_WARNING=1 $(SITE_MAKER)/bin/mkdocs build --strict \
+		--config-file include/reference/mkdocs.yml >$(SITE_MAKER)/build.log 2>&1 \
+		|| { cat $(SITE_MAKER)/build.log >&2; exit 1; }
 
 .PHONY: lint
 lint: $(INSTALLED) ## style, format, types, and who may import whom
