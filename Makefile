@@ -120,8 +120,9 @@ scenarios: setup $(REST)/installed ## whole cuts of all that a source may do, bu
 	@$(call pytest,e2e/scenarios,$(SIDE_BY_SIDE) -m "not smoke")
 
 .PHONY: histories
-histories: setup $(REST)/installed ## random histories through whole cuts, SEEDS=20 of each kind; `make scenarios` has one
+histories: setup $(REST)/installed ## random histories through whole cuts and merges, SEEDS=20 of each kind; `make test` and `make scenarios` have one
 	@$(call pytest,e2e/scenarios,$(SIDE_BY_SIDE) -k random_histories --seeds $(SEEDS))
+	@$(call pytest,spark/lake,$(SIDE_BY_SIDE) -k random_histories --seeds $(SEEDS))
 
 values: export VALUES ?= 10000
 values: export VALUES_SEED ?= 1

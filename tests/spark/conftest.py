@@ -10,12 +10,15 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.support.seeds import pytest_addoption, pytest_generate_tests
 from tests.support.stack import SPARK_CONF
 from tidemark.runs.session import SESSION_CONF
 from tidemark.runs.world import World, open_spark_world
 from tidemark.spec import InstallationSpec
 from tidemark.spec.jvm import with_limits
 from tidemark.spec.launch import launch_settings
+
+__all__ = ["pytest_addoption", "pytest_generate_tests"]
 
 
 def pytest_configure(config: pytest.Config) -> None:

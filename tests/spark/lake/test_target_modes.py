@@ -191,7 +191,6 @@ REPLAYED: dict[TargetMode, Callable[[Sequence[Logged]], Any]] = {
 }
 
 
-@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("mode", KEPT)
 def test_random_histories_are_kept(
     world: World, tmp_path: Path, mode: TargetMode, seed: int
