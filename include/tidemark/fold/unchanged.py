@@ -275,12 +275,14 @@ def completed(
 def _is_null_for_sure(before: Column, most: int, *, is_array: bool) -> Column:
     """Whether a null behind the value ``before`` is no value that was left out (UNAV-11).
 
-    most: bytes up to which none is. An empty array never is. The others have 24 bytes in front of
-    their elements, and no element takes 24 more than its text does.
+    most: bytes up to which none is, 0 where that is unknown, as of shapes, which have no text. An
+    empty array never is. The others have 24 bytes in front of their elements, and no element takes
+    24 more than its text does.
     """
+    is_nothing = before.isNull() | (F.size(before) == 0) if is_array else before.isNull()
+    if not most:
+        return is_nothing
+    size = F.octet_length(before) + 8
     if is_array:
         size = F.octet_length(F.to_json(before)) + F.size(before) * 24 + 24
-        is_small = (F.size(before) == 0) | (size <= most)
-    else:
-        is_small = F.octet_length(before) + 8 <= most
-    return before.isNull() | is_small
+    return is_nothing | (size <= most)

@@ -159,6 +159,22 @@ def test_a_null_is_one_where_the_row_had_nothing_that_can_be_left_out(world: Wor
     assert sizes_of(stream)[2] == (None, 70)
 
 
+def test_a_small_value_beside_a_shape_may_be_left_out(world: World) -> None:
+    """UNAV-11: a shape stays in the row however large it is, and small values are moved first."""
+    shaped = {"columns": {**SIZES["columns"], "shape": "geometry"}}
+    stream = Stream(
+        world, 1, "debezium-postgres", "none", shaped, {"limits": {"max-quarantined": 0}}
+    ).create()
+    stream.send([sized("c", 1, 10, shape=None), sized("c", 2, 15, SMALL, shape=None)])
+    stream.cut()
+    stream.send([sized("u", 1, 20, shape=None)])
+    stream.cut()
+    assert sizes_of(stream) == {1: (None, 20), 2: (SMALL, 15)}
+    stream.send([sized("u", 2, 25, shape=None)])
+    with pytest.raises(TableStoppedError, match="UNAVAILABLE_UNRESOLVED"):
+        stream.cut()
+
+
 def test_a_null_that_may_be_a_large_value_stops_the_table(world: World) -> None:
     """UNAV-11, UNAV-7: what the row had stays, whichever of the two it is."""
     stream = with_sizes(world, limits={"max-quarantined": 0})
