@@ -5,9 +5,9 @@ whose newest change leaves them out, and first under its own key. Where the row 
 change of its key, the next need asks under the key that it had before, and so on. Where a target
 keeps more of a row than its newest state, ``wanted`` is a row after one change of it.
 
-A null that may stand for a value that did not change (UNAV-11) is sought like a value that was left
-out. It is one where the row had null before, or a value that is too small to be left out; there is
-nothing else that it can become.
+A null that may stand for a value that did not change (UNAV-11) is looked up like an unavailable
+value. It is a null where the row had null before, or a value that is too small to be stored apart;
+there is nothing else that it can become.
 
 Every frame of needs has NEEDS: the keys ``wanted`` and ``row_key``, ``before``, an order (null:
 now), and ``open``, the names of the columns. What is found is kept by the number of its column, as
@@ -69,7 +69,7 @@ def filled(
     """The rows of ``partial`` with their unavailable values of ``columns``.
 
     uncertain_nulls: those of which a null alone is unavailable, as it may be the value (UNAV-11),
-    and up to how many bytes none is left out.
+    and up to how many bytes no value is stored apart.
 
     In: typed rows with UNAVAILABLE. Out: the same; UNAVAILABLE, what is unknown still;
     CONVERSION_ERROR, a column whose value did not fit its type; UNRESOLVED, JSON of whether nothing
@@ -273,10 +273,10 @@ def completed(
 
 
 def _is_null_for_sure(before: Column, most: int, *, is_array: bool) -> Column:
-    """Whether a null behind the value ``before`` is no value that was left out (UNAV-11).
+    """Whether a null behind the value ``before`` is a null, and not an unavailable value (UNAV-11).
 
-    most: bytes up to which none is, 0 where that is unknown, as of shapes, which have no text. An
-    empty array never is. The others have 24 bytes in front of their elements, and no element takes
+    most: bytes up to which no value is stored apart, 0 where that is unknown, as of shapes, which
+    have no text. An empty array never is. The others have 24 bytes in front of their elements, and no element takes
     24 more than its text does.
     """
     is_nothing = before.isNull() | (F.size(before) == 0) if is_array else before.isNull()

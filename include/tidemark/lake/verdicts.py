@@ -136,7 +136,7 @@ def read_verdicts(
 ) -> tuple[Verdict, ...]:
     """The verdicts of ``attempt`` at ``cut``, in the order of their tables.
 
-    Files are told apart by their cuts: names of attempts begin alike, and bounds of texts are cut.
+    The cut prunes files: names of attempts begin alike, and Iceberg truncates bounds of texts.
     """
     with catalog_errors("the reading of verdicts"):
         try:
