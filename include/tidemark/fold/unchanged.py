@@ -276,8 +276,8 @@ def _is_null_for_sure(before: Column, most: int, *, is_array: bool) -> Column:
     """Whether a null behind the value ``before`` is a null, and not an unavailable value (UNAV-11).
 
     most: bytes up to which no value is stored apart, 0 where that is unknown, as of shapes, which
-    have no text. An empty array never is. The others have 24 bytes in front of their elements, and no element takes
-    24 more than its text does.
+    have no text. An empty array never is. The others have 24 bytes in front of their elements, and
+    no element takes 24 more than its text does.
     """
     is_nothing = before.isNull() | (F.size(before) == 0) if is_array else before.isNull()
     if not most:

@@ -7,8 +7,8 @@ are not known as such, unless `fold.row_changes` has an id for them.
 
 Some sources do not say which of the changes at one place a record is. Two equal ones may then be
 one that came twice, or two. The partition tells where it went back between them; if it does not,
-nobody can. Each documented dispatcher of TiCDC sends equal rows of one commit to one partition: where
-another one has the same record, the topic's partitions changed between them. PostgreSQL's
+nobody can. Each documented dispatcher of TiCDC sends equal rows of one commit to one partition:
+where another one has the same record, the topic's partitions changed between them. PostgreSQL's
 connector says it by the number in the transaction, but one that starts
 over inside a transaction counts from 1 again (POS-5): two equal rows of one LSN with different
 numbers are two only if one partition brought them in one go.
