@@ -12,7 +12,7 @@ from tidemark.log import get_logger
 from tidemark.model.names import AttemptId
 from tidemark.model.result import CutResult, CutStatus
 from tidemark.model.verdict import Outcome, Verdict
-from tidemark.runs.publish import publish_cut, read_verdicts
+from tidemark.runs.publish import cut_of, publish_cut, read_verdicts
 from tidemark.runs.world import World
 from tidemark.spec import PipelineSpec
 
@@ -55,10 +55,10 @@ def accept_audit(
 
     Safe to repeat. `ActionRefusedError` where a check of the engine failed; else as `publish_cut`.
     """
+    cut = cut_of(pipeline, world, attempt)
     verdicts = blocking(read_verdicts(pipeline, world, attempt))
     refuse_faults(pipeline, verdicts)
-    if verdicts:
-        cut = read_history(world.catalog, SystemTables.of(pipeline.name)).cut + 1
+    if cut is not None and verdicts:
         accepted = [replace(verdict, accepted=reason) for verdict in verdicts]
         write_accepted(world.catalog, SystemTables.of(pipeline.name), attempt, cut, accepted)
         tables = [verdict.table for verdict in verdicts]

@@ -31,12 +31,20 @@ FILES = ("added-data-files", "deleted-data-files", "added-delete-files", "remove
 
 def read_verdicts(pipeline: PipelineSpec, world: World, attempt: AttemptId) -> tuple[Verdict, ...]:
     """What the audit of ``attempt`` found, table by table; nothing where it left no cut. No JVM."""
-    tables = SystemTables.of(pipeline.name)
-    staged = find_cut(world.catalog, tables, attempt)
+    cut = cut_of(pipeline, world, attempt)
+    return (
+        ()
+        if cut is None
+        else read_rows(world.catalog, SystemTables.of(pipeline.name), attempt, cut)
+    )
+
+
+def cut_of(pipeline: PipelineSpec, world: World, attempt: AttemptId) -> int | None:
+    """The number of the cut that ``attempt`` staged or published; None where it left none."""
+    staged = find_cut(world.catalog, SystemTables.of(pipeline.name), attempt)
     if staged is None:
-        return ()
-    cut = staged.result.cut if isinstance(staged, StagedCut) else staged.cut
-    return read_rows(world.catalog, tables, attempt, cut)
+        return None
+    return staged.result.cut if isinstance(staged, StagedCut) else staged.cut
 
 
 def publish_cut(pipeline: PipelineSpec, world: World, attempt: AttemptId) -> CutResult:
