@@ -30,7 +30,7 @@ def test_findings_are_accepted_once(world: World) -> None:
         result = accept_audit(PIPELINE, world, FIRST, "the shop was closed")
     assert [rows(world, table) for table in TARGETS] == [[1], [1]]
     assert {table.outcome for table in result.tables} == {Outcome.WARN}
-    for verdict in read_verdicts(PIPELINE, world, FIRST):
+    for verdict in read_verdicts(PIPELINE, world, FIRST, 1):
         assert (verdict.accepted, verdict.failures) == ("the shop was closed", (FINDING,))
     assert [entry.result.cut for entry in newest_cuts(world.catalog, SYSTEM, 5)] == [1]
     stage(world, SECOND, 2, [2], checks=(PASSED, FINDING))

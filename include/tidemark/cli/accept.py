@@ -32,4 +32,4 @@ def accept(pipeline: Pipeline, *, reason: Reason, as_json: AsJson = False) -> No
     if as_json:
         typer.echo(result.to_json())
     else:
-        show_result(stdout(), spec, result, read_verdicts(spec, world, attempt))
+        show_result(stdout(), spec, result, read_verdicts(spec, world, attempt, result.cut))

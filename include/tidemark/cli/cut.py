@@ -61,7 +61,7 @@ def cut(  # noqa: PLR0913  each is an option of the verb
         from tidemark.runs.stall import tell_stall
 
         result = _recorded(spec, world, CutRequest(attempt_id, cap, tables, reason))
-        verdicts = read_verdicts(spec, world, attempt_id)
+        verdicts = read_verdicts(spec, world, attempt_id, result.cut)
     if as_json:
         typer.echo(result.to_json())
     else:

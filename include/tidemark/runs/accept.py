@@ -56,7 +56,7 @@ def accept_audit(
     Safe to repeat. `ActionRefusedError` where a check of the engine failed; else as `publish_cut`.
     """
     cut = cut_of(pipeline, world, attempt)
-    verdicts = blocking(read_verdicts(pipeline, world, attempt))
+    verdicts = () if cut is None else blocking(read_verdicts(pipeline, world, attempt, cut))
     refuse_faults(pipeline, verdicts)
     if cut is not None and verdicts:
         accepted = [replace(verdict, accepted=reason) for verdict in verdicts]

@@ -29,14 +29,14 @@ log = get_logger()
 FILES = ("added-data-files", "deleted-data-files", "added-delete-files", "removed-delete-files")
 
 
-def read_verdicts(pipeline: PipelineSpec, world: World, attempt: AttemptId) -> tuple[Verdict, ...]:
-    """What the audit of ``attempt`` found, table by table; nothing where it left no cut. No JVM."""
-    cut = cut_of(pipeline, world, attempt)
-    return (
-        ()
-        if cut is None
-        else read_rows(world.catalog, SystemTables.of(pipeline.name), attempt, cut)
-    )
+def read_verdicts(
+    pipeline: PipelineSpec, world: World, attempt: AttemptId, cut: int
+) -> tuple[Verdict, ...]:
+    """What the audit of ``attempt`` at ``cut`` found, table by table. No JVM.
+
+    Nothing where the attempt left no cut, whatever number its result has.
+    """
+    return read_rows(world.catalog, SystemTables.of(pipeline.name), attempt, cut)
 
 
 def cut_of(pipeline: PipelineSpec, world: World, attempt: AttemptId) -> int | None:

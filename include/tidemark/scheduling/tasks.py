@@ -87,7 +87,8 @@ def audit(pipeline: PipelineName, ti: RuntimeTaskInstanceProtocol) -> dict[str, 
         raise AirflowSkipException(f"there is no new cut to publish: {folded['hold']}")
     with stop_on_terminal_errors():
         installation, spec = load_installation_for(pipeline), pipeline_named(pipeline)
-        verdicts = read_verdicts(spec, open_world(installation), AttemptId(folded["attempt"]))
+        attempt = AttemptId(folded["attempt"])
+        verdicts = read_verdicts(spec, open_world(installation), attempt, folded["cut"])
     for verdict in verdicts:
         log.info("verdict", table=verdict.table, outcome=verdict.outcome, suite=verdict.suite)
         for check in verdict.failures:
@@ -115,8 +116,8 @@ def findings(pipeline: PipelineName, folded: Folded) -> tuple[Verdict, ...]:
     from tidemark.runs.world import open_world
 
     with stop_on_terminal_errors():
-        world = open_world(load_installation_for(pipeline))
-        verdicts = read_verdicts(pipeline_named(pipeline), world, AttemptId(folded["attempt"]))
+        spec, world = pipeline_named(pipeline), open_world(load_installation_for(pipeline))
+        verdicts = read_verdicts(spec, world, AttemptId(folded["attempt"]), folded["cut"])
     return blocking(verdicts)
 
 

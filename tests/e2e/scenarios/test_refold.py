@@ -168,7 +168,7 @@ def test_what_somebody_else_changed_or_dropped_comes_back(world: World) -> None:
     with pytest.raises(TableStoppedError, match=rf"tidemark refold {stream.name} shop.items"):
         stream.cut()
     first, *_ = refolded(stream)
-    (verdict,) = read_verdicts(stream.pipeline, world, first.attempt)
+    (verdict,) = read_verdicts(stream.pipeline, world, first.attempt, first.cut)
     assert [check.observed for check in verdict.failures] == [
         "1 rows before and 2 now, in 2 columns: 0 only before, 1 only now"
     ]

@@ -156,7 +156,7 @@ def test_a_blocked_audit_leaves_main_and_a_later_change_repairs_it(
     blocked = stream.cut()
     assert blocked.status is CutStatus.BLOCKED
     assert stream.rows() == {1: "a", 2: "b"}
-    (verdict,) = read_verdicts(stream.pipeline, world, blocked.attempt)
+    (verdict,) = read_verdicts(stream.pipeline, world, blocked.attempt, blocked.cut)
     assert [check.name.split("(")[0] for check in verdict.failures] == [
         "expect_column_value_lengths_to_be_between"
     ]

@@ -81,52 +81,65 @@ def test_placeholders_of_postgres(
 
 HEADERS = "array<struct<key: string, value: binary>>"
 WHOLE = {"id": 1, "n": 1, "name": "a"}
+SIZES = {"id": "integer", "n": "integer", "name": "text", "sizes": "double precision[]"}
+
+
+def sent(
+    op: str, after: dict[str, Any], before: dict[str, Any] | None = None
+) -> tuple[bytes, list[tuple[str, bytes]] | None]:
+    """Value and headers of a record; op: ``k`` for an insert that is a change of the key."""
+    after = {"id": 1, "n": 2, "name": "a", **after}
+    payload = {"op": "c" if op == "k" else op, "before": before, "after": after}
+    headers = [("__debezium.oldkey", b"Struct{id=7}")] if op == "k" else None
+    return json.dumps(payload).encode(), headers
 
 
 @pytest.mark.parametrize("wrapped", [False, True], ids=["without schema", "with schema"])
 @pytest.mark.parametrize(
-    ("op", "before", "after", "is_unavailable"),
+    ("record", "unavailable"),
     [
-        pytest.param("u", None, {"sizes": None}, True, id="an update"),
-        pytest.param("u", None, {"sizes": []}, False, id="an empty array"),
-        pytest.param("u", None, {"sizes": [1.5]}, False, id="a value"),
-        pytest.param("u", None, {}, False, id="what an image lacks did not exist"),
-        pytest.param("c", None, {"sizes": None}, False, id="an insert"),
-        pytest.param("k", None, {"sizes": None}, True, id="an insert that is a change of the key"),
-        pytest.param("r", None, {"sizes": None}, False, id="a snapshot"),
-        pytest.param("u", WHOLE | {"sizes": [1.5]}, {"sizes": None}, False, id="it had a value"),
-        pytest.param("u", WHOLE | {"sizes": None}, {"sizes": None}, False, id="it had none"),
+        pytest.param(sent("u", {"sizes": None}), ["sizes"], id="an update"),
+        pytest.param(sent("u", {"sizes": []}), None, id="an empty array"),
+        pytest.param(sent("u", {"sizes": [1.5]}), None, id="a value"),
+        pytest.param(sent("u", {}), None, id="what an image lacks did not exist"),
+        pytest.param(sent("c", {"sizes": None}), None, id="an insert"),
+        pytest.param(sent("k", {"sizes": None}), ["sizes"], id="an insert of a change of the key"),
+        pytest.param(sent("r", {"sizes": None}), None, id="a snapshot"),
         pytest.param(
-            "u", {"id": 1, "n": 1, "sizes": None}, {"sizes": None}, True, id="columns of an index"
+            sent("u", {"sizes": None}, WHOLE | {"sizes": [1.5]}), None, id="it had a value"
         ),
-        pytest.param("u", {"n": 1, "name": "a"}, {"sizes": None}, True, id="without the key"),
+        pytest.param(sent("u", {"sizes": None}, WHOLE | {"sizes": None}), None, id="it had none"),
+        pytest.param(
+            sent("u", {"sizes": None}, {"id": 1, "n": 1, "sizes": None}),
+            ["sizes"],
+            id="columns of an index",
+        ),
+        pytest.param(
+            sent("u", {"sizes": None}, {"n": 1, "name": "a"}), ["sizes"], id="without the key"
+        ),
     ],
 )
-def test_nulls_that_may_stand_for_a_value(  # noqa: PLR0913  a row of the table each
+def test_nulls_that_may_stand_for_a_value(
     spark: SparkSession,
-    op: str,
-    before: dict[str, Any] | None,
-    after: dict[str, Any],
+    record: tuple[bytes, list[tuple[str, bytes]] | None],
+    unavailable: list[str] | None,
     *,
-    is_unavailable: bool,
     wrapped: bool,
 ) -> None:
     """UNAV-11, UNAV-4: what a record holds beside the null may tell that it is one."""
-    types = {"id": "integer", "n": "integer", "name": "text", "sizes": "double precision[]"}
-    columns = tuple(postgres_column(n, t, ConnectorModes()) for n, t in types.items())
+    columns = tuple(postgres_column(n, t, ConnectorModes()) for n, t in SIZES.items())
     schema = TableSchema(columns, (ID,))
-    sent = "c" if op == "k" else op
-    payload = {"op": sent, "before": before, "after": {"id": 1, "n": 2, "name": "a", **after}}
-    value = {"schema": {}, "payload": payload} if wrapped else payload
-    headers = [("__debezium.oldkey", b"Struct{id=7}")] if op == "k" else None
-    event = ("U", "P", None, json.dumps(value).encode(), 1 if wrapped else None, 0, headers)
+    value, headers = record
+    if wrapped:
+        value = json.dumps({"schema": {}, "payload": json.loads(value)}).encode()
+    event = ("U", "P", None, value, 1 if wrapped else None, 0, headers)
     changes = spark.createDataFrame([event], f"{EVENT}, headers {HEADERS}").withColumn(
         "row_key", F.struct(F.lit(1).alias("id"))
     )
     decoder = decoder_of(source("debezium-postgres"), {})
     rows = typed_rows(changes, schema, decoder.row_image(schema))
     (row,) = rows.select("n", UNAVAILABLE, CONVERSION_ERROR).collect()
-    assert tuple(row) == (2, ["sizes"] if is_unavailable else None, None)
+    assert tuple(row) == (2, unavailable, None)
 
 
 @pytest.mark.parametrize(
