@@ -6,12 +6,12 @@ snapshot read and rows of sources without positions have nothing but their offse
 are not known as such, unless `fold.row_changes` has an id for them.
 
 Some sources do not say which of the changes at one place a record is. Two equal ones may then be
-one that came twice, or two. The partition tells where it went back between them; if it does not,
-nobody can. Each documented dispatcher of TiCDC sends equal rows of one commit to one partition:
+one that came twice, or two: a partition that went back between them proves the first; else it is
+unknown. By TiCDC's documentation every dispatcher sends equal rows of one commit to one partition:
 where another one has the same record, the topic's partitions changed between them. PostgreSQL's
-connector says it by the number in the transaction, but one that starts
-over inside a transaction counts from 1 again (POS-5): two equal rows of one LSN with different
-numbers are two only if one partition brought them in one go.
+connector numbers the events of a transaction, but one that starts over inside a transaction counts
+from 1 again (POS-5): two equal rows of one LSN with different numbers are two only if one partition
+brought them in one go.
 """
 
 from __future__ import annotations
