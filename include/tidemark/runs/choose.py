@@ -31,7 +31,7 @@ from tidemark.runs.changelog import Changelog
 from tidemark.runs.ddl.barriers import barrier_of, barriers_of_ended, published_place
 from tidemark.runs.ddl.effects import DdlEffects, DdlRecord, DdlStop
 from tidemark.runs.ddl.presence import was_there
-from tidemark.runs.ddl.records import add_up, collect_ddl
+from tidemark.runs.ddl.records import add_up, collect_ddl, half_described
 from tidemark.runs.ddl.table_swaps import hold_table_swaps
 from tidemark.runs.ddl.unread import refuse_unread_statements
 from tidemark.runs.landing.land import Landed
@@ -307,12 +307,15 @@ class _Reading:
             was_there=known,
             tables=self.tables,
         )
-        effects = add(acknowledged=self.progress.acknowledged)
+        beside: tuple[DdlRecord, ...] = ()
+        if self.run.pipeline.source.has_table_states and (events := half_described(records)):
+            beside = _statements_at(self.changelog, events, text)
+        effects = add(before=beside, acknowledged=self.progress.acknowledged)
         if not effects.unknown_shadows or not self.progress.landing:
             return effects
         shadowed = map(self.run.pipeline.source.shadowed, effects.unknown_shadows)
         earlier = _statements_about(self.changelog, set(filter(None, shadowed)), text)
-        return add(before=earlier, acknowledged=self.progress.acknowledged)
+        return add(before=(*beside, *earlier), acknowledged=self.progress.acknowledged)
 
     def _in_cut(self, table: TableName | None, cut: Cut) -> DataFrame:
         zoned = _towards(self.changelog, cut, table).waiting()
@@ -349,6 +352,14 @@ def _statements_about(
     """The schema changes that name one of ``tables`` or its shadows, of all that was landed."""
     names_table = reduce(lambda a, b: a | b, (text.contains(table.table) for table in tables))
     return collect_ddl(changelog.landed().where(names_table), text)
+
+
+def _statements_at(
+    changelog: Changelog, events: Collection[str], text: Column
+) -> tuple[DdlRecord, ...]:
+    """The schema changes that stand at one of ``events``, of all that was landed."""
+    stands_there = (F.col("position").startswith(event) for event in sorted(events))
+    return collect_ddl(changelog.landed().where(reduce(lambda a, b: a | b, stands_there)), text)
 
 
 def _towards(changelog: Changelog, cut: Cut, table: TableName | None) -> Changelog:

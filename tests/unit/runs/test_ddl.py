@@ -14,7 +14,7 @@ from tidemark.model.position import Place, Position, place_of
 from tidemark.model.until import Barrier, Behind
 from tidemark.runs.ddl.barriers import barriers_of_ended
 from tidemark.runs.ddl.effects import Created, DdlEffects, DdlRecord, DdlStop
-from tidemark.runs.ddl.records import add_up
+from tidemark.runs.ddl.records import add_up, half_described
 from tidemark.spec import SourceSpec, TableSpec
 
 TOPIC = TopicName("items")
@@ -78,6 +78,18 @@ def test_a_snapshot_amid_the_stream_describes_what_it_reads() -> None:
     assert (described.remade, described.dropped, described.stops) == (set(), {}, {})
     logged = add_up(spec, [told(drop, "DROP", here), told(create, "CREATE", there)])
     assert logged.remade == {ITEMS}
+
+    dropped, made = told(drop, "DROP", here), told(create, "CREATE", here)
+    assert half_described([dropped]) == half_described([made]) == {here}
+    assert half_described([dropped, made, told("x", "ALTER", there)]) == frozenset()
+    alone = add_up(spec, [dropped])
+    assert alone.dropped_at(ITEMS, None) == dropped.position
+    again = add_up(spec, [dropped], before=[made])
+    assert again.dropped_at(ITEMS, None) is None
+    completed = add_up(spec, [made], before=[dropped])
+    assert (completed.made, completed.dropped_at(ITEMS, dropped.position)) == (set(), None)
+    elsewhere = told(drop, "DROP", there).position
+    assert completed.dropped_at(ITEMS, elsewhere) == elsewhere
 
 
 def test_a_cut_ends_before_a_table_goes_again() -> None:

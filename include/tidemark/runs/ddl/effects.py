@@ -109,6 +109,7 @@ class DdlEffects:
     dropped: table -> where it was dropped, last. emptied: database -> likewise. made: tables that
     were made, unless dropped later; remade: those of them that were dropped before. created: what
     was told of those that were made, last; described: of those that a snapshot of the source read.
+    described_at: the events at which a snapshot amid the stream described tables (MSG-24).
     ended: tables that were made and dropped again -> where they were made, each time.
     stated_at: table -> where its newest statement stands. stated_in: table, or database -> the
     topics of statements about it that their offsets alone order (POS-11).
@@ -135,6 +136,7 @@ class DdlEffects:
     remade: set[TableName] = field(default_factory=set)
     created: dict[TableName, Created] = field(default_factory=dict)
     described: dict[TableName, Created] = field(default_factory=dict)
+    described_at: set[str] = field(default_factory=set)
     stated_at: dict[TableName, Position] = field(default_factory=dict)
     stated_in: dict[TableName | str, frozenset[TopicName]] = field(default_factory=dict)
     ended: dict[TableName, list[Position]] = field(default_factory=dict)
@@ -494,7 +496,12 @@ class DdlEffects:
         return created if self.dropped_at(table, have.dropped_at) is not None else None
 
     def dropped_at(self, table: TableName, before: Position | None) -> Position | None:
-        """Where the table went that bears this name no more; before: in an earlier cut."""
+        """Where the table went that bears this name no more.
+
+        before: in an earlier cut, which may have had the DROP of a description alone.
+        """
+        if before is not None and event_id_of(before) in self.described_at:
+            before = None
         if table in self.begun_cut_overs:
             return self.begun_cut_overs[table]
         if table in self.cut_overs and table not in self.made:

@@ -39,6 +39,7 @@ from tidemark.schema.virtual_columns import with_virtual, without_virtual
 from tidemark.spec import SourceFormat, SourceSpec
 
 UNNAMED = Renames()
+_DESCRIBING = frozenset({"DROP", "CREATE"})
 
 
 def collect_ddl(events: DataFrame, text: Column) -> tuple[DdlRecord, ...]:
@@ -60,6 +61,19 @@ def collect_ddl(events: DataFrame, text: Column) -> tuple[DdlRecord, ...]:
     return tuple(record for _, record in sorted(records.items()))
 
 
+def half_described(records: Iterable[DdlRecord]) -> frozenset[str]:
+    """The events at which ``records`` drop or create a table, and do not do both (MSG-24).
+
+    Another cut may have the other half of a description, as a copy that came again has.
+    """
+    statements = ((record, json.loads(record.text)) for record in records)
+    return frozenset(
+        event
+        for (event, _), kinds in _kinds_at(statements).items()
+        if len(_DESCRIBING & kinds.keys()) == 1
+    )
+
+
 def add_up(  # noqa: PLR0913  statements, and all that tells what they are about
     source: SourceSpec,
     records: Sequence[DdlRecord],
@@ -71,7 +85,8 @@ def add_up(  # noqa: PLR0913  statements, and all that tells what they are about
 ) -> DdlEffects:
     """The effect of ``records``.
 
-    before: schema changes of earlier cuts, of which shadow tables alone are followed (SCHEMA-33).
+    before: schema changes of earlier cuts, of which shadow tables alone are followed (SCHEMA-33),
+    and those that stand where one of ``records`` does (MSG-24).
     acknowledged: positions of statements that a person takes for ones without effect (SCHEMA-26).
     names: former names of tables (SCHEMA-31). was_there: as in `DdlEffects`. tables: those that the
     pipeline follows.
@@ -88,6 +103,7 @@ def add_up(  # noqa: PLR0913  statements, and all that tells what they are about
     place = ""
     statements = tuple(_each_once([*records, *before]))
     descriptions = _descriptions(statements)
+    effects.described_at |= {event_id_of(record.position) for record in descriptions}
     for record, content in statements:
         if event_id_of(record.position) != place:
             effects.settle()
@@ -122,14 +138,21 @@ def _descriptions(
     It drops and creates the table where it reads it, at one place, and has no mark. Statements that
     a server logged stand at places of their own.
     """
+    both = (kinds for kinds in _kinds_at(statements).values() if kinds.keys() >= _DESCRIBING)
+    return frozenset(record for kinds in both for record in kinds.values())
+
+
+def _kinds_at(
+    statements: Iterable[tuple[DdlRecord, Mapping[str, Any]]],
+) -> Mapping[tuple[str, str], Mapping[str, DdlRecord]]:
+    """Event and table -> kind of change -> the record that has it."""
     by_table: dict[tuple[str, str], dict[str, DdlRecord]] = {}
     for record, content in statements:
         for change in _body(content).get("tableChanges") or ():
             table_change = change if isinstance(change, dict) else {}
             of = (event_id_of(record.position), str(table_change.get("id")))
             by_table.setdefault(of, {})[str(table_change.get("type"))] = record
-    both = (kinds for kinds in by_table.values() if kinds.keys() >= {"DROP", "CREATE"})
-    return frozenset(record for kinds in both for record in kinds.values())
+    return by_table
 
 
 def _states_of(source: SourceSpec) -> States:

@@ -15,7 +15,7 @@ from tidemark.runs.choose import Chosen
 from tidemark.runs.columns.recreated import recreation_of
 from tidemark.runs.run import Run
 from tidemark.runs.targets import targets_of
-from tidemark.spec import SourceFormat, TableSpec
+from tidemark.spec import OnDrop, SourceFormat, TableSpec
 
 
 def tables_of_dropped_databases(run: Run, chosen: Chosen, progress: Progress) -> set[TableName]:
@@ -57,7 +57,15 @@ def begin_of(chosen: Chosen, spec: TableSpec, have: TableSchema | None) -> Posit
     one is kept.
     """
     effects, table = chosen.effects, spec.source
-    dropped = effects.dropped_at(table, have.dropped_at if have else None)
+    before = have.dropped_at if have else None
+    dropped = effects.dropped_at(table, before)
+    if before is not None and dropped is None and chosen.run.pipeline.on_drop is OnDrop.EMPTY:
+        raise TableStoppedError(
+            f"{table} counted as dropped at position {before}, where a snapshot only described it",
+            state="its rows left the target, as on-drop: empty has it; newer records wait "
+            "in the changelog",
+            next_step="drop or rename the target, which is made again of what the snapshot read",
+        )
     if dropped is None:
         return None
     if have is None:
