@@ -22,6 +22,7 @@ UNTOLD_BACKFILL = "the rows that are there get a value in {}, which no event tel
 COMPUTED = "the rows that are there get a computed value in {}"
 VERSIONED = "rows that are updated or deleted stay in the table, as their versions"
 UNKNOWN_ITEM = "it is not among the known changes of a table"
+ROWS_IGNORED = "rows may go without events, or get other values, by IGNORE"
 
 _NO_EFFECT = """
     ADD INDEX, ADD KEY, ADD UNIQUE, ADD FULLTEXT, ADD SPATIAL, ADD FOREIGN, ADD CHECK,
@@ -49,6 +50,10 @@ _REFUSED: Mapping[tuple[str, ...], str] = {
     ("CONVERT", "TO"): "the character set may not hold every value",
     ("ADD", "SYSTEM", "VERSIONING"): VERSIONED,
     ("DROP", "SYSTEM", "VERSIONING"): "rows go without events",
+}
+_KEEPS_EACH_ROW = {
+    *("DROP", "RENAME", "ALTER", "COMMENT", "AUTO_INCREMENT", "ALGORITHM", "LOCK"),
+    *("ENABLE", "DISABLE", "DEFAULT"),
 }
 
 
@@ -137,6 +142,20 @@ def keeps_versions(statement: Words) -> bool:
     return any(
         keywords[at : at + 3] == ["WITH", "SYSTEM", "VERSIONING"] for at in range(len(keywords))
     )
+
+
+def may_ignore_rows(item: Words) -> bool:
+    """Whether MariaDB's ALTER IGNORE TABLE may leave rows out, or cut values, for ``item``.
+
+    It does with rows that a key or a CHECK refuses while it copies the table.
+    """
+    keywords = [word.keyword for word in item.words]
+    if keywords[:1] != ["ADD"]:
+        return not _KEEPS_EACH_ROW & set(keywords[:1])
+    is_plain_key = bool({"FOREIGN", "FULLTEXT", "SPATIAL"} & set(keywords))
+    has_key = "KEY" in keywords[2:] and not is_plain_key
+    is_checked = bool({"UNIQUE", "PRIMARY", "CHECK"} & set(keywords))
+    return has_key or is_checked or keywords[1:3] == ["PERIOD", "FOR"]
 
 
 def _drops_key(item: Words) -> bool:

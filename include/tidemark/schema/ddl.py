@@ -14,10 +14,12 @@ from sqlglot.errors import ParseError, TokenError
 from tidemark.errors import NameRefusedError
 from tidemark.model.names import ColumnName, TableName
 from tidemark.schema.alter_items import (
+    ROWS_IGNORED,
     VERSIONED,
     ColumnItems,
     judge_item,
     keeps_versions,
+    may_ignore_rows,
     refusal,
 )
 from tidemark.schema.ddl_columns import ColumnText, column_definition, key_columns
@@ -182,28 +184,32 @@ def _alter(statement: Words, schema: str) -> tuple[DdlOperation, ...]:
         return (NoEffect(f"ALTER {kind}"),)
     statement.accept("ALTER")
     statement.accept("ONLINE")
-    statement.accept("IGNORE")
+    ignores = statement.accept("IGNORE")
     if not statement.accept("TABLE"):
         return (Unsupported(None, text, f"ALTER {statement.keyword()} is not known"),)
     statement.accept("IF", "EXISTS")
     table = _table(statement, schema)
     _pass_wait(statement)
-    if statement.keyword(1) == "PARTITION" and refusal(statement) is None:
+    is_of_partition = statement.keyword(1) == "PARTITION" and not ignores
+    if is_of_partition and refusal(statement) is None:
         return (NoEffect(f"{statement.keyword()} PARTITION"),)
-    return _altered(statement, table, schema, text)
+    return _altered(statement, table, schema, text, ignores=ignores)
 
 
 def _altered(
-    statement: Words, table: TableName | None, schema: str, text: str
+    statement: Words, table: TableName | None, schema: str, text: str, *, ignores: bool
 ) -> tuple[DdlOperation, ...]:
-    """What the items of an ALTER TABLE do; ``statement`` stands before the first of them."""
+    """What the items of an ALTER TABLE do; ``statement`` stands before the first of them.
+
+    ignores: the source leaves out rows that do not fit, where it would fail.
+    """
     items, renames = ColumnItems(), []
     refused: dict[TableName, Unsupported] = {}
     for item in statement.split(","):
         if item.keyword() == "RENAME" and item.keyword(1) not in {"COLUMN", "INDEX", "KEY"}:
             renames.append(_renamed_by_item(table, item, schema, text))
             continue
-        why = judge_item(item, items)
+        why = ROWS_IGNORED if ignores and may_ignore_rows(item) else judge_item(item, items)
         if why is not None:
             for name in _named([table, _behind_table(item, schema)]):
                 refused.setdefault(name, Unsupported(name, text, why))
