@@ -46,7 +46,7 @@ def holds_every_value(
         crossing = _CROSSINGS.get((family, other)) if other is not None else None
         return crossing is not None and crossing(new, old, is_numbered)
     if family is _labels and not is_numbered:
-        return new.base == old.base and set(old.parameters) <= set(new.parameters)
+        return new.base == old.base and _keeps_texts(new, old)
     if family is _moments and not tells_sizes and not old.parameters:
         return _moments(new, replace(old, parameters=(str(_MOST_DIGITS),)))
     return family(new, old)
@@ -169,6 +169,14 @@ def _labels(new: SourceType, old: SourceType) -> bool:
     """Appended ones alone; those that are not known can have had any order (SCHEMA-17)."""
     known = old.parameters
     return new.base == old.base and bool(known) and new.parameters[: len(known)] == known
+
+
+def _keeps_texts(new: SourceType, old: SourceType) -> bool:
+    """Where records hold the labels; those of a SET are written in the order of its type."""
+    if old.base == "set":
+        left = iter(new.parameters)
+        return bool(old.parameters) and all(label in left for label in old.parameters)
+    return set(old.parameters) <= set(new.parameters)
 
 
 def _others(new: SourceType, old: SourceType) -> bool:

@@ -134,6 +134,16 @@ def test_labels_that_records_write_out_may_change_their_order() -> None:
     assert holds("enum('a','b')", "enum('b','x','a')", numbered=False)
     assert not holds("enum('a','b')", "enum('b')", numbered=False)
     assert not holds("enum('a')", "set('a')", numbered=False)
+    assert holds("enum", "enum('a')", numbered=False)
+
+
+def test_the_text_of_a_set_has_its_labels_in_their_order() -> None:
+    """SCHEMA-16: the source writes it anew in another one."""
+    assert holds("set('a','b')", "set('x','a','y','b','z')", numbered=False)
+    assert not holds("set('a','b')", "set('b','a')", numbered=False)
+    assert not holds("set('a','b','c')", "set('a','c','b','d')", numbered=False)
+    assert not holds("set('a','b')", "set('a')", numbered=False)
+    assert not holds("set", "set('a','b')", numbered=False)
 
 
 def test_labels_that_records_write_out_may_become_texts() -> None:
