@@ -194,6 +194,34 @@ def test_a_statement_may_change_and_rename_a_table() -> None:
         assert (changes[-1].name, changes[-1].type_text) == ("v", "varchar(10)")
 
 
+@pytest.mark.parametrize(
+    "ddl", ["ALTER TABLE items DROP a, CHANGE b a INT", "ALTER TABLE items DROP A, CHANGE B a INT"]
+)
+def test_a_column_that_takes_the_name_of_a_dropped_one_is_judged_as_what_it_was(ddl: str) -> None:
+    """SCHEMA-13, SCHEMA-30."""
+
+    def told(place: str, ddl: str, **columns: str) -> DdlRecord:
+        listed = [{"name": name, "typeExpression": text} for name, text in columns.items()]
+        table = {"columns": listed, "primaryKeyColumnNames": ["id"]}
+        change = {
+            "source": STREAMED,
+            "databaseName": "shop",
+            "ddl": ddl,
+            "tableChanges": [{"type": "ALTER", "id": '"shop"."items"', "table": table}],
+        }
+        return DdlRecord(Position(place), "shop", json.dumps(change), TOPIC)
+
+    spec = SourceSpec.model_validate(
+        {"format": "debezium-mysql", "gate": "none", "topics": {"data": ["t"]}}
+    )
+    records = [
+        told("0001", "ALTER TABLE items ADD x INT", id="INT", b="BIGINT", a="INT", x="INT"),
+        told("0002", ddl, id="INT", a="INT", x="INT"),
+    ]
+    (changed,) = add_up(spec, records).changed[ITEMS]
+    assert (changed.name, changed.type_text, changed.was) == ("a", "int", "bigint")
+
+
 def test_a_copied_table_has_the_columns_that_the_record_tells() -> None:
     """MSG-22: Debezium tells the state after the statement, Canal its text alone."""
     like = "CREATE TABLE items LIKE others"

@@ -126,8 +126,13 @@ def _add_altered(  # noqa: PLR0913  a statement, and all that tells of it
         why = f"its columns are unknown after: {operation.statement}"
         effects.stop(table, why, position, may_be_acknowledged=False)
         return
-    names = {written(old): written(new) for old, new in operation.items.renamed}
-    had = {names.get(c.name, c.name): c.source_type for c in before.columns} if before else {}
+    names = {written(old).lower(): written(new) for old, new in operation.items.renamed}
+    gone = {written(name).lower() for name in operation.items.dropped}
+    had = {
+        names.get(column.name.lower(), column.name): column.source_type
+        for column in (before.columns if before else ())
+        if column.name.lower() not in gone
+    }
     joined = {written(column.name) for column in operation.items.added}
     filled = {written(name).lower() for name in operation.items.fills_nulls}
     numbered = {written(c.name).lower() for c in operation.items.changed if c.numbers_rows}
