@@ -159,11 +159,11 @@ def may_ignore_rows(item: Words) -> bool:
 
 
 def _drops_key(item: Words) -> bool:
-    """DROP PRIMARY KEY, and DROP INDEX with that name."""
+    """DROP PRIMARY KEY, and DROP INDEX or DROP CONSTRAINT with that name."""
     if item.keyword() != "DROP":
         return False
-    is_index = item.keyword(1) in {"INDEX", "KEY"}
-    return item.keyword(1) == "PRIMARY" or (is_index and item.words[-1].name.lower() == "primary")
+    is_named = item.keyword(1) in {"INDEX", "KEY", "CONSTRAINT"}
+    return item.keyword(1) == "PRIMARY" or (is_named and item.words[-1].name.lower() == "primary")
 
 
 def refusal(item: Words) -> str | None:

@@ -329,6 +329,10 @@ def test_what_is_followed_is_not_acknowledged() -> None:
     [
         (["ALTER TABLE items DROP PRIMARY KEY, ADD PRIMARY KEY (x)"], ["1 x"]),
         (["DROP INDEX `PRIMARY` ON items"], ["1 "]),
+        (["ALTER TABLE items DROP CONSTRAINT `PRIMARY`"], ["1 "]),
+        (["ALTER TABLE items DROP CONSTRAINT IF EXISTS `primary`, ADD y int"], ["1 "]),
+        (["ALTER TABLE items DROP CONSTRAINT `PRIMARY`, ADD PRIMARY KEY (y)"], ["1 y"]),
+        (["ALTER TABLE items DROP CONSTRAINT c"], []),
         (
             ["ALTER TABLE items DROP PRIMARY KEY", "ALTER TABLE items ADD PRIMARY KEY (x, y)"],
             ["1 ", "2 x y"],
