@@ -45,7 +45,7 @@ _WITHOUT_ROWS = _ROUTINES | {
     *("RESOURCE", "BINDING", "STATISTICS", "LOGFILE", "UNDO", "INSTANCE", "REFERENCE"),
 }
 _HARMLESS = {
-    *("SET", "USE", "GRANT", "REVOKE", "ANALYZE", "OPTIMIZE", "FLUSH"),
+    *("SET", "USE", "GRANT", "REVOKE", "ANALYZE", "OPTIMIZE", "CHECK", "CHECKSUM", "FLUSH"),
     *("BEGIN", "START", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE", "XA"),
 }
 _DATABASES = {"DATABASE", "SCHEMA"}
@@ -329,6 +329,23 @@ def _recover(statement: Words, schema: str) -> tuple[DdlOperation, ...]:
     return (NO_TARGET if table is None else Unsupported(table, text, why),)
 
 
+def _repair(statement: Words, schema: str) -> tuple[DdlOperation, ...]:
+    """REPAIR TABLE, which with USE_FRM may lose rows of MyISAM."""
+    text = statement.source()
+    statement.accept("REPAIR")
+    if not statement.accept("LOCAL"):
+        statement.accept("NO_WRITE_TO_BINLOG")
+    if not statement.accept("TABLE") and not statement.accept("TABLES"):
+        why = "REPAIR of something else than tables and views"
+        is_view = statement.keyword() == "VIEW"
+        return (NoEffect("REPAIR VIEW") if is_view else Unsupported(None, text, why),)
+    if "USE_FRM" not in statement.outside_parentheses():
+        return (NoEffect("REPAIR TABLE"),)
+    tables = _named([_table(part, schema) for part in statement.split(",")])
+    why = "rows may go without events, as their index is made anew"
+    return tuple(Unsupported(table, text, why) for table in tables) or (NO_TARGET,)
+
+
 def _named(tables: list[TableName | None]) -> list[TableName]:
     """Each table that can have a target, once."""
     return list(dict.fromkeys(table for table in tables if table is not None))
@@ -356,6 +373,7 @@ _VERBS: Mapping[str, Callable[[Words, str], tuple[DdlOperation, ...]]] = {
     "DROP": _drop,
     "TRUNCATE": _truncate,
     "RENAME": _rename,
+    "REPAIR": _repair,
     "FLASHBACK": _recover,
     "RECOVER": _recover,
 }
