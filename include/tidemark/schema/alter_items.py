@@ -37,6 +37,10 @@ _NO_EFFECT = """
     ALGORITHM, LOCK, COMMENT, ENGINE, AUTO_INCREMENT, AVG_ROW_LENGTH, CHECKSUM, COMPRESSION,
     DELAY_KEY_WRITE, ENCRYPTION, INSERT_METHOD, KEY_BLOCK_SIZE, MAX_ROWS, MIN_ROWS, PACK_KEYS,
     ROW_FORMAT, STATS_AUTO_RECALC, STATS_PERSISTENT, STATS_SAMPLE_PAGES,
+    AUTOEXTEND_SIZE, DATA DIRECTORY, INDEX DIRECTORY, ENGINE_ATTRIBUTE, SECONDARY_ENGINE,
+    SECONDARY_ENGINE_ATTRIBUTE, SECONDARY_LOAD, SECONDARY_UNLOAD, STORAGE, TABLESPACE,
+    ENCRYPTED, ENCRYPTION_KEY_ID, PAGE_CHECKSUM, PAGE_COMPRESSED, PAGE_COMPRESSION_LEVEL,
+    TABLE_CHECKSUM, TRANSACTIONAL, UPGRADE PARTITIONING,
     SET TIFLASH, PLACEMENT POLICY, ATTRIBUTES, AUTO_ID_CACHE, AUTO_RANDOM_BASE, CACHE, NOCACHE,
     SHARD_ROW_ID_BITS, STATS_OPTIONS, TTL, TTL_ENABLE, REMOVE TTL
 """
@@ -168,8 +172,12 @@ def _drops_key(item: Words) -> bool:
 
 def refusal(item: Words) -> str | None:
     """Why an item that adds no column cannot be followed; None when it has no effect."""
+    if "UNION" in item.outside_parentheses():
+        return UNKNOWN_ITEM  # Behind other options: a table of MERGE gets the rows of others.
     for length in (5, 4, 3, 2, 1):
         words = tuple(item.keyword(ahead) for ahead in range(length))
+        if item.keyword(1) == "=":  # MariaDB quotes the names of options of engines.
+            words = (item.words[item.at].name.upper(), *words[1:])
         if words in _HARMLESS:
             return None
         if words in _REFUSED:
