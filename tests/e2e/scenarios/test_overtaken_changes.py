@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import pytest
 
 from tests.support.records import Record, boundary, debezium_row
 from tests.support.stack import Stream
-from tidemark.errors import EpochSuspectError
+from tidemark.errors import EpochSuspectError, TableStoppedError
 from tidemark.runs.world import World
 
 MYSQL = {"key": ["id"], "columns": {"id": "int", "name": "text"}}
@@ -176,3 +177,68 @@ def test_rows_without_a_key_stand_for_what_their_snapshot_overtook(world: World)
     found = sorted((row["id"], row["name"]) for row in stream.published())
     between = (4, "between")
     assert found == [(1, "old"), (2, "old"), (3, "streamed"), between, between]
+
+
+def logged(commit: int, lsn: int, number: int, mark: str = "false") -> Record:
+    """A row of PostgreSQL without a key, behind ``commit``."""
+    source = {
+        "snapshot": mark,
+        "schema": "shop",
+        "table": "items",
+        "sequence": json.dumps([str(commit) if commit else None, str(lsn)]),
+        "lsn": lsn,
+        "ts_ms": lsn * SECOND,
+    }
+    op = "c" if mark == "false" else "r"
+    after = {"id": number, "name": "x"}
+    value = {"op": op, "before": None, "after": after, "source": source}
+    return Record(json.dumps(value).encode())
+
+
+NEW = [logged(0, 50, 1, "first"), logged(0, 50, 2, "last"), logged(0, 60, 3)]
+AMID = [logged(100, 150, number, mark) for number, mark in ((1, "first"), (2, "true"), (3, "last"))]
+HELD, AFTER = logged(100, 110, 4), [logged(100, 155, 5), logged(150, 160, 6)]
+
+
+def of_postgres(world: World) -> Stream:
+    keyless = {"columns": {"id": "int", "name": "text"}}
+    return Stream(world, 2, "debezium-postgres", "none", keyless).create()
+
+
+@pytest.mark.parametrize(
+    "batches",
+    [
+        pytest.param([NEW, AMID, [HELD]], id="cut behind the snapshot"),
+        pytest.param([NEW, [*AMID, HELD]], id="in one"),
+        pytest.param(
+            [NEW, [HELD], [replace(record, partition=1) for record in AMID]], id="in a transaction"
+        ),
+    ],
+)
+def test_rows_without_a_key_that_their_snapshot_may_hold_stop_the_table(
+    world: World, batches: Sequence[Sequence[Record]]
+) -> None:
+    """SNAP-10: PostgreSQL's rows stand at the last commit, and what came between above them."""
+    stream = of_postgres(world)
+    sent_in_cuts(stream, batches[:-1])
+    stream.send(batches[-1])
+    with pytest.raises(TableStoppedError, match="amid the stream, and may hold the change"):
+        stream.cut()
+
+
+def test_rows_without_a_key_that_were_written_behind_a_snapshot_are_new(world: World) -> None:
+    """SNAP-10: their snapshot tells where the log ended."""
+    stream = of_postgres(world)
+    sent_in_cuts(stream, [NEW, AMID, AFTER[:1], AFTER[1:]])
+    assert sorted(row["id"] for row in stream.published()) == [1, 2, 3, 5, 6]
+
+
+def test_a_snapshot_that_does_not_tell_where_the_log_ended_stops_a_table_without_a_key(
+    world: World,
+) -> None:
+    """SNAP-10: it has the place of the slot, which its connector had created."""
+    stream = of_postgres(world)
+    sent_in_cuts(stream, [NEW])
+    stream.send([logged(100, 50, 1, "first"), logged(100, 50, 3, "last")])
+    with pytest.raises(TableStoppedError, match="do not show where in the log they were read"):
+        stream.cut()

@@ -40,6 +40,7 @@ from tidemark.model.ends import End
 from tidemark.model.event import Kind, SnapshotMark
 from tidemark.model.position import Place, Position, copies_from, may_be_copy, place_of
 from tidemark.model.profile import ProfileEntry
+from tidemark.model.read_amid import STANDS_BELOW_ITS_LSN, is_unplaced, may_be_held, may_hold
 from tidemark.model.reduction import EVENT_ID
 from tidemark.model.summary import PLACE
 from tidemark.runs.choose import Chosen
@@ -94,7 +95,7 @@ def stage_row_changes(run: Run, chosen: Chosen, work: TableWork, to: StagedPlace
     if is_read:
         snapshot_passes = _snapshot_passes(chosen, work, is_spread=is_spread)
     decoder = decoder_of(run.pipeline.source, chosen.schemas_of(work.spec.source))
-    counted, doubted = Observation(), Observation()
+    counted, doubted, held = Observation(), Observation(), Observation()
     is_counted = F.coalesce(F.expr(work.counts), F.lit(False))
 
     def decode(events: DataFrame) -> DataFrame:
@@ -114,13 +115,15 @@ def stage_row_changes(run: Run, chosen: Chosen, work: TableWork, to: StagedPlace
         if is_read:
             events = events.withColumn(COPY_ID, _copy_id())
         changes = row_changes(events, decode, run.pipeline.source.gate)
+        overtaken = may_be_held(_overtaking(chosen, work, profile_entries))
+        changes = changes.withColumn("is_overtaken", F.expr(overtaken))
         read_at = _read_above(chosen, work, profile_entries)
         if read_at is not None:
             is_read_already = F.col("snapshot").isNull() & (F.expr(PLACE) < read_at)
             changes = changes.withColumn("is_repeat", F.col("is_repeat") | is_read_already)
     else:
-        nothing = {"is_repeat": F.lit(False), "is_uncertain": F.lit(False)}
-        changes = identified(decode(events)).withColumns(nothing)
+        flags = ("is_repeat", "is_uncertain", "is_overtaken")
+        changes = identified(decode(events)).withColumns(dict.fromkeys(flags, F.lit(False)))
     typed = (
         changes.observe(
             counted,
@@ -131,6 +134,7 @@ def stage_row_changes(run: Run, chosen: Chosen, work: TableWork, to: StagedPlace
         .where(work.counts)
         .observe(doubted, F.min(F.when(F.col("is_uncertain"), place)).alias("example"))
         .where("NOT is_repeat")
+        .observe(held, F.min(F.when(F.col("is_overtaken"), place)).alias("example"))
         .transform(for_typing, snapshot_passes or SnapshotPasses())
         .transform(
             typed_rows,
@@ -143,6 +147,8 @@ def stage_row_changes(run: Run, chosen: Chosen, work: TableWork, to: StagedPlace
     rows = stage_rows(to, typed, work.schema)
     if doubted.get["example"] is not None:
         raise _is_uncertain(work, doubted.get["example"])
+    if held.get["example"] is not None:
+        raise _is_overtaken(work, held.get["example"])
     if rows.unavailable:
         raise _incomplete(work, read_unavailable(run.world.spark, rows))
     return StagedChanges(rows, **counted.get, snapshot_passes=snapshot_passes)
@@ -282,6 +288,40 @@ def _read_above(
     return newest
 
 
+def _overtaking(
+    chosen: Chosen, work: TableWork, profile_entries: Collection[ProfileEntry]
+) -> tuple[Place, ...]:
+    """Where snapshots stand that may hold changes of the cut which are above them (SNAP-10).
+
+    Raise where such a snapshot of the cut may hold what is published, or holds nobody knows what.
+    Costs a read of light columns where the table was read, or a change stands below where that was.
+    """
+    read_at = chosen.changelog.progress.frontier_of(work.spec.source).read_at
+    is_read = any(entry.read_at for entry in profile_entries)
+    streamed = [entry.streamed_from for entry in profile_entries if entry.streamed_from]
+    if not is_read and not (streamed and may_hold(read_at, min(streamed))):
+        return ()
+    rows = chosen.changelog.landed(work.spec.source)
+    read_amid = rows.where(F.expr(WHOLE_SNAPSHOT)).where(STANDS_BELOW_ITS_LSN)
+    places = tuple(sorted(row[0] for row in read_amid.select(F.expr(PLACE)).distinct().collect()))
+    if any(map(is_unplaced, places)):
+        raise _overtaken(
+            f"a snapshot of {work.spec.source}, which has no key, was taken amid the stream by the "
+            "connector that had created the replication slot: its rows do not show where in the "
+            "log they were read, so that it is unknown which changes they hold"
+        )
+    if places and is_read:
+        record = ("topic", "partition", "offset")
+        published = chosen.changelog.published(work.spec.source)
+        settled = published.where(F.col("kind") == Kind.ROW.value).where(may_be_held(places))
+        in_cut = _in_cut(chosen, work).select(*record)
+        before = settled.join(in_cut, list(record), "left_anti")
+        example = before.select(F.to_json(F.struct(*record))).first()
+        if example is not None:
+            raise _is_overtaken(work, example[0])
+    return places
+
+
 def _snapshot_passes(chosen: Chosen, work: TableWork, *, is_spread: bool) -> SnapshotPasses:
     """The marks of snapshots among all rows of the table that were ever landed (SNAP-4).
 
@@ -358,6 +398,23 @@ def _is_uncertain(work: TableWork, example: str) -> TableStoppedError:
         state=WAITING,
         next_step="fold the table by a new pipeline from a new snapshot of the source; a Debezium "
         "connector with provide.transaction.metadata=true tells such changes apart",
+    )
+
+
+def _is_overtaken(work: TableWork, example: str) -> TableStoppedError:
+    return _overtaken(
+        f"a snapshot of {work.spec.source}, which has no key, was taken amid the stream, and may "
+        f"hold the change {_at(example)}: that was written before the table was read, and comes "
+        "behind it"
+    )
+
+
+def _overtaken(what: str) -> TableStoppedError:
+    return TableStoppedError(
+        what,
+        state=WAITING,
+        next_step="fold the table by a new pipeline from the first snapshot of a new connector, "
+        "with topics of its own; and take no blocking snapshot of a table without a key",
     )
 
 
