@@ -178,14 +178,17 @@ def read_records_waiting(
 
 
 def waiting_rows(rows: pa.Table) -> pa.Table:
-    """Those of ``rows``, of SCHEMA, whose change has come to no end; it may have several.
+    """Those of ``rows``, of SCHEMA, whose change came to no end since; it may have several.
 
     By columns: there may be a hundred times more that is over.
     """
     waits = pc.equal(rows["state"], State.WAITING.value)
-    over = _changes(rows.filter(pc.invert(waits))).combine_chunks()
-    waiting = rows.filter(waits)
-    return waiting.filter(pc.invert(pc.is_in(_changes(waiting), over)))
+    waiting, ended = rows.filter(waits), rows.filter(pc.invert(waits))
+    ends = pa.table({"change": _changes(ended), "cut": ended["cut"]})
+    newest = ends.group_by("change").aggregate([("cut", "max")]).combine_chunks()
+    at = pc.index_in(_changes(waiting), newest["change"].combine_chunks())
+    came_later = pc.greater(waiting["cut"], pc.take(newest["cut_max"], at))
+    return waiting.filter(pc.fill_null(came_later, fill_value=True))
 
 
 def _changes(rows: pa.Table) -> pa.ChunkedArray:

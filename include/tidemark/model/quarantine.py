@@ -27,7 +27,7 @@ KINDLESS = frozenset(
 
 
 class State(StrEnum):
-    """What became of something that was quarantined; all but ``waiting`` is final.
+    """What became of something that was quarantined; all but ``waiting`` is an end.
 
     Applied: it was tried again, and was the newest change of its key. Duplicate: there was a newer
     one, or a truncate, so nothing was done (POISON-4). Dropped: a person gave it up.
@@ -199,9 +199,10 @@ def name_in_record(table: str, position: str, renames: Sequence[Rename]) -> str:
 
 
 def newest_states(entries: Iterable[Entry]) -> tuple[Entry, ...]:
-    """One entry per change, in the order of their records: what it came to.
+    """One entry per change, in the order of their records: what it came to in the newest cut.
 
-    A change is quarantined once more each time that it is tried in vain, and has one final state.
+    A change is quarantined once more each time that it is tried in vain, also after it had come to
+    an end: a refold tries it again. A person drops what the newest cut has quarantined.
     """
     newest: dict[tuple[object, ...], Entry] = {}
     for entry in entries:
@@ -210,7 +211,7 @@ def newest_states(entries: Iterable[Entry]) -> tuple[Entry, ...]:
         newest[change] = max(
             known,
             entry,
-            key=lambda candidate: (candidate.state is not State.WAITING, candidate.cut),
+            key=lambda candidate: (candidate.cut, candidate.state is not State.WAITING),
         )
     return tuple(newest[change] for change in sorted(newest))
 

@@ -34,12 +34,20 @@ WHOLE = replace(BAD, offset=9, row=None, code=Reason.JSON_INVALID, table="", col
 
 
 def test_a_change_has_one_state_whatever_order_its_rows_are_read_in() -> None:
-    """POISON-4: tried in vain it waits on, from the later cut; what is final stays so."""
+    """POISON-4: tried in vain it waits on, from the later cut, until it is over."""
     again, applied = replace(BAD, cut=5), replace(BAD, cut=6, state=State.APPLIED)
     assert newest_states([again, BAD]) == (again,)
     assert newest_states([WHOLE, applied, again, BAD]) == (applied, WHOLE)
     dropped = replace(WHOLE, cut=3, state=State.DROPPED)
     assert newest_states([dropped, WHOLE, replace(BAD, row=4)]) == (replace(BAD, row=4), dropped)
+
+
+def test_what_is_quarantined_again_waits_again() -> None:
+    """POISON-4: a refold tries what a replay had applied, or a person dropped, once more."""
+    for state in (State.APPLIED, State.DROPPED):
+        ended, again = replace(BAD, cut=4, state=state), replace(BAD, cut=6)
+        assert newest_states([BAD, again, ended]) == (again,)
+        assert newest_states([BAD, ended, replace(BAD, cut=4)]) == (ended,)
 
 
 @pytest.mark.parametrize(
