@@ -146,9 +146,7 @@ def _debezium(source: SourceSpec, schemas: Schemas, ordering: Ordering) -> Decod
     text = encoding.text(F.col("value"))
     unavailable: Callable[[TableSchema], Column | None] = debezium_unavailable
     if is_postgres:
-        unavailable = partial(
-            postgres_unavailable, encoding=encoding, is_compacted=source.is_compacted
-        )
+        unavailable = partial(postgres_unavailable, encoding=encoding)
     envelope = partial(
         debezium_envelope, block=block, encoding=encoding, signals=source.signal_table
     )

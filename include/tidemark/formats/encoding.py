@@ -17,6 +17,8 @@ WRAPPED_KEY = r'^\s*\{\s*"(schema"\s*:\s*(\{|null)|payload"\s*:\s*\{)'
 SCHEMA_FIRST = '{"schema":'
 PAYLOAD_NEXT = ',"payload":'
 TEXTS, VARIANTS = "MAP<STRING, STRING>", "MAP<STRING, VARIANT>"
+IMAGE_FIELDS = "ARRAY<STRUCT<field STRING, optional BOOLEAN, `default` STRING>>"
+"""The fields of a row image, each with the text of the default that may stand for its null."""
 
 
 class RecordEncoding(Protocol):
@@ -63,6 +65,10 @@ class RecordEncoding(Protocol):
     @property
     def pointed(self) -> RecordEncoding | None:
         """The same, with `number_tokens.pointed` numbers; None where decimals are never numbers."""
+        ...
+
+    def image_fields(self) -> Column:
+        """IMAGE_FIELDS of a landed record's row images; null where its schema is not told."""
         ...
 
     def record_schema(self, key: bytes | None, value: bytes) -> RecordSchema:
@@ -115,6 +121,13 @@ class JsonEncoding:
         """A wrapped value has a ``schema_id``."""
         is_wrapped = F.col("schema_id").isNotNull()
         return _unwrapped(self.text(F.col("value")), is_wrapped, f"STRUCT<{fields}>")
+
+    def image_fields(self) -> Column:
+        """Of the schema wrapper's ``before``, whose fields are those of ``after``."""
+        form = f"schema STRUCT<fields ARRAY<STRUCT<field STRING, fields {IMAGE_FIELDS}>>>"
+        parts = F.from_json(self.text(F.col("value")), form)["schema"]["fields"]
+        before = F.filter(parts, lambda part: part["field"] == "before")
+        return F.when(F.col("schema_id").isNotNull(), F.get(before, F.lit(0))["fields"])
 
     @property
     def pointed(self) -> RecordEncoding:

@@ -207,9 +207,20 @@ def test_the_row_of_before_tells_that_a_null_is_one(world: World) -> None:
     stream.cut()
     stream.send([with_before(sized("u", 1, 20), id=1, n=10, sizes=LARGE)])
     stream.send([with_before(sized("u", 2, 25), id=2, n=15, sizes=None)])
-    stream.send([with_before(sized("u", 9, 30), id=9, n=3, sizes=None)])
+    stream.send([with_before(sized("u", 9, 30), id=9, n=30, sizes=None)])
     stream.cut()
     assert sizes_of(stream) == {1: (None, 20), 2: (None, 25), 9: (None, 30)}
+
+
+def test_columns_of_an_index_are_no_row_of_before(world: World) -> None:
+    """UNAV-11, KEY-5: they are as little whole where NOT NULL columns hold zero in place of null"""
+    stream = with_sizes(world, limits={"max-quarantined": 0})
+    stream.send([sized("c", 1, 10, LARGE)])
+    stream.cut()
+    stream.send([with_before(sized("u", 1, 20), id=1, n=0, sizes=None)])
+    with pytest.raises(TableStoppedError, match="UNAVAILABLE_UNRESOLVED"):
+        stream.cut()
+    assert sizes_of(stream) == {1: (LARGE, 10)}
 
 
 def test_a_null_of_a_row_under_a_new_key_is_that_of_the_former_one(world: World) -> None:

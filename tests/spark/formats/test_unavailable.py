@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from tests.support.avro import wire
+from tests.support.avro_changes import inlined
 from tests.support.records import canal_rows, ticdc_row
 from tidemark.formats.decoder import decoder_of
 from tidemark.formats.rows import typed_rows
@@ -81,6 +84,7 @@ def test_placeholders_of_postgres(
 
 HEADERS = "array<struct<key: string, value: binary>>"
 WHOLE = {"id": 1, "n": 1, "name": "a"}
+SIZES_AVRO = {"type": "array", "items": ["null", "double"]}
 SIZES = {"id": "integer", "n": "integer", "name": "text", "sizes": "double precision[]"}
 
 
@@ -108,7 +112,24 @@ def sent(
         pytest.param(
             sent("u", {"sizes": None}, WHOLE | {"sizes": [1.5]}), None, id="it had a value"
         ),
-        pytest.param(sent("u", {"sizes": None}, WHOLE | {"sizes": None}), None, id="it had none"),
+        pytest.param(
+            sent("u", {"sizes": None}, WHOLE | {"n": 2, "sizes": None}), None, id="nothing changed"
+        ),
+        pytest.param(
+            sent("u", {"sizes": None, "name": None}, WHOLE | {"sizes": None}),
+            None,
+            id="it had a value in a column that takes null",
+        ),
+        pytest.param(
+            sent("u", {"sizes": None}, WHOLE | {"name": "", "sizes": None}),
+            ["sizes"],
+            id="an empty text in place of null",
+        ),
+        pytest.param(
+            sent("u", {"sizes": None}, WHOLE | {"sizes": None}),
+            ["sizes"],
+            id="columns of an index, or what stands for null",
+        ),
         pytest.param(
             sent("u", {"sizes": None}, {"id": 1, "n": 1, "sizes": None}),
             ["sizes"],
@@ -127,19 +148,66 @@ def test_nulls_that_may_stand_for_a_value(
     wrapped: bool,
 ) -> None:
     """UNAV-11, UNAV-4: what a record holds beside the null may tell that it is one."""
-    columns = tuple(postgres_column(n, t, ConnectorModes()) for n, t in SIZES.items())
-    schema = TableSchema(columns, (ID,))
     value, headers = record
     if wrapped:
         value = json.dumps({"schema": {}, "payload": json.loads(value)}).encode()
     event = ("U", "P", None, value, 1 if wrapped else None, 0, headers)
+    assert unavailable_in(spark, event) == unavailable
+
+
+def unavailable_in(
+    spark: SparkSession, event: tuple[Any, ...], schemas: Mapping[int, str] | None = None
+) -> list[str] | None:
+    """The columns that the record of ``event``, an update of SIZES, does not tell."""
+    columns = tuple(postgres_column(n, t, ConnectorModes()) for n, t in SIZES.items())
+    schema = TableSchema(columns, (ID,))
     changes = spark.createDataFrame([event], f"{EVENT}, headers {HEADERS}").withColumn(
         "row_key", F.struct(F.lit(1).alias("id"))
     )
-    decoder = decoder_of(source("debezium-postgres"), {})
-    rows = typed_rows(changes, schema, decoder.row_image(schema))
+    avro = {"registry": {"url": "http://registry"}} if schemas else None
+    spec = source("debezium-postgres").model_copy(update={"avro": avro})
+    rows = typed_rows(changes, schema, decoder_of(spec, schemas or {}).row_image(schema))
     (row,) = rows.select("n", UNAVAILABLE, CONVERSION_ERROR).collect()
-    assert tuple(row) == (2, unavailable, None)
+    assert (row["n"], row[CONVERSION_ERROR]) == (2, None)
+    unavailable: list[str] | None = row[UNAVAILABLE]
+    return unavailable
+
+
+DEFAULT = {"connect.default": "a"}
+NAMES = [
+    pytest.param({"optional": True}, ["null", "string"], None, id="nullable"),
+    pytest.param({"optional": False}, "string", ["sizes"], id="not null"),
+    pytest.param(
+        {"optional": True, "default": "a"},
+        [{"type": "string", **DEFAULT}, "null"],
+        ["sizes"],
+        id="with a default",
+    ),
+]
+
+
+@pytest.mark.parametrize(("field", "avro", "unavailable"), NAMES)
+def test_a_schema_tells_what_stands_for_null(
+    spark: SparkSession, field: dict[str, Any], avro: Any, unavailable: list[str] | None
+) -> None:
+    """UNAV-11: no replica identity but FULL has a nullable column, so that its value is real."""
+    value, _ = sent("u", {"sizes": None}, WHOLE | {"sizes": None})
+    images = [{"field": "id"}, {"field": "n"}, {"field": "name", **field}, {"field": "sizes"}]
+    schema = {"fields": [{"field": part, "fields": images} for part in ("before", "after")]}
+    wrapped = json.dumps({"schema": schema, "payload": json.loads(value)}).encode()
+    assert unavailable_in(spark, ("U", "P", None, wrapped, 1, 0, None)) == unavailable
+    types = {"id": "int", "n": "int", "name": avro, "sizes": ["null", SIZES_AVRO]}
+    fields = [{"name": name, "type": kind} for name, kind in types.items()]
+    image = {"type": "record", "name": "Value", "fields": fields}
+    parts = [("before", ["null", image]), ("after", ["null", "Value"]), ("op", "string")]
+    envelope = {
+        "type": "record",
+        "name": "Envelope",
+        "fields": [{"name": name, "type": kind} for name, kind in parts],
+    }
+    written = wire(7, inlined(envelope), json.loads(value))
+    event = ("U", "P", None, written, 7, 0, None)
+    assert unavailable_in(spark, event, {7: json.dumps(envelope)}) == unavailable
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,25 @@ def image_fields(value_schema: str) -> Sequence[Field]:
     return [connect_field(name, inner) for name, inner in image.required.fields] if image else ()
 
 
+def fillable_fields(value_schema: str) -> Sequence[Field]:
+    """Of each field of `image_fields` its name, whether it is optional, and its default.
+
+    The converter puts null first in an optional field without a default alone, also where it is
+    told to leave defaults out; of one with a default the type.
+    """
+    images = dict(parse_schema(value_schema).required.fields)
+    image = images.get("after") or images.get("before")
+    fields = image.required.fields if image else ()
+    return [
+        {
+            "field": name,
+            "optional": inner.is_optional and inner.inner[0].kind == "null",
+            "default": connect_field(name, inner).get("default"),
+        }
+        for name, inner in fields
+    ]
+
+
 def key_names(key_schema: str) -> tuple[str, ...]:
     """The columns of a key of ``key_schema``."""
     names = (name for name, _ in parse_schema(key_schema).required.fields)

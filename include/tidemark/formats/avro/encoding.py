@@ -6,6 +6,7 @@ digit, and a null stays null: what reads the JSON of a schema-ful record reads t
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -13,7 +14,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro
 
-from tidemark.formats.avro.connect import image_fields, key_names
+from tidemark.formats.avro.connect import fillable_fields, image_fields, key_names
 from tidemark.formats.avro.framed import ENDINGS, MARK, PAYLOAD, framed_schema
 from tidemark.formats.avro.wire_format import (
     Schemas,
@@ -25,7 +26,7 @@ from tidemark.formats.avro.wire_format import (
     id_in,
     id_of,
 )
-from tidemark.formats.encoding import TEXTS
+from tidemark.formats.encoding import IMAGE_FIELDS, TEXTS
 from tidemark.formats.record_schema import RecordSchema
 from tidemark.formats.refuse import OBJECT, because, first_reason
 from tidemark.model.event import Reason
@@ -102,6 +103,16 @@ class AvroEncoding:
     @property
     def pointed(self) -> None:
         """Decimals are bytes."""
+
+    def image_fields(self) -> Column:
+        """Of the schema that the value names, as JSON text: Spark compiles no literal for each."""
+        texts = {number: json.dumps(fillable_fields(text)) for number, text in self.schemas.items()}
+        if not texts:
+            return F.lit(None).cast(IMAGE_FIELDS)
+        by_id = [(number, F.lit(text)) for number, text in sorted(texts.items())]
+        header = F.array(header_of(F.col("value")))
+        text = F.get(F.transform(header, lambda part: _chosen(part, by_id)), F.lit(0))
+        return F.from_json(text, IMAGE_FIELDS)
 
     def record_schema(self, key: bytes | None, value: bytes) -> RecordSchema:
         """From the two schemas that the record names."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
 from operator import and_
 
@@ -188,21 +188,19 @@ def debezium_unavailable(_schema: TableSchema) -> None:
     """Nothing: an ``after`` is a whole row, and what it lacks did not exist then (UNAV-4)."""
 
 
-def postgres_unavailable(
-    schema: TableSchema, *, encoding: RecordEncoding, is_compacted: bool
-) -> Column | None:
+def postgres_unavailable(schema: TableSchema, *, encoding: RecordEncoding) -> Column | None:
     """Columns in which a null may stand for a value that an update left as it was (UNAV-11).
 
-    An array of their names; None where the table has no such column. A ``before`` that holds a
-    value for all that ``after`` has is the whole row of before (REPLICA IDENTITY FULL): there is
-    nothing that the record could lack. In a compacted topic, where no earlier record counts, one
-    with the key will do. The changelog's ``headers`` tell which insert is a change of the key.
+    An array of their names; None where the table has no such column. Where ``before`` is the whole
+    row (REPLICA IDENTITY FULL) there is nothing that the record could lack. The changelog's
+    ``headers`` tell which insert is a change of the key.
     """
     names = uncertain_nulls(schema)
     if not names:
         return None
     record = encoding.value(f"op STRING, before {TEXTS}, after {TEXTS}")
     before, after = record["before"], record["after"]
+    uncertain = {name: name_in_record(schema.column_alias(name)) for name in names}
     had_key = reduce(
         and_,
         (
@@ -211,21 +209,47 @@ def postgres_unavailable(
         ),
         before.isNotNull(),
     )
-    has_more = F.exists(
+    is_same = F.forall(
         F.map_keys(after),
-        lambda name: after[name].isNotNull() & F.try_element_at(before, name).isNull(),
+        lambda name: (
+            name.isin(*uncertain.values()) | after[name].eqNullSafe(F.try_element_at(before, name))
+        ),
     )
-    is_whole = had_key if is_compacted else had_key & ~has_more
+    is_whole = had_key & (is_same | _holds_more(before, after, uncertain.values(), encoding))
     moved = F.exists("headers", lambda header: header["key"] == FORMER_KEY)
     may_lack = (record["op"] == "u") | ((record["op"] == "c") & F.coalesce(moved, F.lit(False)))
     lacking = (
         F.when(_is_null(after, name) & F.try_element_at(before, name).isNull(), F.lit(column))
-        for column, name in ((c, name_in_record(schema.column_alias(c))) for c in names)
+        for column, name in uncertain.items()
     )
     may_lack = may_lack & ~F.coalesce(is_whole, F.lit(False))
     return F.when(may_lack, F.array_compact(F.array(*lacking))).otherwise(
         F.array().cast("array<string>")
     )
+
+
+def _holds_more(
+    before: Column, after: Column, uncertain: Iterable[Column], encoding: RecordEncoding
+) -> Column:
+    """Whether ``before`` holds a value that none but a whole row has (REPLICA IDENTITY FULL).
+
+    before, after: maps of texts; uncertain: names of columns whose null in ``after`` may be a
+    value. Of any other identity ``before`` has the values of its columns, which are NOT NULL, and
+    in the other columns null, or what stands for null: the default, and in a NOT NULL column
+    without one zero or an empty text. So a value tells where its column has neither.
+    """
+
+    def had(name: Column) -> Column:
+        return F.try_element_at(before, name).isNotNull()
+
+    by_schema = F.exists(
+        encoding.image_fields(),
+        lambda field: field["optional"] & field["default"].isNull() & had(field["field"]),
+    )
+    by_null = F.exists(
+        F.map_keys(after), lambda name: after[name].isNull() & ~name.isin(*uncertain) & had(name)
+    )
+    return F.coalesce(by_schema, F.lit(False)) | F.coalesce(by_null, F.lit(False))
 
 
 def _is_null(row: Column, name: Column) -> Column:
