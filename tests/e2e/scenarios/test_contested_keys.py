@@ -117,3 +117,35 @@ def test_a_row_of_the_same_cut_had_the_key_before(world: World) -> None:
     stream.send([written("c", 3, 60, 8, "e"), written("d", 3, 61, 8)])
     with pytest.raises(TableStoppedError, match="KEY_CONFLICT"):
         stream.cut()
+
+
+@pytest.mark.parametrize("ended_by", ["a snapshot", "a truncate"])
+@pytest.mark.parametrize("mode", ["mirror", "history"])
+def test_a_row_that_ended_before_the_transaction_is_not_in_doubt(
+    world: World, ended_by: str, mode: str
+) -> None:
+    """KEY-9, SNAP-6, TRUNC-12: stored or of the same cut, as its end is in this cut."""
+    stream = Stream(world, 1, "debezium-postgres", "none", {**COLUMNS, "mode": mode}).create()
+    stream.send([postgres_row("c", n, (n, n), name=name) for n, name in ((1, "a"), (2, "b"))])
+    stream.cut()
+    if ended_by == "a snapshot":
+        whole = [marked("first", 1, 200), marked("last", 4, 200)]
+        stream.send([*whole, written("c", 5, 210, 6)])
+        stream.cut()
+    else:
+        stream.send(
+            [written("c", 3, 100, 6), written("t", 0, 200, 6), written("c", 1, 205, 6, "a")]
+        )
+        stream.send([written("c", 3, 206, 8, "e"), written("d", 3, 207, 8)])
+    stream.send([written("c", 2, 220, 7, "c"), written("d", 2, 221, 7)])
+    stream.cut()
+    live = {row["id"] for row in stream.published() if lives(row)}
+    assert live == ({1, 4, 5} if ended_by == "a snapshot" else {1})
+
+
+def marked(mark: str, key: int, lsn: int) -> Record:
+    """A row that a snapshot read at ``lsn``."""
+    record = postgres_row("r", key, (lsn - 5, lsn), name="a")
+    value = json.loads(record.value or b"")
+    value["source"]["snapshot"] = mark
+    return replace(record, value=json.dumps(value).encode())

@@ -120,6 +120,10 @@ def stage_target(
     ref_update = replace(ref_update, rename=work.becomes)
     if not is_audited:
         return ref_update
+    if effect.spared and staged_changes.is_contested:
+        stays = replace(work, removal=None)
+        contested = _contested(run, chosen, work, staged_changes)
+        refuse_key_conflicts(run, stays, contested, context.place)
     if effect.spared:
         spared = f"it lacks {effect.spared} rows, more of the table than may go unasked"
     verdict, suite_run = audit(run.world, work, staged_changes, ref_update, spared)
@@ -245,7 +249,11 @@ def _matched(
     if not work.schema.key and mode is TargetMode.MIRROR:
         return match_rows(run, work, staged_changes, place)
     if staged_changes.is_contested:
-        refuse_key_conflicts(run, work, _contested(run, chosen, work, staged_changes), place)
+        removes = work.removal is None or not may_miss(
+            run, chosen, work, staged_changes, work.removal.end.position
+        )
+        removing = work if removes else replace(work, removal=None)
+        refuse_key_conflicts(run, removing, _contested(run, chosen, work, staged_changes), place)
     refuse_unavailable(run.pipeline, work.spec, staged_changes.rows.unavailable)
     if staged_changes.rows.unavailable:
         staged_changes = _filled(run, chosen, work, staged_changes, place)
