@@ -5,6 +5,7 @@ since.
 from __future__ import annotations
 
 import hashlib
+import json
 from dataclasses import replace
 
 import pytest
@@ -205,6 +206,26 @@ def test_a_record_with_the_key_of_another_row_changes_neither(world: World) -> N
     stream.send([row("u", 2, 60, 22)])
     stream.cut()
     assert published(stream) == {1: 1, 2: 22, 6: 6}
+
+
+def test_a_row_whose_declared_key_is_not_told_stays(world: World) -> None:
+    """KEY-5: the replica identity is the primary key, and an empty text is no value of another."""
+    coded = {"columns": {"id": "integer", "name": "text"}, "key": ["name"]}
+    options = {"limits": {"max-quarantined": 2}}
+    stream = Stream(world, 1, "debezium-postgres", "none", coded, options).create()
+    stream.send([postgres_row("c", n, (n, n), name=name) for n, name in enumerate(("", "a", "b"))])
+    stream.cut()
+    moved = postgres_row("u", 2, (20, 21), name="c")
+    before = {"id": 2, "name": ""}
+    value = json.dumps(json.loads(moved.value or b"") | {"before": before}).encode()
+    stream.send([postgres_row("d", 1, (10, 11), name=""), replace(moved, value=value)])
+    result = stream.cut()
+    assert result.quarantined == {"KEY_UNTOLD": 2}
+    assert sorted(row["name"] for row in stream.published()) == ["", "a", "b"]
+    assert counted(replay(stream)) == {"quarantined": 2}
+    stream.send([postgres_row("d", 2, (30, 31), name="")])
+    with pytest.raises(TableStoppedError, match=r"(?s)\(name\).*KEY_UNTOLD.*REPLICA IDENTITY FULL"):
+        stream.cut()
 
 
 def test_rows_of_one_record_go_their_own_ways(world: World) -> None:

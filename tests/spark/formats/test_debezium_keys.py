@@ -153,3 +153,98 @@ def test_keys_of_two_encodings(
         events, schema, key_from_images=False, backfills_before=False, encoding=JsonEncoding()
     )
     assert sorted(str(row["row_key"]["a"]) for row in found.collect()) == ["5", "6"]
+
+
+CODE, NOTE = ColumnName("code"), ColumnName("note")
+CODED = TableSchema(
+    (
+        SourceColumn(A, "int", ValueEncoding.INTEGER, "integer"),
+        SourceColumn(CODE, "string", ValueEncoding.TEXT, "text"),
+        SourceColumn(NOTE, "string", ValueEncoding.TEXT, "text"),
+    ),
+    (CODE,),
+)
+NUMBERED = replace(CODED, key=(A,))
+FIELDS = [
+    {"field": "a", "optional": False},
+    {"field": "code", "optional": False, "default": "x"},
+    {"field": "note", "optional": True},
+]
+
+
+def image(code: str, note: str | None = None, a: int = 1) -> dict[str, Any]:
+    return {"a": a, "code": code, "note": note}
+
+
+BY_A, BY_CODE, BY_NOTE = b'{"a":1}', b'{"code":""}', b'{"note":"n"}'
+
+
+@pytest.mark.parametrize(
+    ("key", "before", "after", "schema", "ends"),
+    [
+        pytest.param(BY_A, image(""), None, CODED, [None], id="an empty text"),
+        pytest.param(BY_A, image("c"), None, CODED, ["c"], id="a value"),
+        pytest.param(BY_CODE, image(""), None, CODED, [""], id="by the key of the record"),
+        pytest.param(None, image(""), None, CODED, [""], id="FULL, as no column is unique"),
+        pytest.param(BY_NOTE, image("c", a=0), None, NUMBERED, [None], id="zero"),
+        pytest.param(BY_NOTE, image("c", a=5), None, NUMBERED, [5], id="a number"),
+        pytest.param(BY_A, image(""), image("d"), CODED, [None], id="an update"),
+        pytest.param(BY_A, image("c"), image("d"), CODED, ["c", "d"], id="another key"),
+        pytest.param(BY_A, image("d"), image("d"), CODED, ["d"], id="the same key"),
+        pytest.param(BY_A, None, image("d"), CODED, ["d"], id="an update without before"),
+        pytest.param(BY_A, image("", "n"), image("d"), CODED, ["", "d"], id="FULL by a null"),
+    ],
+)
+@pytest.mark.parametrize("has_schema", [False, True], ids=["without schema", "with schema"])
+def test_what_stands_for_null_is_no_key(  # noqa: PLR0913  what a record is
+    spark: SparkSession,
+    key: bytes | None,
+    before: Any,
+    after: Any,
+    schema: TableSchema,
+    ends: list[Any],
+    *,
+    has_schema: bool,
+) -> None:
+    """KEY-5: of a declared key that the replica identity of the table does not hold."""
+    assert keys_of(spark, key, (before, after), schema, has_schema=has_schema) == ends
+
+
+@pytest.mark.parametrize(
+    ("before", "key"),
+    [
+        pytest.param(image("x"), None, id="a default"),
+        pytest.param(image("x", "n"), "x", id="FULL by a nullable column"),
+        pytest.param(image("", "n"), "", id="so that an empty text is one"),
+    ],
+)
+def test_a_schema_tells_what_stands_for_null(
+    spark: SparkSession, before: Any, key: str | None
+) -> None:
+    """KEY-5"""
+    assert keys_of(spark, BY_A, (before, None), CODED, has_schema=True) == [key]
+
+
+def keys_of(
+    spark: SparkSession,
+    key: bytes | None,
+    images: tuple[Any, Any],
+    schema: TableSchema,
+    *,
+    has_schema: bool,
+) -> list[Any]:
+    """The keys of the rows that a record of PostgreSQL ends or makes."""
+    before, after = images
+    value: dict[str, Any] = {"op": "u" if after else "d", "before": before, "after": after}
+    if has_schema:
+        parts = [{"field": part, "fields": FIELDS} for part in ("before", "after")]
+        value = {"schema": {"fields": parts}, "payload": value}
+    op = "U" if after else "D"
+    events = spark.createDataFrame(
+        [(at(5), op, key, bytearray(json.dumps(value).encode()), 1 if has_schema else None)],
+        "position STRING, op STRING, key BINARY, value BINARY, schema_id LONG",
+    )
+    found = debezium_changes(
+        events, schema, key_from_images=True, backfills_before=True, encoding=JsonEncoding()
+    )
+    return [row["row_key"][0] for row in found.orderBy("part").collect()]

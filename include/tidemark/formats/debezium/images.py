@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
-from operator import and_
+from operator import and_, or_
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -14,7 +14,7 @@ from tidemark.formats.encoding import TEXTS, RecordEncoding, unwrapped_key
 from tidemark.formats.keys import typed_key
 from tidemark.formats.number_tokens import exact_numbers, pointed
 from tidemark.formats.place import number
-from tidemark.model.columns import TableSchema
+from tidemark.model.columns import SourceColumn, TableSchema, ValueEncoding
 from tidemark.model.event import Op
 from tidemark.model.names import ColumnName
 from tidemark.model.uncertain_nulls import uncertain_nulls
@@ -22,6 +22,8 @@ from tidemark.model.uncertain_nulls import uncertain_nulls
 FORMER_KEY = "__debezium.oldkey"
 ROW_BEGINS = ("c", "r")
 """Operations of a row that was not there under its key before."""
+_ZERO = r"^([-+0.:]*|false|A*=*|(1970-01-01T)?00:00:00[.0]*(Z|[-+]00:00)?)$"
+"""Zero as number, bytes in base64, date or time."""
 
 
 def debezium_changes(
@@ -38,7 +40,8 @@ def debezium_changes(
     the typed key, and ``part``, the change's number in its event. key_from_images: the key is
     declared, or records have none of their own; then an update that changes it touches two keys
     (KEY-1, KEY-8). backfills_before: ``before`` may hold filler outside the record's key, so a
-    record that has the key beside it is not asked for a former one (KEY-5).
+    record that has the key beside it is not asked for a former one (KEY-5), and what
+    `postgres_untold_key` is of no row.
     """
     if not key_from_images:
         key = whole_key(F.col("_own"), schema)
@@ -64,13 +67,20 @@ def debezium_changes(
         .withColumn("_own", F.when(F.lit(backfills_before) | is_delete, exact_key))
         .withColumns(_exact_images(F.col("_images"), images, schema, schema.key, encoding))
     )
+    untold = F.lit(False)
+    if backfills_before:
+        untold = postgres_untold_key(schema, encoding=encoding)
+    read = read.withColumn("_is_untold", untold)
     return _touched(read, schema, backfills_before=backfills_before).select(
         *events.columns, "part", "row_key"
     )
 
 
 def _touched(events: DataFrame, schema: TableSchema, *, backfills_before: bool) -> DataFrame:
-    """A row per key of ``_own``, ``_before`` and ``_after``: ``row_key``, ``part`` and ``op``."""
+    """A row per key of ``_own``, ``_before`` and ``_after``: ``row_key``, ``part`` and ``op``.
+
+    Where ``_is_untold``, a row without a key.
+    """
     is_delete = F.col("op") == Op.DELETE.value
     record_key = F.col("_own")
     before, after = F.col("_before"), F.col("_after")
@@ -82,8 +92,11 @@ def _touched(events: DataFrame, schema: TableSchema, *, backfills_before: bool) 
     moved = (left["k"] != upserted["k"]) & _is_whole(before, schema)
     if backfills_before:
         moved = moved & ~has_record_key
+    nothing = F.when(F.lit(False), record_key)
+    of_none = F.struct(F.col("op").alias("op"), typed_key(nothing, schema).alias("k"))
     touched = (
-        F.when(is_delete, F.array(deleted))
+        F.when(F.col("_is_untold"), F.array(of_none))
+        .when(is_delete, F.array(deleted))
         .when(F.coalesce(moved, F.lit(False)), F.array(left, upserted))
         .otherwise(F.array(upserted))
     )
@@ -98,6 +111,41 @@ def _is_whole(key: Column, schema: TableSchema) -> Column:
     """Whether ``key`` is there with every column of the key."""
     there = (key[name].isNotNull() for name in schema.key)
     return reduce(lambda left, right: left & right, there, key.isNotNull())
+
+
+def postgres_untold_key(schema: TableSchema, *, encoding: RecordEncoding) -> Column:
+    """Whether what stands for null may be in place of the key that a row had (KEY-5).
+
+    Of records with another key of their own, whose columns are the replica identity unless that is
+    FULL. A ``before`` of the whole row tells any key, and one of an index that of its columns. A
+    default that no schema tells passes for a value.
+    """
+    record = encoding.value(f"op STRING, before {TEXTS}, after {TEXTS}")
+    before, after = record["before"], record["after"]
+    fields, texts = encoding.image_fields(), encoding.key_texts()
+
+    def is_filler(column: SourceColumn, name: Column) -> Column:
+        text = F.try_element_at(before, name)
+        by_schema = F.exists(
+            fields, lambda field: (field["field"] == name) & (field["default"] == text)
+        )
+        return _is_zero(text, column) | F.coalesce(by_schema, F.lit(False))
+
+    names = {key: name_in_record(schema.column_alias(key)) for key in schema.key}
+    has_other_key = reduce(or_, (~F.map_contains_key(texts, name) for name in names.values()))
+    is_ended = (record["op"] == "d") | reduce(
+        or_, (F.try_element_at(before, n) != F.try_element_at(after, n) for n in names.values())
+    )
+    has_filler = reduce(or_, (is_filler(schema[key], name) for key, name in names.items()))
+    uncertain = (name_in_record(schema.column_alias(name)) for name in uncertain_nulls(schema))
+    is_whole = _holds_more(before, after, tuple(uncertain), encoding)
+    return F.coalesce(has_other_key & is_ended & has_filler & ~is_whole, F.lit(False))
+
+
+def _is_zero(text: Column, column: SourceColumn) -> Column:
+    """Whether ``text`` is what Debezium has for a null of a NOT NULL column without a default."""
+    is_text = all(variant.encoding is ValueEncoding.TEXT for variant in column.variants)
+    return text == "" if is_text else text.rlike(_ZERO)
 
 
 def debezium_row_changes(

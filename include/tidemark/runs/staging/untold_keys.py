@@ -1,0 +1,39 @@
+"""Why a table stops whose records do not tell the declared key of rows that end (KEY-5)."""
+
+from __future__ import annotations
+
+from pyspark.sql import Row
+
+from tidemark.errors import WAITING, TableStoppedError
+from tidemark.formats.decoder import decoder_of
+from tidemark.runs.choose import Chosen
+from tidemark.runs.run import Run
+from tidemark.runs.tables.work import TableWork
+
+_PLACE = ("topic", "partition", "offset")
+
+
+def first_untold(run: Run, chosen: Chosen, work: TableWork) -> Row | None:
+    """Where the first change of the cut stands whose record does not tell the key of its row."""
+    decoder = decoder_of(run.pipeline.source, chosen.schemas_of(work.spec.source))
+    if decoder.untold_key is None or not work.key_from_images:
+        return None
+    untold = work.row_events(chosen).where(work.counts).where(decoder.untold_key(work.schema))
+    return untold.select("position", *_PLACE).orderBy("position", *_PLACE).first()
+
+
+def untold_keys(work: TableWork, first: Row, changes: int, room: int) -> TableStoppedError:
+    """Changes that cannot be applied are too many; first: one of `first_untold`."""
+    key = ", ".join(work.schema.key)
+    return TableStoppedError(
+        f"{changes} changes of {work.spec.source} belong to no row that can be told, the first of "
+        f"those without its declared key ({key}) at offset {first['offset']} of partition "
+        f"{first['partition']} of topic {first['topic']}: the replica identity of the table does "
+        "not hold it, and what before holds in its place may be zero or a default (KEY_UNTOLD); "
+        f"{room} of them may be quarantined",
+        state=WAITING,
+        next_step=f"run ALTER TABLE {work.spec.source} REPLICA IDENTITY FULL at the source, or "
+        "REPLICA IDENTITY USING INDEX with an index of these columns; what was sent before does "
+        f"not change by that: leave key: of {work.spec.source} out of the pipeline file and run "
+        "tidemark refold, or fold the table with a new pipeline from a new snapshot",
+    )
