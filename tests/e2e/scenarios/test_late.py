@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from tests.support.records import Record, ticdc_ddl, ticdc_row, ticdc_watermark
@@ -31,9 +35,50 @@ def test_what_was_sent_before_may_come_again(world: World) -> None:
     assert (result.buckets["duplicate"], stream.rows()) == (5, {2: "b"})
 
 
+def changed(record: Record, **fields: Any) -> Record:
+    return replace(record, value=json.dumps(json.loads(record.value or b"") | fields).encode())
+
+
+@pytest.mark.smoke
+def test_a_copy_may_have_another_form(world: World) -> None:
+    """GATE-5, UNAV-9: with fields in another order, split, or of a delete the key alone."""
+    stream = Stream(world, 2, options={"limits": {"max-unreadable": 1}}).create()
+    moved = changed(ticdc_row("UPDATE", 4, 140, name="d"), old=[{"id": "3", "name": "c"}])
+    renamed = changed(ticdc_row("UPDATE", 2, 150, name="e"), old=[{"name": "b"}])
+    large = changed(
+        ticdc_row("UPDATE", 2, 160),
+        data=[{"id": "2"}],
+        _tidb={"commitTs": 160, "onlyHandleKey": True},
+    )
+    stream.send([*SENT, ticdc_row("INSERT", 3, 135, name="c"), moved, renamed, large])
+    stream.send([replace(ticdc_row("INSERT", 7, 170, name="z"), partition=1)])
+    stream.send([ticdc_watermark(200), ticdc_watermark(200, partition=1)])
+    stream.cut()
+    published = {2: "e", 4: "d", 7: "z"}
+    assert stream.rows() == published
+    stream.send(
+        [
+            changed(SENT[0], data=[{"name": "a", "id": "1"}]),
+            changed(SENT[1], data=[{"id": "1"}]),
+            ticdc_row("DELETE", 3, 140, name="c"),
+            ticdc_row("INSERT", 4, 140, name="d"),
+            ticdc_row("DELETE", 2, 150, name="b"),
+            ticdc_row("INSERT", 2, 150, name="e"),
+            changed(ticdc_row("UPDATE", 2, 160, name="f"), old=[{"id": "2", "name": "e"}]),
+            ticdc_row("INSERT", 7, 170, name="z"),
+        ]
+    )
+    assert (stream.cut().buckets["duplicate"], stream.rows()) == (8, published)
+    stream.send([moved])
+    assert stream.cut().buckets["duplicate"] == 1
+
+
 @pytest.mark.parametrize(
     "late",
     [
+        pytest.param(ticdc_row("DELETE", 2, 110), id="the end of another row"),
+        pytest.param(ticdc_row("INSERT", 1, 110, name="a"), id="a row where one ended"),
+        pytest.param(ticdc_row("INSERT", 2, 130, name="c"), id="a row with other values"),
         pytest.param(ticdc_row("INSERT", 3, 130, name="c"), id="another row of a known commit"),
         pytest.param(ticdc_row("INSERT", 1, 105, name="a"), id="a known row of another commit"),
         pytest.param(ticdc_ddl("TRUNCATE TABLE items", 140), id="DDL"),
