@@ -194,6 +194,43 @@ def test_a_statement_may_change_and_rename_a_table() -> None:
         assert (changes[-1].name, changes[-1].type_text) == ("v", "varchar(10)")
 
 
+TRUNCATED = "ALTER TABLE items TRUNCATE PARTITION p"
+
+
+@pytest.mark.parametrize(
+    ("statements", "stops_at"),
+    [
+        ([TRUNCATED, "DROP TABLE items", ANEW], None),
+        ([TRUNCATED, "CREATE OR REPLACE TABLE items (x int PRIMARY KEY)"], None),
+        ([TRUNCATED, "DROP DATABASE shop", "CREATE DATABASE shop", ANEW], None),
+        ([TRUNCATED, "DROP TABLE items"], "1"),
+        ([TRUNCATED, "CREATE TABLE IF NOT EXISTS items (x int PRIMARY KEY)"], "1"),
+        (["DROP TABLE items", ANEW, TRUNCATED], "3"),
+        ([TRUNCATED, "DROP TABLE items", ANEW, TRUNCATED], "4"),
+        ([TRUNCATED, "DROP TABLE items", "CREATE TABLE items (x int, `b/c` int)"], "1"),
+    ],
+)
+def test_what_became_of_rows_that_are_gone_stops_no_new_table(
+    statements: list[str], stops_at: str | None
+) -> None:
+    """SCHEMA-18: rows of the new one begin behind the statement."""
+    stop = canal(*statements).stops.get(ITEMS)
+    assert (stop.position if stop else None) == stops_at
+
+
+def test_a_name_that_is_unclear_stops_the_new_table_as_well() -> None:
+    """SCHEMA-31."""
+    again = canal("RENAME TABLE others TO items", "DROP TABLE items", ANEW)
+    assert ITEMS in again.stops
+
+
+def test_a_new_table_whose_state_cannot_be_read_stops() -> None:
+    """MSG-20, SCHEMA-18."""
+    anew = "CREATE OR REPLACE TABLE items (`a-b` int, `a.b` int)"
+    stopped = effects_of("a-b", "a.b", ddl=anew, avro={"folder": "/schemas"})
+    assert list(stopped.stops) == [ITEMS]
+
+
 @pytest.mark.parametrize(
     "ddl", ["ALTER TABLE items DROP a, CHANGE b a INT", "ALTER TABLE items DROP A, CHANGE B a INT"]
 )

@@ -52,12 +52,7 @@ def add_by_state(
     before = dict(effects.schemas)
     if None in named_tables(body):
         effects.stop(None, "a schema change names no table", position, may_be_acknowledged=False)
-    schemas: dict[TableName, TableSchema] = {}
-    for table, state in _states(body):
-        try:
-            schemas[table] = states.columns_of(state)
-        except TableStoppedError as error:
-            effects.stop(table, error.what, position, may_be_acknowledged=False)
+    schemas, unreadable = _schemas_of(body, states)
     if is_description(body):
         effects.described |= {t: _created(columns, position) for t, columns in schemas.items()}
     names = {rename.old: rename.new for rename in operations if isinstance(rename, RenameTable)}
@@ -83,6 +78,22 @@ def add_by_state(
                 now = schemas.get(names.get(table, table), effects.schemas.get(table))
                 of_table = before.get(table), now
                 _add_altered(effects, operation, of_table, position, states, made_at)
+    for table, why in unreadable.items():
+        effects.stop(table, why, position, may_be_acknowledged=False)
+
+
+def _schemas_of(
+    body: Mapping[str, Any], states: States
+) -> tuple[dict[TableName, TableSchema], dict[TableName, str]]:
+    """The tables as they are behind the statement, and why states of others cannot be read."""
+    schemas: dict[TableName, TableSchema] = {}
+    unreadable: dict[TableName, str] = {}
+    for table, state in _states(body):
+        try:
+            schemas[table] = states.columns_of(state)
+        except TableStoppedError as error:
+            unreadable[table] = error.what
+    return schemas, unreadable
 
 
 def is_description(body: Mapping[str, Any]) -> bool:

@@ -73,6 +73,11 @@ class DdlStop:
     by: RenamedBy | None = None
     fix: str = ""
 
+    @property
+    def is_about_rows(self) -> bool:
+        """Whether another table, which begins without any, is not concerned by it."""
+        return self.by is None and not self.fix
+
 
 @dataclass(frozen=True, slots=True)
 class Created:
@@ -469,6 +474,9 @@ class DdlEffects:
             known.pop(table, None)
         self.key_changes.pop(table, None)
         self.unknown_values.pop(table, None)
+        stop = self.stops.get(table)
+        if stop is not None and stop.is_about_rows:
+            del self.stops[table]
 
     def read_again(self, table: TableName) -> None:
         """A snapshot reads all rows of ``table``, which is another one since: the old one ends."""

@@ -149,7 +149,7 @@ def plan_tables(run: Run, chosen: Chosen, progress: Progress) -> CutTables:
             if head is None or head.snapshot is None:
                 refuse_lost(run.pipeline, spec, history.folded, progress)
             if have is None and stop is not None:
-                raise waits_for_rows(run.pipeline, spec, head, stop)
+                raise waits_for_rows(chosen, spec, head, stop)
             if have is None and _begins_with_a_row(run.pipeline, chosen, spec):
                 before = progress.truncated.get(spec.source)
                 truncate = new_truncate(truncates_of(chosen, spec), before)
@@ -207,7 +207,7 @@ def _going_on(
     except RowsUnknownError as error:
         reread = reread_of(chosen, facts.spec, facts.head, facts.records, error)
         if reread is None:
-            raise waits_for_rows(run.pipeline, facts.spec, facts.head, error) from error
+            raise waits_for_rows(chosen, facts.spec, facts.head, error) from error
         return _work(run, chosen, progress, facts, reread)
 
 

@@ -53,14 +53,26 @@ def can_go_on(pipeline: PipelineSpec, spec: TableSpec, have: TableSchema | None)
 
 
 def waits_for_rows(
-    pipeline: PipelineSpec, spec: TableSpec, head: TargetHead | None, stop: RowsUnknownError
+    chosen: Chosen, spec: TableSpec, head: TargetHead | None, stop: RowsUnknownError
 ) -> TableStoppedError:
     """``stop`` with what helps; not a RowsUnknownError where reading rows again does not."""
-    if not can_go_on(pipeline, spec, head.source_schema if head else None):
+    have = head.source_schema if head else None
+    is_one_table = _is_one_table(chosen, spec)
+    if not is_one_table or not can_go_on(chosen.run.pipeline, spec, have):
         return TableStoppedError(stop.what, state=stop.state, next_step=stop.next_step)
     return RowsUnknownError(
         stop.what, state=stop.state, next_step=f"{AGAIN}; else {stop.next_step}"
     )
+
+
+def _is_one_table(chosen: Chosen, spec: TableSpec) -> bool:
+    """Whether the rows of the target are of the table that has the name, and have its key.
+
+    Else what is published does not show whether the rows that came again are all that there are.
+    """
+    effects, table = chosen.effects, spec.source
+    has_other_key = table in effects.key_changes and not spec.key
+    return not has_other_key and effects.dropped_at(table, None) is None
 
 
 def reread_of(
@@ -81,11 +93,7 @@ def reread_of(
         return None
     have, table = head.source_schema, spec.source
     came = count(chosen.profile.of(table, CheckpointStatus.PENDING))
-    if (
-        came < head.published.rows
-        or table in effects.key_changes
-        or effects.dropped_at(table, None)
-    ):
+    if came < head.published.rows or not _is_one_table(chosen, spec):
         return None
     newest = _newest(chosen, spec, have, records)
     if newest is None:
