@@ -89,7 +89,9 @@ def begin_refold(
     recorded = _recorded(pipeline, world, begun, words)
     refold = recorded.refolds[table]
     _remove(world, unfinished)
-    if _removed_of(pipeline, world, recorded, table) != seen[-1]:  # Records went meanwhile.
+    # Maintenance may have removed records meanwhile, or the base.
+    went = _removed_of(pipeline, world, recorded, table) != seen[-1]
+    if went or not _has_base(pipeline, world, recorded, table):
         return begin_refold(pipeline, world, table, into=into, as_of=as_of)
     return refold
 
@@ -177,6 +179,12 @@ def _base_of(  # noqa: PLR0913  what a base is sought by
             next_step=f"have it re-snapshotted, then refold: {_resync(pipeline, table)}",
         )
     return candidates[0]
+
+
+def _has_base(pipeline: PipelineSpec, world: World, now: Progress, table: TableName) -> bool:
+    """Whether what the refold of ``table`` begins with is there."""
+    base, target = now.refolds[table].base, _target_of(pipeline, world, now, table)
+    return base is None or base in {there.cut for there in read_bases(world.catalog, target)}
 
 
 def _removed_of(pipeline: PipelineSpec, world: World, now: Progress, table: TableName) -> int:

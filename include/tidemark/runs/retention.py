@@ -8,7 +8,7 @@ changes in quarantine, and of tables without a base; statements; and what cannot
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pyiceberg.exceptions import NoSuchTableError
@@ -130,6 +130,22 @@ def _make_bases(pipeline: PipelineSpec, world: World, keep_days: int, now_ms: in
         base = made.get(followed.name)
         if gone or base is not None:
             keep_bases(followed.table, [base] if base is not None else [], gone)
+        if gone:
+            _give_back(pipeline, world, followed, gone)
+
+
+def _give_back(
+    pipeline: PipelineSpec, world: World, followed: _FollowedTable, gone: Sequence[Base]
+) -> None:
+    """Keep that of ``gone`` with which a refold is to begin that was ordered meanwhile.
+
+    An order that is recorded later looks itself whether its base is there.
+    """
+    progress = read_ledger(world.catalog, SystemTables.of(pipeline.name)).progress
+    refold = progress.under(pipeline.renames).refolds.get(followed.name)
+    chosen = [base for base in gone if refold is not None and base.cut == refold.base]
+    if chosen:
+        keep_bases(followed.table, chosen, [])
 
 
 def _base(

@@ -17,7 +17,7 @@ from tests.support.records import TABLE, Record, debezium_row, postgres_row
 from tests.support.stack import Stream
 from tidemark.errors import ActionRefusedError, SupersededError, TableStoppedError
 from tidemark.lake import removed
-from tidemark.lake.bases import BASES, bases_in
+from tidemark.lake.bases import BASES, bases_in, keep_bases
 from tidemark.lake.catalog import SystemTables
 from tidemark.lake.evolve import read_target
 from tidemark.lake.landing import publish_landing
@@ -363,6 +363,55 @@ def test_a_base_that_somebody_removed_is_none(world: World) -> None:
     with pytest.raises(TableStoppedError, match=r"(?s)is not there as of cut 1 any more.*--cancel"):
         stream.cut()
     assert bases_in(load(stream, target(stream))) == (second,)
+
+
+def with_two_bases(world: World) -> Stream:
+    """The older one goes 90 days from now, and holds what the changelog has no more."""
+    stream = based(world)
+    send(stream, 200, ("u", 2, "c"))
+    stream.cut()
+    assert removed_after(stream, 31) == 2
+    return stream
+
+
+def test_a_refold_takes_another_base_where_maintenance_has_just_removed_its_own(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """KEEP-1, REFOLD-1: the order looks once more, when it is recorded."""
+    stream = with_two_bases(world)
+    _, second = bases_in(load(stream, target(stream)))
+
+    def removed_meanwhile(*args: Any) -> Any:
+        monkeypatch.setattr("tidemark.runs.refold.record", record)
+        monkeypatch.setattr(removed, "MARGIN_MS", 999 * DAY_MS)
+        assert removed_after(stream, 90) == 0, "the base goes, and no record"
+        return record(*args)
+
+    monkeypatch.setattr("tidemark.runs.refold.record", removed_meanwhile)
+    assert begin_refold(stream.pipeline, world, ITEMS).base == second.cut
+    while plan_cut(stream.pipeline, world).has_work:
+        stream.cut()
+    assert stream.rows() == {1: "a", 2: "c"}
+
+
+def test_maintenance_gives_back_a_base_that_a_refold_has_just_chosen(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """KEEP-1, REFOLD-1: it had read that there is no refold."""
+    stream = with_two_bases(world)
+    first, _ = bases_in(load(stream, target(stream)))
+
+    def ordered_meanwhile(*args: Any) -> None:
+        monkeypatch.setattr("tidemark.runs.retention.keep_bases", keep_bases)
+        assert begin_refold(stream.pipeline, world, ITEMS).base == first.cut
+        keep_bases(*args)
+
+    monkeypatch.setattr("tidemark.runs.retention.keep_bases", ordered_meanwhile)
+    assert removed_after(stream, 90) == 0
+    assert first in bases_in(load(stream, target(stream)))
+    while plan_cut(stream.pipeline, world).has_work:
+        stream.cut()
+    assert stream.rows() == {1: "a", 2: "c"}
 
 
 @pytest.mark.smoke
