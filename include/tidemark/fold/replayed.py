@@ -14,6 +14,9 @@ from pyspark.sql import functions as F
 from tidemark.model.event import Op
 from tidemark.model.reduction import EVENT_ID
 
+NEWER = ("row_key", "position", "op")
+"""What is read of settled changes."""
+
 
 def not_overtaken(again: DataFrame, settled: DataFrame) -> DataFrame:
     """The changes of ``again`` that have no newer one of their key in ``settled``.

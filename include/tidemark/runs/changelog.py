@@ -62,12 +62,18 @@ class Changelog:
         gated = self.progress.landing if landing is None else landing
         return replace(self, bounds=(cut, old, gated))
 
-    def waiting(self) -> DataFrame:
-        """Rows since the oldest landing that may hold one above the frontier."""
+    def waiting(self, again: DataFrame | None = None) -> DataFrame:
+        """Rows since the oldest landing that may hold one above the frontier.
+
+        again: rows that a decoder has just made, to be given as well.
+        """
         if self.unlanded is not None and self.run.heads.changelog.snapshot is None:
             return self._composed(self.unlanded)
         rows = self._since(self.progress.oldest_held)
-        return self._composed(rows if self.unlanded is None else rows.unionByName(self.unlanded))
+        # Below what composes them: what stands above a union is planned for each of its parts.
+        for more in (frame for frame in (self.unlanded, again) if frame is not None):
+            rows = rows.unionByName(more)
+        return self._composed(rows)
 
     def count_waiting(self) -> int:
         """How many rows of landings `waiting` reads, by the summaries of their snapshots."""
@@ -91,6 +97,10 @@ class Changelog:
         """
         rows = only_at(self._gated(), places)
         return self._composed(rows if decoded is None else rows.unionByName(decoded))
+
+    def placed(self, rows: DataFrame) -> DataFrame:
+        """``rows`` that a decoder has just made, as this reader would give them."""
+        return self._composed(rows)
 
     @staticmethod
     def among(rows: DataFrame, places: Places) -> DataFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 
@@ -36,6 +36,7 @@ from tidemark.runs.ddl.table_swaps import hold_table_swaps
 from tidemark.runs.ddl.unread import refuse_unread_statements
 from tidemark.runs.landing.land import Landed
 from tidemark.runs.landing.look import first_waiting, look
+from tidemark.runs.read_since import read_since
 from tidemark.runs.renamed_tables import first_rename
 from tidemark.runs.run import Run
 from tidemark.runs.targets import is_folded, targets_of
@@ -50,12 +51,14 @@ class Replay:
     """What of the quarantine a cut tries again.
 
     entries: that wait and are meant. again: changelog rows of their records, as they are read now,
-    with status REPLAYED. settled: row events of earlier cuts.
+    with status REPLAYED. settled: row events of earlier cuts. since: likewise, of records that an
+    earlier replay has read; None where there are none.
     """
 
     entries: tuple[Entry, ...]
     again: DataFrame
     settled: DataFrame
+    since: DataFrame | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,7 @@ class Chosen:
     changes. ends: tables that go less far than the cut, and how far. replay: what of the
     quarantined is tried again. replays_later: whether some of what is to be tried again may be of
     tables that are folded again. refolded: tables whose refold ends with the cut (REFOLD-1).
+    read_since: `read_since.read_since` of it.
     """
 
     decision: Decision
@@ -80,6 +84,7 @@ class Chosen:
     replay: Replay | None = None
     replays_later: bool = False
     refolded: frozenset[TableName] = frozenset()
+    read_since: Callable[[], DataFrame | None] = lambda: None
 
     @property
     def run(self) -> Run:
@@ -160,7 +165,8 @@ def _choose(run: Run, changelog: Changelog, landed: Landed, until: Cap | None) -
     renames = names.with_renames(effects.renames if effects else ())
     named = changelog.under(renames)
     zoned_by = dict(reading.cuts)
-    zoned = _zoned(named, cut, zoned_by)
+    read_again = read_since(run, named, landed) if progress.refolds else None
+    zoned = _zoned(named, cut, zoned_by, read_again)
     batch_profile = profile(list(zoned.values()), progress.landing)
     refuse_unread_statements(
         pipeline, progress, landed.plan.schema_changes, batch_profile, zoned[None]
@@ -176,7 +182,7 @@ def _choose(run: Run, changelog: Changelog, landed: Landed, until: Cap | None) -
     ):
         effects = reading.effects(names)
         if reading.cuts != zoned_by:
-            zoned = _zoned(named, cut, reading.cuts)
+            zoned = _zoned(named, cut, reading.cuts, read_again)
             batch_profile = profile(list(zoned.values()), progress.landing)
     effects = effects or DdlEffects()
     for followed in run.renamed:
@@ -214,6 +220,7 @@ def _choose(run: Run, changelog: Changelog, landed: Landed, until: Cap | None) -
     return Chosen(
         *(decision, zoned, effects, landed.schemas, named, progress.quarantined, ends),
         refolded=refolded,
+        read_since=partial(read_since, run, named, landed),
     )
 
 
@@ -371,11 +378,15 @@ def _towards(changelog: Changelog, cut: Cut, table: TableName | None) -> Changel
 
 
 def _zoned(
-    changelog: Changelog, cut: Cut, cuts: Mapping[TableName, Cut]
+    changelog: Changelog,
+    cut: Cut,
+    cuts: Mapping[TableName, Cut],
+    read_again: DataFrame | None,
 ) -> dict[TableName | None, DataFrame]:
     """What waits, with zones: a table that stands lower has bounds of its own.
 
-    But not for what cannot be read, which is quarantined once, whatever its table does.
+    But not for what cannot be read, which is quarantined once, whatever its table does. read_again:
+    what tables that are folded again take of it, as a replay has read it.
     """
     progress = changelog.progress
     stands_lower = reduce(lambda a, b: a | b, map(is_table, progress.behind), F.lit(False))
@@ -385,6 +396,7 @@ def _zoned(
         None: _towards(changelog, cut, None).waiting().where(~apart)
     }
     for table in progress.behind:
-        zoned = _towards(changelog, cuts[table], table).waiting()
+        again = read_again if table in progress.refolds else None
+        zoned = _towards(changelog, cuts[table], table).waiting(again)
         frames[table] = zoned.where(apart & is_table(table))
     return frames

@@ -20,10 +20,12 @@ from tidemark.lake.landing import read_mark
 from tidemark.lake.quarantine import read_entries
 from tidemark.lake.writer_schemas import read_schemas
 from tidemark.model.event import Reason
-from tidemark.model.quarantine import Selection, State
+from tidemark.model.names import TableName
+from tidemark.model.quarantine import RecordPlace, Selection, State
 from tidemark.model.result import CutStatus
 from tidemark.runs.orders import replay_entries
 from tidemark.runs.preview import preview_cut
+from tidemark.runs.refold import begin_refold
 from tidemark.runs.world import World
 
 CASES = Path(__file__).parents[2] / "corpus" / "cases"
@@ -197,6 +199,33 @@ def test_records_are_read_once_their_schema_is_known(world: World, registry: Reg
     assert found == {1: ("newer", "None"), 2: ("new", "12.34")}
     kept = read_entries(world.catalog, SystemTables.of(stream.pipeline.name))
     assert [entry.state for entry in kept] == [State.DUPLICATE, State.APPLIED]
+
+
+def deleted(of: int, pos: int, written: int) -> Record:
+    """A delete, whose envelope has the schema ``written``."""
+    at = {"ts_ms": 1, "snapshot": "false", "db": "shop", "table": "items", "file": "b.1"}
+    change = {"after": None, "source": {**at, "pos": pos}, "op": "d"}
+    return Record(wire(written, SCHEMAS[written], change), wire(KEY_ID, KEY, {"id": of}))
+
+
+def test_what_a_replay_has_read_is_part_of_the_past(world: World, registry: Registry) -> None:
+    """POISON-4, REFOLD-1: of its delete for later replays, of all of it for a refold."""
+    del registry.schemas[NEW_ID]
+    stream = stream_of(world, registry)
+    stream.send([row(OLD_ID, 1, 100, name="a"), row(OLD_ID, 3, 105, name="c")])
+    stream.send([deleted(3, 130, NEW_ID), row(NEW_ID, 2, 110, name="new", price=None)])
+    stream.send([row(NEW_ID, 3, 120, name="older", price=None)])
+    stream.cut()
+    registry.add(NEW_ID, NEW)
+    replay_entries(stream.pipeline, world, Selection(record=RecordPlace(stream.topic, 0, 2)))
+    stream.cut()
+    assert stream.rows() == {1: "a"}
+    replay_entries(stream.pipeline, world, Selection())
+    stream.cut()
+    assert stream.rows() == {1: "a", 2: "new"}
+    begin_refold(stream.pipeline, world, TableName.parse("shop.items"))
+    stream.cut()
+    assert stream.rows() == {1: "a", 2: "new"}
 
 
 def test_garbage_does_not_flood_the_registry(world: World, registry: Registry) -> None:

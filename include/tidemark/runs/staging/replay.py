@@ -19,13 +19,11 @@ from tidemark.fold.profile import profile
 from tidemark.fold.renamed import is_table
 from tidemark.formats.avro.wire_format import Schemas
 from tidemark.formats.decoder import Decoder, decoder_of
-from tidemark.formats.topic_roles import TopicRoles
-from tidemark.lake.landing import COLUMNS
 from tidemark.lake.quarantine import of_table, read_entries, read_waiting
 from tidemark.lake.writer_schemas import keep_schemas
 from tidemark.log import get_logger
 from tidemark.model.checkpoint_status import CheckpointStatus
-from tidemark.model.event import RECORD_COLUMNS, Kind
+from tidemark.model.event import Kind
 from tidemark.model.names import TableName
 from tidemark.model.profile import BatchProfile
 from tidemark.model.progress import Progress
@@ -33,8 +31,8 @@ from tidemark.model.quarantine import Entry, Selection, State
 from tidemark.model.reduction import above_truncate, was_read_behind
 from tidemark.runs.choose import Chosen, Replay
 from tidemark.runs.landing.land import Landed
-from tidemark.runs.landing.ordering import expected_ordering
 from tidemark.runs.landing.writer_schemas import missing_schemas
+from tidemark.runs.read_since import rows_among
 from tidemark.runs.run import Run
 from tidemark.runs.tables.plan import CutTables
 from tidemark.runs.tables.work import TableWork
@@ -64,7 +62,7 @@ def with_replay(run: Run, chosen: Chosen, landed: Landed, progress: Progress) ->
     places = [entry.place for entry in entries]
     unreadable = chosen.changelog.unreadable_at(places)
     schemas = {**chosen.schemas, **_learned(run, unreadable, chosen.schemas)}
-    decoded = computed_once(_decoded(run, landed, unreadable, schemas))
+    decoded = computed_once(rows_among(run, landed, unreadable, schemas))
     zoned = chosen.changelog.towards(chosen.cut, progress.frontier)
     is_row_below = (F.col("kind") == Kind.ROW.value) & (
         F.col("status") != CheckpointStatus.HELD.value
@@ -73,13 +71,15 @@ def with_replay(run: Run, chosen: Chosen, landed: Landed, progress: Progress) ->
     for table in progress.refolds:
         again = again.where(F.coalesce(~is_table(table), F.lit(True)))
     again = computed_once(again.withColumn("status", F.lit(CheckpointStatus.REPLAYED.value)))
-    settled = zoned.published().where(is_row_below)
+    settled, since = zoned.published().where(is_row_below), chosen.read_since()
+    if since is not None:
+        since = zoned.placed(since).where(is_row_below)
     batch_profile = BatchProfile(
         (*chosen.profile.profile_entries, *profile([again], progress.landing).profile_entries)
     )
     log.info("quarantine_replayed", entries=len(entries))
     decision = replace(chosen.decision, profile=batch_profile)
-    tried = Replay(entries, again, settled)
+    tried = Replay(entries, again, settled, since)
     return replace(chosen, decision=decision, schemas=schemas, replay=tried)
 
 
@@ -89,16 +89,6 @@ def _learned(run: Run, unreadable: DataFrame, known: Schemas) -> Schemas:
     if learned:
         keep_schemas(run.world.catalog, run.system, learned)
     return learned
-
-
-def _decoded(run: Run, landed: Landed, unreadable: DataFrame, schemas: Schemas) -> DataFrame:
-    """The rows among records that could not be read when they were landed. Out: COLUMNS."""
-    ordering = expected_ordering(run.pipeline, landed.mark)
-    decoder = decoder_of(run.pipeline.source, schemas, ordering=ordering)
-    roles = TopicRoles(landed.plan.schema_changes, landed.plan.transactions)
-    events = decoder.envelope(unreadable.select(*RECORD_COLUMNS), roles)
-    readable = events.where(F.col("kind") == Kind.ROW.value)
-    return readable.withColumn("landing", F.lit(1).cast("long")).select(*COLUMNS)
 
 
 def changes_of(chosen: Chosen, work: TableWork, decoder: Decoder, events: DataFrame) -> DataFrame:
@@ -124,9 +114,17 @@ def _newer(chosen: Chosen, replay: Replay, work: TableWork, decoder: Decoder) ->
     ]
     is_later = F.col("position") >= min(lowest, default="")
     # A row that fell has overtaken nothing (SNAP-7).
-    settled = replay.settled.where(is_table(table) & is_later)
-    settled = settled.where(was_read_behind(work.window_bound))
-    return decoder.changes(settled, work.schema, key_from_images=True)
+    counts = is_table(table) & is_later & F.expr(was_read_behind(work.window_bound))
+
+    def changes(events: DataFrame) -> DataFrame:
+        decoded = decoder.changes(events.where(counts), work.schema, key_from_images=True)
+        return decoded.select(*replayed.NEWER)
+
+    newer = changes(replay.settled)
+    # Apart: what is decoded twice in one plan outgrows a heap of 1 GB.
+    if replay.since is not None:
+        newer = newer.unionByName(computed_once(changes(replay.since)))
+    return newer
 
 
 def overtaken(chosen: Chosen, work: TableWork, decoder: Decoder) -> int:
@@ -172,13 +170,16 @@ def events_quarantined(run: Run, chosen: Chosen, table: TableName) -> DataFrame 
 
     They are part of the past of their rows: what a later update leaves out may stand in them alone.
     """
-    if table not in chosen.quarantined:
+    if table not in chosen.quarantined and chosen.replay is None:
         return None
     catalog, wanted = run.world.catalog, of_table(str(table), chosen.renames)
     entries = read_entries(catalog, run.system, chosen.renames, wanted)
     places = [entry.place for entry in entries if entry.table == str(table)]
     is_row = is_table(table) & (F.col("kind") == Kind.ROW.value)
-    events = chosen.changelog.published_at(places).where(is_row)
+    events, since = chosen.changelog.published_at(places), chosen.read_since()
+    if since is not None:
+        events = events.unionByName(chosen.changelog.placed(since))
+    events = events.where(is_row)
     return computed_once(events.withColumn("status", F.lit(CheckpointStatus.COMMITTED.value)))
 
 
