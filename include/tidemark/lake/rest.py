@@ -113,7 +113,7 @@ class RestPublication:
             with commit_errors(doing):
                 self._catalog.commit_table(table, requirements, updates)
 
-    def _displaced(self, renames: Sequence[Due]) -> list[tuple[TableId, TableId]]:
+    def _displaced(self, renames: Sequence[Due]) -> list[tuple[Table, TableId]]:
         """Tables that are to give their names away, and what they are called then.
 
         `SupersededError` where another table has such a name than the one that was seen there.
@@ -133,21 +133,40 @@ class RestPublication:
                     state=UNCHANGED,
                     next_step="nothing to do: the next run starts from main as it is now",
                 )
-            displaced.append((rename.to, rename.displaced.to))
+            displaced.append((holder, rename.displaced.to))
         return displaced
 
-    def _rename(self, renames: Sequence[Due], displaced: Sequence[tuple[TableId, TableId]]) -> None:
+    def _rename(self, renames: Sequence[Due], displaced: Sequence[tuple[Table, TableId]]) -> None:
         """Free the names that are wanted, then take them: tables may exchange theirs."""
         with commit_errors(f"the renaming of {len(renames)} tables"):
             for move in renames:
                 way = passing(move.ref_update)
                 if TableId(*move.table.name()) != way:
-                    self._catalog.rename_table(move.table.name(), way.parts)
-            for name, to in displaced:
-                self._catalog.rename_table(name.parts, to.parts)
+                    self._rename_as_read(move.table, way)
+            for holder, to in displaced:
+                self._rename_as_read(holder, to)
             for move in renames:
                 way, to = passing(move.ref_update), move.ref_update.published_as
                 self._catalog.rename_table(way.parts, to.parts)
+
+    def _rename_as_read(self, table: Table, to: TableId) -> None:
+        """Give ``table`` the name ``to``: another one that got its name meanwhile keeps that.
+
+        No request says which table of a name is meant: it is looked at twice, as it may change
+        hands in between.
+        """
+        name, uuid = table.name(), table.metadata.table_uuid
+        is_there = self._catalog.load_table(name).metadata.table_uuid == uuid
+        if is_there and self._catalog.rename_table(name, to.parts).metadata.table_uuid == uuid:
+            return
+        if is_there:
+            self._catalog.rename_table(to.parts, name)
+        raise SupersededError(
+            f"{TableId(*name)} was to be called {to}, and another table has its name: somebody "
+            "dropped it and made that one",
+            state="the rows of the cut may be published; that other table is not touched",
+            next_step="nothing to do: the next run looks what is missing",
+        )
 
 
 def passing(ref_update: RefUpdate) -> TableId:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 import pytest
@@ -14,13 +14,15 @@ from tests.support.records import TABLE, ticdc_row, ticdc_watermark
 from tests.support.renaming import FAMILIES, change_at_random, filled
 from tests.support.rest_catalog import rest_block, running_rest_catalog
 from tests.support.stack import Stream, reopened
-from tidemark.errors import CatalogUnreachableError
+from tidemark.errors import CatalogUnreachableError, SupersededError
 from tidemark.lake.catalog import SystemTables, TableId
+from tidemark.lake.due import Due
 from tidemark.lake.java_catalog import spark_catalog_conf
 from tidemark.lake.ledger import StagedCut, find_cut
 from tidemark.lake.publication import update_mains
+from tidemark.lake.refs import RefUpdate, TargetRename, main_head
 from tidemark.lake.removal import move_as_read, purge_as_read
-from tidemark.lake.rest import TOGETHER
+from tidemark.lake.rest import TOGETHER, RestPublication
 from tidemark.lake.spark_errors import spark_errors
 from tidemark.lake.unfinished import in_order
 from tidemark.model.names import TableName
@@ -63,6 +65,30 @@ def test_only_the_table_that_was_read_is_removed(on_rest: World) -> None:
     assert catalog.load_table(name.parts).metadata_location == second.metadata_location
     assert purge_as_read(catalog, name, second.metadata_location)
     assert catalog.list_tables(name.namespace) == []
+
+
+def test_a_name_that_another_table_got_meanwhile_stays_its_own(
+    on_rest: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PUB-8, SCHEMA-31: a server renames by name, whichever table has it by now."""
+    catalog, name, new = on_rest.catalog, TableId("naming", "a"), TableId("naming", "b")
+    catalog.create_namespace(name.namespace)
+    rows, commit = pa.table({"id": [1]}), RestPublication._commit
+    table = catalog.create_table(name.parts, rows.schema)
+    table.append(rows)
+    at = main_head(table)
+    assert at is not None
+
+    def replaced_behind(publication: RestPublication, due: Sequence[Due]) -> None:
+        commit(publication, due)
+        catalog.drop_table(name.parts)
+        catalog.create_table(name.parts, rows.schema).append(pa.table({"id": [7]}))
+
+    monkeypatch.setattr(RestPublication, "_commit", replaced_behind)
+    with pytest.raises(SupersededError):
+        update_mains(catalog, [RefUpdate(name, at, at, rename=TargetRename(new))])
+    assert catalog.list_tables(name.namespace) == [name.parts]
+    assert catalog.load_table(name.parts).scan().to_arrow()["id"].to_pylist() == [7]
 
 
 @pytest.mark.smoke
