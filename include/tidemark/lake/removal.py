@@ -9,15 +9,18 @@ from __future__ import annotations
 import hashlib
 from contextlib import suppress
 
-from pyiceberg.catalog import Catalog
+from pyiceberg.catalog import Catalog, delete_data_files, delete_files
 from pyiceberg.catalog.sql import SqlCatalog
-from pyiceberg.exceptions import NoSuchTableError
+from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
+from pyiceberg.manifest import ManifestFile
 from pyiceberg.table import Table
 from sqlalchemy.orm import Session
 
 from tidemark.lake.catalog import TableId, catalog_errors
 from tidemark.lake.swap import Entry, rename_entry
 from tidemark.model.names import SYSTEM_PREFIX
+
+_PREFIX = f"{SYSTEM_PREFIX}removed_"
 
 
 def find_table(catalog: Catalog, name: TableId) -> Table | None:
@@ -32,15 +35,69 @@ def purge_as_read(catalog: Catalog, name: TableId, location: str) -> bool:
     """Remove the table ``name`` and its files; False where its metadata are not at ``location``.
 
     Then it was changed or replaced since it was read there. Whoever dies on the way leaves it under
-    a name of ours, which nobody reads.
+    a name of ours, which nobody reads and `finish_removals` looks for.
     """
-    digest = hashlib.sha256(location.encode()).hexdigest()
-    away = TableId(name.namespace, f"{SYSTEM_PREFIX}removed_{digest}")
+    away = TableId(name.namespace, _name_of(location))
     if not move_as_read(catalog, name, location, away):
         return False
-    with catalog_errors(f"the removal of {name}"):
-        catalog.purge_table(away.parts)
+    _finish(catalog, away)
     return True
+
+
+def finish_removals(catalog: Catalog, namespace: str) -> None:
+    """Remove what those left in ``namespace`` who died as they removed a table.
+
+    Where one of them is alive yet, both remove the same table.
+    """
+    with catalog_errors(f"the list of tables in {namespace}"):
+        try:
+            names = [parts[-1] for parts in catalog.list_tables(namespace)]
+        except NoSuchNamespaceError:
+            return
+    for name in names:
+        if name.startswith(_PREFIX):
+            _finish(catalog, TableId(namespace, name))
+
+
+def _name_of(location: str) -> str:
+    """The name of a table that goes, and was read with its metadata at ``location``."""
+    return _PREFIX + hashlib.sha256(location.encode()).hexdigest()
+
+
+def _finish(catalog: Catalog, away: TableId) -> None:
+    """Remove the table ``away``: files before what names them, and the entry last of all.
+
+    Its name says where its metadata are. One that has others is passing: a REST catalog gives it
+    back to who it belongs to.
+    """
+    with catalog_errors(f"the removal of {away}"), suppress(NoSuchTableError):
+        if not isinstance(catalog, SqlCatalog):
+            if away.table == _name_of(catalog.load_table(away.parts).metadata_location):
+                catalog.purge_table(away.parts)
+            return
+        with suppress(FileNotFoundError):  # Its metadata went before the entry.
+            table = catalog.load_table(away.parts)
+            if away.table != _name_of(table.metadata_location):
+                return
+            _delete_files(table)
+        catalog.drop_table(away.parts)
+
+
+def _delete_files(table: Table) -> None:
+    """Delete all files of ``table``; what is gone already, and what that named, is left out."""
+    metadata, io = table.metadata, table.io
+    manifests: dict[str, ManifestFile] = {}
+    for snapshot in metadata.snapshots:
+        with suppress(FileNotFoundError):
+            manifests |= {manifest.manifest_path: manifest for manifest in snapshot.manifests(io)}
+    for manifest in manifests.values():
+        with suppress(FileNotFoundError):
+            delete_data_files(io, [manifest])
+    delete_files(io, set(manifests), "manifest")
+    delete_files(io, {snapshot.manifest_list for snapshot in metadata.snapshots}, "manifest list")
+    delete_files(io, {file.statistics_path for file in metadata.statistics}, "statistics")
+    delete_files(io, {entry.metadata_file for entry in metadata.metadata_log}, "metadata")
+    delete_files(io, {table.metadata_location}, "metadata")
 
 
 def move_as_read(catalog: Catalog, name: TableId, location: str, to: TableId) -> bool:

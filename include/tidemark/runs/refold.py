@@ -6,6 +6,7 @@ every record of the table that was landed, and takes its place or stays beside i
 
 from __future__ import annotations
 
+import re
 import secrets
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
@@ -19,9 +20,11 @@ from tidemark.lake.bases import read_bases
 from tidemark.lake.catalog import SystemTables, TableId
 from tidemark.lake.history import existing_tables, read_history
 from tidemark.lake.ledger import progress_of_cut, read_progress
+from tidemark.lake.marks import read_published
 from tidemark.lake.refs import TRIES
 from tidemark.lake.removal import find_table, purge_as_read
 from tidemark.lake.removed import read_removed
+from tidemark.lake.unfinished import missing_moves
 from tidemark.model.cut import Frontier
 from tidemark.model.names import TableName, refusal
 from tidemark.model.progress import Progress
@@ -36,6 +39,8 @@ from tidemark.spec import PipelineSpec
 
 DIGITS = 4
 """Of the random name of a target, in bytes."""
+BESIDE = "__refold_"
+_MADE = re.compile(rf"(?P<target>.+){BESIDE}[0-9a-f]{{{2 * DIGITS}}}")
 
 
 def begin_refold(
@@ -75,7 +80,7 @@ def begin_refold(
         seen.append(_removed_of(pipeline, world, now, table))
         base = _base_of(pipeline, world, table, target, state, as_of, seen[-1])
         refold = Refold(
-            target=into or f"{target.table}__refold_{suffix}",
+            target=into or f"{target.table}{BESIDE}{suffix}",
             until=state.frontier,
             replaces=not into,
             paused=now.state_of(table),
@@ -112,6 +117,31 @@ def cancel_refold(pipeline: PipelineSpec, world: World, table: TableName) -> Non
 
     _recorded(pipeline, world, cancelled, f"refold {table} --cancel")
     _remove(world, unfinished)
+
+
+def remove_left(pipeline: PipelineSpec, world: World) -> None:
+    """Remove the tables of refolds that ended, where who ended them died before that.
+
+    None that was ever published: a person may have given such a name to a table beside a target.
+    """
+    # Before progress: a refold is recorded before a run makes its table.
+    made = [_MADE.fullmatch(n) for n in existing_tables(world.catalog, pipeline.target_namespace)]
+    names = {match.string: match["target"] for match in made if match}
+    if not names:
+        return
+    system = SystemTables.of(pipeline.name)
+    progress = read_progress(world.catalog, system).under(pipeline.renames)
+    history = read_history(world.catalog, system)
+    if missing_moves(world.catalog, system):
+        return  # Of a refold that has just ended the table may be on its way.
+    targets = {target.table for target in targets_of(pipeline, history, progress).values()}
+    in_use = targets | {refold.target for refold in progress.refolds.values()}
+    left = [
+        find_table(world.catalog, TableId(pipeline.target_namespace, name))
+        for name, target in names.items()
+        if target in targets and name not in in_use
+    ]
+    _remove(world, [table for table in left if table and read_published(table) is None])
 
 
 def _unfinished(pipeline: PipelineSpec, world: World, refold: Refold) -> list[Table]:

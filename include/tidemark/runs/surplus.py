@@ -1,4 +1,7 @@
-"""Attempts at the next cut that are over: the newest stay to be looked into, the others go."""
+"""What earlier runs left: attempts at the next cut that are over, and tables that they removed.
+
+The newest attempts stay to be looked into, the others go.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,11 @@ from tidemark.lake.attempts import drop_attempts
 from tidemark.lake.catalog import SystemTables, TableId
 from tidemark.lake.history import read_history
 from tidemark.lake.ledger import Entry, read_progress
+from tidemark.lake.removal import finish_removals
 from tidemark.lake.results import FailedAttempt, failed_attempts
 from tidemark.log import get_logger
 from tidemark.model.names import AttemptId
+from tidemark.runs.refold import remove_left
 from tidemark.runs.targets import targets_of
 from tidemark.runs.world import World
 from tidemark.spec import PipelineSpec
@@ -33,11 +38,14 @@ def surplus_attempts(
 
 
 def drop_surplus(pipeline: PipelineSpec, world: World) -> None:
-    """Remove what surplus attempts left; what cannot be removed now is left to the next run.
+    """Remove what surplus attempts left, and what those did that died in the midst of a removal.
 
-    One that is still alive is none: a run has a result only once it is over.
+    What cannot be removed now is left to the next run.
+    An attempt that is still alive is none: a run has a result only once it is over.
     """
     try:
+        finish_removals(world.catalog, pipeline.target_namespace)
+        remove_left(pipeline, world)
         _drop(pipeline, world)
     except TidemarkError as error:
         log.warning("attempts_left", pipeline=pipeline.name, error=str(error))

@@ -227,6 +227,30 @@ def test_a_refold_can_be_given_up(world: World) -> None:
         cancel_refold(stream.pipeline, world, ITEMS)
 
 
+def test_a_refold_that_is_given_up_by_somebody_who_dies_leaves_nothing(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REFOLD-1, PUB-8: the next run removes what it had made."""
+    stream = opened(world, "none")
+    send(stream, 100, ("c", 1, "a"))
+    stream.cut()
+    begin_refold(stream.pipeline, world, ITEMS)
+    stage_cut(stream.pipeline, world, CutRequest(stream.attempt()))
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as dying:
+        dying.setattr("tidemark.runs.refold._remove", killed)
+        with pytest.raises(KeyboardInterrupt):
+            cancel_refold(stream.pipeline, world, ITEMS)
+    assert len(tables(stream)) == 2
+    send(stream, 200, ("c", 2, "b"))
+    stream.cut()
+    assert tables(stream) == {"items"}
+    assert stream.rows() == {1: "a", 2: "b"}
+
+
 def test_a_refold_survives_attempts_that_die(world: World) -> None:
     """REFOLD-1, PUB-8: one that was staged and never published leaves nothing of its rows."""
     stream = opened(world, "watermark")
