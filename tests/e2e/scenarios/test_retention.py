@@ -381,11 +381,15 @@ def test_a_refold_takes_another_base_where_maintenance_has_just_removed_its_own(
     stream = with_two_bases(world)
     _, second = bases_in(load(stream, target(stream)))
 
-    def removed_meanwhile(*args: Any) -> Any:
+    def removed_meanwhile(pipeline: Any, world: World, change: Any, words: str) -> Any:
+        def changed(now: Any) -> Any:
+            ordered = change(now)
+            assert removed_after(stream, 90) == 0, "the base goes, and no record"
+            return ordered
+
         monkeypatch.setattr("tidemark.runs.refold.record", record)
         monkeypatch.setattr(removed, "MARGIN_MS", 999 * DAY_MS)
-        assert removed_after(stream, 90) == 0, "the base goes, and no record"
-        return record(*args)
+        return record(pipeline, world, changed, words)
 
     monkeypatch.setattr("tidemark.runs.refold.record", removed_meanwhile)
     assert begin_refold(stream.pipeline, world, ITEMS).base == second.cut
