@@ -27,6 +27,7 @@ from tidemark.schema.ddl_operations import (
     RenameTable,
     Unsupported,
 )
+from tidemark.schema.postgres_widening import keeps_every_value
 
 TRIGGERS = Path(__file__).with_name("postgres_ddl.sql")
 _VERSION = 1
@@ -160,18 +161,32 @@ def _changed(
         return
     if _name(before) != table:
         yield RenameTable(_name(before), table, text.statement)
-    old = {column["number"]: column for column in before["columns"]}
-    new = {column["number"]: column for column in after["columns"]}
-    # Without USING a value that the new type does not hold is refused, or rounded as types say.
-    types = ((old[number]["type"], new[number]) for number in sorted(old.keys() & new.keys()))
-    changed = [column["name"] for was, column in types if column["type"] != was]
-    is_other = bool(changed) or _is_rewritten(before, after)
-    if is_other and _may_compute(before, after, text):
-        why = f"values of {', '.join(changed) or 'some column'} may be others now, by an expression"
+    why = _other_values(before, after, text)
+    if why is not None:
         yield Unsupported(table, text.statement, why)
     items = _items(before, after, text)
     if items.has_changes:
         yield AlterColumns(table, items, text.statement)
+
+
+def _other_values(before: _TableState, after: _TableState, text: _Text) -> str | None:
+    """Why rows may have other values in columns that were there; None where they have not."""
+    old = {column["number"]: column["type"] for column in before["columns"]}
+    types = [
+        (column["name"], old[column["number"]], column["type"])
+        for column in after["columns"]
+        if column["number"] in old and column["type"] != old[column["number"]]
+    ]
+    is_rewritten = _is_rewritten(before, after)
+    if (types or is_rewritten) and _may_compute(before, after, text):
+        names = ", ".join(name for name, _, _ in types) or "some column"
+        return f"values of {names} may be others now, by an expression"
+    if not is_rewritten and not after.get("is_partitioned", False):
+        return None
+    unsafe = [(name, was, now) for name, was, now in types if not keeps_every_value(now, was)]
+    names = ", ".join(name for name, _, _ in unsafe)
+    kinds = ", ".join(f"{was} became {now}" for _, was, now in unsafe)
+    return f"values of {names} may be others now, as {kinds}" if unsafe else None
 
 
 def _relabeled(tables: Sequence[Mapping[str, Any]], statement: str) -> Iterator[Unsupported]:

@@ -124,6 +124,35 @@ def test_an_expression_gives_rows_values_that_nothing_shows(
 
 
 @pytest.mark.parametrize(
+    ("was", "now", "stops"),
+    [
+        ("numeric(10,2)", "numeric(8,1)", True),
+        ("timestamp without time zone", "timestamp(0) without time zone", True),
+        ("double precision", "real", True),
+        ("character(3)", "text", True),
+        ("numeric(10,2)", "numeric(8,2)", False),
+        ("real", "double precision", False),
+    ],
+)
+def test_a_type_that_rounds_or_cuts_values_stops_its_table(was: str, now: str, stops: bool) -> None:
+    """SCHEMA-16, SCHEMA-36: wherever PostgreSQL wrote the rows anew."""
+    before, after = table(ID, column(2, "a", was)), table(ID, column(2, "a", now))
+    statement = f"ALTER TABLE items ALTER a TYPE {now}"
+
+    def told(**more: Any) -> list[str]:
+        content = message((before | more, after | more | {"file": "2"}), statement=statement)
+        return [one.why for one in postgres_operations(content) if isinstance(one, Unsupported)]
+
+    why = f"values of a may be others now, as {was} became {now}"
+    assert told() == ([why] if stops else [])
+    unwritten = postgres_operations(message((before, after), statement=statement))
+    assert unwritten == ()
+    of_partitions = table(ID, column(2, "a", now), is_partitioned=True)
+    told_of = message((before | {"is_partitioned": True}, of_partitions), statement=statement)
+    assert len(postgres_operations(told_of)) == stops
+
+
+@pytest.mark.parametrize(
     ("sent", "is_followed"),
     [
         ("ALTER TABLE items ALTER id TYPE bigint", True),
