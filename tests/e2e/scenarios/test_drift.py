@@ -86,10 +86,16 @@ def times(stream: Stream, target: str = "items") -> dict[int, Any]:
     return {row["id"]: row["at"] for row in rows}
 
 
+MILLIS_BY_SETTING = {"modes": {"time": "connect"}}
+"""By the file the connector writes all times in milliseconds from some record on."""
+
+
 @pytest.mark.smoke
 def test_a_time_is_read_in_the_form_of_its_records(world: World) -> None:
     """SCHEMA-4, SCHEMA-5: also where a delete comes with an older schema behind it."""
-    stream = Stream(world, format="debezium-postgres", gate="none").create()
+    stream = Stream(
+        world, format="debezium-postgres", gate="none", source=MILLIS_BY_SETTING
+    ).create()
     stream.send([stamped("c", number, 100 * number, "MicroTimestamp") for number in (1, 2)])
     stream.cut()
     stream.send([stamped("c", 3, 300, "Timestamp"), stamped("d", 1, 400, "MicroTimestamp")])
@@ -100,8 +106,11 @@ def test_a_time_is_read_in_the_form_of_its_records(world: World) -> None:
 def test_each_record_of_a_cut_is_read_by_its_own_schema(world: World) -> None:
     """SCHEMA-4: also where the older form comes again, and rows are found by such a key."""
     for key in (["id"], ["id", "at"]):
-        table = {"key": key}
-        stream = Stream(world, format="debezium-postgres", gate="none", table=table).create()
+        stream = Stream(
+            *(world, 1, "debezium-postgres", "none"),
+            table={"key": key},
+            source=MILLIS_BY_SETTING,
+        ).create()
         micros, millis = "MicroTimestamp", "Timestamp"
         stream.send(
             [
@@ -122,6 +131,21 @@ def test_each_record_of_a_cut_is_read_by_its_own_schema(world: World) -> None:
         )
         stream.cut()
         assert times(stream) == {1: MOMENT, 4: MOMENT}
+
+
+def test_a_time_with_fewer_digits_stops_its_table(world: World) -> None:
+    """SCHEMA-16: the source rounded its rows, unless the file says who writes it so."""
+    stream = Stream(world, format="debezium-postgres", gate="none").create()
+    stream.send([stamped("c", number, 100 * number, "MicroTimestamp") for number in (1, 2)])
+    stream.cut()
+    stream.send([stamped("c", 3, 300, "Timestamp")])
+    for _ in range(2):
+        with pytest.raises(TableStoppedError, match="may have rounded the rows that are there"):
+            stream.cut()
+    assert times(stream) == {1: MOMENT, 2: MOMENT}
+    stream.source = MILLIS_BY_SETTING
+    stream.cut()
+    assert times(stream) == {1: MOMENT, 2: MOMENT, 3: MOMENT}
 
 
 def test_a_form_that_no_type_of_the_target_fits_has_a_way_out(world: World) -> None:

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from tidemark.errors import TableStoppedError
+from tidemark.errors import RowsUnknownError, TableStoppedError
 from tidemark.formats.record_schema import RecordSchema
 from tidemark.model.columns import SourceColumn, TableSchema
-from tidemark.model.position import Position
+from tidemark.model.position import OFFSET_DIGITS, Place, Position
+from tidemark.runs.columns.rounded import refuse_rounded
 from tidemark.runs.columns.schemas import resolve
 from tidemark.runs.ddl.effects import DdlEffects
 from tidemark.schema.changes import describe, plan_changes
@@ -177,6 +178,43 @@ def test_rows_are_written_anew_where_iceberg_does_not_promote(
     fresh = schema(None, old, new)["a"]
     assert fresh.iceberg == want["a"].iceberg
     assert encodings(fresh) == encodings(want["a"])
+
+
+def placed(record: RecordSchema, place: str) -> RecordSchema:
+    """``record``, with all its events at one place."""
+    at = Place(place)
+    return replace(record, position=Position(place + "0" * OFFSET_DIGITS), begins_at=at)
+
+
+@pytest.mark.parametrize(
+    ("wide", "narrow"),
+    [("double", "real"), ("timestamp(6)", "timestamp(3)"), ("time(6)", "time(3)")],
+)
+def test_a_type_into_which_the_source_rounds_stops_the_table(wide: str, narrow: str) -> None:
+    """SCHEMA-16: also amid a cut; a copy of what came before shows nothing."""
+    older, newer = placed(told("1", a=wide), "1" * 20), placed(told("2", a=narrow), "2" * 20)
+    have, nowhere = schema(None, older), Place("")
+    with pytest.raises(RowsUnknownError, match="may have rounded the rows"):
+        refuse_rounded(POSTGRES, SPEC, have, [newer], nowhere)
+    with pytest.raises(RowsUnknownError, match="may have rounded the rows"):
+        refuse_rounded(POSTGRES, SPEC, None, [older, newer], nowhere)
+    refuse_rounded(POSTGRES, SPEC, have, [newer], Place("2" * 20))
+    again = schema(None, newer)
+    refuse_rounded(POSTGRES, SPEC, again, [older, newer], Place("1" * 20))
+    refuse_rounded(POSTGRES, SPEC, have, [replace(newer, has_rows=False)], nowhere)
+    wider = [placed(newer, "1" * 20), placed(older, "2" * 20)]
+    refuse_rounded(POSTGRES, SPEC, schema(None, newer), wider, nowhere)
+    stated = POSTGRES.topics.model_copy(update={"schema_changes": ("ddl",)})
+    refuse_rounded(POSTGRES.model_copy(update={"topics": stated}), SPEC, have, [newer], nowhere)
+
+
+@pytest.mark.parametrize("mode", ["connect", "microseconds"])
+def test_a_form_of_times_that_a_setting_gives_is_none_of_another_type(mode: str) -> None:
+    """SCHEMA-4, SCHEMA-16."""
+    by_setting = POSTGRES.model_copy(update={"modes": ModesSpec.model_validate({"time": mode})})
+    newer = placed(told("2", a="timestamp(3)"), "2" * 20)
+    have = schema(None, told("1", a="timestamp(6)"))
+    refuse_rounded(by_setting, SPEC, have, [newer], Place(""))
 
 
 TWO_FORMS = [

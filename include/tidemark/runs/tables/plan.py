@@ -17,14 +17,15 @@ from tidemark.model.checkpoint_status import CheckpointStatus
 from tidemark.model.ends import End
 from tidemark.model.event import Kind
 from tidemark.model.names import TableName
-from tidemark.model.position import Position
-from tidemark.model.profile import count
+from tidemark.model.position import Place, Position
+from tidemark.model.profile import ProfileEntry, count
 from tidemark.model.progress import Progress
 from tidemark.model.reconcile import Snapshots
 from tidemark.model.reduction import new_truncate
 from tidemark.model.target_mode import TargetMode
 from tidemark.runs.choose import Chosen
 from tidemark.runs.columns.policy import refuse_by_policy, refuse_large_rewrite
+from tidemark.runs.columns.rounded import refuse_rounded
 from tidemark.runs.columns.schemas import examples, resolve
 from tidemark.runs.columns.untyped import untyped_columns
 from tidemark.runs.columns.withheld import can_withhold, refuse_withheld_key, with_withheld
@@ -331,6 +332,14 @@ def _begins_with_a_row(pipeline: PipelineSpec, chosen: Chosen, spec: TableSpec) 
     return waits or (only_tombstones(profile_entries) and not is_ended)
 
 
+def _published_place(
+    progress: Progress, spec: TableSpec, profile_entries: Sequence[ProfileEntry]
+) -> Place:
+    """The place at and below which all records of the table came again."""
+    reached = progress.frontier_of(spec.source).reached
+    return min((reached.get(entry.at, Place("")) for entry in profile_entries), default=Place(""))
+
+
 def _target(pipeline: PipelineSpec, spec: TableSpec) -> TableId:
     return TableId(pipeline.target_namespace, spec.target)
 
@@ -368,6 +377,10 @@ def _work(
         copies = copies_below(chosen, spec, have, before)
         records = [r for r in records if (r.position or "") >= copies.below]
     is_empty = head is not None and head.rows == 0
+    if reread is None:
+        there = None if is_empty else below
+        published = _published_place(progress, spec, profile_entries)
+        refuse_rounded(pipeline.source, spec, there, records, published)
     change = reread.change if reread is not None else None
     schema = resolve(
         *(pipeline.source, spec, below, effects, records), is_empty=is_empty, reread=change
