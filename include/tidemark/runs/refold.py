@@ -18,6 +18,7 @@ from pyiceberg.table import Table
 from tidemark.errors import UNCHANGED, ActionRefusedError
 from tidemark.lake.bases import read_bases
 from tidemark.lake.catalog import SystemTables, TableId
+from tidemark.lake.evolve import SOURCE_SCHEMA
 from tidemark.lake.history import existing_tables, read_history
 from tidemark.lake.ledger import progress_of_cut, read_progress
 from tidemark.lake.marks import read_published
@@ -122,7 +123,8 @@ def cancel_refold(pipeline: PipelineSpec, world: World, table: TableName) -> Non
 def remove_left(pipeline: PipelineSpec, world: World) -> None:
     """Remove the tables of refolds that ended, where who ended them died before that.
 
-    None that was ever published: a person may have given such a name to a table beside a target.
+    None that was ever published, or that no run made: a person may have given such a name to a
+    table beside a target.
     """
     # Before progress: a refold is recorded before a run makes its table.
     made = [_MADE.fullmatch(n) for n in existing_tables(world.catalog, pipeline.target_namespace)]
@@ -136,12 +138,13 @@ def remove_left(pipeline: PipelineSpec, world: World) -> None:
         return  # Of a refold that has just ended the table may be on its way.
     targets = {target.table for target in targets_of(pipeline, history, progress).values()}
     in_use = targets | {refold.target for refold in progress.refolds.values()}
-    left = [
+    found = [
         find_table(world.catalog, TableId(pipeline.target_namespace, name))
         for name, target in names.items()
         if target in targets and name not in in_use
     ]
-    _remove(world, [table for table in left if table and read_published(table) is None])
+    ours = [table for table in found if table is not None and SOURCE_SCHEMA in table.properties]
+    _remove(world, [table for table in ours if read_published(table) is None])
 
 
 def _unfinished(pipeline: PipelineSpec, world: World, refold: Refold) -> list[Table]:
