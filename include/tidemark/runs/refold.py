@@ -138,12 +138,14 @@ def remove_left(pipeline: PipelineSpec, world: World) -> None:
         return  # Of a refold that has just ended the table may be on its way.
     targets = {target.table for target in targets_of(pipeline, history, progress).values()}
     in_use = targets | {refold.target for refold in progress.refolds.values()}
-    found = [
+    candidates = [
         find_table(world.catalog, TableId(pipeline.target_namespace, name))
         for name, target in names.items()
         if target in targets and name not in in_use
     ]
-    ours = [table for table in found if table is not None and SOURCE_SCHEMA in table.properties]
+    ours = [
+        table for table in candidates if table is not None and SOURCE_SCHEMA in table.properties
+    ]
     _remove(world, [table for table in ours if read_published(table) is None])
 
 
