@@ -66,7 +66,8 @@ class Decoder:
 
     envelope: in RECORD_COLUMNS, out the same and ENVELOPE_COLUMNS, one row per record.
     row_changes: of a table without a key, one row per row that an event ends or makes; out
-    ``op``, ``part``, ``image``, ``occurrence`` and ``record_hash``, as `debezium_row_changes` says.
+    ``op``, ``part``, ``image``, ``occurrence``, ``table_order`` and ``record_hash``, as
+    `debezium_row_changes` says.
     image: a struct with the text of every column of the row that an upsert leaves.
     unavailable: names of columns that an update of a row does not hold (UNAV-4), None where each
     holds all. uncertain_nulls: columns that it names for a null, which may be the value (UNAV-11);

@@ -10,8 +10,10 @@ one that came twice, or two: a partition that went back between them proves the 
 unknown. By TiCDC's documentation every dispatcher sends equal rows of one commit to one partition:
 where another one has the same record, the topic's partitions changed between them. PostgreSQL's
 connector numbers the events of a transaction, but one that starts over inside a transaction counts
-from 1 again (POS-5): two equal rows of one LSN with different numbers are two only if one partition
-brought them in one go.
+from 1 again (POS-5): two equal rows of one LSN with different numbers are two if one partition
+brought them in one go. They are one where both are the first at that LSN, as the number before
+theirs is not there, and are the same change of their table in the transaction: a connector starts
+over at the first change of an LSN, and leaves out changes of other tables before it.
 """
 
 from __future__ import annotations
@@ -33,6 +35,10 @@ _SO_FAR = "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
 _ARRIVAL = "ORDER BY in_cut, topic, partition, offset"
 _COPIES = f"PARTITION BY op, row_id {_ARRIVAL}"
 _EQUALS = f"PARTITION BY op, {EVENT_ID}, image_hash, snapshot IS NULL {_ARRIVAL}"
+_NUMBER_BEFORE = (
+    f"PARTITION BY {EVENT_ID}, event_order - table_order ORDER BY event_order "
+    "RANGE BETWEEN 1 PRECEDING AND 1 PRECEDING"
+)
 
 _PLACE_BEFORE = f"lag({PLACE}) OVER ({_PARTITION})"
 _NUMBER_FALLS = f"event_order < lag(event_order) OVER ({_PARTITION})"
@@ -77,6 +83,7 @@ of the texts of its row, in the columns that the target has.
 """
 
 REPEATS: tuple[Mapping[str, str], ...] = (
+    {"is_first": f"table_order IS NOT NULL AND count(*) OVER ({_NUMBER_BEFORE}) = 0"},
     {
         "copy": f"row_number() OVER ({_COPIES})",
         "went_back": f"partition = lag(partition) OVER ({_COPIES}) "
@@ -87,17 +94,20 @@ REPEATS: tuple[Mapping[str, str], ...] = (
         "has_equal": f"row_number() OVER ({_EQUALS}) > 1",
         "in_one_go": f"partition = lag(partition) OVER ({_EQUALS}) "
         f"AND era = lag(era) OVER ({_EQUALS})",
+        "is_same": f"coalesce(is_first AND lag(is_first) OVER ({_EQUALS}) "
+        f"AND table_order = lag(table_order) OVER ({_EQUALS}), FALSE)",
     },
     {
-        "is_repeat": "copy > 1",
+        "is_repeat": "copy > 1 OR is_same",
         "is_uncertain": "CASE WHEN copy > 1 "
         "THEN occurrence IS NULL AND NOT (went_back OR has_moved) "
         f"ELSE length(position) = {POSTGRES_DIGITS} AND snapshot IS NULL AND has_equal "
-        "AND NOT in_one_go END",
+        "AND NOT in_one_go AND NOT is_same END",
     },
 )
 """Columns to add to changes one after the other: whether one came before, or may be another one.
 
 In: also ``in_cut``; what came before the cut comes first. record_hash: of what the record of a
-change says of rows, null where equal rows of one place may be in several partitions.
+change says of rows, null where equal rows of one place may be in several partitions. table_order:
+which change of its table in its transaction it is, null where the source does not say.
 """

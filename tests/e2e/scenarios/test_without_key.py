@@ -76,8 +76,11 @@ def snapshot(pos: int, *images: Image) -> list[Record]:
     return [mysql("r", pos, None, i, mark=m) for i, m in zip(images, marks, strict=True)]
 
 
-def postgres(lsn: int, image: Image, order: int | None) -> Record:
-    """An insert of transaction 812; order: its number there, None without metadata."""
+def postgres(lsn: int, image: Image, order: int | None, table_order: int | None = None) -> Record:
+    """An insert of transaction 812; order: its number there, None without metadata.
+
+    table_order: likewise, among the changes of its table.
+    """
     source = {
         "snapshot": "false",
         "schema": "shop",
@@ -88,7 +91,10 @@ def postgres(lsn: int, image: Image, order: int | None) -> Record:
     }
     value = {"op": "c", "before": None, "after": image, "source": source}
     if order is not None:
-        value["transaction"] = {"id": f"812:{lsn}", "total_order": order}
+        told = {"id": f"812:{lsn}", "total_order": order}
+        if table_order is not None:
+            told["data_collection_order"] = table_order
+        value["transaction"] = told
     return Record(json.dumps(value).encode())
 
 
@@ -318,6 +324,21 @@ def test_a_number_in_a_transaction_tells_rows_of_one_partition_alone(world: Worl
     with pytest.raises(TableStoppedError, match="it was sent again or is another one"):
         stream.cut()
     assert published(stream) == {(1, "x"): 1, (2, "x"): 1, (3, "x"): 1}
+
+
+def test_a_number_among_changes_of_its_table_shows_what_came_again(world: World) -> None:
+    """POS-5, POS-14: a connector started over behind changes of other tables, in a transaction."""
+    stream = opened(world, "debezium-postgres", partitions=3)
+    stream.send([postgres(10, row(1), 7, 1), replace(postgres(20, row(2), 9, 2), partition=1)])
+    stream.cut()
+    again = [postgres(10, row(1), 2, 1), postgres(20, row(2), 4, 2), postgres(30, row(3), 5, 3)]
+    stream.send([replace(one, partition=2) for one in again])
+    stream.cut()
+    assert published(stream) == {(1, "x"): 1, (2, "x"): 1, (3, "x"): 1}
+    # Rows of a COPY have one LSN: the second one of it is no copy of the first.
+    stream.send([replace(postgres(30, row(3), 6, 4), partition=1)])
+    with pytest.raises(TableStoppedError, match="it was sent again or is another one"):
+        stream.cut()
 
 
 def test_a_key_comes_with_a_new_target_alone(world: World) -> None:

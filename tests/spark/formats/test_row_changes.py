@@ -126,6 +126,7 @@ def test_debezium(  # noqa: PLR0913  a table of cases
 ) -> None:
     """KEY-15, and which of the rows at its place a change is (POS-14)."""
     content = {"op": op, "before": before, "after": after, "source": {"row": 3}}
+    content["transaction"] = {"id": "1", "total_order": 8, "data_collection_order": 2}
     value = {"schema": {}, "payload": content} if is_wrapped else content
     events = spark.createDataFrame(
         [
@@ -136,9 +137,10 @@ def test_debezium(  # noqa: PLR0913  a table of cases
         ],
         "position STRING, op STRING, event_order LONG, schema_id LONG, value BINARY",
     )
-    for has_order, occurrence in ((False, "3"), (True, "8")):
+    for has_order, occurrence, table_order in ((False, "3", None), (True, "8", 2)):
         rows = debezium_row_changes(
             events, SCHEMA, has_event_order=has_order, encoding=JsonEncoding()
         ).collect()
         assert changes_of(rows) == changes
         assert {row["occurrence"] for row in rows} == {occurrence}
+        assert {row["table_order"] for row in rows} == {table_order}

@@ -30,7 +30,7 @@ RENUMBERED = "postgres, whose connector starts over inside transactions"
 class Record:
     """One change; event: which of the log's events it belongs to, and row: which change of it.
 
-    begins: a transaction begins with it.
+    begins: a transaction begins with it. others: changes of other tables just before it there.
     """
 
     event: int
@@ -39,16 +39,21 @@ class Record:
     before: str | None = None
     after: str | None = None
     begins: bool = False
+    others: int = 0
 
 
 @dataclass(frozen=True)
 class Sent:
-    """A record in its partition; number: of the change in its transaction, as it was counted."""
+    """A record in its partition; number: of the change in its transaction, as it was counted.
+
+    table_order: likewise, of those of its table.
+    """
 
     record: Record
     partition: int
     offset: int
     number: int
+    table_order: int
 
 
 @dataclass
@@ -63,9 +68,9 @@ class Consumer:
     truncated: Position | None = None
     doubted: bool = False
 
-    def send(self, record: Record, partition: int, number: int) -> None:
+    def send(self, record: Record, partition: int, number: int, table_order: int) -> None:
         offset = sum(one.partition == partition for one in self.sent)
-        self.sent.append(Sent(record, partition, offset, number))
+        self.sent.append(Sent(record, partition, offset, number, table_order))
 
     def cut(self) -> None:
         """Settle all that was sent."""
@@ -93,6 +98,7 @@ class Consumer:
                 "snapshot": None,
                 "event_order": None if self.source == UNTOLD else s.number,
                 "occurrence": self._occurrence(s),
+                "table_order": s.table_order if self.source in {POSTGRES, RENUMBERED} else None,
                 "record_hash": None,
                 "in_cut": in_cut,
                 "record": self.sent.index(s),
@@ -173,7 +179,8 @@ def log_of(rng: random.Random, source: str) -> list[Record]:
             if after:
                 rows.append(after)
             begins = row == 0 and (source != RENUMBERED or rng.random() < 0.4 or not log)
-            log.append(Record(event, row, op, before, after, begins=begins))
+            others = rng.randrange(3) if row == 0 and source == RENUMBERED else 0
+            log.append(Record(event, row, op, before, after, begins=begins, others=others))
     return log
 
 
@@ -211,16 +218,20 @@ def test_what_is_sent_again_changes_nothing(source: str, partitions: int) -> Non
 def _is_doubted(source: str, partitions: int, rng: random.Random, log: Sequence[Record]) -> bool:
     """Whether a history stopped; each of its cuts ends as the source."""
     consumer = Consumer(source)
-    at = furthest = number = 0
+    at = furthest = number = table_order = 0
     while furthest < len(log):
         for record in log[at : at + rng.randint(1, 5)]:
-            number = 1 if record.begins else number + 1
-            consumer.send(record, rng.randrange(partitions), number)
+            if record.begins:
+                number = table_order = 0
+            number, table_order = number + record.others + 1, table_order + 1
+            consumer.send(record, rng.randrange(partitions), number, table_order)
             at += 1
         furthest = max(furthest, at)
         if rng.random() < 0.3:  # the connector starts over
             fit = [n for n in range(at) if _may_begin(source, log[n])]
-            at, number = (rng.choice(fit[-8:]) if fit else 0), 0
+            at = rng.choice(fit[-8:]) if fit else 0
+            skipped = log[at].others and rng.randint(0, log[at].others)
+            number, table_order = -skipped, 0
         if rng.random() < 0.4 or furthest == len(log):
             consumer.cut()
             if consumer.doubted:
@@ -274,6 +285,7 @@ def test_copies_of_ticdc_are_told_by_watermarks(records: str, taken: str, doubte
                 "snapshot": None,
                 "event_order": None,
                 "occurrence": None,
+                "table_order": None,
                 "in_cut": 1,
                 "image_hash": what[0].lower(),
                 "record_hash": what[0],

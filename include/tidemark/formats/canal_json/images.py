@@ -86,7 +86,7 @@ def _touched(schema: TableSchema) -> Column:
 def canal_row_changes(events: DataFrame, schema: TableSchema) -> DataFrame:
     """One row per row of the table that an event ends or makes (KEY-15).
 
-    As of Debezium: ``op``, ``part``, ``image`` and ``occurrence``, which is untold; and
+    As of Debezium: ``op``, ``part``, ``image``, ``occurrence`` and ``table_order``, both null; and
     ``record_hash``, of what the record says of rows, columns included that the target lacks. What
     an update or a delete does not hold of a row is not known (UNAV-4); then there is no image.
     """
@@ -111,6 +111,7 @@ def canal_row_changes(events: DataFrame, schema: TableSchema) -> DataFrame:
         .select("*", F.posexplode(touched).alias("_half", "_touched"))
         .withColumn("part", F.col("_row") * KEYS_PER_ROW + F.col("_half"))
         .withColumn("occurrence", F.lit(None).cast("string"))
+        .withColumn("table_order", F.lit(None).cast("long"))
         .withColumn("record_hash", F.hex(F.xxhash64(rows_text)))
         .select(
             *(name for name in events.columns if name != "op"),
@@ -118,6 +119,7 @@ def canal_row_changes(events: DataFrame, schema: TableSchema) -> DataFrame:
             "_touched.op",
             "_touched.image",
             "occurrence",
+            "table_order",
             "record_hash",
         )
     )

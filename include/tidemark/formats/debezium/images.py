@@ -156,14 +156,17 @@ def debezium_row_changes(
     In: changelog rows of one table of kind ``row``. Out: the same with ``op``, ``part``, the number
     of the change in its event, ``image``, a struct of every column's text of the row that ends or
     begins, null where the record does not tell it, ``occurrence``, which of the changes at one
-    place it is, null if untold, and ``record_hash``, which is null: a record without a key goes to
-    any partition. has_event_order: ``event_order`` says so, as the rows of a COPY of
-    PostgreSQL share their LSN; a binlog numbers the rows at a place.
+    place it is, null if untold, ``table_order``, which change of its table in its transaction, null
+    likewise, and ``record_hash``, which is null: a record without a key goes to any partition.
+    has_event_order: ``event_order`` says so, as the rows of a COPY of PostgreSQL share their LSN; a
+    binlog numbers the rows at a place.
     """
     fields = written_fields(schema, schema.names)
     images = f"before STRUCT<{fields}>, after STRUCT<{fields}>"
-    record = encoding.value(f"op STRING, {images}, source STRUCT<row STRING>")
-    read = events.withColumn("_record", record).withColumns(
+    fields = f"op STRING, {images}, source STRUCT<row STRING>"
+    if has_event_order:
+        fields += ", transaction STRUCT<data_collection_order STRING>"
+    read = events.withColumn("_record", encoding.value(fields)).withColumns(
         _exact_images(F.col("_record"), images, schema, schema.names, encoding)
     )
     ended, made = (
@@ -175,10 +178,14 @@ def debezium_row_changes(
         .when(F.col("_record.op") == "u", F.array(ended, made))
         .otherwise(F.array(made))
     )
-    order = F.col("event_order") if has_event_order else F.col("_record.source.row")
+    order, table_order = F.col("_record.source.row"), F.lit(None).cast("long")
+    if has_event_order:
+        order = F.col("event_order")
+        table_order = number(F.col("_record.transaction.data_collection_order"))
     return (
         read.select("*", F.posexplode(touched).alias("part", "_touched"))
         .withColumn("occurrence", order.cast("string"))
+        .withColumn("table_order", table_order)
         .withColumn("record_hash", F.lit(None).cast("string"))
         .select(
             *(name for name in events.columns if name != "op"),
@@ -186,6 +193,7 @@ def debezium_row_changes(
             "_touched.op",
             "_touched.image",
             "occurrence",
+            "table_order",
             "record_hash",
         )
     )
