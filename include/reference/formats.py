@@ -60,7 +60,8 @@ REASONS: Mapping[Reason, str] = {
     "cannot be read",
     Reason.KEY_NULL: "changes a row that has null in a column of the key",
     Reason.KEY_MISMATCH: "has a key of other columns than its table, or another one than its row",
-    Reason.KEY_UNTOLD: "ends a row, and may hold zero or a default in place of the declared key",
+    Reason.KEY_UNAVAILABLE: "ends a row, and may hold zero or a default in place of the declared "
+    "key",
     Reason.TYPE_MISMATCH: "holds a value that is not of its column's kind, such as a text for a "
     "number",
     Reason.VALUE_OUT_OF_RANGE: "holds a number that its column cannot hold",

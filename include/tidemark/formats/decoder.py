@@ -34,7 +34,7 @@ from tidemark.formats.debezium.images import (
     postgres_occurrence,
     postgres_transaction,
     postgres_unavailable,
-    postgres_untold_key,
+    postgres_unavailable_key,
 )
 from tidemark.formats.debezium.position import binlog_block, postgres_block
 from tidemark.formats.debezium.tombstones import deletes_of_tombstones
@@ -81,7 +81,7 @@ class Decoder:
     one name (POISON-1). variants: all fields of the row that it leaves, a map of variants; null
     where records have types. key_texts: the texts of all fields of its key, a map; null where
     records have no keys of their own. occurrence: which of the changes of its key at its place a
-    streamed change is, as a number that grows with them; null where none is told. untold_key:
+    streamed change is, as a number that grows with them; null where none is told. unavailable_key:
     whether a record may hold no value of the declared key that a row had (KEY-5); None where each
     does.
     """
@@ -101,7 +101,7 @@ class Decoder:
     key_texts: Column
     occurrence: Column
     transaction: Column | None = None
-    untold_key: Callable[[TableSchema], Column] | None = None
+    unavailable_key: Callable[[TableSchema], Column] | None = None
 
     def row_image(self, schema: TableSchema) -> RowImage:
         """What records of changes tell of their rows, as `formats.rows.typed_rows` reads it."""
@@ -171,7 +171,7 @@ def _debezium(source: SourceSpec, schemas: Schemas, ordering: Ordering) -> Decod
         encoding.key_texts(),
         postgres_occurrence() if is_postgres else binlog_occurrence(encoding=encoding),
         postgres_transaction(encoding=encoding) if is_postgres else None,
-        partial(postgres_untold_key, encoding=encoding) if is_postgres else None,
+        partial(postgres_unavailable_key, encoding=encoding) if is_postgres else None,
     )
 
 

@@ -7,11 +7,12 @@ leaves its name first, which is undone where it turns out to be another one; the
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from contextlib import suppress
 
 from pyiceberg.catalog import Catalog, delete_data_files, delete_files
 from pyiceberg.catalog.sql import SqlCatalog
-from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
+from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.manifest import ManifestFile
 from pyiceberg.table import Table
 from sqlalchemy.orm import Session
@@ -44,17 +45,12 @@ def purge_as_read(catalog: Catalog, name: TableId, location: str) -> bool:
     return True
 
 
-def finish_removals(catalog: Catalog, namespace: str) -> None:
-    """Remove what those left in ``namespace`` who died as they removed a table.
+def finish_removals(catalog: Catalog, namespace: str, existing: Iterable[str]) -> None:
+    """Remove those of the tables ``existing`` in ``namespace`` whose removal somebody died in.
 
     Where one of them is alive yet, both remove the same table.
     """
-    with catalog_errors(f"the list of tables in {namespace}"):
-        try:
-            names = [parts[-1] for parts in catalog.list_tables(namespace)]
-        except NoSuchNamespaceError:
-            return
-    for name in names:
+    for name in existing:
         if name.startswith(_PREFIX):
             _finish(catalog, TableId(namespace, name))
 
@@ -84,7 +80,7 @@ def _finish(catalog: Catalog, away: TableId) -> None:
 
 
 def _delete_files(table: Table) -> None:
-    """Delete all files of ``table``; what is gone already, and what that named, is left out."""
+    """Delete all files of ``table`` that are there and that files which are there name."""
     metadata, io = table.metadata, table.io
     manifests: dict[str, ManifestFile] = {}
     for snapshot in metadata.snapshots:

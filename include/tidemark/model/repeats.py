@@ -13,7 +13,7 @@ connector numbers the events of a transaction, but one that starts over inside a
 from 1 again (POS-5): two equal rows of one LSN with different numbers are two if one partition
 brought them in one go. They are one where both are the first at that LSN, as the number before
 theirs is not there, and are the same change of their table in the transaction: a connector starts
-over at the first change of an LSN, and leaves out changes of other tables before it.
+over at the first change of an LSN, and skips changes of other tables before it.
 """
 
 from __future__ import annotations

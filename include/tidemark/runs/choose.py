@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial, reduce
+from functools import cache, partial, reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -165,7 +165,8 @@ def _choose(run: Run, changelog: Changelog, landed: Landed, until: Cap | None) -
     renames = names.with_renames(effects.renames if effects else ())
     named = changelog.under(renames)
     zoned_by = dict(reading.cuts)
-    read_again = read_since(run, named, landed) if progress.refolds else None
+    replayed = cache(partial(read_since, run, named, landed))
+    read_again = replayed() if progress.refolds else None
     zoned = _zoned(named, cut, zoned_by, read_again)
     batch_profile = profile(list(zoned.values()), progress.landing)
     refuse_unread_statements(
@@ -220,7 +221,7 @@ def _choose(run: Run, changelog: Changelog, landed: Landed, until: Cap | None) -
     return Chosen(
         *(decision, zoned, effects, landed.schemas, named, progress.quarantined, ends),
         refolded=refolded,
-        read_since=partial(read_since, run, named, landed),
+        read_since=replayed,
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import secrets
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -120,14 +120,14 @@ def cancel_refold(pipeline: PipelineSpec, world: World, table: TableName) -> Non
     _remove(world, unfinished)
 
 
-def remove_left(pipeline: PipelineSpec, world: World) -> None:
+def remove_left(pipeline: PipelineSpec, world: World, existing: Collection[str]) -> None:
     """Remove the tables of refolds that ended, where who ended them died before that.
 
-    None that was ever published, or that no run made: a person may have given such a name to a
-    table beside a target.
+    existing: names of tables beside the targets, listed before: a refold is recorded before a run
+    makes its table. None that was ever published, or that no run made: a person may have given such
+    a name to a table beside a target.
     """
-    # Before progress: a refold is recorded before a run makes its table.
-    made = [_MADE.fullmatch(n) for n in existing_tables(world.catalog, pipeline.target_namespace)]
+    made = map(_MADE.fullmatch, existing)
     names = {match.string: match["target"] for match in made if match}
     if not names:
         return

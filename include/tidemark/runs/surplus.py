@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from tidemark.errors import TidemarkError
 from tidemark.lake.attempts import drop_attempts
 from tidemark.lake.catalog import SystemTables, TableId
-from tidemark.lake.history import read_history
+from tidemark.lake.history import existing_tables, read_history
 from tidemark.lake.ledger import Entry, read_progress
 from tidemark.lake.removal import finish_removals
 from tidemark.lake.results import FailedAttempt, failed_attempts
@@ -44,8 +44,9 @@ def drop_surplus(pipeline: PipelineSpec, world: World) -> None:
     An attempt that is still alive is none: a run has a result only once it is over.
     """
     try:
-        finish_removals(world.catalog, pipeline.target_namespace)
-        remove_left(pipeline, world)
+        names = existing_tables(world.catalog, pipeline.target_namespace)
+        finish_removals(world.catalog, pipeline.target_namespace, names)
+        remove_left(pipeline, world, names)
         _drop(pipeline, world)
     except TidemarkError as error:
         log.warning("attempts_left", pipeline=pipeline.name, error=str(error))

@@ -342,7 +342,7 @@ def _repair(statement: Words, schema: str) -> tuple[DdlOperation, ...]:
     if "USE_FRM" not in statement.outside_parentheses():
         return (NoEffect("REPAIR TABLE"),)
     tables = _named([_table(part, schema) for part in statement.split(",")])
-    why = "rows may go without events, as their index is made anew"
+    why = "rows may go without events, as the index is rebuilt"
     return tuple(Unsupported(table, text, why) for table in tables) or (NO_TARGET,)
 
 

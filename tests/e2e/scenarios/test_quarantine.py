@@ -220,11 +220,13 @@ def test_a_row_whose_declared_key_is_not_told_stays(world: World) -> None:
     value = json.dumps(json.loads(moved.value or b"") | {"before": before}).encode()
     stream.send([postgres_row("d", 1, (10, 11), name=""), replace(moved, value=value)])
     result = stream.cut()
-    assert result.quarantined == {"KEY_UNTOLD": 2}
+    assert result.quarantined == {"KEY_UNAVAILABLE": 2}
     assert sorted(row["name"] for row in stream.published()) == ["", "a", "b"]
     assert counted(replay(stream)) == {"quarantined": 2}
     stream.send([postgres_row("d", 2, (30, 31), name="")])
-    with pytest.raises(TableStoppedError, match=r"(?s)\(name\).*KEY_UNTOLD.*REPLICA IDENTITY FULL"):
+    with pytest.raises(
+        TableStoppedError, match=r"(?s)\(name\).*KEY_UNAVAILABLE.*REPLICA IDENTITY FULL"
+    ):
         stream.cut()
 
 

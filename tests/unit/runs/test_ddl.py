@@ -88,6 +88,9 @@ def test_a_snapshot_amid_the_stream_describes_what_it_reads() -> None:
     assert again.dropped_at(ITEMS, None) is None
     completed = add_up(spec, [made], before=[dropped])
     assert (completed.made, completed.dropped_at(ITEMS, dropped.position)) == (set(), None)
+    taken = DdlEffects()
+    taken.take(ITEMS, completed)
+    assert taken.dropped_at(ITEMS, dropped.position) is None
     elsewhere = told(drop, "DROP", there).position
     assert completed.dropped_at(ITEMS, elsewhere) == elsewhere
 
@@ -226,8 +229,8 @@ def test_a_name_that_is_unclear_stops_the_new_table_as_well() -> None:
 
 def test_a_new_table_whose_state_cannot_be_read_stops() -> None:
     """MSG-20, SCHEMA-18."""
-    anew = "CREATE OR REPLACE TABLE items (`a-b` int, `a.b` int)"
-    stopped = effects_of("a-b", "a.b", ddl=anew, avro={"folder": "/schemas"})
+    recreated = "CREATE OR REPLACE TABLE items (`a-b` int, `a.b` int)"
+    stopped = effects_of("a-b", "a.b", ddl=recreated, avro={"folder": "/schemas"})
     assert list(stopped.stops) == [ITEMS]
 
 

@@ -135,7 +135,7 @@ def test_an_expression_gives_rows_values_that_nothing_shows(
     ],
 )
 def test_a_type_that_rounds_or_cuts_values_stops_its_table(was: str, now: str, stops: bool) -> None:
-    """SCHEMA-16, SCHEMA-36: wherever PostgreSQL wrote the rows anew."""
+    """SCHEMA-16, SCHEMA-36: wherever PostgreSQL rewrote the rows."""
     before, after = table(ID, column(2, "a", was)), table(ID, column(2, "a", now))
     statement = f"ALTER TABLE items ALTER a TYPE {now}"
 

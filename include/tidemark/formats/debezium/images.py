@@ -41,7 +41,7 @@ def debezium_changes(
     declared, or records have none of their own; then an update that changes it touches two keys
     (KEY-1, KEY-8). backfills_before: ``before`` may hold filler outside the record's key, so a
     record that has the key beside it is not asked for a former one (KEY-5), and what
-    `postgres_untold_key` is of no row.
+    `postgres_unavailable_key` is of no row.
     """
     if not key_from_images:
         key = whole_key(F.col("_own"), schema)
@@ -67,10 +67,10 @@ def debezium_changes(
         .withColumn("_own", F.when(F.lit(backfills_before) | is_delete, exact_key))
         .withColumns(_exact_images(F.col("_images"), images, schema, schema.key, encoding))
     )
-    untold = F.lit(False)
+    lacks_key = F.lit(False)
     if backfills_before:
-        untold = postgres_untold_key(schema, encoding=encoding)
-    read = read.withColumn("_is_untold", untold)
+        lacks_key = postgres_unavailable_key(schema, encoding=encoding)
+    read = read.withColumn("_lacks_key", lacks_key)
     return _touched(read, schema, backfills_before=backfills_before).select(
         *events.columns, "part", "row_key"
     )
@@ -79,7 +79,7 @@ def debezium_changes(
 def _touched(events: DataFrame, schema: TableSchema, *, backfills_before: bool) -> DataFrame:
     """A row per key of ``_own``, ``_before`` and ``_after``: ``row_key``, ``part`` and ``op``.
 
-    Where ``_is_untold``, a row without a key.
+    Where ``_lacks_key``, a row without a key.
     """
     is_delete = F.col("op") == Op.DELETE.value
     record_key = F.col("_own")
@@ -95,7 +95,7 @@ def _touched(events: DataFrame, schema: TableSchema, *, backfills_before: bool) 
     nothing = F.when(F.lit(False), record_key)
     of_none = F.struct(F.col("op").alias("op"), typed_key(nothing, schema).alias("k"))
     touched = (
-        F.when(F.col("_is_untold"), F.array(of_none))
+        F.when(F.col("_lacks_key"), F.array(of_none))
         .when(is_delete, F.array(deleted))
         .when(F.coalesce(moved, F.lit(False)), F.array(left, upserted))
         .otherwise(F.array(upserted))
@@ -113,7 +113,7 @@ def _is_whole(key: Column, schema: TableSchema) -> Column:
     return reduce(lambda left, right: left & right, there, key.isNotNull())
 
 
-def postgres_untold_key(schema: TableSchema, *, encoding: RecordEncoding) -> Column:
+def postgres_unavailable_key(schema: TableSchema, *, encoding: RecordEncoding) -> Column:
     """Whether what stands for null may be in place of the key that a row had (KEY-5).
 
     Of records with another key of their own, whose columns are the replica identity unless that is

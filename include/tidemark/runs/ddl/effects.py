@@ -173,6 +173,7 @@ class DdlEffects:
         for marked, by_it in ((self.made, other.made), (self.remade, other.remade)):
             marked.discard(table)
             marked |= by_it & {table}
+        self.described_at |= other.described_at
         self.stops.pop(table, None)
         why = other.stops.get(table, other.stops.get(None))
         if why is not None:

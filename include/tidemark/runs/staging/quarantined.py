@@ -37,7 +37,7 @@ from tidemark.runs.staging.replay import changes_of
 from tidemark.runs.staging.row_changes import StagedChanges
 from tidemark.runs.tables.work import TableWork
 
-IN_KEY = (Reason.KEY_UNDECODABLE, Reason.KEY_NULL, Reason.KEY_MISMATCH, Reason.KEY_UNTOLD)
+IN_KEY = (Reason.KEY_UNDECODABLE, Reason.KEY_NULL, Reason.KEY_MISMATCH, Reason.KEY_UNAVAILABLE)
 RECORD = ("topic", "partition", "offset", "kafka_time", "bytes", "sha256")
 
 
@@ -138,9 +138,9 @@ def _decided(run: Run, chosen: Chosen, work: TableWork, marked: DataFrame) -> Da
     same = (F.col("row_key")[n].eqNullSafe(F.col(f"_{i}")) for i, n in enumerate(schema.key))
     row_image = decoder.row_image(schema)
     why = key_reason(schema, decoder.key_texts, row_image.image, from_images=work.key_from_images)
-    if decoder.untold_key is not None and work.key_from_images:
-        is_untold = decoder.untold_key(schema)
-        why = F.when(is_untold, F.lit(Reason.KEY_UNTOLD.value)).otherwise(why)
+    if decoder.unavailable_key is not None and work.key_from_images:
+        lacks_key = decoder.unavailable_key(schema)
+        why = F.when(lacks_key, F.lit(Reason.KEY_UNAVAILABLE.value)).otherwise(why)
     reasons = (
         F.when(F.col("op") == Op.UPSERT.value, row_image.image).alias("image"),
         why.alias("key_reason"),

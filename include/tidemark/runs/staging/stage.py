@@ -39,8 +39,8 @@ from tidemark.runs.staging.reread import refuse_unread_rows
 from tidemark.runs.staging.row_changes import StagedChanges, match_rows, stage_row_changes
 from tidemark.runs.staging.tasks import ChangelogFiles, can_stage_by_tasks, stage_by_tasks
 from tidemark.runs.staging.typed_changes import ChangeCounts, refuse_unread, typed_changes
+from tidemark.runs.staging.unavailable_keys import first_unavailable_key, unavailable_keys
 from tidemark.runs.staging.unchanged import Incomplete, fill_unchanged, unresolved_rows
-from tidemark.runs.staging.untold_keys import first_untold, untold_keys
 from tidemark.runs.staging.versions import match_versions
 from tidemark.runs.tables.key_changes import refuse_quarantined
 from tidemark.runs.tables.truncates import ends_of, snapshot_end
@@ -190,10 +190,10 @@ def _stage_changes(  # noqa: PLR0913  what is read, by which rules, and where to
     staged_changes = staged or _stage_by_expressions(run, chosen, work, ends, place)
     refuse_unread_rows(run, work, staged_changes.rows)
     if staged_changes.rows.conversion_errors:
-        rows, untold = staged_changes.rows, first_untold(run, chosen, work)
+        rows, first = staged_changes.rows, first_unavailable_key(run, chosen, work)
         message = partial(_conversion_error, rows, work)
-        if untold is not None:
-            message = partial(untold_keys, work, untold)
+        if first is not None:
+            message = partial(unavailable_keys, work, first)
         inapplicable = Inapplicable(STAGED_CONVERSION_ERROR, rows.conversion_errors, message)
         return _without(run, chosen, work, staged_changes, inapplicable)
     return staged_changes

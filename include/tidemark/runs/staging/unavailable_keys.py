@@ -1,4 +1,4 @@
-"""Why a table stops whose records do not tell the declared key of rows that end (KEY-5)."""
+"""Why a table stops whose records lack the declared key of rows that end (KEY-5)."""
 
 from __future__ import annotations
 
@@ -13,23 +13,24 @@ from tidemark.runs.tables.work import TableWork
 _PLACE = ("topic", "partition", "offset")
 
 
-def first_untold(run: Run, chosen: Chosen, work: TableWork) -> Row | None:
-    """Where the first change of the cut stands whose record does not tell the key of its row."""
+def first_unavailable_key(run: Run, chosen: Chosen, work: TableWork) -> Row | None:
+    """Where the first change of the cut stands whose record lacks the key of its row."""
     decoder = decoder_of(run.pipeline.source, chosen.schemas_of(work.spec.source))
-    if decoder.untold_key is None or not work.key_from_images:
+    if decoder.unavailable_key is None or not work.key_from_images:
         return None
-    untold = work.row_events(chosen).where(work.counts).where(decoder.untold_key(work.schema))
-    return untold.select("position", *_PLACE).orderBy("position", *_PLACE).first()
+    lacking = work.row_events(chosen).where(work.counts).where(decoder.unavailable_key(work.schema))
+    return lacking.select("position", *_PLACE).orderBy("position", *_PLACE).first()
 
 
-def untold_keys(work: TableWork, first: Row, changes: int, room: int) -> TableStoppedError:
-    """Changes that cannot be applied are too many; first: one of `first_untold`."""
+def unavailable_keys(work: TableWork, first: Row, changes: int, room: int) -> TableStoppedError:
+    """Changes that cannot be applied are too many; first: one of `first_unavailable_key`."""
     key = ", ".join(work.schema.key)
     return TableStoppedError(
         f"{changes} changes of {work.spec.source} belong to no row that can be told, the first of "
         f"those without its declared key ({key}) at offset {first['offset']} of partition "
         f"{first['partition']} of topic {first['topic']}: the replica identity of the table does "
-        "not hold it, and what before holds in its place may be zero or a default (KEY_UNTOLD); "
+        "not hold it, and what before holds in its place may be zero or a default "
+        "(KEY_UNAVAILABLE); "
         f"{room} of them may be quarantined",
         state=WAITING,
         next_step=f"run ALTER TABLE {work.spec.source} REPLICA IDENTITY FULL at the source, or "
