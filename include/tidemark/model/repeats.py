@@ -13,7 +13,9 @@ connector numbers the events of a transaction, but one that starts over inside a
 from 1 again (POS-5): two equal rows of one LSN with different numbers are two if one partition
 brought them in one go. They are one where both are the first at that LSN, as the number before
 theirs is not there, and are the same change of their table in the transaction: a connector starts
-over at the first change of an LSN, and skips changes of other tables before it.
+over at the first change of an LSN, and skips changes of other tables before it. Numbers of two
+starts may meet: a row that has the number of an earlier one in the transaction, and another number
+among the changes of its table, is no copy of it, but has its identity: the table stops.
 """
 
 from __future__ import annotations
@@ -96,11 +98,13 @@ REPEATS: tuple[Mapping[str, str], ...] = (
         f"AND era = lag(era) OVER ({_EQUALS})",
         "is_same": f"coalesce(is_first AND lag(is_first) OVER ({_EQUALS}) "
         f"AND table_order = lag(table_order) OVER ({_EQUALS}), FALSE)",
+        "is_another": f"coalesce(length(position) = {POSTGRES_DIGITS} "
+        f"AND table_order <> lag(table_order) OVER ({_COPIES}), FALSE)",
     },
     {
         "is_repeat": "copy > 1 OR is_same",
         "is_uncertain": "CASE WHEN copy > 1 "
-        "THEN occurrence IS NULL AND NOT (went_back OR has_moved) "
+        "THEN is_another OR (occurrence IS NULL AND NOT (went_back OR has_moved)) "
         f"ELSE length(position) = {POSTGRES_DIGITS} AND snapshot IS NULL AND has_equal "
         "AND NOT in_one_go AND NOT is_same END",
     },

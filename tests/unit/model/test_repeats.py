@@ -219,10 +219,12 @@ def _is_doubted(source: str, partitions: int, rng: random.Random, log: Sequence[
     """Whether a history stopped; each of its cuts ends as the source."""
     consumer = Consumer(source)
     at = furthest = number = table_order = 0
+    has_begun = False
     while furthest < len(log):
         for record in log[at : at + rng.randint(1, 5)]:
-            if record.begins:
+            if record.begins and not has_begun:
                 number = table_order = 0
+            has_begun = False
             number, table_order = number + record.others + 1, table_order + 1
             consumer.send(record, rng.randrange(partitions), number, table_order)
             at += 1
@@ -231,7 +233,7 @@ def _is_doubted(source: str, partitions: int, rng: random.Random, log: Sequence[
             fit = [n for n in range(at) if _may_begin(source, log[n])]
             at = rng.choice(fit[-8:]) if fit else 0
             skipped = log[at].others and rng.randint(0, log[at].others)
-            number, table_order = -skipped, 0
+            number, table_order, has_begun = -skipped, 0, True
         if rng.random() < 0.4 or furthest == len(log):
             consumer.cut()
             if consumer.doubted:
