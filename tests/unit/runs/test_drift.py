@@ -208,6 +208,19 @@ def test_a_type_into_which_the_source_rounds_stops_the_table(wide: str, narrow: 
     refuse_rounded(POSTGRES.model_copy(update={"topics": stated}), SPEC, have, [newer], nowhere)
 
 
+@pytest.mark.parametrize("declared", ["double precision", "float"])
+def test_a_declared_type_is_none_that_the_source_had(declared: str) -> None:
+    """SCHEMA-16: with a column of ``real``, which the file calls ``double precision``."""
+    spec = SPEC.model_copy(update={"columns": {"a": declared}})
+    first, second = placed(told("1", a="real"), "1" * 20), placed(told("2", a="real"), "2" * 20)
+    have = resolve(POSTGRES, spec, None, DdlEffects(), [first])
+    assert have["a"].encoding.value == "double"
+    refuse_rounded(POSTGRES, spec, have, [second], Place("1" * 20))
+    wider = placed(told("1", a="double"), "1" * 20)
+    with pytest.raises(RowsUnknownError, match="may have rounded the rows"):
+        refuse_rounded(POSTGRES, spec, have, [wider, second], Place(""))
+
+
 @pytest.mark.parametrize("mode", ["connect", "microseconds"])
 def test_a_form_of_times_that_a_setting_gives_is_none_of_another_type(mode: str) -> None:
     """SCHEMA-4, SCHEMA-16."""

@@ -26,12 +26,13 @@ def refuse_rounded(
 ) -> None:
     """Raise where rows of the table may have been rounded since they were sent.
 
-    have: as the target was made. records: examples of the cut's. published: what stands at it or
-    below came again.
+    have: as the target was made; a column that the file declares has the type of the file there.
+    records: examples of the cut's. published: what stands at it or below came again.
     """
     if source.format is not SourceFormat.DEBEZIUM_POSTGRES or source.topics.schema_changes:
         return
     forms = list(_forms(source, records, published))
+    stored = {} if have is None else {c.name: c for c in have.columns if c.name not in spec.columns}
     for record, columns in forms:
         before = [
             of_other
@@ -41,8 +42,8 @@ def refuse_rounded(
         for name, column in columns.items():
             wider = _wider(source, column.encoding)
             known = [of_other[name] for of_other in before if name in of_other]
-            if have is not None and name in have.names and not _came_before(column, have[name]):
-                known.append(have[name])
+            if name in stored and not _came_before(column, stored[name]):
+                known.append(stored[name])
             was = next((one for one in known if one.encoding is wider), None)
             if was is not None:
                 raise _rounded(spec, was, column)
