@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
-from functools import reduce
-from operator import or_
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from tidemark.conditions import any_of
 from tidemark.model.checkpoint_status import (
     NEW_BOUND,
     NEW_NEXT,
@@ -93,7 +92,7 @@ def _about(places: Collection[tuple[str, int, int]]) -> Column:
         (F.col("topic") == topic) & F.col("offset").between(min(its), max(its))
         for topic, its in sorted(offsets.items())
     )
-    return reduce(or_, ranges, F.lit(False))
+    return any_of(ranges)
 
 
 def _by_place(events: DataFrame, places: Iterable[tuple[str, int, int]], join: str) -> DataFrame:

@@ -17,14 +17,13 @@ names come from outside.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import reduce
-from operator import or_
 from typing import Protocol
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType
 
+from tidemark.conditions import any_of
 from tidemark.fold.computed import computed_once
 from tidemark.model.columns import CHANGE as OF_CHANGE
 from tidemark.model.columns import CONVERSION_ERROR, UNAVAILABLE, UNRESOLVED
@@ -240,7 +239,7 @@ def completed(
     value = {c: F.col(_ANSWER)[f"value{number}"] for number, c in enumerate(columns)}
     lacks = {c: F.array_contains(UNAVAILABLE, c) for c in columns}
     is_known = {c: value[c].isNotNull() for c in columns}
-    is_untold = reduce(or_, (lacks[c] & ~is_known[c] for c in columns))
+    is_untold = any_of(lacks[c] & ~is_known[c] for c in columns)
     for c, most in uncertain_nulls.items():
         is_array = isinstance(partial.schema[c].dataType, ArrayType)
         is_known[c] &= _is_null_for_sure(value[c]["value"], most, is_array=is_array)

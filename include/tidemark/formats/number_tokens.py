@@ -8,12 +8,11 @@ read once more, with its numbers made texts beforehand.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import reduce
-from operator import or_
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from tidemark.conditions import any_of
 from tidemark.formats.once import once
 from tidemark.model.columns import SourceColumn, TableSchema, ValueEncoding
 from tidemark.model.names import ColumnName
@@ -69,7 +68,7 @@ def exact_numbers(
 
     def corrected(image: Column) -> Column:
         looks = (warning(image[name]) for name, of_ways in warnings.items() for warning in of_ways)
-        is_uncertain = reduce(or_, (F.coalesce(look, F.lit(False)) for look in looks))
+        is_uncertain = any_of(F.coalesce(look, F.lit(False)) for look in looks)
         return F.when(is_uncertain, exact(image)).otherwise(image)
 
     return once(image, corrected)

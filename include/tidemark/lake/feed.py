@@ -11,7 +11,6 @@ import uuid
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any
 
 from py4j.java_gateway import JavaObject, get_java_class
@@ -20,6 +19,7 @@ from pyiceberg.table import FileScanTask, Table
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from tidemark.conditions import all_of
 from tidemark.fold.comparable import comparable
 from tidemark.lake.catalog import TableId, catalog_errors
 from tidemark.model.names import SYSTEM_PREFIX, quote
@@ -119,10 +119,9 @@ def _net(
     was = old.select(F.struct(*key).alias("key"), whole.alias(BEFORE))
     now = new.select(F.struct(*key).alias("key"), whole.alias(AFTER))
     both = was.join(now, "key", "full_outer").drop("key")
-    is_same = reduce(
-        lambda a, b: a & b,
-        (_value(BEFORE, name, new).eqNullSafe(_value(AFTER, name, new)) for name in compared),
-        F.col(BEFORE).isNotNull() & F.col(AFTER).isNotNull(),
+    stays = F.col(BEFORE).isNotNull() & F.col(AFTER).isNotNull()
+    is_same = stays & all_of(
+        _value(BEFORE, name, new).eqNullSafe(_value(AFTER, name, new)) for name in compared
     )
     is_update = F.col(BEFORE).isNotNull() & F.col(AFTER).isNotNull()
     images = F.array(

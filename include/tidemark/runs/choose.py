@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, partial, reduce
+from functools import cache, partial
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from tidemark.conditions import any_of
 from tidemark.fold.profile import profile
 from tidemark.fold.renamed import is_table
 from tidemark.formats.avro.wire_format import Schemas, named_in
@@ -31,7 +32,7 @@ from tidemark.runs.changelog import Changelog
 from tidemark.runs.ddl.barriers import barrier_of, barriers_of_ended, published_place
 from tidemark.runs.ddl.effects import DdlEffects, DdlRecord, DdlStop
 from tidemark.runs.ddl.presence import was_there
-from tidemark.runs.ddl.records import add_up, collect_ddl, half_described
+from tidemark.runs.ddl.records import add_up, collect_ddl, half_described, stands_at
 from tidemark.runs.ddl.table_swaps import hold_table_swaps
 from tidemark.runs.ddl.unread import refuse_unread_statements
 from tidemark.runs.landing.land import Landed
@@ -52,13 +53,15 @@ class Replay:
 
     entries: that wait and are meant. again: changelog rows of their records, as they are read now,
     with status REPLAYED. settled: row events of earlier cuts. since: likewise, of records that an
-    earlier replay has read; None where there are none.
+    earlier replay has read; None where there are none. newer: by table, those changes of both that
+    may be newer, once somebody asked for them.
     """
 
     entries: tuple[Entry, ...]
     again: DataFrame
     settled: DataFrame
     since: DataFrame | None = None
+    newer: dict[TableName, DataFrame] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,7 +320,7 @@ class _Reading:
         )
         beside: tuple[DdlRecord, ...] = ()
         if self.run.pipeline.source.has_table_states and (events := half_described(records)):
-            beside = _statements_at(self.changelog, events, text)
+            beside = collect_ddl(self.changelog.landed().where(stands_at(events)), text)
         effects = add(before=beside, acknowledged=self.progress.acknowledged)
         if not effects.unknown_shadows or not self.progress.landing:
             return effects
@@ -358,16 +361,8 @@ def _statements_about(
     changelog: Changelog, tables: Collection[TableName], text: Column
 ) -> tuple[DdlRecord, ...]:
     """The schema changes that name one of ``tables`` or its shadows, of all that was landed."""
-    names_table = reduce(lambda a, b: a | b, (text.contains(table.table) for table in tables))
+    names_table = any_of(text.contains(table.table) for table in tables)
     return collect_ddl(changelog.landed().where(names_table), text)
-
-
-def _statements_at(
-    changelog: Changelog, events: Collection[str], text: Column
-) -> tuple[DdlRecord, ...]:
-    """The schema changes that stand at one of ``events``, of all that was landed."""
-    stands_there = (F.col("position").startswith(event) for event in sorted(events))
-    return collect_ddl(changelog.landed().where(reduce(lambda a, b: a | b, stands_there)), text)
 
 
 def _towards(changelog: Changelog, cut: Cut, table: TableName | None) -> Changelog:
@@ -390,7 +385,7 @@ def _zoned(
     what tables that are folded again take of it, as a replay has read it.
     """
     progress = changelog.progress
-    stands_lower = reduce(lambda a, b: a | b, map(is_table, progress.behind), F.lit(False))
+    stands_lower = any_of(map(is_table, progress.behind))
     is_unread = F.col("kind") == Kind.UNREADABLE.value
     apart = F.coalesce(stands_lower & ~is_unread, F.lit(False))
     frames: dict[TableName | None, DataFrame] = {

@@ -26,14 +26,13 @@ from tidemark.runs.run import Run
 def read_since(run: Run, changelog: Changelog, landed: Landed) -> DataFrame | None:
     """The rows of all such records, as `Changelog.placed` takes them; None where there are none.
 
-    A record of which some changes were quarantined once more had others that were applied.
+    A record of which some changes were quarantined once more had others that were applied. One that
+    was a row when it was landed has no entry as a whole.
     """
     entries = read_entries(run.world.catalog, run.system)
-    places = {
-        entry.place
-        for entry in entries
-        if entry.state in (State.APPLIED, State.DUPLICATE) or entry.row is not None
-    }
+    whole = {entry.place for entry in entries if entry.row is None}
+    ended = (State.APPLIED, State.DUPLICATE)
+    places = whole & {e.place for e in entries if e.state in ended or e.row is not None}
     if not places:
         return None
     unreadable = changelog.unreadable_at(places)

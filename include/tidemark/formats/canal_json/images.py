@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import reduce
-from operator import or_
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from tidemark.conditions import any_of
 from tidemark.formats.aliased import by_name, name_in_record, written_fields
 from tidemark.formats.contradictions import contradicts
 from tidemark.formats.keys import typed_key
@@ -132,7 +131,7 @@ def _change(op: Op, image: Column) -> Column:
 def _lacks(schema: TableSchema) -> Column:
     """Whether a row does not hold a column that there was at its position."""
     data = F.col("_image.data")
-    return reduce(or_, (name.isNotNull() & ~_has(data, name) for _, name in _written(schema)))
+    return any_of(name.isNotNull() & ~_has(data, name) for _, name in _written(schema))
 
 
 def _row(schema: TableSchema) -> Column:

@@ -15,6 +15,7 @@ from tidemark.errors import NameRefusedError
 from tidemark.model.event import Kind
 from tidemark.model.names import TableName, TopicName
 from tidemark.model.position import Position, event_id_of, place_of
+from tidemark.model.reduction import EVENT_ID
 from tidemark.model.renames import Renames
 from tidemark.runs.ddl.by_state import (
     States,
@@ -72,6 +73,15 @@ def half_described(records: Iterable[DdlRecord]) -> frozenset[str]:
         for (event, _), kinds in _kinds_at(statements).items()
         if len(_DESCRIBING & kinds.keys()) == 1
     )
+
+
+def stands_at(events: Collection[str]) -> Column:
+    """Whether a record stands at one of ``events``, of which there is at least one.
+
+    A position begins with its event, so files that have none of them are not read.
+    """
+    in_range = F.col("position").between(min(events), f"{max(events)}~")
+    return in_range & F.expr(EVENT_ID).isin(*sorted(events))
 
 
 def add_up(  # noqa: PLR0913  statements, and all that tells what they are about

@@ -106,7 +106,18 @@ def changes_of(chosen: Chosen, work: TableWork, decoder: Decoder, events: DataFr
 
 
 def _newer(chosen: Chosen, replay: Replay, work: TableWork, decoder: Decoder) -> DataFrame:
-    """The settled changes that may have overtaken those which are tried again."""
+    """The settled changes that may have overtaken those which are tried again.
+
+    Several frames of a cut are compared with them, and to decode them is most of what each costs.
+    """
+    table = work.spec.source
+    if table not in replay.newer:
+        replay.newer[table] = computed_once(_settled(chosen, replay, work, decoder))
+    return replay.newer[table]
+
+
+def _settled(chosen: Chosen, replay: Replay, work: TableWork, decoder: Decoder) -> DataFrame:
+    """Out: replayed.NEWER."""
     table = work.spec.source
     lowest = [
         profile_entry.lowest_place or ""

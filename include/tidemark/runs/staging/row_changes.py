@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
-from functools import reduce
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
+from tidemark.conditions import any_of
 from tidemark.errors import WAITING, TableStoppedError
 from tidemark.fold.row_changes import (
     COPY_ID,
@@ -244,14 +244,11 @@ def _settled(
     if not reached:
         return None
     rows = chosen.changelog.published(work.spec.source)
-    there = reduce(
-        lambda left, right: left | right,
-        (
-            (F.col("topic") == at.topic)
-            & (F.col("partition") == at.partition)
-            & (F.expr(PLACE) <= place)
-            for at, place in reached.items()
-        ),
+    there = any_of(
+        (F.col("topic") == at.topic)
+        & (F.col("partition") == at.partition)
+        & (F.expr(PLACE) <= place)
+        for at, place in reached.items()
     )
     event_id = F.expr(EVENT_ID).alias("event_id")
     in_cut = _in_cut(chosen, work).select("topic", "partition", "offset", event_id)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
-from operator import or_
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from tidemark.conditions import any_of
 from tidemark.formats.decoder import decoder_of
 from tidemark.model.checkpoint_status import INCREMENTAL_ROW, CheckpointStatus
 from tidemark.model.columns import TableSchema
@@ -63,7 +63,7 @@ def with_copies_of_last(
     came = copies.dropped_from(chosen, chosen.row_events(spec.source)).where(
         F.col("status") == CheckpointStatus.PENDING.value
     )
-    is_there = reduce(or_, map(_there, beside))
+    is_there = any_of(map(_there, beside))
     events = reduce(
         DataFrame.unionByName,
         (_settled_at(chosen, spec, part).withColumn("in_cut", F.lit(False)) for part in beside),
@@ -126,12 +126,9 @@ def _in_each(
     places: Mapping[TopicPartition, Place], condition: Callable[[TopicPartition], Column]
 ) -> Column:
     """Whether a record is in one of ``places``, and the condition of that holds."""
-    return reduce(
-        or_,
-        (
-            (F.col("topic") == at.topic) & (F.col("partition") == at.partition) & condition(at)
-            for at in sorted(places)
-        ),
+    return any_of(
+        (F.col("topic") == at.topic) & (F.col("partition") == at.partition) & condition(at)
+        for at in sorted(places)
     )
 
 
