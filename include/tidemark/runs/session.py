@@ -54,6 +54,9 @@ SESSION_CONF: Mapping[str, str] = {
     "spark.sql.adaptive.enabled": "false",
     # Ranks are sought over whole records: to rank them before the shuffle sorts them once more.
     "spark.sql.optimizer.windowGroupLimitThreshold": "-1",
+    # What follows from conditions is of no use to a cut, and to find it out takes longer than all
+    # else of a large plan: of a replay of Avro half of the CPU time.
+    "spark.sql.constraintPropagation.enabled": "false",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     # A cut has about a hundred generated classes; a smaller cache makes a session that runs several
     # compile all of them again in each.
