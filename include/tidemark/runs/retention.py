@@ -89,7 +89,7 @@ def _unneeded(pipeline: PipelineSpec, world: World, keep_days: int, now_ms: int)
     head = read_ledger(world.catalog, system)
     progress = head.progress.under(pipeline.renames)
     renames = progress.known_renames(pipeline.renames)
-    waiting = {entry.table for entry in read_waiting(world.catalog, system, renames)}
+    waiting = _waiting(pipeline, world, progress)
     if "" in waiting:
         log.info("records_kept", pipeline=pipeline.name, why="records wait in quarantine")
         return Unneeded({}, (), progress.newest_ms)
@@ -108,16 +108,27 @@ def _unneeded(pipeline: PipelineSpec, world: World, keep_days: int, now_ms: int)
     return Unneeded(below, others, progress.newest_ms)
 
 
+def _waiting(pipeline: PipelineSpec, world: World, progress: Progress) -> frozenset[str]:
+    """The tables of which something waits in quarantine, ``""`` where that may be of any."""
+    renames, system = progress.known_renames(pipeline.renames), SystemTables.of(pipeline.name)
+    return frozenset(entry.table for entry in read_waiting(world.catalog, system, renames))
+
+
 def _make_bases(pipeline: PipelineSpec, world: World, keep_days: int, now_ms: int) -> None:
-    """A base for each table that is due one; bases that are older than needed go."""
+    """A base for each table that is due one; bases that are older than needed go.
+
+    None where a replay may apply a record that stands below it.
+    """
     system = SystemTables.of(pipeline.name)
     head = read_ledger(world.catalog, system)
     progress = head.progress.under(pipeline.renames)
     tables = list(_followed(pipeline, world, head))
+    waiting = _waiting(pipeline, world, progress)
     made = {
         followed.name: _base(pipeline, world, progress, followed, now_ms)
         for followed in tables
-        if is_due(followed.bases, progress.cut, keep_days, now_ms)
+        if not waiting & {"", str(followed.name)}
+        and is_due(followed.bases, progress.cut, keep_days, now_ms)
     }
     if read_ledger(world.catalog, system).snapshot != head.snapshot:
         log.info("bases_left", pipeline=pipeline.name, why="a cut was published meanwhile")
