@@ -192,7 +192,7 @@ def test_a_truncate_since_the_base_marks_its_rows(world: World) -> None:
 
 @pytest.mark.parametrize("why", ["all is kept", "no key", "quarantined"])
 def test_what_may_be_needed_stays(world: World, why: str) -> None:
-    """KEEP-1: everything by default; rows without a key; what may be replayed, which no base has."""
+    """KEEP-1: everything by default; rows without a key; what may be replayed."""
     options = {} if why == "all is kept" else KEEP
     columns = {"columns": {"id": "int", "name": "text"}}
     stream = Stream(world, 1, "debezium-mysql", "none", columns, options).create()

@@ -33,8 +33,9 @@ def unavailable_keys(work: TableWork, first: Row, changes: int, room: int) -> Ta
         "(KEY_UNAVAILABLE); "
         f"{room} of them may be quarantined",
         state=WAITING,
-        next_step=f"run ALTER TABLE {work.spec.source} REPLICA IDENTITY FULL at the source, or "
-        "REPLICA IDENTITY USING INDEX with an index of these columns; what was sent before does "
+        next_step=f"run ALTER TABLE {work.spec.source} REPLICA IDENTITY USING INDEX at the source, "
+        "with a unique index of these columns; FULL serves as well, but not for rows whose key is "
+        "zero or empty and whose other columns are all NOT NULL; what was sent before does "
         f"not change by that: leave key: of {work.spec.source} out of the pipeline file and run "
         "tidemark refold, or fold the table with a new pipeline from a new snapshot",
     )
