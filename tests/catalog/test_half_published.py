@@ -31,11 +31,12 @@ from tidemark.lake.rest import TOGETHER
 from tidemark.lake.unfinished import finish_publication, in_order
 from tidemark.model.names import AttemptId
 from tidemark.model.result import CutStatus
-from tidemark.runs.publish import publish_cut
+from tidemark.runs.publish import publication, publish_cut
 from tidemark.runs.world import World
 
 pytestmark = pytest.mark.parametrize("uri", ["rest"], indirect=True)
 FIRST, SECOND = AttemptId("try_1"), AttemptId("try_2")
+EIGHT = "asof_20261124T0800"
 A, B = TARGETS
 
 
@@ -58,6 +59,36 @@ def test_the_next_run_makes_the_rest(world: World, made: int, has_fork: bool) ->
     assert [rows(world, table) for table in TARGETS] == [[1], [1]]
     assert publish_cut(PIPELINE, world, FIRST).status is CutStatus.PUBLISHED
     assert missing_files(world) == []
+
+
+@pytest.mark.parametrize("made", [1, 2])
+def test_the_next_run_tags_the_rest(world: World, made: int) -> None:
+    """PUB-14: also what the cut left where it was; what somebody removes since stays away."""
+    stage(world, FIRST, 1, [1], tables=[A], tag=EIGHT)
+    pipeline = PIPELINE.model_copy(update={"target_namespace": A.namespace})
+    staged = find_cut(world.catalog, SYSTEM, FIRST)
+    assert isinstance(staged, StagedCut)
+    update_mains(world.catalog, publication(staged, pipeline, world, SYSTEM)[:made])
+    assert [EIGHT in refs(world, table) for table in TARGETS] == [made == 2, False]
+    finish_publication(world.catalog, SYSTEM)
+    assert [refs(world, table)[EIGHT] for table in TARGETS] == [head(world, t) for t in TARGETS]
+    assert [rows(world, table) for table in TARGETS] == [[1], []]
+    world.catalog.load_table(B.parts).manage_snapshots().remove_tag(EIGHT).commit()
+    finish_publication(world.catalog, SYSTEM)
+    assert EIGHT not in refs(world, B)
+    stage(world, SECOND, 2, [2], has_fork=True)
+    assert publish_cut(pipeline, world, SECOND).status is CutStatus.PUBLISHED
+    assert EIGHT in refs(world, A)
+    assert [rows(world, table) for table in TARGETS] == [[1, 2], [2]]
+
+
+def refs(world: World, table: TableId) -> dict[str, int]:
+    loaded = world.catalog.load_table(table.parts)
+    return {name: ref.snapshot_id for name, ref in loaded.refs().items()}
+
+
+def head(world: World, table: TableId) -> int:
+    return refs(world, table)["main"]
 
 
 @pytest.mark.parametrize("killed", [None, "register_table", "drop_table"])

@@ -78,7 +78,7 @@ def world(
     return world
 
 
-def run_task() -> dict[str, int]:
+def run_task() -> dict[str, int | str]:
     return publish(PIPELINE.name, Fold(), OutletEventAccessors())  # type: ignore[arg-type]
 
 

@@ -18,6 +18,7 @@ from tidemark.scheduling.submit import (
     cap_of,
     submission,
     tables_named,
+    tag_of,
 )
 from tidemark.spec import InstallationSpec, PipelineSpec
 from tidemark.spec.jvm import AVRO_LIMITS
@@ -162,6 +163,25 @@ TSO = "458911423758336001"
 )
 def test_cap(asked: str | None, run_type: str, cap: Until | None) -> None:
     assert cap_of(PIPELINE, asked, run_type, END) == cap
+
+
+@pytest.mark.parametrize(
+    ("form", "run_type", "tag"),
+    [
+        pytest.param({}, "backfill", "asof_20260102T0000", id="backfill: its interval"),
+        pytest.param({}, "scheduled", "", id="schedule: nobody asked"),
+        pytest.param({}, "manual", "", id="by hand"),
+        pytest.param({"until": TSO}, "backfill", "", id="not to the end of its interval"),
+        pytest.param({"tables": ["s.a"]}, "backfill", "", id="not all tables"),
+        pytest.param({"dry_run": True}, "backfill", "", id="nothing is published"),
+    ],
+)
+def test_tag(form: dict[str, object], run_type: str, tag: str) -> None:
+    """PUB-14."""
+    untouched = {"until": None, "tables": None, "reason": None, "dry_run": False}
+    assert tag_of({**untouched, **form}, run_type, END) == tag
+    named = submit(FoldRequest(AttemptId("run_3f9a1c_1"), tag=tag)).application_args
+    assert [f"--tag={tag}"] * bool(tag) == [arg for arg in named if arg.startswith("--tag")]
 
 
 def test_cap_of_another_source_is_refused() -> None:

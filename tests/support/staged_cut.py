@@ -82,15 +82,17 @@ def stage(  # noqa: PLR0913  what most tests leave out
     *,
     has_fork: bool = False,
     checks: tuple[CheckResult, ...] = (PASSED,),
+    tables: Sequence[TableId] = TARGETS,
+    tag: str = "",
 ) -> None:
-    """Stage ``cut``, which appends ``ids`` to each table; has_fork: `FORKED` by a fork.
+    """Stage ``cut``, which appends ``ids`` to each of ``tables``; has_fork: `FORKED` by a fork.
 
     cut: the one after what the run found published when it began. checks: of each table.
     """
     catalog = world.catalog
     forked = FORKED if has_fork else None
     ref_updates = [
-        _append(catalog, table, attempt, cut, ids, is_fork=table == forked) for table in TARGETS
+        _append(catalog, table, attempt, cut, ids, is_fork=table == forked) for table in tables
     ]
     verdicts = [
         Verdict(str(ref_update.table), ref_update.snapshot, "none", checks)
@@ -98,13 +100,14 @@ def stage(  # noqa: PLR0913  what most tests leave out
     ]
     write_verdicts(catalog, SYSTEM, attempt, cut, verdicts)
     outcome = outcome_of(checks)
-    tables = [
+    results = [
         TableResult(str(m.table), str(m.table), m.snapshot, outcome=outcome) for m in ref_updates
     ]
     status = CutStatus.BLOCKED if outcome is Outcome.BLOCK else CutStatus.STAGED
-    result = CutResult(status, attempt, cut, tables=tuple(tables))
+    result = CutResult(status, attempt, cut, tables=tuple(results))
     head = read_ledger(catalog, SYSTEM).snapshot
-    stage_entry(catalog, SYSTEM, head, StagedCut(result, Progress(cut=cut), tuple(ref_updates)), "")
+    staged = StagedCut(result, Progress(cut=cut), tuple(ref_updates), tag)
+    stage_entry(catalog, SYSTEM, head, staged, "")
 
 
 def _append(  # noqa: PLR0913  what a staged table is made of

@@ -10,10 +10,11 @@ import typer
 
 from tidemark.errors import NameRefusedError
 from tidemark.model.event import Reason
-from tidemark.model.names import AttemptId, TableName
+from tidemark.model.names import AttemptId, TableName, TagName, tag_name
 from tidemark.model.quarantine import RecordPlace
 
 if TYPE_CHECKING:
+    from tidemark.model.until import Until as UntilCap
     from tidemark.spec import PipelineSpec
 
 _ATTEMPT = re.compile(r"[a-z0-9_]{1,40}")
@@ -38,6 +39,13 @@ def _attempt(text: str) -> AttemptId:
     if _ATTEMPT.fullmatch(text) is None:
         raise typer.BadParameter(f"{text!r} is not 1 to 40 of a-z, 0-9 and _")
     return AttemptId(text)
+
+
+def _tag(text: str) -> TagName:
+    try:
+        return tag_name(text)
+    except NameRefusedError as error:
+        raise typer.BadParameter(error.what) from error
 
 
 Pipeline = Annotated[str, typer.Argument(metavar="PIPELINE", help="Name of the pipeline.")]
@@ -80,6 +88,15 @@ Attempt = Annotated[
     str | None,
     typer.Option(
         parser=_attempt, metavar="ID", help="Name of this attempt, never used before; made up."
+    ),
+]
+Tag = Annotated[
+    TagName | None,
+    typer.Option(
+        parser=_tag,
+        metavar="NAME",
+        help="Tag all targets, if they hold what the source committed before --until, a time, and "
+        "nothing later.",
     ),
 ]
 OfTable = Annotated[
@@ -131,6 +148,12 @@ def declared_tables(
         for table in tables:
             _refuse_unknown("table", str(table), [str(spec.source) for spec in pipeline.tables])
     return tables
+
+
+def refuse_tag_without_time(until: UntilCap | None, tables: Collection[TableName]) -> None:
+    """A tag is of all targets and of one moment; else a wrong usage."""
+    if until is None or not until.is_time or tables:
+        raise typer.BadParameter("--tag needs --until with a time, and all tables: no --table")
 
 
 def _refuse_unknown(kind: str, name: str, known: Collection[str]) -> None:

@@ -14,9 +14,11 @@ from tidemark.cli.arguments import (
     Attempt,
     Pipeline,
     Tables,
+    Tag,
     Until,
     declared_tables,
     load_named,
+    refuse_tag_without_time,
 )
 from tidemark.model.names import AttemptId
 
@@ -41,6 +43,7 @@ def cut(  # noqa: PLR0913  each is an option of the verb
     table: Tables = None,
     reason: Reason = "",
     attempt: Attempt = None,
+    tag: Tag = None,
     *,
     as_json: AsJson = False,
 ) -> None:
@@ -48,24 +51,32 @@ def cut(  # noqa: PLR0913  each is an option of the verb
 
     All tables of the cut are published together, or none.
     """
-    from tidemark.cli.console import stdout
+    from tidemark.cli.console import facts, stdout
     from tidemark.cli.session import spark_world
     from tidemark.spec.until import until_of
 
     spec = load_named(pipeline)
     tables, cap = declared_tables(spec, table), until_of(spec, until)
+    if tag is not None:
+        refuse_tag_without_time(cap, tables)
     attempt_id = AttemptId(attempt) if attempt else _made_up()
     with spark_world(spec, "landing what is unread") as world:
+        from tidemark.lake.catalog import SystemTables
+        from tidemark.lake.tags import newest_tag
         from tidemark.runs.publish import read_verdicts
         from tidemark.runs.run import CutRequest
         from tidemark.runs.stall import tell_stall
 
-        result = _recorded(spec, world, CutRequest(attempt_id, cap, tables, reason))
+        result = _recorded(spec, world, CutRequest(attempt_id, cap, tables, reason, tag))
+        is_tagged = tag is not None and newest_tag(world.catalog, SystemTables.of(spec.name)) == tag
         verdicts = read_verdicts(spec, world, attempt_id, result.cut)
     if as_json:
         typer.echo(result.to_json())
     else:
         show_result(stdout(), spec, result, verdicts)
+        if tag is not None:
+            where = "on every target" if is_tagged else "on none; the log says why"
+            facts(stdout(), ("tag", f"{tag}, {where}"))
     tell_stall(spec, world)
     raise typer.Exit(result.exit_code)
 

@@ -151,15 +151,22 @@ def _ceilings(
             at = Place(top + ABOVE_ALL_OFFSETS) if top else top
             yield _Ceiling(at, Hold(HoldCode.GATE_STALLED, sentence))
     if until is not None:
-        capped = [
-            p.capped_from for p in statistics.partitions.values() if p.capped_from is not None
-        ]
-        if capped:
-            # What stands behind a statement may be of the transaction in front of it (SCHEMA-11).
-            first = min(capped)
-            if not isinstance(until, Barrier):
-                first = _before_whole(first, statistics)
+        # What stands behind a statement may be of the transaction in front of it (SCHEMA-11).
+        splits = isinstance(until, Barrier)
+        first = _first_capped(statistics) if splits else capped_place(statistics)
+        if first is not None:
             yield _Ceiling(first, Hold(HoldCode.UNTIL, until.sentence))
+
+
+def capped_place(statistics: StreamStatistics) -> Place | None:
+    """Where the first change waits by the run's cap, with its transaction; None where none does."""
+    first = _first_capped(statistics)
+    return None if first is None else _before_whole(first, statistics)
+
+
+def _first_capped(statistics: StreamStatistics) -> Place | None:
+    capped = (partition.capped_from for partition in statistics.partitions.values())
+    return min((place for place in capped if place is not None), default=None)
 
 
 def _before_whole(place: Place, statistics: StreamStatistics) -> Place:

@@ -1,7 +1,7 @@
 """spark-submit entry point of a cut: stage it on branches, leave its result as JSON, exit with it.
 
 spark-submit jobs/cut.py --pipeline=NAME --attempt=ID --result=PATH
-    [--until=TIME|POSITION] [--table=DATABASE.TABLE]... [--reason=TEXT] [--dry-run]
+    [--until=TIME|POSITION] [--table=DATABASE.TABLE]... [--reason=TEXT] [--tag=NAME] [--dry-run]
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tidemark.errors import TidemarkError
 from tidemark.jobs.arguments import add_tables, tables_of
 from tidemark.lake.results import write_result
 from tidemark.log import configure, get_logger
-from tidemark.model.names import AttemptId
+from tidemark.model.names import AttemptId, tag_name
 from tidemark.model.result import CutResult, CutStatus
 from tidemark.runs.session import start_session
 from tidemark.spec import load_installation, pipeline_named
@@ -73,7 +73,8 @@ def _stage(asked: argparse.Namespace) -> CutResult:
 
                 show_preview(stdout(), preview_cut(pipeline, world, until=until, tables=tables))
                 return CutResult(CutStatus.IDLE, asked.attempt, hold=DRY_RUN)
-            request = CutRequest(asked.attempt, until, tables, asked.reason)
+            tag = tag_name(asked.tag) if asked.tag else None
+            request = CutRequest(asked.attempt, until, tables, asked.reason, tag)
             return stage_cut(pipeline, world, request)
         finally:
             session.stop()
@@ -86,6 +87,7 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--until", default="", help="where the cut is capped")
     add_tables(parser)
     parser.add_argument("--reason", default="", help="kept in the ledger")
+    parser.add_argument("--tag", default="", help="of all targets, if they stand at --until")
     parser.add_argument("--dry-run", action="store_true", help="only say what it would hold")
     parser.add_argument("--result", required=True, type=Path, help="file for the result, as JSON")
     return parser.parse_args(arguments)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import takewhile
+from time import time_ns
 
 from pyiceberg.serializers import FromInputFile
 from pyiceberg.table import Table
@@ -22,8 +23,8 @@ from pyiceberg.table.update import (
 )
 
 from tidemark.lake.fork_metadata import FORK_OF, KEEPING, next_of
-from tidemark.lake.marks import PUBLISHED, STAGED, entry_of, marked
-from tidemark.lake.refs import RefUpdate, ancestors, main_head
+from tidemark.lake.marks import PUBLISHED, STAGED, TAG, entry_of, marked, read_published
+from tidemark.lake.refs import DAY_MS, KEEP_TAG_DAYS, RefUpdate, ancestors, main_head
 
 LAYOUT = (
     *("table_uuid", "format_version", "schemas", "current_schema_id"),
@@ -67,9 +68,18 @@ class Due:
     @property
     def is_made(self) -> bool:
         """Whether nothing is left to do, but for a new name; a fork that was published is gone."""
+        if self.lacks_tag:
+            return False
         if self.fork is not None:
             return self.stands and _definition_of(self.fork.metadata) == self._definition
         return self.stands and self.is_as_forked is not True
+
+    @property
+    def lacks_tag(self) -> bool:
+        """Whether the table never got the tag; that somebody removed it since does not matter."""
+        published = read_published(self.table)
+        tag = self.ref_update.tag
+        return bool(tag) and (published is None or published.marks.get(TAG) != tag)
 
     @property
     def is_unproven(self) -> bool:
@@ -114,14 +124,30 @@ class Due:
             max_snapshot_age_ms=None,
             min_snapshots_to_keep=None,
         )
+        if ref_update.tag:
+            yield _tagged(before, ref_update)
         for name in ref_update.drops:
             if name in before.refs():
                 yield RemoveSnapshotRefUpdate(ref_name=name)
         entries = [entry_of(name) for name in ref_update.drops]
         if gone := [entry for entry in entries if entry in before.properties]:
             yield RemovePropertiesUpdate(removals=gone)
-        marks = marked(before, ref_update.snapshot, dict(ref_update.marks))
-        yield SetPropertiesUpdate(updates=marks)
+        marks = dict(ref_update.marks) | ({TAG: ref_update.tag} if ref_update.tag else {})
+        yield SetPropertiesUpdate(updates=marked(before, ref_update.snapshot, marks))
+
+
+def _tagged(before: Table, ref_update: RefUpdate) -> SetSnapshotRefUpdate:
+    """The tag of a move. Iceberg counts its age from the snapshot on, which may be an old one."""
+    snapshot, now_ms = before.snapshot_by_id(ref_update.snapshot), time_ns() // 1_000_000
+    age_ms = now_ms - (snapshot.timestamp_ms if snapshot else now_ms)
+    return SetSnapshotRefUpdate(
+        ref_name=ref_update.tag,
+        type=SnapshotRefType.TAG,
+        snapshot_id=ref_update.snapshot,
+        max_ref_age_ms=max(age_ms, 0) + KEEP_TAG_DAYS * DAY_MS,
+        max_snapshot_age_ms=None,
+        min_snapshots_to_keep=None,
+    )
 
 
 def _definition_of(metadata: TableMetadata) -> Mapping[str, object]:

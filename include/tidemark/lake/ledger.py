@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 import pyarrow as pa
@@ -35,7 +35,7 @@ from tidemark.lake.commits import (
     stage_behind,
 )
 from tidemark.lake.filters import one_of
-from tidemark.lake.marks import IN_PROPERTY, entry_of, read_checked
+from tidemark.lake.marks import IN_PROPERTY, TAG, entry_of, read_checked
 from tidemark.lake.refs import (
     Displaced,
     Fork,
@@ -44,6 +44,7 @@ from tidemark.lake.refs import (
     attempt_ref,
     is_ref_of,
     main_head,
+    summary_value,
 )
 from tidemark.model.names import AttemptId
 from tidemark.model.progress import Progress
@@ -101,11 +102,15 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class StagedCut:
-    """A cut that waits on its branches: the result it will have, and the moves that publish it."""
+    """A cut that waits on its branches: the result it will have, and the moves that publish it.
+
+    tag: what every target gets with it, empty where nothing (PUB-14).
+    """
 
     result: CutResult
     progress: Progress
     ref_updates: tuple[RefUpdate, ...]
+    tag: str = ""
 
 
 def ensure_table(
@@ -245,7 +250,7 @@ def stage_entry(
     with commit_errors("the staging of the ledger"):
         append_on(
             *(ledger, name, pa.Table.from_pylist([_row(staged, reason)], schema=SCHEMA)),
-            summary={**IN_PROPERTY, ATTEMPT: staged.result.attempt},
+            summary={**IN_PROPERTY, ATTEMPT: staged.result.attempt, TAG: staged.tag},
             properties={entry_of(name): _entry_to_json(staged, branch.base)},
         )
 
@@ -291,7 +296,10 @@ def find_cut(
     for name, ref in ledger.refs().items():
         text = ledger.properties.get(entry_of(name)) if is_ref_of(name, attempt) else None
         if text is not None:
-            return _read_staged(tables, name, ref.snapshot_id, json.loads(text))
+            staged = _read_staged(tables, name, ref.snapshot_id, json.loads(text))
+            snapshot = ledger.snapshot_by_id(ref.snapshot_id)
+            tag = None if snapshot is None else summary_value(snapshot, TAG)
+            return replace(staged, tag=tag or "")
     with catalog_errors("the reading of the ledger"):
         rows = ledger.scan(row_filter=EqualTo(term="attempt", value=attempt)).to_arrow()
     return next((entry.result for entry in _entries(rows)), None)

@@ -26,6 +26,8 @@ PREFIX = "tidemark."
 PUBLISHED = f"{PREFIX}published"
 CUT = f"{PREFIX}cut"
 """What a target says of the newest cut that changed it."""
+TAG = f"{PREFIX}tag"
+"""What the ledger says of the tag that the newest cut gave, and a target of the newest it got."""
 STAGED = f"{PREFIX}staged."
 """With the name of a branch behind it: the property that says what is staged there."""
 IN_PROPERTY: Mapping[str, str] = {f"{PREFIX}state": "property"}

@@ -20,6 +20,8 @@ from tidemark.model.names import AttemptId
 
 REF_PREFIX = "tidemark_"
 MAX_TAG_DAYS, DAY_MS = 30, 86_400_000
+KEEP_TAG_DAYS = 90
+"""How long the tag of a cut is kept (PUB-14)."""
 TRIES = 10
 """How often a commit is tried because somebody else committed first."""
 ATTEMPT_REF = re.compile(rf"{REF_PREFIX}(?P<number>\d+)_(?P<attempt>[a-z0-9_]+?)(_audited)?")
@@ -60,6 +62,7 @@ class RefUpdate:
     drops: branches and tags that are not needed once main stands there. fork: what takes the
     table's place, with another schema; None where the table keeps its own. marks: what the table is
     to say of it beside the summary of the snapshot (PUB-9). rename: the name that it gets with it.
+    tag: what keeps the snapshot, empty where nothing is to; it may be all that is done (PUB-14).
     """
 
     table: TableId
@@ -69,6 +72,7 @@ class RefUpdate:
     fork: Fork | None = None
     marks: tuple[tuple[str, str], ...] = ()
     rename: TargetRename | None = None
+    tag: str = ""
 
     @property
     def published_as(self) -> TableId:

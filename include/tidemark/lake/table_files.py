@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from time import time_ns
 
 from pyiceberg.conversions import from_bytes
 from pyiceberg.manifest import DataFile as Entry
@@ -27,11 +28,18 @@ def may_lose_files(table: Table) -> bool:
 
 
 def read_files(table: Table) -> TableFiles:
-    """The files of ``table`` as ``main`` has them, and its snapshots."""
-    head, refs = table.current_snapshot(), {ref.snapshot_id for ref in table.refs().values()}
-    loose = [
-        snapshot.timestamp_ms for snapshot in table.snapshots() if snapshot.snapshot_id not in refs
-    ]
+    """The files of ``table`` as ``main`` has them, and its snapshots.
+
+    A tag that is older than it is to get keeps no snapshot: Iceberg's expiry removes it.
+    """
+    head, now_ms = table.current_snapshot(), time_ns() // 1_000_000
+    made = {snapshot.snapshot_id: snapshot.timestamp_ms for snapshot in table.snapshots()}
+    named = {
+        ref.snapshot_id
+        for ref in table.refs().values()
+        if ref.max_ref_age_ms is None or now_ms - made[ref.snapshot_id] <= ref.max_ref_age_ms
+    }
+    loose = [at_ms for snapshot_id, at_ms in made.items() if snapshot_id not in named]
     target = int(table.properties.get(TARGET_BYTES, ICEBERG_TARGET_BYTES))
     if head is None:
         return TableFiles(target, {}, snapshots=loose)

@@ -22,12 +22,13 @@ from tidemark.lake.catalog import SystemTables, TableId, commit_errors
 from tidemark.lake.due import Due
 from tidemark.lake.fork_metadata import freed, new_metadata_location, remove_metadata_files
 from tidemark.lake.ledger import MOVES, moves_from_json, moves_to_json, read_marks
-from tidemark.lake.marks import is_only_rewritten, read_published
+from tidemark.lake.marks import TAG, is_only_rewritten, read_published
 from tidemark.lake.metadata_times import in_time_order
 from tidemark.lake.publication import update_mains
 from tidemark.lake.refs import RefUpdate, main_head
 from tidemark.lake.removal import find_table, move_as_read
 from tidemark.lake.rest import passing
+from tidemark.lake.tags import tags_only, with_tag
 from tidemark.log import get_logger
 from tidemark.model.names import SYSTEM_PREFIX
 
@@ -47,9 +48,10 @@ def missing_moves(catalog: Catalog, tables: SystemTables) -> list[RefUpdate]:
     """What the newest published cut has not moved yet; most often nothing."""
     if not isinstance(catalog, RestCatalog):
         return []
-    text = read_marks(catalog, tables).get(MOVES)
-    moves, _ = ((), None) if text is None else moves_from_json(text)
-    return [move for move in moves if _is_missing(catalog, move)]
+    marks = read_marks(catalog, tables)
+    moves, _ = moves_from_json(marks[MOVES]) if MOVES in marks else ((), None)
+    tagged = with_tag(moves, marks.get(TAG, ""), tables)
+    return [move for move in tagged if _is_missing(catalog, move)]
 
 
 def finish_publication(catalog: Catalog, tables: SystemTables) -> None:
@@ -155,6 +157,8 @@ def _is_missing(catalog: Catalog, move: RefUpdate) -> bool:
         return due.is_as_forked is True
     if move.fork is not None and due.is_made:
         return False
+    if tags_only(move):
+        return due.lacks_tag
     if fork is None and main_head(table) == move.snapshot:
         return False
     snapshot, published = table.snapshot_by_id(move.snapshot), read_published(table)

@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import NewType
 
 from tidemark.errors import NameRefusedError
@@ -18,10 +19,13 @@ ColumnName = NewType("ColumnName", str)
 TopicName = NewType("TopicName", str)
 PipelineName = NewType("PipelineName", str)
 AttemptId = NewType("AttemptId", str)
+TagName = NewType("TagName", str)
 
 SYSTEM_PREFIX = "_tidemark_"
 MAX_NAME_BYTES = 128
 _ESCAPE = "_x(002E|005F)_"
+_TAG = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,99}")
+_OWN_REFS = ("main", "tidemark_")
 FEW = 5
 
 
@@ -48,6 +52,31 @@ def column_name(name: str) -> ColumnName:
     if reason is not None:
         raise NameRefusedError("column", name, reason)
     return ColumnName(name)
+
+
+def tag_name(name: str) -> TagName:
+    """``name`` as that of a tag, which every engine takes unquoted; else `NameRefusedError`.
+
+    >>> tag_name("month_end")
+    'month_end'
+    """
+    if _TAG.fullmatch(name) is None:
+        raise NameRefusedError("tag", name, "it is not a letter and up to 99 of A-Z a-z 0-9 _")
+    if name.lower().startswith(_OWN_REFS):
+        raise NameRefusedError("tag", name, "branches and tags of Tidemark's own begin so")
+    return TagName(name)
+
+
+def interval_tag(end: datetime) -> TagName:
+    """The tag of an interval of a schedule: its end in UTC, so that no two have the same.
+
+    >>> from datetime import timedelta, timezone
+    >>> interval_tag(datetime(2026, 11, 24, 9, tzinfo=timezone(timedelta(hours=1))))
+    'asof_20261124T0800'
+    """
+    at = end.astimezone(UTC)
+    seconds = at.strftime("%S") if at.second else ""
+    return TagName(f"asof_{at:%Y%m%dT%H%M}{seconds}")
 
 
 def without_dots(name: str) -> str:

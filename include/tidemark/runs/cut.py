@@ -59,6 +59,7 @@ from tidemark.runs.tables.plan import CutTables, plan_tables, together
 from tidemark.runs.tables.reread import READ_AGAIN
 from tidemark.runs.tables.seeded import seed_refolds
 from tidemark.runs.tables.work import TableWork
+from tidemark.runs.tag import due_tag, tell_untagged
 from tidemark.runs.unknown_kinds import codes_of, unknown_after
 from tidemark.runs.world import World, data_docs_folder
 from tidemark.spec import Consistency, PipelineSpec
@@ -108,8 +109,8 @@ def stage_cut(pipeline: PipelineSpec, world: World, request: CutRequest) -> CutR
         planned = ask_for_rows(run, plan_tables(run, chosen, progress))
     after = progress_after(progress, landed.mark, chosen, planned)
     _refuse_stopped(pipeline, planned)
-    if _is_idle(planned, progress, after):
-        return _idle(run, chosen, progress)
+    if _is_idle(planned, progress, after) and not due_tag(run, chosen, after):
+        return _idle(run, chosen, progress, after)
     records = sum(work.rows + work.replayed for work in planned.work)
     stored = max((work.head.rows for work in planned.work if work.head), default=0)
     size_for(world.spark, records, stored)
@@ -121,11 +122,11 @@ def stage_cut(pipeline: PipelineSpec, world: World, request: CutRequest) -> CutR
             outcome = _stage_all(run, chosen, planned, branch)
         _refuse_stopped(pipeline, outcome.planned)
         after = progress_after(progress, landed.mark, chosen, outcome.planned, outcome.staged)
-        if _is_idle(outcome.planned, progress, after):
+        if _is_idle(outcome.planned, progress, after) and not due_tag(run, chosen, after):
             targets = [work.target for work in planned.work]
             attempts = (request.attempt,)
             drop_attempts(world.catalog, run.system, targets, chosen.cut.number, attempts)
-            return _idle(run, chosen, progress)
+            return _idle(run, chosen, progress, after)
         return _finish(run, progress, after, outcome)
 
 
@@ -155,7 +156,8 @@ def _is_idle(planned: CutTables, progress: Progress, after: Progress) -> bool:
     return not does_anything and replace(after, cut=progress.cut) == progress
 
 
-def _idle(run: Run, chosen: Chosen, progress: Progress) -> CutResult:
+def _idle(run: Run, chosen: Chosen, progress: Progress, after: Progress) -> CutResult:
+    tell_untagged(run, chosen, after)
     unknown = unknown_after(run)
     return replace(_result(run, chosen, CutStatus.IDLE), cut=progress.cut, unknown=unknown)
 
@@ -301,7 +303,8 @@ def _finish(run: Run, progress: Progress, after: Progress, outcome: _Outcome) ->
     if quarantined.num_rows:
         branch = attempt_ref(chosen.cut.number, attempt)
         ref_updates += (stage_entries(catalog, run.system, heads.quarantine, branch, quarantined),)
-    entry = StagedCut(result, run.as_stored(after), ref_updates)
+    tell_untagged(run, chosen, after)
+    entry = StagedCut(result, run.as_stored(after), ref_updates, due_tag(run, chosen, after))
     stage_entry(catalog, run.system, heads.ledger.snapshot, entry, run.request.reason)
     log.info("cut_staged", cut=result.cut, status=result.status.value, **buckets)
     return result

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tidemark.gate.as_of import is_passed
 from tidemark.lake.catalog import SystemTables
 from tidemark.lake.heads import read_heads
 from tidemark.lake.landing import refuse_lost
 from tidemark.lake.ledger import newest_result
+from tidemark.lake.tags import newest_tag
 from tidemark.lake.unfinished import missing_moves
 from tidemark.model.cut import GateMode, HoldCode
 from tidemark.model.offsets import OffsetRange, TopicPartition
@@ -44,10 +46,13 @@ class CutPlan:
         return sum(span.count for span in self.unread.values())
 
 
-def plan_cut(pipeline: PipelineSpec, world: World, until: Until | None = None) -> CutPlan:
+def plan_cut(
+    pipeline: PipelineSpec, world: World, until: Until | None = None, tag: str = ""
+) -> CutPlan:
     """Look what is unread and what waits; reads metadata only and changes nothing.
 
-    until: where the cut is capped, if it is. Raises what `refuse_lost`, `refuse_unplaced` and
+    until: where the cut is capped, if it is. tag: that the tables are to get if they stand there,
+    empty where none is asked for. Raises what `refuse_lost`, `refuse_unplaced` and
     `plan_topics` refuse.
     """
     tables = SystemTables.of(pipeline.name)
@@ -62,15 +67,18 @@ def plan_cut(pipeline: PipelineSpec, world: World, until: Until | None = None) -
     complete = progress.frontier.complete_until_ms
     last = newest_result(world.catalog, tables)
     capped = last is not None and last.hold_code == HoldCode.UNTIL
+    is_due, note = _tag_of(pipeline, world, progress, until, tag)
     if missing := missing_moves(world.catalog, tables):
         names = ", ".join(str(move.table) for move in missing)
         has_work, sentence = True, f"the newest cut is published, and not in {names} yet"
-    elif until is not None and _is_reached(pipeline, progress, until):
+    elif until is not None and _is_reached(pipeline, progress, until) and not is_due:
         has_work, sentence = False, f"everything before {until.text} is published"
     elif records or ungated:
         has_work, sentence = True, f"{records} offsets are unread"
         if ungated:
             sentence += "; records of an earlier run are landed but not in a cut yet"
+    elif is_due:
+        has_work, sentence = True, f"every target is to get the tag {tag}"
     elif added := added_tables(pipeline, progress.under(pipeline.renames)):
         names = ", ".join(map(str, sorted(added)))
         has_work, sentence = True, f"{names} came into the file, and was not folded yet"
@@ -80,11 +88,27 @@ def plan_cut(pipeline: PipelineSpec, world: World, until: Until | None = None) -
         has_work, sentence = True, "nothing is unread, so what the last run held may settle now"
     elif held and (capped or progress.behind):
         has_work, sentence = True, "records that an earlier run left wait in the changelog"
-    elif held and last is not None and last.hold:
-        has_work, sentence = False, f"nothing is unread; records wait because {last.hold}"
     else:
-        has_work, sentence = False, "nothing is unread and nothing waits"
-    return CutPlan(progress.cut + 1, unread, held or ungated, complete, has_work, sentence)
+        has_work, sentence = False, _nothing_to_do(last.hold if held and last is not None else "")
+    return CutPlan(progress.cut + 1, unread, held or ungated, complete, has_work, sentence + note)
+
+
+def _nothing_to_do(hold: str) -> str:
+    """hold: why records wait; empty where none do."""
+    if hold:
+        return f"nothing is unread; records wait because {hold}"
+    return "nothing is unread and nothing waits"
+
+
+def _tag_of(
+    pipeline: PipelineSpec, world: World, progress: Progress, until: Until | None, tag: str
+) -> tuple[bool, str]:
+    """Whether ``tag`` may be given, and what to say where it is too late for that (PUB-14)."""
+    if not tag or until is None:
+        return False, ""
+    if is_passed(pipeline.source.gate, progress, until):
+        return False, f"; what came later is published too, so that no table gets the tag {tag}"
+    return newest_tag(world.catalog, SystemTables.of(pipeline.name)) != tag, ""
 
 
 def _is_reached(pipeline: PipelineSpec, progress: Progress, until: Until) -> bool:

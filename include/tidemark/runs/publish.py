@@ -12,14 +12,17 @@ from tidemark.errors import UNCHANGED, AuditBlockedError, NoAttemptError, Supers
 from tidemark.lake.catalog import SystemTables, TableId, catalog_errors
 from tidemark.lake.history import read_history
 from tidemark.lake.ledger import ATTEMPT, RESULT, StagedCut, find_cut, read_progress
+from tidemark.lake.marks import TAG
 from tidemark.lake.publication import update_mains
 from tidemark.lake.refs import RefUpdate, ancestors, summary_value
+from tidemark.lake.tags import Tagging, tag_targets
 from tidemark.lake.unfinished import finish_publication, in_order
 from tidemark.lake.verdicts import read_verdicts as read_rows
 from tidemark.log import get_logger
 from tidemark.model.names import AttemptId, PipelineName
 from tidemark.model.result import CutResult, CutStatus, TableResult
 from tidemark.model.verdict import Outcome, Verdict
+from tidemark.runs.targets import targets_of
 from tidemark.runs.world import World
 from tidemark.spec import PipelineSpec
 
@@ -71,7 +74,7 @@ def publish_cut(pipeline: PipelineSpec, world: World, attempt: AttemptId) -> Cut
     staged = replace(staged, result=_with_outcomes(staged.result, verdicts))
     try:
         _refuse_stale(pipeline, staged, read_progress(world.catalog, tables).cut)
-        update_mains(world.catalog, _remembering(staged, world, tables))
+        update_mains(world.catalog, publication(staged, pipeline, world, tables))
     except SupersededError:
         # By itself, if the database has finished meanwhile what an earlier try had asked of it.
         if not isinstance(find_cut(world.catalog, tables, attempt), CutResult):
@@ -116,14 +119,27 @@ def _with_outcomes(result: CutResult, verdicts: tuple[Verdict, ...]) -> CutResul
     return replace(result, status=CutStatus.STAGED, tables=tuple(tables))
 
 
-def _remembering(staged: StagedCut, world: World, tables: SystemTables) -> tuple[RefUpdate, ...]:
-    """The moves, the ledger's with what it is to go on saying of this cut and those before."""
+def publication(
+    staged: StagedCut, pipeline: PipelineSpec, world: World, tables: SystemTables
+) -> tuple[RefUpdate, ...]:
+    """The moves, in the order in which the catalog is to make them.
+
+    With the tag that the cut gives, and the ledger's with what it is to go on saying of this cut
+    and those before.
+    """
     *ref_updates, ledger_update = staged.ref_updates
     now_ms = int(datetime.now(UTC).timestamp() * 1000)
-    marks = read_history(world.catalog, tables).remembered(staged.result, now_ms)
-    ledger_marks = {**dict(ledger_update.marks), RESULT: staged.result.to_json(), **dict(marks)}
+    history, tagging = read_history(world.catalog, tables), Tagging(tuple(ref_updates))
+    if staged.tag:
+        targets = targets_of(pipeline, history, staged.progress.under(pipeline.renames)).values()
+        tagging = tag_targets(world.catalog, ref_updates, targets, staged.tag, tables)
+    if tagging.refused:
+        log.warning("cut_not_tagged", tag=staged.tag, why=tagging.refused)
+    result = {RESULT: staged.result.to_json(), TAG: "" if tagging.refused else staged.tag}
+    remembered = dict(history.remembered(staged.result, now_ms))
+    ledger_marks = {**dict(ledger_update.marks), **result, **remembered}
     ledger_update = replace(ledger_update, marks=tuple(ledger_marks.items()))
-    return in_order(world.catalog, (*ref_updates, ledger_update))
+    return in_order(world.catalog, (*tagging.moves, ledger_update))
 
 
 def _refuse_unaudited(

@@ -10,7 +10,7 @@ from tidemark.lake.catalog import SystemTables
 from tidemark.lake.heads import Heads, read_heads
 from tidemark.lake.landing import ChangelogHead
 from tidemark.lake.refs import TargetRename
-from tidemark.model.names import AttemptId, TableName
+from tidemark.model.names import AttemptId, TableName, TagName
 from tidemark.model.progress import Progress
 from tidemark.model.renames import Rename
 from tidemark.model.until import Until
@@ -24,13 +24,15 @@ class CutRequest:
     """What a run was asked for.
 
     attempt: names the branches, so it is never used twice. until: where the cut is capped.
-    tables: the only ones to fold, all when empty. reason: kept in the ledger.
+    tables: the only ones to fold, all when empty. reason: kept in the ledger. tag: what every
+    target gets if all of them stand at ``until``, a time, once the cut is published (PUB-14).
     """
 
     attempt: AttemptId
     until: Until | None = None
     tables: tuple[TableName, ...] = ()
     reason: str = ""
+    tag: TagName | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from tidemark.errors import UNCHANGED, ActionRefusedError, NameRefusedError
 from tidemark.lake.results import maintenance_file, preview_file, result_file
-from tidemark.model.names import AttemptId, PipelineName, TableName
+from tidemark.model.names import AttemptId, PipelineName, TableName, interval_tag
 from tidemark.model.until import Until
 from tidemark.spec import InstallationSpec, PipelineSpec
 from tidemark.spec.jvm import with_limits
@@ -22,6 +23,8 @@ from tidemark.spec.launch import CLASS_PATH, launch_arguments, launch_settings
 from tidemark.spec.until import until_of
 
 JOBS = Path(__file__).parents[1] / "jobs"
+BACKFILL = "backfill"
+"""Airflow's type of the runs that `airflow backfill create` makes."""
 CUT_JOB, MAINTAIN_JOB = JOBS / "cut.py", JOBS / "maintain.py"
 
 
@@ -29,7 +32,8 @@ CUT_JOB, MAINTAIN_JOB = JOBS / "cut.py", JOBS / "maintain.py"
 class FoldRequest:
     """What one try of the fold is asked for.
 
-    until: where the cut is capped, or empty. dry_run: only say what the cut would hold.
+    until: where the cut is capped, or empty. dry_run: only say what the cut would hold. tag: what
+    the targets get if they stand at ``until`` then, or empty.
     """
 
     attempt: AttemptId
@@ -37,6 +41,7 @@ class FoldRequest:
     tables: tuple[str, ...] = ()
     reason: str = ""
     dry_run: bool = False
+    tag: str = ""
 
     def result(self, state: Path, pipeline: PipelineName) -> Path:
         """The file for the result, in the state folder of the installation."""
@@ -65,6 +70,7 @@ def submission(
         f"--until={order.until}",
         *(f"--table={table}" for table in order.tables),
         f"--reason={order.reason}",
+        *([f"--tag={order.tag}"] if order.tag else []),
         f"--result={order.result(installation.state, pipeline.name)}",
         *(["--dry-run"] if order.dry_run else []),
     )
@@ -132,9 +138,17 @@ def cap_of(
     A run that a person starts has no interval of its own: without a wish it goes as far as it can.
     Raises what `until_of` refuses.
     """
-    if not asked and interval_end is not None and run_type in {"scheduled", "backfill"}:
+    if not asked and interval_end is not None and run_type in {"scheduled", BACKFILL}:
         return Until.at_time(interval_end)
     return until_of(pipeline, asked)
+
+
+def tag_of(params: Mapping[str, Any], run_type: str, interval_end: datetime | None) -> str:
+    """The tag of a run that fills an interval, of all tables and to its end; else empty."""
+    is_other = params["until"] or params["tables"] or params["dry_run"]
+    if run_type != BACKFILL or interval_end is None or is_other:
+        return ""
+    return interval_tag(interval_end)
 
 
 def tables_named(names: Sequence[str] | None) -> list[str]:

@@ -91,6 +91,7 @@ class FoldOperator(_JobOperator):
         order = FoldRequest(
             *(attempt, planned["until"], tuple(planned["tables"]), planned["reason"]),
             dry_run=planned.get("dry_run", False),
+            tag=planned.get("tag", ""),
         )
         with stop_on_terminal_errors():
             pipeline, installation = (

@@ -18,7 +18,7 @@ from tidemark.model.verdict import Outcome
 from tidemark.scheduling.assets import events_of
 from tidemark.scheduling.connections import load_installation_for
 from tidemark.scheduling.retries import stop_on_terminal_errors
-from tidemark.scheduling.submit import attempt_stem, cap_of, tables_named
+from tidemark.scheduling.submit import attempt_stem, cap_of, tables_named, tag_of
 from tidemark.scheduling.xcom import FOLD, PLAN, Folded, Planned
 from tidemark.spec import Approval, WhenStalled, pipeline_named
 from tidemark.spec.until import cut_or_time
@@ -55,7 +55,8 @@ def plan(
         until = cap_of(spec, params["until"], dag_run.run_type, dag_run.data_interval_end)
         tables = tables_named(params["tables"])
         world = open_world(load_installation_for(pipeline))
-        cut_plan = plan_cut(spec, world, until)
+        tag = tag_of(params, dag_run.run_type, dag_run.data_interval_end)
+        cut_plan = plan_cut(spec, world, until, tag)
         if not cut_plan.has_work:
             tell_stall(spec, world)
     planned = Planned(
@@ -66,6 +67,7 @@ def plan(
         tables=tables,
         reason=params["reason"] or "",
         dry_run=bool(params["dry_run"]),
+        tag=tag,
     )
     ti.xcom_push(PLAN, planned)
     log.info("cut_planned", pipeline=pipeline, has_work=cut_plan.has_work, **planned)
@@ -135,11 +137,13 @@ def publish(
     pipeline: PipelineName,
     ti: RuntimeTaskInstanceProtocol,
     outlet_events: OutletEventAccessorsProtocol,
-) -> dict[str, int]:
+) -> dict[str, int | str]:
     """Publish the attempt that fold staged last and audit let pass; safe to repeat.
 
     An attempt that another one overtook changes nothing and ends as skipped.
     """
+    from tidemark.lake.catalog import SystemTables
+    from tidemark.lake.tags import newest_tag
     from tidemark.runs.publish import changed_tables, publish_cut
     from tidemark.runs.stall import tell_stall
     from tidemark.runs.world import open_world
@@ -156,7 +160,8 @@ def publish(
     _send_events(events, ti, outlet_events)
     if spec.limits.when_stalled is WhenStalled.WARN:
         tell_stall(spec, world)
-    return {"cut": result.cut, "tables": len(result.tables)}
+    tag = newest_tag(world.catalog, SystemTables.of(pipeline))
+    return {"cut": result.cut, "tables": len(result.tables), **({"tag": tag} if tag else {})}
 
 
 def _send_events(

@@ -11,7 +11,8 @@ MAINTAIN, REFOLD, RESYNC, ACTION = "maintain", "refold", "resync", "action"
 class Planned(TypedDict):
     """What plan leaves under the key ``plan``; until: a time or a position, or empty.
 
-    dry_run: not there in runs that an older version began.
+    tag: what the targets are to get, or empty. dry_run and tag: not there in runs that an older
+    version began.
     """
 
     sentence: str
@@ -21,6 +22,7 @@ class Planned(TypedDict):
     tables: list[str]
     reason: str
     dry_run: NotRequired[bool]
+    tag: NotRequired[str]
 
 
 class Folded(TypedDict):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -21,6 +22,9 @@ from tidemark.errors import ActionRefusedError, EpochSuspectError
 from tidemark.lake.catalog import SystemTables
 from tidemark.lake.landing import read_mark
 from tidemark.model.cut import HoldCode
+from tidemark.model.names import tag_name
+from tidemark.model.position import commit_ts_of
+from tidemark.model.result import CutResult, CutStatus
 from tidemark.model.until import Until
 from tidemark.runs.orders import hand_over
 from tidemark.runs.plan import plan_cut
@@ -122,6 +126,71 @@ def test_a_place_in_the_binlog_caps_by_transactions(world: World) -> None:
     assert plan_cut(stream.pipeline, world).has_work
     stream.cut()
     assert stream.rows() == whole_below(10**6)
+
+
+BEGUN = datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC)
+"""When a row of `debezium_row` at 0 was committed."""
+
+
+def moment(at: int) -> datetime:
+    return BEGUN + timedelta(milliseconds=at)
+
+
+def tagged(stream: Stream, at: int) -> CutResult:
+    """Run up to ``at``, as a run does that fills the interval which ends there."""
+    return stream.cut(until=Until.at_time(moment(at)), tag=tag_name(f"asof_{at}"))
+
+
+def rows_at(stream: Stream, at: int) -> dict[int, str] | None:
+    """The rows that the tag of the interval shows; None where there is none."""
+    table = stream.world.catalog.load_table((stream.name, "items"))
+    ref = table.refs().get(f"asof_{at}")
+    if ref is None:
+        return None
+    rows = table.scan(snapshot_id=ref.snapshot_id).to_arrow().to_pylist()
+    return {row["id"]: row["name"] for row in rows}
+
+
+def replay_of_intervals(stream: Stream) -> None:
+    """Intervals of a hundred; the changes came at 10, 110 and 310."""
+    world, pipeline = stream.world, stream.pipeline
+    assert [tagged(stream, at).status for at in (100, 200)] == [CutStatus.PUBLISHED] * 2
+    assert plan_cut(pipeline, world, Until.at_time(moment(300)), "asof_300").has_work
+    assert tagged(stream, 300).status is CutStatus.PUBLISHED, "it changes nothing but tags"
+    assert tagged(stream, 300).status is CutStatus.IDLE
+    stream.cut()
+    late = plan_cut(pipeline, world, Until.at_time(moment(250)), "asof_250")
+    assert not late.has_work
+    assert late.sentence.endswith(
+        "; what came later is published too, so that no table gets the tag asof_250"
+    )
+    assert tagged(stream, 250).status is CutStatus.IDLE
+    shown = {at: rows_at(stream, at) for at in (100, 200, 250, 300)}
+    assert shown == {100: {1: "a"}, 200: {1: "a", 2: "b"}, 250: None, 300: {1: "a", 2: "b"}}
+    assert stream.rows() == {1: "a", 2: "b", 3: "c"}
+
+
+@pytest.mark.smoke
+def test_each_interval_is_kept_by_watermarks(world: World) -> None:
+    """PUB-14: one that no watermark has passed is not, until one has."""
+    stream = Stream(world).create()
+    for at, key, name in ((10, 1, "a"), (110, 2, "b"), (310, 3, "c")):
+        commit_ts = commit_ts_of(int(moment(at).timestamp() * 1000))
+        stream.send([ticdc_row("INSERT", key, commit_ts, name=name)])
+        stream.send([ticdc_watermark(commit_ts + 1, 0)])
+    replay_of_intervals(stream)
+    assert tagged(stream, 400).status is CutStatus.IDLE
+    assert rows_at(stream, 400) is None
+
+
+def test_each_interval_is_kept_by_transactions(world: World) -> None:
+    """PUB-14: a later change proves that no earlier one is still to come."""
+    stream = Stream(world, 1, "debezium-mysql", "transaction", MYSQL).create()
+    for number, (at, name) in enumerate(((10, "a"), (110, "b"), (310, "c")), start=1):
+        own = f"{UUID}:{number}"
+        stream.send([boundary("BEGIN", own), boundary("END", own, 1)], stream.transactions)
+        stream.send([debezium_row("c", number, at, name=name, transaction=(own, 1))])
+    replay_of_intervals(stream)
 
 
 CAPS = ["bin.000009:40", "2023-11-14T22:13:20.040Z"]

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
+
 import pytest
 
 from tidemark.errors import NameRefusedError
-from tidemark.model.names import TableName, column_name, with_dots, without_dots
+from tidemark.model.names import (
+    TableName,
+    column_name,
+    interval_tag,
+    tag_name,
+    with_dots,
+    without_dots,
+)
 
 
 @pytest.mark.parametrize(
@@ -30,3 +40,22 @@ def test_a_table_is_found_by_its_text_whatever_dots_its_names_have(name: str) ->
     assert "." not in without_dots(name)
     table = TableName(name, name)
     assert TableName.parse(str(table)) == table
+
+
+@pytest.mark.parametrize("month", [3, 10])
+def test_no_two_intervals_have_one_tag_where_a_day_has_another_number_of_hours(month: int) -> None:
+    """PUB-14: by the clock in Berlin an hour is skipped in March, and comes twice in October."""
+    first = datetime(2026, month, 24, tzinfo=ZoneInfo("UTC"))
+    ends = [first + timedelta(minutes=30 * number) for number in range(48 * 7)]
+    berlin = ZoneInfo("Europe/Berlin")
+    tags = [interval_tag(end.astimezone(berlin)) for end in ends]
+    assert tags == sorted(set(tags))
+    assert tags[0] == f"asof_2026{month:02}24T0000"
+
+
+@pytest.mark.parametrize(
+    "name", ["", "1st", "a-b", "a.b", "a b", "it's", "größe", "x" * 101, "main", "tidemark_3_a"]
+)
+def test_a_tag_is_a_plain_name_that_nothing_else_has(name: str) -> None:
+    with pytest.raises(NameRefusedError):
+        tag_name(name)

@@ -1,0 +1,96 @@
+"""A tag that one cut gives every target, so that all can be read as of one moment (PUB-14).
+
+The publication of the cut sets it: on the tables that it moves, and on those that it leaves where
+they are. Which tag that is stands in the ledger, so that a publication that was left half made is
+finished with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from pyiceberg.catalog import Catalog
+from pyiceberg.exceptions import NoSuchTableError
+from pyiceberg.table import Table
+
+from tidemark.lake.catalog import SystemTables, TableId, catalog_errors
+from tidemark.lake.marks import TAG, foreign_change, read_published
+from tidemark.lake.refs import RefUpdate, main_head
+
+
+@dataclass(frozen=True, slots=True)
+class Tagging:
+    """The moves of a cut, with the tag; refused: why no table gets it, empty where all do."""
+
+    moves: tuple[RefUpdate, ...]
+    refused: str = ""
+
+
+def with_tag(moves: Iterable[RefUpdate], tag: str, tables: SystemTables) -> tuple[RefUpdate, ...]:
+    """``moves``, those of targets with ``tag``; the pipeline's own tables have none."""
+    own = tables.ledger.namespace
+    return tuple(
+        move if move.table.namespace == own or not tag else replace(move, tag=tag) for move in moves
+    )
+
+
+def tags_only(move: RefUpdate) -> bool:
+    """Whether a tag is all that the table gets."""
+    is_moved = move.base != move.snapshot or move.fork is not None or move.rename is not None
+    return bool(move.tag) and not is_moved
+
+
+def tag_targets(
+    catalog: Catalog,
+    moves: Sequence[RefUpdate],
+    targets: Iterable[TableId],
+    tag: str,
+    tables: SystemTables,
+) -> Tagging:
+    """``moves`` with ``tag``, and one for each of ``targets`` that they leave where it is.
+
+    Refused where a target is not as it was published, or has a branch or tag of that name.
+    """
+    tagged = with_tag(moves, tag, tables)
+    moved = {name for move in moves for name in (move.table, move.published_as)}
+    for move in (move for move in tagged if move.tag):
+        table = _load(catalog, move.table)
+        if table is not None and (taken := _taken(table, move)):
+            return Tagging(tuple(moves), taken)
+    stand = []
+    for target in sorted(set(targets) - moved):
+        table = _load(catalog, target)
+        head = None if table is None else main_head(table)
+        if table is None or head is None:
+            continue  # Nothing of it was ever published.
+        move = RefUpdate(target, head, head, tag=tag)
+        if change := foreign_change(table, read_published(table)):
+            return Tagging(tuple(moves), f"{target} is not as it was published: {change}")
+        if taken := _taken(table, move):
+            return Tagging(tuple(moves), taken)
+        stand.append(move)
+    return Tagging((*tagged, *stand))
+
+
+def newest_tag(catalog: Catalog, tables: SystemTables) -> str:
+    """The tag that the newest published cut gave; empty where it gave none."""
+    ledger = _load(catalog, tables.ledger)
+    published = None if ledger is None else read_published(ledger)
+    return "" if published is None else published.marks.get(TAG, "")
+
+
+def _taken(table: Table, move: RefUpdate) -> str:
+    """That the name of the tag stands for something else there; empty where it does not."""
+    there = table.refs().get(move.tag)
+    if there is None or there.snapshot_id == move.snapshot:
+        return ""
+    return f"{move.table} has a {there.snapshot_ref_type.value} {move.tag} already"
+
+
+def _load(catalog: Catalog, name: TableId) -> Table | None:
+    with catalog_errors(f"the reading of {name}"):
+        try:
+            return catalog.load_table(name.parts)
+        except NoSuchTableError:
+            return None
