@@ -123,7 +123,9 @@ def _feed(lab: Lab, pipeline: PipelineSpec, table: TableId, cut: int) -> Sequenc
     """Both ways in turn, each to the changed rows themselves."""
     source = pipeline.tables[0].source
     system = SystemTables.of(pipeline.name)
-    old, new = newest_snapshots(lab.world.catalog, system, str(table), (cut - 1, cut))
+    old, new = newest_snapshots(
+        lab.world.catalog, system, [(str(table), number) for number in (cut - 1, cut)]
+    )
     name = quote(lab.world.catalog.name, *table.parts)
 
     def feed(_: int) -> float:

@@ -8,6 +8,7 @@ stands there once, however many cuts there were: snapshots say no more than whos
 from __future__ import annotations
 
 import json
+from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -48,7 +49,7 @@ from tidemark.lake.refs import (
 )
 from tidemark.model.names import AttemptId
 from tidemark.model.progress import Progress
-from tidemark.model.result import CutResult
+from tidemark.model.result import CutResult, TableResult
 from tidemark.model.stored_state import Stored, from_stored, to_stored
 
 PROGRESS = "tidemark.progress"
@@ -340,36 +341,56 @@ def progress_of_cut(catalog: Catalog, tables: SystemTables, cut: int) -> Progres
 
 
 def newest_snapshots(
-    catalog: Catalog, tables: SystemTables, target: str, cuts: Sequence[int]
+    catalog: Catalog, tables: SystemTables, wanted: Sequence[tuple[str, int]]
 ) -> list[int | None]:
-    """The snapshot of ``target`` that stood in ``main`` as each of ``cuts`` was published.
+    """For each target and cut, the snapshot that stood in ``main`` as that cut was published.
 
     None where no cut up to there changed it; UNKNOWN where an older version published it, or where
-    ``target`` had another name then, as the cut that changed it next renamed it (SCHEMA-31).
+    the target had another name then, as the cut that changed it next renamed it (SCHEMA-31).
     """
     ledger = _load(catalog, tables)
     if ledger is None:
-        return [None for _ in cuts]
+        return [None for _ in wanted]
     with catalog_errors("the reading of the ledger"):
-        rows = ledger.scan(selected_fields=("cut", "tables")).to_arrow()
-        changed = [row["cut"] for row in rows.to_pylist() if target in (row["tables"] or ())]
-        newest = [max((cut for cut in changed if cut <= limit), default=None) for limit in cuts]
-        following = [min((cut for cut in changed if cut > limit), default=None) for limit in cuts]
-        wanted = one_of("cut", {cut for cut in newest + following if cut is not None})
-        entries = _entries(ledger.scan(row_filter=wanted).to_arrow())
+        rows = ledger.scan(selected_fields=("cut", "tables")).to_arrow().to_pylist()
+        changed: dict[str, list[int]] = {}
+        for row in sorted(rows, key=lambda row: row["cut"]):
+            for target in row["tables"] or ():
+                changed.setdefault(target, []).append(row["cut"])
+        around = [_around(changed.get(target, ()), limit) for target, limit in wanted]
+        cuts = one_of("cut", {cut for pair in around for cut in pair if cut is not None})
+        entries = _entries(ledger.scan(row_filter=cuts).to_arrow())
     published = {
-        entry.result.cut: table
+        (entry.result.cut, table.target): table
         for entry in entries
         for table in entry.result.tables
-        if table.target == target
     }
-    renamed = {cut for cut, table in published.items() if table.renamed_from}
-    known: dict[int | None, int | None] = {None: None}
-    known |= {cut: table.snapshot_id for cut, table in published.items()}
     return [
-        UNKNOWN if limit > 0 and next_cut in renamed else known.get(cut, UNKNOWN)
-        for limit, cut, next_cut in zip(cuts, newest, following, strict=True)
+        _snapshot_of(published, target, limit, cuts)
+        for (target, limit), cuts in zip(wanted, around, strict=True)
     ]
+
+
+def _around(changed: Sequence[int], limit: int) -> tuple[int | None, int | None]:
+    """Of the cuts that changed a target the newest up to ``limit``, and the one behind it."""
+    at = bisect_right(changed, limit)
+    return changed[at - 1] if at else None, changed[at] if at < len(changed) else None
+
+
+def _snapshot_of(
+    published: Mapping[tuple[int, str], TableResult],
+    target: str,
+    limit: int,
+    around: tuple[int | None, int | None],
+) -> int | None:
+    newest, following = around
+    renamed = published.get((following, target)) if following is not None else None
+    if limit > 0 and renamed is not None and renamed.renamed_from:
+        return UNKNOWN
+    if newest is None:
+        return None
+    table = published.get((newest, target))
+    return UNKNOWN if table is None else table.snapshot_id
 
 
 def attempted(ledger: Table) -> list[Entry]:

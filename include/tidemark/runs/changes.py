@@ -51,7 +51,9 @@ def changes_between(
             state=UNCHANGED,
             next_step=f"look which tables have: tidemark status {pipeline.name}",
         )
-    old, new = newest_snapshots(world.catalog, system, str(target), (before, after))
+    old, new = newest_snapshots(
+        world.catalog, system, [(str(target), cut) for cut in (before, after)]
+    )
     snapshots = (old, UNKNOWN if new is None else new)
     with catalog_errors(f"the reading of {target}"):
         snapshot_ids = {

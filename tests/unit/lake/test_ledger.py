@@ -54,15 +54,19 @@ def catalog(tmp_path: Path) -> SqlCatalog:
     return made
 
 
+def pairs(target: str, *cuts: int) -> list[tuple[str, int]]:
+    return [(target, cut) for cut in cuts]
+
+
 def test_a_target_stands_where_the_newest_cut_left_it(catalog: SqlCatalog) -> None:
     """FEED-1: a cut that did not change it leaves it as it was."""
-    assert newest_snapshots(catalog, SYSTEM, ITEMS, (3, 4, 5)) == [30, 30, 50]
-    assert newest_snapshots(catalog, SYSTEM, WARES, (2, 5)) == [None, 40]
+    assert newest_snapshots(catalog, SYSTEM, pairs(ITEMS, 3, 4, 5)) == [30, 30, 50]
+    assert newest_snapshots(catalog, SYSTEM, pairs(WARES, 2, 5)) == [None, 40]
 
 
 def test_what_an_older_version_published_is_not_taken_for_nothing(catalog: SqlCatalog) -> None:
     """FEED-1: or all rows of the later cut would seem to be new."""
-    assert newest_snapshots(catalog, SYSTEM, ITEMS, (0, 1, 2)) == [None, UNKNOWN, UNKNOWN]
+    assert newest_snapshots(catalog, SYSTEM, pairs(ITEMS, 0, 1, 2)) == [None, UNKNOWN, UNKNOWN]
 
 
 def test_a_target_that_had_another_name_is_not_taken_for_nothing(catalog: SqlCatalog) -> None:
@@ -70,10 +74,10 @@ def test_a_target_that_had_another_name_is_not_taken_for_nothing(catalog: SqlCat
     ledger = catalog.load_table(SYSTEM.ledger.parts)
     rows = [row(6, GOODS, renamed_from=ITEMS), row(7, GOODS), row(8, ITEMS, renamed_from=GOODS)]
     ledger.append(pa.Table.from_pylist(rows, schema=SCHEMA))
-    assert newest_snapshots(catalog, SYSTEM, GOODS, (0, 5)) == [None, UNKNOWN]
-    assert newest_snapshots(catalog, SYSTEM, GOODS, (6, 7)) == [60, 70]
-    assert newest_snapshots(catalog, SYSTEM, ITEMS, (3, 5, 7)) == [30, UNKNOWN, UNKNOWN]
-    assert newest_snapshots(catalog, SYSTEM, ITEMS, (8, 9)) == [80, 80]
+    assert newest_snapshots(catalog, SYSTEM, pairs(GOODS, 0, 5)) == [None, UNKNOWN]
+    assert newest_snapshots(catalog, SYSTEM, pairs(GOODS, 6, 7)) == [60, 70]
+    assert newest_snapshots(catalog, SYSTEM, pairs(ITEMS, 3, 5, 7)) == [30, UNKNOWN, UNKNOWN]
+    assert newest_snapshots(catalog, SYSTEM, pairs(ITEMS, 8, 9)) == [80, 80]
 
 
 def test_progress_is_known_of_each_cut_since(catalog: SqlCatalog) -> None:
@@ -84,5 +88,5 @@ def test_progress_is_known_of_each_cut_since(catalog: SqlCatalog) -> None:
 
 def test_without_a_ledger_nothing_is_known(tmp_path: Path) -> None:
     empty = SqlCatalog("lake", uri=f"sqlite:///{tmp_path}/none.db", warehouse=str(tmp_path))
-    assert newest_snapshots(empty, SYSTEM, ITEMS, (1, 2)) == [None, None]
+    assert newest_snapshots(empty, SYSTEM, pairs(ITEMS, 1, 2)) == [None, None]
     assert progress_of_cut(empty, SYSTEM, 1) is None
