@@ -139,6 +139,7 @@ def show(console: Console, status: PipelineStatus) -> None:
         ),
         ("complete", f"until {moment(until, now)}, source time" if until else ""),
         ("behind", _lag(status.lag)),
+        ("work", status.work),
         ("holds at", status.hold),
         ("truncates", status.truncates),
         ("statements", status.statements),

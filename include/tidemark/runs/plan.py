@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import ceil
 
 from tidemark.gate.as_of import is_passed
 from tidemark.lake.catalog import SystemTables
@@ -16,6 +17,7 @@ from tidemark.model.cut import GateMode, HoldCode
 from tidemark.model.offsets import OffsetRange, TopicPartition
 from tidemark.model.progress import Progress
 from tidemark.model.reconcile import BELOW_ALL_OFFSETS
+from tidemark.model.shown import plural
 from tidemark.model.until import Until
 from tidemark.runs.landing.ordering import expected_ordering, refuse_unplaced
 from tidemark.runs.targets import added_tables
@@ -74,7 +76,7 @@ def plan_cut(
     elif until is not None and _is_reached(pipeline, progress, until) and not is_due:
         has_work, sentence = False, f"everything before {until.text} is published"
     elif records or ungated:
-        has_work, sentence = True, f"{records} offsets are unread"
+        has_work, sentence = True, unread_sentence(records, pipeline.limits.max_records)
         if ungated:
             sentence += "; records of an earlier run are landed but not in a cut yet"
     elif is_due:
@@ -91,6 +93,24 @@ def plan_cut(
     else:
         has_work, sentence = False, _nothing_to_do(last.hold if held and last is not None else "")
     return CutPlan(progress.cut + 1, unread, held or ungated, complete, has_work, sentence + note)
+
+
+def unread_sentence(records: int, limit: int) -> str:
+    """How much is unread, and what stays so after one run that lands ``limit`` records.
+
+    >>> unread_sentence(7, 10)
+    '7 offsets are unread'
+    >>> unread_sentence(35, 10)
+    '35 offsets are unread: a run lands 10 of them, and 25 are left to 3 runs behind it'
+    """
+    left = records - limit
+    if left <= 0:
+        return f"{records} offsets are unread"
+    runs = plural(ceil(left / limit), "run")
+    return (
+        f"{records} offsets are unread: a run lands {limit} of them, and {left} are left to {runs} "
+        "behind it"
+    )
 
 
 def _nothing_to_do(hold: str) -> str:

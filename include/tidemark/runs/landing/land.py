@@ -117,7 +117,8 @@ def land_records(run: Run) -> Landed:
         raise refusal
     mark = marked(run.pipeline, unread.after, staged.reading.ordering, staged.counts)
     head = publish_landing(catalog, staged.ref_update, staged.counts["records"], mark)
-    log.info("landed", landing=mark.number, **staged.counts)
+    left = unread.plan.unread - unread.count
+    log.info("landed", landing=mark.number, **staged.counts, left_on_topics=left)
     return Landed(unread.plan, head, staged.counts["records"], reading.schemas, staged.rises)
 
 
