@@ -95,6 +95,17 @@ class Api:
                 return
         raise AssertionError(f"{dag_id} is not there")
 
+    def scheduled(self, dag_id: str) -> None:
+        """Wait until the first run that the scheduler made of a DAG has ended well."""
+        until = time.monotonic() + WAIT_SECONDS
+        while time.monotonic() < until:
+            runs = self.ask(f"/api/v2/dags/{dag_id}/dagRuns")["dag_runs"]
+            if any(run["state"] in {"success", "failed"} for run in runs):
+                assert [run["state"] for run in runs] == ["success"]
+                return
+            time.sleep(0.5)
+        raise AssertionError(f"no run of {dag_id} was scheduled")
+
     def backfilled(self, dag_id: str) -> None:
         """Wait until no backfill of a DAG is under way: Airflow allows one at a time."""
         until = time.monotonic() + WAIT_SECONDS

@@ -37,9 +37,11 @@ from tests.corpus.compare import differences
 from tests.corpus.run import read_rows
 from tests.support.airflow_api import Api
 from tests.support.network import LOOPBACK, listening_addresses
+from tests.support.records import ticdc_row, ticdc_watermark
 from tidemark.lake.catalog import SystemTables
 from tidemark.lake.results import failed_attempts
 from tidemark.model.names import PipelineName
+from tidemark.model.position import commit_ts_of
 from tidemark.runs.world import World, open_world
 from tidemark.spec import CatalogSpec, InstallationSpec, KafkaSpec, SparkSpec
 
@@ -98,6 +100,17 @@ tables:
   - {source: shop.orders, expectations: none}
   - {source: shop.order_lines, expectations: none}
 publish: {approval: ask}
+"""
+
+
+YEARLY = """\
+name: yearly
+description: Is read as it was at the end of each year.
+schedule: "0 0 1 1 *"
+owner: data-platform
+source: {format: ticdc-canal-json, gate: watermark, topics: {data: [yearly]}, zone: UTC}
+tables:
+  - {source: shop.items, expectations: none}
 """
 
 
@@ -519,18 +532,7 @@ def backfills(site: Site, logical: str) -> list[RunReport]:
 
 def test_published_interval_is_backfilled_without_a_change(site: Site, served: Api) -> None:
     served.backfilled("cut__shop")
-    created = subprocess.run(
-        [
-            *airflow_command("backfill", "create", "--dag-id", "cut__shop"),
-            *("--from-date", "2026-04-01T08:50:00Z", "--to-date", "2026-04-01T09:00:00Z"),
-            *("--max-active-runs", "1"),
-        ],
-        env=site.airflow.environment,
-        check=False,
-        capture_output=True,
-        text=True,
-    )
-    assert created.returncode == 0, created.stdout + created.stderr
+    backfill(site, "cut__shop", "2026-04-01T08:50:00Z", "2026-04-01T09:00:00Z")
     runs = backfills(site, "2026-04-01T0")
     assert len(runs) == 2
     for run in runs:
@@ -539,6 +541,74 @@ def test_published_interval_is_backfilled_without_a_change(site: Site, served: A
     assert first.tasks == IDLE
     assert "everything before 2026-04-01T09:00:00+00:00" in first.left["plan"]["plan"]["sentence"]
     assert site.differences("shop", SHOP.stages[-1].tables) == []
+
+
+def backfill(site: Site, dag_id: str, start: str, end: str, *options: str) -> str:
+    """Have intervals run that begin from ``start`` to ``end``; what Airflow says."""
+    created = subprocess.run(
+        [
+            *airflow_command("backfill", "create", "--dag-id", dag_id),
+            *("--from-date", start, "--to-date", end, "--max-active-runs", "1", *options),
+        ],
+        env=site.airflow.environment,
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert created.returncode == 0, created.stdout + created.stderr
+    return created.stdout
+
+
+def test_each_interval_of_a_backfill_is_kept_under_its_tag(site: Site, served: Api) -> None:
+    """PUB-14: also one in which nothing changed; none is set again, and nothing is made up."""
+    admin = AdminClient({"bootstrap.servers": site.servers})
+    for made in admin.create_topics([NewTopic("yearly", 1, 1)]).values():
+        made.result(timeout=30)
+    (site.pipelines / "yearly.yaml").write_text(YEARLY)
+    served.found("cut__yearly")
+    served.scheduled("cut__yearly")
+    changes = [ticdc_row("INSERT", year, commit_ts(year, 6)) for year in (2020, 2022)]
+    producer = Producer({"bootstrap.servers": site.servers})
+    for record in (*changes, ticdc_watermark(commit_ts(2022, 7), 0)):
+        producer.produce("yearly", record.value, record.key, record.partition)
+    assert producer.flush(30) == 0
+    years = ("2020-01-01T00:00:00Z", "2022-01-01T00:00:00Z")
+
+    told = backfill(site, "cut__yearly", *years, "--dry-run")
+    assert "Runs to be attempted" in told
+    assert told.count("-01-01") >= len(years)
+    assert not backfilled_runs(site)
+    backfill(site, "cut__yearly", *years)
+    served.backfilled("cut__yearly")
+    runs = {run.run_id.split("__")[1][:4]: run for run in backfilled_runs(site)}
+    assert [runs[end].tasks for end in ("2021", "2022")] == [GREEN, GREEN]
+    assert runs["2022"].left["publish"]["return_value"]["tag"] == "asof_20220101T0000"
+    assert runs["2023"].state == "success"
+    items = site.world.catalog.load_table(("yearly", "items"))
+    tags = {name: ref.snapshot_id for name, ref in items.refs().items() if name != "main"}
+    assert tags.keys() == {"asof_20210101T0000", "asof_20220101T0000"}, "July was not the end"
+    for snapshot_id in tags.values():
+        assert items.scan(snapshot_id=snapshot_id).to_arrow()["id"].to_pylist() == [2020]
+    assert sorted(items.scan().to_arrow()["id"].to_pylist()) == [2020, 2022]
+
+    backfill(site, "cut__yearly", *years)
+    assert len(backfilled_runs(site)) == len(runs), "what ran is left alone"
+    served.backfilled("cut__yearly")
+    backfill(site, "cut__yearly", years[0], years[0], "--reprocess-behavior", "completed")
+    served.backfilled("cut__yearly")
+    (again,) = (run for run in backfilled_runs(site) if run.run_id == runs["2021"].run_id)
+    assert (again.state, again.tasks) == ("success", IDLE)
+    assert "no table gets the tag asof_20210101T0000" in again.left["plan"]["plan"]["sentence"]
+    assert items.refresh().refs()["asof_20210101T0000"].snapshot_id == tags["asof_20210101T0000"]
+
+
+def backfilled_runs(site: Site) -> list[RunReport]:
+    runs = read_runs(site.airflow, "cut__yearly")
+    return [run for run in runs if run.run_id.startswith("backfill__")]
+
+
+def commit_ts(year: int, month: int) -> int:
+    return commit_ts_of(int(datetime(year, month, 1, tzinfo=UTC).timestamp() * 1000))
 
 
 def test_untouched_form_backfills(site: Site, served: Api) -> None:
