@@ -31,6 +31,10 @@ LAYOUT = (
     *("partition_specs", "default_spec_id", "sort_orders", "default_sort_order_id"),
 )
 """What metadata say of how rows are laid out."""
+COMMENT = "comment"
+"""The property that engines show as the comment of a table."""
+OUR_COMMENT = "Tidemark's "
+"""What a comment of ours begins with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +137,10 @@ class Due:
         if gone := [entry for entry in entries if entry in before.properties]:
             yield RemovePropertiesUpdate(removals=gone)
         marks = dict(ref_update.marks) | ({TAG: ref_update.tag} if ref_update.tag else {})
-        yield SetPropertiesUpdate(updates=marked(before, ref_update.snapshot, marks))
+        comment, there = ref_update.comment, before.properties.get(COMMENT, OUR_COMMENT)
+        is_ours = bool(comment) and there.startswith(OUR_COMMENT)
+        properties = marked(before, ref_update.snapshot, marks)
+        yield SetPropertiesUpdate(updates=properties | ({COMMENT: comment} if is_ours else {}))
 
 
 def _tagged(before: Table, ref_update: RefUpdate) -> SetSnapshotRefUpdate:
@@ -153,7 +160,7 @@ def _tagged(before: Table, ref_update: RefUpdate) -> SetSnapshotRefUpdate:
 def _definition_of(metadata: TableMetadata) -> Mapping[str, object]:
     """What metadata say beside snapshots and what is published or staged, a fork's as a table's."""
     layout = {name: getattr(metadata, name) for name in LAYOUT}
-    excluded = (*KEEPING, FORK_OF, PUBLISHED)
+    excluded = (*KEEPING, FORK_OF, PUBLISHED, COMMENT)
     return layout | {
         name: text
         for name, text in metadata.properties.items()

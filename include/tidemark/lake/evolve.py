@@ -145,10 +145,25 @@ def apply_changes(
     _refuse_lost_layout(catalog, target, changes)
     location = _new_location(catalog, target)
     made = _made(name, changes, want, location)
-    for statement in (*_let_go(name, changes), *_moved(name, changes), *made):
+    freed = _unidentified(catalog, target, name, changes)
+    for statement in (*freed, *_let_go(name, changes), *_moved(name, changes), *made):
         session.sql(statement)
     for change in changes:
         log.info("schema_changed", table=str(target), change=describe(change))
+
+
+def _unidentified(
+    catalog: Catalog, target: TableId, name: Sequence[str], changes: Sequence[SchemaChange]
+) -> Iterator[str]:
+    """The statement before a key changes: Iceberg frees and drops no column that identifies rows.
+
+    What follows the old key may hold null in older rows, so nothing identifies them any more.
+    """
+    if any(isinstance(change, ChangeKey) for change in changes):
+        with catalog_errors(f"the reading of {target}"):
+            table = catalog.load_table(target.parts)
+        if identifier := sorted(table.schema().identifier_field_names()):
+            yield sql.drop_identifier(name, identifier)
 
 
 def _refuse_lost_layout(catalog: Catalog, target: TableId, changes: Sequence[SchemaChange]) -> None:
@@ -201,6 +216,8 @@ def _made(
                 yield sql.create_target(name, schema, properties)
                 # Not in the statement above: Spark would want a Hadoop file system for it.
                 yield sql.set_location(name, location)
+                if schema.identifier:
+                    yield sql.set_identifier(name, schema.identifier)
                 is_stored = unsorted == want
                 if schema.layout.sort:
                     yield sql.sort_files(name, schema.layout.sort)

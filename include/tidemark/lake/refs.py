@@ -63,6 +63,7 @@ class RefUpdate:
     table's place, with another schema; None where the table keeps its own. marks: what the table is
     to say of it beside the summary of the snapshot (PUB-9). rename: the name that it gets with it.
     tag: what keeps the snapshot, empty where nothing is to; it may be all that is done (PUB-14).
+    comment: what the table is, as engines show it; one that somebody else wrote stays.
     """
 
     table: TableId
@@ -73,6 +74,7 @@ class RefUpdate:
     marks: tuple[tuple[str, str], ...] = ()
     rename: TargetRename | None = None
     tag: str = ""
+    comment: str = ""
 
     @property
     def published_as(self) -> TableId:

@@ -46,6 +46,19 @@ MODE_COLUMNS: Mapping[TargetMode, Mapping[str, str]] = {
     TargetMode.APPEND: {**SYSTEM_COLUMNS, OPERATION: "string", UNAVAILABLE: "array<string>"},
 }
 
+OWN_DOCS: Mapping[str, str] = {
+    POSITION: "Where the source's log has the change that made the row; sorts in the log's order",
+    COMMIT_TIME: "When the source committed that change; null where it told no time",
+    DELETED: "Whether the source has the row no more",
+    DELETED_AT: "Since when the source has it no more",
+    VALID_FROM: "When the source began to have this version of the row",
+    VALID_TO: "When the version ended; null while it is the current one",
+    END_POSITION: "Where the source's log has the end of the version; null while it is current",
+    OPERATION: "What the change did: upsert, delete or truncate",
+    UNAVAILABLE: "Columns of which the change tells no value",
+    ROW: "The change that made the row: tells equal rows apart",
+}
+"""What engines show of Tidemark's own columns."""
 TARGET_PROPERTIES: Mapping[str, str] = {
     "format-version": "2",
     "write.delete.mode": "merge-on-read",
@@ -81,9 +94,11 @@ def literal(value: str) -> str:
 def create_target(table: Sequence[str], schema: TableSchema, properties: Mapping[str, str]) -> str:
     """CREATE TABLE for a target: the source's columns, then Tidemark's own."""
     keys = set(schema.row_key)
-    types = {column.name: column.stored for column in schema.columns} | system_columns(schema)
+    own = system_columns(schema)
+    types = {column.name: column.stored for column in schema.columns} | own
     columns = [
         f"{quote(name)} {iceberg}{' NOT NULL' if name in keys else ''}"
+        f"{f' COMMENT {literal(OWN_DOCS[name])}' if name in own else ''}"
         for name, iceberg in types.items()
     ]
     listed = ", ".join(
@@ -153,6 +168,16 @@ def widen_columns(table: Sequence[str], columns: Iterable[SourceColumn]) -> str:
 def free_column(table: Sequence[str], name: ColumnName) -> str:
     """ALTER TABLE that lets one column hold null."""
     return f"ALTER TABLE {quote(*table)} ALTER COLUMN {quote(name)} DROP NOT NULL"
+
+
+def set_identifier(table: Sequence[str], columns: Iterable[ColumnName]) -> str:
+    """ALTER TABLE that says which columns tell rows apart, for engines that go by it."""
+    return f"ALTER TABLE {quote(*table)} SET IDENTIFIER FIELDS {', '.join(map(quote, columns))}"
+
+
+def drop_identifier(table: Sequence[str], columns: Iterable[str]) -> str:
+    """ALTER TABLE after which none of ``columns`` tells rows apart any more; all of them did."""
+    return f"ALTER TABLE {quote(*table)} DROP IDENTIFIER FIELDS {', '.join(map(quote, columns))}"
 
 
 def rename_column(table: Sequence[str], was: str, name: str) -> str:

@@ -216,6 +216,16 @@ class TableSchema:
         return (ColumnName(ROW),) if is_keyed_by_row else self.key
 
     @property
+    def identifier(self) -> tuple[ColumnName, ...]:
+        """The columns of which Iceberg may say that they identify a row (KEY-17); else none.
+
+        One row of a mirror has a key, and none has a null in it; Iceberg takes no floating numbers.
+        """
+        is_unique = self.mode is TargetMode.MIRROR and self.row_key == self.key
+        floats = any(self[name].stored in ("float", "double") for name in self.key)
+        return self.key if is_unique and not floats else ()
+
+    @property
     def holds_values(self) -> str:
         """Which rows of the target hold a row of the source, as SQL: deletes tell the key alone."""
         if self.mode is not TargetMode.APPEND:

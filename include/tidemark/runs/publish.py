@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import takewhile
@@ -10,6 +11,7 @@ from pyiceberg.catalog import Catalog
 
 from tidemark.errors import UNCHANGED, AuditBlockedError, NoAttemptError, SupersededError
 from tidemark.lake.catalog import SystemTables, TableId, catalog_errors
+from tidemark.lake.due import OUR_COMMENT
 from tidemark.lake.history import read_history
 from tidemark.lake.ledger import ATTEMPT, RESULT, StagedCut, find_cut, read_progress
 from tidemark.lake.marks import TAG
@@ -19,10 +21,10 @@ from tidemark.lake.tags import Tagging, tag_targets
 from tidemark.lake.unfinished import finish_publication, in_order
 from tidemark.lake.verdicts import read_verdicts as read_rows
 from tidemark.log import get_logger
-from tidemark.model.names import AttemptId, PipelineName
+from tidemark.model.names import AttemptId, PipelineName, TableName
 from tidemark.model.result import CutResult, CutStatus, TableResult
 from tidemark.model.verdict import Outcome, Verdict
-from tidemark.runs.targets import targets_of
+from tidemark.runs.targets import spec_of, targets_of
 from tidemark.runs.world import World
 from tidemark.spec import PipelineSpec
 
@@ -127,9 +129,10 @@ def publication(
     With the tag that the cut gives, and the ledger's with what it is to go on saying of this cut
     and those before.
     """
-    *ref_updates, ledger_update = staged.ref_updates
+    *staged_updates, ledger_update = staged.ref_updates
+    ref_updates = _described(pipeline, staged_updates, staged.result)
     now_ms = int(datetime.now(UTC).timestamp() * 1000)
-    history, tagging = read_history(world.catalog, tables), Tagging(tuple(ref_updates))
+    history, tagging = read_history(world.catalog, tables), Tagging(ref_updates)
     if staged.tag:
         targets = targets_of(pipeline, history, staged.progress.under(pipeline.renames)).values()
         tagging = tag_targets(world.catalog, ref_updates, targets, staged.tag, tables)
@@ -140,6 +143,23 @@ def publication(
     ledger_marks = {**dict(ledger_update.marks), **result, **remembered}
     ledger_update = replace(ledger_update, marks=tuple(ledger_marks.items()))
     return in_order(world.catalog, (*tagging.moves, ledger_update))
+
+
+def _described(
+    pipeline: PipelineSpec, moves: Sequence[RefUpdate], result: CutResult
+) -> tuple[RefUpdate, ...]:
+    """``moves``, with what each target is: a table may have got another name since it was made."""
+    sources = {table.target: TableName.parse(table.table) for table in result.tables}
+    return tuple(
+        move
+        if (source := sources.get(str(move.published_as))) is None
+        else replace(
+            move,
+            comment=f"{OUR_COMMENT}{spec_of(pipeline, source).mode} of the table {source}, by the "
+            f"pipeline {pipeline.name}",
+        )
+        for move in moves
+    )
 
 
 def _refuse_unaudited(

@@ -27,6 +27,7 @@ from tidemark.runs.run import CutRequest
 from tidemark.runs.world import World
 from tidemark.spec.until import until_of
 
+OWN_COLUMNS = ("_tidemark_position", "_tidemark_commit_time")
 KEYS = [("id",), ("code",), ("id", "code"), ("code", "id")]
 
 
@@ -36,7 +37,11 @@ def test_rows_go_on_under_the_new_key(world: World, family: str) -> None:
     keyed = opened(world, family)
     keyed.cut()
     before = keyed.published()
-    first = world.catalog.load_table((keyed.stream.name, "items")).metadata.current_snapshot_id
+    made = world.catalog.load_table((keyed.stream.name, "items"))
+    first = made.metadata.current_snapshot_id
+    assert made.schema().identifier_field_names() == {"id"}, "KEY-17"
+    assert made.properties["comment"].endswith(f"by the pipeline {keyed.stream.name}")
+    assert all(made.schema().find_field(name).doc for name in OWN_COLUMNS)
     keyed.put(1, code=500)
     keyed.delete(2)
     keyed.put(7, id=2, code=93, name="old key, again")
@@ -54,6 +59,7 @@ def test_rows_go_on_under_the_new_key(world: World, family: str) -> None:
     assert keyed.key == ("code",)
     table = world.catalog.load_table((keyed.stream.name, "items"))
     assert not table.schema().find_field("id").required
+    assert table.schema().identifier_field_names() == set()
     older = table.scan(snapshot_id=first).to_arrow().to_pylist()
     assert ordered(without_own(older)) == before
     keyed.put(4, id=None)

@@ -77,6 +77,27 @@ def test_all_tables_move_and_their_refs_go(catalog: SqlCatalog) -> None:
     assert set(load(catalog, A).refs()) == {"main"}
 
 
+@pytest.mark.parametrize(
+    ("there", "shown"),
+    [
+        pytest.param(None, "Tidemark's mirror of the table shop.b", id="none yet"),
+        pytest.param(
+            "Tidemark's mirror of the table shop.a",
+            "Tidemark's mirror of the table shop.b",
+            id="its table was renamed",
+        ),
+        pytest.param("Ask Ada", "Ask Ada", id="somebody's own"),
+    ],
+)
+def test_a_table_says_what_it_is(catalog: SqlCatalog, there: str | None, shown: str) -> None:
+    if there is not None:
+        with load(catalog, A).transaction() as change:
+            change.set_properties(comment=there)
+    staged = replace(stage(catalog, A, 1), comment="Tidemark's mirror of the table shop.b")
+    update_mains(catalog, [staged])
+    assert load(catalog, A).properties["comment"] == shown
+
+
 def test_a_staged_snapshot_that_somebody_expired_moves_none(catalog: SqlCatalog) -> None:
     """PUB-8, PUB-11: its branch and its tag were dropped first."""
     staged = stage(catalog, A, 1)

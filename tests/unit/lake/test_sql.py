@@ -30,6 +30,7 @@ ENDS = (End(Position("0A"), 1), End(Position("0B")))
     "statement",
     [
         sql.create_target(TABLE, SCHEMA, {"p'": "v\\'"}),
+        sql.set_identifier(TABLE, SCHEMA.key),
         sql.set_location(TABLE, "/it's/o`dd"),
         sql.add_columns(TABLE, [COLUMN]),
         sql.widen_columns(TABLE, [COLUMN]),
@@ -70,6 +71,36 @@ def test_a_table_without_key_is_merged_by_a_column_of_its_own() -> None:
     assert "_tidemark_row" not in sql.create_target(TABLE, SCHEMA, {})
     merge = sql.merge_staged(TABLE, ["staged"], WITHOUT_KEY)
     assert "ON t.`_tidemark_row` = s.`_tidemark_row` WHEN" in merge
+
+
+@pytest.mark.parametrize(
+    ("schema", "identifier"),
+    [
+        pytest.param(SCHEMA, SCHEMA.key, id="a mirror: one row for each key"),
+        pytest.param(WITHOUT_KEY, (), id="no key"),
+        pytest.param(replace(SCHEMA, mode=TargetMode.HISTORY), (), id="versions share it"),
+        pytest.param(
+            TableSchema((replace(COLUMN, iceberg="double"),), (COLUMN.name,)), (), id="a float"
+        ),
+    ],
+)
+def test_a_key_is_an_identifier_where_iceberg_has_one(
+    schema: TableSchema, identifier: tuple[str, ...]
+) -> None:
+    """KEY-17."""
+    assert schema.identifier == identifier
+
+
+@pytest.mark.parametrize("mode", TargetMode)
+def test_each_own_column_says_what_it_is(mode: TargetMode) -> None:
+    schema = replace(WITHOUT_KEY if mode is TargetMode.APPEND else SCHEMA, mode=mode)
+    made = sqlglot.parse_one(sql.create_target(TABLE, schema, {}), dialect="spark")
+    told = {
+        column.name
+        for column in made.find_all(exp.ColumnDef)
+        if column.find(exp.CommentColumnConstraint)
+    }
+    assert told == set(sql.system_columns(schema))
 
 
 @pytest.mark.parametrize(
