@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pyiceberg.catalog import Catalog
@@ -34,7 +34,7 @@ from tidemark.lake.marks import (
 from tidemark.lake.refs import main_head
 from tidemark.log import get_logger
 from tidemark.model.columns import TableSchema
-from tidemark.model.names import SYSTEM_PREFIX
+from tidemark.model.names import SYSTEM_PREFIX, ColumnName
 from tidemark.schema.changes import (
     AddColumn,
     ChangeKey,
@@ -150,6 +150,20 @@ def apply_changes(
         session.sql(statement)
     for change in changes:
         log.info("schema_changed", table=str(target), change=describe(change))
+
+
+def comment_columns(
+    session: SparkSession, catalog: Catalog, target: TableId, comments: Mapping[ColumnName, str]
+) -> None:
+    """Have columns of ``target``, a new table or a fork, say what the source says of them."""
+    if not comments:
+        return
+    with catalog_errors(f"the reading of {target}"):
+        fields = catalog.load_table(target.parts).schema().fields
+    shown = {field.name: field.doc or "" for field in fields}
+    changed = {name: text for name, text in comments.items() if shown.get(name, text) != text}
+    if changed:
+        session.sql(sql.comment_columns((catalog.name, *target.parts), changed))
 
 
 def _unidentified(

@@ -165,6 +165,12 @@ def widen_columns(table: Sequence[str], columns: Iterable[SourceColumn]) -> str:
     return f"ALTER TABLE {quote(*table)} ALTER COLUMN {listed}"
 
 
+def comment_columns(table: Sequence[str], comments: Mapping[ColumnName, str]) -> str:
+    """ALTER TABLE that has columns say what they are, in one commit."""
+    listed = ", ".join(f"{quote(name)} COMMENT {literal(text)}" for name, text in comments.items())
+    return f"ALTER TABLE {quote(*table)} ALTER COLUMN {listed}"
+
+
 def free_column(table: Sequence[str], name: ColumnName) -> str:
     """ALTER TABLE that lets one column hold null."""
     return f"ALTER TABLE {quote(*table)} ALTER COLUMN {quote(name)} DROP NOT NULL"

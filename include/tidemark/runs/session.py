@@ -48,6 +48,8 @@ SESSION_CONF: Mapping[str, str] = {
     "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "true",
+    # Else a name or a comment of the source with ${env:...} in it reads what this process knows.
+    "spark.sql.variable.substitute": "false",
     # Shuffles are sized by the batch (`size_for`). Adaptive execution re-plans a MERGE on the
     # way, and Spark 4.1 then may run MergeRowsExec with metrics that were never made: its tasks
     # end in a NullPointerException when several merges run side by side.

@@ -67,7 +67,8 @@ class ColumnText(NamedTuple):
 
     backfill: what the rows get that are there when it joins; None is null. is_virtual: it is
     computed whenever it is read. fills_nulls: one that is declared again may give a value to rows
-    that have null in it; numbers_rows: it gives their number to rows that have null or 0.
+    that have null in it; numbers_rows: it gives their number to rows that have null or 0. comment:
+    what the source says of it; a column that is declared again without one has none any more.
     """
 
     name: ColumnName
@@ -76,6 +77,7 @@ class ColumnText(NamedTuple):
     is_virtual: bool = False
     fills_nulls: bool = False
     numbers_rows: bool = False
+    comment: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,15 +122,27 @@ def column_definition(item: Words) -> tuple[ColumnText, Attributes]:
     while item.keyword() in _MARKS:
         item.at += 1
     type_text = item.source(start, item.at)
-    words = _words_of_column(item)
+    words, comment = _words_of_column(item), _comment(item)
     numbers_rows, attributes = _numbers_rows(type_text, words), _attributes(type_text, item, words)
     column = ColumnText(
         *(name, type_text),
         is_virtual=attributes.is_virtual,
         fills_nulls=_refuses_null(type_text, words) or numbers_rows or attributes.is_key,
         numbers_rows=numbers_rows,
+        comment=comment,
     )
     return column, attributes
+
+
+def _comment(item: Words) -> str:
+    """The text behind COMMENT; empty where there is none."""
+    depth = 0
+    for at, (word, following) in enumerate(pairwise(item.words[item.at :]), start=item.at + 1):
+        is_text = item.text[following.start] in ("'", '"')
+        if depth == 0 and word.keyword == "COMMENT" and is_text:
+            return Words(item.text, item.words, at).literal() or ""
+        depth += {"(": 1, ")": -1}.get(word.keyword, 0)
+    return ""
 
 
 def _words_of_column(item: Words) -> list[str]:

@@ -458,3 +458,14 @@ def test_a_message_in_hex_is_read_and_one_that_cannot_be_stops_its_tables() -> N
     assert ITEMS in effects(json.dumps(told).encode().hex()).dropped
     for content in ("7b7", "?", None):
         assert "a message of its trigger cannot be read" in str(effects(content).stops)
+
+
+def test_a_comment_goes_with_its_column() -> None:
+    """SCHEMA-39: one that is declared again without it has none; `IF NOT EXISTS` may do nothing."""
+    ddl = (
+        "ALTER TABLE items MODIFY x INT COMMENT 'why', MODIFY y INT, "
+        "ADD COLUMN IF NOT EXISTS z INT, ADD COLUMN late INT COMMENT 'since'"
+    )
+    assert effects_of("x", "y", "z", "late", ddl=ddl).comments == {
+        ITEMS: {"x": "why", "y": "", "late": "since"}
+    }

@@ -497,3 +497,26 @@ def test_nothing_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.DEBUG):
         parse_ddl("RENAME TABLE a TO b; ALTER TABLE t TRUNCATE PARTITION p; nonsense ::", "db")
     assert caplog.records == []
+
+
+@pytest.mark.parametrize(
+    ("definition", "comment"),
+    [
+        pytest.param("a int", "", id="none"),
+        pytest.param("a int NOT NULL DEFAULT 1 COMMENT 'how many'", "how many", id="behind all"),
+        pytest.param('a int COMMENT "it\'s" AFTER b', "it's", id="amid others"),
+        pytest.param("a int COMMENT 'it''s \\\\ a\nb'", "it's \\ a\nb", id="escaped"),
+        pytest.param(f"a int COMMENT '{'x' * 10_000}'", "x" * 10_000, id="a long one"),
+        pytest.param("a varchar(9) DEFAULT 'COMMENT' COMMENT ''", "", id="an empty one"),
+        pytest.param("a int AS (b + 1) VIRTUAL COMMENT 'sum'", "sum", id="of a computed column"),
+        pytest.param("`comment` varchar(9) COMMENT 'said'", "said", id="a column of that name"),
+    ],
+)
+def test_a_column_says_what_it_is(definition: str, comment: str) -> None:
+    """SCHEMA-39: in each statement that declares one."""
+    (made,) = parse_ddl(f"CREATE TABLE t (b int, {definition.replace(' AFTER b', '')})", "db")
+    assert isinstance(made, CreateTable)
+    assert made.columns[-1].comment == comment
+    (altered,) = parse_ddl(f"ALTER TABLE t ADD COLUMN {definition}", "db")
+    assert isinstance(altered, AlterColumns)
+    assert [column.comment for column in altered.items.added] == [comment]

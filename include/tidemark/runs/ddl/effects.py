@@ -108,7 +108,8 @@ class DdlEffects:
 
     names: what the file says of former names of tables. renames: those that came in the cut.
     types: table -> column -> type text of Canal's and TiCDC's DDL. keys: table -> key columns of
-    its DDL. column_renames: table -> what became of its columns' names. changed: table -> its
+    its DDL. comments: table -> column -> what its newest declaration says of it, empty for nothing.
+    column_renames: table -> what became of its columns' names. changed: table -> its
     columns that were declared again, each time. Both in position order.
     schemas: table -> its state after Debezium's newest change. truncated: table -> its truncates.
     dropped: table -> where it was dropped, last. emptied: database -> likewise. made: tables that
@@ -131,6 +132,7 @@ class DdlEffects:
     names: Renames = field(default_factory=Renames)
     types: dict[TableName, dict[str, str]] = field(default_factory=dict)
     keys: dict[TableName, tuple[ColumnName, ...]] = field(default_factory=dict)
+    comments: dict[TableName, dict[ColumnName, str]] = field(default_factory=dict)
     column_renames: dict[TableName, list[StatementChange]] = field(default_factory=dict)
     changed: dict[TableName, list[ColumnChange]] = field(default_factory=dict)
     schemas: dict[TableName, TableSchema] = field(default_factory=dict)
@@ -191,6 +193,7 @@ class DdlEffects:
         columns = (self.types, self.keys, self.column_renames, self.changed, self.schemas)
         return (
             *columns,
+            self.comments,
             self.truncated,
             self.dropped,
             self.created,
@@ -274,6 +277,7 @@ class DdlEffects:
                 self._key_change(table, items, text, position)
             case Unsupported(table, text, why):
                 self.stop(table, f"{why}: {text}" if text else why, position)
+        self._comment(operation)
 
     def rename(
         self, operation: RenameTable, position: Position, state: TableSchema | None = None
@@ -380,6 +384,19 @@ class DdlEffects:
         if items.key is not None:
             key_change = KeyChange(position, items.key, statement, if_none=items.key_if_none)
             self.key_changes.setdefault(table, []).append(key_change)
+
+    def _comment(self, operation: DdlOperation) -> None:
+        """A comment goes with its column, and with each new declaration of it."""
+        match operation:
+            case CreateTable(table, columns):
+                self.comments[table] = {column.name: column.comment for column in columns}
+            case AlterColumns(table, items) | CutOver(table, items):
+                known = self.comments.setdefault(table, {})
+                known |= {new: known.pop(old) for old, new in items.renamed if old in known}
+                for name in items.dropped:
+                    known.pop(name, None)
+                joined = (column for column in items.added if column.name not in items.optional)
+                known |= {column.name: column.comment for column in (*joined, *items.changed)}
 
     def stop(
         self,

@@ -14,7 +14,7 @@ from tidemark.errors import WAITING, TableStoppedError
 from tidemark.formats.decoder import decoder_of
 from tidemark.lake.catalog import TableId, mend_times
 from tidemark.lake.effect import Effect
-from tidemark.lake.evolve import apply_changes
+from tidemark.lake.evolve import apply_changes, comment_columns
 from tidemark.lake.forks import make_fork
 from tidemark.lake.refs import RefUpdate
 from tidemark.lake.rewrite import rewrite_rows
@@ -23,6 +23,7 @@ from tidemark.lake.staging import Removal, StagingContext, stage_table
 from tidemark.model.checkpoint_status import CheckpointStatus
 from tidemark.model.columns import STAGED_CONVERSION_ERROR, STAGED_UNFILLED
 from tidemark.model.ends import End
+from tidemark.model.names import ColumnName
 from tidemark.model.quarantine import Entry
 from tidemark.model.target_mode import TargetMode
 from tidemark.model.verdict import Verdict
@@ -98,6 +99,8 @@ def stage_target(
         apply_changes(
             context.session, context.catalog, context.place, work.changes, work.source_schema
         )
+        comments = _comments(chosen, work)
+        comment_columns(context.session, context.catalog, context.place, comments)
     if work.rewrites:
         rewritten = rewrite_rows(
             context.session, context.catalog, work.target, context.place, work.rewrites
@@ -145,6 +148,15 @@ def stage_target(
         outcomes=outcomes(run, chosen, work, staged_changes.entries),
         spared=spared,
     )
+
+
+def _comments(chosen: Chosen, work: TableWork) -> dict[ColumnName, str]:
+    """What statements of the cut say of columns of the target; names may differ in case."""
+    declared = chosen.effects.comments.get(work.spec.source, {})
+    comments = {name.lower(): text for name, text in declared.items()}
+    schema = work.source_schema
+    named = ((schema.target_name(name), comments.get(name.lower())) for name in schema.names)
+    return {name: text for name, text in named if name is not None and text is not None}
 
 
 def _ends(chosen: Chosen, work: TableWork) -> tuple[End, ...]:
