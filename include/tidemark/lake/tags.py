@@ -61,11 +61,11 @@ def tag_targets(
     stand = []
     for target in sorted(set(targets) - moved):
         table = _load(catalog, target)
-        head = None if table is None else main_head(table)
-        if table is None or head is None:
-            continue  # Nothing of it was ever published.
+        head, published = (main_head(table), read_published(table)) if table else (None, None)
+        if table is None or head is None or published is None:
+            continue  # Nothing was ever published in it; it may be somebody else's.
         move = RefUpdate(target, head, head, tag=tag)
-        if change := foreign_change(table, read_published(table)):
+        if change := foreign_change(table, published):
             return Tagging(tuple(moves), f"{target} is not as it was published: {change}")
         if taken := _taken(table, move):
             return Tagging(tuple(moves), taken)

@@ -35,6 +35,16 @@ MESSAGE = ": topic shop is gone\n  state: nothing was written\n  next:  make the
         pytest.param("accept shop", "Missing option '--reason'", id="no reason to accept"),
         pytest.param("accept shop --reason=", "give a --reason", id="an empty reason"),
         pytest.param("cut shop --attempt A-1", "not 1 to 40 of a-z, 0-9 and _", id="attempt"),
+        pytest.param("cut shop --tag a-b", "tag name 'a-b' is refused", id="tag"),
+        pytest.param("cut shop --tag month_end", "--tag needs --until with a time", id="no time"),
+        pytest.param(
+            "cut shop --tag t --until 458911423758336001", "--tag needs --until", id="a position"
+        ),
+        pytest.param(
+            "cut shop --tag t --until 2026-01-01 --table shop.orders",
+            "no --table",
+            id="some tables",
+        ),
     ],
 )
 def test_wrong_words_are_refused(words: str, said: str) -> None:

@@ -85,6 +85,17 @@ def test_moved_and_unmoved_tables_get_it_in_one_step(catalog: SqlCatalog) -> Non
     assert [load(catalog, table).metadata_location for table in (CHANGED, UNCHANGED)] == places
 
 
+def test_a_table_of_somebody_else_stays_as_it_is(catalog: SqlCatalog) -> None:
+    """It has the name of a target, and nothing was published in it."""
+    foreign = TableId("db", "foreign")
+    catalog.create_table(foreign.parts, ROWS).append(rows(1))
+    before = load(catalog, foreign).metadata_location
+    tagging = tag_targets(catalog, [stage(catalog, 2)], [*TARGETS, foreign], EIGHT, SYSTEM)
+    assert tagging.refused == ""
+    update_mains(catalog, tagging.moves)
+    assert load(catalog, foreign).metadata_location == before
+
+
 def test_a_lost_race_on_an_unmoved_table_tags_none(catalog: SqlCatalog) -> None:
     tagging = tag_targets(catalog, [stage(catalog, 2)], TARGETS, EIGHT, SYSTEM)
     load(catalog, UNCHANGED).append(rows(9))
