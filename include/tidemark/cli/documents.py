@@ -43,6 +43,13 @@ class FailedDocument(_Document):
     error: str = Field(description="name, condition, state: and next:")
 
 
+class StaleDocument(_Document):
+    """A target that is older than the pipeline file allows."""
+
+    target: str = Field(description="the Iceberg table, namespace.table")
+    since_ms: int = Field(description="since when, in ms since 1970")
+
+
 class QuarantinedDocument(_Document):
     """What waits in quarantine of one table, code and column."""
 
@@ -70,6 +77,7 @@ class StatusDocument(_Document):
     quarantined: int = Field(description="changes that wait in quarantine")
     quarantine: list[QuarantinedDocument] = Field(description="the same by cause")
     is_blocked: bool = Field(description="a table is blocked, or the newest attempt by its audit")
+    stale: list[StaleDocument] = Field(description="tables older than freshness, the oldest first")
     failed: list[FailedDocument] = Field(description="newest first")
     tables: list[TableDocument]
     trouble: str = Field(description="why a run could not read its topics; empty when it can")
@@ -312,6 +320,9 @@ def statuses_document(statuses: list[PipelineStatus]) -> StatusesDocument:
 
 
 def _status(status: PipelineStatus) -> StatusDocument:
+    from tidemark.model.shown import now_ms
+    from tidemark.runs.freshness import stale_tables
+
     newest, lag = status.published, status.lag
     return StatusDocument(
         pipeline=status.pipeline,
@@ -337,6 +348,7 @@ def _status(status: PipelineStatus) -> StatusDocument:
             for kind in status.quarantine
         ],
         is_blocked=status.is_blocked,
+        stale=[StaleDocument(**asdict(table)) for table in stale_tables(status, now_ms())],
         failed=[
             FailedDocument(attempt=attempt.attempt, at_ms=attempt.at_ms, error=attempt.error)
             for attempt in status.failed

@@ -75,11 +75,15 @@ def status(
 def _exit_code(statuses: Sequence[PipelineStatus]) -> int:
     """That of a failed run where topics cannot be read or the newest attempts failed.
 
-    Else that of a blocked one where a table is blocked, or an attempt by its audit.
+    Else that of a blocked one where a table is blocked or too old, or an attempt by its audit.
     """
+    from tidemark.model.shown import now_ms
+    from tidemark.runs.freshness import stale_tables
+
     if any(status.trouble or status.failed for status in statuses):
         return EXIT_CODES[CutStatus.FAILED]
-    if any(status.is_blocked for status in statuses):
+    now = now_ms()
+    if any(status.is_blocked or stale_tables(status, now) for status in statuses):
         return EXIT_CODES[CutStatus.BLOCKED]
     return 0
 
@@ -87,6 +91,7 @@ def _exit_code(statuses: Sequence[PipelineStatus]) -> int:
 def _show_all(console: Console, statuses: Sequence[PipelineStatus]) -> None:
     from tidemark.cli.console import columns, message, put
     from tidemark.model.shown import age, now_ms
+    from tidemark.runs.freshness import stale_tables
 
     now = now_ms()
     table = columns(
@@ -100,7 +105,9 @@ def _show_all(console: Console, statuses: Sequence[PipelineStatus]) -> None:
             f"{age(newest.at_ms, now)} ago" if newest else status.without_cut,
             f"{status.lag.unread:,}" if status.lag else "?",
             f"{status.lag.landed + status.lag.held:,}" if status.lag else "?",
-            f"tidemark status {status.pipeline}" if status.trouble else status.next_step,
+            f"tidemark status {status.pipeline}"
+            if status.trouble or stale_tables(status, now)
+            else status.next_step,
         )
     put(console, table)
     troubles = (status.trouble for status in statuses if not status.is_readable)
@@ -125,6 +132,7 @@ def show(console: Console, status: PipelineStatus) -> None:
     """Print all that is known of one pipeline."""
     from tidemark.cli.console import facts, failed_checks, message, put, stopped_tables
     from tidemark.model.shown import moment, now_ms
+    from tidemark.runs.freshness import stale_sentence
 
     now = now_ms()
     newest, attempt, until = status.published, status.attempt, status.complete_until_ms
@@ -140,6 +148,7 @@ def show(console: Console, status: PipelineStatus) -> None:
         ("complete", f"until {moment(until, now)}, source time" if until else ""),
         ("behind", _lag(status.lag)),
         ("work", status.work),
+        ("stale", stale_sentence(status, now)),
         ("holds at", status.hold),
         ("truncates", status.truncates),
         ("statements", status.statements),
@@ -229,12 +238,13 @@ def _reach(status: PipelineStatus, row: TableStatus, now: int) -> tuple[str, ...
     """
     from tidemark.model.cut import GateMode
     from tidemark.model.shown import age, clock
+    from tidemark.runs.freshness import age_ms
 
     if status.gate is not GateMode.NONE:
-        at = row.complete_until_ms
-        is_read = status.lag is not None and status.lag.is_none and not row.why
-        lag = "none" if is_read else age(at, now)
-        return (clock(at), lag) if at else ("-", "-")
+        lag = age_ms(status, row, now)
+        if lag is None:
+            return ("-", "-")
+        return clock(row.complete_until_ms), age(0, lag) if lag else "none"
     if status.published is None:
         return ("-",)
     return ("lower" if row.why else f"cut {status.published.result.cut}",)

@@ -35,7 +35,7 @@ EXIT_MEANINGS: Mapping[int, str] = {
     0: "published, staged, or nothing to do",
     1: "failed; the message says whether trying again may help",
     2: "wrong usage of a command; nothing was read",
-    3: "blocked by the audit; of status: a table is blocked",
+    3: "blocked by the audit; of status: a table is blocked or older than its limit",
     4: "superseded by another run",
 }
 

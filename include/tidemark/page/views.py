@@ -15,6 +15,7 @@ from tidemark.model.quarantine import Kind
 from tidemark.model.result import CutStatus
 from tidemark.model.shown import age, clock, moment, now_ms, plural
 from tidemark.model.verdict import Verdict
+from tidemark.runs.freshness import age_ms, stale_sentence
 from tidemark.runs.status import NOT_ASKED, PipelineStatus, TableStatus
 
 BAR_HEIGHT = 60
@@ -119,6 +120,8 @@ def light_of(status: PipelineStatus) -> tuple[Light, str]:
 
 def _waits(status: PipelineStatus) -> str:
     """For what the pipeline waits, where somebody may have to do something about it."""
+    if stale := stale_sentence(status, now_ms()):
+        return stale
     if status.stalled_ms:
         return f"nothing was published for {age(0, status.stalled_ms)}: {status.hold}"
     if status.snapshots:
@@ -151,6 +154,7 @@ def _facts(status: PipelineStatus, now: int) -> Iterable[tuple[str, str]]:
     if status.lag is not None:
         yield "unread", plural(status.lag.unread, "offset")
         yield "held", plural(status.lag.held, "record") if status.lag.held else ""
+    yield "stale", stale_sentence(status, now)
     yield "holds at", status.hold
     yield "work", status.work
     yield from (("warning", sentence) for sentence in status.warnings)
@@ -168,13 +172,14 @@ def _facts(status: PipelineStatus, now: int) -> Iterable[tuple[str, str]]:
 
 
 def _row(status: PipelineStatus, table: TableStatus, now: int) -> TableRow:
-    at, change = table.complete_until_ms, table.changed
+    change = table.changed
     if status.gate is GateMode.NONE:
         cut = f"cut {status.published.result.cut}" if status.published else "-"
         reach, lag = "lower" if table.why else cut, ""
     else:
-        is_read = status.lag is not None and status.lag.is_none and not table.why
-        reach, lag = (clock(at), "none" if is_read else age(at, now)) if at else ("-", "-")
+        reach, lag = "-", "-"
+        if (behind := age_ms(status, table, now)) is not None:
+            reach, lag = clock(table.complete_until_ms), age(0, behind) if behind else "none"
     return TableRow(
         source=str(table.table),
         target=table.target,

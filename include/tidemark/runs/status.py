@@ -103,6 +103,7 @@ class PipelineStatus:
     warnings: what tables may lack because of them, and when readers may see a cut in part.
     trouble: why a run would not even start reading.
     history: the newest `CUTS_SHOWN` published cuts, newest first.
+    freshness_ms: how old its tables may be; 0 without a limit.
     is_readable: what is published can be read; where it cannot, trouble says why, and nothing else
     is known.
     """
@@ -128,6 +129,7 @@ class PipelineStatus:
     warnings: tuple[str, ...] = ()
     trouble: TidemarkError | None = None
     history: tuple[Entry, ...] = ()
+    freshness_ms: int = 0
     is_readable: bool = True
 
     @property
@@ -211,6 +213,7 @@ def pipeline_status(pipeline: PipelineSpec, world: World) -> PipelineStatus:
         trouble=trouble,
         next_step=trouble.next_step if trouble else _next_step(pipeline, plan, attempt),
         history=newest_cuts(world.catalog, system, CUTS_SHOWN),
+        freshness_ms=pipeline.freshness_ms,
     )
 
 

@@ -16,6 +16,7 @@ from tidemark.model.renames import Rename
 from tidemark.model.target_mode import TargetMode
 from tidemark.spec.base import BrokenRule, IcebergName, Setting, SpecModel, Text
 from tidemark.spec.changelog import ChangelogSpec
+from tidemark.spec.duration import Duration, milliseconds
 from tidemark.spec.maintenance import MaintenanceSpec
 from tidemark.spec.references import is_secret
 from tidemark.spec.schedule import Cron
@@ -219,6 +220,11 @@ class PipelineSpec(SpecModel):
     start_date: date | None = Field(
         default=None, description="first day of the schedule, such as 2026-01-01"
     )
+    freshness: Duration | None = Field(
+        default=None,
+        description="how old the tables may be, such as 30 min, 2 h or 1 d; tidemark status and "
+        "the page name those that are older while records wait",
+    )
     source: SourceSpec = Field(description="where the records come from")
     target_namespace: Annotated[IcebergName, AfterValidator(_namespace)] = Field(
         default_factory=_pipeline_name,
@@ -260,6 +266,11 @@ class PipelineSpec(SpecModel):
         "installation",
     )
     spark: SparkConfSpec = Field(default=SparkConfSpec(), description="Spark settings")
+
+    @property
+    def freshness_ms(self) -> int:
+        """How old the tables may be, in milliseconds; 0 where the file sets no limit."""
+        return milliseconds(self.freshness) if self.freshness else 0
 
     @property
     def declared(self) -> frozenset[TableName]:

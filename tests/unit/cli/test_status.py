@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from typer.testing import CliRunner
 from tests.unit.cli.test_lag import STATUS
 from tidemark.cli.app import app
 from tidemark.errors import ForeignChangeError
-from tidemark.runs.status import PipelineStatus
+from tidemark.runs.status import Lag, PipelineStatus
 from tidemark.runs.world import World
 from tidemark.spec import PipelineSpec
 
@@ -21,10 +22,13 @@ CHANGED = ForeignChangeError(
 )
 
 
+STALE = replace(STATUS, lag=Lag(1, 0, 0))
+
+
 def _status(pipeline: PipelineSpec, _: World) -> PipelineStatus:
     if pipeline.name == "zoo":
         raise CHANGED
-    return STATUS
+    return replace(STALE, freshness_ms=pipeline.freshness_ms) if pipeline.freshness else STATUS
 
 
 @pytest.fixture(autouse=True)
@@ -63,3 +67,14 @@ def test_a_pipeline_that_was_asked_for_alone_ends_with_its_error() -> None:
     ended = CliRunner().invoke(app, ["status", "zoo"])
     assert ended.exit_code != 0
     assert ended.exception is CHANGED or str(CHANGED) in ended.output
+
+
+def test_a_table_older_than_the_file_allows_ends_as_a_blocked_one_does(tmp_path: Path) -> None:
+    file = tmp_path / "shop.yaml"
+    file.write_text(f"{file.read_text()}freshness: 30 min\n")
+    ended = CliRunner().invoke(app, ["status", "shop"])
+    assert ended.exit_code == 3
+    stale = "1 table older than 30 min: shop.items since 1970-01-01 00:30:01 UTC"
+    assert stale in " ".join(ended.stdout.split())
+    document = json.loads(CliRunner().invoke(app, ["status", "shop", "--json"]).stdout)
+    assert document["pipelines"][0]["stale"] == [{"target": "shop.items", "since_ms": 1_801_000}]

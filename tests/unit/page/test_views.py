@@ -17,7 +17,7 @@ from tidemark.model.result import CutResult, CutStatus
 from tidemark.model.verdict import CheckResult, Severity, Verdict
 from tidemark.page.render import render
 from tidemark.page.views import Light, detail, light_of, overview
-from tidemark.runs.status import NOT_ASKED, PipelineStatus
+from tidemark.runs.status import NOT_ASKED, Lag, PipelineStatus
 
 CUTS = tuple(
     Entry(
@@ -50,6 +50,11 @@ SNAPSHOT = {TableName("shop", "items"): "is awaited"}
             replace(GOOD, stalled_ms=7_200_000, hold="a watermark lags"),
             Light.WAITS,
             "nothing was published for 2 h: a watermark lags",
+        ),
+        (
+            replace(GOOD, lag=Lag(1, 0, 0), freshness_ms=60_000, stalled_ms=7_200_000),
+            Light.WAITS,
+            "1 table older than 1 min: shop.items since 1970-01-01 00:01:01 UTC",
         ),
         (
             replace(GOOD, tables=(NO_KEY,), snapshots=SNAPSHOT),

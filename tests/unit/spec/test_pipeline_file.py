@@ -26,9 +26,9 @@ from tidemark.spec import Consistency, OtherTables, TruncatePolicy, load_pipelin
         pytest.param(
             SHOP + "limit: {}\n",
             "shop.yaml:13 -> limit: got an unknown key; expected one of name, description, owner, "
-            "schedule, start-date, source, target-namespace, other-tables, on-drop, on-stop, "
-            "tables, publish, snapshots, limits, changelog, maintenance, spark; did you mean "
-            "'limits'",
+            "schedule, start-date, freshness, source, target-namespace, other-tables, on-drop, "
+            "on-stop, tables, publish, snapshots, limits, changelog, maintenance, spark; did you "
+            "mean 'limits'",
             id="unknown key",
         ),
         pytest.param(
@@ -187,6 +187,12 @@ from tidemark.spec import Consistency, OtherTables, TruncatePolicy, load_pipelin
             id="hour that does not exist",
         ),
         pytest.param(
+            swapped("source:\n", "freshness: 30 s\nsource:\n"),
+            "shop.yaml:5 -> freshness: got '30 s'; expected a number of minutes, hours or days, "
+            "such as 30 min, 2 h or 1 d",
+            id="limit in a unit that is none",
+        ),
+        pytest.param(
             "- shop\n",
             "shop.yaml:1 -> (file): got a list; expected keys with values",
             id="a list for a pipeline",
@@ -251,10 +257,12 @@ def test_what_is_declared_is_read(tmp_path: Path) -> None:
             "  topics:", "  modes: {decimal: string, binary: hex}\n  topics:"
         )
         + "    columns: {weight: float}\n    key: [id]\n    truncate: block\n"
+        + "freshness: 2 h\n"
         + "spark:\n  conf: {spark.sql.shuffle.partitions: 4, spark.speculation: true}\n"
     )
     pipeline = load_pipeline(file, suites=tmp_path)
     table = pipeline.tables[0]
+    assert pipeline.freshness_ms == 7_200_000
     assert pipeline.source.modes.connector.decimal is DecimalMode.STRING
     assert pipeline.spark.conf == {"spark.sql.shuffle.partitions": "4", "spark.speculation": "true"}
     assert (table.suite, table.key, table.columns) == (None, ("id",), {"weight": "float"})
