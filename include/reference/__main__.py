@@ -8,12 +8,14 @@ from pathlib import Path
 
 from reference.fields import with_fields
 from reference.formats import with_formats
+from reference.metrics import with_metrics
 from reference.types import with_types
 
 PAGES: Mapping[str, Callable[[str], str]] = {
     "configure.md": with_fields,
     "quality.md": with_fields,
     "formats.md": with_formats,
+    "monitoring.md": with_metrics,
     "types.md": with_types,
 }
 

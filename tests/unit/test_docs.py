@@ -12,11 +12,13 @@ import yaml
 
 from reference.fields import with_fields
 from reference.formats import KINDS, REASONS, with_formats
+from reference.metrics import with_metrics
 from reference.types import ENCODINGS, with_types
 from tidemark import errors
 from tidemark.errors import RetryableError, TerminalError, TidemarkError
 from tidemark.model.columns import ValueEncoding
 from tidemark.model.event import Kind, Reason
+from tidemark.model.metrics import CATALOGUE
 from tidemark.spec import load_pipeline
 
 REPOSITORY = Path(__file__).parents[2]
@@ -78,6 +80,12 @@ def test_tables_of_formats_are_those_of_the_decoders() -> None:
     assert with_formats(page) == page, "make tables"
     assert KINDS.keys() == set(Kind)
     assert REASONS.keys() == set(Reason)
+
+
+def test_table_of_metrics_is_that_of_the_catalogue() -> None:
+    page = (DOCS / "monitoring.md").read_text("utf-8")
+    assert with_metrics(page) == page, "make tables"
+    assert all(f"| `{metric.name}` |" in page for metric in CATALOGUE)
 
 
 def test_what_texts_name_of_the_package_is_there() -> None:

@@ -19,6 +19,7 @@ from tidemark.cli.cut import cut
 from tidemark.cli.erase import erase
 from tidemark.cli.handover import handover
 from tidemark.cli.maintain import maintain
+from tidemark.cli.metrics import metrics
 from tidemark.cli.plan import plan
 from tidemark.cli.quarantine import VERBS as QUARANTINE
 from tidemark.cli.refold import refold
@@ -105,7 +106,7 @@ def options(
 
 
 for verb in (
-    *(validate, schema, plan, cut, status, changes),
+    *(validate, schema, plan, cut, status, metrics, changes),
     *(accept, resync, refold, erase, skip, handover, maintain),
 ):
     app.command(cls=_Command)(with_messages(verb))
