@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, time, timedelta
+from functools import partial
 from typing import Any
 
 from airflow.providers.standard.operators.python import PythonOperator, ShortCircuitOperator
@@ -19,7 +20,16 @@ from tidemark.scheduling.forms import (
 )
 from tidemark.scheduling.shown import code
 from tidemark.scheduling.submit_operator import FoldOperator, MaintainOperator
-from tidemark.scheduling.tasks import action, audit, plan, publish, refold, resync, stall
+from tidemark.scheduling.tasks import (
+    action,
+    audit,
+    plan,
+    publish,
+    refold,
+    resync,
+    stall,
+    tell_metrics,
+)
 from tidemark.scheduling.xcom import (
     ACTION,
     ASK,
@@ -36,6 +46,8 @@ from tidemark.spec import Approval, OtherTables, PipelineSpec, WhenStalled, soun
 
 RETRIES = 2
 RETRY_DELAY = timedelta(minutes=1)
+UNFINISHED = ("on_retry_callback", "on_failure_callback", "on_skipped_callback")
+"""What Airflow calls behind a task that did not do its work."""
 MAINTENANCE_DOC = """\
 Rewrites small files and files with many deleted rows, expires old snapshots, and removes files that
 no snapshot names: of every target, and of the pipeline's own tables. Where the pipeline file says
@@ -77,8 +89,9 @@ def build_cut_dag(pipeline: PipelineSpec) -> DAG:
     one of them win. Tasks wait in Airflow's default pool: a pool that somebody has to make keeps a
     new pipeline waiting for ever (docs/adr/0019). Where the file wants that, a run whose cut is
     blocked by expectations waits for an answer before it publishes, and one whose cuts have gone no
-    further for too long fails behind it.
+    further for too long fails behind it. Metrics are sent whenever a task may have ended the run.
     """
+    callback = partial(tell_metrics, pipeline.name)
     with DAG(
         dag_id=f"cut__{pipeline.name}",
         description=f"Publish what changed in {pipeline.target_namespace}",
@@ -89,10 +102,12 @@ def build_cut_dag(pipeline: PipelineSpec) -> DAG:
         max_active_runs=1,
         params=cut_form(pipeline),
         tags={"tidemark", "cut", pipeline.source.format.value},
-        default_args=_default_args(pipeline),
+        default_args={**_default_args(pipeline), **dict.fromkeys(UNFINISHED, callback)},
     ) as dag:
         name: dict[str, Any] = {"pipeline": pipeline.name}
-        planned = ShortCircuitOperator(task_id=PLAN, python_callable=plan, op_kwargs=name)
+        planned = ShortCircuitOperator(
+            task_id=PLAN, python_callable=plan, op_kwargs=name, on_success_callback=callback
+        )
         folded = FoldOperator(task_id=FOLD, pipeline=pipeline.name)
         audited = PythonOperator(task_id=AUDIT, python_callable=audit, op_kwargs=name)
         published = PythonOperator(
@@ -100,6 +115,7 @@ def build_cut_dag(pipeline: PipelineSpec) -> DAG:
             python_callable=publish,
             op_kwargs=name,
             outlets=[asset_of(pipeline, table) for table in pipeline.tables],
+            on_success_callback=callback,
         )
         planned >> Label("there is something to fold") >> folded
         if pipeline.publish.approval is Approval.ASK:

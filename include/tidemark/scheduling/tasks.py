@@ -19,6 +19,8 @@ from tidemark.scheduling.assets import events_of
 from tidemark.scheduling.connections import load_installation_for
 from tidemark.scheduling.retries import stop_on_terminal_errors
 from tidemark.scheduling.submit import attempt_stem, cap_of, tables_named, tag_of
+from tidemark.scheduling.stats import are_sent, send
+from tidemark.scheduling.submit import attempt_stem, cap_of, tables_named
 from tidemark.scheduling.xcom import FOLD, PLAN, Folded, Planned
 from tidemark.spec import Approval, WhenStalled, pipeline_named
 from tidemark.spec.until import cut_or_time
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
-    from airflow.sdk import Asset
+    from airflow.sdk import Asset, Context
     from airflow.sdk.types import (
         DagRunProtocol,
         OutletEventAccessorsProtocol,
@@ -195,6 +197,23 @@ def action(
     _send_events(events, ti, outlet_events)
     log.info("action_done", pipeline=pipeline, action=params["action"], done=done.sentence)
     return done.sentence
+
+
+def tell_metrics(pipeline: PipelineName, _: Context) -> None:
+    """Send the metrics of ``pipeline``, where Airflow sends any; a callback of its tasks.
+
+    The task has ended by then, and ends no other way for what goes wrong here.
+    """
+    from tidemark.runs.metrics import read_samples
+    from tidemark.runs.world import open_world
+
+    if not are_sent():
+        return
+    try:
+        spec, world = pipeline_named(pipeline), open_world(load_installation_for(pipeline))
+        send(read_samples(spec, world))
+    except Exception as error:  # of a backend of somebody's own, too
+        log.warning("metrics_not_sent", pipeline=pipeline, error=type(error).__name__)
 
 
 def stall(pipeline: PipelineName) -> None:

@@ -21,6 +21,8 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
+from prometheus_client import Metric
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from embedded.airflow import (
     Airflow,
@@ -42,8 +44,14 @@ from tidemark.lake.catalog import SystemTables
 from tidemark.lake.results import failed_attempts
 from tidemark.model.names import PipelineName
 from tidemark.model.position import commit_ts_of
+from tests.support.statsd import StatsdServer, statsd_server
+from tidemark.cli.metrics import exposition
+from tidemark.lake.catalog import SystemTables
+from tidemark.lake.results import failed_attempts
+from tidemark.model.names import PipelineName
+from tidemark.runs.metrics import read_samples
 from tidemark.runs.world import World, open_world
-from tidemark.spec import CatalogSpec, InstallationSpec, KafkaSpec, SparkSpec
+from tidemark.spec import CatalogSpec, InstallationSpec, KafkaSpec, SparkSpec, load_pipeline
 
 REPOSITORY = Path(__file__).parents[3]
 CASES = REPOSITORY / "tests" / "corpus" / "cases"
@@ -123,6 +131,7 @@ class Site:
     servers: str
     pipelines: Path
     suites: Path
+    statsd: StatsdServer
 
     def send(self, case: Case, start: int, end: int | None = None) -> None:
         """Put lines of a case into its topics, under the names that the pipeline files have."""
@@ -156,7 +165,15 @@ class Hung:
 
 
 @pytest.fixture(scope="module")
-def site(broker: str, jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Site:
+def statsd() -> Iterator[StatsdServer]:
+    with statsd_server() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def site(
+    broker: str, jars: Path, statsd: StatsdServer, tmp_path_factory: pytest.TempPathFactory
+) -> Site:
     state = tmp_path_factory.mktemp("site")
     pipelines = tmp_path_factory.mktemp("pipelines")
     shutil.copytree(REPOSITORY / "include" / "pipelines", pipelines, dirs_exist_ok=True)
@@ -172,6 +189,7 @@ def site(broker: str, jars: Path, tmp_path_factory: pytest.TempPathFactory) -> S
         "TIDEMARK_PIPELINES": str(pipelines),
         "TIDEMARK_EXPECTATIONS": str(suites),
         "TIDEMARK_INSTALLATION": str(file),
+        **statsd.settings,
     }
     del settings["TIDEMARK_KAFKA"]
     catalog = CatalogSpec(
@@ -194,7 +212,7 @@ def site(broker: str, jars: Path, tmp_path_factory: pytest.TempPathFactory) -> S
     connection = {"conn_type": "kafka", "extra": {"bootstrap.servers": broker}}
     added = ("connections", "add", "kafka_default", "--conn-json", json.dumps(connection))
     subprocess.run(airflow_command(*added), env=airflow.environment, check=True)
-    return Site(airflow, world, broker, pipelines, suites)
+    return Site(airflow, world, broker, pipelines, suites, statsd)
 
 
 @pytest.fixture(scope="module")
@@ -365,6 +383,22 @@ def test_run_by_the_form_publishes(site: Site, served: Api) -> None:
     assert told["cut"] == report.left["publish"]["return_value"]["cut"]
     assert told["inserted_rows"] == 1
     assert told["snapshot_id"] == str(head(site, "inventory.products"))
+    sent = site.statsd.awaited("tidemark_cuts_total.inventory", told["cut"])
+    rows = sent["tidemark_table_rows.inventory.inventory__products"]
+    assert rows == len(after["inventory.products"].rows)
+    printed = metrics_of(site, "inventory")
+    assert printed["tidemark_table_rows", "inventory.products"] == rows
+    assert printed["tidemark_pipeline_up", ""] == sent["tidemark_pipeline_up.inventory"] == 1
+    assert printed["tidemark_table_freshness_seconds", "inventory.products"] == 0
+
+
+def metrics_of(site: Site, name: str) -> dict[tuple[str, str], float]:
+    """Name and table -> value, as `tidemark metrics` prints them of a real broker and lake."""
+    pipeline = load_pipeline(site.pipelines / f"{name}.yaml", suites=site.suites)
+    text = exposition(read_samples(pipeline, site.world))
+    families: list[Metric] = list(text_string_to_metric_families(text))  # type: ignore[no-untyped-call]
+    samples = [sample for family in families for sample in family.samples]
+    return {(sample.name, sample.labels.get("table", "")): sample.value for sample in samples}
 
 
 def test_untouched_form_starts_a_run(site: Site, served: Api) -> None:
