@@ -6,7 +6,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from airflow.providers.smtp.notifications.smtp import SmtpNotifier
 from airflow.sdk import DAG, Asset, CronDataIntervalTimetable
+from airflow.sdk.definitions.callback import AsyncCallback
+from airflow.sdk.definitions.deadline import DeadlineReference
 from airflow.sdk.exceptions import ParamValidationError
 
 from tidemark.scheduling.approval_operator import AskOperator
@@ -80,6 +83,26 @@ def test_schedule_has_intervals_that_can_cap_a_cut() -> None:
     dag = dag_of()
     assert isinstance(dag.schedule, CronDataIntervalTimetable)
     assert dag.start_date == datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def test_a_run_is_late_once_its_tables_are_older_than_the_file_allows() -> None:
+    late = AsyncCallback(SmtpNotifier, {"to": "sales-data@example.org"})
+    spec = PipelineSpec.model_validate({**SHOP, "freshness": "45 min"})
+    declared = build_cut_dag(spec, late).deadline
+    assert isinstance(declared, list)
+    (alert,) = declared
+    assert (alert.interval, alert.callback) == (timedelta(minutes=45), late)
+    assert alert.reference == DeadlineReference.DAGRUN_QUEUED_AT
+    assert build_cut_dag(spec).deadline is None, "nobody is to be called"
+    assert build_cut_dag(PipelineSpec.model_validate(SHOP), late).deadline is None, "no limit"
+
+
+@pytest.mark.parametrize(
+    ("fields", "tasks"), [({}, 4), ({"publish": {"approval": "ask"}}, 5)], ids=["alone", "asking"]
+)
+def test_a_run_has_the_time_of_all_tries_of_its_tasks(fields: dict[str, Any], tasks: int) -> None:
+    dag = dag_of(**fields, limits={"task-timeout": 9})
+    assert dag.dagrun_timeout == tasks * 3 * timedelta(minutes=9 + 1)
 
 
 def test_pipeline_without_schedule_runs_by_hand_alone() -> None:

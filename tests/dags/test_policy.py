@@ -7,12 +7,14 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+import yaml
 from airflow.dag_processing.dagbag import DagBag
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import DAG
 from airflow.sdk.bases.operator import BaseOperator
 from airflow.serialization.decoders import decode_timetable
 from airflow.serialization.encoders import encode_timetable
+from airflow.serialization.serialized_objects import DagSerialization
 from airflow.timetables.base import TimeRestriction
 
 from tests.support.trigger_form import emptied, red_fields, starred_fields, untouched
@@ -66,6 +68,12 @@ def test_nothing_is_caught_up_unasked(dag: DAG) -> None:
 
 
 @each_dag
+def test_its_runs_end_though_they_wait_for_a_slot_for_ever(dag: DAG) -> None:
+    assert dag.dagrun_timeout is not None
+    assert dag.dagrun_timeout >= timedelta(hours=12) * len(dag.tasks)
+
+
+@each_dag
 def test_it_says_what_it_is_for(dag: DAG) -> None:
     assert dag.doc_md
     assert dag.description
@@ -112,3 +120,36 @@ def test_it_ends_though_it_hangs(task: BaseOperator) -> None:
 @each_task
 def test_only_a_fold_and_maintenance_start_a_jvm(task: BaseOperator) -> None:
     assert isinstance(task, SparkSubmitOperator) == (task.task_id in {"fold", "maintain"})
+
+
+LATE = """\
+# A DAG file of somebody's own: who is told when a run is late.
+from airflow.providers.smtp.notifications.smtp import SmtpNotifier
+from airflow.sdk import AsyncCallback
+
+from tidemark.scheduling.dags import build_cut_dags
+
+build_cut_dags(late=AsyncCallback(SmtpNotifier, {"to": "sales-data@example.org"}))
+"""
+
+
+def test_airflow_stores_what_it_calls_when_a_run_is_late(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pipelines, dags = tmp_path / "pipelines", tmp_path / "dags"
+    for folder in (pipelines, dags):
+        folder.mkdir()
+    shop = load_pipelines()[-1]
+    declared = shop.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    text = yaml.safe_dump({**declared, "freshness": "2 h"})
+    (pipelines / f"{shop.name}.yaml").write_text(text)
+    (dags / "cut.py").write_text(LATE)
+    monkeypatch.setenv("TIDEMARK_PIPELINES", str(pipelines))
+    bag = DagBag(str(dags), collect_dags=True)
+    assert bag.import_errors == {}
+    stored = DagSerialization.to_dict(bag.dags[f"cut__{shop.name}"])["dag"]
+    (alert,) = stored["deadline"]
+    assert (alert["name"], alert["interval"]["__data__"]) == ("freshness", 7_200)
+    called = alert["callback"]["__data__"]
+    assert called["path"] == "airflow.providers.smtp.notifications.smtp.SmtpNotifier"
+    assert called["kwargs"] == {"to": "sales-data@example.org"}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, time, timedelta
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
 from airflow.providers.standard.operators.python import PythonOperator, ShortCircuitOperator
-from airflow.sdk import DAG, CronDataIntervalTimetable, CronTriggerTimetable, Label, Param
+from airflow.sdk import DAG, Label, Param
+from airflow.sdk.definitions.callback import Callback
 
 from tidemark.scheduling.approval_operator import REASON, AskOperator
 from tidemark.scheduling.assets import asset_of
@@ -30,6 +31,15 @@ from tidemark.scheduling.tasks import (
     stall,
     tell_metrics,
 )
+from tidemark.scheduling.timing import (
+    RETRIES,
+    RETRY_DELAY,
+    deadline_of,
+    intervals_of,
+    longest_attempts,
+    moments_of,
+    start_of,
+)
 from tidemark.scheduling.xcom import (
     ACTION,
     ASK,
@@ -44,8 +54,6 @@ from tidemark.scheduling.xcom import (
 )
 from tidemark.spec import Approval, OtherTables, PipelineSpec, WhenStalled, sound_pipelines
 
-RETRIES = 2
-RETRY_DELAY = timedelta(minutes=1)
 UNFINISHED = ("on_retry_callback", "on_failure_callback", "on_skipped_callback")
 """What Airflow calls behind a task that did not do its work."""
 MAINTENANCE_DOC = """\
@@ -75,13 +83,16 @@ and on its page (*Browse*, *Tidemark*). The next run of `cut__{pipeline}` goes o
 """
 
 
-def build_cut_dags() -> None:
-    """The DAG of each pipeline whose file has no faults; Airflow finds them in the calling file."""
+def build_cut_dags(late: Callback | None = None) -> None:
+    """The DAG of each pipeline whose file has no faults; Airflow finds them in the calling file.
+
+    late: what Airflow calls when a run takes longer than ``freshness`` in its pipeline file.
+    """
     for pipeline in sound_pipelines():
-        build_cut_dag(pipeline)
+        build_cut_dag(pipeline, late)
 
 
-def build_cut_dag(pipeline: PipelineSpec) -> DAG:
+def build_cut_dag(pipeline: PipelineSpec, late: Callback | None = None) -> DAG:
     """The DAG that publishes one cut a run: plan, fold, audit, publish.
 
     A scheduled or backfill run takes what happened before the end of its data interval. Runs never
@@ -96,13 +107,14 @@ def build_cut_dag(pipeline: PipelineSpec) -> DAG:
         dag_id=f"cut__{pipeline.name}",
         description=f"Publish what changed in {pipeline.target_namespace}",
         doc_md=_doc(pipeline),
-        schedule=_intervals(pipeline.schedule),
-        start_date=_start(pipeline),
+        schedule=intervals_of(pipeline.schedule),
+        start_date=start_of(pipeline),
         catchup=False,
         max_active_runs=1,
         params=cut_form(pipeline),
         tags={"tidemark", "cut", pipeline.source.format.value},
         default_args={**_default_args(pipeline), **dict.fromkeys(UNFINISHED, callback)},
+        deadline=deadline_of(pipeline, late),
     ) as dag:
         name: dict[str, Any] = {"pipeline": pipeline.name}
         planned = ShortCircuitOperator(
@@ -125,6 +137,7 @@ def build_cut_dag(pipeline: PipelineSpec) -> DAG:
             folded >> audited >> Label("nothing blocks") >> published
         if pipeline.limits.when_stalled is WhenStalled.FAIL:
             published >> PythonOperator(task_id=STALL, python_callable=stall, op_kwargs=name)
+    dag.dagrun_timeout = len(dag.tasks) * longest_attempts(pipeline)
     return dag
 
 
@@ -143,12 +156,13 @@ def build_maintain_dag(pipeline: PipelineSpec) -> DAG:
         dag_id=f"maintain__{pipeline.name}",
         description=f"Keep the tables of {pipeline.target_namespace} fast to read",
         doc_md=MAINTENANCE_DOC.format(pipeline=pipeline.name),
-        schedule=_moments(pipeline.maintenance.schedule),
+        schedule=moments_of(pipeline.maintenance.schedule),
         catchup=False,
         max_active_runs=1,
         params=maintain_form(pipeline),
         tags={"tidemark", "maintain"},
         default_args=_default_args(pipeline),
+        dagrun_timeout=longest_attempts(pipeline),
     ) as dag:
         MaintainOperator(task_id=MAINTAIN, pipeline=pipeline.name)
     return dag
@@ -214,6 +228,7 @@ def _by_hand(
         params=params,
         tags={"tidemark", family},
         default_args=_default_args(pipeline),
+        dagrun_timeout=longest_attempts(pipeline),
     )
 
 
@@ -225,24 +240,6 @@ def _default_args(pipeline: PipelineSpec) -> dict[str, Any]:
         "retry_delay": RETRY_DELAY,
         "execution_timeout": timedelta(minutes=pipeline.limits.task_timeout),
     }
-
-
-def _intervals(cron: str | None) -> CronDataIntervalTimetable | None:
-    # Airflow's default for a cron text has intervals of no length; a cut is capped by a real one.
-    return None if cron is None else CronDataIntervalTimetable(cron, timezone="UTC")
-
-
-def _moments(cron: str | None) -> CronTriggerTimetable | None:
-    # A DAG that is new, with no start date, waits for the next one, however long that takes.
-    if cron is None:
-        return None
-    return CronTriggerTimetable(cron, timezone="UTC", run_immediately=timedelta())
-
-
-def _start(pipeline: PipelineSpec) -> datetime | None:
-    if pipeline.start_date is None:
-        return None
-    return datetime.combine(pipeline.start_date, time.min, UTC)
 
 
 def _doc(pipeline: PipelineSpec) -> str:
