@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import yaml
+from airflow.providers.openlineage.extractors import OperatorLineage
+from airflow.providers.openlineage.extractors.manager import ExtractorManager
+from airflow.providers.standard.operators.python import PythonOperator
 from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 from airflow.sdk.execution_time.context import OutletEventAccessors
+from airflow.utils.state import TaskInstanceState
 
 from tests.support.commit_proxy import CommitProxy, Fault, commit_proxy
 from tests.support.postgres import USER, running_postgres
@@ -20,6 +25,7 @@ from tidemark.model.names import AttemptId
 from tidemark.runs import stall as stalls
 from tidemark.runs.stall import Stall
 from tidemark.runs.world import World
+from tidemark.scheduling.lineage_operators import AuditOperator, PublishOperator
 from tidemark.scheduling.tasks import audit, publish, stall
 
 ATTEMPT = AttemptId("try_1")
@@ -32,8 +38,10 @@ class Fold:
         self.task = BaseOperator(task_id="publish")
         self.status = status
 
-    def xcom_pull(self, task_ids: str) -> dict[str, Any]:
-        assert task_ids == "fold"
+    def xcom_pull(self, task_ids: str, key: str = "return_value") -> dict[str, Any]:
+        if task_ids == "plan":
+            return {"starts": {"p.a": {"0": 7}}}
+        assert (task_ids, key) == ("fold", "return_value")
         return {"attempt": ATTEMPT, "status": self.status, "cut": 1, "tables": 2, "hold": ""}
 
 
@@ -93,6 +101,28 @@ def test_it_fails_to_be_tried_again_and_then_tells_what_was_published(
     assert not is_done.is_set()
     assert run_task() == {"cut": 1, "tables": 2}
     assert [rows(world, table) for table in TARGETS] == [[1], [1]]
+
+
+def lineage(operator: PythonOperator) -> OperatorLineage[Any, Any]:
+    """What the provider finds out behind the task."""
+    extractors = ExtractorManager()  # type: ignore[no-untyped-call]
+    run, state = SimpleNamespace(run_id="run"), TaskInstanceState.SUCCESS
+    return extractors.extract_metadata(run, operator, state, Fold())
+
+
+def test_provider_of_lineage_is_told_what_was_audited_and_published(world: World) -> None:
+    stage(world, ATTEMPT, 1, [1])
+    run_task()
+    name = {"pipeline": PIPELINE.name}
+    published = lineage(PublishOperator(task_id="publish", python_callable=publish, op_kwargs=name))
+    heads = [world.catalog.load_table(table.parts).current_snapshot() for table in TARGETS]
+    versions = [str(head.snapshot_id) for head in heads if head]
+    assert [table.facets["version"].datasetVersion for table in published.outputs] == versions
+    assert [topic.name for topic in published.inputs] == ["p.a"]
+    audited = lineage(AuditOperator(task_id="audit", python_callable=audit, op_kwargs=name))
+    assert [table.facets["version"].datasetVersion for table in audited.inputs] == versions
+    found = [table.inputFacets["dataQualityAssertions"].assertions for table in audited.inputs]
+    assert [(each.assertion, each.success) for (each,) in found] == [("counts", True)] * 2
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ from tidemark.scheduling.forms import (
     refold_form,
     resync_form,
 )
+from tidemark.scheduling.lineage_operators import AuditOperator, PublishOperator
 from tidemark.scheduling.shown import code
 from tidemark.scheduling.submit_operator import FoldOperator, MaintainOperator
 from tidemark.scheduling.tasks import (
@@ -121,8 +122,8 @@ def build_cut_dag(pipeline: PipelineSpec, late: Callback | None = None) -> DAG:
             task_id=PLAN, python_callable=plan, op_kwargs=name, on_success_callback=callback
         )
         folded = FoldOperator(task_id=FOLD, pipeline=pipeline.name)
-        audited = PythonOperator(task_id=AUDIT, python_callable=audit, op_kwargs=name)
-        published = PythonOperator(
+        audited = AuditOperator(task_id=AUDIT, python_callable=audit, op_kwargs=name)
+        published = PublishOperator(
             task_id=PUBLISH,
             python_callable=publish,
             op_kwargs=name,

@@ -13,6 +13,7 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 from tidemark.errors import UNCHANGED, ActionRefusedError, SupersededError
 from tidemark.log import get_logger
 from tidemark.model.names import AttemptId, PipelineName, TableName
+from tidemark.model.offsets import OffsetRange, offsets_from_json, offsets_to_json
 from tidemark.model.result import CutStatus
 from tidemark.model.verdict import Outcome
 from tidemark.scheduling.assets import events_of
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
+    from airflow.providers.openlineage.extractors import OperatorLineage
     from airflow.sdk import Asset, Context
     from airflow.sdk.types import (
         DagRunProtocol,
@@ -70,9 +72,11 @@ def plan(
         reason=params["reason"] or "",
         dry_run=bool(params["dry_run"]),
         tag=tag,
+        starts=offsets_to_json({place: span.start for place, span in cut_plan.unread.items()}),
     )
     ti.xcom_push(PLAN, planned)
-    log.info("cut_planned", pipeline=pipeline, has_work=cut_plan.has_work, **planned)
+    shown = {name: what for name, what in planned.items() if name != "starts"}
+    log.info("cut_planned", pipeline=pipeline, has_work=cut_plan.has_work, **shown)
     return cut_plan.has_work
 
 
@@ -214,6 +218,42 @@ def tell_metrics(pipeline: PipelineName, _: Context) -> None:
         send(read_samples(spec, world))
     except Exception as error:  # of a backend of somebody's own, too
         log.warning("metrics_not_sent", pipeline=pipeline, error=type(error).__name__)
+
+
+def published_lineage(
+    pipeline: PipelineName, ti: RuntimeTaskInstanceProtocol
+) -> OperatorLineage[Any, Any]:
+    """What the cut that `publish` published was made of, for OpenLineage."""
+    from tidemark.runs.lineage import read_published_cut
+    from tidemark.runs.world import open_world
+    from tidemark.scheduling.lineage import lineage_of_cut
+
+    folded: Folded = ti.xcom_pull(task_ids=FOLD)
+    planned: Planned = ti.xcom_pull(task_ids=PLAN, key=PLAN)
+    installation = load_installation_for(pipeline)
+    cut = read_published_cut(
+        pipeline_named(pipeline), open_world(installation), AttemptId(folded["attempt"])
+    )
+    starts = offsets_from_json(planned.get("starts", {}))
+    read = {
+        place: OffsetRange(start, cut.ends.get(place, start)) for place, start in starts.items()
+    }
+    return lineage_of_cut(cut, read, installation)
+
+
+def audited_lineage(
+    pipeline: PipelineName, ti: RuntimeTaskInstanceProtocol
+) -> OperatorLineage[Any, Any]:
+    """What `audit` read and found, for OpenLineage."""
+    from tidemark.runs.lineage import read_audited_tables
+    from tidemark.runs.world import open_world
+    from tidemark.scheduling.lineage import lineage_of_audit
+
+    folded: Folded = ti.xcom_pull(task_ids=FOLD)
+    installation = load_installation_for(pipeline)
+    spec, world = pipeline_named(pipeline), open_world(installation)
+    tables = read_audited_tables(spec, world, AttemptId(folded["attempt"]), folded["cut"])
+    return lineage_of_audit(tables, installation)
 
 
 def stall(pipeline: PipelineName) -> None:

@@ -13,6 +13,8 @@ class Planned(TypedDict):
 
     tag: what the targets are to get, or empty. dry_run and tag: not there in runs that an older
     version began.
+    dry_run, starts: not there in runs that an older version began. starts: topic -> partition ->
+    the first offset that is not landed.
     """
 
     sentence: str
@@ -23,6 +25,7 @@ class Planned(TypedDict):
     reason: str
     dry_run: NotRequired[bool]
     tag: NotRequired[str]
+    starts: NotRequired[dict[str, dict[str, int]]]
 
 
 class Folded(TypedDict):

@@ -72,6 +72,7 @@ expectations:
     severity: critical
     scope: table
 """
+LINEAGE = "lineage.json"
 IMPATIENT = """\
 # Airflow reads files that name it.
 from datetime import timedelta
@@ -190,6 +191,9 @@ def site(
         "TIDEMARK_EXPECTATIONS": str(suites),
         "TIDEMARK_INSTALLATION": str(file),
         **statsd.settings,
+        "AIRFLOW__OPENLINEAGE__TRANSPORT": json.dumps(
+            {"type": "file", "log_file_path": str(state / LINEAGE), "append": True}
+        ),
     }
     del settings["TIDEMARK_KAFKA"]
     catalog = CatalogSpec(
@@ -383,6 +387,11 @@ def test_run_by_the_form_publishes(site: Site, served: Api) -> None:
     assert told["cut"] == report.left["publish"]["return_value"]["cut"]
     assert told["inserted_rows"] == 1
     assert told["snapshot_id"] == str(head(site, "inventory.products"))
+    products = lineage_of(site, "cut__inventory.publish", told["snapshot_id"])
+    assert products["symlinks"]["identifiers"][0]["name"] == "inventory.products"
+    (source,) = products["columnLineage"]["fields"]["weight"]["inputFields"]
+    assert source["namespace"] == f"kafka://{site.servers}"
+    assert (source["name"].endswith(".inventory.products"), source["field"]) == (True, "weight")
     sent = site.statsd.awaited("tidemark_cuts_total.inventory", told["cut"])
     rows = sent["tidemark_table_rows.inventory.inventory__products"]
     assert rows == len(after["inventory.products"].rows)
@@ -390,6 +399,21 @@ def test_run_by_the_form_publishes(site: Site, served: Api) -> None:
     assert printed["tidemark_table_rows", "inventory.products"] == rows
     assert printed["tidemark_pipeline_up", ""] == sent["tidemark_pipeline_up.inventory"] == 1
     assert printed["tidemark_table_freshness_seconds", "inventory.products"] == 0
+
+
+def lineage_of(site: Site, job: str, snapshot: str) -> dict[str, Any]:
+    """Facets of the table with ``snapshot``, once the provider's own process tells of ``job``."""
+    file, until = site.world.installation.state / LINEAGE, time.monotonic() + 60
+    while time.monotonic() < until:
+        events = [json.loads(line) for line in file.read_text().splitlines()]
+        ended = [each for each in events if each["eventType"] == "COMPLETE"]
+        for table in (each for event in ended for each in event["outputs"]):
+            facets: dict[str, Any] = table["facets"]
+            if facets["version"]["datasetVersion"] == snapshot:
+                assert job in {event["job"]["name"] for event in ended if table in event["outputs"]}
+                return facets
+        time.sleep(0.2)
+    raise TimeoutError(f"nothing tells of snapshot {snapshot}")
 
 
 def metrics_of(site: Site, name: str) -> dict[tuple[str, str], float]:
