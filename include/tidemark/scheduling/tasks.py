@@ -19,9 +19,8 @@ from tidemark.model.verdict import Outcome
 from tidemark.scheduling.assets import events_of
 from tidemark.scheduling.connections import load_installation_for
 from tidemark.scheduling.retries import stop_on_terminal_errors
-from tidemark.scheduling.submit import attempt_stem, cap_of, tables_named, tag_of
 from tidemark.scheduling.stats import are_sent, send
-from tidemark.scheduling.submit import attempt_stem, cap_of, tables_named
+from tidemark.scheduling.submit import attempt_stem, cap_of, tables_named, tag_of
 from tidemark.scheduling.xcom import FOLD, PLAN, Folded, Planned
 from tidemark.spec import Approval, WhenStalled, pipeline_named
 from tidemark.spec.until import cut_or_time

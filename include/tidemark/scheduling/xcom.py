@@ -11,10 +11,8 @@ MAINTAIN, REFOLD, RESYNC, ACTION = "maintain", "refold", "resync", "action"
 class Planned(TypedDict):
     """What plan leaves under the key ``plan``; until: a time or a position, or empty.
 
-    tag: what the targets are to get, or empty. dry_run and tag: not there in runs that an older
-    version began.
-    dry_run, starts: not there in runs that an older version began. starts: topic -> partition ->
-    the first offset that is not landed.
+    tag: what the targets are to get, or empty. starts: topic -> partition -> the first offset that
+    is not landed. dry_run, tag, starts: not there in runs that an older version began.
     """
 
     sentence: str

@@ -40,15 +40,12 @@ from tests.corpus.run import read_rows
 from tests.support.airflow_api import Api
 from tests.support.network import LOOPBACK, listening_addresses
 from tests.support.records import ticdc_row, ticdc_watermark
-from tidemark.lake.catalog import SystemTables
-from tidemark.lake.results import failed_attempts
-from tidemark.model.names import PipelineName
-from tidemark.model.position import commit_ts_of
 from tests.support.statsd import StatsdServer, statsd_server
 from tidemark.cli.metrics import exposition
 from tidemark.lake.catalog import SystemTables
 from tidemark.lake.results import failed_attempts
 from tidemark.model.names import PipelineName
+from tidemark.model.position import commit_ts_of
 from tidemark.runs.metrics import read_samples
 from tidemark.runs.world import World, open_world
 from tidemark.spec import CatalogSpec, InstallationSpec, KafkaSpec, SparkSpec, load_pipeline
