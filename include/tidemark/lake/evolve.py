@@ -169,15 +169,18 @@ def comment_columns(
 def _unidentified(
     catalog: Catalog, target: TableId, name: Sequence[str], changes: Sequence[SchemaChange]
 ) -> Iterator[str]:
-    """The statement before a key changes: Iceberg frees and drops no column that identifies rows.
+    """The statement before a key changes or goes: Iceberg frees and drops no identifier field.
 
     What follows the old key may hold null in older rows, so nothing identifies them any more.
     """
-    if any(isinstance(change, ChangeKey) for change in changes):
-        with catalog_errors(f"the reading of {target}"):
-            table = catalog.load_table(target.parts)
-        if identifier := sorted(table.schema().identifier_field_names()):
-            yield sql.drop_identifier(name, identifier)
+    is_changed = any(isinstance(change, ChangeKey) for change in changes)
+    gone = {change.name for change in changes if isinstance(change, DropColumn)}
+    if not is_changed and not gone:
+        return
+    with catalog_errors(f"the reading of {target}"):
+        identifier = catalog.load_table(target.parts).schema().identifier_field_names()
+    if identifier and (is_changed or gone & identifier):
+        yield sql.drop_identifier(name, sorted(identifier))
 
 
 def _refuse_lost_layout(catalog: Catalog, target: TableId, changes: Sequence[SchemaChange]) -> None:

@@ -21,7 +21,7 @@ from tidemark.lake.staging import StagingContext, stage_table
 from tidemark.model.columns import SourceColumn, TableSchema, ValueEncoding
 from tidemark.model.names import AttemptId, ColumnName, quote
 from tidemark.runs.world import World
-from tidemark.schema.changes import BackfillColumn, plan_changes
+from tidemark.schema.changes import BackfillColumn, DropColumn, plan_changes
 
 OWN = "tidemark_moves"
 ID = SourceColumn(ColumnName("id"), "int", ValueEncoding.INTEGER, "int")
@@ -148,3 +148,15 @@ def test_columns_move_with_their_rows(  # noqa: PLR0913  a case is a row
     main = world.spark.table(quote(world.catalog.name, *target.parts))
     by_spark = [{name: row[name] for name in want.names} for row in main.orderBy("id").collect()]
     assert by_spark == shown(table)
+
+
+def test_a_column_that_identifies_rows_goes(world: World) -> None:
+    """KEY-17, SCHEMA-25: as where a table is created again with a key of another type."""
+    target, have = TableId("db", "identified"), schema("a")
+    apply_changes(world.spark, world.catalog, target, plan_changes(None, have), have)
+    made = world.catalog.load_table(target.parts).schema()
+    assert made.identifier_field_names() == {"id"}
+    apply_changes(world.spark, world.catalog, target, [DropColumn(ID.name)], have)
+    left = world.catalog.load_table(target.parts).schema()
+    assert left.identifier_field_names() == set()
+    assert "id" not in left.column_names
