@@ -39,6 +39,8 @@ def test_a_published_cut_shows_in_the_metrics(world: World) -> None:
         publish_cut(IN_DB, world, attempt)
     found = values(world)
     assert (found[metrics.PIPELINE_UP], found[metrics.CUTS]) == ([0], [2])
+    (delay,) = found[metrics.CUT_PUBLISH_DELAY]
+    assert 0 <= delay < 60
     assert found[metrics.TABLE_ROWS] == [3, 3]
     assert found[metrics.TABLE_DATA_FILES] == [2, 2]
     assert found[metrics.TABLE_DELETE_FILES] == [0, 0]

@@ -90,6 +90,7 @@ def test_every_metric_of_a_pipeline_is_seen_somewhere() -> None:
     expressions = [rule["expr"] for rule in RULES] + [target["expr"] for _, target in TARGETS]
     unseen = METRICS.keys() - named(" ".join(expressions))
     assert unseen == {
+        "tidemark_cut_publish_delay_seconds",
         "tidemark_pipeline_freshness_seconds",
         "tidemark_table_complete_timestamp_seconds",
     }

@@ -65,6 +65,12 @@ CUT_PUBLISHED = Metric(
     _PIPELINE,
     "seconds",
 )
+CUT_PUBLISH_DELAY = Metric(
+    "tidemark_cut_publish_delay_seconds",
+    "From when the newest cut was staged and audited until it was published.",
+    _PIPELINE,
+    "seconds",
+)
 CUT_CHANGES = Metric(
     "tidemark_cut_changes",
     "Changes of the newest cut by the bucket in which each ended.",
@@ -155,7 +161,7 @@ TABLE_BYTES = Metric(
 )
 
 CATALOGUE: tuple[Metric, ...] = (
-    *(PIPELINE_UP, PIPELINE_FRESHNESS, CUTS, CUT_PUBLISHED, CUT_CHANGES),
+    *(PIPELINE_UP, PIPELINE_FRESHNESS, CUTS, CUT_PUBLISHED, CUT_PUBLISH_DELAY, CUT_CHANGES),
     *(RECORDS_WAITING, HOLD, STALLED, AUDIT_BLOCKED, FAILED_ATTEMPTS),
     *(QUARANTINED, QUARANTINED_BY_CODE),
     *(TABLE_FRESHNESS, TABLE_FRESHNESS_LIMIT, TABLE_COMPLETE, TABLE_BLOCKED, TABLE_FAILED_CHECKS),

@@ -79,6 +79,10 @@ def _of_newest_cut(status: PipelineStatus) -> Iterator[Sample]:
     if newest is None:
         return
     yield _sample(metrics.CUT_PUBLISHED, newest.at_ms / 1000, name)
+    staged = (entry.at_ms for entry in status.history if entry.result.cut == newest.result.cut)
+    if (staged_ms := next(staged, None)) is not None:
+        delay = max(0, newest.at_ms - staged_ms) / 1000
+        yield _sample(metrics.CUT_PUBLISH_DELAY, delay, name)
     for bucket in Bucket:
         changes = newest.result.buckets.get(bucket, 0)
         yield _sample(metrics.CUT_CHANGES, changes, name, bucket.value)

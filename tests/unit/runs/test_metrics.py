@@ -48,6 +48,7 @@ WAITING = tuple(
 RUNNING = replace(
     STATUS,
     published=CUT,
+    history=(replace(CUT, at_ms=CUT.at_ms - 2_500),),
     lag=Lag(5, 0, 2),
     tables=(ITEMS, replace(LOWER, why="it has no key")),
     quarantine=WAITING,
@@ -92,6 +93,7 @@ def test_metrics_say_what_status_says() -> None:
     assert found[metrics.PIPELINE_UP] == {(): 1}
     assert found[metrics.CUTS] == {(): 7}
     assert found[metrics.CUT_PUBLISHED] == {(): NOON_MS / 1000 - 60}
+    assert found[metrics.CUT_PUBLISH_DELAY] == {(): 2.5}
     assert found[metrics.CUT_CHANGES]["applied",] == 40
     assert found[metrics.CUT_CHANGES]["quarantined",] == 0
     assert found[metrics.RECORDS_WAITING] == {("unread",): 5, ("landed",): 0, ("held",): 2}
