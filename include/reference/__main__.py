@@ -9,6 +9,7 @@ from pathlib import Path
 from reference.fields import with_fields
 from reference.formats import with_formats
 from reference.metrics import with_metrics
+from reference.settings import with_settings
 from reference.types import with_types
 
 PAGES: Mapping[str, Callable[[str], str]] = {
@@ -17,6 +18,7 @@ PAGES: Mapping[str, Callable[[str], str]] = {
     "formats.md": with_formats,
     "monitoring.md": with_metrics,
     "types.md": with_types,
+    "sources.md": with_settings,
 }
 
 for name, renewed in PAGES.items():

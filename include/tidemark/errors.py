@@ -86,6 +86,14 @@ class RegistryRefusedError(TerminalError):
     """The schema registry, or the folder in its place, cannot be asked as the file says."""
 
 
+class ConnectUnreachableError(RetryableError):
+    """Kafka Connect did not answer."""
+
+
+class ConnectRefusedError(TerminalError):
+    """Kafka Connect cannot be asked as the command says."""
+
+
 class TopicMissingError(TerminalError):
     """A declared topic does not exist."""
 

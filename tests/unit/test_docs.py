@@ -13,6 +13,7 @@ import yaml
 from reference.fields import with_fields
 from reference.formats import KINDS, REASONS, with_formats
 from reference.metrics import with_metrics
+from reference.settings import with_settings
 from reference.types import ENCODINGS, with_types
 from tidemark import errors
 from tidemark.errors import RetryableError, TerminalError, TidemarkError
@@ -86,6 +87,9 @@ def test_table_of_metrics_is_that_of_the_catalogue() -> None:
     page = (DOCS / "monitoring.md").read_text("utf-8")
     assert with_metrics(page) == page, "make tables"
     assert all(f"| `{metric.name}` |" in page for metric in CATALOGUE)
+def test_settings_of_connectors_are_those_that_are_judged() -> None:
+    page = (DOCS / "sources.md").read_text("utf-8")
+    assert with_settings(page) == page, "make tables"
 
 
 def test_what_texts_name_of_the_package_is_there() -> None:

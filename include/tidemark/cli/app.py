@@ -16,6 +16,7 @@ from typer.core import TyperArgument, TyperCommand
 from tidemark.cli.accept import accept
 from tidemark.cli.changes import changes
 from tidemark.cli.cut import cut
+from tidemark.cli.doctor import doctor
 from tidemark.cli.erase import erase
 from tidemark.cli.handover import handover
 from tidemark.cli.maintain import maintain
@@ -107,6 +108,7 @@ def options(
 
 for verb in (
     *(validate, schema, plan, cut, status, metrics, changes),
+    *(validate, doctor, schema, plan, cut, status, changes),
     *(accept, resync, refold, erase, skip, handover, maintain),
 ):
     app.command(cls=_Command)(with_messages(verb))

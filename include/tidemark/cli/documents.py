@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from tidemark.model.erasure import Erasure
+    from tidemark.model.finding import Finding
     from tidemark.model.maintenance import TableMaintenance
     from tidemark.model.names import TableName
     from tidemark.model.quarantine import Entry
@@ -191,6 +192,22 @@ class FaultsDocument(_Document):
     faults: list[str] = Field(description="file, line, what was found and what was expected")
 
 
+class FindingDocument(_Document):
+    """One thing that was looked at."""
+
+    severity: str = Field(description="error, warning, note or good")
+    about: str = Field(description="what was looked at, such as topic shop")
+    what: str = Field(description="how it is")
+    cost: str = Field(description="what that costs; empty where it is good")
+    fix: str = Field(description="what to do about it; empty where there is nothing to do")
+
+
+class FindingsDocument(_Document):
+    """All that `tidemark doctor` looked at."""
+
+    findings: list[FindingDocument] = Field(description="the worst first")
+
+
 class EntryDocument(_Document):
     """One record or change that was quarantined."""
 
@@ -270,6 +287,22 @@ def _planned(row: TablePreview) -> PlannedTableDocument:
         displaced=row.displaced,
         rewritten=row.rewritten,
         stopped=row.stopped,
+    )
+
+
+def findings_document(findings: Collection[Finding]) -> FindingsDocument:
+    """What `tidemark doctor` shows, for programs."""
+    return FindingsDocument(
+        findings=[
+            FindingDocument(
+                severity=finding.grade,
+                about=finding.about,
+                what=finding.what,
+                cost=finding.cost,
+                fix=finding.fix,
+            )
+            for finding in findings
+        ]
     )
 
 

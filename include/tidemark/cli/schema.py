@@ -20,6 +20,7 @@ class Described(StrEnum):
     CUT = "cut"
     PLAN = "plan"
     VALIDATE = "validate"
+    DOCTOR = "doctor"
     QUARANTINE = "quarantine"
     MAINTAIN = "maintain"
     ERASE = "erase"
@@ -32,7 +33,7 @@ def schema(
         typer.Argument(
             metavar="NAME",
             help="A file: pipeline or suite. A verb: cut, for accept too, plan, status, validate, "
-            "maintain, or quarantine for its list and show; action for all others.",
+            "doctor, maintain, or quarantine for its list and show; action for all others.",
         ),
     ] = Described.PIPELINE,
 ) -> None:
@@ -78,6 +79,7 @@ _SCHEMAS: Mapping[Described, Callable[[], dict[str, Any]]] = {
     Described.CUT: _cut,
     Described.PLAN: partial(_document, "PlanDocument"),
     Described.VALIDATE: partial(_document, "FaultsDocument"),
+    Described.DOCTOR: partial(_document, "FindingsDocument"),
     Described.QUARANTINE: partial(_document, "QuarantineDocument"),
     Described.MAINTAIN: partial(_document, "MaintenanceDocument"),
     Described.ERASE: partial(_document, "ErasureDocument"),

@@ -60,6 +60,11 @@ def verify_jars(jar_set: JarSet, jars: Path, *, lock: Path = LOCK) -> list[Path]
     return [folder / name for name in sorted(locked)]
 
 
+def jar_faults(jar_set: JarSet, folder: Path, *, lock: Path = LOCK) -> list[str]:
+    """How ``folder`` differs from the locked jars of a set, one sentence per jar."""
+    return _faults(folder, read_lock(jar_set, lock))
+
+
 def read_lock(jar_set: JarSet, lock: Path = LOCK) -> dict[str, str]:
     """File name -> SHA-256 of every jar of a set."""
     entries = (line.split(maxsplit=1) for line in lock.read_text().splitlines())

@@ -134,7 +134,7 @@ class Broker:
                     TopicCollection(list(topics)), request_timeout=TIMEOUT_SECONDS
                 ).items()
             }
-            configs = self._configs(topics)
+            configs = self.settings(topics)
         untold = sorted(described.keys() - configs.keys())
         if untold:
             log.warning("cleanup_policy_unknown", topics=few(untold), lacking="DESCRIBE_CONFIGS")
@@ -149,19 +149,22 @@ class Broker:
             for name, facts in sorted(described.items())
         )
 
-    def _configs(self, topics: Collection[TopicName]) -> dict[str, dict[str, str]]:
-        """Settings of those of ``topics`` whose settings this client may see."""
+    def settings(self, topics: Collection[TopicName]) -> dict[str, dict[str, str]]:
+        """Settings of those of ``topics`` whose settings this client may see, by their names."""
+        if not topics:
+            return {}
         resources = [ConfigResource(ResourceType.TOPIC, name) for name in topics]
-        asked = self.admin.describe_configs(resources, request_timeout=TIMEOUT_SECONDS)
         configs: dict[str, dict[str, str]] = {}
-        for resource, future in asked.items():
-            try:
-                entries = future.result(timeout=TIMEOUT_SECONDS)
-            except KafkaException as error:
-                if error.args[0].code() not in NOT_ALLOWED:
-                    raise
-            else:
-                configs[resource.name] = {name: e.value or "0" for name, e in entries.items()}
+        with self._errors("the settings of topics"):
+            asked = self.admin.describe_configs(resources, request_timeout=TIMEOUT_SECONDS)
+            for resource, future in asked.items():
+                try:
+                    entries = future.result(timeout=TIMEOUT_SECONDS)
+                except KafkaException as error:
+                    if error.args[0].code() not in NOT_ALLOWED:
+                        raise
+                else:
+                    configs[resource.name] = {name: e.value or "0" for name, e in entries.items()}
         return configs
 
     def reach(self, places: Collection[TopicPartition]) -> dict[TopicPartition, OffsetRange]:

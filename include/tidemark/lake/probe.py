@@ -1,0 +1,85 @@
+"""What a cut asks of catalog and warehouse, tried on a table that goes again. No JVM."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from uuid import uuid4
+
+import pyarrow as pa
+from pyiceberg.catalog import Catalog
+from pyiceberg.catalog.rest import RestCatalog
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.exceptions import NamespaceNotEmptyError
+from pyiceberg.table import Table
+from sqlalchemy import func, select
+
+from tidemark.errors import UNCHANGED, StorageError
+from tidemark.lake.catalog import TableId, catalog_errors
+from tidemark.lake.commits import begin_branch
+from tidemark.lake.ledger import ensure_table
+from tidemark.lake.refs import attempt_ref
+from tidemark.lake.removal import find_table, purge_as_read
+from tidemark.model.names import SYSTEM_PREFIX, AttemptId
+
+_SCHEMA = pa.schema([pa.field("id", pa.int64())])
+_CONTENT = b"written to be read back, and removed"
+_ATTEMPT = AttemptId("probe")
+
+
+@contextmanager
+def probe_table(catalog: Catalog, namespace: str) -> Iterator[Table]:
+    """An empty table of a name of its own, which is removed with its files.
+
+    ``namespace`` is made where it is not there, and goes again as well.
+    """
+    name = TableId(namespace, f"{SYSTEM_PREFIX}probe_{uuid4().hex}")
+    with catalog_errors(f"the look for namespace {namespace}"):
+        is_there = catalog.namespace_exists(namespace)
+    try:
+        yield ensure_table(catalog, name, _SCHEMA, {"format-version": "2"})
+    finally:
+        table = find_table(catalog, name)
+        if table is not None:
+            purge_as_read(catalog, name, table.metadata_location)
+        if not is_there:
+            with catalog_errors("the removal of a namespace"), suppress(NamespaceNotEmptyError):
+                catalog.drop_namespace(namespace)
+
+
+def probe_files(table: Table) -> None:
+    """Write a small file beside those of ``table``, read it back and remove it. `StorageError`."""
+    place = f"{table.location()}/data/probe"
+    with catalog_errors(f"the trial of {place}"):
+        with table.io.new_output(place).create() as file:
+            file.write(_CONTENT)
+        with table.io.new_input(place).open() as file:
+            content = file.read()
+        table.io.delete(place)
+    if content != _CONTENT:
+        raise StorageError(
+            f"{place} was read back as something else than was written",
+            state=UNCHANGED,
+            next_step="look what stands between this machine and the warehouse",
+        )
+
+
+def probe_branch(table: Table) -> None:
+    """Make a branch of ``table``; `BranchLostError` where the catalog keeps none."""
+    begin_branch(table, None, attempt_ref(1, _ATTEMPT))
+
+
+def clock_of(catalog: Catalog) -> datetime | None:
+    """What the catalog's server has for the time, to a second; None where it has no clock."""
+    with catalog_errors("the question for the time"):
+        if isinstance(catalog, RestCatalog):
+            answer = catalog._session.get(catalog.url("config", prefixed=False))
+            stamp = answer.headers.get("Date")
+            return parsedate_to_datetime(stamp) if stamp else None
+        if isinstance(catalog, SqlCatalog) and catalog.engine.dialect.name == "postgresql":
+            with catalog.engine.connect() as connection:
+                moment: datetime = connection.execute(select(func.clock_timestamp())).scalar_one()
+            return moment.astimezone(UTC)
+    return None

@@ -1,0 +1,59 @@
+"""The Debezium connectors behind a pipeline, as Kafka Connect has them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tidemark.model.finding import Finding, Grade
+from tidemark.spec import PipelineSpec
+from tidemark.spec.connect import ConnectSpec
+from tidemark.spec.connector import Connector, judge_connector
+from tidemark.topics.connect import TaskState, read_states
+
+RUNNING = "RUNNING"
+
+
+def connector_findings(
+    pipeline: PipelineSpec, connectors: Sequence[Connector], spec: ConnectSpec
+) -> Iterator[Finding]:
+    """What is wrong with those of ``connectors`` that write topics of ``pipeline``.
+
+    Canal and TiCDC are no connectors: nothing is said of their pipelines.
+    """
+    if pipeline.source.format.is_canal:
+        return
+    writing = [connector for connector in connectors if connector.writes_to(pipeline.source)]
+    if not writing:
+        known = ", ".join(f"{one.name} ({one.prefix})" for one in connectors if one.format)
+        yield Finding(
+            Grade.WARNING,
+            f"pipeline {pipeline.name}",
+            "no connector has a topic.prefix with which its topics begin; there is "
+            + (known or "no connector of Debezium"),
+            "nothing is known of what it reads",
+            "ask the Kafka Connect that writes its topics",
+        )
+    for connector in writing:
+        yield from state_findings(connector, read_states(spec, connector))
+        yield from judge_connector(connector, pipeline.source)
+
+
+def state_findings(connector: Connector, states: Sequence[TaskState]) -> Iterator[Finding]:
+    """How the connector and its tasks fare; states: the connector's own first."""
+    about = f"connector {connector.name}"
+    for state in states:
+        if state.state != RUNNING:
+            why = f": {state.error}" if state.error else ""
+            yield Finding(
+                Grade.ERROR,
+                about,
+                f"its {state.name} is {state.state}{why}",
+                "no change arrives; the source may purge its log before it goes on",
+                "fix the cause, then restart it",
+            )
+    if len(states) == 1:
+        yield Finding(
+            Grade.ERROR, about, "it has no task", "no change arrives", "look at the worker's log"
+        )
+    elif all(state.state == RUNNING for state in states):
+        yield Finding.good(about, "it runs, and so do its tasks")

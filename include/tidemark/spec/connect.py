@@ -1,0 +1,17 @@
+"""Where Kafka Connect is asked about its connectors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectSpec:
+    """url: of its REST interface. user, password: where it asks for them.
+
+    Each may hold references, which whoever asks resolves.
+    """
+
+    url: str
+    user: str | None = None
+    password: str | None = None

@@ -1,0 +1,63 @@
+"""A server that answers as a real Kafka Connect did, for as long as a block."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from embedded.ports import HOST
+
+RECORDED = Path(__file__).parents[1] / "unit" / "topics" / "connect" / "answers.json"
+
+
+@dataclass
+class RecordedConnect:
+    """answers: path -> HTTP status and body. login: what ``Authorization`` has to say."""
+
+    answers: dict[str, Mapping[str, Any]]
+    login: str | None = None
+    url: str = ""
+    asked: list[str] = field(default_factory=list)
+
+    def answer_with(self, recorded: str) -> None:
+        """From now on what the real one answered to the same later, ``PATH once STATE``."""
+        self.answers[recorded.partition(" ")[0]] = self.answers[recorded]
+
+
+@contextmanager
+def recorded_connect() -> Iterator[RecordedConnect]:
+    """The server with all that was recorded."""
+    connect = RecordedConnect(json.loads(RECORDED.read_text("utf-8")))
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            connect.asked.append(self.path)
+            absent = {"status": 404, "body": {"error_code": 404, "message": "HTTP 404 Not Found"}}
+            answer = connect.answers.get(self.path, absent)
+            if connect.login is not None and self.headers.get("Authorization") != connect.login:
+                answer = {"status": 401, "body": "User cannot access the resource."}
+            body = json.dumps(answer["body"]).encode()
+            self.send_response(answer["status"])
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    with ThreadingHTTPServer((HOST, 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        connect.url = f"http://{HOST}:{server.server_port}"
+        try:
+            yield connect
+        finally:
+            server.shutdown()
+            thread.join()

@@ -1,0 +1,186 @@
+"""What settings of a connector cost, of real configurations (tests/unit/topics/connect)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.support.connect import RECORDED
+from tidemark.model.finding import Finding, Grade
+from tidemark.spec import SourceSpec
+from tidemark.spec.connector import Connector, judge_connector
+
+ANSWERS = json.loads(RECORDED.read_text("utf-8"))
+MYSQL, MARIADB, POSTGRES, BARE = (
+    Connector(name, ANSWERS[f"/connectors/{name}/config"]["body"])
+    for name in ("mysql_plain_1", "mariadb_plain_1", "postgres_plain_1", "bare")
+)
+
+
+def source(connector: Connector, **fields: Any) -> SourceSpec:
+    """What a file that fits ``connector`` says; fields: what it says otherwise."""
+    binlog, prefix = connector is not POSTGRES and connector is not BARE, connector.prefix
+    tables: dict[str, Any] = {}
+    topics = {"data": [rf"^{prefix}\..*\..*"], "transactions": [f"{prefix}.transaction"]}
+    if connector is POSTGRES:
+        tables["signal-table"] = "app.signals"
+    if binlog:
+        topics["schema-changes"] = [prefix]
+        tables["signal-table"] = connector.config["signal.data.collection"]
+        tables["modes"] = {"bigint-unsigned": "precise"}
+    declared = {
+        "format": connector.format,
+        "gate": "transaction",
+        "topics": topics,
+        **tables,
+        **fields,
+    }
+    return SourceSpec.model_validate({k: v for k, v in declared.items() if v is not None})
+
+
+def judged(connector: Connector, spec: SourceSpec, **settings: str) -> list[Finding]:
+    """Findings of ``connector`` with other ``settings``, _ for a point; empty: without it."""
+    changed = {name.replace("_", "."): value for name, value in settings.items()}
+    config = {**connector.config, **changed}
+    return list(
+        judge_connector(
+            Connector(connector.name, {k: v for k, v in config.items() if v != ""}), spec
+        )
+    )
+
+
+def bad(findings: list[Finding]) -> dict[str, Grade]:
+    """Of which setting there is an error or a warning."""
+    worse = [f for f in findings if f.grade in (Grade.ERROR, Grade.WARNING)]
+    return {finding.what.partition("=")[0]: finding.grade for finding in worse}
+
+
+@pytest.mark.parametrize("connector", [MYSQL, MARIADB, POSTGRES], ids=lambda c: c.name)
+def test_connectors_of_the_live_lane_are_as_they_should_be(connector: Connector) -> None:
+    heartbeat = {"heartbeat.interval.ms": Grade.WARNING} if connector is POSTGRES else {}
+    assert bad(judged(connector, source(connector))) == heartbeat
+
+
+def test_one_that_was_left_to_its_defaults() -> None:
+    """TRUNC-15: truncates are dropped unless somebody says otherwise."""
+    findings = judged(BARE, source(BARE))
+    assert bad(findings) == {
+        "skipped.operations": Grade.ERROR,
+        "provide.transaction.metadata": Grade.ERROR,
+        "decimal.handling.mode": Grade.ERROR,
+        "value.converter.replace.null.with.default": Grade.ERROR,
+        "snapshot.mode": Grade.WARNING,
+        "transforms": Grade.WARNING,
+    }
+    (truncates,) = (f for f in findings if f.what.startswith("skipped.operations"))
+    assert truncates.what == "skipped.operations=t, its default"
+    flattened = [f.grade for f in findings if f.what.startswith("transforms=")]
+    assert flattened == [Grade.ERROR, Grade.WARNING]
+    assert "not-for-print" not in str(findings)
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "is_bad"),
+    [
+        ("skipped_operations", "u", True),
+        ("include_schema_changes", "false", True),
+        ("include_schema_changes", "", False),
+        ("decimal_handling_mode", "string", True),
+        ("time_precision_mode", "connect", True),
+        ("time_precision_mode", "", False),
+        ("bigint_unsigned_handling_mode", "", True),
+        ("binary_handling_mode", "hex", True),
+        ("field_name_adjustment_mode", "avro", True),
+        ("field_name_adjustment_mode", "none", False),
+        ("value_converter", "io.confluent.connect.avro.AvroConverter", True),
+        ("value_converter", "", False),
+        ("header_converter", "org.apache.kafka.connect.storage.SimpleHeaderConverter", False),
+        ("key_converter", "org.apache.kafka.connect.storage.StringConverter", True),
+        ("value_converter_schemas_enable", "true", False),
+        ("signal_data_collection", "", True),
+        ("signal_data_collection", "app.others", True),
+        ("snapshot_mode", "initial_only", True),
+        ("snapshot_mode", "when_needed", False),
+        ("snapshot_select_statement_overrides", "app.t1", True),
+        ("tombstones_on_delete", "false", False),
+        ("topic_prefix", "another", True),
+    ],
+)
+def test_of_mysql(setting: str, value: str, is_bad: bool) -> None:
+    assert bool(bad(judged(MYSQL, source(MYSQL), **{setting: value}))) is is_bad
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "is_bad"),
+    [
+        ("interval_handling_mode", "string", True),
+        ("hstore_handling_mode", "map", True),
+        ("time_precision_mode", "adaptive_time_microseconds", True),
+        ("value_converter_schemas_enable", "false", True),
+        ("unavailable_value_placeholder", "?", True),
+        ("column_mask_hash_SHA-256_with_salt_x", "app.t1.c1", True),
+        ("column_truncate_to_20_chars", "app.t1.c1", True),
+        ("message_key_columns", "app.t1:c1", False),
+    ],
+)
+def test_of_postgres(setting: str, value: str, is_bad: bool) -> None:
+    beats = {"heartbeat_interval_ms": "1000", setting: value}
+    assert bool(bad(judged(POSTGRES, source(POSTGRES), **beats))) is is_bad
+
+
+def test_the_salt_of_a_hash_is_not_shown() -> None:
+    salted = {"column_mask_hash_SHA-256_with_salt_s3cret": "app.t1.c1"}
+    findings = judged(POSTGRES, source(POSTGRES), **salted)
+    assert [f.what for f in findings if "mask" in f.what] == ["column.mask.*=app.t1.c1"]
+    assert "s3cret" not in str(findings)
+
+
+def test_signals_reach_the_connector() -> None:
+    signals = {"signal-topic": "asked", "topic-prefix": "mysql_plain_1"}
+    spec = source(MYSQL, **signals)
+    assert bad(judged(MYSQL, spec)).keys() == {"signal.enabled.channels", "no signal.kafka.topic"}
+    heard = {"signal_enabled_channels": "source,kafka", "signal_kafka_topic": "asked"}
+    assert bad(judged(MYSQL, spec, **heard)) == {}
+    other = source(MYSQL, **{**signals, "topic-prefix": "another"})
+    assert bad(judged(MYSQL, other, **heard)).keys() == {"topic.prefix"}
+
+
+def test_tables_that_no_signal_table_stands_beside() -> None:
+    undeclared = source(MYSQL, **{"signal-table": None})
+    assert bad(judged(MYSQL, undeclared)) == {"signal.data.collection": Grade.WARNING}
+
+
+def test_another_database_is_one_error() -> None:
+    (finding,) = judge_connector(MYSQL, source(POSTGRES))
+    assert (finding.grade, finding.what) == (
+        Grade.ERROR,
+        "connector.class=io.debezium.connector.mysql.MySqlConnector",
+    )
+
+
+@pytest.mark.parametrize("router", ["RegexRouter", "ByLogicalTableRouter"])
+def test_routers_may_rename_side_topics(router: str) -> None:
+    topics = {"data": ["^all.*"], "transactions": ["tx"], "schema-changes": ["ddl"]}
+    spec = source(MYSQL, topics=topics)
+    assert [f.grade for f in judged(MYSQL, spec) if f.what.startswith("topic.prefix")] == [
+        Grade.ERROR,
+        Grade.ERROR,
+    ]
+    routed = {"transforms": "route", "transforms_route_type": f"a.b.{router}"}
+    assert bad(judged(MYSQL, spec, **routed)) == {}
+
+
+@pytest.mark.parametrize(
+    ("selector", "writes"),
+    [
+        (r"^mysql_plain_1\.test\..*", True),
+        ("mysql_plain_1.test.t1", True),
+        ("mysql_plain_10.test.t1", False),
+        ("^other[.].*", False),
+    ],
+)
+def test_a_connector_is_known_by_its_prefix(selector: str, writes: bool) -> None:
+    spec = source(MYSQL, gate="none", topics={"data": [selector]})
+    assert MYSQL.writes_to(spec) is writes

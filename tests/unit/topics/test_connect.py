@@ -1,0 +1,91 @@
+"""Connectors as a real Kafka Connect has them; its answers were recorded (connect/ORIGIN.md)."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.connect import RecordedConnect, recorded_connect
+from tidemark.errors import ConnectRefusedError, ConnectUnreachableError
+from tidemark.spec import SourceFormat
+from tidemark.spec.connect import ConnectSpec
+from tidemark.spec.connector import Connector
+from tidemark.topics.connect import TaskState, read_connectors, read_states
+
+
+@pytest.fixture
+def connect() -> Iterator[RecordedConnect]:
+    with recorded_connect() as running:
+        yield running
+
+
+def by_name(spec: ConnectSpec) -> dict[str, Connector]:
+    return {connector.name: connector for connector in read_connectors(spec)}
+
+
+def test_connectors_have_their_settings(connect: RecordedConnect) -> None:
+    connectors = by_name(ConnectSpec(f"{connect.url}/"))
+    assert {name: one.format for name, one in connectors.items()} == {
+        "bare": SourceFormat.DEBEZIUM_POSTGRES,
+        "mariadb_plain_1": SourceFormat.DEBEZIUM_MARIADB,
+        "mysql_plain_1": SourceFormat.DEBEZIUM_MYSQL,
+        "postgres_plain_1": SourceFormat.DEBEZIUM_POSTGRES,
+    }
+    assert connectors["mysql_plain_1"].config["skipped.operations"] == "none"
+    assert list(connectors["bare"].transforms.values()) == ["ExtractNewRecordState", "MaskField"]
+
+
+def test_a_connector_and_its_tasks_have_states(connect: RecordedConnect) -> None:
+    spec = ConnectSpec(connect.url)
+    connectors = by_name(spec)
+    runs = (TaskState("connector", "RUNNING"), TaskState("task 0", "RUNNING"))
+    assert read_states(spec, connectors["mysql_plain_1"]) == runs
+    connect.answer_with("/connectors/mysql_plain_1/status once paused")
+    paused = (TaskState("connector", "PAUSED"), TaskState("task 0", "PAUSED"))
+    assert read_states(spec, connectors["mysql_plain_1"]) == paused
+
+
+def test_of_a_failure_the_first_line_is_read_without_secrets(connect: RecordedConnect) -> None:
+    spec = ConnectSpec(connect.url)
+    connect.answer_with("/connectors once one fails")
+    failed = by_name(spec)["failing"]
+    _, task = read_states(spec, failed)
+    assert task.state == "FAILED"
+    assert "Exception" in task.error
+    assert "\n" not in task.error
+    word = task.error.split()[0].rstrip(":")
+    leaky = Connector("failing", {**failed.config, "database.password": word})
+    assert read_states(spec, leaky)[1].error == task.error.replace(word, "***")
+
+
+def test_who_asks_has_a_name_and_a_password(
+    connect: RecordedConnect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect.login = f"Basic {b64encode(b'tide:hunter2').decode()}"
+    with pytest.raises(ConnectRefusedError, match="answered with HTTP 401"):
+        read_connectors(ConnectSpec(connect.url))
+    known = ConnectSpec(connect.url, "tide", "${env:CONNECT_PASSWORD}")
+    with pytest.raises(ConnectRefusedError, match="the environment variable CONNECT_PASSWORD"):
+        read_connectors(known)
+    monkeypatch.setenv("CONNECT_PASSWORD", "hunter2")
+    assert len(read_connectors(known)) == 4
+
+
+@pytest.mark.parametrize("url", ["connect:8083", "ftp://connect", "http://a:b@connect"])
+def test_another_address_is_refused(url: str) -> None:
+    with pytest.raises(ConnectRefusedError, match="the address of Kafka Connect is not"):
+        read_connectors(ConnectSpec(url))
+
+
+def test_one_that_cannot_serve_now_is_asked_again_later(connect: RecordedConnect) -> None:
+    connect.answers["/connectors"] = {"status": 409, "body": {"error_code": 409}}
+    with pytest.raises(ConnectUnreachableError, match="answered with HTTP 409"):
+        read_connectors(ConnectSpec(connect.url))
+
+
+def test_something_else_that_answers_is_no_kafka_connect(connect: RecordedConnect) -> None:
+    connect.answers["/connectors"] = {"status": 200, "body": {"subjects": 3}}
+    with pytest.raises(ConnectRefusedError):
+        read_connectors(ConnectSpec(connect.url))
