@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 import typer
 from rich.box import SIMPLE_HEAD
@@ -38,6 +38,19 @@ def _console(*, stderr: bool) -> Console:
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = PIPED_COLUMNS  # a pipe has no width, and whoever greps wants whole lines
     return console
+
+
+def like(console: Console, page: TextIO) -> Console:
+    """A console that writes to ``page`` what ``console`` would show."""
+    return Console(
+        file=page,
+        width=console.width,
+        color_system="truecolor" if console.color_system else None,
+        force_terminal=True,
+        highlight=False,
+        markup=False,
+        emoji=False,
+    )
 
 
 def columns(console: Console, *headers: str, right: Iterable[str] = ()) -> Table:

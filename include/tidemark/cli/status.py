@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Annotated
 
@@ -31,45 +31,79 @@ ACCOUNTING = Annotated[
     bool, typer.Option("--accounting", help="Show where the records of each cut ended.")
 ]
 
+WATCH = Annotated[
+    bool, typer.Option("--watch", help="Show it again every few seconds, until Ctrl-C.")
+]
+Read = Callable[[], list["PipelineStatus"]]
+
 
 def status(
-    pipeline: PIPELINE = None, *, accounting: ACCOUNTING = False, as_json: AsJson = False
+    pipeline: PIPELINE = None,
+    *,
+    accounting: ACCOUNTING = False,
+    watch: WATCH = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show how far the tables are, and what is next."""
-    from tidemark.cli.console import stdout
-    from tidemark.cli.session import catalog_world
+    if watch and as_json:
+        raise typer.BadParameter("--watch is for people, and --json for programs")
+    from tidemark.cli.console import stderr, stdout
     from tidemark.spec import load_pipelines
 
     specs = load_pipelines() if pipeline is None else (load_named(pipeline),)
-    from tidemark.errors import TidemarkError
-    from tidemark.runs.status import pipeline_status, unreadable_status
 
-    def read(spec: PipelineSpec, world: World) -> PipelineStatus:
-        """One of many must not keep the others from being shown."""
-        try:
-            return pipeline_status(spec, world)
-        except TidemarkError as error:
-            if pipeline is not None:
-                raise
-            return unreadable_status(spec, error)
+    def print_all(console: Console, statuses: Sequence[PipelineStatus]) -> None:
+        if accounting:
+            for status in statuses:
+                _show_accounting(console, status)
+        elif pipeline is None:
+            _show_all(console, statuses)
+        else:
+            show(console, statuses[0])
 
-    with ThreadPoolExecutor(
-        max_workers=SIDE_BY_SIDE
-    ) as threads:  # a dead broker costs one time-out
-        worlds = [catalog_world() for _ in specs]
-        statuses = list(threads.map(read, specs, worlds))
+    if watch:
+        from tidemark.cli.watch import watch as again
+
+        read = _reader(specs, is_alone=False)
+        again(stdout(), lambda console: print_all(console, read()))
+        return
+    with stderr().status("reading catalog and topics"):
+        statuses = _reader(specs, is_alone=pipeline is not None)()
     if as_json:
         from tidemark.cli.documents import statuses_document
 
         typer.echo(statuses_document(statuses).model_dump_json())
-    elif accounting:
-        for status in statuses:
-            _show_accounting(stdout(), status)
-    elif pipeline is None:
-        _show_all(stdout(), statuses)
     else:
-        show(stdout(), statuses[0])
+        print_all(stdout(), statuses)
     raise typer.Exit(_exit_code(statuses))
+
+
+def _reader(specs: Sequence[PipelineSpec], *, is_alone: bool) -> Read:
+    """What reads the statuses of ``specs``; what it asks stays open in between.
+
+    is_alone: what keeps the one pipeline from being read is raised; else it is shown in its place,
+    as one of many must not keep the others from being shown.
+    """
+    from tidemark.cli.session import catalog_world
+    from tidemark.errors import TidemarkError
+    from tidemark.runs.status import pipeline_status, unreadable_status
+
+    worlds = [catalog_world() for _ in specs]
+
+    def read_one(spec: PipelineSpec, world: World) -> PipelineStatus:
+        try:
+            return pipeline_status(spec, world)
+        except TidemarkError as error:
+            if is_alone:
+                raise
+            return unreadable_status(spec, error)
+
+    def read() -> list[PipelineStatus]:
+        # A dead broker costs one time-out.
+        with ThreadPoolExecutor(max_workers=SIDE_BY_SIDE) as threads:
+            return list(threads.map(read_one, specs, worlds))
+
+    return read
 
 
 def _exit_code(statuses: Sequence[PipelineStatus]) -> int:
