@@ -19,6 +19,7 @@ from tidemark.cli.cut import cut
 from tidemark.cli.doctor import doctor
 from tidemark.cli.erase import erase
 from tidemark.cli.handover import handover
+from tidemark.cli.history import history
 from tidemark.cli.maintain import maintain
 from tidemark.cli.metrics import metrics
 from tidemark.cli.plan import plan
@@ -109,6 +110,7 @@ def options(
 for verb in (
     *(validate, schema, plan, cut, status, metrics, changes),
     *(validate, doctor, schema, plan, cut, status, changes),
+    *(validate, doctor, schema, plan, cut, status, history, changes),
     *(accept, resync, refold, erase, skip, handover, maintain),
 ):
     app.command(cls=_Command)(with_messages(verb))

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tidemark.model.quarantine import Entry
     from tidemark.runs.preview import CutPreview, TablePreview
     from tidemark.runs.status import PipelineStatus, TableStatus
+    from tidemark.runs.table_history import TableChange, TableHistory
 
 
 class _Document(BaseModel):
@@ -192,6 +193,45 @@ class FaultsDocument(_Document):
     faults: list[str] = Field(description="file, line, what was found and what was expected")
 
 
+class ChangeDocument(_Document):
+    """What one published cut did to a table."""
+
+    cut: int
+    attempt: str = Field(description="that published it")
+    at_ms: int = Field(description="when it was staged, in ms since 1970")
+    complete_until_ms: int = Field(description="source time in ms since 1970; 0 when unknown")
+    target: str = Field(description="what the target was called then")
+    renamed_from: str = Field(description="what it was called until then; empty where it kept it")
+    snapshot: int = Field(description="of the target, as it was published")
+    inserted: int
+    updated: int
+    deleted: int
+    truncated: int
+    buckets: dict[str, int] = Field(description="where the changes of all tables of the cut ended")
+    statements: list[str] = Field(description="schema changes of the table that the cut followed")
+    audit: str = Field(description="pass or warn; empty where nothing was audited")
+    failed: list[str] = Field(description="checks that failed, and what they observed")
+    accepted: str = Field(description="why an operator had it published; empty where nobody had")
+    reason: str = Field(description="why a person had the cut run; empty where nobody said")
+
+
+class OrderDocument(_Document):
+    """What a person ordered."""
+
+    at_ms: int = Field(description="when, in ms since 1970")
+    command: str
+
+
+class HistoryDocument(_Document):
+    """What became of a table."""
+
+    pipeline: str
+    table: str = Field(description="the source table, database.table")
+    target: str = Field(description="the Iceberg table, namespace.table")
+    changes: list[ChangeDocument] = Field(description="newest first")
+    orders: list[OrderDocument] = Field(description="newest first, since the oldest of the changes")
+
+
 class FindingDocument(_Document):
     """One thing that was looked at."""
 
@@ -287,6 +327,40 @@ def _planned(row: TablePreview) -> PlannedTableDocument:
         displaced=row.displaced,
         rewritten=row.rewritten,
         stopped=row.stopped,
+    )
+
+
+def history_document(pipeline: str, history: TableHistory) -> HistoryDocument:
+    """What `tidemark history` shows, for programs."""
+    return HistoryDocument(
+        pipeline=pipeline,
+        table=str(history.table),
+        target=history.target,
+        changes=[_change(change) for change in history.changes],
+        orders=[OrderDocument(at_ms=at.at_ms, command=at.command) for at in history.orders],
+    )
+
+
+def _change(change: TableChange) -> ChangeDocument:
+    result, of, verdict = change.cut.result, change.cut.of_target, change.verdict
+    return ChangeDocument(
+        cut=result.cut,
+        attempt=result.attempt,
+        at_ms=change.cut.at_ms,
+        complete_until_ms=result.complete_until_ms,
+        target=of.target,
+        renamed_from=of.renamed_from,
+        snapshot=of.snapshot_id,
+        inserted=of.inserted,
+        updated=of.updated,
+        deleted=of.deleted,
+        truncated=of.truncated,
+        buckets=dict(result.buckets),
+        statements=list(change.statements),
+        audit=of.outcome,
+        failed=[f"{check.name}: {check.observed}" for check in verdict.failures] if verdict else [],
+        accepted=verdict.accepted if verdict else "",
+        reason=change.cut.reason,
     )
 
 

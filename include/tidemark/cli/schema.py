@@ -21,6 +21,7 @@ class Described(StrEnum):
     PLAN = "plan"
     VALIDATE = "validate"
     DOCTOR = "doctor"
+    HISTORY = "history"
     QUARANTINE = "quarantine"
     MAINTAIN = "maintain"
     ERASE = "erase"
@@ -33,7 +34,7 @@ def schema(
         typer.Argument(
             metavar="NAME",
             help="A file: pipeline or suite. A verb: cut, for accept too, plan, status, validate, "
-            "doctor, maintain, or quarantine for its list and show; action for all others.",
+            "doctor, history, maintain, or quarantine for its list and show; action for others.",
         ),
     ] = Described.PIPELINE,
 ) -> None:
@@ -80,6 +81,7 @@ _SCHEMAS: Mapping[Described, Callable[[], dict[str, Any]]] = {
     Described.PLAN: partial(_document, "PlanDocument"),
     Described.VALIDATE: partial(_document, "FaultsDocument"),
     Described.DOCTOR: partial(_document, "FindingsDocument"),
+    Described.HISTORY: partial(_document, "HistoryDocument"),
     Described.QUARANTINE: partial(_document, "QuarantineDocument"),
     Described.MAINTAIN: partial(_document, "MaintenanceDocument"),
     Described.ERASE: partial(_document, "ErasureDocument"),

@@ -7,7 +7,7 @@ cuts are held; however many cuts there were, and whatever somebody expired of th
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from itertools import takewhile
 
@@ -15,6 +15,7 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
 from pyiceberg.expressions import And, GreaterThan, In, Or
 from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Snapshot
 
 from tidemark.lake.catalog import SystemTables, TableId, catalog_errors
 from tidemark.lake.filters import one_of
@@ -160,11 +161,27 @@ def _orders(ledger: Table) -> tuple[Order, ...]:
         lambda snapshot: not summary_value(snapshot, ATTEMPT),
         ancestors(ledger, main_head(ledger)),
     )
-    return tuple(
-        Order(command, snapshot.timestamp_ms)
-        for snapshot in since
-        if (command := summary_value(snapshot, ORDER)) is not None
+    return tuple(_ordered(since))
+
+
+def _ordered(snapshots: Iterable[Snapshot]) -> Iterator[Order]:
+    for snapshot in snapshots:
+        command = summary_value(snapshot, ORDER)
+        if command is not None:
+            yield Order(command, snapshot.timestamp_ms)
+
+
+def orders_since(catalog: Catalog, tables: SystemTables, at_ms: int) -> tuple[Order, ...]:
+    """What was ordered at or after ``at_ms`` (since 1970), newest first, as far as it is kept."""
+    with catalog_errors("the reading of the ledger"):
+        try:
+            ledger = catalog.load_table(tables.ledger.parts)
+        except NoSuchTableError:
+            return ()
+    recent = takewhile(
+        lambda snapshot: snapshot.timestamp_ms >= at_ms, ancestors(ledger, main_head(ledger))
     )
+    return tuple(_ordered(recent))
 
 
 def _folded_by_summaries(ledger: Table) -> frozenset[tuple[str, str]]:

@@ -17,6 +17,7 @@ from pyiceberg.expressions import (
     EqualTo,
     GreaterThan,
     GreaterThanOrEqual,
+    LessThanOrEqual,
     NotNull,
     Or,
     StartsWith,
@@ -281,6 +282,50 @@ def changes_since(
                 int(row["commit_time"].timestamp() * 1000),
                 row["landing"] <= landing,
             )
+
+
+@dataclass(frozen=True, slots=True)
+class LandedStatement:
+    """A schema change in the changelog: where it stands, and its value as it came."""
+
+    landing: int
+    at: TopicPartition
+    offset: int
+    position: Position
+    schema: str
+    value: bytes
+
+
+def landed_statements(
+    catalog: Catalog, tables: SystemTables, since: int, until: int
+) -> tuple[LandedStatement, ...]:
+    """The schema changes of the landings from ``since`` to ``until``, in position order. No JVM."""
+    wanted = And(
+        EqualTo(term="kind", value=Kind.DDL.value),
+        And(
+            GreaterThanOrEqual(term="landing", value=since),
+            LessThanOrEqual(term="landing", value=until),
+        ),
+    )
+    fields = ("landing", "topic", "partition", "offset", "position", "source_schema", "value")
+    with catalog_errors("the reading of the changelog"):
+        try:
+            changelog = catalog.load_table(tables.changelog.parts)
+        except NoSuchTableError:
+            return ()
+        rows = changelog.scan(row_filter=wanted, selected_fields=fields).to_arrow().to_pylist()
+    statements = (
+        LandedStatement(
+            row["landing"],
+            TopicPartition(TopicName(row["topic"]), row["partition"]),
+            row["offset"],
+            Position(row["position"] or ""),
+            row["source_schema"] or "",
+            row["value"] or b"",
+        )
+        for row in rows
+    )
+    return tuple(sorted(statements, key=lambda statement: (statement.position, statement.offset)))
 
 
 def holds_statement(catalog: Catalog, tables: SystemTables, position: Position) -> bool:

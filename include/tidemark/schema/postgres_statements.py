@@ -71,16 +71,41 @@ def message_operations(written: object) -> tuple[DdlOperation, ...]:
     JSON, by the first characters of which each of the modes can be told from the others.
     """
     try:
-        text = str(written)
-        raw = (
-            bytes.fromhex(text)
-            if text.lower().startswith(_OBJECT_IN_HEX)
-            else base64.b64decode(text.translate(_URL_SAFE), validate=True)
-        )
-        content = raw.decode()
+        content = _content_of(written)
     except ValueError as error:
         return (_unreadable(error),)
     return postgres_operations(content)
+
+
+def message_statement(written: object) -> str:
+    """The text of a statement, without what was sent beside it; empty where it is unreadable.
+
+    written: as `message_operations` takes it.
+    """
+    try:
+        message = json.loads(_content_of(written))
+        return _text_alone(str(message["statement"]).strip(), str(message["tag"]))
+    except (ValueError, TypeError, KeyError):
+        return ""
+
+
+def _content_of(written: object) -> str:
+    text = str(written)
+    raw = (
+        bytes.fromhex(text)
+        if text.lower().startswith(_OBJECT_IN_HEX)
+        else base64.b64decode(text.translate(_URL_SAFE), validate=True)
+    )
+    return raw.decode()
+
+
+def _text_alone(sent: str, tag: str) -> str:
+    """A client may send more than a statement in one piece, values among it (MSG-7)."""
+    return sent if _is_alone(sent, tag) else tag
+
+
+def _is_alone(sent: str, tag: str) -> bool:
+    return sent.upper().startswith(tag) and ";" not in sent.rstrip(";")
 
 
 def postgres_operations(content: str) -> tuple[DdlOperation, ...]:
@@ -93,13 +118,11 @@ def postgres_operations(content: str) -> tuple[DdlOperation, ...]:
         sent, tag = str(message["statement"]).strip(), str(message["tag"])
         if tag in _OF_INDEXES:
             return ()
-        # A client may send more than this statement in one piece, values among it (MSG-7).
-        is_alone = sent.upper().startswith(tag) and ";" not in sent.rstrip(";")
         text = _Text(
-            sent if is_alone else tag,
+            _text_alone(sent, tag),
             has_expression=bool(_USING.search(sent)),
             hides_some=_hides_some(message["statement"]),
-            may_have_default=not is_alone or bool(_DEFAULT.search(sent)),
+            may_have_default=not _is_alone(sent, tag) or bool(_DEFAULT.search(sent)),
         )
         changes = tuple(
             operation

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -30,9 +30,11 @@ from tidemark.schema.ddl_operations import (
     AlterColumns,
     BeginCutOver,
     DdlOperation,
+    DropDatabase,
     Unsupported,
+    tables_of,
 )
-from tidemark.schema.postgres_statements import message_operations
+from tidemark.schema.postgres_statements import message_operations, message_statement
 from tidemark.schema.session_schemas import FollowedNames, parse_in_session
 from tidemark.schema.shadow_tables import Shadows
 from tidemark.schema.source_types import table_change_columns
@@ -60,6 +62,35 @@ def collect_ddl(events: DataFrame, text: Column) -> tuple[DdlRecord, ...]:
         for row in rows
     }
     return tuple(record for _, record in sorted(records.items()))
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A statement at the source: its text, and the tables that it names, or that it made others."""
+
+    text: str
+    tables: frozenset[TableName]
+
+
+def read_statement(
+    source: SourceSpec, record: DdlRecord, followed: FollowedNames
+) -> Statement | None:
+    """What ``record`` tells; None where it describes a table, or holds values of rows (MSG-7)."""
+    content = json.loads(record.text)
+    body = _body(content)
+    if source.format.is_canal:
+        text = str(content.get("sql") or "") if content.get("isDdl") else ""
+    elif source.format is SourceFormat.DEBEZIUM_POSTGRES:
+        text = message_statement(body["message"].get("content"))
+    else:
+        text = "" if is_description(body) else str(body.get("ddl") or "")
+    if not text:
+        return None
+    operations = _operations(source, record, content, followed)
+    tables = {table for operation in operations for table in tables_of(operation)}
+    dropped = {operation.name for operation in operations if isinstance(operation, DropDatabase)}
+    tables |= {table for table in followed.tables if table.schema in dropped}
+    return Statement(text.strip(), frozenset((*tables, *concerned_by(body))))
 
 
 def half_described(records: Iterable[DdlRecord]) -> frozenset[str]:

@@ -1,0 +1,146 @@
+"""The history of a table: the cuts that changed its target, and why. Reads only, no JVM."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from tidemark.errors import UNCHANGED, ActionRefusedError
+from tidemark.lake.catalog import SystemTables
+from tidemark.lake.history import Order, orders_since, read_history
+from tidemark.lake.landing import LandedStatement, landed_statements
+from tidemark.lake.ledger import read_progress
+from tidemark.lake.target_cuts import TargetCut, cuts_of, published_verdicts
+from tidemark.model.cut import GateMode
+from tidemark.model.names import TableName
+from tidemark.model.progress import Progress
+from tidemark.model.verdict import Verdict
+from tidemark.runs.ddl.effects import DdlRecord
+from tidemark.runs.ddl.records import Statement, read_statement
+from tidemark.runs.targets import targets_of
+from tidemark.runs.world import World
+from tidemark.schema.session_schemas import FollowedNames
+from tidemark.spec import PipelineSpec
+
+
+@dataclass(frozen=True, slots=True)
+class TableChange:
+    """What one cut did to the target. statements: texts, in the source's order."""
+
+    cut: TargetCut
+    verdict: Verdict | None
+    statements: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TableHistory:
+    """What became of a table.
+
+    changes: newest first. orders: what was ordered of it, or of all tables, since the oldest of
+    these, newest first; what somebody expired of the ledger is not among them.
+    """
+
+    table: TableName
+    target: str
+    changes: tuple[TableChange, ...]
+    orders: tuple[Order, ...] = ()
+
+
+def table_history(
+    pipeline: PipelineSpec, world: World, table: TableName, last: int
+) -> TableHistory:
+    """The newest ``last`` published cuts that changed the target of ``table``.
+
+    `ActionRefusedError` where it has none. Statements are told where their texts are kept as JSON,
+    and not of Avro.
+    """
+    system = SystemTables.of(pipeline.name)
+    progress = read_progress(world.catalog, system).under(pipeline.renames)
+    targets = targets_of(pipeline, read_history(world.catalog, system), progress)
+    target = targets.get(table)
+    if target is None:
+        raise ActionRefusedError(
+            f"{table} has no target in pipeline {pipeline.name}",
+            state=UNCHANGED,
+            next_step=f"look which tables have: tidemark status {pipeline.name}",
+        )
+    cuts = cuts_of(world.catalog, system, str(target), progress.cut, last)
+    if not cuts:
+        return TableHistory(table, str(target), ())
+    verdicts = published_verdicts(world.catalog, system, cuts)
+    statements = _statements(pipeline, world, cuts, targets)
+    changes = (
+        TableChange(
+            cut,
+            verdicts.get(cut.result.cut),
+            tuple(followed_by(pipeline.source.gate, cut, statements)),
+        )
+        for cut in cuts
+    )
+    others = {str(other) for other in targets if other != table}
+    orders = orders_since(world.catalog, system, cuts[-1].at_ms)
+    concerned = (order for order in orders if not others & set(order.command.split()))
+    return TableHistory(table, str(target), tuple(changes), tuple(concerned))
+
+
+Statements = Sequence[tuple[LandedStatement, Statement]]
+
+
+def _statements(
+    pipeline: PipelineSpec, world: World, cuts: Sequence[TargetCut], tables: Iterable[TableName]
+) -> Statements:
+    """What was landed that ``cuts``, newest first, may have followed, with what it says."""
+    first, newest = cuts[-1].before, cuts[0].after
+    if pipeline.source.avro is not None or first is None or newest is None:
+        return ()
+    system = SystemTables.of(pipeline.name)
+    landed = landed_statements(world.catalog, system, first.oldest_held, newest.landing)
+    former = (name for rename in newest.renames for name in (rename.old, rename.new))
+    followed = FollowedNames({*tables, *former}, pipeline.source.shadowed)
+    return tuple(
+        (one, statement)
+        for one in landed
+        if (statement := _read(pipeline, one, followed)) is not None
+    )
+
+
+def _read(
+    pipeline: PipelineSpec, landed: LandedStatement, followed: FollowedNames
+) -> Statement | None:
+    try:
+        text = landed.value.decode()
+        record = DdlRecord(landed.position, landed.schema, text, landed.at.topic)
+        return read_statement(pipeline.source, record, followed)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None  # A cut has stopped at it, or a person took it for one without effect.
+
+
+def followed_by(gate: GateMode, cut: TargetCut, statements: Statements) -> Iterator[str]:
+    """The texts of those of ``statements`` about its table that ``cut`` was the first to reach."""
+    if cut.before is None or cut.after is None:
+        return
+    table, known = TableName.parse(cut.of_target.table), set[tuple[str, str]]()
+    for landed, statement in statements:
+        same = (landed.position, statement.text)
+        if table not in statement.tables or same in known:
+            continue
+        known.add(same)
+        if _is_reached(gate, landed, cut.after, table) and not (
+            _is_reached(gate, landed, cut.before, table)
+        ):
+            yield statement.text
+
+
+def _is_reached(
+    gate: GateMode, landed: LandedStatement, progress: Progress, table: TableName
+) -> bool:
+    """Whether ``landed`` is below the frontier of ``table``.
+
+    Positions of several logs do not compare as they were landed: then landings alone tell.
+    """
+    if landed.landing > progress.landing_of(table):
+        return False
+    frontier = progress.frontier_of(table)
+    if gate is GateMode.NONE:
+        return landed.offset < frontier.offsets.get(landed.at, 0)
+    return bool(progress.epochs) or landed.position < frontier.bound_in(gate)
