@@ -20,6 +20,7 @@ from tidemark.cli.doctor import doctor
 from tidemark.cli.erase import erase
 from tidemark.cli.handover import handover
 from tidemark.cli.history import history
+from tidemark.cli.init import init
 from tidemark.cli.maintain import maintain
 from tidemark.cli.metrics import metrics
 from tidemark.cli.plan import plan
@@ -111,6 +112,7 @@ for verb in (
     *(validate, schema, plan, cut, status, metrics, changes),
     *(validate, doctor, schema, plan, cut, status, changes),
     *(validate, doctor, schema, plan, cut, status, history, changes),
+    *(init, validate, doctor, schema, plan, cut, status, history, changes),
     *(accept, resync, refold, erase, skip, handover, maintain),
 ):
     app.command(cls=_Command)(with_messages(verb))

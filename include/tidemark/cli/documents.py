@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tidemark.model.maintenance import TableMaintenance
     from tidemark.model.names import TableName
     from tidemark.model.quarantine import Entry
+    from tidemark.runs.draft.draft import Draft
     from tidemark.runs.preview import CutPreview, TablePreview
     from tidemark.runs.status import PipelineStatus, TableStatus
     from tidemark.runs.table_history import TableChange, TableHistory
@@ -232,6 +233,29 @@ class HistoryDocument(_Document):
     orders: list[OrderDocument] = Field(description="newest first, since the oldest of the changes")
 
 
+class DraftedTableDocument(_Document):
+    """A table of a new pipeline."""
+
+    table: str = Field(description="the source table, database.table")
+    key: list[str] = Field(description="columns of its key, as records have it")
+    suite: str = Field(description="that was written for it; empty where none was")
+
+
+class DraftDocument(_Document):
+    """What `tidemark init` saw and wrote."""
+
+    pipeline: str
+    format: str
+    gate: str
+    records: list[str] = Field(description="how they are written")
+    data: list[str] = Field(description="topics of rows, or patterns of them")
+    schema_changes: list[str]
+    transactions: list[str]
+    tables: list[DraftedTableDocument]
+    decide: list[str] = Field(description="what records cannot show, a sentence each")
+    files: list[str] = Field(description="that were written, the pipeline's own last")
+
+
 class FindingDocument(_Document):
     """One thing that was looked at."""
 
@@ -361,6 +385,28 @@ def _change(change: TableChange) -> ChangeDocument:
         failed=[f"{check.name}: {check.observed}" for check in verdict.failures] if verdict else [],
         accepted=verdict.accepted if verdict else "",
         reason=change.cut.reason,
+    )
+
+
+def draft_document(draft: Draft) -> DraftDocument:
+    """What `tidemark init` shows, for programs."""
+    from tidemark.runs.draft.draft import tables_of
+
+    source = draft.pipeline.source
+    return DraftDocument(
+        pipeline=draft.pipeline.name,
+        format=source.format,
+        gate=source.gate,
+        records=sorted(draft.seen.encodings),
+        data=list(source.topics.data),
+        schema_changes=list(source.topics.schema_changes),
+        transactions=list(source.topics.transactions),
+        tables=[
+            DraftedTableDocument(table=str(table), key=list(key), suite=suite)
+            for table, key, suite in tables_of(draft)
+        ],
+        decide=list(draft.open),
+        files=[str(file) for file in draft.files],
     )
 
 

@@ -17,6 +17,7 @@ class Described(StrEnum):
     PIPELINE = "pipeline"
     SUITE = "suite"
     STATUS = "status"
+    INIT = "init"
     CUT = "cut"
     PLAN = "plan"
     VALIDATE = "validate"
@@ -33,8 +34,9 @@ def schema(
         Described,
         typer.Argument(
             metavar="NAME",
-            help="A file: pipeline or suite. A verb: cut, for accept too, plan, status, validate, "
-            "doctor, history, maintain, or quarantine for its list and show; action for others.",
+            help="A file: pipeline or suite. A verb: cut, for accept too, init, plan, status, "
+            "validate, doctor, history, maintain, or quarantine for its list and show; action for "
+            "all others.",
         ),
     ] = Described.PIPELINE,
 ) -> None:
@@ -77,6 +79,7 @@ _SCHEMAS: Mapping[Described, Callable[[], dict[str, Any]]] = {
     Described.PIPELINE: _pipeline,
     Described.SUITE: _suite,
     Described.STATUS: partial(_document, "StatusesDocument"),
+    Described.INIT: partial(_document, "DraftDocument"),
     Described.CUT: _cut,
     Described.PLAN: partial(_document, "PlanDocument"),
     Described.VALIDATE: partial(_document, "FaultsDocument"),

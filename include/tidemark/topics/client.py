@@ -14,6 +14,7 @@ from confluent_kafka import (
     IsolationLevel,
     KafkaError,
     KafkaException,
+    Message,
     Producer,
     TopicCollection,
 )
@@ -34,9 +35,9 @@ from tidemark.errors import (
 )
 from tidemark.log import get_logger
 from tidemark.model.names import TopicName, few
-from tidemark.model.offsets import OffsetRange, TopicPartition
+from tidemark.model.offsets import OffsetRange, Ranges, TopicPartition
 from tidemark.spec import KafkaSpec
-from tidemark.topics.consume import CONSUMER
+from tidemark.topics.consume import CONSUMER, RecordsGoneError, SilentBrokerError, consume
 
 TIMEOUT_SECONDS = 20
 RETRY_SECONDS = 0.2
@@ -220,6 +221,14 @@ class Broker:
                 yield consumer
             finally:
                 consumer.close()
+
+    def read(self, ranges: Ranges) -> Iterator[Message]:
+        """The committed records of ``ranges``, in order within a partition."""
+        with self._errors("records"):
+            try:
+                yield from consume(self.servers, self.properties, ranges)
+            except (RecordsGoneError, SilentBrokerError) as error:
+                raise TimeoutError(str(error)) from error
 
     def send(self, topic: str, key: bytes, value: bytes) -> None:
         """Write one record, and wait until all replicas have it."""
