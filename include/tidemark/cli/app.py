@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Annotated, ParamSpec
 
 import typer
@@ -83,6 +82,8 @@ class _Command(TyperCommand):
 
 def _print_version(is_asked: bool) -> None:  # noqa: FBT001  typer passes the option's value
     if is_asked:
+        from importlib.metadata import version  # It takes as long as all else of ``--help``.
+
         typer.echo(f"tidemark {version('tidemark')}")
         raise typer.Exit
 

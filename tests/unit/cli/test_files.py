@@ -131,7 +131,9 @@ def test_schemas_are_json_for_editors(file: str, key: str) -> None:
 
 
 @pytest.mark.usefixtures("installed")
-@pytest.mark.parametrize("words", ["--help", "cut --help", "validate", "schema suite"])
+@pytest.mark.parametrize(
+    "words", ["--help", "cut --help", "doctor --help", "init --help", "validate", "schema suite"]
+)
 def test_nothing_heavy_is_imported_for_words(words: str) -> None:
     script = (
         "import sys\n"
