@@ -13,16 +13,21 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # re-exported
     NewTopic,
 )
 
+from embedded.ports import HOST
 from tests.live.mariadb import MariaDb, running_source
 from tests.live.recorder import Recorder
 from tests.live.worker import Worker
 from tests.support.binlog_server import DATABASE
 from tidemark.errors import TopicMissingError
+from tidemark.model.finding import Grade
 from tidemark.model.names import AttemptId
 from tidemark.runs.cut import run_cut
+from tidemark.runs.doctor.connectors import connector_findings
 from tidemark.runs.run import CutRequest
 from tidemark.runs.world import World
 from tidemark.spec import PipelineSpec
+from tidemark.spec.connect import ConnectSpec
+from tidemark.topics.connect import read_connectors
 
 NAME = "asked"
 SIGNALS = f"{NAME}-signals"
@@ -71,6 +76,7 @@ def test_a_connector_reads_a_stopped_table_again(world: World, worker: Worker) -
         )
         config = Recorder(source, worker, has_schemas=False).config
         worker.create(source.name, {**config, **channel})
+        assert errors_of(worker) == ["bigint.unsigned.handling.mode=precise"]
         cuts = map(AttemptId, map("t{}".format, itertools.count(1)))
         assert not cut_until_equal(world, source, cuts)
         source.run(
@@ -84,6 +90,13 @@ def test_a_connector_reads_a_stopped_table_again(world: World, worker: Worker) -
         )
         assert cut_until_equal(world, source, cuts), "the table has stopped meanwhile"
         worker.delete(source.name)
+
+
+def errors_of(worker: Worker) -> list[str]:
+    """What `tidemark doctor` has against the connector, which the file does not say all of."""
+    spec = ConnectSpec(f"http://{HOST}:{worker.port}")
+    findings = connector_findings(PIPELINE, read_connectors(spec), spec)
+    return [finding.what for finding in findings if finding.grade is Grade.ERROR]
 
 
 def cut_until_equal(world: World, source: MariaDb, cuts: Any) -> bool:
