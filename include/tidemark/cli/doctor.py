@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from tidemark.model.finding import Finding
+    from tidemark.spec.connect import ConnectSpec
 
 Examined = Annotated[
     str | None,
@@ -23,6 +24,15 @@ Connect = Annotated[
     str | None,
     typer.Option(
         metavar="URL", help="Kafka Connect's REST interface: look at its connectors as well."
+    ),
+]
+ConnectorName = Annotated[
+    str | None,
+    typer.Option(
+        "--connector",
+        metavar="NAME",
+        help="The connector that writes the topics of PIPELINE, where they begin with another "
+        "name than its topic.prefix.",
     ),
 ]
 ConnectUser = Annotated[str | None, typer.Option(metavar="NAME", help="User of Kafka Connect.")]
@@ -35,10 +45,11 @@ ConnectPassword = Annotated[
 ]
 
 
-def doctor(
+def doctor(  # noqa: PLR0913  options of a command
     pipeline: Examined = None,
     *,
     connect: Connect = None,
+    connector: ConnectorName = None,
     connect_user: ConnectUser = None,
     connect_password: ConnectPassword = None,
     as_json: AsJson = False,
@@ -54,26 +65,17 @@ def doctor(
     from tidemark.log import configure
     from tidemark.model.finding import Grade
     from tidemark.spec import load_installation, load_pipelines
-    from tidemark.spec.connect import ConnectSpec
 
-    if (connect_user or connect_password) and not connect:
-        raise typer.BadParameter("--connect-user and --connect-password are for --connect")
-    if (connect_user is None) != (connect_password is None):
-        raise typer.BadParameter("--connect-user and --connect-password belong together")
-    if connect_password is not None:
-        from tidemark.spec.references import holds_reference, keeps_secret
-
-        if not (holds_reference(connect_password) and keeps_secret(connect_password)):
-            raise typer.BadParameter(
-                "--connect-password takes a reference alone: ${env:NAME} or ${file:/path}"
-            )
+    login = connect_user, connect_password
+    if connector is not None and pipeline is None:
+        raise typer.BadParameter("--connector is of one pipeline: name it")
+    asked = _connect(connect, login, connector)
     specs = load_pipelines() if pipeline is None else (load_named(pipeline),)
     installation = load_installation()
     configure(level=logging.ERROR)  # What they say is among the findings.
     with stderr().status("looking") as shown:
         from tidemark.runs.doctor.examine import examine
 
-        asked = ConnectSpec(connect, connect_user, connect_password) if connect else None
         findings = examine(
             installation, specs, asked, lambda what: shown.update(f"looking at {what}")
         )
@@ -85,6 +87,25 @@ def doctor(
         show_findings(stdout(), findings)
     if any(finding.grade is Grade.ERROR for finding in findings):
         raise typer.Exit(EXIT_CODES[CutStatus.FAILED])
+
+
+def _connect(
+    url: str | None, login: tuple[str | None, str | None], connector: str | None
+) -> ConnectSpec | None:
+    """Where Kafka Connect is asked; `typer.BadParameter` where options contradict each other."""
+    from tidemark.spec.connect import ConnectSpec
+    from tidemark.spec.references import holds_reference, keeps_secret
+
+    user, password = login
+    if url is None and (user or password or connector):
+        raise typer.BadParameter("--connector, --connect-user, --connect-password need --connect")
+    if (user is None) != (password is None):
+        raise typer.BadParameter("--connect-user and --connect-password belong together")
+    if password is not None and not (holds_reference(password) and keeps_secret(password)):
+        raise typer.BadParameter(
+            "--connect-password takes a reference alone: ${env:NAME} or ${file:/path}"
+        )
+    return ConnectSpec(url, user, password, connector) if url is not None else None
 
 
 def show_findings(console: Console, findings: Sequence[Finding]) -> None:

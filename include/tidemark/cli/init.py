@@ -55,7 +55,6 @@ def init(  # noqa: PLR0913  options of a command
     Looks at some of their records: format, roles of topics, gate, tables and keys. Overwrites
     nothing.
     """
-    import getpass
     import logging
     import re
 
@@ -80,7 +79,7 @@ def init(  # noqa: PLR0913  options of a command
 
         refuse_existing({folders[0] / f"{name}.yaml": ""})
         asked = Registry(registry, registry_user, registry_password) if registry else None
-        named = Named(PipelineName(name), owner or getpass.getuser(), topics is None, asked)
+        named = Named(PipelineName(name), owner or _user(), topics is None, asked)
         selectors = (
             [part.strip() for part in topics.split(",")]
             if topics is not None
@@ -96,9 +95,24 @@ def init(  # noqa: PLR0913  options of a command
     show_draft(stdout(), draft)
 
 
-def _refuse_secret(registry: str | None, user: str | None, password: str | None) -> None:
-    from tidemark.spec.references import holds_reference, keeps_secret
+def _user() -> str:
+    import getpass
 
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # A container may run as somebody whom it does not know.
+        return "unknown"
+
+
+def _refuse_secret(registry: str | None, user: str | None, password: str | None) -> None:
+    from tidemark.spec.references import holds_reference, keeps_secret, refuse_malformed
+    from tidemark.spec.registry import registry_url
+
+    if registry is not None:
+        try:
+            (refuse_malformed if holds_reference(registry) else registry_url)(registry)
+        except ValueError as error:
+            raise typer.BadParameter(f"--registry takes {error}") from error
     if (user is None) != (password is None) or (password is not None and registry is None):
         raise typer.BadParameter("--registry, --registry-user and --registry-password go together")
     if password is not None and not (holds_reference(password) and keeps_secret(password)):

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 class ConnectSpec:
     """url: of its REST interface. user, password: where it asks for them.
 
-    Each may hold references, which whoever asks resolves.
+    Each may hold references, which whoever asks resolves. connector: the one that writes the topics
+    of a pipeline; None: it is known by its topic.prefix.
     """
 
     url: str
     user: str | None = None
     password: str | None = None
+    connector: str | None = None

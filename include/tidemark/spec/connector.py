@@ -135,7 +135,8 @@ def _judge_side_topics(connector: Connector, source: SourceSpec) -> Iterator[Fin
     """Topics whose names the prefix fixes, unless a transformation renames them."""
     if any(kind in RENAMING for kind in connector.transforms.values()):
         return
-    wanted = {"transactions": (source.topics.transactions, f"{connector.prefix}.transaction")}
+    transactions = f"{connector.prefix}.{connector.config.get('topic.transaction', 'transaction')}"
+    wanted = {"transactions": (source.topics.transactions, transactions)}
     if connector.format in BINLOG:
         wanted["schema-changes"] = (source.topics.schema_changes, connector.prefix)
     for role, (names, topic) in wanted.items():

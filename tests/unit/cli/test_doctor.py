@@ -72,9 +72,22 @@ def test_connectors_are_looked_at_though_the_catalog_is_away() -> None:
     assert "not-for-print" not in str(findings)
 
 
+def test_a_connector_is_known_by_its_prefix_or_named() -> None:
+    with recorded_connect() as connect:
+        _, unknown = examined("shop", "--connect", connect.url, "--connector", "absent")
+        _, named = examined("shop", "--connect", connect.url, "--connector", "postgres_plain_1")
+        _, none = examined("shop", "--connect", connect.url)
+    (warning,) = (f for f in unknown if "there is no connector absent" in f["what"])
+    assert "postgres_plain_1 (postgres_plain_1)" in warning["what"]
+    assert "connector postgres_plain_1" in {finding["about"] for finding in named}
+    assert any("no connector has a topic.prefix" in finding["what"] for finding in none)
+
+
 @pytest.mark.parametrize(
     "words",
     [
+        ["--connector", "bare"],
+        ["--connect", "http://c", "--connector", "bare"],
         ["--connect-user", "u", "--connect-password", "${env:P}"],
         ["--connect", "http://c", "--connect-user", "u"],
         ["--connect", "http://c", "--connect-user", "u", "--connect-password", "hunter2"],

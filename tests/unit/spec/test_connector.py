@@ -160,6 +160,13 @@ def test_another_database_is_one_error() -> None:
     )
 
 
+def test_the_transaction_topic_may_have_another_name() -> None:
+    topics = {"data": [r"^mysql_plain_1\..*\..*"], "transactions": ["mysql_plain_1.tx"]}
+    spec = source(MYSQL, topics={**topics, "schema-changes": ["mysql_plain_1"]})
+    assert bad(judged(MYSQL, spec)) == {"topic.prefix": Grade.ERROR}
+    assert bad(judged(MYSQL, spec, topic_transaction="tx")) == {}
+
+
 @pytest.mark.parametrize("router", ["RegexRouter", "ByLogicalTableRouter"])
 def test_routers_may_rename_side_topics(router: str) -> None:
     topics = {"data": ["^all.*"], "transactions": ["tx"], "schema-changes": ["ddl"]}

@@ -22,16 +22,20 @@ def connector_findings(
     """
     if pipeline.source.format.is_canal:
         return
-    writing = [connector for connector in connectors if connector.writes_to(pipeline.source)]
+    if spec.connector is None:
+        writing = [connector for connector in connectors if connector.writes_to(pipeline.source)]
+        lacking = "no connector has a topic.prefix with which its topics begin"
+    else:
+        writing = [connector for connector in connectors if connector.name == spec.connector]
+        lacking = f"there is no connector {spec.connector}"
     if not writing:
         known = ", ".join(f"{one.name} ({one.prefix})" for one in connectors if one.format)
         yield Finding(
             Grade.WARNING,
             f"pipeline {pipeline.name}",
-            "no connector has a topic.prefix with which its topics begin; there is "
-            + (known or "no connector of Debezium"),
+            f"{lacking}; there is {known or 'none of Debezium'}",
             "nothing is known of what it reads",
-            "ask the Kafka Connect that writes its topics",
+            "ask the Kafka Connect that writes its topics, or name the connector: --connector",
         )
     for connector in writing:
         yield from state_findings(connector, read_states(spec, connector))

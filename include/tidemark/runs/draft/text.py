@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, count
 
 import yaml
 
@@ -45,11 +46,18 @@ class Named:
 def suites_of(name: PipelineName, seen: SeenSource) -> dict[TableName, str]:
     """Table -> the name of its suite; those without a key have none."""
     names: dict[TableName, str] = {}
+    taken: set[str] = set()
     for table, key in sorted(seen.tables.items()):
         if key:
             plain = re.sub(r"[^a-z0-9]+", "_", f"{name}_{table.table}".lower()).strip("_")
-            names[table] = plain if plain not in names.values() else f"{plain}_{len(names)}"
+            free = (suite for suite in chain([plain], _numbered(plain)) if suite not in taken)
+            names[table] = next(free)
+            taken.add(names[table])
     return names
+
+
+def _numbered(name: str) -> Iterator[str]:
+    return (f"{name}_{number}" for number in count(2))
 
 
 def pipeline_text(
