@@ -150,6 +150,24 @@ class Broker:
             for name, facts in sorted(described.items())
         )
 
+    def rights(self, topics: Collection[TopicName]) -> dict[TopicName, frozenset[str]]:
+        """What this client may do with each of ``topics``, such as READ and WRITE."""
+        if not topics:
+            return {}
+        with self._errors("what this client may do"):
+            described = self.admin.describe_topics(
+                TopicCollection(list(topics)),
+                include_authorized_operations=True,
+                request_timeout=TIMEOUT_SECONDS,
+            )
+            return {
+                TopicName(name): frozenset(
+                    operation.name
+                    for operation in future.result(timeout=TIMEOUT_SECONDS).authorized_operations
+                )
+                for name, future in described.items()
+            }
+
     def settings(self, topics: Collection[TopicName]) -> dict[str, dict[str, str]]:
         """Settings of those of ``topics`` whose settings this client may see, by their names."""
         if not topics:

@@ -62,7 +62,10 @@ def worse(broker: str, spec: PipelineSpec, mark: LandingMark | None = None) -> l
 
 def test_a_topic_that_is_as_it_should_be(broker: str) -> None:
     topic(broker, "good", KEPT, HOUR_MS)
-    assert worse(broker, pipeline("good")) == []
+    topic(broker, "good-signals", KEPT)
+    signals = {"topic-prefix": "a", "signal-topic": "good-signals"}
+    spec = pipeline("good", **{"format": "debezium-mysql", "gate": "none", **signals})
+    assert worse(broker, spec) == []
 
 
 @pytest.mark.parametrize(

@@ -132,11 +132,13 @@ def test_compaction_needs_the_right_to_see_it(stream: Stream, secured: SecuredBr
 
 
 def test_a_signal_needs_the_right_to_write(stream: Stream, secured: SecuredBroker) -> None:
-    broker = Broker(secured.clients["plain"])
+    broker, topic = Broker(secured.clients["plain"]), TopicName(stream.topic)
     secured.grant(stream.topic, *READ_ALONE)
+    assert broker.rights([topic]) == {topic: {"READ", "DESCRIBE"}}
     with pytest.raises(BrokerRefusedError, match="WRITE"):
         broker.send(stream.topic, b"k", b"v")
     secured.grant(stream.topic, AclOperation.WRITE)
     broker.send(stream.topic, b"k", b"v")
-    place = TopicPartition(TopicName(stream.topic), 0)
+    assert broker.rights([topic]) == {topic: {"READ", "DESCRIBE", "WRITE"}}
+    place = TopicPartition(topic, 0)
     assert broker.reach([place])[place].end == 4

@@ -18,7 +18,7 @@ from tidemark.runs.doctor.connectors import state_findings
 from tidemark.runs.doctor.examine import _each_once
 from tidemark.runs.doctor.runs import run_findings
 from tidemark.runs.doctor.stored import old_versions
-from tidemark.runs.doctor.topics import DAY_MS, retention_findings
+from tidemark.runs.doctor.topics import DAY_MS, retention_findings, rights_findings
 from tidemark.runs.doctor.versions import pyspark_findings, runtime_findings
 from tidemark.runs.status import MOVED_SEPARATELY
 from tidemark.spec.connector import Connector
@@ -76,6 +76,16 @@ def test_unread_records_that_are_deleted_soon_are_an_error(
 ) -> None:
     found = retention(WEEK, unread_for_ms=unread_for_ms)
     assert [what.startswith(UNREAD) for _, what in found] == [True] * is_late
+
+
+def test_rights_that_are_missing_are_named() -> None:
+    rights = {TopicName("a"): {"READ", "DESCRIBE"}, TopicName("b"): {"DESCRIBE"}}
+    (finding,) = rights_findings(rights, "READ", "no run")
+    assert (finding.grade, finding.what) == (
+        Grade.ERROR,
+        "this client has no right to READ topic b",
+    )
+    assert list(rights_findings(rights, "DESCRIBE", "no run")) == []
 
 
 def test_runs_that_failed_and_tables_that_stopped_are_errors() -> None:

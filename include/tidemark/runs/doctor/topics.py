@@ -34,6 +34,8 @@ def topic_findings(
     try:
         plan = plan_topics(pipeline, broker, mark)
         yield from _signals(pipeline, broker)
+        rights = broker.rights([topic.name for topic in plan.facts])
+        yield from rights_findings(rights, "READ", "no run can land its records")
         settings = broker.settings([topic.name for topic in plan.facts])
         unread = {place: span for place, span in plan.ranges.items() if span.count}
         first = _times(broker, {p: OffsetRange(s.start, s.start + 1) for p, s in unread.items()})
@@ -62,6 +64,16 @@ def topic_findings(
     if newest > now_ms + CLOCK_SECONDS * 1000:
         ahead = f"the newest record is of {clock(newest)} UTC, which has not come here yet"
         yield Finding(Grade.WARNING, about, ahead, WRONG_CLOCK, FIX_CLOCK)
+
+
+def rights_findings(
+    rights: Mapping[TopicName, Collection[str]], needed: str, cost: str
+) -> Iterator[Finding]:
+    """The topics with which this client may not do what is ``needed``."""
+    refused = sorted(topic for topic, allowed in rights.items() if needed not in allowed)
+    if refused:
+        what = f"this client has no right to {needed} topic {few(refused)}"
+        yield Finding(Grade.ERROR, "broker", what, cost, f"grant it {needed} on them")
 
 
 def retention_findings(
@@ -159,6 +171,8 @@ def _signals(pipeline: PipelineSpec, broker: Broker) -> Iterator[Finding]:
     if name is None:
         return
     (topic,) = broker.describe(broker.find([name]))
+    rights = broker.rights([topic.name])
+    yield from rights_findings(rights, "WRITE", "no signal is sent: no table is read again")
     if topic.partitions > 1:
         yield Finding(
             Grade.WARNING,
