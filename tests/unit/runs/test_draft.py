@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from tests.corpus.cases import Case, read_case
 from tests.support.records import Record, canal_message, ticdc_row, ticdc_watermark
+from tidemark.cli.init import show_draft
 from tidemark.errors import ActionRefusedError
 from tidemark.model.names import PipelineName, TableName, TopicName
 from tidemark.model.offsets import TopicPartition
@@ -242,6 +244,24 @@ def test_odd_names_are_written_as_yaml_has_them(tmp_path: Path) -> None:
     for spec in draft.pipeline.tables:
         (first, *_) = load_suite(spec.suite or "", tmp_path / "suites").expectations
         assert first.arguments["column"] in ("Null", "a b", "a\n  - source: d.e")
+
+
+def test_people_are_shown_what_was_seen_and_what_is_left_to_decide(tmp_path: Path) -> None:
+    samples = samples_of(
+        read_case(CASES / "recorded-debezium-mysql" / "my-inventory", "json-schema")
+    )
+    console = Console(width=160, record=True, force_terminal=False)
+    show_draft(console, drafted(samples, tmp_path))
+    text = console.export_text()
+    for words in (
+        "drafted: debezium-mysql, gate transaction",
+        "JSON with schemas",
+        "inventory.orders            order_number  drafted_orders",
+        "description, owner and schedule",
+        "drafted.yaml",
+        "tidemark plan drafted",
+    ):
+        assert words in text
 
 
 def test_what_was_not_looked_at_is_told(tmp_path: Path) -> None:
