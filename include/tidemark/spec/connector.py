@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 from tidemark.model.cut import GateMode
 from tidemark.model.finding import Finding, Grade
+from tidemark.model.names import TableName
 from tidemark.spec.references import is_secret
 from tidemark.spec.source import SourceFormat, SourceSpec
 from tidemark.spec.topics import selects
@@ -24,6 +26,7 @@ BINLOG = frozenset({SourceFormat.DEBEZIUM_MYSQL, SourceFormat.DEBEZIUM_MARIADB})
 POSTGRES = frozenset({SourceFormat.DEBEZIUM_POSTGRES})
 ALL = BINLOG | POSTGRES
 JSON_CONVERTER, AVRO_CONVERTER = "JsonConverter", "AvroConverter"
+_COMMA = re.compile(r"(?<!\\),")
 RENAMING = ("RegexRouter", "ByLogicalTableRouter", "TopicNameNormalizer")
 """Transformations that give topics other names than the connector would."""
 
@@ -67,6 +70,19 @@ class Connector:
     def secrets(self) -> tuple[str, ...]:
         """Values that nobody is shown."""
         return tuple(value for name, value in self.config.items() if is_secret(name) and value)
+
+    def captures(self, table: TableName) -> bool:
+        """Whether the connector's lists of databases or schemas, and of tables, have ``table``.
+
+        Their expressions match whole names, whatever the case; one that Python does not know has
+        each name.
+        """
+        space = "schema" if self.format in POSTGRES else "database"
+        return all(
+            _is_listed(self.config.get(f"{kind}.include.list", ""), name, of_nothing=True)
+            and not _is_listed(self.config.get(f"{kind}.exclude.list", ""), name, of_nothing=False)
+            for kind, name in ((space, table.schema), ("table", str(table)))
+        )
 
     def writes_to(self, source: SourceSpec) -> bool:
         """Whether a topic that ``source`` reads has the connector's prefix."""
@@ -152,6 +168,19 @@ def _judge_side_topics(connector: Connector, source: SourceSpec) -> Iterator[Fin
 
 def _last_part(name: str) -> str:
     return name.rpartition(".")[2].partition("$")[0]
+
+
+def _is_listed(listed: str, name: str, *, of_nothing: bool) -> bool:
+    """Whether one of the expressions ``listed`` means ``name``; of_nothing: where there is none."""
+    patterns = [pattern.strip() for pattern in _COMMA.split(listed) if pattern.strip()]
+    return any(_means(pattern, name) for pattern in patterns) if patterns else of_nothing
+
+
+def _means(pattern: str, name: str) -> bool:
+    try:
+        return re.fullmatch(pattern, name, re.IGNORECASE) is not None
+    except re.error:
+        return True
 
 
 def _may_begin(selector: str, prefix: str) -> bool:

@@ -12,9 +12,9 @@ from tidemark.errors import CatalogUnreachableError
 from tidemark.lake.marks import PUBLISHED
 from tidemark.lake.results import FailedAttempt
 from tidemark.model.finding import Grade
-from tidemark.model.names import AttemptId, TopicName
+from tidemark.model.names import AttemptId, TableName, TopicName
 from tidemark.model.stored_state import VERSION
-from tidemark.runs.doctor.connectors import state_findings
+from tidemark.runs.doctor.connectors import captured_findings, state_findings
 from tidemark.runs.doctor.examine import _each_once
 from tidemark.runs.doctor.runs import run_findings
 from tidemark.runs.doctor.stored import old_versions
@@ -138,6 +138,14 @@ def test_iceberg_is_for_this_spark() -> None:
     jars = ["iceberg-spark-runtime-4.1_2.13-1.11.0.jar", "kafka-clients-3.9.1.jar"]
     assert [finding.grade for finding in runtime_findings("4.1.3", jars)] == [Grade.GOOD]
     assert [finding.grade for finding in runtime_findings("4.10.0", jars)] == [Grade.ERROR]
+
+
+def test_tables_that_a_connector_leaves_out_are_named() -> None:
+    connector = Connector("c", {"table.include.list": r"shop\.items"})
+    items, others = TableName("shop", "items"), TableName("shop", "others")
+    (finding,) = captured_findings(connector, [items, others])
+    assert finding.what == "its lists of tables leave out shop.others"
+    assert list(captured_findings(connector, [items])) == []
 
 
 @pytest.mark.parametrize(

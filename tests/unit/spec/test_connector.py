@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.connect import RECORDED
 from tidemark.model.finding import Finding, Grade
+from tidemark.model.names import TableName
 from tidemark.spec import SourceSpec
 from tidemark.spec.connector import Connector, judge_connector
 
@@ -128,6 +129,30 @@ def test_of_mysql(setting: str, value: str, is_bad: bool) -> None:
 def test_of_postgres(setting: str, value: str, is_bad: bool) -> None:
     beats = {"heartbeat_interval_ms": "1000", setting: value}
     assert bool(bad(judged(POSTGRES, source(POSTGRES), **beats))) is is_bad
+
+
+@pytest.mark.parametrize(
+    ("connector", "settings", "captured"),
+    [
+        (MYSQL, {"database.include.list": ""}, True),
+        (MYSQL, {"database.include.list": "other, app"}, True),
+        (MYSQL, {"database.include.list": "other"}, False),
+        (MYSQL, {"table.include.list": r"app\.items,app\.t[0-9]"}, True),
+        (MYSQL, {"table.include.list": r"APP\.T.*"}, True),
+        (MYSQL, {"table.include.list": "app.t"}, False),
+        (MYSQL, {"table.exclude.list": r"app\.t\d{1}"}, False),
+        (MYSQL, {"table.exclude.list": r"app\.u.*"}, True),
+        (MYSQL, {"table.include.list": "(?<x"}, True),
+        (POSTGRES, {"schema.include.list": "public", "table.include.list": ""}, False),
+        (POSTGRES, {"schema.include.list": "app", "database.include.list": "other"}, True),
+    ],
+)
+def test_lists_of_a_connector_have_tables(
+    connector: Connector, settings: dict[str, str], captured: bool
+) -> None:
+    plain = {k: v for k, v in connector.config.items() if not k.endswith(".list")}
+    changed = Connector(connector.name, {**plain, **settings})
+    assert changed.captures(TableName("app", "t1")) is captured
 
 
 def test_the_salt_of_a_hash_is_not_shown() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tidemark.model.finding import Finding, Grade
+from tidemark.model.names import TableName, few
 from tidemark.spec import PipelineSpec
 from tidemark.spec.connect import ConnectSpec
 from tidemark.spec.connector import Connector, judge_connector
@@ -40,6 +41,20 @@ def connector_findings(
     for connector in writing:
         yield from state_findings(connector, read_states(spec, connector))
         yield from judge_connector(connector, pipeline.source)
+        yield from captured_findings(connector, sorted(pipeline.declared))
+
+
+def captured_findings(connector: Connector, tables: Sequence[TableName]) -> Iterator[Finding]:
+    """Those of ``tables`` that the connector's lists leave out."""
+    missing = [str(table) for table in tables if not connector.captures(table)]
+    if missing:
+        yield Finding(
+            Grade.ERROR,
+            f"connector {connector.name}",
+            f"its lists of tables leave out {few(missing)}",
+            "no change of it arrives: the target stays as it is",
+            "add it to table.include.list, or take it out of the pipeline file",
+        )
 
 
 def state_findings(connector: Connector, states: Sequence[TaskState]) -> Iterator[Finding]:
