@@ -87,6 +87,8 @@ def test_table_of_metrics_is_that_of_the_catalogue() -> None:
     page = (DOCS / "monitoring.md").read_text("utf-8")
     assert with_metrics(page) == page, "make tables"
     assert all(f"| `{metric.name}` |" in page for metric in CATALOGUE)
+
+
 def test_settings_of_connectors_are_those_that_are_judged() -> None:
     page = (DOCS / "sources.md").read_text("utf-8")
     assert with_settings(page) == page, "make tables"

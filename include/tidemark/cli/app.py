@@ -110,10 +110,7 @@ def options(
 
 
 for verb in (
-    *(validate, schema, plan, cut, status, metrics, changes),
-    *(validate, doctor, schema, plan, cut, status, changes),
-    *(validate, doctor, schema, plan, cut, status, history, changes),
-    *(init, validate, doctor, schema, plan, cut, status, history, changes),
+    *(init, validate, doctor, schema, plan, cut, status, history, metrics, changes),
     *(accept, resync, refold, erase, skip, handover, maintain),
 ):
     app.command(cls=_Command)(with_messages(verb))
