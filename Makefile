@@ -52,6 +52,10 @@ docs: $(SITE_MAKER)/installed ## the site of docs/ in .state/site; a broken link
 		--config-file include/reference/mkdocs.yml >$(SITE_MAKER)/build.log 2>&1 \
 		|| { cat $(SITE_MAKER)/build.log >&2; exit 1; }
 
+.PHONY: screenshots
+screenshots: $(SITE_MAKER)/installed ## pictures of the stack that `make up` started, for docs/; needs chromium-driver
+	@PYTHONPATH=include $(SITE_MAKER)/bin/python -m reference.screenshots .state/up/airflow docs/images
+
 .PHONY: lint
 lint: $(INSTALLED) ## style, format, types, and who may import whom
 	@$(BIN)/ruff check $(CODE) tests
