@@ -35,9 +35,10 @@ from tidemark.runs.publish import publication, publish_cut
 from tidemark.runs.world import World
 
 pytestmark = pytest.mark.parametrize("uri", ["rest"], indirect=True)
-FIRST, SECOND = AttemptId("try_1"), AttemptId("try_2")
+FIRST, SECOND, THIRD = (AttemptId(f"try_{number}") for number in (1, 2, 3))
 EIGHT = "asof_20261124T0800"
 A, B = TARGETS
+IN_DB = PIPELINE.model_copy(update={"target_namespace": A.namespace})
 
 
 def moves(world: World, attempt: AttemptId) -> tuple[RefUpdate, ...]:
@@ -61,25 +62,31 @@ def test_the_next_run_makes_the_rest(world: World, made: int, has_fork: bool) ->
     assert missing_files(world) == []
 
 
+def tag_half(world: World, made: int) -> None:
+    """A cut that changes A alone and tags both, of which the first ``made`` moves are made."""
+    stage(world, SECOND, 1, [7])
+    publish_cut(PIPELINE, world, SECOND)
+    stage(world, FIRST, 2, [1], tables=[A], tag=EIGHT)
+    staged = find_cut(world.catalog, SYSTEM, FIRST)
+    assert isinstance(staged, StagedCut)
+    update_mains(world.catalog, publication(staged, IN_DB, world, SYSTEM)[:made])
+    assert [EIGHT in refs(world, table) for table in TARGETS] == [made == 2, False]
+
+
 @pytest.mark.parametrize("made", [1, 2])
 def test_the_next_run_tags_the_rest(world: World, made: int) -> None:
     """PUB-14: also what the cut left where it was; what somebody removes since stays away."""
-    stage(world, FIRST, 1, [1], tables=[A], tag=EIGHT)
-    pipeline = PIPELINE.model_copy(update={"target_namespace": A.namespace})
-    staged = find_cut(world.catalog, SYSTEM, FIRST)
-    assert isinstance(staged, StagedCut)
-    update_mains(world.catalog, publication(staged, pipeline, world, SYSTEM)[:made])
-    assert [EIGHT in refs(world, table) for table in TARGETS] == [made == 2, False]
+    tag_half(world, made)
     finish_publication(world.catalog, SYSTEM)
     assert [refs(world, table)[EIGHT] for table in TARGETS] == [head(world, t) for t in TARGETS]
-    assert [rows(world, table) for table in TARGETS] == [[1], []]
+    assert [rows(world, table) for table in TARGETS] == [[1, 7], [7]]
     world.catalog.load_table(B.parts).manage_snapshots().remove_tag(EIGHT).commit()
     finish_publication(world.catalog, SYSTEM)
     assert EIGHT not in refs(world, B)
-    stage(world, SECOND, 2, [2], has_fork=True)
-    assert publish_cut(pipeline, world, SECOND).status is CutStatus.PUBLISHED
+    stage(world, THIRD, 3, [2], has_fork=True)
+    assert publish_cut(IN_DB, world, THIRD).status is CutStatus.PUBLISHED
     assert EIGHT in refs(world, A)
-    assert [rows(world, table) for table in TARGETS] == [[1, 2], [2]]
+    assert [rows(world, table) for table in TARGETS] == [[1, 2, 7], [2, 7]]
 
 
 def refs(world: World, table: TableId) -> dict[str, int]:
