@@ -13,6 +13,7 @@ from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import LongType
 
+from tests.support.compaction import rewrite
 from tests.support.staged_cut import (
     PIPELINE,
     ROWS,
@@ -25,6 +26,7 @@ from tests.support.staged_cut import (
 from tidemark.errors import ForeignChangeError, OutcomeUnknownError, SupersededError
 from tidemark.lake.catalog import TableId
 from tidemark.lake.ledger import StagedCut, find_cut, read_progress, record_action
+from tidemark.lake.marks import PUBLISHED
 from tidemark.lake.publication import update_mains
 from tidemark.lake.refs import Displaced, RefUpdate, TargetRename, create_branch, main_head
 from tidemark.lake.rest import TOGETHER
@@ -87,6 +89,44 @@ def test_the_next_run_tags_the_rest(world: World, made: int) -> None:
     assert publish_cut(IN_DB, world, THIRD).status is CutStatus.PUBLISHED
     assert EIGHT in refs(world, A)
     assert [rows(world, table) for table in TARGETS] == [[1, 2, 7], [2, 7]]
+
+
+def write(world: World) -> None:
+    world.catalog.load_table(B.parts).append(pa.table({"id": [9]}, schema=ROWS))
+
+
+def rewrite_and_expire(world: World) -> None:
+    before = head(world, B)
+    rewrite(world.catalog, B)
+    world.catalog.load_table(B.parts).maintenance.expire_snapshots().by_id(before).commit()
+
+
+def make_anew(world: World) -> None:
+    world.catalog.drop_table(B.parts)
+    write_to = world.catalog.create_table(B.parts, ROWS)
+    write_to.append(pa.table({"id": [9]}, schema=ROWS))
+
+
+def garble(world: World) -> None:
+    with world.catalog.load_table(B.parts).transaction() as change:
+        change.set_properties({PUBLISHED: "{"})
+
+
+@pytest.mark.parametrize("touch", [write, rewrite_and_expire, make_anew, garble])
+def test_a_tag_that_nothing_can_give_any_more_stops_no_other_table(
+    world: World, touch: Callable[[World], None], capfd: pytest.CaptureFixture[str]
+) -> None:
+    """PUB-14: the table stays as somebody left it, and the log says why it has no tag."""
+    tag_half(world, 1)
+    touch(world)
+    place = world.catalog.load_table(B.parts).metadata_location
+    finish_publication(world.catalog, SYSTEM)
+    assert "tag_left_out" in capfd.readouterr().out
+    assert world.catalog.load_table(B.parts).metadata_location == place
+    assert refs(world, A)[EIGHT] == head(world, A)
+    stage(world, THIRD, 3, [2], tables=[A])
+    assert publish_cut(PIPELINE, world, THIRD).status is CutStatus.PUBLISHED
+    assert rows(world, A) == [1, 2, 7]
 
 
 def refs(world: World, table: TableId) -> dict[str, int]:

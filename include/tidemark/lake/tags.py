@@ -14,9 +14,13 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.table import Table
 
+from tidemark.errors import TidemarkError
 from tidemark.lake.catalog import SystemTables, TableId, catalog_errors
-from tidemark.lake.marks import TAG, foreign_change, read_published
+from tidemark.lake.marks import TAG, foreign_change, is_only_rewritten, read_published
 from tidemark.lake.refs import RefUpdate, main_head
+
+UNREADABLE = (TidemarkError, ValueError, TypeError, LookupError, AttributeError)
+"""What reading a table raises whose file of metadata is lost, or garbled, or its property is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +75,23 @@ def tag_targets(
             return Tagging(tuple(moves), taken)
         stand.append(move)
     return Tagging((*tagged, *stand))
+
+
+def why_untagged(table: Table, move: RefUpdate) -> str:
+    """Why ``move``, a tag alone, cannot be made; empty where it can.
+
+    Files that were rewritten since do not matter, as long as the snapshot is there.
+    """
+    published = read_published(table)
+    if published is None:
+        return "nothing is published in it"
+    if table.snapshot_by_id(move.snapshot) is None:
+        return f"snapshot {move.snapshot} is not there any more"
+    if change := foreign_change(table, published):
+        return f"it is not as it was published: {change}"
+    if not is_only_rewritten(table, move.base):
+        return f"other rows than those of snapshot {move.base} are published in it"
+    return _taken(table, move)
 
 
 def newest_tag(catalog: Catalog, tables: SystemTables) -> str:

@@ -28,7 +28,7 @@ from tidemark.lake.publication import update_mains
 from tidemark.lake.refs import RefUpdate, main_head
 from tidemark.lake.removal import find_table, move_as_read
 from tidemark.lake.rest import passing
-from tidemark.lake.tags import tags_only, with_tag
+from tidemark.lake.tags import UNREADABLE, tags_only, why_untagged, with_tag
 from tidemark.log import get_logger
 from tidemark.model.names import SYSTEM_PREFIX
 
@@ -145,6 +145,8 @@ def _put_in_place(catalog: Catalog, move: RefUpdate, table: Table | None, fork: 
 
 def _is_missing(catalog: Catalog, move: RefUpdate) -> bool:
     """Whether a move was not made; what came after it, and maintenance, do not count."""
+    if tags_only(move):
+        return _is_tag_missing(catalog, move)
     table, fork = _find(catalog, move), _fork(catalog, move)
     if table is None:
         return fork is not None and move.rename is None  # Else it has its new name.
@@ -157,8 +159,6 @@ def _is_missing(catalog: Catalog, move: RefUpdate) -> bool:
         return due.is_as_forked is True
     if move.fork is not None and due.is_made:
         return False
-    if tags_only(move):
-        return due.lacks_tag
     if fork is None and main_head(table) == move.snapshot:
         return False
     snapshot, published = table.snapshot_by_id(move.snapshot), read_published(table)
@@ -167,6 +167,20 @@ def _is_missing(catalog: Catalog, move: RefUpdate) -> bool:
         return fork is not None
     reached = published.sequence if published is not None else -1
     return reached < (snapshot.sequence_number or 0)
+
+
+def _is_tag_missing(catalog: Catalog, move: RefUpdate) -> bool:
+    """Whether a tag is still to be given; what can have it no more goes without it (PUB-14)."""
+    try:
+        table = find_table(catalog, move.table)
+        if table is not None and not Due(move, table, table).lacks_tag:
+            return False
+        why = "it is gone" if table is None else why_untagged(table, move)
+    except UNREADABLE as error:
+        why = f"it cannot be read: {error}"
+    if why:
+        log.warning("tag_left_out", table=str(move.table), tag=move.tag, why=why)
+    return not why
 
 
 def _find(catalog: Catalog, move: RefUpdate) -> Table | None:

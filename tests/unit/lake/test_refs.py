@@ -10,10 +10,8 @@ import pyarrow as pa
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
-from pyiceberg.table.refs import SnapshotRefType
-from pyiceberg.table.snapshots import Operation, Summary
-from pyiceberg.table.update import AddSnapshotUpdate, SetSnapshotRefUpdate
 
+from tests.support.compaction import rewrite
 from tidemark.errors import SupersededError
 from tidemark.lake.catalog import TableId
 from tidemark.lake.publication import update_mains
@@ -127,32 +125,6 @@ def test_repeating_a_move_is_no_op(catalog: SqlCatalog) -> None:
 
 def renamed(ref_update: RefUpdate, to: TableId, displaced: Displaced | None = None) -> RefUpdate:
     return replace(ref_update, rename=TargetRename(to, displaced))
-
-
-def rewrite(catalog: SqlCatalog, name: TableId, **counts: str) -> None:
-    """Leave a snapshot as somebody's compaction does: it has the rows of its parent."""
-    table = load(catalog, name)
-    head = table.current_snapshot()
-    assert head is not None
-    assert head.summary is not None
-    summary = Summary(Operation.REPLACE, **{**head.summary.additional_properties, **counts})
-    after = {
-        "snapshot_id": head.snapshot_id + 1,
-        "parent_snapshot_id": head.snapshot_id,
-        "sequence_number": (head.sequence_number or 0) + 1,
-        "timestamp_ms": head.timestamp_ms + 1,
-        "summary": summary,
-    }
-    moved = SetSnapshotRefUpdate(
-        ref_name="main",
-        type=SnapshotRefType.BRANCH,
-        snapshot_id=head.snapshot_id + 1,
-        max_ref_age_ms=None,
-        max_snapshot_age_ms=None,
-        min_snapshots_to_keep=None,
-    )
-    added = AddSnapshotUpdate(snapshot=head.model_copy(update=after))
-    catalog.commit_table(table, (), (added, moved))
 
 
 def tables(catalog: SqlCatalog) -> dict[str, list[int]]:

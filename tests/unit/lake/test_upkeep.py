@@ -10,7 +10,8 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 
-from tests.unit.lake.test_refs import ROWS, A, load, rewrite
+from tests.support.compaction import rewrite
+from tests.unit.lake.test_refs import ROWS, A, load
 from tidemark.lake import upkeep
 from tidemark.lake.table_files import read_files
 from tidemark.lake.upkeep import small_files
