@@ -129,6 +129,40 @@ def test_a_tag_that_nothing_can_give_any_more_stops_no_other_table(
     assert rows(world, A) == [1, 2, 7]
 
 
+def test_a_branch_that_somebody_made_meanwhile_stays(world: World) -> None:
+    """PUB-14: with what was written to it; the other tables have their tag."""
+    tag_half(world, 1)
+    for table in TARGETS:
+        create_branch(world.catalog.load_table(table.parts), EIGHT, head(world, table))
+        loaded = world.catalog.load_table(table.parts)
+        loaded.append(pa.table({"id": [9]}, schema=ROWS), branch=EIGHT)
+    before = [refs(world, table)[EIGHT] for table in TARGETS]
+    for _ in range(2):
+        finish_publication(world.catalog, SYSTEM)
+        assert [refs(world, table)[EIGHT] for table in TARGETS] == before
+        assert [rows(world, table) for table in TARGETS] == [[1, 7], [7]]
+
+
+def test_a_branch_that_somebody_makes_at_that_moment_stays(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PUB-14: the server refuses what was asked before there was one."""
+    tag_half(world, 2)
+    commit: Callable[..., object] = world.catalog.commit_table
+
+    def beaten(*asked: object) -> object:
+        monkeypatch.undo()
+        create_branch(world.catalog.load_table(B.parts), EIGHT, head(world, B))
+        loaded = world.catalog.load_table(B.parts)
+        loaded.append(pa.table({"id": [9]}, schema=ROWS), branch=EIGHT)
+        return commit(*asked)
+
+    monkeypatch.setattr(world.catalog, "commit_table", beaten)
+    finish_publication(world.catalog, SYSTEM)
+    assert refs(world, B)[EIGHT] != head(world, B)
+    assert rows(world, B) == [7]
+
+
 def refs(world: World, table: TableId) -> dict[str, int]:
     loaded = world.catalog.load_table(table.parts)
     return {name: ref.snapshot_id for name, ref in loaded.refs().items()}

@@ -24,7 +24,7 @@ from pyiceberg.table.update import (
 
 from tidemark.lake.fork_metadata import FORK_OF, KEEPING, next_of
 from tidemark.lake.marks import PUBLISHED, STAGED, TAG, entry_of, marked, read_published
-from tidemark.lake.refs import DAY_MS, KEEP_TAG_DAYS, RefUpdate, ancestors, main_head
+from tidemark.lake.refs import DAY_MS, KEEP_TAG_DAYS, RefUpdate, ancestors, is_taken, main_head
 
 LAYOUT = (
     *("table_uuid", "format_version", "schemas", "current_schema_id"),
@@ -72,7 +72,7 @@ class Due:
     @property
     def is_made(self) -> bool:
         """Whether nothing is left to do, but for a new name; a fork that was published is gone."""
-        if self.lacks_tag:
+        if self.lacks_tag and not self.is_tag_taken:
             return False
         if self.fork is not None:
             return self.stands and _definition_of(self.fork.metadata) == self._definition
@@ -84,6 +84,12 @@ class Due:
         published = read_published(self.table)
         tag = self.ref_update.tag
         return bool(tag) and (published is None or published.marks.get(TAG) != tag)
+
+    @property
+    def is_tag_taken(self) -> bool:
+        """Whether somebody made a branch or tag of that name, which stays as it is."""
+        ref_update = self.ref_update
+        return bool(ref_update.tag) and is_taken(self.table, ref_update.tag, ref_update.snapshot)
 
     @property
     def is_unproven(self) -> bool:
@@ -113,9 +119,12 @@ class Due:
         return _definition_of(self.table.metadata)
 
     def requirements(self) -> Iterator[TableRequirement]:
-        """That the table is this one, and that nobody moved its main since it was read."""
+        """That it is this table, and nobody moved its main or took the tag since it was read."""
         yield AssertTableUUID(uuid=self.table.metadata.table_uuid)
         yield AssertRefSnapshotId(ref=MAIN_BRANCH, snapshot_id=main_head(self.table))
+        tag = self.ref_update.tag
+        if tag and tag not in self.table.refs():
+            yield AssertRefSnapshotId(ref=tag, snapshot_id=None)
 
     def updates(self, before: Table) -> Iterator[TableUpdate]:
         """The move itself, made to the metadata of ``before``."""
@@ -128,7 +137,7 @@ class Due:
             max_snapshot_age_ms=None,
             min_snapshots_to_keep=None,
         )
-        if ref_update.tag:
+        if ref_update.tag and ref_update.tag not in before.refs():
             yield _tagged(before, ref_update)
         for name in ref_update.drops:
             if name in before.refs():
@@ -136,7 +145,8 @@ class Due:
         entries = [entry_of(name) for name in ref_update.drops]
         if gone := [entry for entry in entries if entry in before.properties]:
             yield RemovePropertiesUpdate(removals=gone)
-        marks = dict(ref_update.marks) | ({TAG: ref_update.tag} if ref_update.tag else {})
+        has_tag = ref_update.tag and not is_taken(before, ref_update.tag, ref_update.snapshot)
+        marks = dict(ref_update.marks) | ({TAG: ref_update.tag} if has_tag else {})
         comment, there = ref_update.comment, before.properties.get(COMMENT, OUR_COMMENT)
         is_ours = bool(comment) and there.startswith(OUR_COMMENT)
         properties = marked(before, ref_update.snapshot, marks)

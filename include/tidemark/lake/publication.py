@@ -27,6 +27,9 @@ from tidemark.lake.marks import descends, foreign_change, is_only_rewritten, rea
 from tidemark.lake.refs import TRIES, Fork, RefUpdate, main_head
 from tidemark.lake.rest import RestPublication, passing
 from tidemark.lake.swap import SqlPublication
+from tidemark.log import get_logger
+
+log = get_logger()
 
 
 class Publication(Protocol):
@@ -70,6 +73,10 @@ def _try_update(catalog: Catalog, ref_updates: Sequence[RefUpdate]) -> Supersede
     due = [
         Due(ref_update, table, _source(catalog, ref_update, table)) for ref_update, table in pairs
     ]
+    for move in due:
+        if move.is_tag_taken:
+            name, tag = str(move.ref_update.table), move.ref_update.tag
+            log.warning("tag_left_out", table=name, tag=tag, why="it has one of that name already")
     is_left = any(move.ref_update.rename is not None or not move.is_made for move in due)
     due = [
         move

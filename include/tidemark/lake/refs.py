@@ -123,6 +123,14 @@ def main_head(table: Table) -> int | None:
     return head.snapshot_id if head else None
 
 
+def is_taken(table: Table, tag: str, snapshot_id: int) -> bool:
+    """Whether the name of a tag stands for something else there than the snapshot."""
+    there = table.refs().get(tag)
+    if there is None:
+        return False
+    return there.snapshot_ref_type is SnapshotRefType.BRANCH or there.snapshot_id != snapshot_id
+
+
 def ancestors(table: Table, snapshot_id: int | None) -> Iterator[Snapshot]:
     """The snapshot and its ancestors, newest first, as far as they are not expired."""
     while snapshot_id is not None:

@@ -68,9 +68,9 @@ class SqlPublication:
     def _stage(self, due: Due) -> StagedTable:
         """Metadata with the move; the swap will see where main stands."""
         before = due.before
-        uuid, main = due.requirements()
+        uuid, *refs = due.requirements()
         # The main of a fork may stand at rows that were rewritten.
-        required = (uuid, main) if due.fork is None else (uuid,)
+        required = (uuid, *refs) if due.fork is None else (uuid,)
         updates = tuple(due.updates(before))
         staged = self._catalog._update_and_stage_table(before, due.table.name(), required, updates)
         self._catalog._write_metadata(staged.metadata, staged.io, staged.metadata_location)

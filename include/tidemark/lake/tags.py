@@ -17,7 +17,7 @@ from pyiceberg.table import Table
 from tidemark.errors import TidemarkError
 from tidemark.lake.catalog import SystemTables, TableId, catalog_errors
 from tidemark.lake.marks import TAG, foreign_change, is_only_rewritten, read_published
-from tidemark.lake.refs import RefUpdate, main_head
+from tidemark.lake.refs import RefUpdate, is_taken, main_head
 
 UNREADABLE = (TidemarkError, ValueError, TypeError, LookupError, AttributeError)
 """What reading a table raises whose file of metadata is lost, or garbled, or its property is."""
@@ -104,7 +104,7 @@ def newest_tag(catalog: Catalog, tables: SystemTables) -> str:
 def _taken(table: Table, move: RefUpdate) -> str:
     """That the name of the tag stands for something else there; empty where it does not."""
     there = table.refs().get(move.tag)
-    if there is None or there.snapshot_id == move.snapshot:
+    if there is None or not is_taken(table, move.tag, move.snapshot):
         return ""
     return f"{move.table} has a {there.snapshot_ref_type.value} {move.tag} already"
 

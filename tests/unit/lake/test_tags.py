@@ -104,6 +104,29 @@ def test_a_lost_race_on_an_unmoved_table_tags_none(catalog: SqlCatalog) -> None:
     assert [tag(catalog, table) for table in (CHANGED, UNCHANGED)] == [None, None]
 
 
+@pytest.mark.parametrize("at", [CHANGED, UNCHANGED])
+@pytest.mark.parametrize("has_rows", [False, True])
+def test_a_branch_that_somebody_makes_meanwhile_stays(
+    catalog: SqlCatalog, at: TableId, *, has_rows: bool
+) -> None:
+    moves = tag_targets(catalog, [stage(catalog, 2)], TARGETS, EIGHT, SYSTEM).moves
+    create_branch(load(catalog, at), EIGHT, head(catalog, at))
+    if has_rows:
+        load(catalog, at).append(rows(9), branch=EIGHT)
+    before = tag(catalog, at)
+    for _ in range(2):
+        update_mains(catalog, moves)
+        assert tag(catalog, at) == before
+        assert sorted(load(catalog, CHANGED).scan().to_arrow()["id"].to_pylist()) == [1, 2]
+
+
+def test_a_tag_of_somebody_else_keeps_its_age(catalog: SqlCatalog) -> None:
+    create_tag(load(catalog, UNCHANGED), head(catalog, UNCHANGED), EIGHT)
+    before = tag(catalog, UNCHANGED)
+    update_mains(catalog, tag_targets(catalog, [], TARGETS, EIGHT, SYSTEM).moves)
+    assert tag(catalog, UNCHANGED) == before
+
+
 def test_what_a_stranger_removes_stays_away(catalog: SqlCatalog) -> None:
     moves = tag_targets(catalog, [], TARGETS, EIGHT, SYSTEM).moves
     update_mains(catalog, moves)
