@@ -129,6 +129,15 @@ def test_a_tag_that_nothing_can_give_any_more_stops_no_other_table(
     assert rows(world, A) == [1, 2, 7]
 
 
+def test_main_stays_at_files_that_were_rewritten_before_the_tag(world: World) -> None:
+    """PUB-14: the tag shows the snapshot that was published, which has the same rows."""
+    tag_half(world, 2)
+    before = head(world, B)
+    rewrite(world.catalog, B)
+    finish_publication(world.catalog, SYSTEM)
+    assert (refs(world, B)[EIGHT], head(world, B)) == (before, before + 1)
+
+
 def test_a_branch_that_somebody_made_meanwhile_stays(world: World) -> None:
     """PUB-14: with what was written to it; the other tables have their tag."""
     tag_half(world, 1)

@@ -23,7 +23,15 @@ from pyiceberg.table.update import (
 )
 
 from tidemark.lake.fork_metadata import FORK_OF, KEEPING, next_of
-from tidemark.lake.marks import PUBLISHED, STAGED, TAG, entry_of, marked, read_published
+from tidemark.lake.marks import (
+    PUBLISHED,
+    STAGED,
+    TAG,
+    entry_of,
+    marked,
+    marked_alone,
+    read_published,
+)
 from tidemark.lake.refs import DAY_MS, KEEP_TAG_DAYS, RefUpdate, ancestors, is_taken, main_head
 
 LAYOUT = (
@@ -74,6 +82,8 @@ class Due:
         """Whether nothing is left to do, but for a new name; a fork that was published is gone."""
         if self.lacks_tag and not self.is_tag_taken:
             return False
+        if self.ref_update.is_tag_only:
+            return True
         if self.fork is not None:
             return self.stands and _definition_of(self.fork.metadata) == self._definition
         return self.stands and self.is_as_forked is not True
@@ -129,6 +139,9 @@ class Due:
     def updates(self, before: Table) -> Iterator[TableUpdate]:
         """The move itself, made to the metadata of ``before``."""
         ref_update = self.ref_update
+        if ref_update.is_tag_only:
+            yield from _tag_alone(before, ref_update)
+            return
         yield SetSnapshotRefUpdate(
             ref_name=MAIN_BRANCH,
             type=SnapshotRefType.BRANCH,
@@ -151,6 +164,13 @@ class Due:
         is_ours = bool(comment) and there.startswith(OUR_COMMENT)
         properties = marked(before, ref_update.snapshot, marks)
         yield SetPropertiesUpdate(updates=properties | ({COMMENT: comment} if is_ours else {}))
+
+
+def _tag_alone(before: Table, ref_update: RefUpdate) -> Iterator[TableUpdate]:
+    """The tag and that the table has it: main may stand at the same rows in other files."""
+    if ref_update.tag not in before.refs():
+        yield _tagged(before, ref_update)
+    yield SetPropertiesUpdate(updates=marked_alone(before, {TAG: ref_update.tag}))
 
 
 def _tagged(before: Table, ref_update: RefUpdate) -> SetSnapshotRefUpdate:

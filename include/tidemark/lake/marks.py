@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 
@@ -218,6 +218,15 @@ def marked(table: Table, snapshot_id: int, marks: Mapping[str, str]) -> dict[str
     """
     snapshot = table.snapshot_by_id(snapshot_id)
     return {} if snapshot is None else _property(snapshot, read_published(table), marks)
+
+
+def marked_alone(table: Table, marks: Mapping[str, str]) -> dict[str, str]:
+    """The property of ``table`` with ``marks``; what is published stays what it was."""
+    before = read_published(table)
+    if before is None:
+        return {}
+    marks = dict(sorted({**before.marks, **marks}.items()))
+    return {PUBLISHED: replace(before, marks=marks).to_json()}
 
 
 def adopt_head(catalog: Catalog, name: TableId, cut: int) -> None:

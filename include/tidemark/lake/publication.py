@@ -27,6 +27,7 @@ from tidemark.lake.marks import descends, foreign_change, is_only_rewritten, rea
 from tidemark.lake.refs import TRIES, Fork, RefUpdate, main_head
 from tidemark.lake.rest import RestPublication, passing
 from tidemark.lake.swap import SqlPublication
+from tidemark.lake.tags import why_untagged
 from tidemark.log import get_logger
 
 log = get_logger()
@@ -181,7 +182,9 @@ def _refuse_stale(due: Due) -> None:
     ref_update, head = due.ref_update, main_head(due.table)
     if due.is_made and ref_update.snapshot != ref_update.base:
         return  # All but its new name.
-    if due.source is None:
+    if ref_update.is_tag_only:
+        stale = why_untagged(due.table, ref_update)
+    elif due.source is None:
         stale = f"its fork {ref_update.place} is gone"
     elif ref_update.fork is not None and not _is_forked_from(due.table, ref_update.fork):
         stale = f"it was changed after its fork {ref_update.place} was made"
@@ -194,6 +197,8 @@ def _refuse_stale(due: Due) -> None:
     elif what := foreign_change(due.table, read_published(due.table)):
         stale = f"it is not as it was published: {what}"
     else:
+        stale = ""
+    if not stale:
         return
     raise SupersededError(
         f"main of {ref_update.table} stands at snapshot {head}, but {stale}",

@@ -82,6 +82,12 @@ class RefUpdate:
         return self.table if self.rename is None else self.rename.to
 
     @property
+    def is_tag_only(self) -> bool:
+        """Whether a tag is all that the table gets."""
+        is_moved = self.base != self.snapshot or self.fork is not None or self.rename is not None
+        return bool(self.tag) and not is_moved
+
+    @property
     def place(self) -> TableId:
         """Where the snapshot is until it is published."""
         return self.table if self.fork is None else self.fork.table

@@ -39,12 +39,6 @@ def with_tag(moves: Iterable[RefUpdate], tag: str, tables: SystemTables) -> tupl
     )
 
 
-def tags_only(move: RefUpdate) -> bool:
-    """Whether a tag is all that the table gets."""
-    is_moved = move.base != move.snapshot or move.fork is not None or move.rename is not None
-    return bool(move.tag) and not is_moved
-
-
 def tag_targets(
     catalog: Catalog,
     moves: Sequence[RefUpdate],
@@ -60,7 +54,11 @@ def tag_targets(
     moved = {name for move in moves for name in (move.table, move.published_as)}
     for move in (move for move in tagged if move.tag):
         table = _load(catalog, move.table)
-        if table is not None and (taken := _taken(table, move)):
+        if table is None:
+            continue
+        if move.is_tag_only and (why := why_untagged(table, move)):
+            return Tagging(tuple(moves), f"{move.table} cannot get it: {why}")
+        if taken := _taken(table, move):
             return Tagging(tuple(moves), taken)
     stand = []
     for target in sorted(set(targets) - moved):

@@ -28,7 +28,7 @@ from tidemark.lake.publication import update_mains
 from tidemark.lake.refs import RefUpdate, main_head
 from tidemark.lake.removal import find_table, move_as_read
 from tidemark.lake.rest import passing
-from tidemark.lake.tags import UNREADABLE, tags_only, why_untagged, with_tag
+from tidemark.lake.tags import UNREADABLE, why_untagged, with_tag
 from tidemark.log import get_logger
 from tidemark.model.names import SYSTEM_PREFIX
 
@@ -145,7 +145,7 @@ def _put_in_place(catalog: Catalog, move: RefUpdate, table: Table | None, fork: 
 
 def _is_missing(catalog: Catalog, move: RefUpdate) -> bool:
     """Whether a move was not made; what came after it, and maintenance, do not count."""
-    if tags_only(move):
+    if move.is_tag_only:
         return _is_tag_missing(catalog, move)
     table, fork = _find(catalog, move), _fork(catalog, move)
     if table is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 from pyiceberg.table.refs import SnapshotRef
 
+from tests.support.compaction import rewrite
 from tests.support.marks import append_published
 from tidemark.errors import SupersededError
 from tidemark.lake.catalog import SystemTables, TableId
@@ -104,6 +106,19 @@ def test_a_lost_race_on_an_unmoved_table_tags_none(catalog: SqlCatalog) -> None:
     assert [tag(catalog, table) for table in (CHANGED, UNCHANGED)] == [None, None]
 
 
+def test_files_that_are_rewritten_before_it_stay_on_main(catalog: SqlCatalog) -> None:
+    """PUB-12: the tag keeps the snapshot that had the rows; nothing else of the table changes."""
+    moves = tag_targets(catalog, [stage(catalog, 2)], TARGETS, EIGHT, SYSTEM).moves
+    before, published = head(catalog, UNCHANGED), read_published(load(catalog, UNCHANGED))
+    rewrite(catalog, UNCHANGED)
+    for _ in range(2):
+        update_mains(catalog, moves)
+        ref, after = tag(catalog, UNCHANGED), read_published(load(catalog, UNCHANGED))
+        assert (ref and ref.snapshot_id, head(catalog, UNCHANGED)) == (before, before + 1)
+        assert published is not None
+        assert after == replace(published, marks={**published.marks, TAG: EIGHT})
+
+
 @pytest.mark.parametrize("at", [CHANGED, UNCHANGED])
 @pytest.mark.parametrize("has_rows", [False, True])
 def test_a_branch_that_somebody_makes_meanwhile_stays(
@@ -118,6 +133,17 @@ def test_a_branch_that_somebody_makes_meanwhile_stays(
         update_mains(catalog, moves)
         assert tag(catalog, at) == before
         assert sorted(load(catalog, CHANGED).scan().to_arrow()["id"].to_pylist()) == [1, 2]
+
+
+def test_a_fold_that_changed_nothing_in_a_table_without_a_mark_leaves_all_without(
+    catalog: SqlCatalog,
+) -> None:
+    foreign = TableId("db", "foreign")
+    catalog.create_table(foreign.parts, ROWS).append(rows(1))
+    moves = (RefUpdate(foreign, head(catalog, foreign), head(catalog, foreign)),)
+    tagging = tag_targets(catalog, moves, TARGETS, EIGHT, SYSTEM)
+    assert tagging.refused == "db.foreign cannot get it: nothing is published in it"
+    update_mains(catalog, tagging.moves)
 
 
 def test_a_tag_of_somebody_else_keeps_its_age(catalog: SqlCatalog) -> None:
