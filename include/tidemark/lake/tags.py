@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from pyiceberg.catalog import Catalog
-from pyiceberg.exceptions import NoSuchTableError
+from pyiceberg.exceptions import NoSuchTableError, ValidationError
 from pyiceberg.table import Table
 
 from tidemark.errors import TidemarkError
@@ -19,7 +19,10 @@ from tidemark.lake.catalog import SystemTables, TableId, catalog_errors
 from tidemark.lake.marks import TAG, foreign_change, is_only_rewritten, read_published
 from tidemark.lake.refs import RefUpdate, is_taken, main_head
 
-UNREADABLE = (TidemarkError, ValueError, TypeError, LookupError, AttributeError)
+UNREADABLE = (
+    *(TidemarkError, ValidationError),
+    *(ValueError, TypeError, LookupError, AttributeError),
+)
 """What reading a table raises whose file of metadata is lost, or garbled, or its property is."""
 
 
@@ -48,7 +51,8 @@ def tag_targets(
 ) -> Tagging:
     """``moves`` with ``tag``, and one for each of ``targets`` that they leave where it is.
 
-    Refused where a target is not as it was published, or has a branch or tag of that name.
+    Refused where a target is not as it was published, has a branch or tag of that name, or cannot
+    be read, which the cut does not touch.
     """
     tagged = with_tag(moves, tag, tables)
     moved = {name for move in moves for name in (move.table, move.published_as)}
@@ -62,17 +66,30 @@ def tag_targets(
             return Tagging(tuple(moves), taken)
     stand = []
     for target in sorted(set(targets) - moved):
-        table = _load(catalog, target)
-        head, published = (main_head(table), read_published(table)) if table else (None, None)
-        if table is None or head is None or published is None:
-            continue  # Nothing was ever published in it; it may be somebody else's.
-        move = RefUpdate(target, head, head, tag=tag)
-        if change := foreign_change(table, published):
-            return Tagging(tuple(moves), f"{target} is not as it was published: {change}")
-        if taken := _taken(table, move):
-            return Tagging(tuple(moves), taken)
-        stand.append(move)
+        try:
+            stays, refused = _standing(catalog, target, tag)
+        except UNREADABLE as error:
+            stays, refused = None, f"{target} cannot be read: {error}"
+        if refused:
+            return Tagging(tuple(moves), refused)
+        if stays is not None:
+            stand.append(stays)
     return Tagging((*tagged, *stand))
+
+
+def _standing(catalog: Catalog, target: TableId, tag: str) -> tuple[RefUpdate | None, str]:
+    """The tag of a target that the cut leaves where it is, or why it cannot have it.
+
+    Neither where nothing was ever published in it: it may be somebody else's.
+    """
+    table = _load(catalog, target)
+    head, published = (main_head(table), read_published(table)) if table else (None, None)
+    if table is None or head is None or published is None:
+        return None, ""
+    if change := foreign_change(table, published):
+        return None, f"{target} is not as it was published: {change}"
+    move = RefUpdate(target, head, head, tag=tag)
+    return move, _taken(table, move)
 
 
 def why_untagged(table: Table, move: RefUpdate) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from tests.support.marks import append_published
 from tidemark.errors import SupersededError
 from tidemark.lake.catalog import SystemTables, TableId
 from tidemark.lake.due import Due
-from tidemark.lake.marks import TAG, read_published
+from tidemark.lake.marks import PUBLISHED, TAG, read_published
 from tidemark.lake.publication import update_mains
 from tidemark.lake.refs import DAY_MS, KEEP_TAG_DAYS, RefUpdate, create_branch, create_tag
 from tidemark.lake.table_files import read_files
@@ -144,6 +145,38 @@ def test_a_fold_that_changed_nothing_in_a_table_without_a_mark_leaves_all_withou
     tagging = tag_targets(catalog, moves, TARGETS, EIGHT, SYSTEM)
     assert tagging.refused == "db.foreign cannot get it: nothing is published in it"
     update_mains(catalog, tagging.moves)
+
+
+def lose_metadata(table: Table) -> None:
+    Path(table.metadata_location.removeprefix("file://")).unlink()
+
+
+def break_metadata(table: Table) -> None:
+    Path(table.metadata_location.removeprefix("file://")).write_text("{}")
+
+
+def garble_property(table: Table) -> None:
+    with table.transaction() as change:
+        change.set_properties({PUBLISHED: "{"})
+
+
+def empty_property(table: Table) -> None:
+    with table.transaction() as change:
+        change.set_properties({PUBLISHED: "{}"})
+
+
+@pytest.mark.parametrize("harm", [lose_metadata, break_metadata, garble_property, empty_property])
+def test_an_unmoved_table_that_cannot_be_read_leaves_all_without(
+    catalog: SqlCatalog, harm: Callable[[Table], None]
+) -> None:
+    """The cut does not touch it, and is published."""
+    moves = (stage(catalog, 2),)
+    harm(load(catalog, UNCHANGED))
+    tagging = tag_targets(catalog, moves, TARGETS, EIGHT, SYSTEM)
+    assert tagging.moves == moves
+    assert tagging.refused.startswith("db.unchanged cannot be read: ")
+    update_mains(catalog, tagging.moves)
+    assert head(catalog, CHANGED) == moves[0].snapshot
 
 
 def test_a_tag_of_somebody_else_keeps_its_age(catalog: SqlCatalog) -> None:
