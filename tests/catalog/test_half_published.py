@@ -30,7 +30,7 @@ from tidemark.lake.marks import PUBLISHED
 from tidemark.lake.publication import update_mains
 from tidemark.lake.refs import Displaced, RefUpdate, TargetRename, create_branch, main_head
 from tidemark.lake.rest import TOGETHER
-from tidemark.lake.unfinished import finish_publication, in_order
+from tidemark.lake.unfinished import finish_publication, in_order, missing_moves
 from tidemark.model.names import AttemptId
 from tidemark.model.result import CutStatus
 from tidemark.runs.publish import publication, publish_cut
@@ -79,6 +79,8 @@ def tag_half(world: World, made: int) -> None:
 def test_the_next_run_tags_the_rest(world: World, made: int) -> None:
     """PUB-14: also what the cut left where it was; what somebody removes since stays away."""
     tag_half(world, made)
+    missing = [move.table for move in missing_moves(world.catalog, SYSTEM)]
+    assert missing == [A][made - 1 :], "a plan and a status look for no tags"
     finish_publication(world.catalog, SYSTEM)
     assert [refs(world, table)[EIGHT] for table in TARGETS] == [head(world, t) for t in TARGETS]
     assert [rows(world, table) for table in TARGETS] == [[1, 7], [7]]

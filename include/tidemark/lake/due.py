@@ -10,7 +10,7 @@ from time import time_ns
 from pyiceberg.serializers import FromInputFile
 from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
-from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRefType
+from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRef, SnapshotRefType
 from pyiceberg.table.update import (
     AssertRefSnapshotId,
     AssertTableUUID,
@@ -32,7 +32,16 @@ from tidemark.lake.marks import (
     marked_alone,
     read_published,
 )
-from tidemark.lake.refs import DAY_MS, KEEP_TAG_DAYS, RefUpdate, ancestors, is_taken, main_head
+from tidemark.lake.refs import (
+    DAY_MS,
+    KEEP_TAG_DAYS,
+    MAX_INTERVAL_TAGS,
+    RefUpdate,
+    ancestors,
+    is_taken,
+    main_head,
+)
+from tidemark.model.names import is_interval_tag
 
 LAYOUT = (
     *("table_uuid", "format_version", "schemas", "current_schema_id"),
@@ -150,8 +159,7 @@ class Due:
             max_snapshot_age_ms=None,
             min_snapshots_to_keep=None,
         )
-        if ref_update.tag and ref_update.tag not in before.refs():
-            yield _tagged(before, ref_update)
+        yield from _tagged(before, ref_update)
         for name in ref_update.drops:
             if name in before.refs():
                 yield RemoveSnapshotRefUpdate(ref_name=name)
@@ -168,23 +176,38 @@ class Due:
 
 def _tag_alone(before: Table, ref_update: RefUpdate) -> Iterator[TableUpdate]:
     """The tag and that the table has it: main may stand at the same rows in other files."""
-    if ref_update.tag not in before.refs():
-        yield _tagged(before, ref_update)
+    yield from _tagged(before, ref_update)
     yield SetPropertiesUpdate(updates=marked_alone(before, {TAG: ref_update.tag}))
 
 
-def _tagged(before: Table, ref_update: RefUpdate) -> SetSnapshotRefUpdate:
-    """The tag of a move. Iceberg counts its age from the snapshot on, which may be an old one."""
+def _tagged(before: Table, ref_update: RefUpdate) -> Iterator[TableUpdate]:
+    """The tag of a move, in the place of the oldest where there are many; what is there stays.
+
+    Iceberg counts its age from the snapshot on, which may be an old one.
+    """
+    tag, refs = ref_update.tag, before.refs()
+    if not tag or tag in refs:
+        return
     snapshot, now_ms = before.snapshot_by_id(ref_update.snapshot), time_ns() // 1_000_000
     age_ms = now_ms - (snapshot.timestamp_ms if snapshot else now_ms)
-    return SetSnapshotRefUpdate(
-        ref_name=ref_update.tag,
+    yield SetSnapshotRefUpdate(
+        ref_name=tag,
         type=SnapshotRefType.TAG,
         snapshot_id=ref_update.snapshot,
         max_ref_age_ms=max(age_ms, 0) + KEEP_TAG_DAYS * DAY_MS,
         max_snapshot_age_ms=None,
         min_snapshots_to_keep=None,
     )
+    if is_interval_tag(tag):
+        others = sorted(name for name, ref in refs.items() if _is_of_interval(name, ref))
+        for name in others[: max(len(others) + 1 - MAX_INTERVAL_TAGS, 0)]:
+            yield RemoveSnapshotRefUpdate(ref_name=name)
+
+
+def _is_of_interval(name: str, ref: SnapshotRef) -> bool:
+    """Whether a run set the tag for its interval; nobody has it kept for ever."""
+    is_tag = ref.snapshot_ref_type is SnapshotRefType.TAG
+    return is_tag and ref.max_ref_age_ms is not None and is_interval_tag(name)
 
 
 def _definition_of(metadata: TableMetadata) -> Mapping[str, object]:

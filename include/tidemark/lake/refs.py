@@ -22,6 +22,8 @@ REF_PREFIX = "tidemark_"
 MAX_TAG_DAYS, DAY_MS = 30, 86_400_000
 KEEP_TAG_DAYS = 90
 """How long the tag of a cut is kept (PUB-14)."""
+MAX_INTERVAL_TAGS = 400
+"""How many tags of intervals a target keeps: they stand in metadata that each cut reads."""
 TRIES = 10
 """How often a commit is tried because somebody else committed first."""
 ATTEMPT_REF = re.compile(rf"{REF_PREFIX}(?P<number>\d+)_(?P<attempt>[a-z0-9_]+?)(_audited)?")

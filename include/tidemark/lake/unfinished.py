@@ -45,13 +45,12 @@ def in_order(catalog: Catalog, ref_updates: Sequence[RefUpdate]) -> tuple[RefUpd
 
 
 def missing_moves(catalog: Catalog, tables: SystemTables) -> list[RefUpdate]:
-    """What the newest published cut has not moved yet; most often nothing."""
-    if not isinstance(catalog, RestCatalog):
-        return []
-    marks = read_marks(catalog, tables)
-    moves, _ = moves_from_json(marks[MOVES]) if MOVES in marks else ((), None)
-    tagged = with_tag(moves, marks.get(TAG, ""), tables)
-    return [move for move in tagged if _is_missing(catalog, move)]
+    """What the newest published cut has not moved yet; most often nothing.
+
+    Not a tag alone: whether each target has it, `finish_publication` looks.
+    """
+    moves = _newest_moves(catalog, tables)
+    return [move for move in moves if not move.is_tag_only and _is_missing(catalog, move)]
 
 
 def finish_publication(catalog: Catalog, tables: SystemTables) -> None:
@@ -59,13 +58,22 @@ def finish_publication(catalog: Catalog, tables: SystemTables) -> None:
 
     `ForeignChangeError` where somebody else changed a table before the cut got to it.
     """
-    missing = missing_moves(catalog, tables)
+    missing = [move for move in _newest_moves(catalog, tables) if _is_missing(catalog, move)]
     if not missing:
         return
     log.info("publication_finished_later", tables=[str(move.table) for move in missing])
     renames = [move for move in missing if move.rename is not None]
     for together in (*([move] for move in missing if move.rename is None), renames):
         _finish(catalog, together)
+
+
+def _newest_moves(catalog: Catalog, tables: SystemTables) -> tuple[RefUpdate, ...]:
+    """What the newest published cut moves, made or not; nothing where all are made at once."""
+    if not isinstance(catalog, RestCatalog):
+        return ()
+    marks = read_marks(catalog, tables)
+    moves, _ = moves_from_json(marks[MOVES]) if MOVES in marks else ((), None)
+    return with_tag(moves, marks.get(TAG, ""), tables)
 
 
 def _finish(catalog: Catalog, moves: Sequence[RefUpdate]) -> None:

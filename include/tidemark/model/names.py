@@ -25,6 +25,7 @@ SYSTEM_PREFIX = "_tidemark_"
 MAX_NAME_BYTES = 128
 _ESCAPE = "_x(002E|005F)_"
 _TAG = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,99}")
+_INTERVAL_TAG = re.compile(r"asof_[0-9]{8}T[0-9]{4}([0-9]{2})?")
 _OWN_REFS = ("main", "tidemark_")
 FEW = 5
 
@@ -77,6 +78,15 @@ def interval_tag(end: datetime) -> TagName:
     at = end.astimezone(UTC)
     seconds = at.strftime("%S") if at.second else ""
     return TagName(f"asof_{at:%Y%m%dT%H%M}{seconds}")
+
+
+def is_interval_tag(name: str) -> bool:
+    """Whether `interval_tag` makes such a name; the later of two is the greater one.
+
+    >>> is_interval_tag("asof_20261124T0800"), is_interval_tag("asof_easter")
+    (True, False)
+    """
+    return _INTERVAL_TAG.fullmatch(name) is not None
 
 
 def without_dots(name: str) -> str:

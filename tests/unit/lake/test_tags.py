@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa
@@ -20,10 +21,17 @@ from tidemark.lake.catalog import SystemTables, TableId
 from tidemark.lake.due import Due
 from tidemark.lake.marks import PUBLISHED, TAG, read_published
 from tidemark.lake.publication import update_mains
-from tidemark.lake.refs import DAY_MS, KEEP_TAG_DAYS, RefUpdate, create_branch, create_tag
+from tidemark.lake.refs import (
+    DAY_MS,
+    KEEP_TAG_DAYS,
+    MAX_INTERVAL_TAGS,
+    RefUpdate,
+    create_branch,
+    create_tag,
+)
 from tidemark.lake.table_files import read_files
 from tidemark.lake.tags import tag_targets
-from tidemark.model.names import PipelineName
+from tidemark.model.names import PipelineName, interval_tag
 
 ROWS = pa.schema([pa.field("id", pa.int64())])
 CHANGED, UNCHANGED, ABSENT = (TableId("db", name) for name in ("changed", "unchanged", "absent"))
@@ -177,6 +185,25 @@ def test_an_unmoved_table_that_cannot_be_read_leaves_all_without(
     assert tagging.refused.startswith("db.unchanged cannot be read: ")
     update_mains(catalog, tagging.moves)
     assert head(catalog, CHANGED) == moves[0].snapshot
+
+
+def test_the_oldest_tag_of_an_interval_makes_room(catalog: SqlCatalog) -> None:
+    """PUB-14: those of people, and one that is kept for ever, count for nothing and stay."""
+    table = load(catalog, UNCHANGED)
+    days = [datetime(2020, 1, 1, tzinfo=UTC) + timedelta(days) for days in range(MAX_INTERVAL_TAGS)]
+    snapshots = table.manage_snapshots()
+    at = head(catalog, UNCHANGED)
+    for name in map(interval_tag, days):
+        snapshots = snapshots.create_tag(at, name, DAY_MS * 10_000)
+    kept = ("asof_20190101T0000", "asof_of_ours", "month_end")
+    for other in kept:
+        snapshots = snapshots.create_tag(at, other, None if other == kept[0] else DAY_MS)
+    snapshots.commit()
+    update_mains(catalog, tag_targets(catalog, [], [UNCHANGED], EIGHT, SYSTEM).moves)
+    there = set(load(catalog, UNCHANGED).refs()) - {"main"}
+    assert there == {*map(interval_tag, days[1:]), EIGHT, *kept}
+    update_mains(catalog, tag_targets(catalog, [], [UNCHANGED], "year_end", SYSTEM).moves)
+    assert set(load(catalog, UNCHANGED).refs()) == {"main", *there, "year_end"}
 
 
 def test_a_tag_of_somebody_else_keeps_its_age(catalog: SqlCatalog) -> None:
