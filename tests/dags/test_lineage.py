@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any
 
 import pytest
+from airflow.providers.openlineage import conf
 from openlineage.client.serde import Serde
 
 from tidemark.model.column_rules import ColumnRules
@@ -14,6 +16,7 @@ from tidemark.model.names import ColumnName, TopicName
 from tidemark.model.offsets import OffsetRange, TopicPartition
 from tidemark.model.verdict import CheckResult, Severity, Verdict
 from tidemark.scheduling.lineage import lineage_of_audit, lineage_of_cut
+from tidemark.scheduling.tasks import starts_for_lineage
 from tidemark.spec import CatalogSpec, InstallationSpec, KafkaSpec, SparkSpec
 
 ITEMS, ENDS = TopicName("a.shop.items"), TopicName("a.transaction")
@@ -40,6 +43,21 @@ INSTALLATION = InstallationSpec(
     spark=SparkSpec(jars="/jars"),
     state="/state",
 )
+
+
+@pytest.mark.parametrize("is_disabled", [False, True])
+def test_plan_leaves_offsets_where_somebody_tells_of_them(
+    monkeypatch: pytest.MonkeyPatch, *, is_disabled: bool
+) -> None:
+    monkeypatch.setattr(conf, "is_disabled", lambda: is_disabled)
+    spans = (OffsetRange(7, 9), OffsetRange(4, 4))
+    unread = {TopicPartition(ITEMS, number): span for number, span in enumerate(spans)}
+    assert starts_for_lineage(unread) == ({} if is_disabled else {ITEMS: {"0": 7}})
+
+
+def test_plan_leaves_no_offsets_without_the_provider(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, conf.__name__, None)
+    assert starts_for_lineage({TopicPartition(ITEMS, 0): OffsetRange(7, 9)}) == {}
 
 
 def written(dataset: object) -> dict[str, Any]:

@@ -23,12 +23,14 @@ from tests.support.staged_cut import PIPELINE, TARGETS, new_world, rows, stage
 from tidemark.errors import OutcomeUnknownError
 from tidemark.model.names import AttemptId
 from tidemark.runs import stall as stalls
+from tidemark.runs.publish import publish_cut
 from tidemark.runs.stall import Stall
 from tidemark.runs.world import World
 from tidemark.scheduling.lineage_operators import AuditOperator, PublishOperator
 from tidemark.scheduling.tasks import audit, publish, stall
 
 ATTEMPT = AttemptId("try_1")
+EIGHT = "asof_20261124T0800"
 
 
 class Fold:
@@ -101,6 +103,17 @@ def test_it_fails_to_be_tried_again_and_then_tells_what_was_published(
     assert not is_done.is_set()
     assert run_task() == {"cut": 1, "tables": 2}
     assert [rows(world, table) for table in TARGETS] == [[1], [1]]
+
+
+def test_it_tells_the_tag_of_its_own_cut(world: World) -> None:
+    """Also where it is repeated, and not that of another run's cut."""
+    stage(world, ATTEMPT, 1, [1], tag=EIGHT)
+    for _ in range(2):
+        assert run_task() == {"cut": 1, "tables": 2, "tag": EIGHT}
+    later = AttemptId("try_2")
+    stage(world, later, 2, [2], tag="month_end")
+    publish_cut(PIPELINE, world, later)
+    assert run_task() == {"cut": 1, "tables": 2}
 
 
 def lineage(operator: PythonOperator) -> OperatorLineage[Any, Any]:

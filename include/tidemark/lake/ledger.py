@@ -312,6 +312,12 @@ def newest_cut(catalog: Catalog, tables: SystemTables, attempt: AttemptId) -> Cu
     return None if ledger is None else _newest_of(ledger, tables, attempt)
 
 
+def tag_of_attempt(catalog: Catalog, tables: SystemTables, attempt: AttemptId) -> str:
+    """The tag that ``attempt`` gave; empty where it gave none, or its cut is not the newest."""
+    marks = read_marks(catalog, tables)
+    return marks.get(TAG, "") if marks.get(ATTEMPT) == attempt else ""
+
+
 def _newest_of(ledger: Table, tables: SystemTables, attempt: AttemptId) -> CutResult | None:
     published = read_checked(ledger, tables.ledger)
     if published is None or published.marks.get(ATTEMPT) != attempt:

@@ -13,7 +13,7 @@ from tidemark.errors import UNCHANGED, AuditBlockedError, NoAttemptError, Supers
 from tidemark.lake.catalog import SystemTables, TableId, catalog_errors
 from tidemark.lake.due import OUR_COMMENT
 from tidemark.lake.history import read_history
-from tidemark.lake.ledger import ATTEMPT, RESULT, StagedCut, find_cut, read_progress
+from tidemark.lake.ledger import ATTEMPT, RESULT, StagedCut, find_cut, read_progress, tag_of_attempt
 from tidemark.lake.marks import TAG
 from tidemark.lake.publication import update_mains
 from tidemark.lake.refs import RefUpdate, ancestors, summary_value
@@ -53,7 +53,16 @@ def cut_of(pipeline: PipelineSpec, world: World, attempt: AttemptId) -> int | No
 
 
 def publish_cut(pipeline: PipelineSpec, world: World, attempt: AttemptId) -> CutResult:
+    """As `publish_tagged`, whatever the tag."""
+    return publish_tagged(pipeline, world, attempt)[0]
+
+
+def publish_tagged(
+    pipeline: PipelineSpec, world: World, attempt: AttemptId
+) -> tuple[CutResult, str]:
     """Publish the cut that ``attempt`` staged: all tables and the ledger, or nothing. No JVM.
+
+    Also the tag that it gave, empty where it gave none.
 
     Safe to repeat. `NoAttemptError` when nothing is staged under that name, `AuditBlockedError`
     when a verdict blocks or is missing, `SupersededError` when another attempt came first,
@@ -70,21 +79,25 @@ def publish_cut(pipeline: PipelineSpec, world: World, attempt: AttemptId) -> Cut
         )
     if isinstance(staged, CutResult):
         log.info("cut_already_published", pipeline=pipeline.name, cut=staged.cut)
-        return replace(staged, status=CutStatus.PUBLISHED)
+        tag = tag_of_attempt(world.catalog, tables, attempt)
+        return replace(staged, status=CutStatus.PUBLISHED), tag
     verdicts = read_rows(world.catalog, tables, attempt, staged.result.cut)
     _refuse_unaudited(pipeline.name, staged, verdicts)
     staged = replace(staged, result=_with_outcomes(staged.result, verdicts))
     try:
         _refuse_stale(pipeline, staged, read_progress(world.catalog, tables).cut)
-        update_mains(world.catalog, publication(staged, pipeline, world, tables))
+        moves = publication(staged, pipeline, world, tables)
+        update_mains(world.catalog, moves)
+        tag = next(dict(move.marks)[TAG] for move in moves if move.table == tables.ledger)
     except SupersededError:
         # By itself, if the database has finished meanwhile what an earlier try had asked of it.
         if not isinstance(find_cut(world.catalog, tables, attempt), CutResult):
             raise
         finish_publication(world.catalog, tables)
+        tag = tag_of_attempt(world.catalog, tables, attempt)
     result = replace(staged.result, status=CutStatus.PUBLISHED)
     log.info("cut_published", pipeline=pipeline.name, cut=result.cut, tables=len(result.tables))
-    return result
+    return result, tag
 
 
 def changed_tables(

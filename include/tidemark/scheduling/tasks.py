@@ -13,7 +13,7 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 from tidemark.errors import UNCHANGED, ActionRefusedError, SupersededError
 from tidemark.log import get_logger
 from tidemark.model.names import AttemptId, PipelineName, TableName
-from tidemark.model.offsets import OffsetRange, offsets_from_json, offsets_to_json
+from tidemark.model.offsets import OffsetRange, Ranges, offsets_from_json, offsets_to_json
 from tidemark.model.result import CutStatus
 from tidemark.model.verdict import Outcome
 from tidemark.scheduling.assets import events_of
@@ -71,12 +71,23 @@ def plan(
         reason=params["reason"] or "",
         dry_run=bool(params["dry_run"]),
         tag=tag,
-        starts=offsets_to_json({place: span.start for place, span in cut_plan.unread.items()}),
+        starts=starts_for_lineage(cut_plan.unread),
     )
     ti.xcom_push(PLAN, planned)
     shown = {name: what for name, what in planned.items() if name != "starts"}
     log.info("cut_planned", pipeline=pipeline, has_work=cut_plan.has_work, **shown)
     return cut_plan.has_work
+
+
+def starts_for_lineage(unread: Ranges) -> dict[str, dict[str, int]]:
+    """The first offset of each partition that has any; none where nobody tells OpenLineage."""
+    try:
+        from airflow.providers.openlineage.conf import is_disabled
+    except ImportError:
+        return {}
+    if is_disabled():
+        return {}
+    return offsets_to_json({place: span.start for place, span in unread.items() if span.count})
 
 
 def audit(pipeline: PipelineName, ti: RuntimeTaskInstanceProtocol) -> dict[str, int]:
@@ -147,9 +158,7 @@ def publish(
 
     An attempt that another one overtook changes nothing and ends as skipped.
     """
-    from tidemark.lake.catalog import SystemTables
-    from tidemark.lake.tags import newest_tag
-    from tidemark.runs.publish import changed_tables, publish_cut
+    from tidemark.runs.publish import changed_tables, publish_tagged
     from tidemark.runs.stall import tell_stall
     from tidemark.runs.world import open_world
 
@@ -158,14 +167,13 @@ def publish(
         spec = pipeline_named(pipeline)
         world = open_world(load_installation_for(pipeline))
         try:
-            result = publish_cut(spec, world, AttemptId(folded["attempt"]))
+            result, tag = publish_tagged(spec, world, AttemptId(folded["attempt"]))
         except SupersededError as error:
             raise AirflowSkipException(f"superseded: {error}") from error
         events = events_of(spec, result, changed_tables(spec, world.catalog, result))
     _send_events(events, ti, outlet_events)
     if spec.limits.when_stalled is WhenStalled.WARN:
         tell_stall(spec, world)
-    tag = newest_tag(world.catalog, SystemTables.of(pipeline))
     return {"cut": result.cut, "tables": len(result.tables), **({"tag": tag} if tag else {})}
 
 

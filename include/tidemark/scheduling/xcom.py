@@ -12,7 +12,8 @@ class Planned(TypedDict):
     """What plan leaves under the key ``plan``; until: a time or a position, or empty.
 
     tag: what the targets are to get, or empty. starts: topic -> partition -> the first offset that
-    is not landed. dry_run, tag, starts: not there in runs that an older version began.
+    is not landed, for OpenLineage. dry_run, tag, starts: not there in runs that an older version
+    began.
     """
 
     sentence: str
