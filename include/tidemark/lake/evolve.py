@@ -19,7 +19,13 @@ from pyspark.sql import SparkSession
 from tidemark.errors import REFOLD, WAITING, TableStoppedError
 from tidemark.lake import sql
 from tidemark.lake.altered import alterations
-from tidemark.lake.catalog import TableId, catalog_errors, ensure_namespace, folder_of
+from tidemark.lake.catalog import (
+    TableId,
+    catalog_errors,
+    commit_errors,
+    ensure_namespace,
+    folder_of,
+)
 from tidemark.lake.history import TargetChange
 from tidemark.lake.marks import (
     CUT,
@@ -33,7 +39,7 @@ from tidemark.lake.marks import (
 )
 from tidemark.lake.refs import main_head
 from tidemark.log import get_logger
-from tidemark.model.columns import TableSchema
+from tidemark.model.columns import TableSchema, column_doc
 from tidemark.model.names import SYSTEM_PREFIX, ColumnName
 from tidemark.schema.changes import (
     AddColumn,
@@ -146,24 +152,25 @@ def apply_changes(
     location = _new_location(catalog, target)
     made = _made(name, changes, want, location)
     freed = _unidentified(catalog, target, name, changes)
-    for statement in (*freed, *_let_go(name, changes), *_moved(name, changes), *made):
+    moved = map(sql.by_spark, _moved(name, changes))
+    for statement in (*freed, *_let_go(name, changes), *moved, *made):
         session.sql(statement)
     for change in changes:
         log.info("schema_changed", table=str(target), change=describe(change))
 
 
-def comment_columns(
-    session: SparkSession, catalog: Catalog, target: TableId, comments: Mapping[ColumnName, str]
-) -> None:
+def comment_columns(catalog: Catalog, target: TableId, comments: Mapping[ColumnName, str]) -> None:
     """Have columns of ``target``, a new table or a fork, say what the source says of them."""
     if not comments:
         return
-    with catalog_errors(f"the reading of {target}"):
-        fields = catalog.load_table(target.parts).schema().fields
-    shown = {field.name: field.doc or "" for field in fields}
-    changed = {name: text for name, text in comments.items() if shown.get(name, text) != text}
-    if changed:
-        session.sql(sql.comment_columns((catalog.name, *target.parts), changed))
+    with commit_errors(f"the comments of {target}"):
+        table = catalog.load_table(target.parts)
+        shown = {field.name: field.doc or "" for field in table.schema().fields}
+        docs = {name: column_doc(text) for name, text in comments.items() if name in shown}
+        with table.update_schema() as columns:
+            for name, doc in docs.items():
+                if shown[name] != doc:
+                    columns.update_column((name,), doc=doc)
 
 
 def _unidentified(
@@ -224,7 +231,7 @@ def _made(
     commit, however many: each commit writes all metadata of the table anew.
     """
     is_stored = False
-    yield from _joined(name, changes)
+    yield from map(sql.by_spark, _joined(name, changes))
     for change in changes:
         match change:
             case CreateTarget(schema):
@@ -232,20 +239,20 @@ def _made(
                 properties = {**sql.TARGET_PROPERTIES, SOURCE_SCHEMA: _schema_json(unsorted)}
                 yield sql.create_target(name, schema, properties)
                 # Not in the statement above: Spark would want a Hadoop file system for it.
-                yield sql.set_location(name, location)
+                yield sql.by_spark(sql.set_location(name, location))
                 if schema.identifier:
                     yield sql.set_identifier(name, schema.identifier)
                 is_stored = unsorted == want
                 if schema.layout.sort:
                     yield sql.sort_files(name, schema.layout.sort)
             case ChangeKey(free=free):
-                yield from (sql.free_column(name, column) for column in free)
+                yield from (sql.by_spark(sql.free_column(name, column)) for column in free)
             case ChangeLayout(layout, joined=joined):
                 yield from (sql.add_partition_field(name, field) for field in joined)
                 if layout.sort:
                     yield sql.sort_files(name, layout.sort)
     if not is_stored:
-        yield sql.set_property(name, SOURCE_SCHEMA, _schema_json(want))
+        yield sql.by_spark(sql.set_property(name, SOURCE_SCHEMA, _schema_json(want)))
 
 
 def _joined(name: Sequence[str], changes: Sequence[SchemaChange]) -> Iterator[str]:

@@ -112,6 +112,18 @@ def create_target(table: Sequence[str], schema: TableSchema, properties: Mapping
     )
 
 
+def by_spark(statement: str) -> str:
+    """An ALTER TABLE of Spark's own, so that Iceberg's extension of it does not take it.
+
+    The extension takes all that begin with the two words and hold ``create tag`` or the like, in a
+    name or a text, too.
+
+    >>> by_spark("ALTER TABLE `t` RENAME COLUMN `create tag` TO `c`")
+    'ALTER /* */ TABLE `t` RENAME COLUMN `create tag` TO `c`'
+    """
+    return f"ALTER /* */ TABLE{statement.removeprefix('ALTER TABLE')}"
+
+
 def set_location(table: Sequence[str], location: str) -> str:
     """ALTER TABLE: files that are written from now on lie there."""
     return f"ALTER TABLE {quote(*table)} SET LOCATION {literal(location)}"
@@ -162,12 +174,6 @@ def widen_columns(table: Sequence[str], columns: Iterable[SourceColumn]) -> str:
         else f"{quote(column.name)} TYPE {column.stored}"
         for column in columns
     )
-    return f"ALTER TABLE {quote(*table)} ALTER COLUMN {listed}"
-
-
-def comment_columns(table: Sequence[str], comments: Mapping[ColumnName, str]) -> str:
-    """ALTER TABLE that has columns say what they are, in one commit."""
-    listed = ", ".join(f"{quote(name)} COMMENT {literal(text)}" for name, text in comments.items())
     return f"ALTER TABLE {quote(*table)} ALTER COLUMN {listed}"
 
 

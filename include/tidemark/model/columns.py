@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
@@ -42,7 +43,23 @@ STAGED_CONVERSION_ERROR, STAGED_UNFILLED = "X", "N"
 WITHHELD = f"{SYSTEM_PREFIX}withheld_"
 """Before the name of a column of which the source has values that nothing shows (SCHEMA-38)."""
 ARRAY = "array<"
+MOST_DOC = 1024
+"""Of characters: MySQL takes no longer comment."""
 _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
+
+
+def column_doc(comment: str) -> str:
+    r"""A source's comment as what a column says of itself, without what not every store takes.
+
+    >>> column_doc("its\0id\n")
+    'its id'
+    """
+    shown = (" " if _is_control(char) else char for char in comment)
+    return "".join(shown).strip()[:MOST_DOC]
+
+
+def _is_control(char: str) -> bool:
+    return unicodedata.category(char) in ("Cc", "Cs") and char not in "\t\n"
 
 
 class ValueEncoding(StrEnum):

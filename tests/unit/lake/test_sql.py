@@ -31,10 +31,10 @@ ENDS = (End(Position("0A"), 1), End(Position("0B")))
     [
         sql.create_target(TABLE, SCHEMA, {"p'": "v\\'"}),
         sql.set_identifier(TABLE, SCHEMA.key),
-        sql.comment_columns(TABLE, {COLUMN.name: "'; DROP TABLE x; --\n\\"}),
         sql.set_location(TABLE, "/it's/o`dd"),
         sql.add_columns(TABLE, [COLUMN]),
         sql.widen_columns(TABLE, [COLUMN]),
+        sql.by_spark(sql.rename_column(TABLE, OTHER.name, COLUMN.name)),
         sql.set_property(TABLE, "p", "'; DROP TABLE x; --"),
         sql.create_branch(TABLE, "tidemark_1_a", 7),
         sql.delete_below(TABLE, "'; DROP TABLE x; --"),

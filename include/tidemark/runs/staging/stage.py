@@ -99,8 +99,7 @@ def stage_target(
         apply_changes(
             context.session, context.catalog, context.place, work.changes, work.source_schema
         )
-        comments = _comments(chosen, work)
-        comment_columns(context.session, context.catalog, context.place, comments)
+        comment_columns(context.catalog, context.place, _comments(chosen, work))
     if work.rewrites:
         rewritten = rewrite_rows(
             context.session, context.catalog, work.target, context.place, work.rewrites
