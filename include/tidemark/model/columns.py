@@ -236,11 +236,13 @@ class TableSchema:
     def identifier(self) -> tuple[ColumnName, ...]:
         """The columns of which Iceberg may say that they identify a row (KEY-17); else none.
 
-        One row of a mirror has a key, and none has a null in it; Iceberg takes no floating numbers.
+        One row of a mirror has a key, and none has a null in it; Iceberg takes no floating numbers,
+        and nothing that holds others: ``array<int>``.
         """
         is_unique = self.mode is TargetMode.MIRROR and self.row_key == self.key
-        floats = any(self[name].stored in ("float", "double") for name in self.key)
-        return self.key if is_unique and not floats else ()
+        types = {self[name].stored for name in self.key}
+        refused = any(kind in ("float", "double") or "<" in kind for kind in types)
+        return self.key if is_unique and not refused else ()
 
     @property
     def holds_values(self) -> str:

@@ -155,9 +155,11 @@ def plan_changes(
 
     What became of the names of ``have`` tell the shifts that ``want`` has beyond its own. is_empty:
     no row of before stays, so that the table may get its first key, or lose it.
-    Raises TableStoppedError for names that differ in case alone, for a key that no statement gave,
-    and for another type into which Iceberg neither promotes nor casts what is there.
+    Raises TableStoppedError for names that differ in case alone, for a key that no statement gave
+    or that holds a map, and for another type into which Iceberg neither promotes nor casts what is
+    there.
     """
+    _refuse_maps(want.in_target)
     if have is None:
         _refuse_collisions(want.in_target)
         return (CreateTarget(want.in_target),)
@@ -363,6 +365,19 @@ def _refuse_collisions(schema: TableSchema) -> None:
                 next_step="give one of them another name, or leave it out: target-columns: of the "
                 "table in the pipeline file",
             )
+
+
+def _refuse_maps(schema: TableSchema) -> None:
+    """Raise where rows are to be found by a map: no engine compares two of them."""
+    maps = [name for name in schema.key if schema[name].stored.startswith("map<")]
+    if maps and schema.row_key == schema.key:
+        raise TableStoppedError(
+            f"the key {list(schema.key)} holds a map, {maps[0]}, and rows cannot be found by it",
+            state=_STATE,
+            next_step="name other columns that tell the rows apart, in key: of the table in the "
+            "pipeline file; without such, fold the table with a new pipeline whose connector has "
+            "hstore.handling.mode=json",
+        )
 
 
 def _stopped(what: str) -> TableStoppedError:

@@ -34,6 +34,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "date": ("date",),
     "timestamp": ("timestamp_ntz",),
     "binary": ("binary",),
+    "array": ("array<int>",),
     "composite": ("int", "bigint"),
     "text and integer": ("string", "int"),
 }
@@ -95,6 +96,7 @@ def _from_number(iceberg: str) -> str:
         "date": "date_add(date'2026-01-01', n)",
         "timestamp_ntz": "CAST(date_add(date'2026-01-01', n) AS TIMESTAMP_NTZ)",
         "binary": "CAST(CAST(n AS STRING) AS BINARY)",
+        "array<int>": "array(n)",
     }.get(iceberg, f"CAST(n AS {iceberg})")
 
 

@@ -10,6 +10,7 @@ import sqlglot
 from sqlglot import expressions as exp
 
 from tidemark.lake import sql
+from tidemark.model.column_rules import Mask
 from tidemark.model.columns import ROW, SourceColumn, TableSchema, ValueEncoding
 from tidemark.model.ends import End
 from tidemark.model.names import ColumnName
@@ -80,8 +81,14 @@ def test_a_table_without_key_is_merged_by_a_column_of_its_own() -> None:
         pytest.param(SCHEMA, SCHEMA.key, id="a mirror: one row for each key"),
         pytest.param(WITHOUT_KEY, (), id="no key"),
         pytest.param(replace(SCHEMA, mode=TargetMode.HISTORY), (), id="versions share it"),
+        *(
+            pytest.param(TableSchema((replace(COLUMN, iceberg=kind),), (COLUMN.name,)), (), id=kind)
+            for kind in ("float", "double", "array<int>", "map<string,string>", "struct<a:int>")
+        ),
         pytest.param(
-            TableSchema((replace(COLUMN, iceberg="double"),), (COLUMN.name,)), (), id="a float"
+            TableSchema((replace(COLUMN, iceberg="array<int>", mask=Mask.HASH),), SCHEMA.key[:1]),
+            SCHEMA.key[:1],
+            id="a hash of an array",
         ),
     ],
 )

@@ -10,6 +10,7 @@ from tidemark.model.columns import ROW, TableSchema
 from tidemark.model.modes import ConnectorModes
 from tidemark.model.names import ColumnName
 from tidemark.model.position import Position
+from tidemark.model.target_mode import TargetMode
 from tidemark.schema.changes import (
     AddColumn,
     ChangeKey,
@@ -150,6 +151,18 @@ def test_a_key_goes_with_the_rows_that_had_it() -> None:
 def test_columns_that_differ_in_case_cannot_make_a_table() -> None:
     with pytest.raises(TableStoppedError, match="COLUMN_COLLISION"):
         plan_changes(None, table("id int; Name text; name text"))
+
+
+@pytest.mark.parametrize("mode", TargetMode)
+def test_no_row_is_found_by_a_map(mode: TargetMode) -> None:
+    """A target that keeps changes has another key."""
+    attributes = replace(table("id int")["id"], iceberg="map<string,string>")
+    keyed = replace(table("id int"), columns=(attributes,), mode=mode)
+    if mode is TargetMode.APPEND:
+        assert plan_changes(None, keyed) == (CreateTarget(keyed),)
+        return
+    with pytest.raises(TableStoppedError, match="rows cannot be found by it"):
+        plan_changes(None, keyed)
 
 
 def test_merge_is_the_union_with_the_newest_type_that_holds_every_value() -> None:
