@@ -160,7 +160,10 @@ def apply_changes(
 
 
 def comment_columns(catalog: Catalog, target: TableId, comments: Mapping[ColumnName, str]) -> None:
-    """Have columns of ``target``, a new table or a fork, say what the source says of them."""
+    """Have columns of ``target``, a new table or a fork, say what the source says of them.
+
+    Where it says nothing, what is there stays: somebody else may have written it.
+    """
     if not comments:
         return
     with commit_errors(f"the comments of {target}"):
@@ -169,7 +172,7 @@ def comment_columns(catalog: Catalog, target: TableId, comments: Mapping[ColumnN
         docs = {name: column_doc(text) for name, text in comments.items() if name in shown}
         with table.update_schema() as columns:
             for name, doc in docs.items():
-                if shown[name] != doc:
+                if doc and shown[name] != doc:
                     columns.update_column((name,), doc=doc)
 
 

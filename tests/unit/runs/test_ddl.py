@@ -461,7 +461,7 @@ def test_a_message_in_hex_is_read_and_one_that_cannot_be_stops_its_tables() -> N
 
 
 def test_a_comment_goes_with_its_column() -> None:
-    """SCHEMA-39: one that is declared again without it has none; `IF NOT EXISTS` may do nothing."""
+    """SCHEMA-39: a declaration without it says nothing; `IF NOT EXISTS` may do nothing."""
     ddl = (
         "ALTER TABLE items MODIFY x INT COMMENT 'why', MODIFY y INT, "
         "ADD COLUMN IF NOT EXISTS z INT, ADD COLUMN late INT COMMENT 'since'"
