@@ -278,7 +278,8 @@ def _reach(status: PipelineStatus, row: TableStatus, now: int) -> tuple[str, ...
         lag = age_ms(status, row, now)
         if lag is None:
             return ("-", "-")
-        return clock(row.complete_until_ms), age(0, lag) if lag else "none"
+        complete = clock(row.complete_until_ms) if row.complete_until_ms else "-"
+        return complete, age(0, lag) if lag else "none"
     if status.published is None:
         return ("-",)
     return ("lower" if row.why else f"cut {status.published.result.cut}",)

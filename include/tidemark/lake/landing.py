@@ -163,6 +163,24 @@ def records_since(catalog: Catalog, tables: SystemTables, head: int | None, land
     ).count()
 
 
+def landed_ms(catalog: Catalog, tables: SystemTables, head: int | None, landing: int) -> int:
+    """When the first of the landings from ``landing`` on was made, in ms since 1970; 0 without one.
+
+    head: the newest snapshot that counts. Of those that are expired nobody knows any more.
+    """
+    if head is None:
+        return 0
+    with catalog_errors("the reading of the changelog"):
+        changelog = catalog.load_table(tables.changelog.parts)
+    at_ms = 0
+    for snapshot in ancestors(changelog, head):
+        number = summary_value(snapshot, NUMBER)
+        if number is not None and int(number) < landing:
+            break
+        at_ms = snapshot.timestamp_ms if number is not None else at_ms
+    return at_ms
+
+
 def branch_landing(
     catalog: Catalog, tables: SystemTables, head: ChangelogHead, attempt: AttemptId
 ) -> Branch:

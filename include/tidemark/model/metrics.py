@@ -122,7 +122,8 @@ PIPELINE_FRESHNESS = Metric(
 )
 TABLE_FRESHNESS = Metric(
     "tidemark_table_freshness_seconds",
-    "How long ago the table was complete; 0 while all that the topics hold is published.",
+    "How long ago the table was complete; 0 while all that the topics hold is published. For how "
+    "long landed records wait, where nothing of it is published.",
     _TABLE,
     "seconds",
 )

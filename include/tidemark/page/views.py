@@ -179,7 +179,8 @@ def _row(status: PipelineStatus, table: TableStatus, now: int) -> TableRow:
     else:
         reach, lag = "-", "-"
         if (behind := age_ms(status, table, now)) is not None:
-            reach, lag = clock(table.complete_until_ms), age(0, behind) if behind else "none"
+            reach = clock(table.complete_until_ms) if table.complete_until_ms else "-"
+            lag = age(0, behind) if behind else "none"
     return TableRow(
         source=str(table.table),
         target=table.target,

@@ -18,15 +18,16 @@ class StaleTable:
 
 
 def age_ms(status: PipelineStatus, table: TableStatus, now_ms: int) -> int | None:
-    """How long ago ``table`` was complete, in milliseconds; None where nothing of it is published.
+    """How long ago ``table`` was complete, in milliseconds.
 
-    0 while the topics hold nothing that is not published: a source may be quiet.
+    0 while the topics hold nothing that is not published: a source may be quiet. Of a table of
+    which nothing is published, for how long landed records wait; None where none do.
     """
-    at_ms = complete_ms(status, table)
-    if not at_ms:
-        return None
     is_read = status.lag is not None and status.lag.is_none and not table.why
-    return 0 if is_read else max(0, now_ms - at_ms)
+    at_ms = _aged_from_ms(status, table)
+    if is_read and complete_ms(status, table):
+        return 0
+    return None if is_read or not at_ms else max(0, now_ms - at_ms)
 
 
 def complete_ms(status: PipelineStatus, table: TableStatus) -> int:
@@ -41,11 +42,15 @@ def complete_ms(status: PipelineStatus, table: TableStatus) -> int:
     return newest.at_ms if newest else 0
 
 
+def _aged_from_ms(status: PipelineStatus, table: TableStatus) -> int:
+    return complete_ms(status, table) or status.waiting_since_ms
+
+
 def stale_tables(status: PipelineStatus, now_ms: int) -> tuple[StaleTable, ...]:
     """The tables that are older than the limit, the oldest first; none where there is no limit."""
     limit = status.freshness_ms
     stale = (
-        StaleTable(table.target, complete_ms(status, table) + limit)
+        StaleTable(table.target, _aged_from_ms(status, table) + limit)
         for table in status.tables
         if limit and (age_ms(status, table, now_ms) or 0) > limit
     )

@@ -94,8 +94,8 @@ def _of_table(status: PipelineStatus, table: TableStatus, age: int | None) -> It
     labels = (status.pipeline, str(table.table))
     if age is not None:
         yield _sample(metrics.TABLE_FRESHNESS, age / 1000, *labels)
-        complete = complete_ms(status, table)
-        yield _sample(metrics.TABLE_COMPLETE, complete / 1000, *labels)
+        if complete := complete_ms(status, table):
+            yield _sample(metrics.TABLE_COMPLETE, complete / 1000, *labels)
     if status.freshness_ms:
         yield _sample(metrics.TABLE_FRESHNESS_LIMIT, status.freshness_ms / 1000, *labels)
     yield _sample(metrics.TABLE_BLOCKED, table.why not in ("", NOT_ASKED), *labels)

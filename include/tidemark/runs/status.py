@@ -17,7 +17,7 @@ from tidemark.lake.history import (
     newest_verdicts,
     read_history,
 )
-from tidemark.lake.landing import records_since
+from tidemark.lake.landing import landed_ms, records_since
 from tidemark.lake.ledger import Entry, newest_cuts
 from tidemark.lake.quarantine import read_waiting
 from tidemark.lake.rest import moves_together
@@ -104,6 +104,8 @@ class PipelineStatus:
     trouble: why a run would not even start reading.
     history: the newest `CUTS_SHOWN` published cuts, newest first.
     freshness_ms: how old its tables may be; 0 without a limit.
+    waiting_since_ms: when the oldest records that may wait were landed, in ms since 1970; 0 where
+    none are.
     is_readable: what is published can be read; where it cannot, trouble says why, and nothing else
     is known.
     """
@@ -130,6 +132,7 @@ class PipelineStatus:
     trouble: TidemarkError | None = None
     history: tuple[Entry, ...] = ()
     freshness_ms: int = 0
+    waiting_since_ms: int = 0
     is_readable: bool = True
 
     @property
@@ -180,7 +183,9 @@ def pipeline_status(pipeline: PipelineSpec, world: World) -> PipelineStatus:
     waiting = read_waiting(world.catalog, system, progress.known_renames(pipeline.renames))
     held = newest.result.buckets.get(Bucket.HELD, 0) if newest else 0
     stall = stall_of(pipeline, history, int(datetime.now(UTC).timestamp() * 1000))
-    lag = None
+    lag, since_ms = None, 0
+    if plan is None or plan.waiting:
+        since_ms = landed_ms(world.catalog, system, landings, progress.oldest_held)
     if plan is not None:
         landed = 0
         if plan.waiting:
@@ -214,6 +219,7 @@ def pipeline_status(pipeline: PipelineSpec, world: World) -> PipelineStatus:
         next_step=trouble.next_step if trouble else _next_step(pipeline, plan, attempt),
         history=newest_cuts(world.catalog, system, CUTS_SHOWN),
         freshness_ms=pipeline.freshness_ms,
+        waiting_since_ms=since_ms,
     )
 
 

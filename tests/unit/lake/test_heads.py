@@ -12,7 +12,7 @@ from tests.support.lake import RECORDS, land, publish, stage
 from tidemark.errors import ForeignChangeError, StorageError, SupersededError
 from tidemark.lake.catalog import SystemTables
 from tidemark.lake.heads import Heads, read_heads
-from tidemark.lake.landing import read_mark
+from tidemark.lake.landing import landed_ms, read_mark
 from tidemark.lake.ledger import ensure_table, read_progress, record_action
 from tidemark.lake.marks import PUBLISHED
 from tidemark.lake.quarantine import SCHEMA, add_entries, read_entries
@@ -51,6 +51,17 @@ def cut(catalog: SqlCatalog, attempt: str) -> None:
 
 def skip(progress: Progress, transaction: str) -> Progress:
     return replace(progress, skipped=progress.skipped | {transaction})
+
+
+def test_landings_tell_when_they_were_made(catalog: SqlCatalog) -> None:
+    assert landed_ms(catalog, TABLES, None, 1) == 0
+    head = heads_after(catalog, 3).changelog.snapshot
+    made = [
+        snapshot.timestamp_ms
+        for snapshot in catalog.load_table(TABLES.changelog.parts).metadata.snapshots
+    ]
+    found = [landed_ms(catalog, TABLES, head, landing) for landing in (1, 2, 3, 4)]
+    assert found == [*made[1:], 0], "the first one made the table"
 
 
 def test_metadata_that_is_gone_is_an_error_of_storage(catalog: SqlCatalog) -> None:

@@ -44,6 +44,26 @@ def ages(status: PipelineStatus, minutes: int) -> list[int | None]:
             replace(UNGATED, tables=(FRESH, CHANGED, LOWER)), [10, 15, None], id="by its cuts"
         ),
         pytest.param(replace(UNGATED, published=None), [None, None, None], id="no cut yet"),
+        pytest.param(
+            replace(UNGATED, published=None, waiting_since_ms=NOON_MS),
+            [10, 10, 10],
+            id="no cut yet, and records are landed",
+        ),
+        pytest.param(
+            replace(READING, waiting_since_ms=NOON_MS - 2 * MINUTE_MS),
+            [10, 11, 12],
+            id="a table that was never published",
+        ),
+        pytest.param(
+            replace(READING, waiting_since_ms=NOON_MS, lag=None, tables=(NEW,)),
+            [10],
+            id="one of which nobody knows what waits",
+        ),
+        pytest.param(
+            replace(READING, waiting_since_ms=NOON_MS, lag=Lag(0, 0, 0)),
+            [0, 11, None],
+            id="one of which no record ever came",
+        ),
     ],
 )
 def test_age_of_a_table(status: PipelineStatus, expected: list[int | None]) -> None:
@@ -62,6 +82,15 @@ def test_a_table_is_stale_once_it_is_older_than_the_limit() -> None:
         stale_sentence(READING, NOON_MS + 31 * MINUTE_MS)
         == "2 tables older than 30 min: shop.lower since 2026-01-01 12:29:00 UTC, "
         "shop.items since 2026-01-01 12:30:00 UTC"
+    )
+
+
+def test_a_table_that_was_never_published_is_stale_while_records_wait() -> None:
+    status = replace(READING, waiting_since_ms=NOON_MS, tables=(NEW,))
+    assert stale_sentence(status, NOON_MS + 30 * MINUTE_MS) == ""
+    assert (
+        stale_sentence(status, NOON_MS + 31 * MINUTE_MS)
+        == "1 table older than 30 min: shop.new since 2026-01-01 12:30:00 UTC"
     )
 
 
