@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from time import time_ns
 from uuid import uuid4
 
 import pyarrow as pa
@@ -20,13 +21,17 @@ from tidemark.errors import UNCHANGED, StorageError
 from tidemark.lake.catalog import TableId, catalog_errors
 from tidemark.lake.commits import begin_branch
 from tidemark.lake.ledger import ensure_table
-from tidemark.lake.refs import attempt_ref
+from tidemark.lake.marks import most_rows
+from tidemark.lake.refs import DAY_MS, attempt_ref
 from tidemark.lake.removal import find_table, purge_as_read
 from tidemark.model.names import SYSTEM_PREFIX, AttemptId
 
 _SCHEMA = pa.schema([pa.field("id", pa.int64())])
 _CONTENT = b"written to be read back, and removed"
 _ATTEMPT = AttemptId("probe")
+_PREFIX = f"{SYSTEM_PREFIX}probe_"
+PROBE = "tidemark.probe"
+"""The property of such a table, by which it is known when somebody died before it went again."""
 
 
 @contextmanager
@@ -35,11 +40,13 @@ def probe_table(catalog: Catalog, namespace: str) -> Iterator[Table]:
 
     ``namespace`` is made where it is not there, and goes again as well.
     """
-    name = TableId(namespace, f"{SYSTEM_PREFIX}probe_{uuid4().hex}")
+    name = TableId(namespace, f"{_PREFIX}{uuid4().hex}")
     with catalog_errors(f"the look for namespace {namespace}"):
         is_there = catalog.namespace_exists(namespace)
+    if is_there:
+        _remove_left(catalog, namespace)
     try:
-        yield ensure_table(catalog, name, _SCHEMA, {"format-version": "2"})
+        yield ensure_table(catalog, name, _SCHEMA, {"format-version": "2", PROBE: "true"})
     finally:
         table = find_table(catalog, name)
         if table is not None:
@@ -47,6 +54,21 @@ def probe_table(catalog: Catalog, namespace: str) -> Iterator[Table]:
         if not is_there:
             with catalog_errors("the removal of a namespace"), suppress(NamespaceNotEmptyError):
                 catalog.drop_namespace(namespace)
+
+
+def _remove_left(catalog: Catalog, namespace: str) -> None:
+    """Remove the empty probes that are older than a day: whoever made them is dead."""
+    with catalog_errors(f"the list of tables in {namespace}"):
+        names = [parts[-1] for parts in catalog.list_tables(namespace)]
+    before_ms = time_ns() // 1_000_000 - DAY_MS
+    for name in names:
+        probe = TableId(namespace, name)
+        table = find_table(catalog, probe) if name.startswith(_PREFIX) else None
+        if table is None or PROBE not in table.properties:
+            continue
+        is_empty = all(not most_rows(snapshot) for snapshot in table.snapshots())
+        if is_empty and table.metadata.last_updated_ms < before_ms:
+            purge_as_read(catalog, probe, table.metadata_location)
 
 
 def probe_files(table: Table) -> None:
