@@ -129,9 +129,10 @@ def test_many_columns_join_in_one_commit(world: World, tmp_path: Path) -> None:
     publish(world, tmp_path, target, schema("a"), 1)
     want = schema(" ".join(["a", *(f"c{number}" for number in range(MANY))]))
     ref_update, _ = attempt(world, tmp_path, target, want, "many")
-    assert shown(world.catalog.load_table(target.parts)) == [{"id": 1, "a": "a"}]
+    made = world.catalog.load_table(target.parts)
+    assert shown(made) == [{"id": 1, "a": "a"}]
     fork = world.catalog.load_table(ref_update.place.parts)
-    assert len(fork.metadata.schemas) == 2
+    assert len(fork.metadata.schemas) == len(made.metadata.schemas) + 1
     assert len(fork.metadata.metadata_log) < 9
     update_mains(world.catalog, [ref_update])
     table = world.catalog.load_table(target.parts)
