@@ -256,8 +256,10 @@ def _is_deaf(value: str, _: Connector, source: SourceSpec) -> bool:
     return source.signal_topic is not None and "kafka" not in channels
 
 
-def _hears_another_topic(value: str, _: Connector, source: SourceSpec) -> bool:
-    return source.signal_topic is not None and value != source.signal_topic
+def _hears_another_topic(value: str, of: Connector, source: SourceSpec) -> bool:
+    """Where nothing is set, Debezium names the topic of signals after its prefix."""
+    heard = value or f"{of.prefix}-signal"
+    return source.signal_topic is not None and heard != source.signal_topic
 
 
 def _is_another_prefix(value: str, _: Connector, source: SourceSpec) -> bool:
@@ -439,7 +441,7 @@ RULES: tuple[Rule, ...] = (
         "signal.kafka.topic",
         "",
         Grade.ERROR,
-        "another one than `source.signal-topic`",
+        "another one than `source.signal-topic`; where it is not set, `<topic.prefix>-signal`",
         "the connector does not hear the signals that are sent: no table is read again",
         "make the two equal",
         _hears_another_topic,

@@ -172,6 +172,12 @@ def test_signals_reach_the_connector() -> None:
     assert bad(judged(MYSQL, other, **heard)).keys() == {"topic.prefix"}
 
 
+def test_the_topic_of_signals_is_named_after_the_prefix_unless_it_is_set() -> None:
+    usual = {"signal-topic": "mysql_plain_1-signal", "topic-prefix": "mysql_plain_1"}
+    channels = {"signal_enabled_channels": "source,kafka"}
+    assert bad(judged(MYSQL, source(MYSQL, **usual), **channels)) == {}
+
+
 def test_tables_that_no_signal_table_stands_beside() -> None:
     undeclared = source(MYSQL, **{"signal-table": None})
     assert bad(judged(MYSQL, undeclared)) == {"signal.data.collection": Grade.WARNING}
