@@ -61,12 +61,6 @@ class Connector:
         return _last_part(self.config.get("value.converter", ""))
 
     @property
-    def has_schemas(self) -> bool:
-        """Records tell their types, as far as the connector itself says so."""
-        enabled = self.config.get("value.converter.schemas.enable", "true")
-        return self.converter == AVRO_CONVERTER or enabled.lower() == "true"
-
-    @property
     def secrets(self) -> tuple[str, ...]:
         """Values that nobody is shown."""
         return tuple(value for name, value in self.config.items() if is_secret(name) and value)
@@ -237,6 +231,10 @@ def _is_converter_of_another_form(value: str, _: Connector, source: SourceSpec) 
     return bool(value) and _last_part(value) != wanted
 
 
+def _is_of_the_worker(value: str, _: Connector, source: SourceSpec) -> bool:
+    return not value and source.avro is None
+
+
 def _lacks_types(value: str, of: Connector, source: SourceSpec) -> bool:
     return (
         of.converter == JSON_CONVERTER and value.lower() != "true" and not source.has_table_states
@@ -390,6 +388,17 @@ RULES: tuple[Rule, ...] = (
     _mode_rule("field.name.adjustment.mode", "none", "field-names", ALL, _names_differ),
     _converter_rule("key.converter"),
     _converter_rule("value.converter"),
+    Rule(
+        "value.converter",
+        "",
+        Grade.WARNING,
+        "not set, without `source.avro`: the worker's own, whose settings are not told here",
+        "unless the worker sets replace.null.with.default=false, a null in a nullable column with "
+        "a default arrives as the default, and nothing shows it",
+        "set value.converter=org.apache.kafka.connect.json.JsonConverter and "
+        "value.converter.replace.null.with.default=false",
+        _is_of_the_worker,
+    ),
     Rule(
         "value.converter.schemas.enable",
         "true",

@@ -96,7 +96,7 @@ def test_one_that_was_left_to_its_defaults() -> None:
         ("field_name_adjustment_mode", "avro", True),
         ("field_name_adjustment_mode", "none", False),
         ("value_converter", "io.confluent.connect.avro.AvroConverter", True),
-        ("value_converter", "", False),
+        ("value_converter", "", True),
         ("header_converter", "org.apache.kafka.connect.storage.SimpleHeaderConverter", False),
         ("key_converter", "org.apache.kafka.connect.storage.StringConverter", True),
         ("value_converter_schemas_enable", "true", False),
@@ -160,6 +160,13 @@ def test_the_salt_of_a_hash_is_not_shown() -> None:
     findings = judged(POSTGRES, source(POSTGRES), **salted)
     assert [f.what for f in findings if "mask" in f.what] == ["column.mask.*=app.t1.c1"]
     assert "s3cret" not in str(findings)
+
+
+def test_the_converter_of_the_worker_is_not_known() -> None:
+    """Settings of a converter that the connector does not name are nobody's."""
+    of_worker = {"value_converter": "", "value.converter.replace.null.with.default": "false"}
+    found = bad(judged(MYSQL, source(MYSQL), **of_worker))
+    assert found == {"no value.converter": Grade.WARNING}
 
 
 def test_signals_reach_the_connector() -> None:
