@@ -324,6 +324,7 @@ def _converter_rule(name: str) -> Rule:
 
 _FLATTENING = ("ExtractNewRecordState", "EventRouter")
 _DROPPING = ("Filter",)
+_SKIPPING = ("skip", "warn", "ignore")
 _TIME_MODES: Mapping[str, str] = {"adaptive_time_microseconds": "adaptive-microseconds"}
 _PLACEHOLDER = "__debezium_unavailable_value"
 _ROUNDED = "decimals are rounded to what a double holds"
@@ -338,6 +339,67 @@ RULES: tuple[Rule, ...] = (
         "nothing shows it",
         "set skipped.operations=none, then re-snapshot tables that were truncated",
         _is_not("none"),
+    ),
+    Rule(
+        "event.processing.failure.handling.mode",
+        "fail",
+        Grade.ERROR,
+        "`skip`, `warn` or `ignore`",
+        "changes that the connector cannot read never arrive, and nothing but its log shows it",
+        "set event.processing.failure.handling.mode=fail, then re-snapshot",
+        _is(*_SKIPPING),
+    ),
+    Rule(
+        "inconsistent.schema.handling.mode",
+        "fail",
+        Grade.ERROR,
+        "`skip`, `warn` or `ignore`",
+        "changes of tables whose columns the connector does not know never arrive, and nothing but "
+        "its log shows it",
+        "set inconsistent.schema.handling.mode=fail, then re-snapshot",
+        _is(*_SKIPPING),
+        BINLOG,
+    ),
+    Rule(
+        "schema.history.internal.skip.unparseable.ddl",
+        "false",
+        Grade.ERROR,
+        "`true`",
+        "statements that the connector cannot parse change no columns: the rows after them are "
+        "read by the columns before",
+        "set schema.history.internal.skip.unparseable.ddl=false, then re-snapshot",
+        _is("true"),
+        BINLOG,
+    ),
+    Rule(
+        "errors.tolerance",
+        "none",
+        Grade.ERROR,
+        "`all`",
+        "records that a transformation, a converter or the broker refuses never arrive, and "
+        "nothing shows it",
+        "set errors.tolerance=none, then re-snapshot",
+        _is("all"),
+    ),
+    Rule(
+        "event.converting.failure.handling.mode",
+        "warn",
+        Grade.NOTE,
+        "`warn` or `skip`",
+        "a value that the connector cannot convert arrives as null, and nothing but its log shows "
+        "it",
+        "set event.converting.failure.handling.mode=fail",
+        _is(*_SKIPPING),
+    ),
+    Rule(
+        "converters",
+        "",
+        Grade.WARNING,
+        "set",
+        "they write values in forms of their own, which may be read as another type, or wrong",
+        "take them out, then re-snapshot; have the target's columns changed in their stead: "
+        "target-columns",
+        _is_set,
     ),
     Rule(
         "provide.transaction.metadata",

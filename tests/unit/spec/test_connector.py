@@ -162,6 +162,38 @@ def test_the_salt_of_a_hash_is_not_shown() -> None:
     assert "s3cret" not in str(findings)
 
 
+@pytest.mark.parametrize(
+    ("connector", "setting", "value", "grade"),
+    [
+        (POSTGRES, "event.processing.failure.handling.mode", "skip", Grade.ERROR),
+        (MYSQL, "event.processing.failure.handling.mode", "WARN", Grade.ERROR),
+        (MYSQL, "event.processing.failure.handling.mode", "ignore", Grade.ERROR),
+        (MYSQL, "event.processing.failure.handling.mode", "fail", None),
+        (MARIADB, "inconsistent.schema.handling.mode", "warn", Grade.ERROR),
+        (MYSQL, "inconsistent.schema.handling.mode", "skip", Grade.ERROR),
+        (MYSQL, "inconsistent.schema.handling.mode", "fail", None),
+        (POSTGRES, "inconsistent.schema.handling.mode", "skip", None),
+        (POSTGRES, "errors.tolerance", "all", Grade.ERROR),
+        (POSTGRES, "errors.tolerance", "none", None),
+        (MYSQL, "schema.history.internal.skip.unparseable.ddl", "true", Grade.ERROR),
+        (MYSQL, "schema.history.internal.skip.unparseable.ddl", "false", None),
+        (MYSQL, "converters", "boolean", Grade.WARNING),
+    ],
+)
+def test_settings_that_drop_changes_are_named(
+    connector: Connector, setting: str, value: str, grade: Grade | None
+) -> None:
+    found = bad(judged(connector, source(connector), **{setting: value}))
+    assert found.get(setting) is grade
+
+
+def test_values_that_cannot_be_converted_are_null() -> None:
+    setting = "event.converting.failure.handling.mode"
+    (finding,) = (f for f in judged(MYSQL, source(MYSQL)) if f.what.startswith(setting))
+    assert (finding.grade, finding.what) == (Grade.NOTE, f"{setting}=warn, its default")
+    assert setting not in str(judged(MYSQL, source(MYSQL), **{setting: "fail"}))
+
+
 def test_the_converter_of_the_worker_is_not_known() -> None:
     """Settings of a converter that the connector does not name are nobody's."""
     of_worker = {"value_converter": "", "value.converter.replace.null.with.default": "false"}
