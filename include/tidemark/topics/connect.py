@@ -72,9 +72,8 @@ def _settings(answer: Any) -> Mapping[str, str]:
 
 def _asked(spec: ConnectSpec, path: str) -> Any:
     url = _resolved(spec.url, "url")
-    address = f"{url}/{path}"
     try:
-        registry_url(url)
+        address = f"{registry_url(url)}/{path}"
     except ValueError as error:
         raise _refused(f"the address of Kafka Connect is not {error}") from error
     request = Request(address, headers={"Accept": "application/json"})  # noqa: S310  http(s) alone

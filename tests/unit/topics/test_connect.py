@@ -27,6 +27,7 @@ def by_name(spec: ConnectSpec) -> dict[str, Connector]:
 
 def test_connectors_have_their_settings(connect: RecordedConnect) -> None:
     connectors = by_name(ConnectSpec(f"{connect.url}/"))
+    assert connect.asked[:2] == ["/connectors", "/connectors/bare/config"]
     assert {name: one.format for name, one in connectors.items()} == {
         "bare": SourceFormat.DEBEZIUM_POSTGRES,
         "mariadb_plain_1": SourceFormat.DEBEZIUM_MARIADB,
