@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
@@ -18,14 +18,15 @@ from tidemark.spec.source import SourceFormat, SourceSpec
 from tidemark.spec.topics import selects
 
 CLASSES: Mapping[str, SourceFormat] = {
-    "io.debezium.connector.mysql.MySqlConnector": SourceFormat.DEBEZIUM_MYSQL,
-    "io.debezium.connector.mariadb.MariaDbConnector": SourceFormat.DEBEZIUM_MARIADB,
-    "io.debezium.connector.postgresql.PostgresConnector": SourceFormat.DEBEZIUM_POSTGRES,
+    "MySql": SourceFormat.DEBEZIUM_MYSQL,
+    "MariaDb": SourceFormat.DEBEZIUM_MARIADB,
+    "Postgres": SourceFormat.DEBEZIUM_POSTGRES,
 }
+"""What Kafka Connect lets a connector's class be called, of which it takes longer names too."""
 BINLOG = frozenset({SourceFormat.DEBEZIUM_MYSQL, SourceFormat.DEBEZIUM_MARIADB})
 POSTGRES = frozenset({SourceFormat.DEBEZIUM_POSTGRES})
 ALL = BINLOG | POSTGRES
-JSON_CONVERTER, AVRO_CONVERTER = "JsonConverter", "AvroConverter"
+JSON, AVRO = "Json", "Avro"
 _COMMA = re.compile(r"(?<!\\),")
 RENAMING = ("RegexRouter", "ByLogicalTableRouter", "TopicNameNormalizer")
 """Transformations that give topics other names than the connector would."""
@@ -41,7 +42,8 @@ class Connector:
     @property
     def format(self) -> SourceFormat | None:
         """What it writes; None where it is no connector whose records are read."""
-        return CLASSES.get(self.config.get("connector.class", ""))
+        named = _last_part(self.config.get("connector.class", ""))
+        return CLASSES.get(named.removesuffix("Connector"))
 
     @property
     def prefix(self) -> str:
@@ -57,8 +59,8 @@ class Connector:
 
     @property
     def converter(self) -> str:
-        """The last part of the class that writes values; empty where it is the worker's own."""
-        return _last_part(self.config.get("value.converter", ""))
+        """In which form values are written; empty where the worker says it."""
+        return _form_of(self.config.get("value.converter", ""))
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -77,12 +79,6 @@ class Connector:
             and not _is_listed(self.config.get(f"{kind}.exclude.list", ""), name, of_nothing=False)
             for kind, name in ((space, table.schema), ("table", str(table)))
         )
-
-    def writes_to(self, source: SourceSpec) -> bool:
-        """Whether a topic that ``source`` reads has the connector's prefix."""
-        topics = source.topics
-        names = (*topics.data, *topics.schema_changes, *topics.transactions)
-        return bool(self.prefix) and any(_may_begin(name, self.prefix) for name in names)
 
 
 Applies = Callable[[str, Connector, SourceSpec], bool]
@@ -125,8 +121,32 @@ class Rule:
                 )
 
 
+def writers(source: SourceSpec, connectors: Sequence[Connector]) -> tuple[Connector, ...]:
+    """Those of ``connectors`` that write topics of ``source``, by their prefixes.
+
+    Of a topic that begins with several, shop and shop.eu, the longest tells whose it is.
+    """
+    topics = source.topics
+    writing: set[str] = set()
+    for name in (*topics.data, *topics.schema_changes, *topics.transactions):
+        able = [one for one in connectors if one.prefix and _may_begin(name, one.prefix)]
+        longest = max((len(one.prefix) for one in able), default=0)
+        writing |= {one.name for one in able if len(one.prefix) == longest}
+    return tuple(one for one in connectors if one.name in writing)
+
+
 def judge_connector(connector: Connector, source: SourceSpec) -> Iterator[Finding]:
     """What the settings of ``connector`` cost a pipeline that reads ``source``."""
+    if connector.format is None:
+        named = connector.config.get("connector.class", "")
+        yield Finding(
+            Grade.WARNING,
+            f"connector {connector.name}",
+            f"connector.class={named}" if named else "no connector.class",
+            "it is no connector that is known here: nothing is said of its settings",
+            "compare what it writes with docs/sources.md, or name another one: --connector",
+        )
+        return
     if connector.format is not source.format:
         yield Finding(
             Grade.ERROR,
@@ -162,6 +182,10 @@ def _judge_side_topics(connector: Connector, source: SourceSpec) -> Iterator[Fin
 
 def _last_part(name: str) -> str:
     return name.rpartition(".")[2].partition("$")[0]
+
+
+def _form_of(converter: str) -> str:
+    return _last_part(converter).removesuffix("Converter")
 
 
 def _is_listed(listed: str, name: str, *, of_nothing: bool) -> bool:
@@ -223,12 +247,12 @@ def _names_differ(value: str, of: Connector, source: SourceSpec) -> bool:
 
 
 def _in_json(applies: Applies) -> Applies:
-    return lambda value, of, source: of.converter == JSON_CONVERTER and applies(value, of, source)
+    return lambda value, of, source: of.converter == JSON and applies(value, of, source)
 
 
 def _is_converter_of_another_form(value: str, _: Connector, source: SourceSpec) -> bool:
-    wanted = JSON_CONVERTER if source.avro is None else AVRO_CONVERTER
-    return bool(value) and _last_part(value) != wanted
+    wanted = JSON if source.avro is None else AVRO
+    return bool(value) and _form_of(value) != wanted
 
 
 def _is_of_the_worker(value: str, _: Connector, source: SourceSpec) -> bool:
@@ -236,9 +260,7 @@ def _is_of_the_worker(value: str, _: Connector, source: SourceSpec) -> bool:
 
 
 def _lacks_types(value: str, of: Connector, source: SourceSpec) -> bool:
-    return (
-        of.converter == JSON_CONVERTER and value.lower() != "true" and not source.has_table_states
-    )
+    return of.converter == JSON and value.lower() != "true" and not source.has_table_states
 
 
 def _is_other_signal_table(value: str, _: Connector, source: SourceSpec) -> bool:

@@ -11,7 +11,7 @@ from tests.support.connect import RECORDED
 from tidemark.model.finding import Finding, Grade
 from tidemark.model.names import TableName
 from tidemark.spec import SourceSpec
-from tidemark.spec.connector import Connector, judge_connector
+from tidemark.spec.connector import Connector, judge_connector, writers
 
 ANSWERS = json.loads(RECORDED.read_text("utf-8"))
 MYSQL, MARIADB, POSTGRES, BARE = (
@@ -97,6 +97,8 @@ def test_one_that_was_left_to_its_defaults() -> None:
         ("field_name_adjustment_mode", "none", False),
         ("value_converter", "io.confluent.connect.avro.AvroConverter", True),
         ("value_converter", "", True),
+        ("value_converter", "Json", False),
+        ("key_converter", "JsonConverter", False),
         ("header_converter", "org.apache.kafka.connect.storage.SimpleHeaderConverter", False),
         ("key_converter", "org.apache.kafka.connect.storage.StringConverter", True),
         ("value_converter_schemas_enable", "true", False),
@@ -260,4 +262,40 @@ def test_routers_may_rename_side_topics(router: str) -> None:
 )
 def test_a_connector_is_known_by_its_prefix(selector: str, writes: bool) -> None:
     spec = source(MYSQL, gate="none", topics={"data": [selector]})
-    assert MYSQL.writes_to(spec) is writes
+    assert bool(writers(spec, [MYSQL])) is writes
+
+
+@pytest.mark.parametrize(
+    ("selectors", "expected"),
+    [
+        (["shop.eu.db.t"], ["eu"]),
+        ([r"^shop\.eu\..*"], ["eu"]),
+        (["shop.db.t"], ["all"]),
+        (["shop.eu.db.t", "shop.db.t"], ["all", "eu"]),
+        (["shop.euro.db.t"], ["all"]),
+    ],
+)
+def test_the_longest_prefix_tells_whose_a_topic_is(
+    selectors: list[str], expected: list[str]
+) -> None:
+    names = {"all": "shop", "eu": "shop.eu", "none": ""}
+    connectors = [Connector(name, {"topic.prefix": prefix}) for name, prefix in names.items()]
+    spec = source(MYSQL, gate="none", topics={"data": selectors})
+    assert [one.name for one in writers(spec, connectors)] == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "grade"),
+    [
+        ("MySqlConnector", None),
+        ("MySql", None),
+        ("com.example.VitessConnector", Grade.WARNING),
+        ("", Grade.WARNING),
+        ("PostgresConnector", Grade.ERROR),
+        ("io.debezium.connector.mariadb.MariaDbConnector", Grade.ERROR),
+    ],
+)
+def test_a_class_may_be_named_in_short(name: str, grade: Grade | None) -> None:
+    found = bad(judged(MYSQL, source(MYSQL), connector_class=name))
+    what = "connector.class" if name else "no connector.class"
+    assert found == ({what: grade} if grade else {})

@@ -8,7 +8,7 @@ from tidemark.model.finding import Finding, Grade
 from tidemark.model.names import TableName, few
 from tidemark.spec import PipelineSpec
 from tidemark.spec.connect import ConnectSpec
-from tidemark.spec.connector import Connector, judge_connector
+from tidemark.spec.connector import Connector, judge_connector, writers
 from tidemark.topics.connect import TaskState, read_states
 
 RUNNING = "RUNNING"
@@ -24,10 +24,10 @@ def connector_findings(
     if pipeline.source.format.is_canal:
         return
     if spec.connector is None:
-        writing = [connector for connector in connectors if connector.writes_to(pipeline.source)]
+        writing = writers(pipeline.source, connectors)
         lacking = "no connector has a topic.prefix with which its topics begin"
     else:
-        writing = [connector for connector in connectors if connector.name == spec.connector]
+        writing = tuple(one for one in connectors if one.name == spec.connector)
         lacking = f"there is no connector {spec.connector}"
     if not writing:
         known = ", ".join(f"{one.name} ({one.prefix})" for one in connectors if one.format)
@@ -41,7 +41,8 @@ def connector_findings(
     for connector in writing:
         yield from state_findings(connector, read_states(spec, connector))
         yield from judge_connector(connector, pipeline.source)
-        yield from captured_findings(connector, sorted(pipeline.declared))
+        if connector.format is pipeline.source.format:
+            yield from captured_findings(connector, sorted(pipeline.declared))
 
 
 def captured_findings(connector: Connector, tables: Sequence[TableName]) -> Iterator[Finding]:
