@@ -12,10 +12,11 @@ from fnmatch import fnmatchcase
 
 from tidemark.model.cut import GateMode
 from tidemark.model.finding import Finding, Grade
+from tidemark.model.modes import Untyped
 from tidemark.model.names import TableName
 from tidemark.spec.references import is_secret
 from tidemark.spec.source import SourceFormat, SourceSpec
-from tidemark.spec.topics import selects
+from tidemark.spec.topics import is_pattern, selects
 
 CLASSES: Mapping[str, SourceFormat] = {
     "MySql": SourceFormat.DEBEZIUM_MYSQL,
@@ -28,6 +29,8 @@ POSTGRES = frozenset({SourceFormat.DEBEZIUM_POSTGRES})
 ALL = BINLOG | POSTGRES
 JSON, AVRO = "Json", "Avro"
 _COMMA = re.compile(r"(?<!\\),")
+_GROUP = re.compile(r"\((?:\?:)?([^()?*+{}][^()]*)\)(?![?*+{])")
+_PLAIN = re.compile(r"\[\\([^A-Za-z0-9])\]|\\([^A-Za-z0-9])|\[([^\\])\]")
 RENAMING = ("RegexRouter", "ByLogicalTableRouter", "TopicNameNormalizer")
 """Transformations that give topics other names than the connector would."""
 
@@ -49,6 +52,11 @@ class Connector:
     def prefix(self) -> str:
         """With which its topics begin."""
         return self.config.get("topic.prefix", "")
+
+    @property
+    def delimiter(self) -> str:
+        """What stands between the parts of its topics' names."""
+        return self.config.get("topic.delimiter", ".")
 
     @property
     def transforms(self) -> Mapping[str, str]:
@@ -129,7 +137,7 @@ def writers(source: SourceSpec, connectors: Sequence[Connector]) -> tuple[Connec
     topics = source.topics
     writing: set[str] = set()
     for name in (*topics.data, *topics.schema_changes, *topics.transactions):
-        able = [one for one in connectors if one.prefix and _may_begin(name, one.prefix)]
+        able = [one for one in connectors if one.prefix and _may_begin(name, one)]
         longest = max((len(one.prefix) for one in able), default=0)
         writing |= {one.name for one in able if len(one.prefix) == longest}
     return tuple(one for one in connectors if one.name in writing)
@@ -165,7 +173,8 @@ def _judge_side_topics(connector: Connector, source: SourceSpec) -> Iterator[Fin
     """Topics whose names the prefix fixes, unless a transformation renames them."""
     if any(kind in RENAMING for kind in connector.transforms.values()):
         return
-    transactions = f"{connector.prefix}.{connector.config.get('topic.transaction', 'transaction')}"
+    ends = connector.config.get("topic.transaction", "transaction")
+    transactions = f"{connector.prefix}{connector.delimiter}{ends}"
     wanted = {"transactions": (source.topics.transactions, transactions)}
     if connector.format in BINLOG:
         wanted["schema-changes"] = (source.topics.schema_changes, connector.prefix)
@@ -201,14 +210,33 @@ def _means(pattern: str, name: str) -> bool:
         return True
 
 
-def _may_begin(selector: str, prefix: str) -> bool:
-    """Whether a topic of ``selector`` may begin with ``prefix``; of an expression its plain start.
+def _may_begin(selector: str, connector: Connector) -> bool:
+    """Whether a topic of ``selector`` may begin with the connector's prefix.
 
-    >>> _may_begin("^shop[.]db[.].*", "shop"), _may_begin("shopping.db.t", "shop")
+    >>> shop = Connector("c", {"topic.prefix": "shop"})
+    >>> _may_begin("^(shop|store)[.]db[.].*", shop), _may_begin("shopping.db.t", shop)
     (True, False)
     """
-    text = selector.removeprefix("^").replace("\\.", ".").replace("[.]", ".")
-    return text == prefix or text.startswith(f"{prefix}.")
+    start = f"{connector.prefix}{connector.delimiter}"
+    names = _alternatives(selector, len(start)) if is_pattern(selector) else (selector,)
+    starts = (start, f"{connector.prefix}.*")
+    return any(name == connector.prefix or name.startswith(starts) for name in names)
+
+
+def _alternatives(pattern: str, length: int) -> tuple[str, ...]:
+    """What ``pattern`` may mean, each as plain text in its first ``length`` characters."""
+    group = _GROUP.search(pattern)
+    before = pattern[: group.start()] if group is not None else pattern
+    if group is None or len(_plain(before.rpartition("|")[2])) >= length:
+        return tuple(_plain(text) for text in pattern.split("|"))
+    after = pattern[group.end() :]
+    either = (_alternatives(f"{before}{part}{after}", length) for part in group[1].split("|"))
+    return tuple(text for texts in either for text in texts)
+
+
+def _plain(pattern: str) -> str:
+    """``pattern`` without what has characters stand for themselves."""
+    return _PLAIN.sub(r"\1\2\3", pattern.removeprefix("^"))
 
 
 def _is(*values: str) -> Applies:
@@ -237,7 +265,8 @@ def _differs(declared: Callable[[SourceSpec], str]) -> Applies:
 
 
 def _time_differs(value: str, _: Connector, source: SourceSpec) -> bool:
-    return _TIME_MODES.get(value.lower(), value) != _modes(source)["time"]
+    written = value.strip().lower()
+    return _TIME_MODES.get(written, written) != _modes(source)["time"]
 
 
 def _names_differ(value: str, of: Connector, source: SourceSpec) -> bool:
@@ -260,7 +289,8 @@ def _is_of_the_worker(value: str, _: Connector, source: SourceSpec) -> bool:
 
 
 def _lacks_types(value: str, of: Connector, source: SourceSpec) -> bool:
-    return of.converter == JSON and value.lower() != "true" and not source.has_table_states
+    is_untold = source.untyped is Untyped.REFUSE and not source.has_table_states
+    return of.converter == JSON and value.lower() != "true" and is_untold
 
 
 def _is_other_signal_table(value: str, _: Connector, source: SourceSpec) -> bool:
@@ -487,7 +517,7 @@ RULES: tuple[Rule, ...] = (
         "value.converter.schemas.enable",
         "true",
         Grade.WARNING,
-        "`false`, and no schema-change topic tells columns",
+        "`false`, no schema-change topic tells columns, and `source.untyped` is `refuse`",
         "types are unknown",
         "set value.converter.schemas.enable=true, or declare every column under columns",
         _lacks_types,

@@ -91,6 +91,7 @@ def test_one_that_was_left_to_its_defaults() -> None:
         ("decimal_handling_mode", "string", True),
         ("time_precision_mode", "connect", True),
         ("time_precision_mode", "", False),
+        ("time_precision_mode", " ADAPTIVE_time_microseconds", False),
         ("bigint_unsigned_handling_mode", "", True),
         ("binary_handling_mode", "hex", True),
         ("field_name_adjustment_mode", "avro", True),
@@ -239,6 +240,27 @@ def test_the_transaction_topic_may_have_another_name() -> None:
     assert bad(judged(MYSQL, spec, topic_transaction="tx")) == {}
 
 
+def test_topics_may_be_joined_by_another_delimiter() -> None:
+    config = {**MYSQL.config, "topic.delimiter": "-"}
+    joined = Connector("joined", config)
+    topics = {"data": ["^mysql_plain_1-.*-.*"], "transactions": ["mysql_plain_1-transaction"]}
+    spec = source(MYSQL, topics={**topics, "schema-changes": ["mysql_plain_1"]})
+    assert bad(list(judge_connector(joined, spec))) == {}
+    assert writers(source(MYSQL, gate="none", topics={"data": topics["data"]}), [joined])
+
+
+def test_the_time_mode_is_read_whatever_its_case() -> None:
+    spec = source(MYSQL, modes={"bigint-unsigned": "precise", "time": "connect"})
+    assert bad(judged(MYSQL, spec, time_precision_mode="CONNECT")) == {}
+
+
+@pytest.mark.parametrize("untyped", ["infer", "string"])
+def test_types_may_be_inferred(untyped: str) -> None:
+    spec = source(POSTGRES, untyped=untyped)
+    found = judged(POSTGRES, spec, value_converter_schemas_enable="false")
+    assert "value.converter.schemas.enable" not in bad(found)
+
+
 @pytest.mark.parametrize("router", ["RegexRouter", "ByLogicalTableRouter"])
 def test_routers_may_rename_side_topics(router: str) -> None:
     topics = {"data": ["^all.*"], "transactions": ["tx"], "schema-changes": ["ddl"]}
@@ -258,6 +280,13 @@ def test_routers_may_rename_side_topics(router: str) -> None:
         ("mysql_plain_1.test.t1", True),
         ("mysql_plain_10.test.t1", False),
         ("^other[.].*", False),
+        ("^(mysql_plain_1)[.].*", True),
+        ("^(?:shop|mysql_plain_1)[.](test|app)[.].*", True),
+        (r"^shop\..*|mysql_plain_1\..*", True),
+        (r"^mysql\_plain\_1[\.]test\..*", True),
+        ("^mysql_plain_1.*", True),
+        ("^(mysql_plain_1)0[.].*", False),
+        ("^(mysql_plain_1[.])?other[.].*", False),
     ],
 )
 def test_a_connector_is_known_by_its_prefix(selector: str, writes: bool) -> None:
