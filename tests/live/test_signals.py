@@ -22,12 +22,11 @@ from tidemark.errors import TopicMissingError
 from tidemark.model.finding import Grade
 from tidemark.model.names import AttemptId
 from tidemark.runs.cut import run_cut
-from tidemark.runs.doctor.connectors import connector_findings
+from tidemark.runs.doctor.connectors import connect_findings
 from tidemark.runs.run import CutRequest
 from tidemark.runs.world import World
 from tidemark.spec import PipelineSpec
 from tidemark.spec.connect import ConnectSpec
-from tidemark.topics.connect import read_connectors
 
 NAME = "asked"
 SIGNALS = f"{NAME}-signals"
@@ -95,7 +94,7 @@ def test_a_connector_reads_a_stopped_table_again(world: World, worker: Worker) -
 def errors_of(worker: Worker) -> list[str]:
     """What `tidemark doctor` has against the connector, which the file does not say all of."""
     spec = ConnectSpec(f"http://{HOST}:{worker.port}")
-    findings = connector_findings(PIPELINE, read_connectors(spec), spec)
+    findings = connect_findings([PIPELINE], spec)
     return [finding.what for finding in findings if finding.grade is Grade.ERROR]
 
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 import ssl
 from base64 import b64encode
-from collections.abc import Mapping
 from dataclasses import dataclass
 from http.client import HTTPException
-from typing import Any
+from typing import TypeVar
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote
 from urllib.request import Request, urlopen
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from tidemark.errors import (
     UNCHANGED,
@@ -26,6 +26,7 @@ from tidemark.spec.references import UnresolvedError, resolve
 from tidemark.spec.registry import registry_url
 
 TIMEOUT_SECONDS = 10
+NOT_FOUND = 404
 REBALANCING = 409
 SERVER_ERRORS = 500
 
@@ -39,22 +40,61 @@ class TaskState:
     error: str = ""
 
 
-def read_connectors(spec: ConnectSpec) -> tuple[Connector, ...]:
-    """Every connector with its settings. `ConnectUnreachableError`, `ConnectRefusedError`."""
-    return tuple(
-        Connector(str(name), _settings(_asked(spec, f"connectors/{quote(name, safe='')}/config")))
-        for name in sorted(_asked(spec, "connectors"))
-    )
+# Settings and traces may hold secrets, which no error repeats.
+_HIDDEN = ConfigDict(hide_input_in_errors=True)
+
+
+class _State(BaseModel):
+    model_config = _HIDDEN
+
+    state: str
+    trace: str = ""
+
+
+class _Task(_State):
+    id: int
+
+
+class _Status(BaseModel):
+    model_config = _HIDDEN
+
+    connector: _State
+    tasks: list[_Task]
+
+
+_NAMES = TypeAdapter(list[str])
+_CONFIG = TypeAdapter(dict[str, str | None], config=_HIDDEN)
+_STATUS = TypeAdapter(_Status)
+_T = TypeVar("_T")
+
+
+def connector_names(spec: ConnectSpec) -> tuple[str, ...]:
+    """Which connectors there are. `ConnectUnreachableError`, `ConnectRefusedError`."""
+    names: list[str] = _asked(spec, "connectors", _NAMES)
+    return tuple(sorted(names))
+
+
+def read_connector(spec: ConnectSpec, name: str) -> Connector | None:
+    """The connector with its settings; None where it is gone."""
+    config = _if_there(spec, f"connectors/{quote(name, safe='')}/config", _CONFIG)
+    if config is None:
+        return None
+    return Connector(name, {key: value for key, value in config.items() if value is not None})
 
 
 def read_states(spec: ConnectSpec, connector: Connector) -> tuple[TaskState, ...]:
-    """How ``connector`` and its tasks fare; the connector itself comes first."""
-    status = _asked(spec, f"connectors/{quote(connector.name, safe='')}/status")
-    own = status["connector"]
-    tasks = [(f"task {task['id']}", task) for task in status["tasks"]]
+    """How ``connector`` and its tasks fare; the connector itself comes first.
+
+    Empty where no worker has told anything of it yet.
+    """
+    path = f"connectors/{quote(connector.name, safe='')}/status"
+    status = _if_there(spec, path, _STATUS)
+    if status is None:
+        return ()
+    tasks = [(f"task {task.id}", task) for task in status.tasks]
     return tuple(
-        TaskState(name, str(of["state"]), _first_line(str(of.get("trace", "")), connector))
-        for name, of in (("connector", own), *tasks)
+        TaskState(name, of.state, _first_line(of.trace, connector))
+        for name, of in (("connector", status.connector), *tasks)
     )
 
 
@@ -66,11 +106,16 @@ def _first_line(trace: str, connector: Connector) -> str:
     return line
 
 
-def _settings(answer: Any) -> Mapping[str, str]:
-    return {str(name): str(value) for name, value in answer.items() if value is not None}
+def _if_there(spec: ConnectSpec, path: str, form: TypeAdapter[_T]) -> _T | None:
+    try:
+        return _asked(spec, path, form)
+    except ConnectRefusedError as error:
+        if isinstance(error.__cause__, HTTPError) and error.__cause__.code == NOT_FOUND:
+            return None
+        raise
 
 
-def _asked(spec: ConnectSpec, path: str) -> Any:
+def _asked(spec: ConnectSpec, path: str, form: TypeAdapter[_T]) -> _T:
     url = _resolved(spec.url, "url")
     try:
         address = f"{registry_url(url)}/{path}"
@@ -84,7 +129,7 @@ def _asked(spec: ConnectSpec, path: str) -> Any:
         request.add_unredirected_header("Authorization", f"Basic {basic}")
     try:
         with urlopen(request, timeout=TIMEOUT_SECONDS) as answer:  # noqa: S310
-            return json.loads(answer.read())
+            return form.validate_json(answer.read())
     except HTTPError as error:
         with error:
             raise _turned_away(address, error.code) from error

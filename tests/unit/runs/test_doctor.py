@@ -7,24 +7,41 @@ from dataclasses import replace
 
 import pytest
 
+from tests.support.connect import recorded_connect
 from tests.unit.cli.test_lag import STATUS, TABLE
 from tidemark.errors import CatalogUnreachableError
 from tidemark.lake.marks import PUBLISHED
 from tidemark.lake.results import FailedAttempt
-from tidemark.model.finding import Grade
+from tidemark.model.finding import Finding, Grade
 from tidemark.model.names import AttemptId, TableName, TopicName
 from tidemark.model.stored_state import VERSION
-from tidemark.runs.doctor.connectors import captured_findings, state_findings
+from tidemark.runs.doctor.connectors import captured_findings, connect_findings, state_findings
 from tidemark.runs.doctor.examine import _each_once
 from tidemark.runs.doctor.runs import run_findings
 from tidemark.runs.doctor.stored import old_versions
 from tidemark.runs.doctor.topics import DAY_MS, retention_findings, rights_findings
 from tidemark.runs.doctor.versions import pyspark_findings, runtime_findings
 from tidemark.runs.status import MOVED_SEPARATELY
+from tidemark.spec import PipelineSpec
+from tidemark.spec.connect import ConnectSpec
 from tidemark.spec.connector import Connector
 from tidemark.topics.connect import TaskState
 
 HOUR_MS = 3_600_000
+PIPELINE = PipelineSpec.model_validate(
+    {
+        "name": "shop",
+        "description": "a test",
+        "owner": "tests",
+        "schedule": None,
+        "source": {
+            "format": "debezium-mysql",
+            "gate": "none",
+            "topics": {"data": [r"^mysql_plain_1\..*\..*"]},
+        },
+        "other-tables": "follow",
+    }
+)
 NOW_MS = 1_767_225_600_000
 WEEK = {"cleanup.policy": "delete", "retention.ms": str(7 * DAY_MS)}
 
@@ -155,9 +172,37 @@ def test_tables_that_a_connector_leaves_out_are_named() -> None:
         (("RUNNING", "FAILED"), [Grade.ERROR]),
         (("PAUSED", "PAUSED"), [Grade.ERROR, Grade.ERROR]),
         (("RUNNING",), [Grade.ERROR]),
+        ((), [Grade.WARNING]),
     ],
 )
 def test_a_connector_and_its_tasks_run(states: tuple[str, ...], expected: list[Grade]) -> None:
     told = [TaskState(f"task {number}", state) for number, state in enumerate(states)]
     found = state_findings(Connector("inventory", {}), told)
     assert [finding.grade for finding in found] == expected
+
+
+@pytest.mark.parametrize(
+    ("asked", "status", "body", "is_told"),
+    [
+        ("bare/config", 404, {"error_code": 404}, False),
+        ("bare/config", 500, {"error_code": 500}, True),
+        ("bare/config", 200, ["of another form"], True),
+        ("mysql_plain_1/status", 404, {"error_code": 404}, True),
+        ("mysql_plain_1/status", 500, {"error_code": 500}, True),
+        ("mysql_plain_1/status", 200, {"connector": {}}, True),
+    ],
+)
+def test_trouble_of_one_connector_hides_nothing_else(
+    asked: str, status: int, body: object, is_told: bool
+) -> None:
+    name = asked.partition("/")[0]
+    with recorded_connect() as connect:
+        spec = ConnectSpec(connect.url)
+        before = list(connect_findings([PIPELINE], spec))
+        connect.answers[f"/connectors/{asked}"] = {"status": status, "body": body}
+        after = list(connect_findings([PIPELINE], spec))
+    runs = Finding.good("connector mysql_plain_1", "it runs, and so do its tasks")
+    assert runs in before
+    assert [finding for finding in before if finding not in {*after, runs}] == []
+    added = [(finding.about, finding.grade) for finding in after if finding not in before]
+    assert added == [(f"connector {name}", Grade.WARNING)] * is_told

@@ -12,7 +12,7 @@ from tidemark.errors import ConnectRefusedError, ConnectUnreachableError
 from tidemark.spec import SourceFormat
 from tidemark.spec.connect import ConnectSpec
 from tidemark.spec.connector import Connector
-from tidemark.topics.connect import TaskState, read_connectors, read_states
+from tidemark.topics.connect import TaskState, connector_names, read_connector, read_states
 
 
 @pytest.fixture
@@ -22,7 +22,8 @@ def connect() -> Iterator[RecordedConnect]:
 
 
 def by_name(spec: ConnectSpec) -> dict[str, Connector]:
-    return {connector.name: connector for connector in read_connectors(spec)}
+    read = [read_connector(spec, name) for name in connector_names(spec)]
+    return {connector.name: connector for connector in read if connector is not None}
 
 
 def test_connectors_have_their_settings(connect: RecordedConnect) -> None:
@@ -66,27 +67,61 @@ def test_who_asks_has_a_name_and_a_password(
 ) -> None:
     connect.login = f"Basic {b64encode(b'tide:hunter2').decode()}"
     with pytest.raises(ConnectRefusedError, match="answered with HTTP 401"):
-        read_connectors(ConnectSpec(connect.url))
+        connector_names(ConnectSpec(connect.url))
     known = ConnectSpec(connect.url, "tide", "${env:CONNECT_PASSWORD}")
     with pytest.raises(ConnectRefusedError, match="the environment variable CONNECT_PASSWORD"):
-        read_connectors(known)
+        connector_names(known)
     monkeypatch.setenv("CONNECT_PASSWORD", "hunter2")
-    assert len(read_connectors(known)) == 4
+    assert len(by_name(known)) == 4
 
 
 @pytest.mark.parametrize("url", ["connect:8083", "ftp://connect", "http://a:b@connect"])
 def test_another_address_is_refused(url: str) -> None:
     with pytest.raises(ConnectRefusedError, match="the address of Kafka Connect is not"):
-        read_connectors(ConnectSpec(url))
+        connector_names(ConnectSpec(url))
 
 
 def test_one_that_cannot_serve_now_is_asked_again_later(connect: RecordedConnect) -> None:
     connect.answers["/connectors"] = {"status": 409, "body": {"error_code": 409}}
     with pytest.raises(ConnectUnreachableError, match="answered with HTTP 409"):
-        read_connectors(ConnectSpec(connect.url))
+        connector_names(ConnectSpec(connect.url))
 
 
 def test_something_else_that_answers_is_no_kafka_connect(connect: RecordedConnect) -> None:
     connect.answers["/connectors"] = {"status": 200, "body": {"subjects": 3}}
     with pytest.raises(ConnectRefusedError):
-        read_connectors(ConnectSpec(connect.url))
+        connector_names(ConnectSpec(connect.url))
+
+
+def test_one_that_is_deleted_meanwhile_is_none(connect: RecordedConnect) -> None:
+    spec = ConnectSpec(connect.url)
+    assert read_connector(spec, "absent") is None
+    assert read_states(spec, Connector("absent", {})) == ()
+    del connect.answers["/connectors"]
+    with pytest.raises(ConnectRefusedError, match="answered with HTTP 404"):
+        connector_names(spec)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        ["a list"],
+        {"connector": "RUNNING", "tasks": []},
+        {"connector": {"state": ["hunter2"]}, "tasks": ["hunter2"]},
+        {"connector": {"state": "RUNNING"}, "tasks": [{"state": "RUNNING"}]},
+        None,
+    ],
+)
+def test_an_answer_of_another_form_is_none_of_kafka_connect(
+    connect: RecordedConnect, body: object
+) -> None:
+    spec, bare = ConnectSpec(connect.url), "/connectors/bare"
+    connector = by_name(spec)["bare"]
+    connect.answers[f"{bare}/config"] = {"status": 200, "body": ["hunter2"]}
+    with pytest.raises(ConnectRefusedError, match="is no answer of Kafka Connect") as refused:
+        read_connector(spec, "bare")
+    assert "hunter2" not in f"{refused.value} {refused.value.__cause__}"
+    connect.answers[f"{bare}/status"] = {"status": 200, "body": body}
+    with pytest.raises(ConnectRefusedError, match="is no answer of Kafka Connect") as refused:
+        read_states(spec, connector)
+    assert "hunter2" not in f"{refused.value} {refused.value.__cause__}"

@@ -4,14 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from tidemark.errors import TidemarkError
 from tidemark.model.finding import Finding, Grade
 from tidemark.model.names import TableName, few
+from tidemark.runs.doctor.trouble import finding_of
 from tidemark.spec import PipelineSpec
 from tidemark.spec.connect import ConnectSpec
 from tidemark.spec.connector import Connector, judge_connector, writers
-from tidemark.topics.connect import TaskState, read_states
+from tidemark.topics.connect import TaskState, connector_names, read_connector, read_states
 
 RUNNING = "RUNNING"
+
+
+def connect_findings(pipelines: Sequence[PipelineSpec], spec: ConnectSpec) -> Iterator[Finding]:
+    """What is wrong with the connectors that write topics of ``pipelines``.
+
+    One that cannot be read keeps nobody from looking at the others.
+    """
+    try:
+        names = connector_names(spec)
+    except TidemarkError as error:
+        yield finding_of(error, "Kafka Connect")
+        return
+    connectors = []
+    for name in names:
+        try:
+            connector = read_connector(spec, name)
+        except TidemarkError as error:
+            yield _unread(name, error)
+        else:
+            connectors += [connector] if connector is not None else []
+    for pipeline in pipelines:
+        yield from connector_findings(pipeline, connectors, spec)
 
 
 def connector_findings(
@@ -39,10 +63,23 @@ def connector_findings(
             "ask the Kafka Connect that writes its topics, or name the connector: --connector",
         )
     for connector in writing:
-        yield from state_findings(connector, read_states(spec, connector))
+        try:
+            yield from state_findings(connector, read_states(spec, connector))
+        except TidemarkError as error:
+            yield _unread(connector.name, error)
         yield from judge_connector(connector, pipeline.source)
         if connector.format is pipeline.source.format:
             yield from captured_findings(connector, sorted(pipeline.declared))
+
+
+def _unread(name: str, error: TidemarkError) -> Finding:
+    return Finding(
+        Grade.WARNING,
+        f"connector {name}",
+        f"{type(error).__name__}: {error.what}",
+        "nothing is known of it",
+        error.next_step,
+    )
 
 
 def captured_findings(connector: Connector, tables: Sequence[TableName]) -> Iterator[Finding]:
@@ -61,6 +98,12 @@ def captured_findings(connector: Connector, tables: Sequence[TableName]) -> Iter
 def state_findings(connector: Connector, states: Sequence[TaskState]) -> Iterator[Finding]:
     """How the connector and its tasks fare; states: the connector's own first."""
     about = f"connector {connector.name}"
+    if not states:
+        what = "Kafka Connect has no status of it"
+        yield Finding(
+            Grade.WARNING, about, what, "nobody can say whether it runs", "ask again in a minute"
+        )
+        return
     for state in states:
         if state.state != RUNNING:
             why = f": {state.error}" if state.error else ""

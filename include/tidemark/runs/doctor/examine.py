@@ -14,7 +14,7 @@ from tidemark.lake.heads import read_heads
 from tidemark.lake.history import read_history
 from tidemark.model.finding import Finding, worst_first
 from tidemark.runs.doctor.catalog import catalog_findings
-from tidemark.runs.doctor.connectors import connector_findings
+from tidemark.runs.doctor.connectors import connect_findings
 from tidemark.runs.doctor.runs import run_findings
 from tidemark.runs.doctor.stored import stored_findings
 from tidemark.runs.doctor.topics import topic_findings
@@ -25,7 +25,6 @@ from tidemark.runs.targets import targets_of
 from tidemark.runs.world import World, open_world
 from tidemark.spec import InstallationSpec, PipelineSpec
 from tidemark.spec.connect import ConnectSpec
-from tidemark.topics.connect import read_connectors
 
 Step = Callable[[str], None]
 
@@ -59,7 +58,7 @@ def _findings(
     yield from _stored_findings(installation, pipelines, looks_at)
     if connect is not None:
         looks_at("Kafka Connect")
-        yield from _connect_findings(pipelines, connect)
+        yield from connect_findings(pipelines, connect)
 
 
 def _stored_findings(
@@ -95,12 +94,3 @@ def _pipeline_findings(pipeline: PipelineSpec, world: World) -> Iterator[Finding
     progress = heads.ledger.progress.under(pipeline.renames)
     targets = targets_of(pipeline, read_history(world.catalog, system), progress)
     yield from stored_findings(world.catalog, (*system.all, *sorted(targets.values())))
-
-
-def _connect_findings(pipelines: Sequence[PipelineSpec], connect: ConnectSpec) -> Iterator[Finding]:
-    try:
-        connectors = read_connectors(connect)
-        for pipeline in pipelines:
-            yield from connector_findings(pipeline, connectors, connect)
-    except TidemarkError as error:
-        yield finding_of(error, "Kafka Connect")
