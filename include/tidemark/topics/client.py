@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +25,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # re-exported
     ConfigResource,
     OffsetSpec,
     ResourceType,
+    TopicDescription,
 )
 
 from tidemark.errors import (
@@ -151,7 +153,7 @@ class Broker:
         )
 
     def rights(self, topics: Collection[TopicName]) -> dict[TopicName, frozenset[str]]:
-        """What this client may do with each of ``topics``, such as READ and WRITE."""
+        """What this client may do with those of ``topics`` of which the broker tells it."""
         if not topics:
             return {}
         with self._errors("what this client may do"):
@@ -160,13 +162,7 @@ class Broker:
                 include_authorized_operations=True,
                 request_timeout=TIMEOUT_SECONDS,
             )
-            return {
-                TopicName(name): frozenset(
-                    operation.name
-                    for operation in future.result(timeout=TIMEOUT_SECONDS).authorized_operations
-                )
-                for name, future in described.items()
-            }
+            return rights_of(described)
 
     def settings(self, topics: Collection[TopicName]) -> dict[str, dict[str, str]]:
         """Settings of those of ``topics`` whose settings this client may see, by their names."""
@@ -309,6 +305,23 @@ class Broker:
             state=UNCHANGED,
             next_step="look whether the broker runs, then run again",
         )
+
+
+def rights_of(
+    described: Mapping[str, Future[TopicDescription]],
+) -> dict[TopicName, frozenset[str]]:
+    """What a client may do, such as READ and WRITE, with the topics whose answers tell it."""
+    rights: dict[TopicName, frozenset[str]] = {}
+    for name, future in described.items():
+        try:
+            allowed = future.result(timeout=TIMEOUT_SECONDS).authorized_operations
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError._UNSUPPORTED_FEATURE:
+                raise
+            continue
+        if allowed is not None:
+            rights[TopicName(name)] = frozenset(operation.name for operation in allowed)
+    return rights
 
 
 class _Quiet:
