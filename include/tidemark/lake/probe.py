@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from time import time_ns
@@ -13,7 +13,6 @@ import pyarrow as pa
 from pyiceberg.catalog import Catalog
 from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.catalog.sql import SqlCatalog
-from pyiceberg.exceptions import NamespaceNotEmptyError
 from pyiceberg.table import Table
 from sqlalchemy import func, select
 
@@ -38,7 +37,7 @@ PROBE = "tidemark.probe"
 def probe_table(catalog: Catalog, namespace: str) -> Iterator[Table]:
     """An empty table of a name of its own, which is removed with its files.
 
-    ``namespace`` is made where it is not there, and goes again as well.
+    ``namespace`` is made where it is not there, and stays: a run may have begun to fill it.
     """
     name = TableId(namespace, f"{_PREFIX}{uuid4().hex}")
     with catalog_errors(f"the look for namespace {namespace}"):
@@ -51,9 +50,6 @@ def probe_table(catalog: Catalog, namespace: str) -> Iterator[Table]:
         table = find_table(catalog, name)
         if table is not None:
             purge_as_read(catalog, name, table.metadata_location)
-        if not is_there:
-            with catalog_errors("the removal of a namespace"), suppress(NamespaceNotEmptyError):
-                catalog.drop_namespace(namespace)
 
 
 def _remove_left(catalog: Catalog, namespace: str) -> None:

@@ -48,3 +48,12 @@ def test_the_next_doctor_removes_what_a_dead_one_left(  # noqa: PLR0913  a case 
         assert table.properties[PROBE] == "true"
     assert [parts[-1] for parts in catalog.list_tables("shop")] == [name] * stays
     assert any(tmp_path.rglob("*.avro")) == stays
+
+
+def test_a_namespace_that_is_made_stays(tmp_path: Path) -> None:
+    """A first run that begins meanwhile makes its tables there."""
+    catalog = SqlCatalog("lake", uri=f"sqlite:///{tmp_path}/catalog.db", warehouse=str(tmp_path))
+    with probe_table(catalog, "shop"):
+        pass
+    assert catalog.namespace_exists("shop")
+    assert catalog.list_tables("shop") == []
