@@ -246,6 +246,74 @@ def test_odd_names_are_written_as_yaml_has_them(tmp_path: Path) -> None:
         assert first.arguments["column"] in ("Null", "a b", "a\n  - source: d.e")
 
 
+def avro_text(text: str) -> bytes:
+    return bytes([2 * len(text)]) + text.encode()
+
+
+def avro_row(
+    name: str, schema: str, table: str, *, transaction: str | None = None, ts: int = 1
+) -> tuple[bytes, Mapping[str, Any]]:
+    """An insert of PostgreSQL's connector of the topic.prefix ``name``, and its schema."""
+    texts = {"connector": "postgresql", "name": name, "db": "d", "schema": schema, "table": table}
+    adjusted = f"{name}.{schema}.{table}".replace("-", "_")
+    image = {"type": "record", "name": "Value", "fields": [{"name": "id", "type": "int"}]}
+    source = {
+        "type": "record",
+        "name": "Source",
+        "namespace": "io.debezium.connector.postgresql",
+        "fields": [{"name": field, "type": "string"} for field in texts],
+    }
+    block = {
+        "type": "record",
+        "name": "block",
+        "namespace": "event",
+        "fields": [{"name": "id", "type": "string"}],
+    }
+    fields = {
+        "before": ["null", image],
+        "after": ["null", "Value"],
+        "source": source,
+        "transaction": ["null", block],
+        "op": "string",
+        "ts_ms": ["null", "long"],
+    }
+    declared = {
+        "type": "record",
+        "name": "Envelope",
+        "namespace": adjusted,
+        "fields": [{"name": field, "type": kind} for field, kind in fields.items()],
+    }
+    body = b"".join(
+        (
+            b"\0",
+            b"\2\2",
+            *(avro_text(text) for text in texts.values()),
+            b"\2" + avro_text(transaction) if transaction else b"\0",
+            avro_text("c"),
+            b"\2" + bytes([2 * ts]),
+        )
+    )
+    return b"\0" + (1).to_bytes(4) + body, declared
+
+
+@pytest.mark.parametrize(
+    ("prefix", "table"), [("shop.eu", "orders"), ("my-shop", "my-table"), ("shop", "eu.orders")]
+)
+def test_a_record_in_avro_names_its_table_itself(tmp_path: Path, prefix: str, table: str) -> None:
+    """MSG-19: names of schemas are adjusted, and a prefix may hold dots."""
+    value, schema = avro_row(prefix, "public", table)
+    seen = drafted(topic_of([Record(value)]), tmp_path, schemas={1: schema}).seen
+    assert set(seen.tables) == {TableName("public", table)}
+    assert seen.prefixes == {prefix}
+
+
+def test_a_record_that_its_schema_does_not_fit_is_told(tmp_path: Path) -> None:
+    value, schema = avro_row("shop", "public", "orders")
+    records = [Record(value), Record(value[:-1])]
+    draft = drafted(topic_of(records), tmp_path, schemas={1: schema})
+    assert "topic t: 1 of 2 records are in no known form" in draft.open
+
+
 def test_people_are_shown_what_was_seen_and_what_is_left_to_decide(tmp_path: Path) -> None:
     samples = samples_of(
         read_case(CASES / "recorded-debezium-mysql" / "my-inventory", "json-schema")

@@ -6,9 +6,16 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 from typing import Any
 
 from tidemark.errors import NameRefusedError
+from tidemark.formats.avro.body import InvalidAvroBodyError, read_body
+from tidemark.formats.avro.schema import (
+    AvroType,
+    InvalidAvroSchemaError,
+    parse_schema,
+)
 from tidemark.model.names import TableName
 from tidemark.spec import SourceFormat
 
@@ -153,57 +160,33 @@ def _payload(key: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _of_avro(key: bytes | None, value: bytes, schemas: SchemaText) -> Shown | None:
-    """By the schemas alone: what they are called is enough."""
+    """As what it says in JSON: names of schemas are adjusted, and prefixes may hold dots."""
     schema = _schema_of(value, schemas)
     if schema is None:
         return None
-    name, fields = str(schema.get("name")), _fields(schema)
-    if name == "TransactionMetadataValue" or {"status", "id", "event_count"} <= fields.keys():
-        return Shown(Role.TRANSACTIONS, Encoding.AVRO)
-    if name == "Heartbeat":
-        return Shown(Role.OTHER, Encoding.AVRO)
-    source = fields.get("source") or {}
-    connector = CONNECTORS.get(str(source.get("namespace", "")).rpartition(".")[2])
-    if connector is None:
+    try:
+        body = read_body(value[ID_BYTES + 1 :], schema)
+    except InvalidAvroBodyError:
         return None
-    if "ddl" in fields:
-        return Shown(Role.STATEMENTS, Encoding.AVRO, connector)
-    if "op" not in fields or "message" in fields:
-        return Shown(Role.OTHER, Encoding.AVRO, connector)
-    prefix, _, rest = str(schema.get("namespace", "")).partition(".")
-    space, _, table = rest.partition(".")
-    columns = _fields(fields.get("before") or {}).keys()  # It defines the type that both have.
-    of_key = _fields(_schema_of(key, schemas) or {}) if key else {}
-    return Shown(
-        Role.ROWS,
-        Encoding.AVRO,
-        connector,
-        _table(space, table),
-        tuple(column for column in of_key if column != ROUTED_FROM),
-        prefix,
-        is_signal=columns == SIGNAL_COLUMNS and "signal" in table,
-    )
+    if not isinstance(body, dict):
+        return None
+    of_key = _schema_of(key, schemas) if key else None
+    columns = dict.fromkeys(name for name, _ in of_key.required.fields) if of_key else {}
+    return _of_debezium(columns, body, Encoding.AVRO)
 
 
-def _schema_of(written: bytes, schemas: SchemaText) -> Mapping[str, Any] | None:
+def _schema_of(written: bytes, schemas: SchemaText) -> AvroType | None:
     """The schema by which ``written`` was, in the wire format of Confluent's converter."""
     text = schemas(int.from_bytes(written[1 : ID_BYTES + 1], "big"))
-    schema = json.loads(text) if text is not None else None
-    return schema if isinstance(schema, dict) else None
+    return _parsed(text) if text is not None else None
 
 
-def _fields(schema: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """Field -> the record that it is, perhaps among other types; nothing of one that is none."""
-    return {
-        str(field["name"]): next(
-            (kind for kind in _types(field["type"]) if isinstance(kind, dict)), {}
-        )
-        for field in schema.get("fields") or ()
-    }
-
-
-def _types(kind: Any) -> list[Any]:
-    return kind if isinstance(kind, list) else [kind]
+@cache
+def _parsed(text: str) -> AvroType | None:
+    try:
+        return parse_schema(text)
+    except InvalidAvroSchemaError:
+        return None
 
 
 def _table(space: object, table: object) -> TableName | None:
