@@ -314,6 +314,65 @@ def test_a_record_that_its_schema_does_not_fit_is_told(tmp_path: Path) -> None:
     assert "topic t: 1 of 2 records are in no known form" in draft.open
 
 
+def change(at_ms: int, fields: Mapping[str, Any], of: str = "a") -> Record:
+    source = {"connector": "mysql", "name": of, "db": "d", "table": "t", "snapshot": "false"}
+    value = {"before": None, "after": {"n": 1}, "op": "c", "ts_ms": at_ms, "source": source}
+    return Record(json.dumps({**value, **fields}).encode(), b'{"n": 1}')
+
+
+def with_ends(records: Iterable[Record], partitions: int = 1) -> Samples:
+    """``records`` in their topic, and the end of a transaction in another."""
+    end = Record(b'{"status": "END", "id": "1", "event_count": 1, "data_collections": []}')
+    rows, ends = topic_of(records), topic_of([end], topic="ends", partitions=partitions)
+    return Samples(
+        rows.facts + ends.facts, {**rows.offsets, **ends.offsets}, (*rows.records, *ends.records)
+    )
+
+
+BLOCK: Mapping[str, Any] = {
+    "transaction": {"id": "1", "total_order": 1, "data_collection_order": 1}
+}
+NO_BLOCK: Mapping[str, Any] = {"transaction": None}
+
+
+@pytest.mark.parametrize(
+    ("records", "partitions", "gate", "why"),
+    [
+        ([change(2, BLOCK), change(1, NO_BLOCK)], 1, "transaction", ""),
+        ([change(2, NO_BLOCK), change(1, BLOCK)], 1, "none", "the newest rows name none"),
+        ([change(2, BLOCK), change(2, NO_BLOCK)], 1, "none", "the newest rows name none"),
+        ([change(2, {**NO_BLOCK, "op": "t"}), change(1, BLOCK)], 1, "transaction", ""),
+        ([change(2, {**NO_BLOCK, "op": "r"})], 1, "none", "all rows are of snapshots"),
+        ([change(1, BLOCK)], 2, "none", "transaction topic ends has 2 partitions"),
+    ],
+)
+def test_the_gate_is_what_the_newest_change_allows(
+    tmp_path: Path, records: list[Record], partitions: int, gate: str, why: str
+) -> None:
+    """GATE-1: ends stay in their topic when provide.transaction.metadata is switched off."""
+    draft = drafted(with_ends(records, partitions), tmp_path)
+    assert draft.pipeline.source.gate == gate
+    told = [sentence for sentence in draft.open if sentence.startswith("gate: ")]
+    assert len(told) == bool(why)
+    assert all(why in sentence for sentence in told)
+
+
+@pytest.mark.parametrize(("transaction", "gate"), [("1:2", "transaction"), (None, "none")])
+def test_the_gate_is_what_a_record_in_avro_allows(
+    tmp_path: Path, transaction: str | None, gate: str
+) -> None:
+    value, schema = avro_row("shop", "public", "orders", transaction=transaction)
+    draft = drafted(with_ends([Record(value)]), tmp_path, schemas={1: schema})
+    assert draft.pipeline.source.gate == gate
+
+
+def test_two_connectors_are_refused(tmp_path: Path) -> None:
+    """A prefix means also the topics of a connector whose prefix goes on behind a dot."""
+    records = [change(1, BLOCK, "shop"), change(1, BLOCK, "shop.eu")]
+    with pytest.raises(ActionRefusedError, match=r"2 connectors.*: shop, shop\.eu"):
+        drafted(topic_of(records), tmp_path)
+
+
 def test_people_are_shown_what_was_seen_and_what_is_left_to_decide(tmp_path: Path) -> None:
     samples = samples_of(
         read_case(CASES / "recorded-debezium-mysql" / "my-inventory", "json-schema")

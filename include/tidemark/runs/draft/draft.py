@@ -144,9 +144,22 @@ def _of_gate(
                     listed = ", ".join(map(str, sorted(silent)))
                     yield f"no watermark has come from partition {listed} of {name} so far"
         case GateMode.NONE if not pipeline.source.format.is_canal:
-            yield "gate: no transaction topic was seen; with one, all tables are of one moment"
+            yield f"gate: {_why_none(seen, facts)}; with transactions, all tables are of one moment"
         case GateMode.NONE:
             yield "gate: records have no watermarks; TiCDC writes them with enable-tidb-extension"
+
+
+def _why_none(seen: SeenSource, facts: Mapping[TopicName, TopicFacts]) -> str:
+    ends = seen.with_role(Role.TRANSACTIONS)
+    if not ends:
+        return "no transaction topic was seen"
+    if len(ends) > 1:
+        return f"{few(list(ends))} are all transaction topics"
+    if facts[ends[0]].partitions > 1:
+        return f"transaction topic {ends[0]} has {facts[ends[0]].partitions} partitions"
+    if seen.newest_ms is None:
+        return f"{ends[0]} has transactions, but all rows are of snapshots, and name none"
+    return f"{ends[0]} has transactions, but the newest rows name none"
 
 
 def _of_types(pipeline: PipelineSpec, seen: SeenSource) -> Iterator[str]:

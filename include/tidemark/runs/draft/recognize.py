@@ -58,6 +58,8 @@ class Shown:
     record has none. prefix: the connector's topic.prefix. is_watermark, has_tidb: of Canal-JSON.
     has_tables: a schema change tells the columns of its tables. is_signal: the row is one of a
     connector's signal table. has_zoned: a column is a TIMESTAMP, which Canal-JSON writes in a zone.
+    streamed_ms: when the connector read a change that is no snapshot's; in_transaction: which names
+    its transaction.
     """
 
     role: Role
@@ -70,6 +72,8 @@ class Shown:
     has_tidb: bool = False
     is_signal: bool = False
     has_zoned: bool = False
+    streamed_ms: int | None = None
+    in_transaction: bool = False
 
 
 def recognize(key: bytes | None, value: bytes, schemas: SchemaText | None) -> Shown | None:
@@ -144,7 +148,18 @@ def _of_debezium(
         tuple(name for name in _payload(key) if name != ROUTED_FROM),
         prefix,
         is_signal=columns == SIGNAL_COLUMNS and table is not None and "signal" in table.table,
+        streamed_ms=_streamed_ms(body, source),
+        in_transaction=isinstance(body.get("transaction"), dict),
     )
+
+
+def _streamed_ms(body: Mapping[str, Any], source: Mapping[str, Any]) -> int | None:
+    """None of a row of a snapshot, and of a truncate: they are in no transaction."""
+    is_snapshot = str(source.get("snapshot") or "false").lower() != "false"
+    if is_snapshot or body["op"] not in ("c", "u", "d"):
+        return None
+    read = body.get("ts_ms")
+    return read if isinstance(read, int) else 0
 
 
 def _beside_rows(body: Mapping[str, Any], encoding: Encoding) -> Shown | None:

@@ -30,7 +30,8 @@ class SeenSource:
     """What is known of a source.
 
     tables: with the columns of their keys, none where records have no key. signals: tables of
-    signals. prefixes: the connectors' topic.prefix.
+    signals. prefixes: the connectors' topic.prefix. newest_ms: when a connector read the newest
+    change that is no snapshot's; in_transaction: whether that names its transaction.
     """
 
     topics: dict[TopicName, SeenTopic] = field(default_factory=dict)
@@ -41,6 +42,8 @@ class SeenSource:
     signals: set[TableName] = field(default_factory=set)
     has_tidb: bool = False
     has_zoned: bool = False
+    newest_ms: int | None = None
+    in_transaction: bool = False
 
     @property
     def format(self) -> SourceFormat:
@@ -65,7 +68,7 @@ class SeenSource:
         if self.format is SourceFormat.TICDC_CANAL_JSON and self.has_tidb:
             return GateMode.WATERMARK
         ends = self.with_role(Role.TRANSACTIONS)
-        if len(ends) == 1 and facts[ends[0]].partitions == 1:
+        if len(ends) == 1 and facts[ends[0]].partitions == 1 and self.in_transaction:
             return GateMode.TRANSACTION
         return GateMode.NONE
 
@@ -94,6 +97,7 @@ def _add(seen: SeenSource, topic: SeenTopic, shown: Shown, partition: int) -> No
         seen.encodings.add(shown.encoding)
     if shown.prefix:
         seen.prefixes.add(shown.prefix)
+    _compare(seen, shown)
     if shown.is_watermark:
         topic.watermarked.add(partition)
     if shown.table is not None:
@@ -106,9 +110,26 @@ def _add(seen: SeenSource, topic: SeenTopic, shown: Shown, partition: int) -> No
     seen.has_zoned = seen.has_zoned or shown.has_zoned
 
 
+def _compare(seen: SeenSource, shown: Shown) -> None:
+    """Keep what the newest change shows; of those of one moment, each has to name a transaction."""
+    if shown.streamed_ms is None:
+        return
+    if seen.newest_ms is None or shown.streamed_ms > seen.newest_ms:
+        seen.newest_ms, seen.in_transaction = shown.streamed_ms, shown.in_transaction
+    elif shown.streamed_ms == seen.newest_ms:
+        seen.in_transaction = seen.in_transaction and shown.in_transaction
+
+
 def refuse_unusable(seen: SeenSource, facts: Mapping[TopicName, TopicFacts]) -> None:
     """Raise `ActionRefusedError` where no pipeline could read what was seen."""
     written_as = seen.format
+    if len(seen.prefixes) > 1:
+        raise ActionRefusedError(
+            f"the records of these topics are of {len(seen.prefixes)} connectors, by their "
+            f"topic.prefix: {few(sorted(seen.prefixes))}",
+            state=UNCHANGED,
+            next_step="name the topics of one of them with --topics",
+        )
     if not seen.tables:
         raise ActionRefusedError(
             f"no row of a table is among the records of {few(sorted(seen.topics))}",
