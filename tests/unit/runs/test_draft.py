@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -225,6 +226,40 @@ def test_a_signal_table_is_none_that_is_folded(tmp_path: Path) -> None:
     assert draft.pipeline.source.signal_table == TableName("d", "signals")
     assert draft.seen.tables == {TableName("d", "items"): ("n",)}
     assert any(sentence.startswith("types: ") for sentence in draft.open)
+
+
+def test_a_signal_that_was_deleted_makes_no_table(tmp_path: Path) -> None:
+    """MSG-28"""
+    signal = debezium("signals", {"id": "1", "type": "log", "data": None}, id="1")
+    content = json.loads(signal.value or b"")
+    gone = {"id": "1", "type": None, "data": None}
+    deleted = Record(json.dumps(content | {"op": "d", "after": None, "before": gone}).encode())
+    draft = drafted(topic_of([signal, debezium("items", {"n": 1}, n=1), deleted]), tmp_path)
+    assert set(draft.seen.tables) == {TableName("d", "items")}
+
+
+def test_targets_are_numbered_until_they_are_free(tmp_path: Path) -> None:
+    """SCHEMA-31: in a catalog that keeps no case."""
+    records = [
+        Record((debezium(table, {"n": 1}).value or b"").replace(b'"d"', f'"{schema}"'.encode()))
+        for schema, table in (
+            *(("D", "Orders"), ("D", "orders"), ("d", "orders"), ("e", "d__ORDERS")),
+            *(("d", "a.b"), ("e", "A_x002E_b")),
+        )
+    ]
+    draft = drafted(topic_of(records), tmp_path)
+    targets = {str(spec.source): spec.target for spec in draft.pipeline.tables}
+    assert len({target.casefold() for target in targets.values()}) == len(records)
+    assert targets["D.Orders"] == "Orders"
+    assert targets["D.orders"] == "D__orders"
+    assert targets["d.orders"] == "d__orders_2"
+
+
+def test_a_fault_of_the_file_names_no_folder_that_is_gone(tmp_path: Path) -> None:
+    named = Named(PipelineName("drafted"), " ", by_prefix=False)
+    with pytest.raises(ActionRefusedError, match=r"would have faults: drafted\.yaml:4") as refused:
+        draft_of(named, topic_of([debezium("t", {"n": 1})]), None, (tmp_path, tmp_path))
+    assert tempfile.gettempdir() not in refused.value.what
 
 
 def test_odd_names_are_written_as_yaml_has_them(tmp_path: Path) -> None:

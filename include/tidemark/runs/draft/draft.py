@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tidemark.errors import UNCHANGED, ActionRefusedError
+from tidemark.errors import UNCHANGED, ActionRefusedError, SpecError
 from tidemark.model.cut import GateMode
 from tidemark.model.names import TableName, TopicName, few
 from tidemark.runs.draft.recognize import Encoding, Role, SchemaText
@@ -96,11 +96,20 @@ def _avro(registry: Registry) -> AvroSpec:
 
 
 def _validated(files: Mapping[Path, str], named: Named) -> PipelineSpec:
-    """The pipeline as `tidemark validate` reads it; `SpecError` where it would refuse the files."""
+    """The pipeline as `tidemark validate` reads it, which might refuse the files."""
     with tempfile.TemporaryDirectory() as folder:
         for file, text in files.items():
             (Path(folder) / file.name).write_text(text, encoding="utf-8")
-        return load_pipeline(Path(folder) / f"{named.name}.yaml", suites=Path(folder))
+        try:
+            return load_pipeline(Path(folder) / f"{named.name}.yaml", suites=Path(folder))
+        except SpecError as error:
+            faults = error.what.replace(f"{folder}/", "")
+            raise ActionRefusedError(
+                f"a pipeline file of what these topics hold would have faults: {faults}",
+                state="no file was written",
+                next_step="change the option that it comes from, leave that topic out with "
+                "--topics, or write the file by hand: docs/configure.md",
+            ) from None
 
 
 def _open(pipeline: PipelineSpec, seen: SeenSource, samples: Samples) -> Iterator[str]:

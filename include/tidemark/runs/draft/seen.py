@@ -86,6 +86,8 @@ def see(
             topic.unread += 1
         else:
             _add(seen, topic, shown, record.at.partition)
+    for table in seen.signals:  # A signal that was deleted again looks like any row.
+        seen.tables.pop(table, None)
     return seen
 
 

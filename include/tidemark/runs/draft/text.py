@@ -10,7 +10,7 @@ from itertools import chain, count
 import yaml
 
 from tidemark.model.cut import GateMode
-from tidemark.model.names import PipelineName, TableName, TopicName
+from tidemark.model.names import PipelineName, TableName, TopicName, without_dots
 from tidemark.runs.draft.recognize import Encoding, Role
 from tidemark.runs.draft.seen import SeenSource
 from tidemark.spec.audit import NO_SUITE
@@ -121,14 +121,21 @@ def _avro(named: Named, seen: SeenSource) -> Iterator[str]:
 
 
 def _tables(seen: SeenSource, suites: Mapping[TableName, str]) -> Iterator[str]:
-    targets: set[str] = set()
+    taken: set[str] = set()
     for table, key in sorted(seen.tables.items()):
         columns = ", ".join(key) or "none, so rows are compared in all columns"
         yield f"  - source: {_scalar(str(table))}  # key: {_on_a_line(columns)}"
-        if table.table.casefold() in targets:
-            yield f"    target: {_scalar(f'{table.schema}__{table.table}'.replace('.', '_'))}"
-        targets.add(table.table.casefold())
+        target = _target(table, taken)
+        taken.add(target.casefold())
+        if target != without_dots(table.table):
+            yield f"    target: {_scalar(target)}"
         yield f"    expectations: {suites.get(table, NO_SUITE)}"
+
+
+def _target(table: TableName, taken: Collection[str]) -> str:
+    """As of a table that is followed without being declared, with a number where that is taken."""
+    names = [without_dots(name) for name in (table.table, f"{table.schema}__{table.table}")]
+    return next(name for name in chain(names, _numbered(names[-1])) if name.casefold() not in taken)
 
 
 def suite_text(suite: str, table: TableName, key: Sequence[str]) -> str:
