@@ -408,6 +408,22 @@ def test_two_connectors_are_refused(tmp_path: Path) -> None:
         drafted(topic_of(records), tmp_path)
 
 
+def test_who_comes_second_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody else makes the pipeline's file after it was looked for."""
+    draft = drafted(topic_of([debezium("items", {"n": 1}, n=1)]), tmp_path)
+    (*suites, pipeline) = draft.files
+    pipeline.parent.mkdir()
+    pipeline.write_text("theirs")
+    monkeypatch.setattr("tidemark.runs.draft.draft.refuse_existing", lambda _: None)
+    with pytest.raises(ActionRefusedError, match=r"drafted\.yaml is there already"):
+        draft.write()
+    assert pipeline.read_text() == "theirs"
+    assert suites
+    assert not any(suite.exists() for suite in suites)
+
+
 def test_people_are_shown_what_was_seen_and_what_is_left_to_decide(tmp_path: Path) -> None:
     samples = samples_of(
         read_case(CASES / "recorded-debezium-mysql" / "my-inventory", "json-schema")

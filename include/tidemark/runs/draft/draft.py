@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,21 +38,37 @@ class Draft:
     def write(self) -> None:
         """Make the files; `ActionRefusedError` where one is there, and then none is made."""
         refuse_existing(self.files)
-        for file, text in self.files.items():
-            file.parent.mkdir(parents=True, exist_ok=True)
-            with file.open("x", encoding="utf-8") as made:
-                made.write(text)
+        with ExitStack() as undone:
+            for file, text in self.files.items():
+                file.parent.mkdir(parents=True, exist_ok=True)
+                _make(file, text, undone)
+            undone.pop_all()
+
+
+def _make(file: Path, text: str, undone: ExitStack) -> None:
+    """Make ``file``; undone: what takes it away again."""
+    try:
+        made = file.open("x", encoding="utf-8")
+    except FileExistsError:
+        raise _is_there([str(file)]) from None  # Somebody made it meanwhile.
+    undone.callback(file.unlink, missing_ok=True)
+    with made:
+        made.write(text)
 
 
 def refuse_existing(files: Mapping[Path, str]) -> None:
     """Raise `ActionRefusedError` where one of ``files`` is there already."""
     there = [str(file) for file in files if file.exists()]
     if there:
-        raise ActionRefusedError(
-            f"{few(there)} is there already, and nothing is overwritten",
-            state="no file was written",
-            next_step="take another name, or move that file away",
-        )
+        raise _is_there(there)
+
+
+def _is_there(files: Sequence[str]) -> ActionRefusedError:
+    return ActionRefusedError(
+        f"{few(files)} is there already, and nothing is overwritten",
+        state="no file was written",
+        next_step="take another name, or move that file away",
+    )
 
 
 def draft_pipeline(
