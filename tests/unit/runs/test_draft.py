@@ -444,7 +444,8 @@ def test_people_are_shown_what_was_seen_and_what_is_left_to_decide(tmp_path: Pat
 
 def test_what_was_not_looked_at_is_told(tmp_path: Path) -> None:
     some = topic_of([ticdc_row("INSERT", 1, 100), ticdc_watermark(101)])
-    many = Samples(some.facts, {TopicName("t"): MOST + 1}, some.records)
+    topic = TopicName("t")
+    many = Samples(some.facts, {topic: MOST + 1}, iter(some.records), frozenset({topic}))
     assert not any(sentence.startswith("tables: ") for sentence in drafted(some, tmp_path).open)
     assert any(
         sentence.startswith("tables: 2 of at most 2,001")

@@ -20,7 +20,7 @@ from tidemark.topics.registry import open_schemas
 from tidemark.topics.sample import Samples, read_samples
 
 MOST = 2_000
-"""Records of a partition that are looked at."""
+"""Records of a topic that are looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +151,7 @@ def _of_topics(seen: SeenSource, samples: Samples) -> Iterator[str]:
             yield f"topic {name} has nothing that is read, such as heartbeats: it is left out"
     for facts in samples.facts:
         looked_at, there = seen.topics[facts.name].records, samples.offsets[facts.name]
-        if there > MOST * facts.partitions:
+        if facts.name in samples.shortened:
             yield (
                 f"tables: {looked_at:,} of at most {there:,} records of {facts.name} were looked at"
             )
