@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -69,18 +70,33 @@ def cuts_of(
 
 
 def _cuts_with(ledger: Table, target: str, limit: int, most: int) -> list[int]:
-    """Numbers of the newest cuts up to ``limit`` that changed ``target``, newest first."""
+    """Numbers of the newest cuts up to ``limit`` that changed ``target``, newest first.
+
+    None below the cut that gave the table of that name another: they are of that table.
+    """
     numbers: list[int] = []
     high, window = limit, WINDOW
+    fields = ("cut", "tables", "result")
     while high > 0 and len(numbers) < most:
         between = And(
             GreaterThan(term="cut", value=high - window), LessThanOrEqual(term="cut", value=high)
         )
-        rows = ledger.scan(row_filter=between, selected_fields=("cut", "tables")).to_arrow()
-        with_target = (r["cut"] for r in rows.to_pylist() if target in (r["tables"] or ()))
-        numbers += sorted(with_target, reverse=True)
+        rows = ledger.scan(row_filter=between, selected_fields=fields).to_arrow().to_pylist()
+        since = max((row["cut"] for row in rows if _gives_away(row, target)), default=0)
+        changed = (row["cut"] for row in rows if target in (row["tables"] or ()))
+        numbers += sorted((number for number in changed if number >= since), reverse=True)
+        if since:
+            break
         high, window = high - window, window * 10
     return numbers[:most]
+
+
+def _gives_away(row: Mapping[str, Any], name: str) -> bool:
+    """Whether the target that was called ``name`` has another name since this cut."""
+    text = row["result"] or ""
+    return json.dumps(name) in text and any(
+        table.renamed_from == name for table in CutResult.from_json(text).tables
+    )
 
 
 def _rows_of(ledger: Table, numbers: Sequence[int]) -> Mapping[int, Mapping[str, Any]]:
