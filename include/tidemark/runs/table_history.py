@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -79,8 +80,27 @@ def table_history(
     )
     others = {str(other) for other in targets if other != table}
     orders = orders_since(world.catalog, system, cuts[-1].at_ms)
-    concerned = (order for order in orders if not others & set(order.command.split()))
+    concerned = (order for order in orders if table_in(order.command) not in others)
     return TableHistory(table, str(target), tuple(changes), tuple(concerned))
+
+
+_TABLE_IN = re.compile(
+    r"(?:resync|refold|quarantine replay --table) (?P<first>.+?)(?: --.*)?"
+    r"|erase (?P<erased>.+?), [\d,]+ keys?: .*",
+    re.DOTALL,
+)
+
+
+def table_in(command: str) -> str | None:
+    """The table that an order names, perhaps with blanks; None of one that is of all tables.
+
+    What a reason says behind it names none.
+
+    >>> table_in("resync shop.order lines --complete"), table_in("skip --record t:0:7 --reason 'x'")
+    ('shop.order lines', None)
+    """
+    named = _TABLE_IN.fullmatch(command)
+    return (named["first"] or named["erased"]) if named is not None else None
 
 
 Statements = Sequence[tuple[LandedStatement, Statement]]

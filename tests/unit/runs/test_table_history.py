@@ -18,7 +18,7 @@ from tidemark.model.progress import Progress
 from tidemark.model.result import CutResult, CutStatus, TableResult
 from tidemark.runs.ddl.effects import DdlRecord
 from tidemark.runs.ddl.records import Statement, read_statement
-from tidemark.runs.table_history import followed_by
+from tidemark.runs.table_history import followed_by, table_in
 from tidemark.schema.session_schemas import FollowedNames
 from tidemark.spec import SourceSpec
 
@@ -119,3 +119,24 @@ def test_what_a_snapshot_describes_is_no_statement(snapshot: str, is_told: bool)
     )
     record = DdlRecord(Position(""), "shop", text, TopicName("shop"))
     assert (read_statement(source, record, FOLLOWED) is not None) is is_told
+
+
+@pytest.mark.parametrize(
+    ("command", "table"),
+    [
+        ("resync shop.items", "shop.items"),
+        ("resync shop.order lines --complete", "shop.order lines"),
+        ("refold shop.items --into items_2 --as-of 7", "shop.items"),
+        ("refold shop.items --cancel", "shop.items"),
+        ("quarantine replay --table shop.order lines --code TX", "shop.order lines"),
+        ("quarantine replay --code TX", None),
+        ("quarantine replay", None),
+        ("erase shop.items, 1 key: asked for, as of shop.others, 2 keys: too", "shop.items"),
+        ("erase shop.order lines, 1,200 keys: two\nlines", "shop.order lines"),
+        ("skip --record shop:0:7 --reason 'as before in shop.others --table x'", None),
+        ("skip --statement 0001 --reason 'resync shop.others later'", None),
+        ("handover --gap", None),
+    ],
+)
+def test_an_order_names_a_table_outside_of_its_reason(command: str, table: str | None) -> None:
+    assert table_in(command) == table
