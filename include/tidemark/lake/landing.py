@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -17,7 +17,6 @@ from pyiceberg.expressions import (
     EqualTo,
     GreaterThan,
     GreaterThanOrEqual,
-    LessThanOrEqual,
     NotNull,
     Or,
     StartsWith,
@@ -30,6 +29,7 @@ from tidemark.errors import UNCHANGED, AccountingError, ForeignChangeError
 from tidemark.gate.epoch import LandedChange
 from tidemark.lake.catalog import SystemTables, catalog_errors, commit_errors
 from tidemark.lake.commits import Branch, append_files_on, begin_branch
+from tidemark.lake.filters import within
 from tidemark.lake.ledger import ensure_table
 from tidemark.lake.marks import ANEW, FIRST_SEQUENCE, IN_PROPERTY, read_checked
 from tidemark.lake.publication import update_mains
@@ -315,16 +315,13 @@ class LandedStatement:
 
 
 def landed_statements(
-    catalog: Catalog, tables: SystemTables, since: int, until: int
+    catalog: Catalog, tables: SystemTables, spans: Collection[tuple[int, int]]
 ) -> tuple[LandedStatement, ...]:
-    """The schema changes of the landings from ``since`` to ``until``, in position order. No JVM."""
-    wanted = And(
-        EqualTo(term="kind", value=Kind.DDL.value),
-        And(
-            GreaterThanOrEqual(term="landing", value=since),
-            LessThanOrEqual(term="landing", value=until),
-        ),
-    )
+    """The schema changes of the landings in ``spans``, both ends included, in position order.
+
+    No JVM.
+    """
+    wanted = And(EqualTo(term="kind", value=Kind.DDL.value), within("landing", spans))
     fields = ("landing", "topic", "partition", "offset", "position", "source_schema", "value")
     with catalog_errors("the reading of the changelog"):
         try:

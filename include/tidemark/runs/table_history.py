@@ -110,11 +110,10 @@ def _statements(
     pipeline: PipelineSpec, world: World, cuts: Sequence[TargetCut], tables: Iterable[TableName]
 ) -> Statements:
     """What was landed that ``cuts``, newest first, may have followed, with what it says."""
-    first, newest = cuts[-1].before, cuts[0].after
-    if pipeline.source.avro is not None or first is None or newest is None:
+    newest = cuts[0].after
+    if pipeline.source.avro is not None or newest is None:
         return ()
-    system = SystemTables.of(pipeline.name)
-    landed = landed_statements(world.catalog, system, first.oldest_held, newest.landing)
+    landed = landed_statements(world.catalog, SystemTables.of(pipeline.name), tuple(read_by(cuts)))
     former = (name for rename in newest.renames for name in (rename.old, rename.new))
     followed = FollowedNames({*tables, *former}, pipeline.source.shadowed)
     return tuple(
@@ -122,6 +121,13 @@ def _statements(
         for one in landed
         if (statement := _read(pipeline, one, followed)) is not None
     )
+
+
+def read_by(cuts: Sequence[TargetCut]) -> Iterator[tuple[int, int]]:
+    """The first and the last landing of which each of ``cuts`` may have taken something."""
+    for cut in cuts:
+        if cut.before is not None and cut.after is not None:
+            yield cut.before.oldest_held, cut.after.landing
 
 
 def _read(

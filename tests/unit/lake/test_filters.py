@@ -12,7 +12,7 @@ from pyiceberg.expressions import AlwaysTrue, BooleanExpression
 from pyiceberg.table import Table
 
 from tidemark.lake.catalog import SystemTables
-from tidemark.lake.filters import LITERALS, one_of
+from tidemark.lake.filters import LITERALS, one_of, within
 from tidemark.lake.verdicts import read_verdicts, write_verdicts
 from tidemark.model.names import AttemptId, PipelineName
 from tidemark.model.verdict import CheckResult, Severity, Verdict
@@ -30,6 +30,29 @@ def catalog(tmp_path: Path) -> Iterator[SqlCatalog]:
 
 def files(table: Table, wanted: BooleanExpression) -> int:
     return len(list(table.scan(row_filter=wanted).plan_files()))
+
+
+@pytest.mark.parametrize(
+    ("spans", "opened", "rows"),
+    [
+        ([], 0, 0),
+        ([(5, 4)], 0, 0),
+        ([(10, 12), (2_500, 2_500)], 2, 4),
+        ([(990, 1_010), (1_005, 1_009)], 2, 21),
+        ([(3 * number, 3 * number) for number in range(LITERALS)], 1, LITERALS),
+        ([(2 * number, 2 * number) for number in range(LITERALS + 1)], 1, 2 * LITERALS + 1),
+    ],
+)
+def test_spans_leave_out_files_between_them(
+    catalog: SqlCatalog, spans: list[tuple[int, int]], opened: int, rows: int
+) -> None:
+    catalog.create_namespace("db")
+    table = catalog.create_table(("db", "cuts"), CUTS)
+    for first in (0, 1_000, 2_000):
+        table.append(pa.table({"cut": range(first, first + 1_000)}, schema=CUTS))
+    wanted = within("cut", spans)
+    assert files(table, wanted) == opened
+    assert table.scan(row_filter=wanted).to_arrow().num_rows == rows
 
 
 def test_many_values_leave_out_files(catalog: SqlCatalog) -> None:

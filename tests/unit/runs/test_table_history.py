@@ -18,7 +18,7 @@ from tidemark.model.progress import Progress
 from tidemark.model.result import CutResult, CutStatus, TableResult
 from tidemark.runs.ddl.effects import DdlRecord
 from tidemark.runs.ddl.records import Statement, read_statement
-from tidemark.runs.table_history import followed_by, table_in
+from tidemark.runs.table_history import followed_by, read_by, table_in
 from tidemark.schema.session_schemas import FollowedNames
 from tidemark.spec import SourceSpec
 
@@ -79,6 +79,13 @@ def test_copies_and_statements_about_other_tables_are_left_out() -> None:
     statements = [(one, ALTER), (replace(one, offset=13), ALTER), (landed(2, 14), other)]
     assert list(followed_by(GateMode.NONE, cut(*OFFSETS[1:3]), statements)) == [ALTER.text]
     assert not list(followed_by(GateMode.NONE, cut(None, OFFSETS[2]), statements))
+
+
+def test_landings_that_no_shown_cut_read_are_left_out() -> None:
+    """Of a table that changes seldom: all between its cuts was landed for others."""
+    old = cut(Progress(cut=1, landing=1, oldest_held=1), Progress(cut=2, landing=3))
+    new = cut(Progress(cut=8, landing=90, oldest_held=88), Progress(cut=9, landing=91))
+    assert list(read_by([new, cut(None, COMMITS[1]), old])) == [(88, 91), (1, 3)]
 
 
 def test_a_record_tells_its_text_and_its_tables() -> None:
