@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reference.pages import with_tables
-from tidemark.spec.connector import BINLOG, POSTGRES, RULES, Rule
+from tidemark.spec.connector import BINLOG, POSTGRES
+from tidemark.spec.connector_rules import RULES, Rule
 
 
 def with_settings(page: str) -> str:

@@ -11,7 +11,8 @@ from tests.support.connect import RECORDED
 from tidemark.model.finding import Finding, Grade
 from tidemark.model.names import TableName
 from tidemark.spec import SourceSpec
-from tidemark.spec.connector import Connector, judge_connector, writers
+from tidemark.spec.connector import Connector, writers
+from tidemark.spec.connector_rules import judge_connector
 
 ANSWERS = json.loads(RECORDED.read_text("utf-8"))
 MYSQL, MARIADB, POSTGRES, BARE = (

@@ -10,7 +10,8 @@ from tidemark.model.names import TableName, few
 from tidemark.runs.doctor.trouble import finding_of
 from tidemark.spec import PipelineSpec
 from tidemark.spec.connect import ConnectSpec
-from tidemark.spec.connector import Connector, judge_connector, writers
+from tidemark.spec.connector import Connector, writers
+from tidemark.spec.connector_rules import judge_connector
 from tidemark.topics.connect import TaskState, connector_names, read_connector, read_states
 
 RUNNING = "RUNNING"
