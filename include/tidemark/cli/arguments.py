@@ -150,6 +150,16 @@ def declared_tables(
     return tables
 
 
+def refuse_plain_password(option: str, password: str | None) -> None:
+    """A password on the command line is a reference, as all processes can read it there."""
+    from tidemark.spec.references import holds_reference, keeps_secret
+
+    if password is not None and not (holds_reference(password) and keeps_secret(password)):
+        raise typer.BadParameter(
+            f"{option} takes a reference alone: ${{env:NAME}} or ${{file:/path}}"
+        )
+
+
 def refuse_tag_without_time(until: UntilCap | None, tables: Collection[TableName]) -> None:
     """A tag is of all targets and of one moment; else a wrong usage."""
     if until is None or not until.is_time or tables:

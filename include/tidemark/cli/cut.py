@@ -62,7 +62,7 @@ def cut(  # noqa: PLR0913  each is an option of the verb
     attempt_id = AttemptId(attempt) if attempt else _made_up()
     with spark_world(spec, "landing what is unread") as world:
         from tidemark.lake.catalog import SystemTables
-        from tidemark.lake.tags import newest_tag
+        from tidemark.lake.ledger import newest_tag
         from tidemark.runs.publish import read_verdicts
         from tidemark.runs.run import CutRequest
         from tidemark.runs.stall import tell_stall

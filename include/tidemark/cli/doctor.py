@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tidemark.cli.arguments import AsJson, load_named
+from tidemark.cli.arguments import AsJson, load_named, refuse_plain_password
 from tidemark.model.result import EXIT_CODES, CutStatus
 
 if TYPE_CHECKING:
@@ -94,17 +94,13 @@ def _connect(
 ) -> ConnectSpec | None:
     """Where Kafka Connect is asked; `typer.BadParameter` where options contradict each other."""
     from tidemark.spec.connect import ConnectSpec
-    from tidemark.spec.references import holds_reference, keeps_secret
 
     user, password = login
     if url is None and (user or password or connector):
         raise typer.BadParameter("--connector, --connect-user, --connect-password need --connect")
     if (user is None) != (password is None):
         raise typer.BadParameter("--connect-user and --connect-password belong together")
-    if password is not None and not (holds_reference(password) and keeps_secret(password)):
-        raise typer.BadParameter(
-            "--connect-password takes a reference alone: ${env:NAME} or ${file:/path}"
-        )
+    refuse_plain_password("--connect-password", password)
     return ConnectSpec(url, user, password, connector) if url is not None else None
 
 

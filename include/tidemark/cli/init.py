@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tidemark.cli.arguments import AsJson
+from tidemark.cli.arguments import AsJson, refuse_plain_password
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -105,7 +105,7 @@ def _user() -> str:
 
 
 def _refuse_secret(registry: str | None, user: str | None, password: str | None) -> None:
-    from tidemark.spec.references import holds_reference, keeps_secret, refuse_malformed
+    from tidemark.spec.references import holds_reference, refuse_malformed
     from tidemark.spec.registry import registry_url
 
     if registry is not None:
@@ -115,10 +115,7 @@ def _refuse_secret(registry: str | None, user: str | None, password: str | None)
             raise typer.BadParameter(f"--registry takes {error}") from error
     if (user is None) != (password is None) or (password is not None and registry is None):
         raise typer.BadParameter("--registry, --registry-user and --registry-password go together")
-    if password is not None and not (holds_reference(password) and keeps_secret(password)):
-        raise typer.BadParameter(
-            "--registry-password takes a reference alone: ${env:NAME} or ${file:/path}"
-        )
+    refuse_plain_password("--registry-password", password)
 
 
 def show_draft(console: Console, draft: Draft) -> None:

@@ -34,7 +34,7 @@ def why_not_as_of(moment: Until, decision: Decision, after: Progress) -> str:
     if is_passed(cut.mode, after, moment):
         return "what the source committed later is published already"
     if lower := sorted({*map(str, after.behind), *map(str, after.blocked)}):
-        return f"{few(lower)}: stopped, folded again, or left out"
+        return f"{few(lower)}: stopped, refolded, or not among the tables of the run"
     if not _is_reached(moment, decision):
         hold = f": {cut.hold.sentence}" if cut.hold and cut.hold.code is not HoldCode.UNTIL else ""
         return f"nothing proves yet that all is there which the source committed before{hold}"

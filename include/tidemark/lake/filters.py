@@ -45,7 +45,7 @@ def within(column: str, spans: Collection[tuple[int, int]]) -> BooleanExpression
 
 
 def joined_spans(spans: Collection[tuple[int, int]]) -> list[tuple[int, int]]:
-    """``spans`` in order, as one where they touch; those that hold nothing are left out.
+    """``spans`` in order, as one where they touch; those that hold nothing are dropped.
 
     >>> joined_spans([(7, 8), (1, 3), (3, 4), (5, 5), (9, 8)])
     [(1, 5), (7, 8)]

@@ -312,6 +312,11 @@ def newest_cut(catalog: Catalog, tables: SystemTables, attempt: AttemptId) -> Cu
     return None if ledger is None else _newest_of(ledger, tables, attempt)
 
 
+def newest_tag(catalog: Catalog, tables: SystemTables) -> str:
+    """The tag that the newest published cut gave; empty where it gave none."""
+    return read_marks(catalog, tables).get(TAG, "")
+
+
 def tag_of_attempt(catalog: Catalog, tables: SystemTables, attempt: AttemptId) -> str:
     """The tag that ``attempt`` gave; empty where it gave none, or its cut is not the newest."""
     marks = read_marks(catalog, tables)

@@ -11,13 +11,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from pyiceberg.catalog import Catalog
-from pyiceberg.exceptions import NoSuchTableError, ValidationError
+from pyiceberg.exceptions import ValidationError
 from pyiceberg.table import Table
 
 from tidemark.errors import TidemarkError
-from tidemark.lake.catalog import SystemTables, TableId, catalog_errors
-from tidemark.lake.marks import TAG, foreign_change, is_only_rewritten, read_published
+from tidemark.lake.catalog import SystemTables, TableId
+from tidemark.lake.marks import foreign_change, is_only_rewritten, read_published
 from tidemark.lake.refs import RefUpdate, is_taken, main_head
+from tidemark.lake.removal import find_table
 
 UNREADABLE = (
     *(TidemarkError, ValidationError),
@@ -57,7 +58,7 @@ def tag_targets(
     tagged = with_tag(moves, tag, tables)
     moved = {name for move in moves for name in (move.table, move.published_as)}
     for move in (move for move in tagged if move.tag):
-        table = _load(catalog, move.table)
+        table = find_table(catalog, move.table)
         if table is None:
             continue
         if move.is_tag_only and (why := why_untagged(table, move)):
@@ -82,7 +83,7 @@ def _standing(catalog: Catalog, target: TableId, tag: str) -> tuple[RefUpdate | 
 
     Neither where nothing was ever published in it: it may be somebody else's.
     """
-    table = _load(catalog, target)
+    table = find_table(catalog, target)
     head, published = (main_head(table), read_published(table)) if table else (None, None)
     if table is None or head is None or published is None:
         return None, ""
@@ -109,24 +110,9 @@ def why_untagged(table: Table, move: RefUpdate) -> str:
     return _taken(table, move)
 
 
-def newest_tag(catalog: Catalog, tables: SystemTables) -> str:
-    """The tag that the newest published cut gave; empty where it gave none."""
-    ledger = _load(catalog, tables.ledger)
-    published = None if ledger is None else read_published(ledger)
-    return "" if published is None else published.marks.get(TAG, "")
-
-
 def _taken(table: Table, move: RefUpdate) -> str:
     """That the name of the tag stands for something else there; empty where it does not."""
     there = table.refs().get(move.tag)
     if there is None or not is_taken(table, move.tag, move.snapshot):
         return ""
     return f"{move.table} has a {there.snapshot_ref_type.value} {move.tag} already"
-
-
-def _load(catalog: Catalog, name: TableId) -> Table | None:
-    with catalog_errors(f"the reading of {name}"):
-        try:
-            return catalog.load_table(name.parts)
-        except NoSuchTableError:
-            return None

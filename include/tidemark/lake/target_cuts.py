@@ -48,7 +48,7 @@ def cuts_of(
     """The newest ``last`` cuts up to ``newest`` that changed ``target``, newest first.
 
     Before the cut that renamed it, those that changed what it was called then (SCHEMA-31). Cuts
-    that the first versions published are left out: their rows do not tell what they did.
+    that the first versions published are not among them: their rows lack what they did.
     """
     ledger = find_table(catalog, tables.ledger)
     if ledger is None:

@@ -10,8 +10,7 @@ from tidemark.gate.as_of import is_passed
 from tidemark.lake.catalog import SystemTables
 from tidemark.lake.heads import read_heads
 from tidemark.lake.landing import refuse_lost
-from tidemark.lake.ledger import newest_result
-from tidemark.lake.tags import newest_tag
+from tidemark.lake.ledger import newest_result, newest_tag
 from tidemark.lake.unfinished import missing_moves
 from tidemark.model.cut import GateMode, HoldCode
 from tidemark.model.offsets import OffsetRange, TopicPartition

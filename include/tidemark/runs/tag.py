@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tidemark.gate.as_of import why_not_as_of
-from tidemark.lake.tags import newest_tag
+from tidemark.lake.ledger import newest_tag
 from tidemark.log import get_logger
 from tidemark.model.progress import Progress
 from tidemark.runs.choose import Chosen

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from tests.support.connect import recorded_connect
+from tests.support.published import pipeline
 from tests.unit.cli.test_lag import STATUS, TABLE
 from tidemark.errors import CatalogUnreachableError
 from tidemark.lake.marks import PUBLISHED
@@ -22,24 +23,16 @@ from tidemark.runs.doctor.stored import old_versions
 from tidemark.runs.doctor.topics import DAY_MS, retention_findings, rights_findings
 from tidemark.runs.doctor.versions import pyspark_findings, runtime_findings
 from tidemark.runs.status import MOVED_SEPARATELY
-from tidemark.spec import PipelineSpec
 from tidemark.spec.connect import ConnectSpec
 from tidemark.spec.connector import Connector
 from tidemark.topics.connect import TaskState
 
 HOUR_MS = 3_600_000
-PIPELINE = PipelineSpec.model_validate(
-    {
-        "name": "shop",
-        "description": "a test",
-        "owner": "tests",
-        "schedule": None,
-        "source": {
-            "format": "debezium-mysql",
-            "gate": "none",
-            "topics": {"data": [r"^mysql_plain_1\..*\..*"]},
-        },
-        "other-tables": "follow",
+PIPELINE = pipeline(
+    source={
+        "format": "debezium-mysql",
+        "gate": "none",
+        "topics": {"data": [r"^mysql_plain_1\..*\..*"]},
     }
 )
 NOW_MS = 1_767_225_600_000

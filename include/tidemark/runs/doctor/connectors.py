@@ -102,7 +102,7 @@ def state_findings(connector: Connector, states: Sequence[TaskState]) -> Iterato
     if not states:
         what = "Kafka Connect has no status of it"
         yield Finding(
-            Grade.WARNING, about, what, "nobody can say whether it runs", "ask again in a minute"
+            Grade.WARNING, about, what, "whether it runs is unknown", "ask again in a minute"
         )
         return
     for state in states:

@@ -161,7 +161,7 @@ def _untold(about: str, plan: TopicPlan, settings: Collection[str]) -> Iterator[
             Grade.WARNING,
             about,
             f"the broker does not tell the settings of {few(untold)}",
-            "nobody can say whether they are compacted, or when their records are deleted",
+            "whether they are compacted, and when their records are deleted, is unknown",
             "grant this client DESCRIBE_CONFIGS on them",
         )
 
@@ -179,7 +179,7 @@ def _signals(pipeline: PipelineSpec, broker: Broker) -> Iterator[Finding]:
             f"topic {name}",
             f"it has {topic.partitions} partitions",
             "the connector reads signals of a topic of one partition alone",
-            "make it anew with one partition",
+            "create it again with one partition",
         )
 
 

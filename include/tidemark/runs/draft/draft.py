@@ -144,11 +144,11 @@ def _open(pipeline: PipelineSpec, seen: SeenSource, samples: Samples) -> Iterato
 def _of_topics(seen: SeenSource, samples: Samples) -> Iterator[str]:
     for name, topic in sorted(seen.topics.items()):
         if not topic.records:
-            yield f"topic {name} holds nothing, and is left out unless a pattern means it"
+            yield f"topic {name} holds nothing, and is not in the file unless a pattern selects it"
         elif topic.unread:
             yield f"topic {name}: {topic.unread} of {topic.records} records are in no known form"
         elif not topic.roles - {Role.OTHER}:
-            yield f"topic {name} has nothing that is read, such as heartbeats: it is left out"
+            yield f"topic {name} has nothing that is read, such as heartbeats: not in the file"
     for facts in samples.facts:
         looked_at, there = seen.topics[facts.name].records, samples.offsets[facts.name]
         if facts.name in samples.shortened:
