@@ -32,8 +32,9 @@ other-tables: follow
 
 @pytest.fixture(autouse=True)
 def _installation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """One pipeline, and a catalog that cannot be opened; commands log to their own terminal."""
-    for name, value in embedded_environment(tmp_path, "127.0.0.1:1").items():
+    """One pipeline, no catalog that opens, no jars; commands log to their own terminal."""
+    jars = tmp_path / "no-jars"
+    for name, value in embedded_environment(tmp_path, "127.0.0.1:1", jars).items():
         monkeypatch.setenv(name, value)
     (tmp_path / "pipelines").mkdir()
     (tmp_path / "pipelines" / "shop.yaml").write_text(PIPELINE)
@@ -48,14 +49,18 @@ def examined(*words: str) -> tuple[int, list[dict[str, str]]]:
     return ended.exit_code, json.loads(ended.stdout)["findings"]
 
 
-def test_a_catalog_that_is_away_is_an_error() -> None:
+def test_a_catalog_that_is_away_is_an_error(tmp_path: Path) -> None:
     code, findings = examined("shop")
     assert code == 1
     worst = findings[0]
     assert (worst["severity"], worst["about"]) == ("error", "catalog lake")
     assert worst["what"].startswith("CatalogUnreachableError: ")
     assert worst["fix"]
-    assert {"good"} == {f["severity"] for f in findings if f["about"] == "this machine"}
+    assert [
+        f["severity"]
+        for f in findings
+        if f["about"] == "this machine" and f"the jars in {tmp_path}/no-jars/spark" in f["what"]
+    ] == ["warning"]
 
 
 def test_connectors_are_looked_at_though_the_catalog_is_away() -> None:
