@@ -95,7 +95,7 @@ def read_target(
     if text is None:
         raise TableStoppedError(
             f"table {target} exists but was not made by Tidemark",
-            state="it is not touched; other tables go on",
+            state="it is not touched; the records of the source table wait in the changelog",
             next_step="give the source table another target in the pipeline file, "
             "or move the table away",
         )

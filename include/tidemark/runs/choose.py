@@ -41,6 +41,7 @@ from tidemark.runs.read_since import read_since
 from tidemark.runs.renamed_tables import first_rename
 from tidemark.runs.run import Run
 from tidemark.runs.targets import is_folded, targets_of
+from tidemark.runs.waiting import Waiting, read_waiting_events, tables_alike, towards
 from tidemark.spec import OtherTables, PipelineSpec
 
 UNREAD = "partitions are not read up to it"
@@ -68,8 +69,7 @@ class Replay:
 class Chosen:
     """A cut and what it holds.
 
-    zoned: the changelog's events with their status, one frame for the tables that stand at the
-    frontier and one for each that stands lower. schemas: that its records were written with.
+    waiting: the changelog's events with their status. schemas: that its records were written with.
     changelog: under the names of now. quarantined: tables of which earlier cuts quarantined
     changes. ends: tables that go less far than the cut, and how far. replay: what of the
     quarantined is tried again. replays_later: whether some of what is to be tried again may be of
@@ -78,7 +78,7 @@ class Chosen:
     """
 
     decision: Decision
-    zoned: Mapping[TableName | None, DataFrame]
+    waiting: Waiting
     effects: DdlEffects
     schemas: Schemas
     changelog: Changelog
@@ -121,7 +121,7 @@ class Chosen:
 
     def events_of(self, table: TableName) -> DataFrame:
         """The events of ``table``, of every status."""
-        return self.zoned.get(table, self.zoned[None]).where(is_table(table))
+        return self.waiting.events_of(table)
 
     def row_events(self, table: TableName) -> DataFrame:
         """The row events of ``table`` that the cut takes, and those that it tries again."""
@@ -167,13 +167,13 @@ def _choose(run: Run, changelog: Changelog, landed: Landed, until: Cap | None) -
     effects = reading.effects(names) if names.due else None
     renames = names.with_renames(effects.renames if effects else ())
     named = changelog.under(renames)
-    zoned_by = dict(reading.cuts)
+    read_by = dict(reading.cuts)
     replayed = cache(partial(read_since, run, named, landed))
     read_again = replayed() if progress.refolds else None
-    zoned = _zoned(named, cut, zoned_by, read_again)
-    batch_profile = profile(list(zoned.values()), progress.landing)
+    waiting = read_waiting_events(named, cut, read_by, read_again)
+    batch_profile = profile(waiting.frames, progress.landing)
     refuse_unread_statements(
-        pipeline, progress, landed.plan.schema_changes, batch_profile, zoned[None]
+        pipeline, progress, landed.plan.schema_changes, batch_profile, waiting.at_frontier
     )
     cut = with_reached(cut, progress, batch_profile)
     statuses = (
@@ -185,9 +185,9 @@ def _choose(run: Run, changelog: Changelog, landed: Landed, until: Cap | None) -
         g.kind is Kind.DDL and g.status in statuses for g in batch_profile.profile_entries
     ):
         effects = reading.effects(names)
-        if reading.cuts != zoned_by:
-            zoned = _zoned(named, cut, reading.cuts, read_again)
-            batch_profile = profile(list(zoned.values()), progress.landing)
+        if reading.cuts != read_by:
+            waiting = read_waiting_events(named, cut, reading.cuts, read_again)
+            batch_profile = profile(waiting.frames, progress.landing)
     effects = effects or DdlEffects()
     for followed in run.renamed:
         if not followed.stays and followed.rename.position is not None:
@@ -222,7 +222,7 @@ def _choose(run: Run, changelog: Changelog, landed: Landed, until: Cap | None) -
     )
     decision = Decision(cut, statistics, batch_profile)
     return Chosen(
-        *(decision, zoned, effects, landed.schemas, named, progress.quarantined, ends),
+        *(decision, waiting, effects, landed.schemas, named, progress.quarantined, ends),
         refolded=refolded,
         read_since=replayed,
     )
@@ -288,15 +288,10 @@ class _Reading:
         """
         self.tables.update(_followed(self.changelog))
         effects = self._above(None, names, self.cut)
-        for table, frontier in sorted(self.progress.behind.items()):
-            table_effects = self._above(table, names, self.cuts[table])
-            before = published_place(frontier, self.landed.plan.schema_changes)
-            barrier = barrier_of(self.run.pipeline, table, table_effects, before)
-            if barrier is not None:
-                first = first_waiting(self.changelog.waiting(), self.progress, barrier)
-                self.cuts[table] = ended_at(self.cuts[table], barrier, frontier, first)
-                table_effects = self._above(table, names, self.cuts[table])
-            effects.take(table, table_effects)
+        for tables in tables_alike(self.progress, self.cuts):
+            above = self._above(tables[0], names, self.cuts[tables[0]])
+            for table in tables:
+                effects.take(table, self._up_to_barrier(table, names, above))
         hold_table_swaps(self.changelog, self.cut, names, effects)
         due = Renames(names.declared, (*names.done, *effects.renames)).due
         borne = {rename.old for rename in due}
@@ -304,6 +299,17 @@ class _Reading:
             if rename.new not in borne:
                 self._refuse_early(rename, effects)
         return effects
+
+    def _up_to_barrier(self, table: TableName, names: Renames, above: DdlEffects) -> DdlEffects:
+        """``above``, or what of it is below the statement that ends the cut of ``table``."""
+        frontier = self.progress.behind[table]
+        before = published_place(frontier, self.landed.plan.schema_changes)
+        barrier = barrier_of(self.run.pipeline, table, above, before)
+        if barrier is None:
+            return above
+        first = first_waiting(self.changelog.waiting(), self.progress, barrier)
+        self.cuts[table] = ended_at(self.cuts[table], barrier, frontier, first)
+        return self._above(table, names, self.cuts[table])
 
     def _above(self, table: TableName | None, names: Renames, cut: Cut) -> DdlEffects:
         """What statements do above the frontier of ``table``; without one, of the pipeline."""
@@ -329,8 +335,8 @@ class _Reading:
         return add(before=(*beside, *earlier), acknowledged=self.progress.acknowledged)
 
     def _in_cut(self, table: TableName | None, cut: Cut) -> DataFrame:
-        zoned = _towards(self.changelog, cut, table).waiting()
-        return zoned.where(F.col("status") == CheckpointStatus.PENDING.value)
+        events = towards(self.changelog, cut, table).waiting()
+        return events.where(F.col("status") == CheckpointStatus.PENDING.value)
 
     def _refuse_early(self, rename: Rename, effects: DdlEffects) -> None:
         """Stop a table whose new name comes before the statement that gave it (GATE-N2)."""
@@ -363,36 +369,3 @@ def _statements_about(
     """The schema changes that name one of ``tables`` or its shadows, of all that was landed."""
     names_table = any_of(text.contains(table.table) for table in tables)
     return collect_ddl(changelog.landed().where(names_table), text)
-
-
-def _towards(changelog: Changelog, cut: Cut, table: TableName | None) -> Changelog:
-    """``changelog`` with zones above the frontier of ``table``; without one, of the pipeline."""
-    progress = changelog.progress
-    if table is None:
-        return changelog.towards(cut, progress.frontier)
-    return changelog.towards(cut, progress.frontier_of(table), progress.landing_of(table))
-
-
-def _zoned(
-    changelog: Changelog,
-    cut: Cut,
-    cuts: Mapping[TableName, Cut],
-    read_again: DataFrame | None,
-) -> dict[TableName | None, DataFrame]:
-    """What waits, with zones: a table that stands lower has bounds of its own.
-
-    But not for what cannot be read, which is quarantined once, whatever its table does. read_again:
-    what tables that are folded again take of it, as a replay has read it.
-    """
-    progress = changelog.progress
-    stands_lower = any_of(map(is_table, progress.behind))
-    is_unread = F.col("kind") == Kind.UNREADABLE.value
-    apart = F.coalesce(stands_lower & ~is_unread, F.lit(False))
-    frames: dict[TableName | None, DataFrame] = {
-        None: _towards(changelog, cut, None).waiting().where(~apart)
-    }
-    for table in progress.behind:
-        again = read_again if table in progress.refolds else None
-        zoned = _towards(changelog, cuts[table], table).waiting(again)
-        frames[table] = zoned.where(apart & is_table(table))
-    return frames

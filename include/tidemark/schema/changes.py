@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
-from tidemark.errors import REFOLD, RowsUnknownError, TableStoppedError
+from tidemark.errors import REFOLD, WAITING, RowsUnknownError, TableStoppedError
 from tidemark.model.column_rename import ColumnRename, name_after
 from tidemark.model.column_rules import Mask
 from tidemark.model.columns import ARRAY, ROW, SourceColumn, TableSchema, ValueEncoding
@@ -24,7 +24,6 @@ from tidemark.schema.rewrites import is_rewrite
 _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 _ROW = SourceColumn(ColumnName(ROW), "string", ValueEncoding.TEXT, "")
 """What tells rows without a key apart; no column of the source."""
-_STATE = "the table stays as it was last published; other tables go on"
 _NEXT = "rebuild the target from a new snapshot of the source table"
 _PROMOTIONS = {("int", "bigint"), ("float", "double")}
 
@@ -324,7 +323,7 @@ def _merge(old: TableSchema, new: TableSchema) -> TableSchema:
         raise TableStoppedError(
             f"the key changed from {list(old.key)} to {list(new.key)}, and no statement was read "
             "that says where (KEY_MISMATCH)",
-            state="the table stays as it was last published; other tables go on",
+            state=WAITING,
             next_step="nothing to do, if the next run finds the statement; PostgreSQL tells none, "
             "nor does a connector with another message.key.columns: if the columns of the old key "
             "still identify rows, name them in key: of the table; if the pipeline file gives it "
@@ -361,7 +360,7 @@ def _refuse_collisions(schema: TableSchema) -> None:
         if other != name:
             raise TableStoppedError(
                 f"the columns {other} and {name} differ in case alone (COLUMN_COLLISION)",
-                state=_STATE,
+                state=WAITING,
                 next_step="give one of them another name, or leave it out: target-columns: of the "
                 "table in the pipeline file",
             )
@@ -373,7 +372,7 @@ def _refuse_maps(schema: TableSchema) -> None:
     if maps and schema.row_key == schema.key:
         raise TableStoppedError(
             f"the key {list(schema.key)} holds a map, {maps[0]}, and rows cannot be found by it",
-            state=_STATE,
+            state=WAITING,
             next_step="name other columns that tell the rows apart, in key: of the table in the "
             "pipeline file; without such, fold the table with a new pipeline whose connector has "
             "hstore.handling.mode=json",
@@ -381,8 +380,8 @@ def _refuse_maps(schema: TableSchema) -> None:
 
 
 def _stopped(what: str) -> TableStoppedError:
-    return TableStoppedError(what, state=_STATE, next_step=REFOLD)
+    return TableStoppedError(what, state=WAITING, next_step=REFOLD)
 
 
 def _unknown(what: str) -> RowsUnknownError:
-    return RowsUnknownError(what, state=_STATE, next_step=_NEXT)
+    return RowsUnknownError(what, state=WAITING, next_step=_NEXT)

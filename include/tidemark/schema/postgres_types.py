@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-from tidemark.errors import SchemaUnknownError
+from tidemark.errors import NOT_FOLDED, SchemaUnknownError
 from tidemark.model.columns import SourceColumn, ValueEncoding
 from tidemark.model.modes import ConnectorModes, DecimalMode, HstoreMode, IntervalMode
 from tidemark.model.names import column_name
@@ -174,7 +174,7 @@ def postgres_column(name: str, source_type: str, modes: ConnectorModes) -> Sourc
         raise SchemaUnknownError(
             f"column {name} is declared as {source_type!r}, which is no type of PostgreSQL that "
             "Tidemark can read",
-            state="the table is not folded; other tables go on",
+            state=NOT_FOLDED,
             next_step="declare text for an enum and its base type for a domain; what cannot be "
             "read, exclude at the source",
         )

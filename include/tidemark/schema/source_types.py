@@ -222,7 +222,7 @@ def unreadable(name: str, type_text: str) -> SchemaUnknownError:
     """The error for a column whose type is not among those that can be read."""
     return SchemaUnknownError(
         f"column {name} has the type {type_text!r}, which Tidemark cannot read",
-        state="the table is not folded; other tables go on",
+        state=NOT_FOLDED,
         next_step="exclude the column at the source, or take the table out of the pipeline file",
     )
 

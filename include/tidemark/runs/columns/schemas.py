@@ -9,6 +9,7 @@ from dataclasses import replace
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from tidemark.conditions import any_of
 from tidemark.errors import (
     NOT_FOLDED,
     WAITING,
@@ -84,15 +85,14 @@ def examples(
             newest[profile_entry.table, profile_entry.schema_id] = profile_entry
     if not newest:
         return {}
-    wanted = F.lit(False)
-    for profile_entry in newest.values():
-        wanted = wanted | (
-            (F.col("topic") == profile_entry.at.topic)
-            & (F.col("partition") == profile_entry.at.partition)
-            & (F.col("offset") == profile_entry.newest_offset)
-        )
+    wanted = (
+        (F.col("topic") == profile_entry.at.topic)
+        & (F.col("partition") == profile_entry.at.partition)
+        & (F.col("offset") == profile_entry.newest_offset)
+        for profile_entry in newest.values()
+    )
     rows = (
-        events.where(wanted)
+        events.where(any_of(wanted))
         .select("source_schema", "source_table", "schema_id", "position", "key", "value")
         .collect()
     )

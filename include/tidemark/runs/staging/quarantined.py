@@ -194,7 +194,7 @@ def records_quarantined(chosen: Chosen) -> pa.Table | None:
     """
     if not any(profile_entry.is_quarantined for profile_entry in chosen.profile.profile_entries):
         return None
-    events = reduce(DataFrame.unionByName, chosen.zoned.values())
+    events = chosen.waiting.events
     is_skipped = F.col("status") == CheckpointStatus.SKIPPED.value
     is_unreadable = F.col("kind") == Kind.UNREADABLE.value
     value = F.coalesce("value", F.lit(b""))

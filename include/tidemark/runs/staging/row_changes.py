@@ -207,7 +207,7 @@ def _witnesses(
     And what is published already of the events that the cut holds, by whichever partition.
     """
     if run.pipeline.source.gate is GateMode.WATERMARK:
-        witnesses = chosen.zoned[None].where(F.col("kind") == Kind.WATERMARK.value)
+        witnesses = chosen.waiting.at_frontier.where(F.col("kind") == Kind.WATERMARK.value)
     else:
         events = chosen.events_of(work.spec.source)
         late = (F.col("kind") == Kind.ROW.value) & (

@@ -9,8 +9,6 @@ erased record that shows its copies, so that these stop the table, too (ERASE-1)
 
 from __future__ import annotations
 
-from functools import reduce
-
 from pyiceberg.expressions import IsNull
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
@@ -52,8 +50,8 @@ def late_tables(run: Run, chosen: Chosen, progress: Progress) -> dict[TableName,
         oldest[:_COMMIT_DIGITS], f"{newest[:_COMMIT_DIGITS]}{LAST}"
     )
     before = _at_commits(chosen.changelog.published().where(is_about))
-    zoned = reduce(DataFrame.unionByName, chosen.zoned.values())
-    came = zoned.where(
+    events = chosen.waiting.events
+    came = events.where(
         (F.col("status") == CheckpointStatus.DUPLICATE.value)
         & (F.col("landing") > progress.landing)
     )

@@ -275,12 +275,8 @@ def _record_schemas(
 ) -> dict[TableName, tuple[RecordSchema, ...]]:
     """What example records say about the tables' columns."""
     decoder = decoder_of(pipeline.source, chosen.schemas)
-    record_schemas: dict[TableName, tuple[RecordSchema, ...]] = {}
-    apart = {spec.source for spec in specs if spec.source in chosen.zoned}
-    together = [g for s in specs if s.source not in apart for g in chosen.profile.of(s.source, CUT)]
-    record_schemas |= examples(chosen.zoned[None], together, decoder)
-    for table in apart:
-        record_schemas |= examples(chosen.zoned[table], chosen.profile.of(table, CUT), decoder)
+    in_cut = [g for spec in specs for g in chosen.profile.of(spec.source, CUT)]
+    record_schemas = examples(chosen.waiting.events, in_cut, decoder)
     if chosen.replay is not None:
         profile_entries = [
             g for s in specs for g in chosen.profile.of(s.source, CheckpointStatus.REPLAYED)

@@ -41,7 +41,7 @@ def watched_snapshots(
     tables = {name: TableName(*name) for name in names if is_folded(pipeline, name)}
 
     def ask(question: Summary) -> list[dict[str, Any]]:
-        answers = (answer(events, question) for events in chosen.zoned.values())
+        answers = (answer(events, question) for events in chosen.waiting.frames)
         return [row.asDict() for row in reduce(DataFrame.unionByName, answers).collect()]
 
     sees_windows = pipeline.source.signal_table is not None

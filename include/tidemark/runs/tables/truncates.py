@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from functools import reduce
-
-from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from tidemark.errors import WAITING, TableStoppedError
@@ -54,7 +51,7 @@ def ends_of(chosen: Chosen, spec: TableSpec, ended_before: Position | None) -> t
 
     Costs a small Spark job.
     """
-    together = reduce(DataFrame.unionByName, chosen.zoned.values())
+    together = chosen.waiting.events
     is_record = is_table(spec.source) & (F.col("kind") == Kind.TRUNCATE.value)
     positions = [*chosen.effects.truncated.get(spec.source, []), *drops_of(chosen, spec)]
     truncates = together.where(F.col("status") == CheckpointStatus.PENDING.value).where(
