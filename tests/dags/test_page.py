@@ -1,12 +1,16 @@
-"""What the page reads of pipelines, one of which cannot be read."""
+"""What the page serves, and to whom; and that a pipeline that cannot be read hides no other."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from importlib import import_module
-from types import ModuleType
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
 
 import pytest
+from airflow.api_fastapi.core_api.security import get_user
+from fastapi.testclient import TestClient
 
 from tests.unit.cli.test_lag import STATUS
 from tidemark.errors import ForeignChangeError
@@ -34,6 +38,55 @@ def app() -> ModuleType:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return import_module("tidemark.page.app")
+
+
+@pytest.fixture
+def served(
+    app: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[tuple[TestClient, Path]]:
+    """The page for somebody who may read all DAGs but that of ``zoo``, and the folder of state."""
+    installation = SimpleNamespace(state=tmp_path)
+    world = SimpleNamespace(installation=installation)
+    monkeypatch.setattr(app, "_STATUSES", app.Statuses())
+    monkeypatch.setattr(app, "_may_read", lambda name, _: name != "zoo")
+    monkeypatch.setattr(
+        "tidemark.spec.sound_pipelines", lambda: [pipeline("shop"), pipeline("zoo")]
+    )
+    monkeypatch.setattr("tidemark.scheduling.connections.load_installation_for", lambda _: None)
+    monkeypatch.setattr("tidemark.runs.world.open_world", lambda _: world)
+    monkeypatch.setitem(app.app.dependency_overrides, get_user, lambda: None)
+    with TestClient(app.app) as client:
+        yield client, tmp_path
+
+
+def test_data_docs_are_served_to_whoever_may_read_the_dag(
+    served: tuple[TestClient, Path],
+) -> None:
+    """And no other file of the machine, however it is asked for."""
+    client, state = served
+    for name in ("shop", "zoo"):
+        folder = state / "data_docs" / name
+        (folder / "cuts" / "tidemark_3_a").mkdir(parents=True)
+        (folder / "index.html").write_text(f"audits of {name}")
+        (folder / "cuts" / "tidemark_3_a" / "shop.orders.html").write_text("orders")
+    (state / "secret.html").write_text("secret")
+    docs = "/pipelines/shop/docs"
+    for path, text in (
+        *((f"{docs}/", "audits of shop"), (f"{docs}/index.html", "audits of shop")),
+        (f"{docs}/cuts/tidemark_3_a/shop.orders.html", "orders"),
+    ):
+        answer = client.get(path)
+        assert (answer.status_code, answer.text) == (200, text)
+        assert answer.headers["Content-Security-Policy"].startswith("default-src 'none'")
+        assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    for path in (
+        *(f"{docs}/../../zoo/docs/index.html", f"{docs}/%2e%2e/zoo/index.html"),
+        *(f"{docs}/..%2fzoo%2findex.html", f"{docs}/..%2f..%2fsecret.html"),
+        *(f"{docs}/%2fetc%2fpasswd", f"{docs}//etc/passwd", f"{docs}/index.html%00"),
+        *(f"{docs}/%252e%252e/zoo/index.html", "/pipelines/zoo/docs/", "/pipelines/none/docs/"),
+        *("/pipelines/..%2f..%2fzoo/docs/index.html", "/pipelines/%2e%2e/docs/index.html"),
+    ):
+        assert client.get(path).status_code == 404, path
 
 
 def test_a_pipeline_that_cannot_be_read_hides_no_other(

@@ -18,6 +18,7 @@ from pyiceberg.expressions import And, EqualTo
 from tidemark.errors import UNCHANGED, SupersededError
 from tidemark.lake.catalog import SystemTables, catalog_errors, commit_errors
 from tidemark.lake.ledger import PROPERTIES, ensure_table
+from tidemark.lake.refs import attempt_ref
 from tidemark.model.names import AttemptId
 from tidemark.model.verdict import CheckResult, Severity, Verdict
 
@@ -156,7 +157,8 @@ def verdicts_of(rows: Iterable[Mapping[str, Any]]) -> tuple[Verdict, ...]:
     checks: dict[tuple[str, str, int, str], list[CheckResult]] = {}
     accepted: dict[tuple[str, str, int, str], str] = {}
     for row in rows:
-        of = (row["attempt"], row["table"], row["snapshot_id"], row["suite"])
+        audit = attempt_ref(row["cut"], row["attempt"])  # as `run_cut` calls it in Data Docs
+        of = (audit, row["table"], row["snapshot_id"], row["suite"])
         findings = checks.setdefault(of, [])
         # Older versions wrote no said_by: such findings count as the engine's own.
         author = Author(row.get("said_by") or Author.ENGINE)
@@ -168,6 +170,6 @@ def verdicts_of(rows: Iterable[Mapping[str, Any]]) -> tuple[Verdict, ...]:
             CheckResult(row["check"], row["success"], severity, row["observed"], of_suite=of_suite)
         )
     return tuple(
-        Verdict(*of[1:], tuple(findings), accepted=accepted.get(of, ""))
+        Verdict(*of[1:], tuple(findings), accepted=accepted.get(of, ""), audit=of[0])
         for of, findings in checks.items()
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 
@@ -41,7 +41,7 @@ class Verdict:
     """What the audit of one staged snapshot of one table found.
 
     accepted: why an operator has this snapshot published, whatever expectations failed; empty where
-    nobody has.
+    nobody has. audit: what Data Docs call the audit; empty before it is written.
     """
 
     table: str
@@ -49,6 +49,7 @@ class Verdict:
     suite: str
     checks: tuple[CheckResult, ...]
     accepted: str = ""
+    audit: str = field(default="", compare=False)
 
     @property
     def outcome(self) -> Outcome:

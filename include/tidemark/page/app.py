@@ -6,7 +6,7 @@ read its DAG.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from tidemark.page.render import CUT_DAG, render
 from tidemark.page.statuses import Statuses
 
 if TYPE_CHECKING:
+    from tidemark.model.verdict import Verdict
     from tidemark.runs.status import PipelineStatus
     from tidemark.spec import PipelineSpec
 
@@ -28,6 +29,10 @@ HEADERS = {
     "frame-ancestors 'self'; base-uri 'none'; form-action 'none'",
     "X-Content-Type-Options": "nosniff",
 }
+NO_DATA_DOCS = (
+    "there is no such page of Data Docs here: the newest 50 audits are kept, in the folder `state` "
+    "of the installation, which Airflow's API server has to be able to read"
+)
 
 app = FastAPI(title="Tidemark", docs_url=None, redoc_url=None, openapi_url=None)
 
@@ -46,13 +51,43 @@ def pipelines(user: GetUserDep) -> HTMLResponse:
 def pipeline(name: str, user: GetUserDep) -> HTMLResponse:
     """One pipeline; one that ``user`` may not see is as one that is not there."""
     from tidemark.page.views import detail
+
+    spec = _allowed(name, user)
+    (status,) = _statuses([spec])
+    verdicts = [table.verdict for table in status.tables]
+    return _page("pipeline.html", pipeline=detail(status, _data_docs(spec, verdicts)))
+
+
+@app.get("/pipelines/{name}/docs/{path:path}", response_class=HTMLResponse)
+def data_docs(name: str, path: str, user: GetUserDep) -> HTMLResponse:
+    """A page of the Data Docs of a pipeline that ``user`` may see."""
+    from tidemark.page.data_docs import INDEX, find_page
+
+    folder = _STATUSES.data_docs(_allowed(name, user))
+    file = find_page(folder, path or INDEX) if folder else None
+    if file is None:
+        raise HTTPException(404, NO_DATA_DOCS)
+    return HTMLResponse(file.read_text("utf-8"), headers=HEADERS)
+
+
+def _allowed(name: str, user: GetUserDep) -> PipelineSpec:
+    """The pipeline of that name, if ``user`` may see it; else it is as one that is not there."""
     from tidemark.spec import sound_pipelines
 
     spec = next((candidate for candidate in sound_pipelines() if candidate.name == name), None)
     if spec is None or not _may_read(spec.name, user):
         raise HTTPException(404, "there is no such pipeline, or you may not read its DAG")
-    (status,) = _statuses([spec])
-    return _page("pipeline.html", pipeline=detail(status))
+    return spec
+
+
+def _data_docs(spec: PipelineSpec, verdicts: Iterable[Verdict | None]) -> frozenset[str]:
+    """The pages of Data Docs that are here: those of ``verdicts``, and the index."""
+    from tidemark.page.data_docs import INDEX, find_page, pages_of
+
+    folder = _STATUSES.data_docs(spec)
+    if folder is None or not find_page(folder, INDEX):
+        return frozenset()
+    return pages_of(folder, verdicts) | {INDEX}
 
 
 def _may_read(name: str, user: GetUserDep) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 
 from airflow.plugins_manager import AirflowPlugin
 
-PREFIX = "/tidemark"
+from tidemark.scheduling.links import PAGE
 
 
 class TidemarkPlugin(AirflowPlugin):
@@ -21,7 +21,7 @@ class TidemarkPlugin(AirflowPlugin):
 
     name = "tidemark"
     external_views: list[Any] = [
-        {"name": "Tidemark", "href": f"{PREFIX}/", "destination": "nav", "category": "browse"},
+        {"name": "Tidemark", "href": f"{PAGE}/", "destination": "nav", "category": "browse"},
     ]
 
     @property
@@ -29,4 +29,4 @@ class TidemarkPlugin(AirflowPlugin):
         """The page, and where it is."""
         from tidemark.page.app import app
 
-        return [{"app": app, "url_prefix": PREFIX, "name": "Tidemark"}]
+        return [{"app": app, "url_prefix": PAGE, "name": "Tidemark"}]

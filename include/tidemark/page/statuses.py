@@ -8,6 +8,8 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tidemark.runs.status import PipelineStatus
     from tidemark.runs.world import World
     from tidemark.spec import PipelineSpec
@@ -48,6 +50,16 @@ class Statuses:
                 self._worlds.pop(spec.name, None)
         self._cache[spec.name] = _CachedStatus(status, time.monotonic() + FRESH_SECONDS)
         return status
+
+    def data_docs(self, spec: PipelineSpec) -> Path | None:
+        """The folder of its Data Docs; None where its installation cannot be read."""
+        from tidemark.errors import TidemarkError
+        from tidemark.runs.world import data_docs_folder
+
+        try:
+            return data_docs_folder(self._world(spec).installation, spec.name)
+        except TidemarkError:
+            return None
 
     def _world(self, spec: PipelineSpec) -> World:
         from tidemark.runs.world import open_world

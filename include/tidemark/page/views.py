@@ -5,7 +5,7 @@ Pure: status in, text out. Templates place it and escape it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -15,6 +15,8 @@ from tidemark.model.quarantine import Kind
 from tidemark.model.result import CutStatus
 from tidemark.model.shown import age, clock, moment, now_ms, plural
 from tidemark.model.verdict import Verdict
+from tidemark.page.data_docs import INDEX
+from tidemark.quality.pages import page_of
 from tidemark.runs.freshness import age_ms, stale_sentence
 from tidemark.runs.status import NOT_ASKED, PipelineStatus, TableStatus
 
@@ -44,7 +46,11 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """A table of a pipeline. why: the reason it stands lower, empty when it does not."""
+    """A table of a pipeline.
+
+    docs: the page of its verdict in Data Docs, empty when there is none here. why: the reason it
+    stands lower, empty when it does not.
+    """
 
     source: str
     target: str
@@ -52,6 +58,7 @@ class TableRow:
     lag: str
     changed: str
     audit: str
+    docs: str
     failures: tuple[str, ...]
     why: str
     refold: str
@@ -69,7 +76,11 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """All that is shown of one pipeline. facts: name and text, in order. bars: oldest first."""
+    """All that is shown of one pipeline.
+
+    facts: name and text, in order. bars: oldest first. docs: the index of Data Docs, empty when
+    there are none here.
+    """
 
     line: Line
     facts: tuple[tuple[str, str], ...]
@@ -77,6 +88,7 @@ class Detail:
     quarantine: tuple[Kind, ...]
     bars: tuple[Bar, ...]
     next_step: str
+    docs: str
 
 
 def overview(statuses: Iterable[PipelineStatus]) -> list[Line]:
@@ -85,16 +97,17 @@ def overview(statuses: Iterable[PipelineStatus]) -> list[Line]:
     return sorted(map(_line, statuses), key=lambda line: (order.index(line.light), line.name))
 
 
-def detail(status: PipelineStatus) -> Detail:
-    """One pipeline."""
+def detail(status: PipelineStatus, docs: Collection[str]) -> Detail:
+    """One pipeline. docs: the pages of Data Docs that are here."""
     now = now_ms()
     return Detail(
         line=_line(status),
         facts=tuple((name, text) for name, text in _facts(status, now) if text),
-        tables=tuple(_row(status, table, now) for table in status.tables),
+        tables=tuple(_row(status, table, now, docs) for table in status.tables),
         quarantine=status.quarantine,
         bars=_bars(status),
         next_step=status.trouble.next_step if status.trouble else status.next_step,
+        docs=INDEX if INDEX in docs else "",
     )
 
 
@@ -171,8 +184,8 @@ def _facts(status: PipelineStatus, now: int) -> Iterable[tuple[str, str]]:
     yield "trouble", str(status.trouble) if status.trouble else ""
 
 
-def _row(status: PipelineStatus, table: TableStatus, now: int) -> TableRow:
-    change = table.changed
+def _row(status: PipelineStatus, table: TableStatus, now: int, docs: Collection[str]) -> TableRow:
+    change, verdict = table.changed, table.verdict
     if status.gate is GateMode.NONE:
         cut = f"cut {status.published.result.cut}" if status.published else "-"
         reach, lag = "lower" if table.why else cut, ""
@@ -187,11 +200,18 @@ def _row(status: PipelineStatus, table: TableStatus, now: int) -> TableRow:
         reach=reach,
         lag=lag,
         changed=f"cut {change.cut}, {age(change.at_ms, now)} ago" if change else "-",
-        audit=table.verdict.outcome if table.verdict else "-",
-        failures=tuple(_failures(table.verdict)) if table.verdict else (),
+        audit=verdict.outcome if verdict else "-",
+        docs=_docs_of(verdict, docs),
+        failures=tuple(_failures(verdict)) if verdict else (),
         why=table.why,
         refold=table.refold,
     )
+
+
+def _docs_of(verdict: Verdict | None, docs: Collection[str]) -> str:
+    """The page of ``verdict``, if it is among ``docs``."""
+    page = page_of(verdict.audit, verdict.table) if verdict else ""
+    return page if page in docs else ""
 
 
 def _failures(verdict: Verdict) -> Iterator[str]:

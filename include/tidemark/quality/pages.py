@@ -14,6 +14,8 @@ from html import escape
 from tidemark.model.stored_state import Stored, from_stored, to_stored
 from tidemark.model.verdict import CheckResult, Outcome, outcome_of
 
+CUTS = "cuts"
+"""The folder of audits, beside the index."""
 _STYLE = """
 :root { color-scheme: light dark; --line: #8884; --soft: #8882; }
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; padding: 0 1rem }
@@ -67,6 +69,11 @@ class AuditedCut:
             for table in stored["tables"]
         )
         return cls(stored["name"], stored["at"], tuple(tables))
+
+
+def page_of(cut: str, table: str) -> str:
+    """Where the page of a table in the audit ``cut`` is, relative to the index."""
+    return f"{CUTS}/{cut}/{table}.html"
 
 
 def index_page(title: str, cuts: Sequence[AuditedCut]) -> str:

@@ -17,10 +17,9 @@ from typing import Any
 from tidemark.errors import StorageError
 from tidemark.model.verdict import outcome_of
 from tidemark.quality.audit import SuiteRun, great_expectations
-from tidemark.quality.pages import AuditedCut, AuditedTable, index_page, table_page
+from tidemark.quality.pages import CUTS, AuditedCut, AuditedTable, index_page, page_of, table_page
 
 MAX_AUDITS = 50
-_CUTS = "cuts"
 _RECORD = "audit.json"
 
 
@@ -55,7 +54,7 @@ def _audited(runs: Mapping[str, SuiteRun], cut: str, at: datetime) -> AuditedCut
             outcome=outcome_of(run.checks),
             checks=len(run.checks),
             failed=sum(not check.success for check in run.checks),
-            page=f"{_CUTS}/{cut}/{table}.html",
+            page=page_of(cut, table),
         )
         for table, run in sorted(runs.items())
     )
@@ -63,12 +62,12 @@ def _audited(runs: Mapping[str, SuiteRun], cut: str, at: datetime) -> AuditedCut
 
 
 def _write_cut(folder: Path, audited: AuditedCut, runs: Mapping[str, SuiteRun]) -> None:
-    (folder / _CUTS / audited.name).mkdir(parents=True, exist_ok=True)
+    (folder / CUTS / audited.name).mkdir(parents=True, exist_ok=True)
     for table in audited.tables:
         run = runs[table.table]
         page = table_page(table, audited, run.checks, _rendered(run.document))
         _write(folder / table.page, page)
-    _write(folder / _CUTS / audited.name / _RECORD, audited.to_json())
+    _write(folder / CUTS / audited.name / _RECORD, audited.to_json())
 
 
 def _rendered(document: str) -> str:
@@ -92,13 +91,13 @@ def _rendered(document: str) -> str:
 
 def _records(folder: Path) -> Iterator[AuditedCut]:
     """The audits that are there; one that was not written to its end has no record."""
-    for file in (folder / _CUTS).glob(f"*/{_RECORD}"):
+    for file in (folder / CUTS).glob(f"*/{_RECORD}"):
         yield AuditedCut.from_json(file.read_text("utf-8"))
 
 
 def _forget_others(folder: Path, newest: list[AuditedCut]) -> None:
     names = {cut.name for cut in newest}
-    for directory in (folder / _CUTS).iterdir():
+    for directory in (folder / CUTS).iterdir():
         if directory.name not in names:
             shutil.rmtree(directory)
 

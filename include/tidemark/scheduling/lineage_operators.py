@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.providers.standard.operators.python import PythonOperator
 
+from tidemark.scheduling.links import DataDocsLink
 from tidemark.scheduling.tasks import audited_lineage, published_lineage
 
 if TYPE_CHECKING:
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
 class AuditOperator(PythonOperator):
     """Reads staged snapshots. The provider asks it behind an audit that blocks, too."""
+
+    operator_extra_links = (DataDocsLink(),)
 
     def get_openlineage_facets_on_complete(
         self, task_instance: RuntimeTaskInstanceProtocol

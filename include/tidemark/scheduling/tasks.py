@@ -18,6 +18,7 @@ from tidemark.model.result import CutStatus
 from tidemark.model.verdict import Outcome
 from tidemark.scheduling.assets import events_of
 from tidemark.scheduling.connections import load_installation_for
+from tidemark.scheduling.links import data_docs_url
 from tidemark.scheduling.retries import stop_on_terminal_errors
 from tidemark.scheduling.stats import are_sent, send
 from tidemark.scheduling.submit import attempt_stem, cap_of, tables_named, tag_of
@@ -117,12 +118,13 @@ def audit(pipeline: PipelineName, ti: RuntimeTaskInstanceProtocol) -> dict[str, 
                 severity=check.severity,
                 observed=check.observed,
             )
-    docs = data_docs_folder(installation, spec.name) / "index.html"
-    log.info("data_docs", file=str(docs))
+    file = data_docs_folder(installation, spec.name) / "index.html"
+    docs = data_docs_url(spec.name) or str(file)
+    log.info("data_docs", page=docs)
     blocking_verdicts = blocking(verdicts)
     is_faulty = any(verdict.faults for verdict in blocking_verdicts)
     if blocking_verdicts and (is_faulty or spec.publish.approval is Approval.NEVER):
-        raise AirflowFailException(_blocked(pipeline, folded, blocking_verdicts, str(docs)))
+        raise AirflowFailException(_blocked(pipeline, folded, blocking_verdicts, docs))
     outcomes = [verdict.outcome for verdict in verdicts]
     return {outcome.value: outcomes.count(outcome) for outcome in Outcome}
 

@@ -12,6 +12,7 @@ def row(attempt: str, check: str, author: Author, *, success: bool = True) -> di
     """One row, of snapshot 7 of one table."""
     return {
         "attempt": attempt,
+        "cut": 3,
         "table": "shop.items",
         "snapshot_id": 7,
         "suite": "items",
@@ -34,4 +35,5 @@ def test_each_attempt_has_its_own_verdict_of_a_snapshot() -> None:
     first, second, third = verdicts_of(rows)
     assert [first.outcome, second.outcome] == [Outcome.BLOCK, Outcome.PASS]
     assert (third.outcome, third.accepted) == (Outcome.WARN, "because")
+    assert [first.audit, second.audit] == ["tidemark_3_first", "tidemark_3_second"]
     assert [len(verdict.checks) for verdict in (first, second, third)] == [1, 1, 1]
