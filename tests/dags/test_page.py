@@ -49,6 +49,7 @@ def served(
     world = SimpleNamespace(installation=installation)
     monkeypatch.setattr(app, "_STATUSES", app.Statuses())
     monkeypatch.setattr(app, "_may_read", lambda name, _: name != "zoo")
+    monkeypatch.setattr(app, "_may_run", lambda dag, _: dag != "refold__shop")
     monkeypatch.setattr(
         "tidemark.spec.sound_pipelines", lambda: [pipeline("shop"), pipeline("zoo")]
     )
@@ -87,6 +88,28 @@ def test_data_docs_are_served_to_whoever_may_read_the_dag(
         *("/pipelines/..%2f..%2fzoo/docs/index.html", "/pipelines/%2e%2e/docs/index.html"),
     ):
         assert client.get(path).status_code == 404, path
+
+
+def test_a_form_is_for_whoever_may_start_runs(served: tuple[TestClient, Path]) -> None:
+    """It sends nothing by itself: its script, which is Tidemark's own file, asks Airflow's API."""
+    client, _ = served
+    query = {"dag": "action", "action": "quarantine drop", "code": "KEY_NULL", "reason": '"><b>'}
+    answer = client.get("/pipelines/shop/run", params=query)
+    assert answer.status_code == 200
+    policy = answer.headers["Content-Security-Policy"]
+    assert "default-src 'none'" in policy
+    assert "form-action 'none'; script-src 'self'; connect-src 'self'" in policy
+    assert answer.text.count("<script") == 1
+    assert '<script src="../../run.js" defer>' in answer.text
+    assert 'data-dag="../../../api/v2/dags/action__shop"' in answer.text
+    assert '<option value="KEY_NULL" selected>' in answer.text
+    assert "&#34;&gt;&lt;b&gt;" in answer.text
+    assert "<b>" not in answer.text
+    assert "refresh" not in answer.text, "what somebody fills in would go"
+    script = client.get("/run.js")
+    assert script.headers["Content-Type"].startswith("text/javascript")
+    for name, dag in (("shop", "refold"), ("shop", "erase"), ("zoo", "cut"), ("none", "cut")):
+        assert client.get(f"/pipelines/{name}/run", params={"dag": dag}).status_code == 404
 
 
 def test_a_pipeline_that_cannot_be_read_hides_no_other(

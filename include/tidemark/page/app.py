@@ -1,7 +1,8 @@
 """The page as a web application: who may see what, and how old it may be.
 
-It has no state of its own, writes nothing and runs no script. A pipeline is shown to whoever may
-read its DAG.
+It has no state of its own and writes nothing. A pipeline is shown to whoever may read its DAG. What
+is done is a run that Airflow's own API starts, asked by the script of a form with the session of
+whoever looks at it; no other page has a script.
 """
 
 from __future__ import annotations
@@ -11,11 +12,12 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from airflow.api_fastapi.core_api.security import GetUserDep
-from fastapi import FastAPI, HTTPException
+from fastapi import FastAPI, HTTPException, Request, Response
 from fastapi.responses import HTMLResponse
 
-from tidemark.page.render import CUT_DAG, render
+from tidemark.page.render import read_template, render
 from tidemark.page.statuses import Statuses
+from tidemark.scheduling.xcom import CUT
 
 if TYPE_CHECKING:
     from tidemark.model.verdict import Verdict
@@ -23,16 +25,20 @@ if TYPE_CHECKING:
     from tidemark.spec import PipelineSpec
 
 SIDE_BY_SIDE = 8
+POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'self'; base-uri 'none'; "
+    "form-action 'none'"
+)
 HEADERS = {
     "Cache-Control": "no-store",
-    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; "
-    "frame-ancestors 'self'; base-uri 'none'; form-action 'none'",
+    "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
 }
 NO_DATA_DOCS = (
     "there is no such page of Data Docs here: the newest 50 audits are kept, in the folder `state` "
     "of the installation, which Airflow's API server has to be able to read"
 )
+NO_FORM = "there is no such DAG, its form does not take this, or you may not start runs of it"
 
 app = FastAPI(title="Tidemark", docs_url=None, redoc_url=None, openapi_url=None)
 
@@ -55,7 +61,32 @@ def pipeline(name: str, user: GetUserDep) -> HTMLResponse:
     spec = _allowed(name, user)
     (status,) = _statuses([spec])
     verdicts = [table.verdict for table in status.tables]
-    return _page("pipeline.html", pipeline=detail(status, _data_docs(spec, verdicts)))
+    shown = detail(status, _data_docs(spec, verdicts), _runs(spec, user))
+    return _page("pipeline.html", pipeline=shown)
+
+
+@app.get("/pipelines/{name}/run", response_class=HTMLResponse)
+def run(name: str, dag: str, request: Request, user: GetUserDep) -> HTMLResponse:
+    """The form of a DAG of a pipeline, filled in as the query says; it changes nothing by itself.
+
+    Its script asks Airflow's API, which decides whether ``user`` may start a run.
+    """
+    from tidemark.page.forms import form_of
+
+    spec = _allowed(name, user)
+    given = {field: text for field, text in request.query_params.items() if field != "dag"}
+    form = form_of(dag, spec, given)
+    if form is None or not _may_run(form.dag_id, user):
+        raise HTTPException(404, NO_FORM)
+    policy = {"Content-Security-Policy": f"{POLICY}; script-src 'self'; connect-src 'self'"}
+    page = render("run.html", form=form, name=spec.name)
+    return HTMLResponse(page, headers={**HEADERS, **policy})
+
+
+@app.get("/run.js")
+def script(_: GetUserDep) -> Response:
+    """The script of that form."""
+    return Response(read_template("run.js"), headers=HEADERS, media_type="text/javascript")
 
 
 @app.get("/pipelines/{name}/docs/{path:path}", response_class=HTMLResponse)
@@ -94,8 +125,28 @@ def _may_read(name: str, user: GetUserDep) -> bool:
     from airflow.api_fastapi.app import get_auth_manager
     from airflow.api_fastapi.auth.managers.models.resource_details import DagDetails
 
-    details = DagDetails(id=f"{CUT_DAG}{name}")
+    details = DagDetails(id=f"{CUT}__{name}")
     return get_auth_manager().is_authorized_dag(method="GET", details=details, user=user)
+
+
+def _may_run(dag_id: str, user: GetUserDep) -> bool:
+    from airflow.api_fastapi.app import get_auth_manager
+    from airflow.api_fastapi.auth.managers.models.resource_details import (
+        DagAccessEntity,
+        DagDetails,
+    )
+
+    return get_auth_manager().is_authorized_dag(
+        method="POST", access_entity=DagAccessEntity.RUN, details=DagDetails(id=dag_id), user=user
+    )
+
+
+def _runs(spec: PipelineSpec, user: GetUserDep) -> frozenset[str]:
+    """The families of the DAGs of which ``user`` may start runs."""
+    from tidemark.page.forms import dag_of
+    from tidemark.scheduling.forms import forms_of
+
+    return frozenset(family for family in forms_of(spec) if _may_run(dag_of(family, spec), user))
 
 
 def _page(template: str, **content: object) -> HTMLResponse:

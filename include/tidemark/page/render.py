@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from functools import cache
+from importlib.resources import files
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-
-CUT_DAG, MAINTAIN_DAG, ACTION_DAG = "cut__", "maintain__", "action__"
 
 
 def render(template: str, **content: object) -> str:
     """The document that ``template`` makes of ``content``."""
-    dags = CUT_DAG, MAINTAIN_DAG, ACTION_DAG
-    return _templates().get_template(template).render(**content, dags=dags)
+    return _templates().get_template(template).render(**content)
+
+
+def read_template(name: str) -> str:
+    """A file beside the templates, as it is."""
+    return files("tidemark.page").joinpath("templates", name).read_text("utf-8")
 
 
 @cache

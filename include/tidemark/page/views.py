@@ -16,9 +16,12 @@ from tidemark.model.result import CutStatus
 from tidemark.model.shown import age, clock, moment, now_ms, plural
 from tidemark.model.verdict import Verdict
 from tidemark.page.data_docs import INDEX
+from tidemark.page.forms import TITLES
+from tidemark.page.orders import Order, orders_of, orders_of_kind, orders_of_table
 from tidemark.quality.pages import page_of
 from tidemark.runs.freshness import age_ms, stale_sentence
 from tidemark.runs.status import NOT_ASKED, PipelineStatus, TableStatus
+from tidemark.scheduling.xcom import CUT
 
 BAR_HEIGHT = 60
 
@@ -49,7 +52,7 @@ class TableRow:
     """A table of a pipeline.
 
     docs: the page of its verdict in Data Docs, empty when there is none here. why: the reason it
-    stands lower, empty when it does not.
+    stands lower, empty when it does not. orders: what may be done about it.
     """
 
     source: str
@@ -62,6 +65,15 @@ class TableRow:
     failures: tuple[str, ...]
     why: str
     refold: str
+    orders: tuple[Order, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class QuarantineRow:
+    """Changes in quarantine that have one cause, and what may be done about them."""
+
+    kind: Kind
+    orders: tuple[Order, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,16 +91,20 @@ class Detail:
     """All that is shown of one pipeline.
 
     facts: name and text, in order. bars: oldest first. docs: the index of Data Docs, empty when
-    there are none here.
+    there are none here. orders: what may be done about its state; runs: the DAGs, with nothing
+    filled in. dags: the ids of those, and of the DAG of the cuts.
     """
 
     line: Line
     facts: tuple[tuple[str, str], ...]
     tables: tuple[TableRow, ...]
-    quarantine: tuple[Kind, ...]
+    quarantine: tuple[QuarantineRow, ...]
     bars: tuple[Bar, ...]
     next_step: str
     docs: str
+    orders: tuple[Order, ...]
+    runs: tuple[Order, ...]
+    dags: tuple[str, ...]
 
 
 def overview(statuses: Iterable[PipelineStatus]) -> list[Line]:
@@ -97,17 +113,29 @@ def overview(statuses: Iterable[PipelineStatus]) -> list[Line]:
     return sorted(map(_line, statuses), key=lambda line: (order.index(line.light), line.name))
 
 
-def detail(status: PipelineStatus, docs: Collection[str]) -> Detail:
-    """One pipeline. docs: the pages of Data Docs that are here."""
+def detail(status: PipelineStatus, docs: Collection[str], runs: Collection[str]) -> Detail:
+    """One pipeline.
+
+    docs: the pages of Data Docs that are here. runs: families of DAGs of which whoever looks may
+    start runs; nothing else is offered.
+    """
     now = now_ms()
     return Detail(
         line=_line(status),
         facts=tuple((name, text) for name, text in _facts(status, now) if text),
-        tables=tuple(_row(status, table, now, docs) for table in status.tables),
-        quarantine=status.quarantine,
+        tables=tuple(
+            _row(status, table, now, _docs_of(table.verdict, docs), runs) for table in status.tables
+        ),
+        quarantine=tuple(
+            QuarantineRow(kind, _offered(orders_of_kind(kind, status.quarantine), runs))
+            for kind in status.quarantine
+        ),
         bars=_bars(status),
         next_step=status.trouble.next_step if status.trouble else status.next_step,
         docs=INDEX if INDEX in docs else "",
+        orders=_offered(orders_of(status), runs),
+        runs=tuple(Order(title, family) for family, title in TITLES.items() if family in runs),
+        dags=tuple(f"{family}__{status.pipeline}" for family in TITLES if family in {CUT, *runs}),
     )
 
 
@@ -184,7 +212,13 @@ def _facts(status: PipelineStatus, now: int) -> Iterable[tuple[str, str]]:
     yield "trouble", str(status.trouble) if status.trouble else ""
 
 
-def _row(status: PipelineStatus, table: TableStatus, now: int, docs: Collection[str]) -> TableRow:
+def _offered(orders: Iterable[Order], runs: Collection[str]) -> tuple[Order, ...]:
+    return tuple(order for order in orders if order.family in runs)
+
+
+def _row(
+    status: PipelineStatus, table: TableStatus, now: int, docs: str, runs: Collection[str]
+) -> TableRow:
     change, verdict = table.changed, table.verdict
     if status.gate is GateMode.NONE:
         cut = f"cut {status.published.result.cut}" if status.published else "-"
@@ -201,10 +235,11 @@ def _row(status: PipelineStatus, table: TableStatus, now: int, docs: Collection[
         lag=lag,
         changed=f"cut {change.cut}, {age(change.at_ms, now)} ago" if change else "-",
         audit=verdict.outcome if verdict else "-",
-        docs=_docs_of(verdict, docs),
+        docs=docs,
         failures=tuple(_failures(verdict)) if verdict else (),
         why=table.why,
         refold=table.refold,
+        orders=_offered(orders_of_table(status, table), runs),
     )
 
 

@@ -106,6 +106,13 @@ class _Rule:
     is_final: bool = False
 
 
+def fields_of(action: Action) -> Mapping[str, bool]:
+    """The fields of the form that ``action`` takes, and whether it needs them."""
+    rule = _RULES[action]
+    confirm = {"confirm": True} if rule.is_final else {}
+    return dict.fromkeys(rule.takes, False) | dict.fromkeys(rule.needs, True) | confirm
+
+
 def act(spec: PipelineSpec, world: World, params: Mapping[str, Any]) -> Done:
     """Do what the form says. `ActionRefusedError` where its fields do not fit each other."""
     if not params["action"]:

@@ -6,12 +6,14 @@ was emptied again it sends as null, too.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from airflow.sdk import Param
 
 from tidemark.model.event import Reason
 from tidemark.scheduling.actions import LABELS
+from tidemark.scheduling.xcom import ACTION, CUT, MAINTAIN, REFOLD, RESYNC
 from tidemark.spec import OtherTables, PipelineSpec
 from tidemark.spec.until import POSITION_FORMS, position_form
 
@@ -19,6 +21,18 @@ from tidemark.spec.until import POSITION_FORMS, position_form
 TIME = r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})?"
 # The position of another source gets as far as `plan`, which says what this one takes.
 UNTIL = f"^({'|'.join((TIME, *(form.pattern for form in POSITION_FORMS)))})$"
+
+
+def forms_of(pipeline: PipelineSpec) -> Mapping[str, dict[str, Param]]:
+    """The form of each DAG that the pipeline has, by its family; Canal has no snapshots."""
+    snapshots = {} if pipeline.source.format.is_canal else {RESYNC: resync_form(pipeline)}
+    return {
+        CUT: cut_form(pipeline),
+        MAINTAIN: maintain_form(pipeline),
+        REFOLD: refold_form(pipeline),
+        **snapshots,
+        ACTION: action_form(pipeline),
+    }
 
 
 def cut_form(pipeline: PipelineSpec) -> dict[str, Param]:

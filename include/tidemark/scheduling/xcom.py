@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NotRequired, TypedDict
 
 PLAN, FOLD, AUDIT, ASK, PUBLISH, STALL = "plan", "fold", "audit", "ask", "publish", "stall"
-MAINTAIN, REFOLD, RESYNC, ACTION = "maintain", "refold", "resync", "action"
+CUT, MAINTAIN, REFOLD, RESYNC, ACTION = "cut", "maintain", "refold", "resync", "action"
 
 
 class Planned(TypedDict):

@@ -16,6 +16,7 @@ from tidemark.model.quarantine import Kind, RecordPlace
 from tidemark.model.result import CutResult, CutStatus
 from tidemark.model.verdict import CheckResult, Severity, Verdict
 from tidemark.page.data_docs import INDEX
+from tidemark.page.forms import TITLES
 from tidemark.page.render import render
 from tidemark.page.views import Light, detail, light_of, overview
 from tidemark.quality.pages import page_of
@@ -85,13 +86,13 @@ def test_who_needs_somebody_comes_first() -> None:
 
 
 def test_bars_are_oldest_first_and_as_high_as_their_cut_is_large() -> None:
-    bars = detail(GOOD, ()).bars
+    bars = detail(GOOD, (), ()).bars
     assert [(bar.cut, bar.height, bar.has_quarantined) for bar in bars] == [
         *((1, 2, False), (2, 15, True), (3, 60, False))
     ]
     assert bars[1].title == "cut 2: 10 applied, 2 quarantined"
     empty = replace(CUTS[0], result=replace(CUTS[0].result, buckets={"applied": 0}))
-    assert [bar.height for bar in detail(replace(GOOD, history=(empty,)), ()).bars] == [0]
+    assert [bar.height for bar in detail(replace(GOOD, history=(empty,)), (), ()).bars] == [0]
 
 
 def test_what_sources_and_errors_say_is_escaped() -> None:
@@ -110,7 +111,7 @@ def test_what_sources_and_errors_say_is_escaped() -> None:
     status = replace(GOOD, tables=(table,), hold=evil, work=evil, warnings=(evil,), next_step=evil)
     status = replace(status, quarantine=(waiting,))
     docs = {page_of("tidemark_3_a", evil), INDEX}
-    one = render("pipeline.html", pipeline=detail(status, docs))
+    one = render("pipeline.html", pipeline=detail(status, docs, TITLES))
     every = render("pipelines.html", pipelines=overview([status]))
     for page in (one, every):
         assert "<img" not in page
@@ -119,4 +120,5 @@ def test_what_sources_and_errors_say_is_escaped() -> None:
     assert "; accepted: &lt;img" in one
     assert 'href="shop/docs/cuts/tidemark_3_a/%3Cimg%20src%3Dx' in one
     assert 'href="shop/docs/index.html"' in one
+    assert "run?dag=action&amp;action=quarantine+drop&amp;code=KEY_NULL&amp;table=%3Cimg+src" in one
     assert "<td>1,234</td><td>&lt;img src=x onerror=alert(1)&gt;:0:7</td>" in one
