@@ -18,8 +18,10 @@ from tidemark.model.quarantine import Kind, RecordPlace
 from tidemark.model.verdict import CheckResult, Severity, Verdict
 from tidemark.page.forms import Input, dag_of, form_of
 from tidemark.page.orders import Order, orders_of, orders_of_kind, orders_of_table
+from tidemark.page.table_views import table_page
 from tidemark.runs.ddl.effects import DdlStop
 from tidemark.runs.status import PipelineStatus, TableStatus
+from tidemark.runs.table_history import TableHistory
 from tidemark.runs.tables.refused import refuse_late, refuse_statement
 from tidemark.scheduling.actions import LABELS, Action, fields_of
 from tidemark.scheduling.dags import (
@@ -183,6 +185,15 @@ def test_what_is_offered_of_the_quarantine(table: str, number: int) -> None:
     check(give_up)
 
 
+def test_what_is_offered_on_the_page_of_a_table() -> None:
+    page = table_page(STATUS, TABLE, TableHistory(ITEMS, "shop.items", ()), (), forms_of(SHOP))
+    assert [order.fields for order in page.orders] == [
+        *({"dry_run": "true", "tables": "shop.items"}, {"tables": "shop.items"}),
+    ]
+    for order in page.orders:
+        check(order)
+
+
 def check(order: Order) -> None:
     """The DAG is there, its form has each field, and what is filled in is what the form sends."""
     params = DAGS[dag_of(order.family, SHOP)].params
@@ -193,7 +204,7 @@ def check(order: Order) -> None:
     assert set(sent) == set(params)
     assert {name: sent[name] for name in order.fields} == dict(order.fields)
     for name, value in order.fields.items():
-        told = {"true": True}.get(value, value)
+        told = [value] if name == "tables" else {"true": True}.get(value, value)
         assert params.get_param(name).resolve(told) == told
     if "action" in order.fields:
         assert order.fields.keys() - {"action"} <= fields_of(Action(order.fields["action"])).keys()

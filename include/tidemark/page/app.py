@@ -65,6 +65,23 @@ def pipeline(name: str, user: GetUserDep) -> HTMLResponse:
     return _page("pipeline.html", pipeline=shown)
 
 
+@app.get("/pipelines/{pipeline}/table", response_class=HTMLResponse)
+def table(pipeline: str, name: str, user: GetUserDep) -> HTMLResponse:
+    """One table of a pipeline that ``user`` may see."""
+    from tidemark.errors import TidemarkError
+    from tidemark.page.table_views import table_page
+
+    spec = _allowed(pipeline, user)
+    (status,) = _statuses([spec])
+    shown = next((one for one in status.tables if str(one.table) == name), None)
+    if shown is None:
+        raise HTTPException(404, f"pipeline {spec.name} shows no such table now")
+    history = _STATUSES.history(spec, shown.table)
+    changes = () if isinstance(history, TidemarkError) else history.changes
+    docs = _data_docs(spec, [shown.verdict, *(change.verdict for change in changes)])
+    return _page("table.html", page=table_page(status, shown, history, docs, _runs(spec, user)))
+
+
 @app.get("/pipelines/{name}/run", response_class=HTMLResponse)
 def run(name: str, dag: str, request: Request, user: GetUserDep) -> HTMLResponse:
     """The form of a DAG of a pipeline, filled in as the query says; it changes nothing by itself.

@@ -1,55 +1,75 @@
-"""The statuses that the page shows, and how old they may be."""
+"""What the page reads of pipelines and their tables, and how old it may be."""
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tidemark.errors import TidemarkError
+    from tidemark.model.names import PipelineName, TableName
     from tidemark.runs.status import PipelineStatus
+    from tidemark.runs.table_history import TableHistory
     from tidemark.runs.world import World
     from tidemark.spec import PipelineSpec
 
 FRESH_SECONDS = 10.0
+READINGS = 500
+"""So many of a kind are kept, those that were asked for last."""
+CUTS_OF_TABLE = 20
+T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class _CachedStatus:
+@dataclass(slots=True)
+class _Reading(Generic[T]):
     """What was read, and until when it is shown."""
 
-    status: PipelineStatus
-    until: float
+    lock: Lock = field(default_factory=Lock)
+    until: float = 0.0
+    read: list[T] = field(default_factory=list)
 
 
-class Statuses:
-    """The status of each pipeline, read again when it is `FRESH_SECONDS` old; threads share it."""
+class _Readings(Generic[T]):
+    """Each is read again when it is `FRESH_SECONDS` old, by one of those who ask meanwhile."""
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._cache: dict[str, _CachedStatus] = {}
-        self._worlds: dict[str, World] = {}
+        self._newest: dict[object, _Reading[T]] = {}
+
+    def read(self, key: object, how: Callable[[], T]) -> T:
+        """What ``how`` returned for ``key``, at most so old."""
+        with self._lock:
+            reading = self._newest[key] = self._newest.pop(key, None) or _Reading()
+            if len(self._newest) > READINGS:
+                self._newest.pop(next(iter(self._newest)))
+        with reading.lock:
+            if time.monotonic() >= reading.until:
+                reading.read = [how()]
+                reading.until = time.monotonic() + FRESH_SECONDS
+            return reading.read[0]
+
+
+class Statuses:
+    """The status of each pipeline, and the history of each table; threads share it."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._worlds: dict[PipelineName, World] = {}
+        self._statuses: _Readings[PipelineStatus] = _Readings()
+        self._histories: _Readings[TableHistory | TidemarkError] = _Readings()
 
     def read(self, spec: PipelineSpec) -> PipelineStatus:
-        """The status of ``spec``, at most so old; also where nothing of it can be read."""
-        from tidemark.errors import BrokerRefusedError, CatalogUnreachableError, TidemarkError
-        from tidemark.runs.status import pipeline_status, unreadable_status
+        """The status of ``spec``; also where nothing of it can be read."""
+        return self._statuses.read(spec.name, lambda: self._status(spec))
 
-        cached = self._cache.get(spec.name)
-        if cached is not None and time.monotonic() < cached.until:
-            return cached.status
-        try:
-            status = pipeline_status(spec, self._world(spec))
-        except TidemarkError as error:
-            status = unreadable_status(spec, error)
-        if isinstance(status.trouble, (BrokerRefusedError, CatalogUnreachableError)):
-            with self._lock:  # Credentials may have changed: the next look opens both again.
-                self._worlds.pop(spec.name, None)
-        self._cache[spec.name] = _CachedStatus(status, time.monotonic() + FRESH_SECONDS)
-        return status
+    def history(self, spec: PipelineSpec, table: TableName) -> TableHistory | TidemarkError:
+        """The cuts that changed ``table`` last, or why they cannot be read."""
+        return self._histories.read((spec.name, table), lambda: self._history(spec, table))
 
     def data_docs(self, spec: PipelineSpec) -> Path | None:
         """The folder of its Data Docs; None where its installation cannot be read."""
@@ -60,6 +80,35 @@ class Statuses:
             return data_docs_folder(self._world(spec).installation, spec.name)
         except TidemarkError:
             return None
+
+    def _status(self, spec: PipelineSpec) -> PipelineStatus:
+        from tidemark.errors import TidemarkError
+        from tidemark.runs.status import pipeline_status, unreadable_status
+
+        try:
+            status = pipeline_status(spec, self._world(spec))
+        except TidemarkError as error:
+            status = unreadable_status(spec, error)
+        self._forget_refused(spec, status.trouble)
+        return status
+
+    def _history(self, spec: PipelineSpec, table: TableName) -> TableHistory | TidemarkError:
+        from tidemark.errors import TidemarkError
+        from tidemark.runs.table_history import table_history
+
+        try:
+            return table_history(spec, self._world(spec), table, CUTS_OF_TABLE)
+        except TidemarkError as error:
+            self._forget_refused(spec, error)
+            return error
+
+    def _forget_refused(self, spec: PipelineSpec, trouble: TidemarkError | None) -> None:
+        """Credentials may have changed: the next look opens catalog and broker again."""
+        from tidemark.errors import BrokerRefusedError, CatalogUnreachableError
+
+        if isinstance(trouble, (BrokerRefusedError, CatalogUnreachableError)):
+            with self._lock:
+                self._worlds.pop(spec.name, None)
 
     def _world(self, spec: PipelineSpec) -> World:
         from tidemark.runs.world import open_world

@@ -124,16 +124,17 @@ def detail(status: PipelineStatus, docs: Collection[str], runs: Collection[str])
         line=_line(status),
         facts=tuple((name, text) for name, text in _facts(status, now) if text),
         tables=tuple(
-            _row(status, table, now, _docs_of(table.verdict, docs), runs) for table in status.tables
+            row_of(status, table, now, docs_of(table.verdict, docs), runs)
+            for table in status.tables
         ),
         quarantine=tuple(
-            QuarantineRow(kind, _offered(orders_of_kind(kind, status.quarantine), runs))
+            QuarantineRow(kind, offered(orders_of_kind(kind, status.quarantine), runs))
             for kind in status.quarantine
         ),
         bars=_bars(status),
         next_step=status.trouble.next_step if status.trouble else status.next_step,
         docs=INDEX if INDEX in docs else "",
-        orders=_offered(orders_of(status), runs),
+        orders=offered(orders_of(status), runs),
         runs=tuple(Order(title, family) for family, title in TITLES.items() if family in runs),
         dags=tuple(f"{family}__{status.pipeline}" for family in TITLES if family in {CUT, *runs}),
     )
@@ -212,13 +213,15 @@ def _facts(status: PipelineStatus, now: int) -> Iterable[tuple[str, str]]:
     yield "trouble", str(status.trouble) if status.trouble else ""
 
 
-def _offered(orders: Iterable[Order], runs: Collection[str]) -> tuple[Order, ...]:
+def offered(orders: Iterable[Order], runs: Collection[str]) -> tuple[Order, ...]:
+    """Those of ``orders`` that start a run of a family in ``runs``."""
     return tuple(order for order in orders if order.family in runs)
 
 
-def _row(
+def row_of(
     status: PipelineStatus, table: TableStatus, now: int, docs: str, runs: Collection[str]
 ) -> TableRow:
+    """A table. docs: the page of its verdict, or empty. runs: as `detail` takes them."""
     change, verdict = table.changed, table.verdict
     if status.gate is GateMode.NONE:
         cut = f"cut {status.published.result.cut}" if status.published else "-"
@@ -236,20 +239,21 @@ def _row(
         changed=f"cut {change.cut}, {age(change.at_ms, now)} ago" if change else "-",
         audit=verdict.outcome if verdict else "-",
         docs=docs,
-        failures=tuple(_failures(verdict)) if verdict else (),
+        failures=tuple(failures_of(verdict)) if verdict else (),
         why=table.why,
         refold=table.refold,
-        orders=_offered(orders_of_table(status, table), runs),
+        orders=offered(orders_of_table(status, table), runs),
     )
 
 
-def _docs_of(verdict: Verdict | None, docs: Collection[str]) -> str:
+def docs_of(verdict: Verdict | None, docs: Collection[str]) -> str:
     """The page of ``verdict``, if it is among ``docs``."""
     page = page_of(verdict.audit, verdict.table) if verdict else ""
     return page if page in docs else ""
 
 
-def _failures(verdict: Verdict) -> Iterator[str]:
+def failures_of(verdict: Verdict) -> Iterator[str]:
+    """What failed, and why it does not block where somebody accepted it."""
     for check in verdict.failures:
         reason = verdict.reason_of(check)
         accepted = f"; accepted: {reason}" if reason else ""
