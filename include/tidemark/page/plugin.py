@@ -1,7 +1,7 @@
 """The Airflow plugin: a page that says how far every pipeline is, in Airflow's menu.
 
 Every process of Airflow reads this module, also that of each task, so the page itself is imported
-where Airflow's server asks for it.
+where Airflow's server asks for it. `preload` is what the others get.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import Any
 
 from airflow.plugins_manager import AirflowPlugin
 
+from tidemark.scheduling import preload
 from tidemark.scheduling.links import PAGE
 
 
@@ -20,6 +21,7 @@ class TidemarkPlugin(AirflowPlugin):
     """
 
     name = "tidemark"
+    listeners = [preload]
     external_views: list[Any] = [
         {"name": "Tidemark", "href": f"{PAGE}/", "destination": "nav", "category": "browse"},
     ]
