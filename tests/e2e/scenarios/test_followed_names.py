@@ -12,6 +12,7 @@ from dataclasses import replace
 import pytest
 
 from tests.support.renaming import FAMILIES, Source, change_at_random, filled
+from tests.support.smoke import first_in_smoke
 from tidemark.errors import TableStoppedError
 from tidemark.lake.catalog import SystemTables
 from tidemark.lake.history import read_history
@@ -24,8 +25,7 @@ def uuid_of(source: Source, target: str) -> str:
     return str(table.metadata.table_uuid)
 
 
-@pytest.mark.smoke
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", first_in_smoke(*FAMILIES))
 def test_a_target_follows_its_name(world: World, family: str) -> None:
     """SCHEMA-31, DUP-2: rows before and behind the statement, and all of it once more."""
     source = filled(world, family, "code", "other")

@@ -13,6 +13,7 @@ from embedded.ports import HOST, free_ports
 from tests.support.records import TABLE, ticdc_row, ticdc_watermark
 from tests.support.renaming import FAMILIES, change_at_random, filled
 from tests.support.rest_catalog import rest_block, running_rest_catalog
+from tests.support.smoke import first_in_smoke
 from tests.support.stack import Stream, reopened
 from tidemark.errors import CatalogUnreachableError, SupersededError
 from tidemark.lake.catalog import SystemTables, TableId
@@ -91,8 +92,7 @@ def test_a_name_that_another_table_got_meanwhile_stays_its_own(
     assert catalog.load_table(name.parts).scan().to_arrow()["id"].to_pylist() == [7]
 
 
-@pytest.mark.smoke
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", first_in_smoke(*reversed(FAMILIES)))
 def test_schemas_and_names_change_with_the_cut(on_rest: World, family: str) -> None:
     """PUB-13, SCHEMA-10, SCHEMA-31: a fork becomes the table, and tables exchange their names."""
     source = filled(on_rest, family, "a", "b")

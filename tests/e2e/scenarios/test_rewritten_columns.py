@@ -16,6 +16,7 @@ from tests.e2e.scenarios.test_drift import with_schema
 from tests.support.altered import AlteredTable
 from tests.support.altered_stream import field_ids, opened, rows_of, send
 from tests.support.records import Record, postgres_row
+from tests.support.smoke import first_in_smoke
 from tests.support.stack import Stream
 from tidemark.errors import SupersededError, TableStoppedError
 from tidemark.model.result import CutStatus
@@ -49,8 +50,7 @@ def sent_since(stream: Stream, table: AlteredTable, start: int) -> int:
     return len(table.sent)
 
 
-@pytest.mark.smoke
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", first_in_smoke(*FAMILIES))
 def test_rows_on_both_sides_of_the_statement(world: World, family: str) -> None:
     """SCHEMA-13: of an earlier cut, and of the same one; what came before reads as it did."""
     stream, table = opened(world, family)

@@ -8,6 +8,7 @@ import pytest
 
 from tests.support.altered import AlteredTable
 from tests.support.altered_stream import begin, field_ids, opened, rows_of, send
+from tests.support.smoke import first_in_smoke
 from tests.support.stack import Stream
 from tidemark.errors import TableStoppedError
 from tidemark.model.columns import WITHHELD
@@ -36,8 +37,7 @@ def settle(stream: Stream) -> None:
         pass
 
 
-@pytest.mark.smoke
-@pytest.mark.parametrize("family", ["debezium", "debezium with schemas", "ticdc"])
+@pytest.mark.parametrize("family", first_in_smoke("debezium with schemas", "debezium", "ticdc"))
 def test_a_column_is_withheld_until_no_older_row_is_left(world: World, family: str) -> None:
     """Its rows are published meanwhile."""
     stream, table = opened(world, family)
