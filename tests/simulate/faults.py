@@ -172,12 +172,14 @@ FAULTS = (
         _wrapped(by_watermark, "watermark_gate", _inclusive),
         (Flavour.TICDC,),
         shape=lagging,
+        seed=1,
     ),
     Fault(
         "the greatest watermark of all partitions rules",
         _wrapped(by_watermark, "watermark_gate", _fastest),
         (Flavour.TICDC,),
         shape=lagging,
+        seed=3,
     ),
     Fault(
         "a partition without a watermark does not count",
@@ -213,37 +215,42 @@ FAULTS = (
         "a transaction is complete when its END is there",
         _attribute(ends, "_followed", lambda *_: {}),
         TRANSACTIONS,
+        seed=5,
     ),
     Fault(
         "records are counted, and not different events",
         _figures("shares", {"events": "count(*)"}),
         TRANSACTIONS,
         shape=torn,
+        seed=16,
     ),
     Fault(
         "an open snapshot is published as far as it came",
         _wrapped(by_transaction, "is_read", _always(True)),  # noqa: FBT003
         TRANSACTIONS,
         shape=begun,
+        seed=4,
     ),
     Fault(
         "rows of a snapshot that broke off stay",
         _wrapped(by_transaction, "_void", _always(())),
         TRANSACTIONS,
         shape=begun,
+        seed=1,
     ),
     Fault(
         "a transaction waits for what its connector never sends",
         _wrapped(ends, "snapshot_over", _always(None)),
         TRANSACTIONS,
         shape=begun,
-        seed=16,
+        seed=44,
     ),
     Fault(
         "a snapshot stands for transactions behind it",
         _wrapped(whole_snapshot, "_is_below", _always(True)),  # noqa: FBT003
         TRANSACTIONS,
         shape=begun,
+        seed=3,
     ),
     Fault(
         "what a snapshot stands for is published without it",
@@ -255,6 +262,7 @@ FAULTS = (
         "one silence proves everything",
         _wrapped(next_cut, "transaction_cut", _quiet),
         TRANSACTIONS,
+        seed=4,
     ),
     Fault(
         "BEGIN and END are settled once they were seen",
@@ -265,6 +273,7 @@ FAULTS = (
         "what is below the greatest place of any partition was sent again",
         _wrapped(next_cut, "with_reached", _same_for_all),
         UNGATED,
+        seed=6,
     ),
     Fault(
         "no partition remembers what it had settled",
@@ -276,6 +285,7 @@ FAULTS = (
         _attribute(checkpoint_status, "_LATE", _LATE_BELOW),
         TRANSACTIONS,
         shape=moving,
+        seed=3,
     ),
     Fault(
         "a truncate ends what was there when it arrived",
@@ -296,6 +306,7 @@ FAULTS = (
             lambda found, before: max(found, default=None) if before is None else None,
         ),
         (*UNGATED, *TRANSACTIONS, Flavour.TICDC),
+        seed=1,
     ),
     Fault(
         "names of binlog files are compared as text",
@@ -318,7 +329,7 @@ FAULTS = (
         _attribute(decode.Reads, "before", lambda self, *_: max(self.first, default=0)),
         (Flavour.POSTGRES, Flavour.POSTGRES_UNGATED),
         shape=begun,
-        seed=18,
+        seed=13,
     ),
     Fault(
         "a row of a snapshot beats the change beside it",
@@ -340,7 +351,7 @@ FAULTS = (
         _wrapped(next_cut, "advance", _overwrites),
         UNGATED,
         shape=emptied,
-        seed=3,
+        seed=15,
     ),
     Fault(
         "rows that an incremental snapshot read before a truncate come back",
@@ -352,18 +363,21 @@ FAULTS = (
         _attribute(reduction, "newest_first", lambda _counts: reduction.NEWEST_FIRST),
         (*TRANSACTIONS, *UNGATED),
         shape=resnapshot,
+        seed=24,
     ),
     Fault(
         "a window is sound that opened before the truncate",
         _wrapped(window_bound, "_first_windows", _behind_nothing),
         (*TRANSACTIONS, *UNGATED),
         shape=resnapshot,
+        seed=1,
     ),
     Fault(
         "the first chunk of a cut is the first one behind the truncate",
         _wrapped(window_bound, "_behind_first_chunks", _behind_nothing),
         (*TRANSACTIONS, *UNGATED),
         shape=resnapshot,
+        seed=4,
     ),
     Fault(
         "the mark of a record tells whether it was streamed",
@@ -390,6 +404,7 @@ FAULTS = (
         _attribute(by_offset, "held_back", lambda _expansions, reach, _read: (dict(reach), [])),
         UNGATED,
         shape=moving,
+        seed=12,
     ),
     Fault(
         "the last change of a partition is none that came before",
@@ -402,6 +417,7 @@ FAULTS = (
         _attribute(expansion, "_taking_keys", _to_added),
         UNGATED,
         shape=moving,
+        seed=12,
     ),
     Fault(
         "what retention has deleted is jumped over",
@@ -411,6 +427,7 @@ FAULTS = (
             lambda _place, reach, after: OffsetRange(max(reach.start, after), reach.end),
         ),
         tuple(Flavour),
+        seed=3,
     ),
     Fault(
         "a cap cuts through a transaction",
@@ -423,18 +440,20 @@ FAULTS = (
         _attribute(by_transaction, "_split", lambda *_: {}),
         TRANSACTIONS,
         shape=ended,
-        seed=8,
+        seed=2,
     ),
     Fault(
         "a cap takes what stands at it",
         lambda patch: patch.setattr(until.Until, "waits", _inclusive_cap(until.Until.waits)),
         TRANSACTIONS,
         shape=capped,
+        seed=1,
     ),
     Fault(
         "a cap of PostgreSQL asks for the commit before a change",
         _attribute(until, "_LSN_FIELD", "substr(position, 5, 16)"),
         (Flavour.POSTGRES,),
         shape=capped,
+        seed=1,
     ),
 )
