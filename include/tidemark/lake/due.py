@@ -87,6 +87,15 @@ class Due:
         return main_head(self.table) == self.ref_update.snapshot
 
     @property
+    def is_published(self) -> bool:
+        """Whether main stands there, and the table says so: else somebody else moved it (PUB-9)."""
+        ref_update = self.ref_update
+        if not self.stands or ref_update.snapshot == ref_update.base:
+            return self.stands
+        published = read_published(self.table)
+        return published is not None and published.snapshot == ref_update.snapshot
+
+    @property
     def is_made(self) -> bool:
         """Whether nothing is left to do, but for a new name; a fork that was published is gone."""
         if self.lacks_tag and not self.is_tag_taken:
@@ -95,7 +104,7 @@ class Due:
             return True
         if self.fork is not None:
             return self.stands and _definition_of(self.fork.metadata) == self._definition
-        return self.stands and self.is_as_forked is not True
+        return self.is_published and self.is_as_forked is not True
 
     @property
     def lacks_tag(self) -> bool:

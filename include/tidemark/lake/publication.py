@@ -190,6 +190,8 @@ def _refuse_stale(due: Due) -> None:
         stale = f"it was changed after its fork {ref_update.place} was made"
     elif due.source.snapshot_by_id(ref_update.snapshot) is None:
         stale = f"snapshot {ref_update.snapshot}, which was staged, is not there any more"
+    elif due.stands and not due.is_published:
+        stale = "somebody else moved it there"
     elif not is_only_rewritten(due.table, ref_update.base) or not (
         ref_update.base is None or descends(due.source, ref_update.snapshot, ref_update.base)
     ):

@@ -14,6 +14,7 @@ from pyiceberg.table import Table
 from tests.support.compaction import rewrite
 from tidemark.errors import SupersededError
 from tidemark.lake.catalog import TableId
+from tidemark.lake.marks import read_published
 from tidemark.lake.publication import update_mains
 from tidemark.lake.refs import (
     Displaced,
@@ -105,6 +106,18 @@ def test_a_staged_snapshot_that_somebody_expired_moves_none(catalog: SqlCatalog)
     with pytest.raises(SupersededError, match=f"{staged.snapshot}, which was staged, is not there"):
         update_mains(catalog, [staged, stage(catalog, B, 2)])
     assert (ids(catalog, A), ids(catalog, B)) == ([], [])
+
+
+def test_a_staged_snapshot_to_which_somebody_moved_main_is_not_published(
+    catalog: SqlCatalog,
+) -> None:
+    """PUB-8, PUB-11: the table would not say that it is, and the next cut take it for foreign."""
+    staged = stage(catalog, A, 1)
+    load(catalog, A).manage_snapshots().set_current_snapshot(staged.snapshot).commit()
+    with pytest.raises(SupersededError, match="but somebody else moved it there"):
+        update_mains(catalog, [staged, stage(catalog, B, 2)])
+    assert ids(catalog, B) == []
+    assert read_published(load(catalog, A)) is None
 
 
 def test_a_lost_race_on_one_table_moves_none(catalog: SqlCatalog) -> None:
