@@ -68,17 +68,39 @@ class RegistrySpec(SpecModel):
         "system trusts",
     )
 
+    token: Text | None = Field(
+        default=None, description="bearer token in place of user and password, by reference"
+    )
+    certificate: Annotated[Path, AfterValidator(_absolute)] | None = Field(
+        default=None,
+        json_schema_extra=_is_file,
+        description="PEM file with the client certificate, where the registry asks for one",
+    )
+    key: Annotated[Path, AfterValidator(_absolute)] | None = Field(
+        default=None,
+        json_schema_extra=_is_file,
+        description="PEM file with the certificate's key; null: it is in the same file",
+    )
+    key_password: Text | None = Field(
+        default=None, description="what the key is encrypted with, by reference"
+    )
+
     def broken_rules(self) -> Iterator[BrokenRule]:
-        """Who asks has a name and a password, and the file holds no secret."""
-        if self.password is not None and not (
-            holds_reference(self.password) and keeps_secret(self.password)
-        ):
-            yield BrokenRule(
-                ("password",), "a literal secret", "a reference: ${env:NAME} or ${file:/path}"
-            )
+        """Who asks says so in one way and whole, and the file holds no secret."""
+        for name in ("password", "token", "key_password"):
+            secret = getattr(self, name)
+            if secret is not None and not (holds_reference(secret) and keeps_secret(secret)):
+                yield BrokenRule(
+                    (name,), "a literal secret", "a reference: ${env:NAME} or ${file:/path}"
+                )
         if (self.user is None) != (self.password is None):
             missing, other = ("user", "password") if self.user is None else ("password", "user")
             yield BrokenRule((missing,), "nothing", f"{missing} beside {other}")
+        if self.token is not None and (self.user is not None or self.password is not None):
+            yield BrokenRule(("token",), "user and password beside it", "one of the two ways")
+        for name in ("key", "key_password"):
+            if getattr(self, name) is not None and self.certificate is None:
+                yield BrokenRule(("certificate",), "nothing", f"certificate beside {name}")
 
 
 class AvroSpec(SpecModel):

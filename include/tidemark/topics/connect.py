@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import os
-import ssl
-from base64 import b64encode
 from dataclasses import dataclass
-from http.client import HTTPException
 from typing import TypeVar
-from urllib.error import HTTPError, URLError
 from urllib.parse import quote
-from urllib.request import Request, urlopen
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
@@ -18,17 +13,22 @@ from tidemark.errors import (
     UNCHANGED,
     ConnectRefusedError,
     ConnectUnreachableError,
-    TidemarkError,
 )
 from tidemark.spec.connect import ConnectSpec
 from tidemark.spec.connector import Connector
 from tidemark.spec.references import UnresolvedError, resolve
 from tidemark.spec.registry import registry_url
+from tidemark.topics.http import (
+    Answer,
+    Identity,
+    NoAnswerError,
+    OversizedAnswerError,
+    UntrustedError,
+    ask,
+)
 
-TIMEOUT_SECONDS = 10
 NOT_FOUND = 404
 REBALANCING = 409
-SERVER_ERRORS = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,48 +107,43 @@ def _first_line(trace: str, connector: Connector) -> str:
 
 
 def _if_there(spec: ConnectSpec, path: str, form: TypeAdapter[_T]) -> _T | None:
-    try:
-        return _asked(spec, path, form)
-    except ConnectRefusedError as error:
-        if isinstance(error.__cause__, HTTPError) and error.__cause__.code == NOT_FOUND:
-            return None
-        raise
+    address, answer = _answered(spec, path)
+    return None if answer.status == NOT_FOUND else _read(address, answer, form)
 
 
 def _asked(spec: ConnectSpec, path: str, form: TypeAdapter[_T]) -> _T:
+    return _read(*_answered(spec, path), form)
+
+
+def _answered(spec: ConnectSpec, path: str) -> tuple[str, Answer]:
+    """The whole address, and what was answered there."""
     url = _resolved(spec.url, "url")
     try:
         address = f"{registry_url(url)}/{path}"
     except ValueError as error:
         raise _refused(f"the address of Kafka Connect is not {error}") from error
-    request = Request(address, headers={"Accept": "application/json"})  # noqa: S310  http(s) alone
-    if spec.user is not None and spec.password is not None:
-        pair = f"{_resolved(spec.user, 'user')}:{_resolved(spec.password, 'password')}"
-        basic = b64encode(pair.encode()).decode()
-        # A redirect to somebody else takes no password there.
-        request.add_unredirected_header("Authorization", f"Basic {basic}")
+    user = None if spec.user is None else _resolved(spec.user, "user")
+    password = None if spec.password is None else _resolved(spec.password, "password")
     try:
-        with urlopen(request, timeout=TIMEOUT_SECONDS) as answer:  # noqa: S310
-            return form.validate_json(answer.read())
-    except HTTPError as error:
-        with error:
-            raise _turned_away(address, error.code) from error
-    except (OSError, HTTPException) as error:
-        reason = error.reason if isinstance(error, URLError) else error
-        if isinstance(reason, ssl.SSLCertVerificationError):
-            raise _refused(
-                f"the certificate of {address} is not trusted: {reason.verify_message}"
-            ) from error
-        raise _unreachable(f"{address} did not answer: {reason}") from error
+        return address, ask(address, Identity(user, password), "application/json")
+    except UntrustedError as error:
+        raise _refused(f"the certificate of {address} is not trusted: {error}") from error
+    except OversizedAnswerError as error:
+        raise _refused(f"{address} answered with {error}") from error
+    except NoAnswerError as error:
+        raise _unreachable(f"{address} did not answer: {error}") from error
+
+
+def _read(address: str, answer: Answer, form: TypeAdapter[_T]) -> _T:
+    what = f"{address} answered with HTTP {answer.status}"
+    if answer.may_pass or answer.status == REBALANCING:
+        raise _unreachable(what)
+    if not answer.is_good:
+        raise _refused(f"{what}, which leads elsewhere" if answer.leads_elsewhere else what)
+    try:
+        return form.validate_json(answer.body)
     except ValueError as error:
         raise _refused(f"{address} is no answer of Kafka Connect") from error
-
-
-def _turned_away(address: str, code: int) -> TidemarkError:
-    what = f"{address} answered with HTTP {code}"
-    if code >= SERVER_ERRORS or code == REBALANCING:
-        return _unreachable(what)
-    return _refused(what)
 
 
 def _resolved(text: str, of: str) -> str:

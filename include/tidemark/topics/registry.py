@@ -4,13 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import ssl
-from base64 import b64encode
 from collections.abc import Callable
-from http.client import HTTPException
 from pathlib import Path
-from urllib.error import HTTPError, URLError
-from urllib.request import Request, urlopen
 
 from tidemark.errors import (
     UNCHANGED,
@@ -21,11 +16,17 @@ from tidemark.errors import (
 from tidemark.spec import AvroSpec, RegistrySpec
 from tidemark.spec.references import UnresolvedError, resolve
 from tidemark.spec.registry import registry_url
+from tidemark.topics.http import (
+    Answer,
+    Identity,
+    NoAnswerError,
+    OversizedAnswerError,
+    UntrustedError,
+    UnusableSecretError,
+    ask,
+)
 
-TIMEOUT_SECONDS = 10
 NOT_FOUND = 404
-TOO_MANY = 429
-SERVER_ERRORS = 500
 AVRO = "AVRO"
 _ACCEPT = "application/vnd.schemaregistry.v1+json, application/json"
 
@@ -71,53 +72,49 @@ def _registry(spec: RegistrySpec) -> SchemaSource:
 
 def _asked(address: str, spec: RegistrySpec) -> bytes | None:
     """The answer; None when the registry knows no such id."""
-    request = Request(address, headers={"Accept": _ACCEPT})  # noqa: S310  http(s) alone
-    if spec.user is not None and spec.password is not None:
-        pair = f"{_resolved(spec.user)}:{_resolved(spec.password)}"
-        basic = b64encode(pair.encode()).decode()
-        # A redirect to somebody else takes no password there.
-        request.add_unredirected_header("Authorization", f"Basic {basic}")
     try:
-        with urlopen(request, timeout=TIMEOUT_SECONDS, context=_trusted(spec)) as answer:  # noqa: S310
-            body: bytes = answer.read()
-    except HTTPError as error:
-        with error:
-            if _is_unknown(error):
-                return None
-        raise _turned_away(address, error.code) from error
-    except (OSError, HTTPException) as error:
-        reason = error.reason if isinstance(error, URLError) else error
-        if isinstance(reason, ssl.SSLCertVerificationError):
-            raise _refused(
-                f"the certificate of {address} is not trusted: {reason.verify_message}",
-                "source.avro.registry.ca",
-            ) from error
-        raise _unreachable(f"the schema registry {address} did not answer: {reason}") from error
-    return body
+        answer = ask(address, _identity(spec), _ACCEPT)
+    except UntrustedError as error:
+        raise _refused(
+            f"the certificate of {address} is not trusted: {error}", "source.avro.registry.ca"
+        ) from error
+    except UnusableSecretError as error:
+        raise _refused(str(error), f"source.avro.registry.{error.setting}") from error
+    except OversizedAnswerError as error:
+        raise _refused(f"{address} answered with {error}", "source.avro.registry.url") from error
+    except NoAnswerError as error:
+        raise _unreachable(f"the schema registry {address} did not answer: {error}") from error
+    if answer.is_good:
+        return answer.body
+    if _is_unknown(answer):
+        return None
+    raise _turned_away(address, answer)
 
 
-def _is_unknown(error: HTTPError) -> bool:
+def _identity(spec: RegistrySpec) -> Identity:
+    secrets = {
+        name: None if text is None else _resolved(text)
+        for name, text in (
+            ("user", spec.user),
+            ("password", spec.password),
+            ("token", spec.token),
+            ("key_password", spec.key_password),
+        )
+    }
+    return Identity(ca=spec.ca, certificate=spec.certificate, key=spec.key, **secrets)
+
+
+def _is_unknown(answer: Answer) -> bool:
     """Whether a registry says that it knows no such id; what stands before one answers 404, too.
 
     Confluent's code is 40403, and Apicurio has 40401 as well: an HTTP status and two digits.
     """
-    if error.code != NOT_FOUND:
+    if answer.status != NOT_FOUND:
         return False
     try:
-        return bool(json.loads(error.read())["error_code"] // 100 == NOT_FOUND)
-    except (OSError, HTTPException, ValueError, KeyError, TypeError):
+        return bool(json.loads(answer.body)["error_code"] // 100 == NOT_FOUND)
+    except (ValueError, KeyError, TypeError):
         return False
-
-
-def _trusted(spec: RegistrySpec) -> ssl.SSLContext | None:
-    if spec.ca is None:
-        return None
-    try:
-        return ssl.create_default_context(cafile=spec.ca)
-    except OSError as error:
-        raise _refused(
-            f"{spec.ca} holds no certificates: {error}", "source.avro.registry.ca"
-        ) from error
 
 
 def _schema_in(body: bytes, address: str) -> str | None:
@@ -133,19 +130,21 @@ def _schema_in(body: bytes, address: str) -> str | None:
     return str(schema) if is_avro else None
 
 
-def _turned_away(address: str, code: int) -> TidemarkError:
-    what = f"the schema registry {address} answered with HTTP {code}"
-    if code == NOT_FOUND:
+def _turned_away(address: str, answer: Answer) -> TidemarkError:
+    what = f"the schema registry {address} answered with HTTP {answer.status}"
+    if answer.status == NOT_FOUND:
         return RegistryUnreachableError(
-            f"{address} answered with HTTP {code}, and not as a schema registry does that knows "
-            "no such schema",
+            f"{address} answered with HTTP {answer.status}, and not as a schema registry does that "
+            "knows no such schema",
             state=UNCHANGED,
             next_step="look whether the registry runs, and whether source.avro.registry.url leads "
             "to it, then run again",
         )
-    if code >= SERVER_ERRORS or code == TOO_MANY:
+    if answer.leads_elsewhere:
+        return _refused(f"{what}, which leads elsewhere", "source.avro.registry.url")
+    if answer.may_pass:
         return _unreachable(what)
-    return _refused(what, "source.avro.registry, its user and its password")
+    return _refused(what, "what source.avro.registry says of who asks")
 
 
 def _resolved(text: str, checked: Callable[[str], str] = str) -> str:

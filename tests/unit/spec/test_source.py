@@ -273,6 +273,33 @@ def avro(lines: str) -> str:
             id="a user without password",
         ),
         pytest.param(
+            avro("registry:\n  url: http://r:1\n  token: t0ken"),
+            "shop.yaml:11 -> source.avro.registry.token: got a literal secret; expected a "
+            "reference: ${env:NAME} or ${file:/path}",
+            id="a literal token",
+        ),
+        pytest.param(
+            avro(
+                "registry:\n  url: http://r:1\n  user: tide\n  password: ${env:A}\n"
+                "  token: ${env:B}"
+            ),
+            "shop.yaml:13 -> source.avro.registry.token: got user and password beside it; "
+            "expected one of the two ways",
+            id="two ways to say who asks",
+        ),
+        pytest.param(
+            avro("registry:\n  url: https://r:1\n  key: /etc/key.pem"),
+            "shop.yaml:9 -> source.avro.registry.certificate: got nothing; expected certificate "
+            "beside key",
+            id="a key without its certificate",
+        ),
+        pytest.param(
+            avro("registry:\n  url: https://r:1\n  certificate: c.pem"),
+            "shop.yaml:11 -> source.avro.registry.certificate: got 'c.pem'; expected an absolute "
+            "path",
+            id="a certificate somewhere",
+        ),
+        pytest.param(
             swapped("  topics:", "  avro: {folder: /schemas}\n  topics:"),
             "shop.yaml:8 -> source.avro: got avro; expected no avro: Canal and TiCDC write JSON",
             id="Avro of what writes none",

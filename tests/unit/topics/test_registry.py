@@ -14,9 +14,15 @@ from tests.support.avro import Registry, running_registry
 from tests.support.certificates import Authority
 from tidemark.errors import RegistryRefusedError, RegistryUnreachableError
 from tidemark.spec import AvroSpec
+from tidemark.topics import http
 from tidemark.topics.registry import open_schemas
 
 LOGIN = f"Basic {b64encode(b'tide:hunter2').decode()}"
+
+
+@pytest.fixture(autouse=True)
+def _without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "PAUSES_SECONDS", (0.0, 0.0))
 
 
 @pytest.fixture
@@ -65,6 +71,25 @@ def test_a_password_is_resolved_when_it_is_needed(
     assert "wrong" not in str(refused.value)
     monkeypatch.setenv("REGISTRY_PASSWORD", "hunter2")
     assert asked(1, **login) == '"string"'
+
+
+def test_a_token_is_resolved_when_it_is_needed(
+    registry: Registry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    registry.login, token = "Bearer t0ken", {"token": "${env:REGISTRY_TOKEN}"}
+    registry.add(1, "string")
+    monkeypatch.setenv("REGISTRY_TOKEN", "t0ken\n")
+    with pytest.raises(RegistryRefusedError, match="no text of one line") as refused:
+        asked(1, url=registry.url, **token)
+    assert "t0ken" not in str(refused.value)
+    monkeypatch.setenv("REGISTRY_TOKEN", "t0ken")
+    assert asked(1, url=registry.url, **token) == '"string"'
+
+
+def test_a_redirect_is_refused(registry: Registry) -> None:
+    registry.failing = 307
+    with pytest.raises(RegistryRefusedError, match="HTTP 307, which leads elsewhere"):
+        asked(1, url=registry.url)
 
 
 def test_an_address_from_the_environment_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
