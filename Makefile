@@ -10,6 +10,7 @@ INSTALLED := .venv/installed
 JARS := .state/jars
 S3_SERVER := .state/moto
 SITE_MAKER := .state/mkdocs
+AUDITOR := .state/audit
 TRINO := .state/trino
 CONNECT := .state/connect
 MYSQL := .state/mysql
@@ -145,6 +146,17 @@ fuzz: $(INSTALLED) ## random foreign text against what reads it: SECONDS=60 for 
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --only-binary :all: --group fuzz
 	@$(BIN)/python -m tests.fuzz --seconds $(SECONDS) $(ARGS)
 
+.PHONY: audit
+audit: $(AUDITOR)/installed ## advisories on the locked Python packages; one that cannot be looked up fails it as well
+	@$(AUDITOR)/bin/pip-audit --strict --no-deps --disable-pip --progress-spinner off \
+		--requirement requirements.txt $(ARGS)
+
+.PHONY: sbom
+sbom: $(AUDITOR)/installed ## the bill of materials of packages and jars, CycloneDX in .state/sbom.json
+	@$(AUDITOR)/bin/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible \
+		--of JSON --output-file .state/sbom.json $(BIN)/python
+	@$(BIN)/python -m reference.sbom .state/sbom.json
+
 .PHONY: corpus
 corpus: setup ## recorded topics against the rows that must come out: CASES="DIR..." ARGS="..."
 	@$(BIN)/python -m tests.corpus $(CASES) $(ARGS)
@@ -192,6 +204,11 @@ $(INSTALLED): requirements.txt pyproject.toml | python
 $(SITE_MAKER)/installed: include/reference/requirements.txt | $(INSTALLED)
 	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(SITE_MAKER)
 	@$(BIN)/uv pip sync --quiet --python $(SITE_MAKER)/bin/python $<
+	@touch $@
+
+$(AUDITOR)/installed: include/reference/audit/requirements.txt | $(INSTALLED)
+	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(AUDITOR)
+	@$(BIN)/uv pip sync --quiet --python $(AUDITOR)/bin/python $<
 	@touch $@
 
 $(TRINO)/installed: tests/trino/ivy.xml tests/trino/sha256 | $(INSTALLED)

@@ -6,6 +6,7 @@ import re
 import tomllib
 from pathlib import Path
 
+import pytest
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[2]
@@ -56,10 +57,13 @@ def test_every_pin_of_the_s3_server_is_locked() -> None:
     assert bare.items() <= locked(ROOT / "tests" / "cluster" / "requirements.txt").items()
 
 
-def test_the_pin_of_the_site_is_locked() -> None:
-    pins = DECLARED["dependency-groups"]["docs"]
-    site = locked(ROOT / "include" / "reference" / "requirements.txt")
-    assert dict(pin.split("==") for pin in pins).items() <= site.items()
+@pytest.mark.parametrize("group", ["docs", "audit"])
+def test_pins_of_environments_apart_are_locked(group: str) -> None:
+    pins = DECLARED["dependency-groups"][group]
+    folder = ROOT / "include" / "reference" / ("" if group == "docs" else group)
+    assert (
+        dict(pin.split("==") for pin in pins).items() <= locked(folder / "requirements.txt").items()
+    )
 
 
 def test_both_owners_of_the_pyspark_folder_have_one_version() -> None:
