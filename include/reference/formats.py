@@ -43,7 +43,7 @@ REASONS: Mapping[Reason, str] = {
     "pair of `\\u` escapes",
     Reason.AVRO_MAGIC: "has a key or value that is not in Confluent's wire format",
     Reason.AVRO_SCHEMA_UNKNOWN: "names a schema that the registry does not know, that is not Avro, "
-    "or that leans on others",
+    "or that leans on one of these",
     Reason.AVRO_DECODE: "has a key or value that its schema does not fit, or with more behind it",
     Reason.FORMAT_MISMATCH: "can be read, but is not of the declared format or not of its topic's "
     "role",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import struct
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from pathlib import Path
 from ssl import PROTOCOL_TLS_SERVER, SSLContext
 from threading import Thread
 from typing import Any
+from urllib.parse import unquote
 
 Schema = Any
 
@@ -72,15 +74,19 @@ PLAIN: Mapping[str, Callable[[Any], bytes]] = {
 }
 
 
+_SUBJECT = re.compile(r"/subjects/(?P<name>[^/]+)/versions/(?P<version>\d+)\?deleted=true")
+
+
 @dataclass
 class Registry:
     """What the registry knows, and what it was asked for.
 
-    login: the header that it wants. failing: the HTTP status of every answer, if not 0, and
-    content: what stands in that.
+    versions: (subject, version) -> schema, for those that others lean on. login: the header that it
+    wants. failing: the HTTP status of every answer, if not 0, and content: what stands in that.
     """
 
     schemas: dict[int, Mapping[str, Any]] = field(default_factory=dict)
+    versions: dict[tuple[str, int], Mapping[str, Any]] = field(default_factory=dict)
     login: str = ""
     failing: int = 0
     content: Any = None
@@ -91,6 +97,10 @@ class Registry:
         """Know ``schema``."""
         self.schemas[number] = {"schema": json.dumps(schema)}
 
+    def add_version(self, subject: str, schema: Schema, *references: Mapping[str, Any]) -> None:
+        """Know ``schema`` as version 1 of ``subject``, leaning on ``references``."""
+        self.versions[subject, 1] = {"schema": json.dumps(schema), "references": references}
+
     def answer(self, path: str, login: str) -> tuple[int, Any]:
         """Status and content, as Confluent's interface has them."""
         if self.failing:
@@ -99,6 +109,10 @@ class Registry:
             } if self.content is None else self.content
         if login != self.login:
             return 401, {"error_code": 401}
+        subject = _SUBJECT.fullmatch(path)
+        if subject is not None:
+            known = self.versions.get((unquote(subject["name"]), int(subject["version"])))
+            return (200, known) if known else (404, {"error_code": 40401})
         number = int(path.rpartition("/")[2])
         self.asked.append(number)
         if number not in self.schemas:

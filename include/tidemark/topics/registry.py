@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
 from tidemark.errors import (
     UNCHANGED,
@@ -13,6 +15,7 @@ from tidemark.errors import (
     RegistryUnreachableError,
     TidemarkError,
 )
+from tidemark.formats.avro.schema import InvalidAvroSchemaError, self_contained
 from tidemark.spec import AvroSpec, RegistrySpec
 from tidemark.spec.references import UnresolvedError, resolve
 from tidemark.spec.registry import registry_url
@@ -28,6 +31,7 @@ from tidemark.topics.http import (
 
 NOT_FOUND = 404
 AVRO = "AVRO"
+MOST_REFERENCES = 100
 _ACCEPT = "application/vnd.schemaregistry.v1+json, application/json"
 
 SchemaSource = Callable[[int], str | None]
@@ -63,11 +67,61 @@ def _folder(folder: Path) -> SchemaSource:
 def _registry(spec: RegistrySpec) -> SchemaSource:
     def schema(number: int) -> str | None:
         url = _resolved(spec.url, registry_url)
-        address = f"{url}/schemas/ids/{number}"
-        body = _asked(address, spec)
-        return None if body is None else _schema_in(body, address)
+        wanted = _schema_at(f"{url}/schemas/ids/{number}", spec)
+        if wanted is None:
+            return None
+        others = dict[str, str]()
+        if not all(_learn(reference, url, spec, others) for reference in wanted.references):
+            return None
+        try:
+            return self_contained(wanted.text, tuple(others.values()))
+        except InvalidAvroSchemaError:
+            return None
 
     return schema
+
+
+@dataclass(frozen=True, slots=True)
+class _Reference:
+    """What a schema calls another one, and where that is."""
+
+    name: str
+    subject: str
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Schema:
+    text: str
+    references: tuple[_Reference, ...]
+
+
+def _learn(reference: _Reference, url: str, spec: RegistrySpec, others: dict[str, str]) -> bool:
+    """Put the schema that ``reference`` means into ``others``, behind those that it leans on.
+
+    A registry takes the first schema of a name for all. False where it has not got them all: one
+    that is deleted, but not for good, still counts.
+    """
+    if reference.name in others:
+        return True
+    if len(others) >= MOST_REFERENCES:
+        return False
+    subject = quote(reference.subject, safe="")
+    address = f"{url}/subjects/{subject}/versions/{reference.version}?deleted=true"
+    schema = _schema_at(address, spec)
+    if schema is None:
+        return False
+    others[reference.name] = ""  # It is being read: one that leans on itself ends here.
+    learned = all(_learn(inner, url, spec, others) for inner in schema.references)
+    del others[reference.name]
+    others[reference.name] = schema.text
+    return learned
+
+
+def _schema_at(address: str, spec: RegistrySpec) -> _Schema | None:
+    """None when the registry knows none there, or one that is not Avro."""
+    body = _asked(address, spec)
+    return None if body is None else _schema_in(body, address)
 
 
 def _asked(address: str, spec: RegistrySpec) -> bytes | None:
@@ -117,17 +171,19 @@ def _is_unknown(answer: Answer) -> bool:
         return False
 
 
-def _schema_in(body: bytes, address: str) -> str | None:
-    """The schema in an answer; None where it is one of another kind, or leans on others."""
+def _schema_in(body: bytes, address: str) -> _Schema | None:
     try:
         answer = json.loads(body)
-        schema = answer["schema"]
-    except (ValueError, KeyError, TypeError) as error:
+        references = tuple(
+            _Reference(str(one["name"]), str(one["subject"]), int(one["version"]))
+            for one in answer.get("references") or ()
+        )
+        schema = _Schema(str(answer["schema"]), references)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise _refused(
             f"{address} is no answer of a schema registry", "source.avro.registry.url"
         ) from error
-    is_avro = answer.get("schemaType", AVRO) == AVRO and not answer.get("references")
-    return str(schema) if is_avro else None
+    return schema if answer.get("schemaType", AVRO) == AVRO else None
 
 
 def _turned_away(address: str, answer: Answer) -> TidemarkError:

@@ -132,6 +132,29 @@ def test_schemas_are_asked_for_once_and_kept(world: World, registry: Registry) -
     assert stream.rows() == {1: "aa", 2: "b", 3: "c"}
 
 
+def test_a_schema_is_kept_with_those_that_it_leans_on(world: World, registry: Registry) -> None:
+    """MSG-19: what is landed is read without the registry."""
+    registry.add_version("sources", SOURCE)
+    leaning = {
+        **OLD,
+        "fields": [
+            {**field, "type": "Source"} if field["name"] == "source" else field
+            for field in OLD["fields"]
+        ],
+    }
+    registry.schemas[OLD_ID] = {
+        "schema": json.dumps(leaning),
+        "references": [{"name": "Source", "subject": "sources", "version": 1}],
+    }
+    stream = stream_of(world, registry)
+    stream.send([row(OLD_ID, 1, 100, name="a")])
+    assert stream.cut().status is CutStatus.PUBLISHED
+    registry.failing = 503
+    stream.send([row(OLD_ID, 1, 110, name="aa"), row(OLD_ID, 2, 120, name="b")])
+    assert stream.cut().status is CutStatus.PUBLISHED
+    assert stream.rows() == {1: "aa", 2: "b"}
+
+
 def test_a_registry_that_is_away_fails_the_run_and_changes_nothing(
     world: World, registry: Registry
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 from base64 import b64encode
 from collections.abc import Iterator
@@ -10,12 +11,15 @@ from typing import Any
 
 import pytest
 
-from tests.support.avro import Registry, running_registry
+from tests.support.avro import Registry, body, running_registry
 from tests.support.certificates import Authority
 from tidemark.errors import RegistryRefusedError, RegistryUnreachableError
+from tidemark.formats.avro.body import read_body
+from tidemark.formats.avro.framed import framed_schema
+from tidemark.formats.avro.schema import InvalidAvroSchemaError, parse_schema
 from tidemark.spec import AvroSpec
 from tidemark.topics import http
-from tidemark.topics.registry import open_schemas
+from tidemark.topics.registry import MOST_REFERENCES, open_schemas
 
 LOGIN = f"Basic {b64encode(b'tide:hunter2').decode()}"
 
@@ -47,13 +51,87 @@ def test_a_schema_is_had_by_its_id(registry: Registry) -> None:
     [
         pytest.param(None, id="no such id"),
         pytest.param({"schema": "syntax", "schemaType": "PROTOBUF"}, id="of another kind"),
-        pytest.param({"schema": '"a.B"', "references": [{"name": "a.B"}]}, id="leaning on others"),
+        pytest.param(
+            {
+                "schema": '"a.B"',
+                "references": [{"name": "a.B", "subject": "gone", "version": 1}],
+            },
+            id="leaning on one that is gone",
+        ),
     ],
 )
 def test_what_is_no_avro_schema_is_unknown(registry: Registry, answer: dict[str, str]) -> None:
     if answer:
         registry.schemas[7] = answer
     assert asked(7, url=registry.url) is None
+
+
+def enum(name: str, *symbols: str) -> dict[str, Any]:
+    return {"type": "enum", "name": name, "namespace": "shop", "symbols": symbols}
+
+
+def record(name: str, **fields: Any) -> dict[str, Any]:
+    declared = [{"name": field, "type": kind} for field, kind in fields.items()]
+    return {"type": "record", "name": name, "namespace": "shop", "fields": declared}
+
+
+def reference(name: str, subject: str, version: int = 1) -> dict[str, Any]:
+    return {"name": name, "subject": subject, "version": version}
+
+
+def test_a_schema_is_had_with_those_that_it_leans_on(registry: Registry) -> None:
+    """MSG-19: each once, and those that they lean on themselves before them."""
+    registry.add_version("colours/v1", enum("Colour", "red", "green"))
+    registry.add_version(
+        "sizes", record("Size", colour="shop.Colour"), reference("shop.Colour", "colours/v1")
+    )
+    registry.schemas[7] = {
+        "schema": json.dumps(record("Item", size="Size", colour="Colour")),
+        "references": [reference("shop.Size", "sizes"), reference("shop.Colour", "colours/v1")],
+    }
+    text = asked(7, url=registry.url)
+    assert text is not None
+    size, colour = (inner for _, inner in parse_schema(text).fields)
+    assert (colour.kind, size.fields[0][1]) == ("enum", colour)
+    assert colour.properties["symbols"] == ["red", "green"]
+    colour_type = enum("Colour", "red", "green")
+    size_type = record("Size", colour=colour_type)
+    written = body(
+        record("Item", size=size_type, colour=colour_type),
+        {"size": {"colour": "green"}, "colour": "red"},
+    )
+    assert read_body(written, parse_schema(text)) == {"size": {"colour": "green"}, "colour": "red"}
+
+
+@pytest.mark.parametrize("links", [1, MOST_REFERENCES + 1])
+def test_schemas_that_lean_on_too_many_are_unknown(registry: Registry, links: int) -> None:
+    """A registry that is mistaken, or hostile, keeps nobody busy."""
+    for link in range(links):
+        name, leans_on = f"shop.R{link}", f"shop.R{link + 1}"
+        declared = record(f"R{link}", inner=leans_on if link + 1 < links else "int")
+        references = [reference(leans_on, leans_on)] if link + 1 < links else []
+        registry.add_version(name, declared, *references)
+    registry.schemas[7] = {"schema": '"shop.R0"', "references": [reference("shop.R0", "shop.R0")]}
+    assert (asked(7, url=registry.url) is not None) == (links == 1)
+
+
+def test_schemas_that_lean_on_each_other_are_no_schemas(registry: Registry) -> None:
+    registry.add_version("a", record("A", b="shop.B"), reference("shop.B", "b"))
+    registry.add_version("b", record("B", a="shop.A"), reference("shop.A", "a"))
+    registry.schemas[7] = {"schema": '"shop.A"', "references": [reference("shop.A", "a")]}
+    text = asked(7, url=registry.url)
+    assert text is not None
+    with pytest.raises(InvalidAvroSchemaError, match="declared nowhere before it"):
+        framed_schema(text)
+
+
+@pytest.mark.parametrize(
+    "references", [7, [7], [{"name": "a"}], [reference("a", "b") | {"version": "x"}]]
+)
+def test_references_of_another_form_are_told(registry: Registry, references: Any) -> None:
+    registry.schemas[7] = {"schema": '"string"', "references": references}
+    with pytest.raises(RegistryRefusedError, match="no answer of a schema registry"):
+        asked(7, url=registry.url)
 
 
 def test_a_password_is_resolved_when_it_is_needed(

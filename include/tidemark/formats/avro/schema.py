@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 PRIMITIVES = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NAMED = ("record", "enum", "fixed")
+_LEANS_ON = "tidemark.leans-on"
 
 
 class InvalidAvroSchemaError(ValueError):
@@ -43,14 +44,34 @@ class AvroType:
         return there[0] if self.kind == "union" and len(there) == 1 else self
 
 
+def self_contained(text: str, leans_on: Sequence[str]) -> str:
+    """One schema that declares what ``text`` does, where that names types of other schemas.
+
+    leans_on: those schemas, each behind the ones that it leans on itself.
+
+    >>> other = '{"type": "enum", "name": "a.B", "symbols": []}'
+    >>> parse_schema(self_contained('["null", "a.B"]', [other])).inner[1].kind
+    'enum'
+    """
+    if not leans_on:
+        return text
+    try:
+        return json.dumps({"type": json.loads(text), _LEANS_ON: [*map(json.loads, leans_on)]})
+    except (ValueError, RecursionError) as error:
+        raise InvalidAvroSchemaError("it, or one that it leans on, is not JSON") from error
+
+
 def parse_schema(text: str) -> AvroType:
-    """The schema that ``text`` declares.
+    """The schema that ``text`` declares, which may be `self_contained`.
 
     `InvalidAvroSchemaError` where it is none, or holds itself.
     """
     try:
-        declared = json.loads(text)
-        return _parsed(declared, "", {})
+        declared, known = json.loads(text), dict[str, AvroType | None]()
+        leans_on = declared.get(_LEANS_ON) if isinstance(declared, dict) else None
+        for other in leans_on if isinstance(leans_on, list) else ():
+            _parsed(other, "", known)
+        return _parsed(declared, "", known)
     except json.JSONDecodeError as error:
         raise InvalidAvroSchemaError("it is not JSON") from error
     except RecursionError as error:
