@@ -2,43 +2,85 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
 
+from pyiceberg.table import Table
+from pyiceberg.table.refs import SnapshotRefType
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from tidemark.errors import UNCHANGED, ActionRefusedError
 from tidemark.lake.catalog import SystemTables, catalog_errors
 from tidemark.lake.evolve import read_target
-from tidemark.lake.feed import changed_rows
+from tidemark.lake.feed import CHANGE_TYPE, DELETE, INSERT, changed_rows
 from tidemark.lake.history import read_history
 from tidemark.lake.ledger import UNKNOWN, newest_snapshots, read_progress
+from tidemark.lake.schema_differences import schema_differences
 from tidemark.lake.sql import SYSTEM_COLUMNS
 from tidemark.model.columns import POSITION
-from tidemark.model.names import TableName, quote
+from tidemark.model.names import TableName, few, quote
 from tidemark.model.target_mode import TargetMode
 from tidemark.runs.targets import targets_of
 from tidemark.runs.world import World
 from tidemark.spec import PipelineSpec
 
+Moment = int | str
+"""A published cut by its number, or whatever a tag of the target names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What a target lost and got between two cuts.
+
+    rows: as `changes_between` has them. identity: the columns that tell rows apart. compared: those
+    of which another value is a change. columns: what became of the columns, a sentence each.
+    """
+
+    rows: DataFrame
+    identity: tuple[str, ...]
+    compared: tuple[str, ...]
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedKey:
+    """A row that differs: its key, INSERT, DELETE or UPDATE, and the columns of an update."""
+
+    key: tuple[Any, ...]
+    change: str
+    columns: tuple[str, ...] = ()
+
 
 @contextmanager
 def changes_between(
-    pipeline: PipelineSpec, world: World, table: TableName, before: int, after: int
+    pipeline: PipelineSpec, world: World, table: TableName, before: Moment, after: Moment
 ) -> Iterator[DataFrame]:
-    """What the target of ``table`` lost and got between the cuts ``before`` and ``after``.
+    """What the target of ``table`` lost and got between ``before`` and ``after``.
 
     before: 0 for all rows that are there at ``after``. Out: ``_change_type`` (INSERT, DELETE,
     UPDATE_BEFORE, UPDATE_AFTER) beside the target's columns as they are now; read it while it is
     open. Applied to the rows of the one cut it gives those of the other (FEED-1). Raises
-    ActionRefusedError where a cut is unknown, or its snapshot is not kept any more.
+    ActionRefusedError where a cut or tag is unknown, or its snapshot is not kept any more.
     """
+    with open_changes(pipeline, world, table, (before, after)) as changes:
+        yield changes.rows
+
+
+@contextmanager
+def open_changes(
+    pipeline: PipelineSpec, world: World, table: TableName, moments: tuple[Moment, Moment]
+) -> Iterator[Changes]:
+    """As `changes_between`, with what is to be known of the rows beside them."""
     system = SystemTables.of(pipeline.name)
     progress = read_progress(world.catalog, system)
-    if not 0 <= before <= after <= progress.cut:
+    cuts = [moment for moment in moments if isinstance(moment, int)]
+    if cuts != sorted(cuts) or not all(0 <= cut <= progress.cut for cut in cuts):
         raise ActionRefusedError(
-            f"there are no changes from cut {before} to cut {after}; the newest cut is "
-            f"{progress.cut}",
+            f"there are no changes from {_named(moments[0])} to {_named(moments[1])}; the newest "
+            f"cut is {progress.cut}",
             state=UNCHANGED,
             next_step="name an earlier cut first, and a later one that is published",
         )
@@ -51,29 +93,102 @@ def changes_between(
             state=UNCHANGED,
             next_step=f"look which tables have: tidemark status {pipeline.name}",
         )
-    old, new = newest_snapshots(
-        world.catalog, system, [(str(target), cut) for cut in (before, after)]
-    )
-    snapshots = (old, UNKNOWN if new is None else new)
     with catalog_errors(f"the reading of {target}"):
-        snapshot_ids = {
-            snapshot.snapshot_id for snapshot in world.catalog.load_table(target.parts).snapshots()
-        }
-    for cut, snapshot in zip((before, after), snapshots, strict=True):
-        if snapshot is not None and snapshot not in snapshot_ids:
-            raise ActionRefusedError(
-                f"what cut {cut} published of {table} is not kept in {target} any more, or had "
-                "another name",
-                state=UNCHANGED,
-                next_step="fold it again: tidemark refold "
-                f"{pipeline.name} {table} --into NAME --as-of {cut}",
-            )
+        published = world.catalog.load_table(target.parts)
+    by_cut = newest_snapshots(world.catalog, system, [(str(target), cut) for cut in cuts])
+    known: Mapping[Moment, int | None] = dict(zip(cuts, by_cut, strict=True))
+    old, new = (_snapshot(published, moment, known) for moment in moments)
+    snapshots = (old, UNKNOWN if new is None else new)
+    _refuse_expired(pipeline, table, published, dict(zip(moments, snapshots, strict=True)))
     schema = head.source_schema.in_target
     columns = world.spark.table(quote(world.catalog.name, *target.parts)).columns
     is_versioned = schema.mode is TargetMode.HISTORY
+    identity = (*schema.row_key, *((POSITION,) if is_versioned else ()))
+    compared = tuple(name for name in columns if name not in SYSTEM_COLUMNS)
     with changed_rows(
-        *(world.spark, world.catalog, target, snapshots),
-        identity=(*schema.row_key, *((POSITION,) if is_versioned else ())),
-        compared=[name for name in columns if name not in SYSTEM_COLUMNS],
+        *(world.spark, world.catalog, target, snapshots), identity=identity, compared=compared
     ) as rows:
-        yield rows
+        yield Changes(rows, identity, compared, _column_changes(published, snapshots))
+
+
+def changed_keys(changes: Changes, most: int) -> list[ChangedKey]:
+    """The first ``most`` rows that differ, in the order of their keys."""
+    key = [F.col(quote(name)) for name in changes.identity]
+    first = changes.rows.select(*key).distinct().orderBy(*key).limit(most)
+    same = [changes.rows[quote(name)].eqNullSafe(first[quote(name)]) for name in changes.identity]
+    images_of: dict[tuple[Any, ...], list[Any]] = {}
+    for row in changes.rows.join(F.broadcast(first), same, "left_semi").collect():
+        images_of.setdefault(tuple(row[name] for name in changes.identity), []).append(row)
+    return [
+        _changed_key(key, images, changes.compared)
+        for key, images in sorted(
+            images_of.items(), key=lambda pair: [str(part) for part in pair[0]]
+        )
+    ]
+
+
+def _changed_key(
+    key: tuple[Any, ...], images: Sequence[Any], compared: Sequence[str]
+) -> ChangedKey:
+    kinds = {image[CHANGE_TYPE] for image in images}
+    for kind in (INSERT, DELETE):
+        if kinds == {kind}:
+            return ChangedKey(key, kind)
+    was, now, *_ = sorted(images, key=lambda image: image[CHANGE_TYPE], reverse=True)
+    return ChangedKey(key, "UPDATE", tuple(n for n in compared if not _is_same(was[n], now[n])))
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    return bool(one == other or (one != one and other != other))  # noqa: PLR0124  NaN is itself
+
+
+def _named(moment: Moment) -> str:
+    return f"cut {moment}" if isinstance(moment, int) else f"tag {moment}"
+
+
+def _target(published: Table) -> str:
+    return ".".join(published.name())
+
+
+def _snapshot(published: Table, moment: Moment, by_cut: Mapping[Moment, int | None]) -> int | None:
+    if moment in by_cut:
+        return by_cut[moment]
+    refs = published.refs()
+    tags = [name for name, ref in refs.items() if ref.snapshot_ref_type is SnapshotRefType.TAG]
+    if moment not in tags:
+        raise ActionRefusedError(
+            f"{_target(published)} has no tag {moment}; it has {few(sorted(tags)) or 'none'}",
+            state=UNCHANGED,
+            next_step="name one of its tags, or the number of a cut",
+        )
+    return refs[str(moment)].snapshot_id
+
+
+def _refuse_expired(
+    pipeline: PipelineSpec,
+    table: TableName,
+    published: Table,
+    snapshots: Mapping[Moment, int | None],
+) -> None:
+    """`ActionRefusedError` where what a cut left in ``main`` is not there any more."""
+    remaining = {snapshot.snapshot_id for snapshot in published.snapshots()}
+    for moment, snapshot in snapshots.items():
+        if snapshot is not None and snapshot not in remaining:
+            raise ActionRefusedError(
+                f"what {_named(moment)} published of {table} is not kept in {_target(published)} "
+                "any more, or had another name",
+                state=UNCHANGED,
+                next_step="fold it again: tidemark refold "
+                f"{pipeline.name} {table} --into NAME --as-of {moment}",
+            )
+
+
+def _column_changes(table: Table, snapshots: tuple[int | None, int]) -> tuple[str, ...]:
+    """What became of the columns; nothing where the table was not there yet."""
+    if snapshots[0] is None:
+        return ()
+    schemas = table.schemas()
+    standing = [table.snapshot_by_id(snapshot) for snapshot in snapshots if snapshot is not None]
+    ids = [None if snapshot is None else snapshot.schema_id for snapshot in standing]
+    old, new = (table.schema() if one is None else schemas[one] for one in ids)
+    return schema_differences(old, new)

@@ -21,7 +21,7 @@ from tests.support.records import TABLE, postgres_row
 from tests.support.stack import Stream
 from tidemark.errors import ActionRefusedError
 from tidemark.model.names import TableName
-from tidemark.runs.changes import changes_between
+from tidemark.runs.changes import ChangedKey, changed_keys, changes_between, open_changes
 from tidemark.runs.world import World
 
 ITEMS = TableName.parse(TABLE)
@@ -103,6 +103,46 @@ def test_the_feed_of_all_pairs_of_cuts(world: World, mode: str) -> None:
     newest = max(snapshots)
     assert applied(Counter(), feed(stream, 0, newest)) == published(stream, snapshots[newest])
     assert feed(stream, newest, newest) == []
+
+
+def test_rows_are_named_by_key_and_columns_that_changed(world: World) -> None:
+    """FEED-1: an added column beside them, and a value that is masked in the target stays so."""
+    table = {**TYPED, "target-columns": {"hash": ["name"]}}
+    stream = Stream(world, 1, "debezium-postgres", "none", table).create()
+    stream.send([postgres_row("c", n, (100, 100 + n), name=f"n{n}") for n in range(1, 5)])
+    stream.cut()
+    target = world.catalog.load_table((stream.name, "items"))
+    published_first = target.refs()["main"].snapshot_id
+    target.manage_snapshots().create_tag(published_first, "first").commit()
+    columns = {**TYPED["columns"], "note": "text"}
+    stream.table = {**table, "columns": columns}
+    stream.send(
+        [
+            postgres_row("u", 1, (200, 201), name="other", note=None),
+            postgres_row("u", 2, (200, 202), name="n2", note="new"),
+            postgres_row("d", 3, (200, 203), name="n3", note=None),
+            postgres_row("c", 9, (200, 204), name="n9", note=None),
+        ]
+    )
+    stream.cut()
+    with open_changes(stream.pipeline, world, ITEMS, (1, 2)) as changes:
+        keys, first = changed_keys(changes, 9), changed_keys(changes, 2)
+        told = changes.columns
+    assert told == ("note string was added",)
+    assert keys == [
+        ChangedKey((1,), "UPDATE", ("name",)),
+        ChangedKey((2,), "UPDATE", ("note",)),
+        ChangedKey((3,), "DELETE"),
+        ChangedKey((9,), "INSERT"),
+    ]
+    assert first == keys[:2]
+    with open_changes(stream.pipeline, world, ITEMS, ("first", 2)) as by_tag:
+        assert changed_keys(by_tag, 9) == keys
+    with (
+        pytest.raises(ActionRefusedError, match="has no tag second; it has first"),
+        open_changes(stream.pipeline, world, ITEMS, (1, "second")),
+    ):
+        pass
 
 
 def test_what_is_not_kept_is_said(world: World) -> None:
