@@ -24,6 +24,11 @@ from tidemark.schema.rewrites import is_rewrite
 _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 _ROW = SourceColumn(ColumnName(ROW), "string", ValueEncoding.TEXT, "")
 """What tells rows without a key apart; no column of the source."""
+ICEBERG_OWN = frozenset(
+    ("_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id")
+    + ("_last_updated_sequence_number",)
+)
+"""Columns of files and rows that a scan gives when they are named."""
 _NEXT = "rebuild the target from a new snapshot of the source table"
 _PROMOTIONS = {("int", "bigint"), ("float", "double")}
 
@@ -356,6 +361,14 @@ def _newer(before: SourceColumn, column: SourceColumn) -> SourceColumn:
 def _refuse_collisions(schema: TableSchema) -> None:
     seen: dict[str, str] = {}
     for name in schema.names:
+        if name.lower() in ICEBERG_OWN:
+            raise TableStoppedError(
+                f"the column {name} is called as Iceberg calls one that every table has beside its "
+                "own, and no engine reads both (COLUMN_COLLISION)",
+                state=WAITING,
+                next_step="give it another name, or leave it out: target-columns: of the table in "
+                "the pipeline file",
+            )
         other = seen.setdefault(name.lower(), name)
         if other != name:
             raise TableStoppedError(

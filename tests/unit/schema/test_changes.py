@@ -93,6 +93,7 @@ def test_a_missing_table_is_created() -> None:
             "from int to varchar.*, and rows are found by it",
         ),
         ("id int; a int", "id int; A int", "a and A differ in case alone"),
+        ("id int", "id int; _pos int", "_pos is called as Iceberg calls one"),
     ],
 )
 def test_what_stops_a_table(have: str, want: str, why: str) -> None:
