@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import socket
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +102,29 @@ def test_a_schema_is_had_with_those_that_it_leans_on(registry: Registry) -> None
         {"size": {"colour": "green"}, "colour": "red"},
     )
     assert read_body(written, parse_schema(text)) == {"size": {"colour": "green"}, "colour": "red"}
+
+
+@dataclass
+class Recorded(Registry):
+    """What a real registry answered (registry/ORIGIN.md)."""
+
+    answers: Mapping[str, Any] = field(default_factory=dict)
+
+    def answer(self, path: str, login: str) -> tuple[int, Any]:
+        told = self.answers[path]
+        return told["status"], told["body"]
+
+
+def test_a_real_registry_is_understood() -> None:
+    """MSG-19: Apicurio by Confluent's interface, with references, and what it does not know."""
+    file = Path(__file__).parent / "registry" / "answers.json"
+    recorded = Recorded(answers=json.loads(file.read_text("utf-8")))
+    with running_registry(recorded) as running:
+        text = asked(3, url=running.url)
+        assert text is not None
+        size, colour = (inner for _, inner in parse_schema(text).fields)
+        assert (colour.name, size.fields[0][1]) == ("shop.Colour", colour)
+        assert (asked(4, url=running.url), asked(99, url=running.url)) == (None, None)
 
 
 @pytest.mark.parametrize("links", [1, MOST_REFERENCES + 1])
