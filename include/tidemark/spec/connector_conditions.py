@@ -11,6 +11,7 @@ from tidemark.spec.source import SourceFormat, SourceSpec
 
 FLATTENING = ("ExtractNewRecordState", "EventRouter")
 DROPPING = ("Filter",)
+APICURIO = "io.apicurio."
 _TIME_MODES: Mapping[str, str] = {"adaptive_time_microseconds": "adaptive-microseconds"}
 
 Applies = Callable[[str, Connector, SourceSpec], bool]
@@ -67,6 +68,22 @@ def is_converter_of_another_form(value: str, _: Connector, source: SourceSpec) -
     """Records are in a form that the file does not declare."""
     wanted = JSON if source.avro is None else AVRO
     return bool(value) and form_of(value) != wanted
+
+
+def of_apicurio(converter: str, applies: Applies) -> Applies:
+    """``applies``, where ``converter`` is Apicurio's."""
+    return lambda value, of, source: (
+        of.config.get(converter, "").startswith(APICURIO) and applies(value, of, source)
+    )
+
+
+def writes_long_ids(instead: str) -> Applies:
+    """Neither a handler of short ids is named, nor is ``instead`` set, which takes one."""
+
+    def applies(value: str, of: Connector, _: SourceSpec) -> bool:
+        return "4Byte" not in value and of.config.get(instead, "").lower() != "true"
+
+    return applies
 
 
 def is_of_the_worker(value: str, _: Connector, source: SourceSpec) -> bool:

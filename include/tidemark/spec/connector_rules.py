@@ -32,10 +32,12 @@ from tidemark.spec.connector_conditions import (
     lacks_types,
     modes,
     names_differ,
+    of_apicurio,
     time_differs,
     transforms_by,
     transforms_by_unknown,
     with_gate,
+    writes_long_ids,
 )
 from tidemark.spec.source import SourceFormat, SourceSpec
 from tidemark.spec.topics import selects
@@ -156,6 +158,43 @@ def _converter_rule(name: str) -> Rule:
         "records are in a form that the file does not declare: they are unreadable",
         "use org.apache.kafka.connect.json.JsonConverter, or declare source.avro in a new pipeline",
         is_converter_of_another_form,
+    )
+
+
+def _apicurio_rules(converter: str) -> tuple[Rule, ...]:
+    """Apicurio's converter writes ids in four ways, which differ by its version as well."""
+    framing = "records name their schema in a way that is not read here: they are unreadable"
+    settings = f"{converter}.apicurio.registry"
+    return (
+        Rule(
+            f"{settings}.headers.enabled",
+            "false",
+            Grade.ERROR,
+            "`true`, with Apicurio's converter",
+            framing,
+            f"set {settings}.headers.enabled=false, and let the connector write new topics",
+            of_apicurio(converter, is_one_of("true")),
+        ),
+        Rule(
+            f"{settings}.id-handler",
+            "",
+            Grade.ERROR,
+            "not `Legacy4ByteIdHandler` or, since 3.0, `Default4ByteIdHandler`, with Apicurio's "
+            "converter",
+            f"by default, 2.x writes eight bytes: {framing}",
+            f"set {settings}.id-handler to the one of io.apicurio.registry.serde with four bytes",
+            of_apicurio(converter, writes_long_ids(f"{settings}.as-confluent")),
+        ),
+        Rule(
+            f"{settings}.use-id",
+            "",
+            Grade.ERROR,
+            "not `contentId`, with Apicurio's converter",
+            "by default, 2.x writes global ids, and Confluent's interface knows schemas by the ids "
+            "of their content: a record is decoded with the schema of another one, or with none",
+            f"set {settings}.use-id=contentId, and let the connector write new topics",
+            of_apicurio(converter, is_none_of("contentid")),
+        ),
     )
 
 
@@ -280,6 +319,8 @@ RULES: tuple[Rule, ...] = (
     _mode_rule("field.name.adjustment.mode", "none", "field-names", ALL, names_differ),
     _converter_rule("key.converter"),
     _converter_rule("value.converter"),
+    *_apicurio_rules("key.converter"),
+    *_apicurio_rules("value.converter"),
     Rule(
         "value.converter",
         "",

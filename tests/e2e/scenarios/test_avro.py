@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from tests.corpus.run import Options, run_case
 from tests.support.avro import Registry, running_registry, wire
 from tests.support.records import Record
 from tests.support.stack import Stream
-from tidemark.errors import RegistryUnreachableError, UnreadableRecordsError
+from tidemark.errors import PreflightError, RegistryUnreachableError, UnreadableRecordsError
 from tidemark.lake.catalog import SystemTables
 from tidemark.lake.landing import read_mark
 from tidemark.lake.quarantine import read_entries
@@ -153,6 +154,18 @@ def test_a_schema_is_kept_with_those_that_it_leans_on(world: World, registry: Re
     stream.send([row(OLD_ID, 1, 110, name="aa"), row(OLD_ID, 2, 120, name="b")])
     assert stream.cut().status is CutStatus.PUBLISHED
     assert stream.rows() == {1: "aa", 2: "b"}
+
+
+def test_another_framing_stops_before_anything_is_landed(world: World, registry: Registry) -> None:
+    """MSG-19: the error says which setting of the converter to change."""
+    stream = stream_of(world, registry)
+    of_apicurio = row(OLD_ID, 1, 100, name="a")
+    assert of_apicurio.value is not None
+    stream.send([replace(of_apicurio, value=b"\0" + bytes(4) + of_apicurio.value[1:])])
+    with pytest.raises(PreflightError, match="an id of eight bytes") as refused:
+        stream.cut()
+    assert "Legacy4ByteIdHandler" in refused.value.next_step
+    assert (landed(stream), stream.rows()) == (0, {})
 
 
 def test_a_registry_that_is_away_fails_the_run_and_changes_nothing(

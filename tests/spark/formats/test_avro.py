@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
+import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
@@ -25,7 +26,9 @@ from tests.support.avro_changes import (
     read,
     records,
 )
+from tests.support.records import RECORDS
 from tidemark.formats.avro.encoding import AvroEncoding
+from tidemark.formats.avro.framing import Framing, foreign_framing
 from tidemark.formats.debezium.envelope import debezium_envelope
 from tidemark.formats.debezium.position import binlog_block
 from tidemark.model.position import BY_POSITION
@@ -170,6 +173,43 @@ def test_side_topics_are_avro_too(spark: SparkSession) -> None:
     assert (event.kind, event.position) == ("ddl", f"{PLACE}1{7:016X}")
     texts = records(spark, (None, changed)).select(encoding(extra).text(F.col("value")).alias("t"))
     assert json.loads(texts.collect()[0].t)["payload"]["ddl"] == told["ddl"]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "headers", "framing"),
+    [
+        pytest.param(None, bytes(8) + b"\7" + GOOD, {}, Framing.LONG_ID, id="eight bytes"),
+        pytest.param(bytes(8) + b"\7\2", None, {}, Framing.LONG_ID, id="eight bytes of a key"),
+        pytest.param(None, bytes(8), {}, None, id="too short for eight bytes"),
+        pytest.param(None, b"\3\0" + bytes(16), {}, Framing.GLUE, id="Glue"),
+        pytest.param(None, b"\3\5" + bytes(16) + b"x\x9c", {}, Framing.GLUE, id="Glue packed"),
+        pytest.param(None, b"\3\1" + bytes(16), {}, None, id="no compression of Glue's"),
+        pytest.param(
+            None, b"\0\2", {"apicurio.value.globalId": bytes(8)}, Framing.ID_IN_HEADERS, id="header"
+        ),
+        pytest.param(
+            None,
+            b"\2",
+            {"__value_schema_id": b"\1"},
+            Framing.GUID_IN_HEADERS,
+            id="GUID in a header",
+        ),
+        pytest.param(None, GOOD, {"trace": b"\1"}, None, id="Confluent's wire format"),
+    ],
+)
+def test_other_framings_are_told_apart(
+    spark: SparkSession,
+    key: bytes | None,
+    value: bytes | None,
+    headers: Mapping[str, bytes],
+    framing: Framing | None,
+) -> None:
+    """MSG-19"""
+    parts = (part if part is None else bytearray(part) for part in (key, value))
+    row = ("shop.shop.items", 0, 7, None, list(headers.items()), *parts)
+    record = spark.createDataFrame([row], RECORDS)
+    told = record.select(foreign_framing(F.col("key"), F.col("value"), F.col("headers")))
+    assert told.collect()[0][0] == framing
 
 
 def test_a_body_ends_where_its_schema_ends() -> None:

@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from tidemark.errors import PreflightError, UnreadableRecordsError
+from tidemark.formats.avro.framing import SETTING, Framing
 from tidemark.runs.landing.judge import landing_refusal, merged_counts
 from tidemark.spec import PipelineSpec
 
 
-def pipeline(max_unreadable: int) -> PipelineSpec:
+def pipeline(max_unreadable: int | None) -> PipelineSpec:
     source = {"format": "ticdc-canal-json", "gate": "watermark", "topics": {"data": ["shop"]}}
     return PipelineSpec.model_validate(
         {
@@ -21,9 +22,30 @@ def pipeline(max_unreadable: int) -> PipelineSpec:
             "schedule": None,
             "source": source,
             "other-tables": "follow",
-            "limits": {"max-unreadable": max_unreadable},
+            "limits": {} if max_unreadable is None else {"max-unreadable": max_unreadable},
         }
     )
+
+
+def framed(framing: Framing, unread: int, understood: int) -> dict[str, Any]:
+    """Records that name their schema in another way, and others."""
+    foreign = {"records": unread, "unreadable": unread, "framing": framing.value}
+    known = {"records": understood, "understood": understood}
+    return merged_counts([{**foreign, "reason": "AVRO_MAGIC"}, known])
+
+
+@pytest.mark.parametrize("framing", list(Framing))
+def test_another_framing_names_the_setting_of_the_converter(framing: Framing) -> None:
+    """MSG-19: whether it is of all records, or of too many of them."""
+    unlimited = pipeline(None)
+    alone = landing_refusal(unlimited, framed(framing, 1, 0))
+    assert isinstance(alone, PreflightError)
+    assert str(framing) in str(alone)
+    beside = landing_refusal(pipeline(2), framed(framing, 3, 1))
+    assert isinstance(beside, UnreadableRecordsError)
+    for refused in (alone, beside):
+        assert SETTING[framing] in refused.next_step
+    assert landing_refusal(pipeline(3), framed(framing, 3, 0)) is None
 
 
 def counted(unplaced: int, understood: int) -> dict[str, Any]:

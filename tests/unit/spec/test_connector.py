@@ -117,6 +117,41 @@ def test_of_mysql(setting: str, value: str, is_bad: bool) -> None:
     assert bool(bad(judged(MYSQL, source(MYSQL), **{setting: value}))) is is_bad
 
 
+APICURIO = "value.converter.apicurio.registry"
+FOUR_BYTES = {
+    "value.converter": "io.apicurio.registry.utils.converter.AvroConverter",
+    f"{APICURIO}.id-handler": "io.apicurio.registry.serde.Legacy4ByteIdHandler",
+    f"{APICURIO}.use-id": "contentId",
+}
+
+
+@pytest.mark.parametrize(
+    ("settings", "setting"),
+    [
+        pytest.param({}, None, id="ids of four bytes"),
+        pytest.param({"headers.enabled": "true"}, "headers.enabled", id="ids in headers"),
+        pytest.param({"id-handler": ""}, "no id-handler", id="ids of eight bytes"),
+        pytest.param(
+            {"id-handler": "io.apicurio.registry.serde.Legacy8ByteIdHandler"},
+            "id-handler",
+            id="ids of eight bytes by name",
+        ),
+        pytest.param({"id-handler": "", "as-confluent": "true"}, None, id="as Confluent's"),
+        pytest.param({"use-id": "globalId"}, "use-id", id="ids of another kind"),
+        pytest.param({"use-id": ""}, "no use-id", id="ids of a kind that the version decides"),
+    ],
+)
+def test_of_apicurios_converter(settings: dict[str, str], setting: str | None) -> None:
+    spec = source(MYSQL, avro={"folder": "/schemas"})
+    changed = {f"{APICURIO}.{name}": value for name, value in settings.items()}
+    errors = {
+        what.replace(f"{APICURIO}.", "")
+        for what, grade in bad(judged(MYSQL, spec, **FOUR_BYTES | changed)).items()
+        if APICURIO in what and grade is Grade.ERROR
+    }
+    assert errors == ({setting} if setting else set())
+
+
 @pytest.mark.parametrize(
     ("setting", "value", "is_bad"),
     [

@@ -9,6 +9,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from tidemark.errors import NOT_LANDED, PreflightError, UnreadableRecordsError
+from tidemark.formats.avro.framing import SETTING, Framing
 from tidemark.model.cut import GateMode
 from tidemark.model.event import Kind, Reason
 from tidemark.runs.landing.compacted import compaction_counts, misnamed_topic
@@ -16,9 +17,7 @@ from tidemark.runs.landing.ordering import (
     ordering_counts,
 )
 from tidemark.runs.landing.unread import Reading
-from tidemark.runs.landing.writer_schemas import (
-    schema_counts,
-)
+from tidemark.runs.landing.writer_schemas import FRAMING, schema_counts
 from tidemark.spec import PipelineSpec
 
 HISTORY = "history_topic"
@@ -92,10 +91,15 @@ def landing_refusal(
     # One alone has strayed into the topic.
     if counts["mismatched"] > 1 and not counts["understood"] and not is_meant:
         return _other_form(pipeline, counts)
+    framing = counts.get(FRAMING)
+    if framing is not None and not counts["understood"] and not is_meant:
+        return _other_framing(pipeline, counts, Framing(framing))
     if counts["unreadable"] > pipeline.limits.max_unreadable:
         look = "look whether source.format fits the topics"
         if is_gated and counts["unplaced"]:
             look = "set enable-tidb-extension=true on the changefeed if it is not set"
+        if framing is not None:
+            look = f"where records have {framing}, {SETTING[Framing(framing)]}"
         return UnreadableRecordsError(
             f"{counts['unreadable']} of {counts['records']} records of pipeline {pipeline.name} "
             f"cannot be read ({counts['reason']}); the limit is {pipeline.limits.max_unreadable}",
@@ -111,6 +115,19 @@ def understood_kinds(pipeline: PipelineSpec) -> tuple[str, ...]:
     kinds = (Kind.ROW, Kind.TRUNCATE)
     beside_rows = (Kind.DDL, Kind.WATERMARK) if pipeline.source.format.is_canal else ()
     return tuple(kind.value for kind in (*kinds, *beside_rows))
+
+
+def _other_framing(
+    pipeline: PipelineSpec, counts: Mapping[str, Any], framing: Framing
+) -> PreflightError:
+    """Why nothing of the topics can be read, where Avro is not in Confluent's wire format."""
+    return PreflightError(
+        f"none of {counts['records']} records of pipeline {pipeline.name} is Avro in Confluent's "
+        f"wire format: they have {framing} ({counts['reason']}, MSG-19)",
+        state=NOT_LANDED,
+        next_step=f"{SETTING[framing]}, and let the connector write new topics; to quarantine the "
+        "records, say in limits.max-unreadable how many may be",
+    )
 
 
 def _other_form(pipeline: PipelineSpec, counts: Mapping[str, Any]) -> PreflightError:

@@ -6,6 +6,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from tidemark.formats.avro.framed import framed_schema
+from tidemark.formats.avro.framing import foreign_framing
 from tidemark.formats.avro.schema import InvalidAvroSchemaError
 from tidemark.formats.avro.wire_format import Schemas, id_of
 from tidemark.lake.writer_schemas import read_schemas
@@ -18,6 +19,9 @@ from tidemark.topics.registry import open_schemas
 log = get_logger()
 
 UNKNOWN = "schema_unknown"
+FRAMING = "framing"
+
+_OF_FRAMING = (Reason.AVRO_MAGIC.value, Reason.AVRO_SCHEMA_UNKNOWN.value)
 
 
 def stored_schemas(run: Run) -> Schemas:
@@ -28,10 +32,18 @@ def stored_schemas(run: Run) -> Schemas:
 
 
 def schema_counts(pipeline: PipelineSpec) -> tuple[Column, ...]:
-    """Aggregates over decoded records: how many have a schema that is not known, as UNKNOWN."""
+    """Aggregates over decoded records: how many have a schema that is not known, as UNKNOWN.
+
+    As FRAMING, how records name their schema that do it otherwise (`Framing`).
+    """
     if pipeline.source.avro is None:
         return ()
-    return (F.count(F.when(F.col("reason") == Reason.AVRO_SCHEMA_UNKNOWN.value, 1)).alias(UNKNOWN),)
+    unknown = F.col("reason") == Reason.AVRO_SCHEMA_UNKNOWN.value
+    framing = foreign_framing(F.col("key"), F.col("value"), F.col("headers"))
+    return (
+        F.count(F.when(unknown, 1)).alias(UNKNOWN),
+        F.max(F.when(F.col("reason").isin(*_OF_FRAMING), framing)).alias(FRAMING),
+    )
 
 
 def missing_schemas(run: Run, records: DataFrame, known: Schemas) -> Schemas:
