@@ -1,0 +1,80 @@
+"""Names that mean harm, in one cut into real tables: nothing but names comes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.support.hostile import SECRET_VARIABLE, names
+from tests.support.records import Record, canal_message, ticdc_watermark
+from tests.support.stack import Stream
+from tidemark.model.names import refusal, with_dots
+from tidemark.runs.preview import preview_cut
+from tidemark.runs.world import World
+from tidemark.schema.changes import ICEBERG_OWN
+
+HOSTILE = names(500)
+TABLES = 20
+SECRET = "5ecret-0f-the-driver"  # noqa: S105  a canary
+
+
+def row(table: str, columns: Sequence[str], commit_ts: int) -> Record:
+    """Row 1 of a table whose columns hold their own names."""
+    return canal_message(
+        "INSERT",
+        tidb={"commitTs": commit_ts},
+        table=table,
+        pkNames=["id"],
+        sqlType={"id": -5, **dict.fromkeys(columns, 12)},
+        mysqlType={"id": "bigint", **dict.fromkeys(columns, "text")},
+        data=[{"id": "1", **{name: name for name in columns}}],
+    )
+
+
+def distinct(drawn: Sequence[str]) -> list[str]:
+    """Those of ``drawn`` that may be used, without such as Spark does not tell apart."""
+    taken = ICEBERG_OWN | {"id"}
+    usable = (name for name in drawn if refusal(name) is None and name.lower() not in taken)
+    return list({name.casefold(): name for name in usable}.values())
+
+
+def files(folder: Path) -> set[Path]:
+    return {path for path in folder.rglob("*") if path.is_file()}
+
+
+def test_hostile_names_are_names_of_tables_and_columns(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """POISON-6: five hundred of them, in one cut beside a table of somebody else."""
+    monkeypatch.setenv(SECRET_VARIABLE, SECRET)
+    usable = distinct(HOSTILE)
+    refused = [name for name in HOSTILE if refusal(name) and "\ud800" not in name and name]
+    named, columns = (
+        usable[:: len(usable) // TABLES][:TABLES],
+        [usable[at::TABLES] for at in range(TABLES)],
+    )
+    stream = Stream(world, options={"other-tables": "follow"}).create()
+    state = Path(world.installation.state)
+    warehouse = Path(world.installation.catalog.warehouse)
+    beside = set(state.parent.iterdir())
+    stream.send([row(table, of, 100) for table, of in zip(named, columns, strict=True)])
+    stream.send([row(table, [table], 101) for table in refused])
+    stream.send([ticdc_watermark(200)])
+    assert {table.target for table in preview_cut(stream.pipeline, world).tables}
+    result = stream.cut()
+    assert result.stopped == {}
+
+    targets = {name for _, name in world.catalog.list_tables(stream.name)}
+    assert {with_dots(name) for name in targets} == set(named)
+    for name in targets:
+        table = world.catalog.load_table((stream.name, name))
+        (published,) = table.scan().to_arrow().to_pylist()
+        of = dict(zip(named, columns, strict=True))[with_dots(name)]
+        assert {column: published[column] for column in of} == {column: column for column in of}
+        for task in table.scan().plan_files():
+            path = Path(task.file.file_path.removeprefix("file:")).resolve()
+            assert path.is_relative_to(warehouse.resolve())
+    assert set(state.parent.iterdir()) == beside
+    assert not [path for path in files(state) if SECRET.encode() in path.read_bytes()]
