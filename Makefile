@@ -53,9 +53,14 @@ docs: $(SITE_MAKER)/installed ## the site of docs/ in .state/site; a broken link
 		--config-file include/reference/mkdocs.yml >$(SITE_MAKER)/build.log 2>&1 \
 		|| { cat $(SITE_MAKER)/build.log >&2; exit 1; }
 
+.PHONY: browser
+browser:
+	@test -x /usr/bin/chromedriver || { echo \
+		"tidemark needs a browser for this: apt-get install chromium chromium-driver" >&2; exit 1; }
+
 .PHONY: screenshots
-screenshots: $(SITE_MAKER)/installed ## pictures of the stack that `make up` started, for docs/; needs chromium-driver
-	@PYTHONPATH=include $(SITE_MAKER)/bin/python -m reference.screenshots .state/up/airflow docs/images
+screenshots: ARGS = --pictures docs/images
+screenshots: test-browser ## make test-browser, whose pictures go to docs/
 
 .PHONY: lint
 lint: $(INSTALLED) ## style, format, types, and who may import whom
@@ -97,6 +102,10 @@ test-wheel: setup ## the built wheel in an environment of its own: DAGs, command
 .PHONY: test-e2e
 test-e2e: setup ## the stack: Airflow, broker, commands, runs that die, bad input
 	@$(call pytest,e2e/stack,$(BY_FILE))
+
+.PHONY: test-browser
+test-browser: browser setup $(SITE_MAKER)/installed ## the page in headless Chromium, on the running stack; needs Debian's chromium-driver
+	@$(call pytest,browser)
 
 .PHONY: test-cluster
 test-cluster: setup $(S3_SERVER)/installed ## as root: whole cuts on Spark workers that share no disk

@@ -29,6 +29,8 @@ a { color: inherit } .ge-section p { margin: .2rem 0 }
 .badge-secondary, code { background: var(--soft); border-radius: .2rem; padding: 0 .3rem }
 .pass, .warn, .block { color: #fff; border-radius: .2rem; padding: .1rem .5rem }
 .pass { background: #1a7f37 } .warn { background: #9a6700 } .block { background: #cf222e }
+h1, h2, p { overflow-wrap: anywhere }
+@media (max-width: 40rem) { table { display: block; overflow-x: auto } }
 /* what is observed stands in the first table, for passed checks too */
 .ge-section tr > :nth-child(3) { display: none }
 i.text-success::before { content: "\\2714"; color: #1a7f37; font-style: normal }
@@ -128,6 +130,7 @@ def _row(tag: str, cells: Iterable[str]) -> str:
 def _page(title: str, body: str) -> str:
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{escape(title)}</title><style>{_STYLE}</style></head>\n"
         f"<body><h1>{escape(title)}</h1>\n{body}</body></html>\n"
     )
