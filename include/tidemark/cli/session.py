@@ -31,6 +31,7 @@ def spark_world(pipeline: PipelineSpec, doing: str) -> Iterator[World]:
     from tidemark.cli.progress import telling
 
     with telling("starting Spark") as progress:
+        from tidemark.runs.jvm import stop_session
         from tidemark.runs.world import open_spark_world
         from tidemark.spec import load_installation
 
@@ -39,4 +40,4 @@ def spark_world(pipeline: PipelineSpec, doing: str) -> Iterator[World]:
         try:
             yield world
         finally:
-            world.spark.stop()
+            stop_session(world.spark)

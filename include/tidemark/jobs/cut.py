@@ -22,6 +22,7 @@ from tidemark.lake.results import write_result
 from tidemark.log import configure, get_logger
 from tidemark.model.names import AttemptId, tag_name
 from tidemark.model.result import CutResult, CutStatus
+from tidemark.runs.jvm import stop_session
 from tidemark.runs.session import start_session
 from tidemark.spec import load_installation, pipeline_named
 from tidemark.spec.until import until_of
@@ -77,7 +78,7 @@ def _stage(asked: argparse.Namespace) -> CutResult:
             request = CutRequest(asked.attempt, until, tables, asked.reason, tag)
             return stage_cut(pipeline, world, request)
         finally:
-            session.stop()
+            stop_session(session)
 
 
 def _parse(arguments: Sequence[str]) -> argparse.Namespace:

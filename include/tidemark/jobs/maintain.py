@@ -18,6 +18,7 @@ from tidemark.jobs.arguments import add_tables, tables_of
 from tidemark.lake.results import write_maintenance
 from tidemark.log import configure, get_logger
 from tidemark.model.maintenance import MaintenanceResult
+from tidemark.runs.jvm import stop_session
 from tidemark.runs.maintain import maintain
 from tidemark.runs.world import open_spark_world
 from tidemark.spec import load_installation, pipeline_named
@@ -50,7 +51,7 @@ def _maintain(asked: argparse.Namespace) -> MaintenanceResult:
     try:
         return MaintenanceResult(tuple(maintain(pipeline, world, tables)))
     finally:
-        world.spark.stop()
+        stop_session(world.spark)
 
 
 def _parse(arguments: Sequence[str]) -> argparse.Namespace:

@@ -1,4 +1,4 @@
-"""The driver's JVM: its arguments, the databases it can ask, and the jars that it hands out.
+"""The driver's JVM: its arguments, its databases, the jars that it hands out, and its end.
 
 PySpark has no public way to any of them.
 """
@@ -60,3 +60,14 @@ def forget_derby(session: SparkSession) -> None:
     for driver in registered:
         if driver.getClass().getName().startswith(DERBY):
             manager.deregisterDriver(driver)
+
+
+def stop_session(session: SparkSession) -> None:
+    """Stop ``session`` as its process ends.
+
+    PySpark would wait for its server of accumulators, which looks once a second whether it is to
+    end; it ends with the process.
+    """
+    context: Any = session.sparkContext
+    context._accumulatorServer = None  # noqa: SLF001
+    session.stop()
