@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from datetime import UTC, datetime
 
 import psutil
 
@@ -13,6 +14,7 @@ from tests.bench.lab import Lab
 from tests.bench.measure import Cost, Meter
 from tests.bench.messages import Batch, row_changes, schema_change
 from tests.bench.produce import send
+from tests.bench.stages import seconds_of_stages
 from tests.bench.throughput import TABLE
 from tidemark.scheduling.xcom import PUBLISH
 
@@ -42,8 +44,10 @@ def measure_scheduled(lab: Lab, wanted: Collection[str]) -> Sequence[Figure]:
     _run_with_rows(lab, airflow, 0)
     figures: list[Figure] = []
     if "airflow" in wanted:
-        costs = [_run_with_rows(lab, airflow, number) for number in range(1, lab.rounds + 1)]
+        runs = [_run_with_rows(lab, airflow, number) for number in range(1, lab.rounds + 1)]
+        costs = [cost for cost, _ in runs]
         figures += _figures("airflow", "run with ten rows", costs, Target(at_most=25))
+        figures += _stages([stages for _, stages in runs])
     if "idle" in wanted:
         costs = [_run(airflow, PUBLISH, "skipped") for _ in range(lab.rounds)]
         figures += _figures("idle", "run with nothing to do", costs)
@@ -52,13 +56,17 @@ def measure_scheduled(lab: Lab, wanted: Collection[str]) -> Sequence[Figure]:
     return figures
 
 
-def _run_with_rows(lab: Lab, airflow: Airflow, number: int) -> Cost:
+def _run_with_rows(lab: Lab, airflow: Airflow, number: int) -> tuple[Cost, Mapping[str, float]]:
+    """What the run costs, and the seconds of its stages."""
     changes = row_changes(TABLE, Batch(rows=1_000, keys=ROWS), first=number * ROWS)
     send(lab.world.broker.servers, NAME, changes)
+    began = datetime.now(UTC)
     cost = _run(airflow, PUBLISH, "success")
+    ended = datetime.now(UTC)
     if JAVA not in cost.started:
         raise RuntimeError("a run that folds must start a JVM, or none would ever be seen")
-    return cost
+    log = airflow.log_file(f"test-{DAG_ID}").read_text()
+    return cost, seconds_of_stages(log, began, ended)
 
 
 def _run(airflow: Airflow, task: str, expected: str) -> Cost:
@@ -66,6 +74,13 @@ def _run(airflow: Airflow, task: str, expected: str) -> Cost:
     if report.state != "success" or report.tasks[task] != expected:
         raise RuntimeError(f"{report.run_id} of {DAG_ID} ended as {report.state}: {report.tasks}")
     return cost
+
+
+def _stages(runs: Sequence[Mapping[str, float]]) -> list[Figure]:
+    return [
+        Figure("airflow", f"run with ten rows: {stage}", "s", tuple(run[stage] for run in runs))
+        for stage in runs[0]
+    ]
 
 
 def _figures(

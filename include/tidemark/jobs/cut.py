@@ -65,6 +65,7 @@ def _stage(asked: argparse.Namespace) -> CutResult:
 
             threads.submit(load_great_expectations)
         session = starting.result()
+        log.info("spark_started")
         try:
             world = replace(open_world(installation), session=session)
             if asked.dry_run:
