@@ -540,7 +540,7 @@ def test_findings_wait_for_an_answer(site: Site, served: Api) -> None:
     (log,) = (site.airflow.home / "logs").glob("dag_id=cut__asked/*/task_id=ask/attempt=1.log")
     assert "the cut is not published: admin discarded the cut" in log.read_text()
     assert not site.world.catalog.load_table(("asked", "customers")).scan().to_arrow().num_rows
-    served.found("action__asked")
+    served.found("action__asked", beside="action__shop")
     again = served.trigger("action__asked", action="accept", reason="it was right after all")
     assert again["state"] == "success"
     assert "cut 1 is published" in served.log(again, "action")
@@ -587,12 +587,10 @@ def backfills(site: Site, logical: str) -> list[RunReport]:
 
 def test_published_interval_is_backfilled_without_a_change(site: Site, served: Api) -> None:
     served.backfilled("cut__shop")
-    backfill(site, "cut__shop", "2026-04-01T08:50:00Z", "2026-04-01T09:00:00Z")
-    runs = backfills(site, "2026-04-01T0")
-    assert len(runs) == 2
-    for run in runs:
-        assert served.ended("cut__shop", run.run_id)["state"] == "success"
-    first, _ = backfills(site, "2026-04-01T0")
+    served.backfill("cut__shop", "2026-04-01T08:50:00Z", "2026-04-01T09:00:00Z")
+    served.backfilled("cut__shop")
+    first, second = backfills(site, "2026-04-01T0")
+    assert (first.state, second.state) == ("success", "success")
     assert first.tasks == IDLE
     assert "everything before 2026-04-01T09:00:00+00:00" in first.left["plan"]["plan"]["sentence"]
     assert site.differences("shop", SHOP.stages[-1].tables) == []
@@ -627,7 +625,7 @@ def test_each_interval_of_a_backfill_is_kept_under_its_tag(site: Site, served: A
     for record in (*changes, ticdc_watermark(commit_ts(2022, 7), 0)):
         producer.produce("yearly", record.value, record.key, record.partition)
     assert producer.flush(30) == 0
-    years = ("2020-01-01T00:00:00Z", "2022-01-01T00:00:00Z")
+    years = ("2020-01-01T00:00:00Z", "2021-01-01T00:00:00Z")
 
     told = backfill(site, "cut__yearly", *years, "--dry-run")
     assert "Runs to be attempted" in told
@@ -638,15 +636,13 @@ def test_each_interval_of_a_backfill_is_kept_under_its_tag(site: Site, served: A
     runs = {run.run_id.split("__")[1][:4]: run for run in backfilled_runs(site)}
     assert [runs[end].tasks for end in ("2021", "2022")] == [GREEN, GREEN]
     assert runs["2022"].left["publish"]["return_value"]["tag"] == "asof_20220101T0000"
-    assert runs["2023"].state == "success"
     items = site.world.catalog.load_table(("yearly", "items"))
     tags = {name: ref.snapshot_id for name, ref in items.refs().items() if name != "main"}
-    assert tags.keys() == {"asof_20210101T0000", "asof_20220101T0000"}, "July was not the end"
+    assert tags.keys() == {"asof_20210101T0000", "asof_20220101T0000"}
     for snapshot_id in tags.values():
         assert items.scan(snapshot_id=snapshot_id).to_arrow()["id"].to_pylist() == [2020]
-    assert sorted(items.scan().to_arrow()["id"].to_pylist()) == [2020, 2022]
 
-    backfill(site, "cut__yearly", *years)
+    served.backfill("cut__yearly", *years)
     assert len(backfilled_runs(site)) == len(runs), "what ran is left alone"
     served.backfilled("cut__yearly")
     backfill(site, "cut__yearly", years[0], years[0], "--reprocess-behavior", "completed")
@@ -668,16 +664,8 @@ def commit_ts(year: int, month: int) -> int:
 
 def test_untouched_form_backfills(site: Site, served: Api) -> None:
     served.backfilled("cut__shop")
-    order = {
-        "dag_id": "cut__shop",
-        "from_date": "2026-03-31T08:20:00Z",
-        "to_date": "2026-03-31T08:20:00Z",
-        "run_backwards": False,
-        "dag_run_conf": served.form("cut__shop"),
-        "reprocess_behavior": "none",
-        "max_active_runs": 1,
-    }
-    made = served.ask("/api/v2/backfills", order)
+    start = "2026-03-31T08:20:00Z"
+    made = served.backfill("cut__shop", start, start, dag_run_conf=served.form("cut__shop"))
     assert made["dag_run_conf"] == UNTOUCHED
     (run,) = backfills(site, "2026-03-31T")
     ended = served.ended("cut__shop", run.run_id)
