@@ -134,7 +134,7 @@ scenarios: setup $(REST)/installed ## whole cuts of all that a source may do, bu
 	@$(call pytest,e2e/scenarios,$(SIDE_BY_SIDE) -m "not smoke")
 
 .PHONY: histories
-histories: setup $(REST)/installed ## random histories through whole cuts and merges, SEEDS=20 of each kind; `make test` and `make scenarios` have one
+histories: setup $(REST)/installed ## random histories through whole cuts and merges, SEEDS=20 of each kind, or ARGS="--seed 7"; `make test` and `make scenarios` have one
 	@$(call pytest,e2e/scenarios,$(SIDE_BY_SIDE) -k random_histories --seeds $(SEEDS))
 	@$(call pytest,spark/lake,$(SIDE_BY_SIDE) -k random_histories --seeds $(SEEDS))
 
