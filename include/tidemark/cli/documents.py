@@ -36,6 +36,7 @@ class TableDocument(_Document):
     audit: str | None = Field(description="pass, warn or block, of its newest audit")
     behind: str = Field(description="why it is behind the pipeline; empty when it is not")
     refold: str = Field(description="the table that a refold makes of it; empty without one")
+    dropped: str = Field(description="why its target stays; empty while the source has the table")
 
 
 class FailedDocument(_Document):
@@ -522,4 +523,5 @@ def _table(row: TableStatus) -> TableDocument:
         audit=row.verdict.outcome if row.verdict else None,
         behind=row.why,
         refold=row.refold,
+        dropped=row.dropped,
     )

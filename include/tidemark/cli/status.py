@@ -191,6 +191,7 @@ def show(console: Console, status: PipelineStatus) -> None:
         ("stalled", f"for {status.stalled_ms // 60_000} minutes" if status.stalled_ms else ""),
         *(("snapshot", f"of {table} {reason}") for table, reason in status.snapshots.items()),
         *(("withheld", f"of {table} {reason}") for table, reason in status.withheld.items()),
+        *(("dropped", f"{row.table} {row.dropped}") for row in status.tables if row.dropped),
         *(("refold", _refold(status.pipeline, table)) for table in status.tables if table.refold),
         *(("ordered", f"{order.command}, {moment(order.at_ms, now)}") for order in status.orders),
         ("attempt", _attempt(attempt, now) if attempt else ""),

@@ -125,7 +125,8 @@ class Effects:
     the file declares. acknowledged: statements that may have changed rows, and why they do not
     matter any more. withheld: of tables that the cut changes, the columns of which values are
     unknown; may_release: the cut changes rows of such a table, and the next one may find that none
-    is left. topics: table -> the topic by whose offsets its rows are ordered.
+    is left. topics: table -> the topic by whose offsets its rows are ordered. dropped: of tables
+    that the cut changes, where the source dropped them; None of those that it has.
     """
 
     standing: Collection[TableName]
@@ -142,6 +143,7 @@ class Effects:
     withheld: Mapping[TableName, tuple[ColumnName, ...]] = field(default_factory=dict)
     may_release: bool = False
     topics: Mapping[TableName, TopicName] = field(default_factory=dict)
+    dropped: Mapping[TableName, Position | None] = field(default_factory=dict)
 
 
 def _overtaken_landings(progress: Progress, decision: Decision) -> list[int]:
@@ -179,6 +181,7 @@ def advance(progress: Progress, landing: int, decision: Decision, effects: Effec
     for table, at in effects.truncated.items():
         truncated[table] = max(at, truncated.get(table, at))
     withheld = {**progress.withheld, **effects.withheld}
+    dropped = {**progress.dropped, **effects.dropped}
     in_cut = [g for g in profile.profile_entries if g.status is CheckpointStatus.PENDING]
     oldest_held = min((*held, *_overtaken_landings(progress, decision)), default=landing + 1)
     quiet_helps = cut.mode is GateMode.TRANSACTION and bool(held) and not statistics.is_quiet
@@ -209,4 +212,5 @@ def advance(progress: Progress, landing: int, decision: Decision, effects: Effec
         void=progress.void | set(cut.void),
         given_up=progress.given_up | cut.skipped.keys(),
         topics={**progress.topics, **effects.topics},
+        dropped={table: at for table, at in dropped.items() if at is not None},
     )

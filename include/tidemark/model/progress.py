@@ -102,6 +102,8 @@ class Progress:
     changelog; what else is said of them is of the refold (REFOLD-1). void: places of snapshots that
     were broken off and replaced (TOP-7), and given_up: keys of transactions that were, for tables
     that stand lower. topics: table -> the topic by whose offsets its rows are ordered (POS-11).
+    dropped: tables that the source has no more, of which the targets stay -> where they went, or
+    got names that nobody follows (SCHEMA-18, SCHEMA-31).
     """
 
     cut: int = 0
@@ -131,6 +133,7 @@ class Progress:
     void: frozenset[Place] = frozenset()
     given_up: frozenset[str] = frozenset()
     topics: Mapping[TableName, TopicName] = field(default_factory=dict)
+    dropped: Mapping[TableName, Position] = field(default_factory=dict)
 
     @property
     def epoch(self) -> int:
@@ -269,6 +272,7 @@ class Progress:
             withheld=named(self.withheld),
             refolds=named(self.refolds),
             topics=named(self.topics),
+            dropped=named(self.dropped),
         )
 
     def to_json(self) -> str:
@@ -309,6 +313,7 @@ class Progress:
                     "void": sorted(self.void),
                     "given_up": sorted(self.given_up),
                     "topics": {str(table): topic for table, topic in sorted(self.topics.items())},
+                    "dropped": {str(table): at for table, at in sorted(self.dropped.items())},
                 }
             )
         )
@@ -358,6 +363,7 @@ class Progress:
             void=frozenset(map(Place, stored["void"])),
             given_up=frozenset(stored["given_up"]),
             topics={TableName.parse(t): TopicName(to) for t, to in stored["topics"].items()},
+            dropped={TableName.parse(name): at for name, at in stored["dropped"].items()},
         )
 
 

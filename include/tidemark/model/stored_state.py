@@ -13,7 +13,7 @@ from typing import Any
 
 from tidemark.errors import UNCHANGED, StoredStateError
 
-VERSION = 10
+VERSION = 11
 Body = dict[str, Any]
 Step = Callable[[Body], Body]
 
@@ -312,6 +312,11 @@ def _column_10(column: Body) -> Body:
     }
 
 
+def _progress_11(body: Body) -> Body:
+    """What was dropped before is not known, until the source makes a table of that name again."""
+    return body | {"dropped": {}}
+
+
 def _as_it_was(body: Body) -> Body:
     return body
 
@@ -322,19 +327,19 @@ _UNCHANGED_SINCE_3: Sequence[Step] = (_as_it_was,) * (VERSION - 3)
 _STEPS: Mapping[Stored, Sequence[Step]] = {
     Stored.PROGRESS: (
         *(_progress_2, _as_it_was, _progress_4, _as_it_was, _progress_6, _progress_7),
-        *(_progress_8, _progress_9, _as_it_was),
+        *(_progress_8, _progress_9, _as_it_was, _progress_11),
     ),
     Stored.LANDING: (_landing_2, *_UNCHANGED),
-    Stored.RESULT: (_result_2, _result_3, *(_as_it_was,) * 2, _result_6, *(_as_it_was,) * 4),
+    Stored.RESULT: (_result_2, _result_3, *(_as_it_was,) * 2, _result_6, *(_as_it_was,) * 5),
     Stored.REF_UPDATES: (_ref_updates_2, _ref_updates_3, *_UNCHANGED_SINCE_3),
-    Stored.HISTORY: (_history_2, *(_as_it_was,) * 2, _history_5, *(_as_it_was,) * 5),
+    Stored.HISTORY: (_history_2, *(_as_it_was,) * 2, _history_5, *(_as_it_was,) * 6),
     Stored.SCHEMA: (
         *(_schema_2, _as_it_was, _schema_4, *(_as_it_was,) * 3, _schema_8, _schema_9),
-        _schema_10,
+        *(_schema_10, _as_it_was),
     ),
     Stored.PUBLISHED: (_as_it_was, *_UNCHANGED),
     Stored.AUDIT: (_as_it_was, *_UNCHANGED),
-    Stored.BASE: (*(_as_it_was,) * 6, _base_8, _base_9, _as_it_was),
+    Stored.BASE: (*(_as_it_was,) * 6, _base_8, _base_9, *(_as_it_was,) * 2),
     Stored.REMOVED: (_as_it_was, *_UNCHANGED),
 }
 """Of each kind the steps from version 1 on, one per version."""

@@ -87,6 +87,7 @@ def _next_cut(status: PipelineStatus, table: TableStatus) -> Iterator[tuple[str,
     yield "holds at", status.hold
     of_table = (("snapshot", status.snapshots), ("withheld", status.withheld))
     yield from ((name, sentences.get(table.table, "")) for name, sentences in of_table)
+    yield "dropped", table.dropped
 
 
 def _orders(table: TableStatus) -> tuple[Order, ...]:

@@ -202,6 +202,7 @@ def _facts(status: PipelineStatus, now: int) -> Iterable[tuple[str, str]]:
     yield from (("warning", sentence) for sentence in status.warnings)
     yield from (("snapshot", f"of {table} {reason}") for table, reason in status.snapshots.items())
     yield from (("withheld", f"of {table} {reason}") for table, reason in status.withheld.items())
+    yield from (("dropped", f"{row.table} {row.dropped}") for row in status.tables if row.dropped)
     yield from (
         ("ordered", f"{order.command}, {moment(order.at_ms, now)}") for order in status.orders
     )

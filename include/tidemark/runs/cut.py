@@ -35,7 +35,8 @@ from tidemark.lake.unfinished import finish_publication
 from tidemark.lake.upkeep import keep_small
 from tidemark.lake.verdicts import write_verdicts
 from tidemark.log import get_logger
-from tidemark.model.names import AttemptId
+from tidemark.model.names import AttemptId, TableName
+from tidemark.model.position import Position
 from tidemark.model.progress import LandingMark, Progress
 from tidemark.model.renames import Rename
 from tidemark.model.result import CutResult, CutStatus, TableResult
@@ -207,11 +208,24 @@ def progress_after(
         withheld={work.spec.source: work.source_schema.withheld for work in planned.work},
         may_release=any(work.may_release for work in planned.work),
         topics={work.spec.source: work.topic for work in planned.work if work.topic},
+        dropped=_dropped(chosen, planned),
     )
     after = advance(progress, mark.number, chosen.decision, effects)
     for table in sorted(chosen.refolded - planned.standing):
         after = after.with_refold_done(table)
     return after
+
+
+def _dropped(chosen: Chosen, planned: CutTables) -> dict[TableName, Position | None]:
+    """Where the source dropped the tables of ``planned``; None of those that it has.
+
+    A table that got a name which is not folded counts under that of before, as its target does.
+    """
+    dropped = {work.spec.source: work.source_schema.dropped_at for work in planned.work}
+    for followed in chosen.run.renamed:
+        if not followed.stays and followed.spec.source in dropped:
+            dropped.setdefault(followed.rename.old, dropped.pop(followed.spec.source))
+    return dropped
 
 
 def _followed(chosen: Chosen, planned: CutTables) -> tuple[Rename, ...]:

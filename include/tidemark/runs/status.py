@@ -35,7 +35,7 @@ from tidemark.runs.stall import stall_of
 from tidemark.runs.targets import targets_of
 from tidemark.runs.unknown_kinds import unknown_kinds, warnings
 from tidemark.runs.world import World
-from tidemark.spec import PipelineSpec
+from tidemark.spec import OnDrop, PipelineSpec
 
 NOTHING = "nothing to do"
 CUTS_SHOWN = 20
@@ -71,7 +71,8 @@ class TableStatus:
     complete_until_ms: source time, 0 when the gate tells none. changed: by the newest cut that
     did. verdict: of the newest audit, published or not. why: the
     reason it stands lower than the pipeline, empty when it does not. refold: the table that a
-    refold makes of it, empty without one.
+    refold makes of it, empty without one. dropped: why its target stays as it is, empty while the
+    source has the table.
     """
 
     table: TableName
@@ -82,6 +83,7 @@ class TableStatus:
     verdict: Verdict | None
     why: str
     refold: str = ""
+    dropped: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,6 +277,8 @@ def _tables(
     pipeline: PipelineSpec, world: World, history: History, progress: Progress
 ) -> tuple[TableStatus, ...]:
     targets = targets_of(pipeline, history, progress)
+    away = _renamed_away(progress)
+    targets = {t: target for t, target in targets.items() if away.get(t) not in targets}
     changes = {str(target): history.changed.get(str(target)) for target in targets.values()}
     published = [change for change in changes.values() if change is not None]
     system = SystemTables.of(pipeline.name)
@@ -291,6 +295,7 @@ def _tables(
             verdict=verdicts.get(str(target)),
             why=_why(progress, table, stopped),
             refold=_refold(pipeline, progress, table),
+            dropped=_dropped(pipeline, progress, table),
         )
         for table, target in sorted(targets.items())
     )
@@ -311,3 +316,22 @@ def _why(progress: Progress, table: TableName, stopped: Mapping[str, str]) -> st
 def _refold(pipeline: PipelineSpec, progress: Progress, table: TableName) -> str:
     refold = progress.refolds.get(table)
     return str(TableId(pipeline.target_namespace, refold.target)) if refold else ""
+
+
+def _renamed_away(progress: Progress) -> dict[TableName, TableName]:
+    """The names that are not folded -> those of before, which the targets keep (SCHEMA-31)."""
+    at = progress.dropped
+    return {r.new: r.old for r in progress.renames if r.old in at and r.is_at(at[r.old])}
+
+
+def _dropped(pipeline: PipelineSpec, progress: Progress, table: TableName) -> str:
+    """What became of ``table`` at the source, where its target stays as it is (SCHEMA-18)."""
+    away = _renamed_away(progress)
+    for new, old in away.items():
+        if table in (new, old):
+            return f"is called {new} at the source, which is not folded; its target stays as it is"
+    if table not in progress.dropped:
+        return ""
+    if pipeline.on_drop is OnDrop.EMPTY:
+        return "is dropped at the source; its target is empty (on-drop: empty)"
+    return "is dropped at the source; its target keeps its rows (on-drop: keep)"

@@ -17,6 +17,7 @@ from tidemark.errors import TableStoppedError
 from tidemark.lake.catalog import SystemTables
 from tidemark.lake.history import read_history
 from tidemark.runs.preview import preview_cut
+from tidemark.runs.status import pipeline_status
 from tidemark.runs.world import World
 
 
@@ -163,6 +164,10 @@ def test_a_name_that_nobody_follows_leaves_the_target_as_it_is(world: World, fam
     source.cut()
     source.send(source.sent)
     source.cut()
+    status = pipeline_status(source.stream.pipeline, world)
+    (dropped,) = (row for row in status.tables if row.dropped)
+    assert dropped.target == f"{source.stream.name}.a"
+    assert dropped.dropped.startswith("is called shop.archive at the source, which is not folded")
 
 
 def test_a_table_that_nobody_followed_stops_under_a_name_that_somebody_does(world: World) -> None:

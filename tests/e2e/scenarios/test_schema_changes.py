@@ -36,6 +36,7 @@ from tidemark.runs.plan import plan_cut
 from tidemark.runs.publish import publish_cut
 from tidemark.runs.refold import begin_refold
 from tidemark.runs.run import CutRequest
+from tidemark.runs.status import pipeline_status
 from tidemark.runs.world import World
 
 STATEMENTS = 30
@@ -568,6 +569,17 @@ def test_a_dropped_table_may_leave_nothing(world: World, family: str) -> None:
         send(stream, table.sent[again:], table)
         stream.cut()
         assert rows_of(stream) == {}
+        (row,) = pipeline_status(stream.pipeline, world).tables
+        assert "is dropped at the source; its target is empty" in row.dropped
+    stream.options = {}
+    table.make_anew({"id": "bigint", "name": "varchar(20)"})
+    table.put(1, name="of another one")
+    if family == "debezium":
+        send(stream, table.sent[start:], table)
+        stream.cut()
+        assert rows_of(stream) == table.expected
+        (row,) = pipeline_status(stream.pipeline, world).tables
+        assert row.dropped == ""
 
 
 def test_a_table_that_is_dropped_before_its_first_row_leaves_nothing(world: World) -> None:

@@ -106,6 +106,7 @@ PROGRESS = Progress(
     void=frozenset({Place("0001A3")}),
     given_up=frozenset({"571:8"}),
     topics={ITEMS: TopicName("shop.items")},
+    dropped={TableName("shop", "old"): Position("0001" + "C")},
 )
 LANDING = LandingMark(
     4,
@@ -282,6 +283,10 @@ def before_9(frontier: Frontier) -> Frontier:
     )
 
 
+def as_of_10(example: Any) -> Any:
+    return replace(example, dropped={}) if isinstance(example, Progress) else example
+
+
 def as_of_9(example: Any) -> Any:
     if isinstance(example, TableSchema):
         columns = (replace(column, numbered_below=None) for column in example.columns)
@@ -317,6 +322,7 @@ def as_of_8(example: Any) -> Any:
 
 
 def as_of_recent(version: int, example: Any) -> Any:
+    example = as_of_10(example) if version < 11 else example
     example = as_of_9(example) if version < 10 else example
     return as_of_8(example) if version < 9 else example
 
