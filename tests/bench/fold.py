@@ -81,7 +81,7 @@ def measure_fold(lab: Lab) -> Sequence[Figure]:
 def _prepare(lab: Lab, rows: int, plain: SparkSession) -> Ground:
     base = base_table(lab.world, rows)
     table, batch = TableId(NAMESPACE, f"orders_{rows}"), Batch(rows, lab.scaled(CHANGES))
-    size_for(lab.world.spark, batch.changes)
+    size_for(lab.world.spark, batch.changes, rows)
     clone(lab.world, base, table)
     place = StagedPlace.of(lab.world.catalog, NAMESPACE, attempt_ref(CUT, AttemptId("all")), table)
     staged = stage_rows(place, _typed_changes(lab.world.spark, batch), source_schema())

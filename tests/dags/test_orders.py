@@ -14,6 +14,7 @@ from tidemark.errors import WAITING, EpochSuspectError, TableStoppedError
 from tidemark.model.cut import HoldCode
 from tidemark.model.event import Reason
 from tidemark.model.names import TableName
+from tidemark.model.position import Position
 from tidemark.model.quarantine import Kind, RecordPlace
 from tidemark.model.verdict import CheckResult, Severity, Verdict
 from tidemark.page.forms import Input, dag_of, form_of
@@ -79,7 +80,9 @@ def late() -> TableStatus:
 
 
 def stated() -> TableStatus:
-    stops = {ITEMS: DdlStop("its rows may have changed", position="000012")}
+    stops: dict[TableName | None, DdlStop] = {
+        ITEMS: DdlStop("its rows may have changed", Position("000012"))
+    }
     with pytest.raises(TableStoppedError) as error:
         refuse_statement(SHOP, SHOP.tables[0], stops, {})
     return why(error.value)

@@ -72,7 +72,7 @@ def statements(count: int, table: str, seed: int = 1) -> list[str]:
 
 
 def _distinct(drawn: Iterator[str], count: int) -> list[str]:
-    seen = dict.fromkeys(())
+    seen: dict[str, None] = {}
     while len(seen) < count:
         seen.setdefault(next(drawn))
     return list(seen)

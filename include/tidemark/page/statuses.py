@@ -44,7 +44,8 @@ class _Readings(Generic[T]):
     def read(self, key: object, how: Callable[[], T]) -> T:
         """What ``how`` returned for ``key``, at most so old."""
         with self._lock:
-            reading = self._newest[key] = self._newest.pop(key, None) or _Reading()
+            reading = self._newest.pop(key, _Reading())
+            self._newest[key] = reading
             if len(self._newest) > READINGS:
                 self._newest.pop(next(iter(self._newest)))
         with reading.lock:
