@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from tests.support.seeds import pytest_addoption, pytest_generate_tests
 from tests.support.stack import SPARK_CONF
-from tidemark.runs.session import SESSION_CONF
+from tidemark.runs.session import COMPILED, INTERPRETED, SESSION_CONF
 from tidemark.runs.world import World, open_spark_world
 from tidemark.spec import InstallationSpec
 from tidemark.spec.jvm import with_limits
@@ -44,6 +44,16 @@ def spark(jars: Path) -> Iterator[SparkSession]:
     session = builder.getOrCreate()
     yield session
     session.stop()
+
+
+@pytest.fixture
+def interpreted(spark: SparkSession) -> Iterator[None]:
+    """Expressions are interpreted, as in a cut of a few rows; else Spark compiles them."""
+    for name, value in INTERPRETED.items():
+        spark.conf.set(name, value)
+    yield
+    for name, value in COMPILED.items():
+        spark.conf.set(name, value)
 
 
 @pytest.fixture(scope="module")

@@ -192,6 +192,7 @@ REPLAYED: dict[TargetMode, Callable[[Sequence[Logged]], Any]] = {
 
 
 @pytest.mark.parametrize("mode", KEPT)
+@pytest.mark.usefixtures("interpreted")
 def test_random_histories_are_kept(
     world: World, tmp_path: Path, mode: TargetMode, seed: int
 ) -> None:
