@@ -35,7 +35,7 @@ from tidemark.runs.stall import stall_of
 from tidemark.runs.targets import targets_of
 from tidemark.runs.unknown_kinds import unknown_kinds, warnings
 from tidemark.runs.world import World
-from tidemark.spec import OnDrop, PipelineSpec
+from tidemark.spec import PipelineSpec
 
 NOTHING = "nothing to do"
 CUTS_SHOWN = 20
@@ -295,7 +295,7 @@ def _tables(
             verdict=verdicts.get(str(target)),
             why=_why(progress, table, stopped),
             refold=_refold(pipeline, progress, table),
-            dropped=_dropped(pipeline, progress, table),
+            dropped=_dropped(progress, table),
         )
         for table, target in sorted(targets.items())
     )
@@ -324,14 +324,10 @@ def _renamed_away(progress: Progress) -> dict[TableName, TableName]:
     return {r.new: r.old for r in progress.renames if r.old in at and r.is_at(at[r.old])}
 
 
-def _dropped(pipeline: PipelineSpec, progress: Progress, table: TableName) -> str:
+def _dropped(progress: Progress, table: TableName) -> str:
     """What became of ``table`` at the source, where its target stays as it is (SCHEMA-18)."""
     away = _renamed_away(progress)
     for new, old in away.items():
         if table in (new, old):
             return f"is called {new} at the source, which is not folded; its target stays as it is"
-    if table not in progress.dropped:
-        return ""
-    if pipeline.on_drop is OnDrop.EMPTY:
-        return "is dropped at the source; its target is empty (on-drop: empty)"
-    return "is dropped at the source; its target keeps its rows (on-drop: keep)"
+    return "is dropped at the source; its target stays" if table in progress.dropped else ""

@@ -28,13 +28,15 @@ RECORD = (
 
 def test_a_cut_of_hundreds_of_tables(spark: SparkSession) -> None:
     """SCHEMA-1: a first snapshot has them all; Spark's analyzer takes no chain of as many ORs."""
-    rows = [
-        ("shop", 0, number, "shop", f"t{number}", None, None, RECORD.format(number).encode())
+    rows: list[tuple[object, ...]] = [
+        ("shop", 0, number, "shop", f"t{number}", None, None, RECORD.format(number).encode(), kind)
         for number in range(TABLES)
+        for kind in ([Kind.ROW.value, Kind.UNREADABLE.value] if number == 0 else [Kind.ROW.value])
     ]
+    rows.append(("shop", 0, 1, None, None, None, None, b"of no table", Kind.UNREADABLE.value))
     columns = (
         "topic STRING, partition INT, offset LONG, source_schema STRING, source_table STRING, "
-        "schema_id INT, key BINARY, value BINARY"
+        "schema_id INT, key BINARY, value BINARY, kind STRING"
     )
     events = spark.createDataFrame(rows, columns).selectExpr("*", f"'{commit_bound(5)}' position")
     entries = [

@@ -21,7 +21,7 @@ from tidemark.formats.decoder import Decoder
 from tidemark.formats.record_schema import RecordSchema
 from tidemark.model.column_rename import ColumnRename
 from tidemark.model.columns import SourceColumn, TableSchema
-from tidemark.model.event import UNTOLD, Op
+from tidemark.model.event import UNTOLD, Kind, Op
 from tidemark.model.names import ColumnName, TableName, column_name
 from tidemark.model.position import LAST, Place, Position
 from tidemark.model.profile import ProfileEntry
@@ -91,8 +91,9 @@ def examples(
         & (F.col("offset") == profile_entry.newest_offset)
         for profile_entry in newest.values()
     )
+    # What a replay has read stands beside the record as it was landed, which tells nothing.
     rows = (
-        events.where(any_of(wanted))
+        events.where((F.col("kind") == Kind.ROW.value) & any_of(wanted))
         .select("source_schema", "source_table", "schema_id", "position", "key", "value")
         .collect()
     )

@@ -63,17 +63,17 @@ def with_replay(run: Run, chosen: Chosen, landed: Landed, progress: Progress) ->
     unreadable = chosen.changelog.unreadable_at(places)
     schemas = {**chosen.schemas, **_learned(run, unreadable, chosen.schemas)}
     decoded = computed_once(rows_among(run, landed, unreadable, schemas))
-    zoned = chosen.changelog.towards(chosen.cut, progress.frontier)
+    towards = chosen.changelog.towards(chosen.cut, progress.frontier)
     is_row_below = (F.col("kind") == Kind.ROW.value) & (
         F.col("status") != CheckpointStatus.HELD.value
     )
-    again = zoned.published_at(places, decoded).where(is_row_below)
+    again = towards.published_at(places, decoded).where(is_row_below)
     for table in progress.refolds:
         again = again.where(F.coalesce(~is_table(table), F.lit(True)))
     again = computed_once(again.withColumn("status", F.lit(CheckpointStatus.REPLAYED.value)))
-    settled, since = zoned.published().where(is_row_below), chosen.read_since()
+    settled, since = towards.published().where(is_row_below), chosen.read_since()
     if since is not None:
-        since = zoned.placed(since).where(is_row_below)
+        since = towards.placed(since).where(is_row_below)
     batch_profile = BatchProfile(
         (*chosen.profile.profile_entries, *profile([again], progress.landing).profile_entries)
     )
