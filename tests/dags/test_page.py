@@ -46,15 +46,18 @@ def served(
 ) -> Iterator[tuple[TestClient, Path]]:
     """The page for somebody who may read all DAGs but that of ``zoo``, and the folder of state."""
     installation = SimpleNamespace(state=tmp_path)
-    world = SimpleNamespace(installation=installation)
     monkeypatch.setattr(app, "_STATUSES", app.Statuses())
     monkeypatch.setattr(app, "_may_read", lambda name, _: name != "zoo")
     monkeypatch.setattr(app, "_may_run", lambda dag, _: dag != "refold__shop")
     monkeypatch.setattr(
         "tidemark.spec.sound_pipelines", lambda: [pipeline("shop"), pipeline("zoo")]
     )
-    monkeypatch.setattr("tidemark.scheduling.connections.load_installation_for", lambda _: None)
-    monkeypatch.setattr("tidemark.runs.world.open_world", lambda _: world)
+    monkeypatch.setattr(
+        "tidemark.scheduling.connections.load_installation_for", lambda _: installation
+    )
+    monkeypatch.setattr(
+        "tidemark.runs.world.open_world", lambda opened: SimpleNamespace(installation=opened)
+    )
     monkeypatch.setitem(app.app.dependency_overrides, get_user, lambda: None)
     with TestClient(app.app) as client:
         yield client, tmp_path

@@ -55,14 +55,25 @@ class _Readings(Generic[T]):
             return reading.read[0]
 
 
+@dataclass(slots=True)
+class _Edges:
+    """The world of a pipeline; or why it cannot be opened, and until when nobody tries again."""
+
+    lock: Lock = field(default_factory=Lock)
+    world: World | None = None
+    trouble: TidemarkError | None = None
+    until: float = 0.0
+
+
 class Statuses:
     """The status of each pipeline, and the history of each table; threads share it."""
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._worlds: dict[PipelineName, World] = {}
+        self._edges: dict[PipelineName, _Edges] = {}
         self._statuses: _Readings[PipelineStatus] = _Readings()
         self._histories: _Readings[TableHistory | TidemarkError] = _Readings()
+        self._folders: _Readings[Path | None] = _Readings()
 
     def read(self, spec: PipelineSpec) -> PipelineStatus:
         """The status of ``spec``; also where nothing of it can be read."""
@@ -74,11 +85,15 @@ class Statuses:
 
     def data_docs(self, spec: PipelineSpec) -> Path | None:
         """The folder of its Data Docs; None where its installation cannot be read."""
+        return self._folders.read(spec.name, lambda: self._folder(spec))
+
+    def _folder(self, spec: PipelineSpec) -> Path | None:
         from tidemark.errors import TidemarkError
         from tidemark.runs.world import data_docs_folder
+        from tidemark.scheduling.connections import load_installation_for
 
         try:
-            return data_docs_folder(self._world(spec).installation, spec.name)
+            return data_docs_folder(load_installation_for(spec.name), spec.name)
         except TidemarkError:
             return None
 
@@ -104,18 +119,36 @@ class Statuses:
             return error
 
     def _forget_refused(self, spec: PipelineSpec, trouble: TidemarkError | None) -> None:
-        """Credentials may have changed: the next look opens catalog and broker again."""
+        """Credentials may have changed: a later look opens catalog and broker again."""
         from tidemark.errors import BrokerRefusedError, CatalogUnreachableError
 
-        if isinstance(trouble, (BrokerRefusedError, CatalogUnreachableError)):
-            with self._lock:
-                self._worlds.pop(spec.name, None)
+        edges = self._edges_of(spec)
+        if isinstance(trouble, BrokerRefusedError):
+            edges.world = None
+        if isinstance(trouble, CatalogUnreachableError):
+            with edges.lock:
+                edges.world, edges.trouble = None, trouble
+                edges.until = time.monotonic() + FRESH_SECONDS
 
     def _world(self, spec: PipelineSpec) -> World:
+        """The edges of ``spec``, opened by one of those who ask meanwhile."""
+        from tidemark.errors import TidemarkError
         from tidemark.runs.world import open_world
         from tidemark.scheduling.connections import load_installation_for
 
+        edges = self._edges_of(spec)
+        with edges.lock:
+            if edges.world is not None:
+                return edges.world
+            if edges.trouble is not None and time.monotonic() < edges.until:
+                raise edges.trouble
+            try:
+                edges.world = open_world(load_installation_for(spec.name))
+            except TidemarkError as error:
+                edges.trouble, edges.until = error, time.monotonic() + FRESH_SECONDS
+                raise
+            return edges.world
+
+    def _edges_of(self, spec: PipelineSpec) -> _Edges:
         with self._lock:
-            if spec.name not in self._worlds:
-                self._worlds[spec.name] = open_world(load_installation_for(spec.name))
-            return self._worlds[spec.name]
+            return self._edges.setdefault(spec.name, _Edges())
