@@ -25,7 +25,7 @@ def pipeline(name: str) -> PipelineSpec:
             "name": name,
             "description": "a test",
             "owner": "tests",
-            "schedule": None,
+            "schedule": "0 * * * *",
             "source": {"format": "debezium-mysql", "gate": "none", "topics": {"data": ["t"]}},
             "other-tables": "follow",
         }
@@ -111,6 +111,11 @@ def test_a_form_is_for_whoever_may_start_runs(served: tuple[TestClient, Path]) -
     assert "refresh" not in answer.text, "what somebody fills in would go"
     script = client.get("/run.js")
     assert script.headers["Content-Type"].startswith("text/javascript")
+    order = [script.text.index(method) for method in ('"POST"', '"PATCH"')]
+    assert order == sorted(order), "a run that is refused would leave the DAG unpaused"
+    for family, ticked in (("cut", False), ("maintain", False), ("action", True)):
+        page = client.get("/pipelines/shop/run", params={"dag": family}).text
+        assert ('<input type="checkbox" checked>' in page) == ticked, family
     for name, dag in (("shop", "refold"), ("shop", "erase"), ("zoo", "cut"), ("none", "cut")):
         assert client.get(f"/pipelines/{name}/run", params={"dag": dag}).status_code == 404
 

@@ -56,13 +56,15 @@ class Field:
 class Form:
     """What is asked before a DAG runs.
 
-    fixed: parameters that are not asked for, as JSON has them.
+    fixed: parameters that are not asked for, as JSON has them. has_schedule: unpaused, the DAG also
+    runs by itself.
     """
 
     dag_id: str
     title: str
     fields: tuple[Field, ...]
     fixed: Mapping[str, object]
+    has_schedule: bool
 
 
 def dag_of(family: str, pipeline: PipelineSpec) -> str:
@@ -96,7 +98,9 @@ def form_of(family: str, pipeline: PipelineSpec, given: Mapping[str, str]) -> Fo
     if any(name not in fields or not _takes(fields[name], text) for name, text in given.items()):
         return None
     title = TITLES[family] if action is None else LABELS[action]
-    return Form(dag_of(family, pipeline), title, tuple(fields.values()), fixed)
+    schedules = {CUT: pipeline.schedule, MAINTAIN: pipeline.maintenance.schedule}
+    has_schedule = schedules.get(family) is not None
+    return Form(dag_of(family, pipeline), title, tuple(fields.values()), fixed, has_schedule)
 
 
 def _takes(field: Field, text: str) -> bool:

@@ -3,6 +3,7 @@
 
 const form = document.querySelector("form");
 const answer = document.querySelector("#answer");
+const begun = document.querySelector("#begun");
 const unpause = document.querySelector("#unpause");
 
 async function ask(path, method, content) {
@@ -33,11 +34,19 @@ function valueOf(field) {
 async function run() {
   const conf = JSON.parse(form.dataset.fixed);
   for (const field of form.querySelectorAll("[data-input]")) conf[field.name] = valueOf(field);
+  const run = await ask("/dagRuns", "POST", {logical_date: new Date().toISOString(), conf});
+  const shown = form.dataset.shown + encodeURIComponent(run.dag_run_id);
   if (!unpause.hidden && unpause.querySelector("input").checked) {
-    await ask("?update_mask=is_paused", "PATCH", {is_paused: false});
+    try {
+      await ask("?update_mask=is_paused", "PATCH", {is_paused: false});
+    } catch (error) {
+      answer.textContent = `The run waits, for the DAG is still paused. ${error.message}`;
+      begun.querySelector("a").href = shown;
+      begun.hidden = false;
+      return;
+    }
   }
-  const begun = await ask("/dagRuns", "POST", {logical_date: new Date().toISOString(), conf});
-  location.assign(form.dataset.shown + encodeURIComponent(begun.dag_run_id));
+  location.assign(shown);
 }
 
 form.addEventListener("submit", (event) => {
