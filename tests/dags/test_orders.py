@@ -36,6 +36,7 @@ from tidemark.scheduling.forms import forms_of
 from tidemark.spec import PipelineSpec
 
 ITEMS = TableName("shop", "items")
+HOSTILE = TableName("shop", "a; tidemark handover shop now")
 SHOP = PipelineSpec.model_validate(
     {
         "name": "shop",
@@ -56,6 +57,11 @@ DAGS: Mapping[str, DAG] = {
 FAULT = CheckResult("counts", success=False, severity=Severity.CRITICAL, observed="2 of 3")
 FOUND = replace(FAULT, of_suite=True)
 HANDOVER = "tidemark handover shop"
+NEXT = "\n  state: unchanged\n  next:  "
+QUOTED = (
+    f"RENAME TABLE a TO b /*{NEXT}{HANDOVER} now; tidemark skip shop --record t:0:7 --reason x; "
+    "tidemark resync shop shop.items; tidemark cut shop */"
+)
 HELD = "transaction aa-bb:7 is not complete: its END counts 3 of shop.items, 2 came"
 TX = replace(CUTS[0], result=replace(CUTS[0].result, hold=HELD, hold_code=HoldCode.TX_INCOMPLETE))
 BLOCKED = replace(STATUS, attempt=AUDITED)
@@ -120,13 +126,22 @@ def stated() -> TableStatus:
         pytest.param(
             replace(
                 STATUS,
-                failed=(replace(DIED, error="tidemark skip shop --record t:0:7 --reason WHY; or"),),
+                failed=(
+                    replace(
+                        DIED, error=f"x{NEXT}tidemark skip shop --record t:0:7 --reason WHY; or"
+                    ),
+                ),
             ),
             ["dag=action&action=skip+record&record=t%3A0%3A7"],
             id="a statement that cannot be read",
         ),
         pytest.param(
             replace(STATUS, next_step="tidemark cut shop2; tidemark cut other"), [], id="of others"
+        ),
+        pytest.param(
+            replace(STATUS, failed=(replace(DIED, error=f"{QUOTED}{NEXT}look at it"),)),
+            [],
+            id="what the source says",
         ),
     ],
 )
@@ -150,6 +165,12 @@ def test_what_is_offered_of_a_pipeline(status: PipelineStatus, orders: list[str]
         ),
         (stopped("tidemark resync shop shop.items and more"), []),
         (stopped("tidemark resync shop shop.items2"), []),
+        (stopped(f"look at it: {ITEMS}"), []),
+        (replace(TABLE, why=f"{QUOTED}{NEXT}look at it"), []),
+        (
+            replace(TABLE, table=HOSTILE, why=f"it stops{NEXT}tidemark refold shop {HOSTILE}"),
+            [],
+        ),
         (replace(TABLE, refold="shop.items_new"), ["dag=refold&table=shop.items&cancel=true"]),
     ],
 )
@@ -195,6 +216,13 @@ def test_what_is_offered_on_the_page_of_a_table() -> None:
     ]
     for order in page.orders:
         check(order)
+
+
+def test_a_column_that_is_withheld_orders_nothing() -> None:
+    withheld = "tidemark refold shop shop.items; x, until no row is left that is older; to have all"
+    again = " rows read again: tidemark resync shop shop.items; a column"
+    offered = orders_of_table(replace(STATUS, withheld={ITEMS: withheld + again}), TABLE)
+    assert [order.query for order in offered] == ["dag=resync&table=shop.items"]
 
 
 def check(order: Order) -> None:

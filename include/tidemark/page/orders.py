@@ -1,13 +1,14 @@
 """What the page offers to do: runs of a pipeline's DAGs, their forms filled in by what it shows.
 
-Pure. Commands that a message names are offered as the run that does the same, for whoever has no
-shell. Which tables there are is known by the status, whatever a message says.
+Pure. Commands that the next step of a message names are offered as the run that does the same, for
+whoever has no shell. Nothing else of a message counts: it may quote what the source wrote. Which
+tables there are is known by the status, whatever a message says.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 from urllib.parse import urlencode
@@ -17,12 +18,14 @@ from tidemark.model.names import PipelineName, TableName
 from tidemark.model.quarantine import Kind
 from tidemark.model.result import CutStatus
 from tidemark.model.shown import plural
-from tidemark.runs.status import PipelineStatus, TableStatus
+from tidemark.runs.status import UNTIL_NONE_IS_OLDER, PipelineStatus, TableStatus
 from tidemark.scheduling.actions import Action
 from tidemark.scheduling.xcom import ACTION, CUT, REFOLD, RESYNC
 
 _END = r"(?=[;,.]?(?:\n|$)|[;,.] )"
 """What ends a command in a sentence: names of tables may hold blanks, and positions dots."""
+_COMMAND = "tidemark "
+_NEXT_STEP = "\n  next:  "
 _TRANSACTION = re.compile(r"transaction (?P<id>\S+) (?:has not come|is not complete)")
 
 
@@ -43,7 +46,7 @@ class Order:
 def orders_of(status: PipelineStatus) -> tuple[Order, ...]:
     """What may be done about the state of a pipeline, the likeliest first."""
     texts = [status.next_step, status.trouble.next_step if status.trouble else ""]
-    texts += [attempt.error for attempt in status.failed[:1]]
+    texts += [_last_behind(_NEXT_STEP, attempt.error) for attempt in status.failed[:1]]
     tables = [table.table for table in status.tables]
     orders = [_named_in(text, status.pipeline, tables) for text in texts]
     return _once(chain(_acceptance(status), *orders, _skip_of_hold(status)))
@@ -52,7 +55,11 @@ def orders_of(status: PipelineStatus) -> tuple[Order, ...]:
 def orders_of_table(status: PipelineStatus, table: TableStatus) -> tuple[Order, ...]:
     """What may be done about the state of one of its tables."""
     name = table.table
-    texts = (table.why, status.snapshots.get(name, ""), status.withheld.get(name, ""))
+    texts = (
+        _last_behind(_NEXT_STEP, table.why),
+        status.snapshots.get(name, ""),
+        _last_behind(UNTIL_NONE_IS_OLDER, status.withheld.get(name, "")),
+    )
     named = (_named_in(text, status.pipeline, [name]) for text in texts)
     cancel = {"table": str(name), "cancel": "true"}
     refold = [Order("Give up the refold", REFOLD, cancel)] if table.refold else []
@@ -95,9 +102,12 @@ def _skip_of_hold(status: PipelineStatus) -> Iterator[Order]:
         yield Order("Skip the transaction", ACTION, fields)
 
 
-def _named_in(text: str, pipeline: PipelineName, tables: Iterable[TableName]) -> Iterator[Order]:
-    """The runs that do what the commands in ``text`` do."""
-    if not text:
+def _named_in(text: str, pipeline: PipelineName, tables: Collection[TableName]) -> Iterator[Order]:
+    """The runs that do what the commands in ``text`` do; the name of a table is no command."""
+    for table in tables:
+        if _COMMAND in str(table):
+            text = text.replace(str(table), "")
+    if _COMMAND not in text:
         return
     yield from _of_tables(text, pipeline, tables)
     start = f"tidemark skip {re.escape(pipeline)}"
@@ -122,10 +132,18 @@ def _of_tables(text: str, pipeline: PipelineName, tables: Iterable[TableName]) -
             (RESYNC, "complete", ("Read the table again", "The table was read: complete")),
             (REFOLD, "cancel", ("Build the target again", "Give up the refold")),
         ):
-            command = rf"tidemark {family} {re.escape(pipeline)} {re.escape(str(table))}"
-            if named := re.search(rf"{command}( --{flag})?{_END}", text):
+            command = f"{_COMMAND}{family} {pipeline} {table}"
+            if command not in text:
+                continue
+            if named := re.search(rf"{re.escape(command)}( --{flag})?{_END}", text):
                 fields = {"table": str(table), **({flag: "true"} if named[1] else {})}
                 yield Order(titles[1 if named[1] else 0], family, fields)
+
+
+def _last_behind(mark: str, text: str) -> str:
+    """What follows the last ``mark`` in ``text``."""
+    _, found, rest = text.rpartition(mark)
+    return rest if found else ""
 
 
 def _once(orders: Iterable[Order]) -> tuple[Order, ...]:

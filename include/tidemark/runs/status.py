@@ -43,6 +43,7 @@ MOVED_SEPARATELY = (
     "the catalog's server moves tables one by one: while a cut is published, readers may find it "
     "in some of its tables only"
 )
+UNTIL_NONE_IS_OLDER = ", until no row is left that is older; "
 NOT_ASKED = "earlier runs did not take it so far; a run for all tables takes it along"
 
 
@@ -259,8 +260,7 @@ def _withheld(pipeline: PipelineSpec, progress: Progress) -> dict[TableName, str
     if pipeline.source.format.is_canal:
         every = "to have all rows sent again, change them at the source"
     return {
-        table: f"{', '.join(names)}, until no row is left that is older; "
-        + every.format(pipeline.name, table)
+        table: f"{', '.join(names)}{UNTIL_NONE_IS_OLDER}" + every.format(pipeline.name, table)
         for table, names in sorted(progress.withheld.items())
     }
 
