@@ -20,6 +20,7 @@ from tidemark.model.verdict import CheckResult, Severity, Verdict
 from tidemark.page.forms import Input, dag_of, form_of
 from tidemark.page.orders import Order, orders_of, orders_of_kind, orders_of_table
 from tidemark.page.table_views import table_page
+from tidemark.page.views import detail
 from tidemark.runs.ddl.effects import DdlStop
 from tidemark.runs.status import PipelineStatus, TableStatus
 from tidemark.runs.table_history import TableHistory
@@ -209,6 +210,36 @@ def test_what_is_offered_of_the_quarantine(table: str, number: int) -> None:
     check(give_up)
 
 
+def test_changes_of_a_table_that_left_the_file_have_no_form() -> None:
+    """A run refuses a table that the form does not have, so no link leads there."""
+    place, forms = RecordPlace("t", 0, 7), forms_of(SHOP)
+    kinds = [Kind(name, Reason.KEY_NULL, "", 3, place) for name in ("shop.gone", "shop.items")]
+    gone, items = detail(replace(STATUS, quarantine=tuple(kinds)), (), forms).quarantine
+    assert gone.orders == ()
+    assert [order.title for order in items.orders] == ["Try 3 changes again", "Give up 3 changes"]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_taken"), [("true", True), ("false", True), ("1", False), ("True", False)]
+)
+def test_a_link_turns_a_switch_to_true_or_false(text: str, is_taken: bool) -> None:
+    """What means a dry run opens the form of no real one."""
+    assert (form_of("cut", SHOP, {"dry_run": text}) is not None) == is_taken
+
+
+@pytest.mark.parametrize("family", ["refold", "resync"])
+def test_a_run_of_one_table_needs_to_know_which(family: str) -> None:
+    form = form_of(family, SHOP, {})
+    assert form is not None
+    assert [field.name for field in form.fields if field.is_needed] == ["table"]
+
+
+def test_giving_up_says_that_it_takes_what_waits_by_then() -> None:
+    form = form_of("action", SHOP, {"action": "quarantine drop"})
+    assert form is not None
+    assert "what came after you looked" in form.note
+
+
 def test_what_is_offered_on_the_page_of_a_table() -> None:
     page = table_page(STATUS, TABLE, TableHistory(ITEMS, "shop.items", ()), (), forms_of(SHOP))
     assert [order.fields for order in page.orders] == [
@@ -273,6 +304,7 @@ def test_the_form_of_an_action_has_the_fields_that_it_takes(action: Action) -> N
         ({"tabel": "shop.items"}, False),
         ({"transaction": "7"}, False),
         ({"confirm": "true"}, False),
+        ({"confirm": "1"}, False),
     ],
 )
 def test_a_link_fills_in_all_that_it_says_or_nothing(given: dict[str, str], is_taken: bool) -> None:

@@ -21,6 +21,7 @@ from tidemark.scheduling.xcom import CUT
 
 if TYPE_CHECKING:
     from tidemark.model.verdict import Verdict
+    from tidemark.page.forms import Forms
     from tidemark.runs.status import PipelineStatus
     from tidemark.spec import PipelineSpec
 
@@ -158,12 +159,16 @@ def _may_run(dag_id: str, user: GetUserDep) -> bool:
     )
 
 
-def _runs(spec: PipelineSpec, user: GetUserDep) -> frozenset[str]:
-    """The families of the DAGs of which ``user`` may start runs."""
+def _runs(spec: PipelineSpec, user: GetUserDep) -> Forms:
+    """The forms of the DAGs of which ``user`` may start runs."""
     from tidemark.page.forms import dag_of
     from tidemark.scheduling.forms import forms_of
 
-    return frozenset(family for family in forms_of(spec) if _may_run(dag_of(family, spec), user))
+    return {
+        family: form
+        for family, form in forms_of(spec).items()
+        if _may_run(dag_of(family, spec), user)
+    }
 
 
 def _page(template: str, **content: object) -> HTMLResponse:

@@ -17,6 +17,8 @@ from tidemark.scheduling.forms import forms_of
 from tidemark.scheduling.xcom import ACTION, CUT, MAINTAIN, REFOLD, RESYNC
 from tidemark.spec import PipelineSpec
 
+Forms = Mapping[str, Mapping[str, Param]]
+"""By the family of the DAG, the parameters of each."""
 TITLES: Mapping[str, str] = {
     CUT: "Publish what changed",
     MAINTAIN: "Maintain the tables",
@@ -25,6 +27,12 @@ TITLES: Mapping[str, str] = {
     ACTION: "Decide what cuts wait for",
 }
 """What the page calls a run of each family of DAGs."""
+NEEDED: Mapping[str, tuple[str, ...]] = {REFOLD: ("table",), RESYNC: ("table",)}
+"""The fields without which a run of a family is refused."""
+DROPS = (
+    "It gives up all that waits when the run begins and that these fields name, also what came "
+    "after you looked. For one change alone, fill in its record."
+)
 
 
 class Input(StrEnum):
@@ -57,7 +65,7 @@ class Form:
     """What is asked before a DAG runs.
 
     fixed: parameters that are not asked for, as JSON has them. has_schedule: unpaused, the DAG also
-    runs by itself.
+    runs by itself. note: what a run does beyond what is filled in; empty, nothing.
     """
 
     dag_id: str
@@ -65,6 +73,7 @@ class Form:
     fields: tuple[Field, ...]
     fixed: Mapping[str, object]
     has_schedule: bool
+    note: str
 
 
 def dag_of(family: str, pipeline: PipelineSpec) -> str:
@@ -79,11 +88,30 @@ def form_of(family: str, pipeline: PipelineSpec, given: Mapping[str, str]) -> Fo
     run would do more than what was meant. No link confirms anything.
     """
     params = forms_of(pipeline).get(family)
-    if params is None:
+    asked = None if params is None else _asked(family, params, given)
+    if asked is None:
         return None
+    action, fields, fixed = asked
+    title = TITLES[family] if action is None else LABELS[action]
+    schedules = {CUT: pipeline.schedule, MAINTAIN: pipeline.maintenance.schedule}
+    has_schedule = schedules.get(family) is not None
+    note = DROPS if action is Action.QUARANTINE_DROP else ""
+    return Form(dag_of(family, pipeline), title, fields, fixed, has_schedule, note)
+
+
+def takes(family: str, params: Mapping[str, Param], given: Mapping[str, str]) -> bool:
+    """Whether the form of a DAG with ``params`` takes all that is ``given``."""
+    return _asked(family, params, given) is not None
+
+
+def _asked(
+    family: str, params: Mapping[str, Param], given: Mapping[str, str]
+) -> tuple[Action | None, tuple[Field, ...], Mapping[str, object]] | None:
+    """The action that is meant, what is asked and what is fixed; None as `form_of` says."""
     named = given.get("action", "") if family == ACTION else ""
     action = Action(named) if named in LABELS else None
-    shown = dict.fromkeys(params, False) if action is None else fields_of(action)
+    needed = NEEDED.get(family, ())
+    shown = {name: name in needed for name in params} if action is None else fields_of(action)
     fixed: dict[str, object] = {
         name: param.value for name, param in params.items() if name not in shown
     }
@@ -97,16 +125,15 @@ def form_of(family: str, pipeline: PipelineSpec, given: Mapping[str, str]) -> Fo
     }
     if any(name not in fields or not _takes(fields[name], text) for name, text in given.items()):
         return None
-    title = TITLES[family] if action is None else LABELS[action]
-    schedules = {CUT: pipeline.schedule, MAINTAIN: pipeline.maintenance.schedule}
-    has_schedule = schedules.get(family) is not None
-    return Form(dag_of(family, pipeline), title, tuple(fields.values()), fixed, has_schedule)
+    return action, tuple(fields.values()), fixed
 
 
 def _takes(field: Field, text: str) -> bool:
     """Whether a link may fill ``text`` in."""
     if field.name == "confirm":
         return False
+    if field.input is Input.SWITCH:
+        return text in ("true", "false")
     return field.input is not Input.CHOICE or text in {value for value, _ in field.choices}
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tidemark.errors import TidemarkError
 from tidemark.model.shown import clock, now_ms, plural
+from tidemark.page.forms import Forms
 from tidemark.page.orders import Order, orders_of_kind
 from tidemark.page.views import QuarantineRow, TableRow, docs_of, failures_of, offered, row_of
 from tidemark.runs.status import PipelineStatus, TableStatus
@@ -54,7 +55,7 @@ def table_page(
     table: TableStatus,
     history: TableHistory | TidemarkError,
     docs: Collection[str],
-    runs: Collection[str],
+    runs: Forms,
 ) -> TablePage:
     """One of the tables of ``status``. docs, runs: as `detail` takes them."""
     known = None if isinstance(history, TidemarkError) else history

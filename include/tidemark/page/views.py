@@ -16,7 +16,7 @@ from tidemark.model.result import CutStatus
 from tidemark.model.shown import age, clock, moment, now_ms, plural
 from tidemark.model.verdict import Verdict
 from tidemark.page.data_docs import INDEX
-from tidemark.page.forms import TITLES
+from tidemark.page.forms import TITLES, Forms, takes
 from tidemark.page.orders import Order, orders_of, orders_of_kind, orders_of_table
 from tidemark.quality.pages import page_of
 from tidemark.runs.freshness import age_ms, stale_sentence
@@ -113,11 +113,11 @@ def overview(statuses: Iterable[PipelineStatus]) -> list[Line]:
     return sorted(map(_line, statuses), key=lambda line: (order.index(line.light), line.name))
 
 
-def detail(status: PipelineStatus, docs: Collection[str], runs: Collection[str]) -> Detail:
+def detail(status: PipelineStatus, docs: Collection[str], runs: Forms) -> Detail:
     """One pipeline.
 
-    docs: the pages of Data Docs that are here. runs: families of DAGs of which whoever looks may
-    start runs; nothing else is offered.
+    docs: the pages of Data Docs that are here. runs: family -> form of the DAGs of which whoever
+    looks may start runs; nothing else is offered.
     """
     now = now_ms()
     return Detail(
@@ -214,13 +214,17 @@ def _facts(status: PipelineStatus, now: int) -> Iterable[tuple[str, str]]:
     yield "trouble", str(status.trouble) if status.trouble else ""
 
 
-def offered(orders: Iterable[Order], runs: Collection[str]) -> tuple[Order, ...]:
-    """Those of ``orders`` that start a run of a family in ``runs``."""
-    return tuple(order for order in orders if order.family in runs)
+def offered(orders: Iterable[Order], runs: Forms) -> tuple[Order, ...]:
+    """Those of ``orders`` that one of the forms in ``runs`` takes."""
+    return tuple(
+        order
+        for order in orders
+        if order.family in runs and takes(order.family, runs[order.family], order.fields)
+    )
 
 
 def row_of(
-    status: PipelineStatus, table: TableStatus, now: int, docs: str, runs: Collection[str]
+    status: PipelineStatus, table: TableStatus, now: int, docs: str, runs: Forms
 ) -> TableRow:
     """A table. docs: the page of its verdict, or empty. runs: as `detail` takes them."""
     change, verdict = table.changed, table.verdict

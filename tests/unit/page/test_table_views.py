@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.unit.cli.test_lag import STATUS, TABLE
+from tests.unit.page.test_views import FORMS
 from tidemark.errors import UNCHANGED, CatalogUnreachableError
 from tidemark.lake.history import Order
 from tidemark.lake.target_cuts import TargetCut
@@ -13,7 +14,6 @@ from tidemark.model.names import AttemptId, TableName
 from tidemark.model.quarantine import Kind, RecordPlace
 from tidemark.model.result import CutResult, CutStatus, TableResult
 from tidemark.model.verdict import CheckResult, Severity, Verdict
-from tidemark.page.forms import TITLES
 from tidemark.page.render import render
 from tidemark.page.table_views import table_page
 from tidemark.quality.pages import page_of
@@ -51,7 +51,7 @@ def test_a_table_shows_what_became_of_it() -> None:
         snapshots={TABLE.table: "is being read", TableName("shop", "others"): "is awaited"},
     )
     docs = {page_of("tidemark_7_a", ITEMS)}
-    page = table_page(status, TABLE, history, docs, TITLES)
+    page = table_page(status, TABLE, history, docs, FORMS)
     assert [(row.cut, row.counts, row.snapshot) for row in page.changes] == [
         *((7, (1_200, 0, 3, 0), 77), (5, (1_200, 0, 3, 0), 75)),
     ]
@@ -78,7 +78,7 @@ def test_a_table_shows_what_became_of_it() -> None:
 
 def test_a_history_that_cannot_be_read_hides_nothing_else() -> None:
     down = CatalogUnreachableError("no answer", state=UNCHANGED, next_step="start it")
-    page = table_page(STATUS, TABLE, down, (), ())
+    page = table_page(STATUS, TABLE, down, (), {})
     assert (page.changes, page.orders) == ((), ())
     text = render("table.html", page=page)
     assert "no answer" in text
@@ -91,7 +91,7 @@ def test_what_sources_say_is_escaped() -> None:
     kind = Kind(str(table.table), Reason.KEY_NULL, EVIL, 3, RecordPlace(EVIL, 0, 7))
     history = TableHistory(table.table, EVIL, (change(7, EVIL, (EVIL,)),), (Order(EVIL, 1),))
     status = replace(STATUS, tables=(table,), quarantine=(kind,), work=EVIL, hold=EVIL)
-    text = render("table.html", page=table_page(status, table, history, (), TITLES))
+    text = render("table.html", page=table_page(status, table, history, (), FORMS))
     assert "<img" not in text
     assert text.count("&lt;img src=x onerror=alert(1)&gt;") > 9
     assert "<script" not in text

@@ -16,11 +16,12 @@ from tidemark.model.quarantine import Kind, RecordPlace
 from tidemark.model.result import CutResult, CutStatus
 from tidemark.model.verdict import CheckResult, Severity, Verdict
 from tidemark.page.data_docs import INDEX
-from tidemark.page.forms import TITLES
 from tidemark.page.render import render
 from tidemark.page.views import Light, detail, light_of, overview
 from tidemark.quality.pages import page_of
 from tidemark.runs.status import NOT_ASKED, Lag, PipelineStatus
+from tidemark.scheduling.forms import forms_of
+from tidemark.spec import PipelineSpec
 
 CUTS = tuple(
     Entry(
@@ -33,6 +34,18 @@ CUTS = tuple(
         at_ms=1_000 * number,
     )
     for number, applied, aside in ((3, 40, 0), (2, 10, 2), (1, 1, 0))
+)
+FORMS = forms_of(
+    PipelineSpec.model_validate(
+        {
+            "name": "shop",
+            "description": "a test",
+            "owner": "tests",
+            "schedule": None,
+            "source": {"format": "debezium-mysql", "gate": "none", "topics": {"data": ["t"]}},
+            "other-tables": "follow",
+        }
+    )
 )
 GOOD = replace(STATUS, published=CUTS[0], work="nothing is unread", history=CUTS)
 DOWN = BrokerUnreachableError("no broker answered", state="as it was", next_step="start it")
@@ -86,13 +99,13 @@ def test_who_needs_somebody_comes_first() -> None:
 
 
 def test_bars_are_oldest_first_and_as_high_as_their_cut_is_large() -> None:
-    bars = detail(GOOD, (), ()).bars
+    bars = detail(GOOD, (), {}).bars
     assert [(bar.cut, bar.height, bar.has_quarantined) for bar in bars] == [
         *((1, 2, False), (2, 15, True), (3, 60, False))
     ]
     assert bars[1].title == "cut 2: 10 applied, 2 quarantined"
     empty = replace(CUTS[0], result=replace(CUTS[0].result, buckets={"applied": 0}))
-    assert [bar.height for bar in detail(replace(GOOD, history=(empty,)), (), ()).bars] == [0]
+    assert [bar.height for bar in detail(replace(GOOD, history=(empty,)), (), {}).bars] == [0]
 
 
 def test_what_sources_and_errors_say_is_escaped() -> None:
@@ -111,7 +124,7 @@ def test_what_sources_and_errors_say_is_escaped() -> None:
     status = replace(GOOD, tables=(table,), hold=evil, work=evil, warnings=(evil,), next_step=evil)
     status = replace(status, quarantine=(waiting,))
     docs = {page_of("tidemark_3_a", evil), INDEX}
-    one = render("pipeline.html", pipeline=detail(status, docs, TITLES))
+    one = render("pipeline.html", pipeline=detail(status, docs, FORMS))
     every = render("pipelines.html", pipelines=overview([status]))
     for page in (one, every):
         assert "<img" not in page
