@@ -92,7 +92,7 @@ test-spark: setup ## tests on a Spark session and real Iceberg tables
 	@$(call pytest,spark,$(SIDE_BY_SIDE))
 
 .PHONY: test-dags
-test-dags: $(INSTALLED) ## tests of what Airflow parses
+test-dags: setup ## tests of what Airflow parses
 	@$(call pytest,dags)
 
 .PHONY: test-wheel

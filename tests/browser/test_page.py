@@ -34,6 +34,7 @@ expectations:
 """
 PICTURES = {"airflow.png": "airflow", "page.png": "pipeline-desktop", "table.png": "table-desktop"}
 PICTURES |= {"form.png": "form-desktop", "phone.png": "blocked-phone"}
+WALK_SECONDS = 900
 SIZES = ("desktop", "phone")
 REASON = "the shop has customers"
 
@@ -69,7 +70,7 @@ def stack(broker: str, jars: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     with running_airflow(airflow) as url:
         api = Api(url, airflow.password)
         for dag in ("cut__inventory", "cut__shop", "action__shop"):
-            api.found(dag)
+            api.found(dag, beside=dag)
         start = 0
         for stage in inventory.stages[:2]:
             send(broker, inventory.records[start : stage.end])
@@ -94,6 +95,7 @@ def seen(
         capture_output=True,
         text=True,
         check=False,
+        timeout=WALK_SECONDS,
     )
     assert walk.returncode == 0, walk.stderr
     if pictures := request.config.getoption("--pictures"):
@@ -146,6 +148,8 @@ def test_a_blocked_cut_is_published_by_the_form(
     """PUB-7: by Airflow's own API, which knows who it was."""
     run_id = unquote(seen["begun"]["path"].split("/runs/")[1].partition("/")[0])
     run = stack.api.ended("action__shop", run_id)
+    runs = stack.api.ask("/api/v2/dags/action__shop/dagRuns")["dag_runs"]
+    assert [one["dag_run_id"] for one in runs] == [run_id], "one began without its reason"
     assert (run["state"], run["triggering_user_name"]) == ("success", USER)
     assert {name: value for name, value in run["conf"].items() if value} == {
         "action": "accept",

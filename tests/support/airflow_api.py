@@ -84,17 +84,22 @@ class Api:
 
     def found(self, dag_id: str, beside: str = "cut__shop") -> None:
         """Have the file of the DAG ``beside`` read again, and wait until the other is there."""
-        token = self.ask(f"/api/v2/dags/{beside}/details")["file_token"]
-        self.ask(f"/api/v2/parseDagFile/{token}", method="PUT")
+        token = self._awaited(beside)["file_token"]
+        try:
+            self.ask(f"/api/v2/parseDagFile/{token}", method="PUT")
+        except urllib.error.HTTPError as error:  # it was asked for a moment ago
+            assert error.code == 409  # noqa: PT017  any other one fails the test
+        self._awaited(dag_id)
+
+    def _awaited(self, dag_id: str) -> dict[str, Any]:
+        """The details of a DAG, when it is there."""
         until = time.monotonic() + WAIT_SECONDS
         while time.monotonic() < until:
             try:
-                self.ask(f"/api/v2/dags/{dag_id}")
+                return self.ask(f"/api/v2/dags/{dag_id}/details")
             except urllib.error.HTTPError as error:
                 assert error.code == 404  # noqa: PT017  any other one ends the wait
                 time.sleep(0.5)
-            else:
-                return
         raise AssertionError(f"{dag_id} is not there")
 
     def scheduled(self, dag_id: str) -> None:
