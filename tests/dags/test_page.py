@@ -82,6 +82,8 @@ def test_data_docs_are_served_to_whoever_may_read_the_dag(
         answer = client.get(path)
         assert (answer.status_code, answer.text) == (200, text)
         assert answer.headers["Content-Security-Policy"].startswith("default-src 'none'")
+        assert "sandbox" in answer.headers["Content-Security-Policy"]
+        assert "allow-scripts" not in answer.headers["Content-Security-Policy"]
         assert answer.headers["X-Content-Type-Options"] == "nosniff"
     for path in (
         *(f"{docs}/../../zoo/docs/index.html", f"{docs}/%2e%2e/zoo/index.html"),
@@ -91,6 +93,17 @@ def test_data_docs_are_served_to_whoever_may_read_the_dag(
         *("/pipelines/..%2f..%2fzoo/docs/index.html", "/pipelines/%2e%2e/docs/index.html"),
     ):
         assert client.get(path).status_code == 404, path
+
+
+def test_a_page_that_is_removed_meanwhile_is_not_there(
+    served: tuple[TestClient, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, state = served
+    gone = state / "data_docs" / "shop" / "index.html"
+    monkeypatch.setattr("tidemark.page.data_docs.find_page", lambda *_: gone)
+    answer = client.get("/pipelines/shop/docs/")
+    assert answer.status_code == 404
+    assert "newest 50 audits" in answer.json()["detail"]
 
 
 def test_a_form_is_for_whoever_may_start_runs(served: tuple[TestClient, Path]) -> None:

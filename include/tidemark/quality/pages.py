@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from html import escape
+from urllib.parse import quote
 
 from tidemark.model.stored_state import Stored, from_stored, to_stored
 from tidemark.model.verdict import CheckResult, Outcome, outcome_of
@@ -103,7 +104,7 @@ def _cut_section(cut: AuditedCut) -> str:
     rows = [
         [
             _badge(table.outcome),
-            f'<a href="{escape(table.page)}">{escape(table.table)}</a>',
+            f'<a href="{escape(quote(table.page))}">{escape(table.table)}</a>',
             escape(table.suite),
             f"{table.failed} of {table.checks}",
         ]

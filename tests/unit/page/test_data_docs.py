@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from html import unescape
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from tidemark.model.verdict import Verdict
+from tidemark.model.verdict import Outcome, Verdict
 from tidemark.page.data_docs import find_page, pages_of
-from tidemark.quality.pages import page_of
+from tidemark.quality.pages import AuditedCut, AuditedTable, index_page, page_of
 
 AUDITED = Verdict("shop.orders", 7, "orders", (), audit="tidemark_3_a")
 PAGE = page_of(AUDITED.audit, AUDITED.table)
@@ -60,3 +63,15 @@ def test_a_verdict_is_linked_where_its_own_page_is(folder: Path) -> None:
     """Another audit of the table may have one, and suites that are ``none`` have none."""
     older = Verdict("shop.orders", 6, "orders", (), audit="tidemark_2_a")
     assert pages_of(folder, [AUDITED, older, None]) == {PAGE}
+
+
+def test_the_index_leads_to_pages_whatever_tables_are_called(folder: Path) -> None:
+    name = 'shop.a#b?c=100%&"d"'
+    page = page_of("tidemark_3_a", name)
+    table = AuditedTable(name, "orders", Outcome.PASS, 1, 0, page)
+    html = index_page("Audits", [AuditedCut("tidemark_3_a", "2026-01-01T00:00:00Z", (table,))])
+    (href,) = re.findall(r'<a href="([^"]*)">', html)
+    parts = urlsplit(unescape(href))
+    assert (unquote(parts.path), parts.query, parts.fragment) == (page, "", "")
+    (folder / page).write_text("found")
+    assert find_page(folder, unquote(parts.path)) is not None
