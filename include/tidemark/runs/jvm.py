@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from socketserver import BaseServer
 from typing import Any
 
 from pyspark import SparkConf, SparkContext
@@ -66,8 +67,14 @@ def stop_session(session: SparkSession) -> None:
     """Stop ``session`` as its process ends.
 
     PySpark would wait for its server of accumulators, which looks once a second whether it is to
-    end; it ends with the process.
+    end.
     """
     context: Any = session.sparkContext
-    context._accumulatorServer = None  # noqa: SLF001
+    if ends_with_process(context._accumulatorServer):  # noqa: SLF001
+        context._accumulatorServer = None  # noqa: SLF001
     session.stop()
+
+
+def ends_with_process(server: BaseServer) -> bool:
+    """Whether nothing is left of ``server`` then: of one at a Unix socket, its file would be."""
+    return not isinstance(server.server_address, str)
