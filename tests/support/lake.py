@@ -31,15 +31,17 @@ PLACE = TopicPartition(TopicName("shop.items"), 0)
 RECORDS = 3
 
 
-def land(catalog: Catalog, tables: SystemTables, heads: Heads, attempt: str) -> ChangelogHead:
-    """Land the RECORDS offsets behind those that ``heads`` show."""
+def land(
+    catalog: Catalog, tables: SystemTables, heads: Heads, attempt: str, kind: str | None = None
+) -> ChangelogHead:
+    """Land the RECORDS offsets behind those that ``heads`` show, as records of ``kind``."""
     before = heads.changelog.mark
     start = before.offsets.get(PLACE, 0)
     mark = replace(before, number=before.number + 1, offsets={PLACE: start + RECORDS})
     branch = branch_landing(catalog, tables, heads.changelog, AttemptId(attempt))
-    rows = [
-        {"landing": mark.number, "topic": PLACE.topic, "partition": 0, "offset": offset}
-        for offset in range(start, start + RECORDS)
+    same = {"landing": mark.number, "topic": PLACE.topic, "partition": 0, "kind": kind}
+    rows: list[dict[str, object]] = [
+        {**same, "offset": offset} for offset in range(start, start + RECORDS)
     ]
     changelog = catalog.load_table(tables.changelog.parts)
     written = pa.Table.from_pylist(rows, schema=SCHEMA)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
@@ -341,6 +342,32 @@ def landed_statements(
         for row in rows
     )
     return tuple(sorted(statements, key=lambda statement: (statement.position, statement.offset)))
+
+
+def newest_statements(
+    catalog: Catalog, tables: SystemTables, spans: Collection[tuple[int, int]], most: int
+) -> tuple[int, int]:
+    """From which landing on ``spans`` have at most ``most`` schema changes, and how many before.
+
+    Reads no values. No JVM.
+    """
+    wanted = And(EqualTo(term="kind", value=Kind.DDL.value), within("landing", spans))
+    landed: Counter[int] = Counter()
+    with catalog_errors("the reading of the changelog"):
+        try:
+            changelog = catalog.load_table(tables.changelog.parts)
+        except NoSuchTableError:
+            return 0, 0
+        scan = changelog.scan(row_filter=wanted, selected_fields=("landing",))
+        for batch in scan.to_arrow_batch_reader():
+            landed.update(batch.column("landing").to_pylist())
+    first, number = 0, 0
+    for landing in sorted(landed, reverse=True):
+        number += landed[landing]
+        if number > most:
+            first = landing + 1
+            break
+    return first, sum(count for landing, count in landed.items() if landing < first)
 
 
 def holds_statement(catalog: Catalog, tables: SystemTables, position: Position) -> bool:

@@ -22,6 +22,8 @@ FRESH_SECONDS = 10.0
 READINGS = 500
 """So many of a kind are kept, those that were asked for last."""
 CUTS_OF_TABLE = 20
+STATEMENTS_OF_TABLE = 1_000
+"""So many schema changes are read for the history of a table, of whatever tables they are."""
 T = TypeVar("T")
 
 
@@ -113,7 +115,7 @@ class Statuses:
         from tidemark.runs.table_history import table_history
 
         try:
-            return table_history(spec, self._world(spec), table, CUTS_OF_TABLE)
+            return table_history(spec, self._world(spec), table, CUTS_OF_TABLE, STATEMENTS_OF_TABLE)
         except TidemarkError as error:
             self._forget_refused(spec, error)
             return error

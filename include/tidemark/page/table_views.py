@@ -37,7 +37,7 @@ class TablePage:
     """All that is shown of one table.
 
     next_cut: name and text, in order. changes: newest first. ordered: when, and the command.
-    trouble: why its history cannot be read, empty when it can.
+    unread: what of its history is not shown. trouble: why it cannot be read; empty where it is.
     """
 
     pipeline: str
@@ -47,6 +47,7 @@ class TablePage:
     quarantine: tuple[QuarantineRow, ...]
     changes: tuple[ChangeRow, ...] = ()
     ordered: tuple[tuple[str, str], ...] = ()
+    unread: str = ""
     trouble: str = ""
 
 
@@ -73,6 +74,7 @@ def table_page(
         ordered=tuple((clock(order.at_ms), order.command) for order in known.orders)
         if known
         else (),
+        unread=_unread(known.unread, status.pipeline, table) if known else "",
         trouble=str(history) if isinstance(history, TidemarkError) else "",
     )
 
@@ -89,6 +91,16 @@ def _next_cut(status: PipelineStatus, table: TableStatus) -> Iterator[tuple[str,
     of_table = (("snapshot", status.snapshots), ("withheld", status.withheld))
     yield from ((name, sentences.get(table.table, "")) for name, sentences in of_table)
     yield "dropped", table.dropped
+
+
+def _unread(number: int, pipeline: str, table: TableStatus) -> str:
+    if not number:
+        return ""
+    changes = plural(number, "older schema change")
+    return (
+        f"{changes} of all tables were not looked through; all of this table: "
+        f"tidemark history {pipeline} {table.table}"
+    )
 
 
 def _orders(table: TableStatus) -> tuple[Order, ...]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from tidemark.errors import UNCHANGED, ActionRefusedError
 from tidemark.lake.catalog import SystemTables
 from tidemark.lake.history import Order, orders_since, read_history
-from tidemark.lake.landing import LandedStatement, landed_statements
+from tidemark.lake.landing import LandedStatement, landed_statements, newest_statements
 from tidemark.lake.ledger import read_progress
 from tidemark.lake.target_cuts import TargetCut, cuts_of, published_verdicts
 from tidemark.model.cut import GateMode
@@ -38,22 +38,24 @@ class TableHistory:
     """What became of a table.
 
     changes: newest first. orders: what was ordered of it, or of all tables, since the oldest of
-    these, newest first; what somebody expired of the ledger is not among them.
+    these, newest first; what somebody expired of the ledger is not among them. unread: how many
+    older schema changes, of all tables, were not looked through.
     """
 
     table: TableName
     target: str
     changes: tuple[TableChange, ...]
     orders: tuple[Order, ...] = ()
+    unread: int = 0
 
 
 def table_history(
-    pipeline: PipelineSpec, world: World, table: TableName, last: int
+    pipeline: PipelineSpec, world: World, table: TableName, last: int, most: int | None = None
 ) -> TableHistory:
     """The newest ``last`` published cuts that changed the target of ``table``.
 
     `ActionRefusedError` where it has none. Statements are told where their texts are kept as JSON,
-    and not of Avro.
+    and not of Avro. most: so many are read at most, those of the newest landings; None: all.
     """
     system = SystemTables.of(pipeline.name)
     progress = read_progress(world.catalog, system).under(pipeline.renames)
@@ -69,7 +71,8 @@ def table_history(
     if not cuts:
         return TableHistory(table, str(target), ())
     verdicts = published_verdicts(world.catalog, system, cuts)
-    statements = _statements(pipeline, world, cuts, targets)
+    spans, unread = _spans(pipeline, world, cuts, most)
+    statements = _statements(pipeline, world, cuts, spans, targets)
     changes = (
         TableChange(
             cut,
@@ -81,7 +84,7 @@ def table_history(
     others = {str(other) for other in targets if other != table}
     orders = orders_since(world.catalog, system, cuts[-1].at_ms)
     concerned = (order for order in orders if table_in(order.command) not in others)
-    return TableHistory(table, str(target), tuple(changes), tuple(concerned))
+    return TableHistory(table, str(target), tuple(changes), tuple(concerned), unread)
 
 
 _TABLE_IN = re.compile(
@@ -103,17 +106,33 @@ def table_in(command: str) -> str | None:
     return (named["first"] or named["erased"]) if named is not None else None
 
 
+Spans = tuple[tuple[int, int], ...]
 Statements = Sequence[tuple[LandedStatement, Statement]]
 
 
+def _spans(
+    pipeline: PipelineSpec, world: World, cuts: Sequence[TargetCut], most: int | None
+) -> tuple[Spans, int]:
+    """The landings of which the schema changes are read, and how many of older ones are not."""
+    spans: Spans = () if pipeline.source.avro is not None else tuple(read_by(cuts))
+    if most is None or not spans:
+        return spans, 0
+    first, unread = newest_statements(world.catalog, SystemTables.of(pipeline.name), spans, most)
+    return tuple((max(low, first), high) for low, high in spans if high >= first), unread
+
+
 def _statements(
-    pipeline: PipelineSpec, world: World, cuts: Sequence[TargetCut], tables: Iterable[TableName]
+    pipeline: PipelineSpec,
+    world: World,
+    cuts: Sequence[TargetCut],
+    spans: Spans,
+    tables: Iterable[TableName],
 ) -> Statements:
     """What was landed that ``cuts``, newest first, may have followed, with what it says."""
     newest = cuts[0].after
-    if pipeline.source.avro is not None or newest is None:
+    if newest is None or not spans:
         return ()
-    landed = landed_statements(world.catalog, SystemTables.of(pipeline.name), tuple(read_by(cuts)))
+    landed = landed_statements(world.catalog, SystemTables.of(pipeline.name), spans)
     former = (name for rename in newest.renames for name in (rename.old, rename.new))
     followed = FollowedNames({*tables, *former}, pipeline.source.shadowed)
     return tuple(

@@ -85,6 +85,13 @@ def test_a_history_that_cannot_be_read_hides_nothing_else() -> None:
     assert "complete until" in text
 
 
+def test_a_page_says_what_of_the_history_it_does_not_show() -> None:
+    history = TableHistory(TABLE.table, "shop.items", (change(7, "shop.items", ()),), unread=1_200)
+    text = render("table.html", page=table_page(STATUS, TABLE, history, (), FORMS))
+    assert "1,200 older schema changes of all tables were not looked through" in text
+    assert "tidemark history shop shop.items" in text
+
+
 def test_what_sources_say_is_escaped() -> None:
     """POISON-6: names, statements, reasons; there is no script."""
     table = replace(TABLE, table=TableName("shop", EVIL), target=f"shop.{EVIL}", why=EVIL)
