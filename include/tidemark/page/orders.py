@@ -142,8 +142,7 @@ def _of_tables(text: str, pipeline: PipelineName, tables: Iterable[TableName]) -
 
 def _last_behind(mark: str, text: str) -> str:
     """What follows the last ``mark`` in ``text``."""
-    _, found, rest = text.rpartition(mark)
-    return rest if found else ""
+    return text.rpartition(mark)[2] if mark in text else ""
 
 
 def _once(orders: Iterable[Order]) -> tuple[Order, ...]:
