@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import random
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ import pytest
 from tests.e2e.scenarios.test_schema_changes import FAMILIES
 from tests.support.altered import AlteredTable, Row
 from tests.support.altered_stream import begin, opened, send
+from tests.support.records import canal_message, ticdc_watermark
 from tests.support.stack import Stream
 from tidemark.errors import TableStoppedError
 from tidemark.runs.world import World
@@ -21,6 +24,7 @@ RULES = {
     "hash": ["mail", "visits"],
     "redact": ["note"],
 }
+TABLES = ("items", "orders")
 JOINED = {
     "secret": ("varchar(20)", "s"),
     "secret2": ("varchar(20)", "t"),
@@ -164,3 +168,51 @@ def test_rules_that_change(world: World) -> None:
     assert row["caption"] == table.rows[1]["name"]
     assert row["secret2"] == table.rows[1]["secret2"]
     assert not {"note", "title", "name"} & row.keys()
+
+
+@pytest.mark.parametrize("rules", [{"exclude": ["{}"]}, {"rename": {"{}": "place"}}])
+@pytest.mark.parametrize("name", ["_pos", "_FILE"])
+def test_a_column_called_as_one_of_iceberg_stops_its_table_alone(
+    world: World, name: str, rules: Mapping[str, Any]
+) -> None:
+    """Until the file leaves it out or gives it another name; rows without it came before."""
+    items, orders = ({"source": f"shop.{of}", "expectations": "none"} for of in TABLES)
+    by_table = {"publish": {"consistency": "table"}}
+    stream = Stream(world, options={"tables": [items, orders], **by_table}).create()
+
+    def send_rows(number: int, *columns: str) -> None:
+        for table in TABLES:
+            more = columns if table == "items" else ()
+            row = canal_message(
+                "INSERT",
+                tidb={"commitTs": number * 100},
+                table=table,
+                pkNames=["id"],
+                sqlType={"id": -5, **dict.fromkeys(more, 12)},
+                mysqlType={"id": "bigint", **dict.fromkeys(more, "text")},
+                data=[{"id": str(number), **dict.fromkeys(more, "x")}],
+            )
+            stream.send([row])
+        stream.send([ticdc_watermark(number * 100 + 50)])
+
+    def places(table: str) -> dict[int, str | None]:
+        rows = world.catalog.load_table((stream.name, table)).scan().to_arrow().to_pylist()
+        return {row["id"]: row.get("place") for row in rows}
+
+    send_rows(1)
+    assert stream.cut().stopped == {}
+    for number in (2, 3):
+        send_rows(number, name)
+        result = stream.cut()
+        assert list(result.stopped) == ["shop.items"]
+        why = result.stopped["shop.items"]
+        assert f"the column {name} is called as Iceberg calls one" in why
+        assert "give it another name, or leave it out: target-columns: of the table" in why
+        assert places("items") == {1: None}
+        assert places("orders") == dict.fromkeys(range(1, number + 1))
+
+    ruled = {**items, "target-columns": json.loads(json.dumps(rules).replace("{}", name))}
+    stream.options = {"tables": [ruled, orders], **by_table}
+    assert stream.cut().stopped == {}
+    value = "x" if "rename" in rules else None
+    assert places("items") == {1: None, 2: value, 3: value}
