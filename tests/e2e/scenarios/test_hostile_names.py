@@ -1,14 +1,15 @@
-"""Names that mean harm, in one cut into real tables: nothing but names comes of them."""
+"""Names and statements that mean harm, in cuts into real tables: they are taken for text."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.support.hostile import SECRET_VARIABLE, names
-from tests.support.records import Record, canal_message, ticdc_watermark
+from tests.support.hostile import SECRET_VARIABLE, VICTIM, names, statements
+from tests.support.records import Record, canal_message, ticdc_ddl, ticdc_row, ticdc_watermark
 from tests.support.stack import Stream
 from tidemark.model.names import refusal, with_dots
 from tidemark.runs.preview import preview_cut
@@ -42,6 +43,16 @@ def distinct(drawn: Sequence[str]) -> list[str]:
 
 def files(folder: Path) -> set[Path]:
     return {path for path in folder.rglob("*") if path.is_file()}
+
+
+def everything(world: World) -> dict[tuple[str, ...], str]:
+    """Each table of the catalog, and where its newest metadata is."""
+    found = [
+        name
+        for space in world.catalog.list_namespaces()
+        for name in world.catalog.list_tables(space)
+    ]
+    return {name: world.catalog.load_table(name).metadata_location for name in found}
 
 
 def test_hostile_names_are_names_of_tables_and_columns(
@@ -78,3 +89,48 @@ def test_hostile_names_are_names_of_tables_and_columns(
             assert path.is_relative_to(warehouse.resolve())
     assert set(state.parent.iterdir()) == beside
     assert not [path for path in files(state) if SECRET.encode() in path.read_bytes()]
+
+
+def test_hostile_statements_only_stop_tables(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SCHEMA-20: four hundred of them, first those that can be about no table but their own."""
+    monkeypatch.setenv(SECRET_VARIABLE, SECRET)
+    other = Stream(world).create()
+    other.send([ticdc_row("INSERT", 1, 5), ticdc_watermark(9)])
+    other.cut()
+    tables = [{"source": f"shop.{name}", "expectations": "none"} for name in (VICTIM, "beside")]
+    by_table = {"publish": {"consistency": "table"}}
+    stream = Stream(world, options={"tables": tables, **by_table}).create()
+    state = Path(world.installation.state)
+    beside, before = set(state.parent.iterdir()), everything(world)
+    texts = statements(200, f"shop.{VICTIM}") + statements(200, f"`{VICTIM}`", seed=2)
+    of_others = [text for text in texts if {"RENAME", "DROP"} & set(text.upper().split())]
+    of_it = [text for text in texts if text not in of_others]
+    assert len(of_it) > len(texts) / 2
+
+    stream.send([row(name, ["name"], 100) for name in (VICTIM, "beside")])
+    stream.send([ticdc_ddl(text, 101 + at, table=VICTIM) for at, text in enumerate(of_it)])
+    stream.send([ticdc_watermark(1000)])
+    assert list(stream.cut().stopped) == [f"shop.{VICTIM}"]
+    published = [("beside", [{"id": 1, "name": "name"}])]
+    assert contents(stream) == published
+    stream.send([ticdc_ddl(text, 1001 + at, table=VICTIM) for at, text in enumerate(of_others)])
+    stream.send([ticdc_watermark(2000)])
+    assert stream.cut().stopped.keys() == {f"shop.{VICTIM}", "shop.beside"}
+    assert contents(stream) == published
+
+    after = everything(world)
+    assert {name: after[name] for name in before} == before
+    spaces = {space for space, _ in after.keys() - before.keys()}
+    assert spaces == {stream.name, f"tidemark_{stream.name}"}
+    assert set(state.parent.iterdir()) == beside
+    assert not [path for path in files(state) if SECRET.encode() in path.read_bytes()]
+
+
+def contents(stream: Stream) -> list[tuple[str, list[dict[str, Any]]]]:
+    """Each target by its name, with the columns of the source."""
+    targets = sorted(name for _, name in stream.world.catalog.list_tables(stream.name))
+    frames = [stream.world.catalog.load_table((stream.name, name)).scan() for name in targets]
+    return [
+        (name, frame.select("id", "name").to_arrow().to_pylist())
+        for name, frame in zip(targets, frames, strict=True)
+    ]
