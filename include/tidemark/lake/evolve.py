@@ -32,6 +32,7 @@ from tidemark.lake.marks import (
     Published,
     descends,
     foreign_change,
+    is_only_rewritten,
     most_rows,
     read_published,
     unmarked,
@@ -119,7 +120,8 @@ def _put_back(table: Table, published: Published | None, newest: TargetChange | 
     """That ``table`` is as it was before its ``newest`` change, as a sentence; empty where not.
 
     What it says of itself is then sound, and rows are missing (PUB-11). A cut that changed no row
-    published the snapshot of an earlier one, and what came behind it descends from that.
+    published the snapshot of an earlier one, and what came behind it descends from that; or the
+    one that maintenance had made of that, which the table has not been told of.
     """
     if published is None or newest is None or CUT not in published.marks:
         return ""
@@ -127,6 +129,8 @@ def _put_back(table: Table, published: Published | None, newest: TargetChange | 
     if cut >= newest.cut or published.snapshot == newest.snapshot_id:
         return ""
     if descends(table, published.snapshot, newest.snapshot_id):
+        return ""
+    if is_only_rewritten(table, newest.snapshot_id):
         return ""
     return (
         f"cut {newest.cut} published snapshot {newest.snapshot_id} of it, and it stands at "

@@ -303,6 +303,28 @@ def test_a_target_that_somebody_dropped_is_not_made_of_one_cut(world: World) -> 
 
 
 @pytest.mark.smoke
+def test_a_cut_that_changes_no_row_of_a_compacted_target(world: World) -> None:
+    """PUB-11, PUB-12: it publishes what maintenance made, and nobody put the target back."""
+    stream = published(world)
+    items = TableName("shop", "items")
+    begin_resync(stream.pipeline, world, items)
+    stream.send(
+        debezium_row("r", key, 95, name=name, mark="incremental")
+        for key, name in mirrored(*PARTS[:2]).items()
+    )
+    stream.cut()
+    MAINTENANCE["rewrite_data_files"](stream)
+    compacted = load(stream, target(stream)).current_snapshot()
+    end_resync(stream.pipeline, world, items)
+    stream.cut()
+    assert load(stream, target(stream)).current_snapshot() == compacted
+    MAINTENANCE["all"](stream)
+    send(stream, logged(PARTS[2]))
+    stream.cut()
+    assert stream.rows() == mirrored(*PARTS[:3])
+
+
+@pytest.mark.smoke
 def test_a_target_that_is_put_back_as_it_was_before_a_cut_stops(world: World) -> None:
     """PUB-11, SNAP-8: what it says of itself is sound, and the rows of that cut are missing."""
     stream = published(world)
