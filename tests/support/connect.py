@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from ssl import SSLContext
 from typing import Any
 
 from embedded.ports import HOST
@@ -31,8 +32,8 @@ class RecordedConnect:
 
 
 @contextmanager
-def recorded_connect() -> Iterator[RecordedConnect]:
-    """The server with all that was recorded."""
+def recorded_connect(context: SSLContext | None = None) -> Iterator[RecordedConnect]:
+    """The server with all that was recorded, by TLS where there is a ``context``."""
     connect = RecordedConnect(json.loads(RECORDED.read_text("utf-8")))
 
     class Handler(BaseHTTPRequestHandler):
@@ -54,9 +55,13 @@ def recorded_connect() -> Iterator[RecordedConnect]:
             """Say nothing."""
 
     with ThreadingHTTPServer((HOST, 0), Handler) as server:
+        scheme = "http"
+        if context is not None:
+            scheme = "https"
+            server.socket = context.wrap_socket(server.socket, server_side=True)
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
-        connect.url = f"http://{HOST}:{server.server_port}"
+        connect.url = f"{scheme}://{HOST}:{server.server_port}"
         try:
             yield connect
         finally:

@@ -24,6 +24,7 @@ from tidemark.topics.http import (
     NoAnswerError,
     OversizedAnswerError,
     UntrustedError,
+    UnusableSecretError,
     ask,
 )
 
@@ -128,6 +129,8 @@ def _answered(spec: ConnectSpec, path: str) -> tuple[str, Answer]:
         return address, ask(address, Identity(user, password), "application/json")
     except UntrustedError as error:
         raise _refused(f"the certificate of {address} is not trusted: {error}") from error
+    except UnusableSecretError as error:
+        raise _refused(str(error)) from error
     except OversizedAnswerError as error:
         raise _refused(f"{address} answered with {error}") from error
     except NoAnswerError as error:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Iterator
+from pathlib import Path
+from ssl import PROTOCOL_TLS_SERVER, AlertDescription, SSLContext
 
 import pytest
 
+from tests.support.certificates import Authority
 from tests.support.connect import RecordedConnect, recorded_connect
 from tidemark.errors import ConnectRefusedError, ConnectUnreachableError
 from tidemark.spec import SourceFormat
@@ -79,6 +82,20 @@ def test_who_asks_has_a_name_and_a_password(
 def test_another_address_is_refused(url: str) -> None:
     with pytest.raises(ConnectRefusedError, match="the address of Kafka Connect is not"):
         connector_names(ConnectSpec(url))
+
+
+def test_one_that_wants_a_certificate_is_refused(tmp_path: Path) -> None:
+    """It says so by an alert, before anybody has asked."""
+    served_with = tmp_path / "server.pem"
+    served_with.write_text("".join(reversed(Authority("services").issue("connect"))))
+    context = SSLContext(PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(served_with)
+    context.sni_callback = lambda *_: AlertDescription.ALERT_DESCRIPTION_HANDSHAKE_FAILURE
+    with (
+        recorded_connect(context) as connect,
+        pytest.raises(ConnectRefusedError, match="ends the handshake"),
+    ):
+        connector_names(ConnectSpec(connect.url))
 
 
 def test_one_that_cannot_serve_now_is_asked_again_later(connect: RecordedConnect) -> None:

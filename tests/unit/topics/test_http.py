@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import gzip
+import ssl
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from ssl import CERT_REQUIRED, PROTOCOL_TLS_SERVER, SSLContext, TLSVersion
 from threading import Thread
+from types import SimpleNamespace
 
 import pytest
 
@@ -94,6 +97,24 @@ def test_an_answer_that_never_ends_is_none(monkeypatch: pytest.MonkeyPatch) -> N
         pytest.raises(NoAnswerError, match="took longer"),
     ):
         ask(address, Identity(), "*/*")
+
+
+@pytest.mark.parametrize("begun", [b"HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n", b"HTTP/1.1 "])
+def test_an_answer_that_drips_is_none(monkeypatch: pytest.MonkeyPatch, begun: bytes) -> None:
+    """Each byte comes before a silence is too long, those of headers too."""
+    monkeypatch.setattr(http, "ANSWER_SECONDS", 0.2)
+
+    def dripping(request: BaseHTTPRequestHandler) -> None:
+        request.wfile.write(begun)
+        for _ in range(100):
+            request.wfile.write(b"2")
+            time.sleep(0.02)
+
+    since = time.monotonic()
+    with served(dripping) as address:
+        with pytest.raises(NoAnswerError, match="took longer"):
+            ask(address, Identity(), "*/*")
+        assert time.monotonic() - since < 1.5
 
 
 def test_an_answer_that_breaks_off_is_none() -> None:
@@ -195,6 +216,31 @@ def test_a_client_shows_its_certificate(tmp_path: Path) -> None:
         ca.write_text(strange.pem)
         with pytest.raises(UntrustedError):
             ask(address, known, "*/*")
+
+
+def test_a_service_that_is_ill_does_not_want_another_certificate(tmp_path: Path) -> None:
+    authority = Authority("services")
+    served_with, ca = tmp_path / "server.pem", tmp_path / "ca.pem"
+    served_with.write_text("".join(reversed(authority.issue("service"))))
+    ca.write_text(authority.pem)
+    context = SSLContext(PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(served_with)
+    context.sni_callback = lambda *_: ssl.AlertDescription.ALERT_DESCRIPTION_INTERNAL_ERROR
+    with (
+        served(answering(200), context) as address,
+        pytest.raises(NoAnswerError, match="ALERT_INTERNAL_ERROR"),
+    ):
+        ask(address, Identity(ca=ca), "*/*")
+
+
+def test_a_machine_that_trusts_nobody_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    bare = SimpleNamespace(cafile=None, capath=None, openssl_cafile="/a", openssl_capath="/b")
+    monkeypatch.setattr(ssl, "get_default_verify_paths", lambda: bare)
+    with pytest.raises(UnusableSecretError, match="trusts no certificates") as refused:
+        ask("https://127.0.0.1:1", Identity(), "*/*")
+    assert refused.value.setting == "ca"
+    with served(answering(200)) as address:
+        assert ask(address, Identity(), "*/*").is_good
 
 
 @pytest.mark.parametrize("password", ["wrong", None])
