@@ -29,7 +29,7 @@ def pipeline(max_unreadable: int | None) -> PipelineSpec:
 
 def framed(framing: Framing, unread: int, understood: int) -> dict[str, Any]:
     """Records that name their schema in another way, and others."""
-    foreign = {"records": unread, "unreadable": unread, "framing": framing.value}
+    foreign = {"records": unread, "unreadable": unread, "framing": framing.value, "framed": unread}
     known = {"records": understood, "understood": understood}
     return merged_counts([{**foreign, "reason": "AVRO_MAGIC"}, known])
 
@@ -38,7 +38,7 @@ def framed(framing: Framing, unread: int, understood: int) -> dict[str, Any]:
 def test_another_framing_names_the_setting_of_the_converter(framing: Framing) -> None:
     """MSG-19: whether it is of all records, or of too many of them."""
     unlimited = pipeline(None)
-    alone = landing_refusal(unlimited, framed(framing, 1, 0))
+    alone = landing_refusal(unlimited, framed(framing, 2, 0))
     assert isinstance(alone, PreflightError)
     assert str(framing) in str(alone)
     beside = landing_refusal(pipeline(2), framed(framing, 3, 1))
@@ -46,6 +46,14 @@ def test_another_framing_names_the_setting_of_the_converter(framing: Framing) ->
     for refused in (alone, beside):
         assert SETTING[framing] in refused.next_step
     assert landing_refusal(pipeline(3), framed(framing, 3, 0)) is None
+
+
+@pytest.mark.parametrize("framing", list(Framing))
+def test_one_record_of_another_framing_has_strayed(framing: Framing) -> None:
+    """MSG-19: it is quarantined, also beside others that cannot be read."""
+    assert landing_refusal(pipeline(None), framed(framing, 1, 0)) is None
+    others = {"records": 3, "unreadable": 3, "framed": 0, "reason": "JSON_INVALID"}
+    assert landing_refusal(pipeline(None), merged_counts([framed(framing, 1, 0), others])) is None
 
 
 def counted(unplaced: int, understood: int) -> dict[str, Any]:

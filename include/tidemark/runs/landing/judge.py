@@ -17,7 +17,7 @@ from tidemark.runs.landing.ordering import (
     ordering_counts,
 )
 from tidemark.runs.landing.unread import Reading
-from tidemark.runs.landing.writer_schemas import FRAMING, schema_counts
+from tidemark.runs.landing.writer_schemas import FRAMED, FRAMING, schema_counts
 from tidemark.spec import PipelineSpec
 
 HISTORY = "history_topic"
@@ -88,12 +88,13 @@ def landing_refusal(
             "connector's topic.prefix as schema-changes",
         )
     is_meant = "max_unreadable" in pipeline.limits.model_fields_set
-    # One alone has strayed into the topic.
+    # One alone has strayed into the topic, here and where it is framed otherwise.
     if counts["mismatched"] > 1 and not counts["understood"] and not is_meant:
         return _other_form(pipeline, counts)
     framing = counts.get(FRAMING)
-    if framing is not None and not counts["understood"] and not is_meant:
-        return _other_framing(pipeline, counts, Framing(framing))
+    is_framed = framing is not None and counts[FRAMED] > 1 and not counts["understood"]
+    if is_framed and not is_meant:
+        return _other_framing(pipeline, counts, Framing(str(framing)))
     if counts["unreadable"] > pipeline.limits.max_unreadable:
         look = "look whether source.format fits the topics"
         if is_gated and counts["unplaced"]:

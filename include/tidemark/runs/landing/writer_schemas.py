@@ -19,7 +19,7 @@ from tidemark.topics.registry import open_schemas
 log = get_logger()
 
 UNKNOWN = "schema_unknown"
-FRAMING = "framing"
+FRAMED, FRAMING = "framed", "framing"
 
 _OF_FRAMING = (Reason.AVRO_MAGIC.value, Reason.AVRO_SCHEMA_UNKNOWN.value)
 
@@ -34,15 +34,19 @@ def stored_schemas(run: Run) -> Schemas:
 def schema_counts(pipeline: PipelineSpec) -> tuple[Column, ...]:
     """Aggregates over decoded records: how many have a schema that is not known, as UNKNOWN.
 
-    As FRAMING, how records name their schema that do it otherwise (`Framing`).
+    As FRAMED, how many name their schema otherwise, and as FRAMING, how they do (`Framing`).
     """
     if pipeline.source.avro is None:
         return ()
     unknown = F.col("reason") == Reason.AVRO_SCHEMA_UNKNOWN.value
-    framing = foreign_framing(F.col("key"), F.col("value"), F.col("headers"))
+    framing = F.when(
+        F.col("reason").isin(*_OF_FRAMING),
+        foreign_framing(F.col("key"), F.col("value"), F.col("headers")),
+    )
     return (
         F.count(F.when(unknown, 1)).alias(UNKNOWN),
-        F.max(F.when(F.col("reason").isin(*_OF_FRAMING), framing)).alias(FRAMING),
+        F.count(framing).alias(FRAMED),
+        F.max(framing).alias(FRAMING),
     )
 
 
