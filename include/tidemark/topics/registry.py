@@ -34,6 +34,9 @@ AVRO = "AVRO"
 MOST_REFERENCES = 100
 _ACCEPT = "application/vnd.schemaregistry.v1+json, application/json"
 
+_OF_ANOTHER_FORM = (ValueError, RecursionError, OverflowError)
+"""What JSON of somebody else may raise: it is none, goes too deep, or has numbers without end."""
+
 SchemaSource = Callable[[int], str | None]
 """The Avro schema with an id, as JSON text; None where no Avro schema has it.
 
@@ -133,7 +136,12 @@ def _asked(address: str, spec: RegistrySpec) -> bytes | None:
             f"the certificate of {address} is not trusted: {error}", "source.avro.registry.ca"
         ) from error
     except UnusableSecretError as error:
-        raise _refused(str(error), f"source.avro.registry.{error.setting}") from error
+        fix = f"source.avro.registry.{error.setting}"
+        if error.setting == "token":
+            fix = f"what {fix} refers to"
+        elif error.setting == "certificate" and spec.key_password is not None:
+            fix = f"{fix}, or what source.avro.registry.key-password refers to,"
+        raise _refused(str(error), fix) from error
     except OversizedAnswerError as error:
         raise _refused(f"{address} answered with {error}", "source.avro.registry.url") from error
     except NoAnswerError as error:
@@ -167,7 +175,7 @@ def _is_unknown(answer: Answer) -> bool:
         return False
     try:
         return bool(json.loads(answer.body)["error_code"] // 100 == NOT_FOUND)
-    except (ValueError, KeyError, TypeError):
+    except (*_OF_ANOTHER_FORM, KeyError, TypeError):
         return False
 
 
@@ -179,7 +187,7 @@ def _schema_in(body: bytes, address: str) -> _Schema | None:
             for one in answer.get("references") or ()
         )
         schema = _Schema(str(answer["schema"]), references)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (*_OF_ANOTHER_FORM, KeyError, TypeError, AttributeError) as error:
         raise _refused(
             f"{address} is no answer of a schema registry", "source.avro.registry.url"
         ) from error

@@ -22,6 +22,7 @@ from tidemark.spec import AvroSpec
 from tidemark.topics import http
 from tidemark.topics.registry import MOST_REFERENCES, open_schemas
 
+DEEP = b"[" * 200_000
 LOGIN = f"Basic {b64encode(b'tide:hunter2').decode()}"
 
 
@@ -158,6 +159,21 @@ def test_references_of_another_form_are_told(registry: Registry, references: Any
         asked(7, url=registry.url)
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        DEEP,
+        b'{"schema": "x", "references": [{"name": "a", "subject": "b", "version": 1e999}]}',
+    ],
+)
+def test_an_answer_that_means_harm_is_none_of_a_registry(
+    registry: Registry, content: bytes
+) -> None:
+    registry.failing, registry.content = 200, content
+    with pytest.raises(RegistryRefusedError, match="no answer of a schema registry"):
+        asked(7, url=registry.url)
+
+
 def test_a_password_is_resolved_when_it_is_needed(
     registry: Registry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -184,6 +200,7 @@ def test_a_token_is_resolved_when_it_is_needed(
     with pytest.raises(RegistryRefusedError, match="no text of one line") as refused:
         asked(1, url=registry.url, **token)
     assert "t0ken" not in str(refused.value)
+    assert refused.value.next_step.startswith("fix what source.avro.registry.token refers to")
     monkeypatch.setenv("REGISTRY_TOKEN", "t0ken")
     assert asked(1, url=registry.url, **token) == '"string"'
 
@@ -215,6 +232,8 @@ def test_a_registry_that_is_ill_may_be_asked_again(registry: Registry, status: i
         pytest.param({"error_code": 404, "message": "HTTP 404 Not Found"}, id="of another path"),
         pytest.param({"error_code": "40403"}, id="with a text as code"),
         pytest.param(["error_code"], id="with a list"),
+        pytest.param(b'{"error_code": 1e999}', id="with a code without end"),
+        pytest.param(DEEP, id="too deep"),
     ],
 )
 def test_a_404_of_something_else_is_no_answer_of_a_registry(
