@@ -16,14 +16,17 @@ if TYPE_CHECKING:
 
 Since = Annotated[
     str,
-    typer.Option("--from", metavar="CUT", help="The earlier cut or tag; 0: all rows are new."),
+    typer.Option(
+        "--from", metavar="CUT", help="The earlier cut (digits) or tag; 0: all rows are new."
+    ),
 ]
 UpTo = Annotated[
     str | None,
     typer.Option("--to", metavar="CUT", help="The later cut or tag; default: the newest cut."),
 ]
 Keys = Annotated[
-    int, typer.Option("--keys", metavar="N", min=0, help="Name the first N rows that differ.")
+    int,
+    typer.Option("--keys", metavar="N", min=0, max=1000, help="Name the first N rows that differ."),
 ]
 AsLines = Annotated[
     bool, typer.Option("--json", help="Print each changed row as a JSON object on a line.")

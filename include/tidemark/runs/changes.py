@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from pyiceberg.table import Table
 from pyiceberg.table.refs import SnapshotRefType
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from tidemark.errors import UNCHANGED, ActionRefusedError
+from tidemark.fold.comparable import comparable
 from tidemark.lake.catalog import SystemTables, catalog_errors
 from tidemark.lake.evolve import read_target
-from tidemark.lake.feed import CHANGE_TYPE, DELETE, INSERT, changed_rows
+from tidemark.lake.feed import CHANGE_TYPE, DELETE, INSERT, UPDATE_AFTER, changed_rows
 from tidemark.lake.history import read_history
 from tidemark.lake.ledger import UNKNOWN, newest_snapshots, read_progress
 from tidemark.lake.schema_differences import schema_differences
@@ -77,13 +78,9 @@ def open_changes(
     system = SystemTables.of(pipeline.name)
     progress = read_progress(world.catalog, system)
     cuts = [moment for moment in moments if isinstance(moment, int)]
-    if cuts != sorted(cuts) or not all(0 <= cut <= progress.cut for cut in cuts):
-        raise ActionRefusedError(
-            f"there are no changes from {_named(moments[0])} to {_named(moments[1])}; the newest "
-            f"cut is {progress.cut}",
-            state=UNCHANGED,
-            next_step="name an earlier cut first, and a later one that is published",
-        )
+    is_known = all(0 <= cut <= progress.cut for cut in cuts)
+    if cuts != sorted(cuts) or not is_known or moments[1] == 0:
+        raise _no_changes(moments, progress.cut)
     progress = progress.under(pipeline.renames)
     target = targets_of(pipeline, read_history(world.catalog, system), progress).get(table)
     head = read_target(world.catalog, target) if target is not None else None
@@ -100,6 +97,8 @@ def open_changes(
     old, new = (_snapshot(published, moment, known) for moment in moments)
     snapshots = (old, UNKNOWN if new is None else new)
     _refuse_expired(pipeline, table, published, dict(zip(moments, snapshots, strict=True)))
+    if _age(published, old) > _age(published, new):
+        raise _no_changes(moments, progress.cut)
     schema = head.source_schema.in_target
     columns = world.spark.table(quote(world.catalog.name, *target.parts)).columns
     is_versioned = schema.mode is TargetMode.HISTORY
@@ -112,38 +111,55 @@ def open_changes(
 
 
 def changed_keys(changes: Changes, most: int) -> list[ChangedKey]:
-    """The first ``most`` rows that differ, in the order of their keys."""
-    key = [F.col(quote(name)) for name in changes.identity]
-    first = changes.rows.select(*key).distinct().orderBy(*key).limit(most)
-    same = [changes.rows[quote(name)].eqNullSafe(first[quote(name)]) for name in changes.identity]
-    images_of: dict[tuple[Any, ...], list[Any]] = {}
-    for row in changes.rows.join(F.broadcast(first), same, "left_semi").collect():
-        images_of.setdefault(tuple(row[name] for name in changes.identity), []).append(row)
+    """The first ``most`` rows that differ, in the order of their keys, as Spark has it."""
+    key = [f"key_{at}" for at in range(len(changes.identity))]
+    images = changes.rows.select(
+        *(F.col(quote(name)).alias(part) for name, part in zip(changes.identity, key, strict=True)),
+        F.col(CHANGE_TYPE).isin(INSERT, UPDATE_AFTER).alias("is_new"),
+        F.struct(*(F.col(quote(name)) for name in changes.compared)).alias("image"),
+    )
+    was, now = (
+        F.first(F.when(F.col("is_new") == is_new, F.col("image")), ignorenulls=True)
+        for is_new in (False, True)
+    )
+    both = images.groupBy(*key).agg(was.alias("was"), now.alias("now"))
+    kind = F.when(F.col("was").isNull(), INSERT).when(F.col("now").isNull(), DELETE)
+    others = F.array_compact(
+        F.array(*(F.when(_differs(changes.rows, name), name) for name in changes.compared))
+    )
+    first = both.select(*key, kind.alias("kind"), others.alias("others")).orderBy(*key).limit(most)
     return [
-        _changed_key(key, images, changes.compared)
-        for key, images in sorted(
-            images_of.items(), key=lambda pair: [str(part) for part in pair[0]]
-        )
+        ChangedKey(tuple(row[: len(key)]), row["kind"] or "UPDATE", _updated(row))
+        for row in first.collect()
     ]
 
 
-def _changed_key(
-    key: tuple[Any, ...], images: Sequence[Any], compared: Sequence[str]
-) -> ChangedKey:
-    kinds = {image[CHANGE_TYPE] for image in images}
-    for kind in (INSERT, DELETE):
-        if kinds == {kind}:
-            return ChangedKey(key, kind)
-    was, now, *_ = sorted(images, key=lambda image: image[CHANGE_TYPE], reverse=True)
-    return ChangedKey(key, "UPDATE", tuple(n for n in compared if not _is_same(was[n], now[n])))
+def _differs(rows: DataFrame, name: str) -> Column:
+    was, now = (comparable(F.col(of)[name], rows.schema[name].dataType) for of in ("was", "now"))
+    return ~was.eqNullSafe(now)
 
 
-def _is_same(one: Any, other: Any) -> bool:
-    return bool(one == other or (one != one and other != other))  # noqa: PLR0124  NaN is itself
+def _updated(row: Row) -> tuple[str, ...]:
+    return () if row["kind"] else tuple(row["others"])
 
 
 def _named(moment: Moment) -> str:
     return f"cut {moment}" if isinstance(moment, int) else f"tag {moment}"
+
+
+def _no_changes(moments: tuple[Moment, Moment], newest: int) -> ActionRefusedError:
+    return ActionRefusedError(
+        f"there are no changes from {_named(moments[0])} to {_named(moments[1])}; the newest "
+        f"cut is {newest}",
+        state=UNCHANGED,
+        next_step="name an earlier cut first, and a later one that is published",
+    )
+
+
+def _age(published: Table, snapshot: int | None) -> int:
+    """How many commits of the table had come up to ``snapshot``."""
+    standing = None if snapshot is None else published.snapshot_by_id(snapshot)
+    return 0 if standing is None else standing.sequence_number or 0
 
 
 def _target(published: Table) -> str:

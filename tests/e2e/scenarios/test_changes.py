@@ -9,19 +9,24 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC
 from itertools import combinations
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from tests.support.records import TABLE, postgres_row
 from tests.support.stack import Stream
+from tidemark.cli import changes as changes_command
+from tidemark.cli import session
+from tidemark.cli.app import app
 from tidemark.errors import ActionRefusedError
 from tidemark.model.names import TableName
-from tidemark.runs.changes import ChangedKey, changed_keys, changes_between, open_changes
+from tidemark.runs.changes import ChangedKey, Moment, changed_keys, changes_between, open_changes
 from tidemark.runs.world import World
 
 ITEMS = TableName.parse(TABLE)
@@ -105,7 +110,9 @@ def test_the_feed_of_all_pairs_of_cuts(world: World, mode: str) -> None:
     assert feed(stream, newest, newest) == []
 
 
-def test_rows_are_named_by_key_and_columns_that_changed(world: World) -> None:
+def test_rows_are_named_by_key_and_columns_that_changed(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """FEED-1: an added column beside them, and a value that is masked in the target stays so."""
     table = {**TYPED, "target-columns": {"hash": ["name"]}}
     stream = Stream(world, 1, "debezium-postgres", "none", table).create()
@@ -143,6 +150,41 @@ def test_rows_are_named_by_key_and_columns_that_changed(world: World) -> None:
         open_changes(stream.pipeline, world, ITEMS, (1, "second")),
     ):
         pass
+    target.refresh()
+    newest = target.refs()["main"].snapshot_id
+    target.manage_snapshots().create_tag(newest, "newest").commit()
+    moments: list[tuple[Moment, Moment]] = [("newest", 1), ("newest", "first"), (0, 0)]
+    for backwards in [*moments, ("first", 0)]:
+        with (
+            pytest.raises(ActionRefusedError, match="there are no changes from"),
+            open_changes(stream.pipeline, world, ITEMS, backwards),
+        ):
+            pass
+    says_what_changed(stream, monkeypatch)
+
+
+def says_what_changed(stream: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command of ``stream``, whose target has a tag of its first cut."""
+
+    @contextmanager
+    def spark_world(*_: object) -> Iterator[World]:
+        yield stream.world  # The command's own would end the session of all tests.
+
+    monkeypatch.setattr(session, "spark_world", spark_world)
+    monkeypatch.setattr(changes_command, "load_named", lambda _: stream.pipeline)
+    of = ["changes", stream.name, TABLE, "--from", "first"]
+    shown = CliRunner().invoke(app, [*of, "--keys", "2"])
+    assert shown.exit_code == 0, shown.output
+    words = " ".join(shown.stdout.split())
+    for said in ("inserted 1", "updated 2", "deleted 1", "note string was added"):
+        assert said in words
+    assert "id=1: UPDATE of name" in words
+    assert "id=3" not in words
+    lines = CliRunner().invoke(app, [*of, "--to", "2", "--json"]).stdout.splitlines()
+    kinds = Counter(json.loads(line)["_change_type"] for line in lines)
+    assert kinds == {"UPDATE_BEFORE": 2, "UPDATE_AFTER": 2, "DELETE": 1, "INSERT": 1}
+    assert CliRunner().invoke(app, [*of, "--to", "0"]).exit_code != 0
+    assert CliRunner().invoke(app, [*of, "--keys", "1001"]).exit_code != 0
 
 
 def test_what_is_not_kept_is_said(world: World) -> None:
