@@ -53,6 +53,7 @@ class Rule:
 
     name: of the setting; ``*`` stands for anything. default: Debezium's own. when: of which values
     it is said, in words; applies: the same of one connector. {value} in cost and fix is the value.
+    unset: the grade where a version decides what holds without the setting.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Rule:
     fix: str
     applies: Applies
     formats: Collection[SourceFormat] = ALL
+    unset: Grade | None = None
 
     def judge(self, connector: Connector, source: SourceSpec) -> Iterator[Finding]:
         """What it finds of ``connector``."""
@@ -76,7 +78,7 @@ class Rule:
                 shown = f"{self.name}={value}" if value else f"no {self.name}"
                 is_default = "" if name in connector.config or not value else ", its default"
                 yield Finding(
-                    self.grade,
+                    self.grade if value else self.unset or self.grade,
                     f"connector {connector.name}",
                     shown + is_default,
                     self.cost.format(value=value),
@@ -184,6 +186,7 @@ def _apicurio_rules(converter: str) -> tuple[Rule, ...]:
             f"by default, 2.x writes eight bytes: {framing}",
             f"set {settings}.id-handler to the one of io.apicurio.registry.serde with four bytes",
             of_apicurio(converter, writes_long_ids(f"{settings}.as-confluent")),
+            unset=Grade.WARNING,
         ),
         Rule(
             f"{settings}.use-id",
@@ -194,6 +197,7 @@ def _apicurio_rules(converter: str) -> tuple[Rule, ...]:
             "of their content: a record is decoded with the schema of another one, or with none",
             f"set {settings}.use-id=contentId, and let the connector write new topics",
             of_apicurio(converter, is_none_of("contentid")),
+            unset=Grade.WARNING,
         ),
     )
 
