@@ -10,10 +10,15 @@ LOOPBACK = {"127.0.0.1", "::ffff:127.0.0.1"}
 
 def listening_addresses(program: str = "") -> set[str]:
     """Where children of this process listen whose command line has ``program`` in it."""
-    return {
-        connection.laddr.ip
-        for process in psutil.Process().children(recursive=True)
-        if process.status() != psutil.STATUS_ZOMBIE and program in " ".join(process.cmdline())
-        for connection in process.net_connections("inet")
-        if connection.status == psutil.CONN_LISTEN
-    }
+    children = psutil.Process().children(recursive=True)
+    return {address for process in children for address in _listening(process, program)}
+
+
+def _listening(process: psutil.Process, program: str) -> set[str]:
+    try:
+        if process.status() == psutil.STATUS_ZOMBIE or program not in " ".join(process.cmdline()):
+            return set()
+        connections = process.net_connections("inet")
+    except psutil.NoSuchProcess:  # it ended since it was listed
+        return set()
+    return {c.laddr.ip for c in connections if c.status == psutil.CONN_LISTEN}
