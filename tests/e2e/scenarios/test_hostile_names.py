@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.hostile import SECRET_VARIABLE, VICTIM, names, statements
 from tests.support.records import Record, canal_message, ticdc_ddl, ticdc_row, ticdc_watermark
-from tests.support.stack import Stream
+from tests.support.stack import Stream, counted
 from tidemark.model.names import refusal, with_dots
 from tidemark.runs.preview import preview_cut
 from tidemark.runs.world import World
@@ -73,9 +73,16 @@ def test_hostile_names_are_names_of_tables_and_columns(
     stream.send([row(table, of, 100) for table, of in zip(named, columns, strict=True)])
     stream.send([row(table, [table], 101) for table in refused])
     stream.send([ticdc_watermark(200)])
-    assert {table.target for table in preview_cut(stream.pipeline, world).tables}
+    previewed = {table.target for table in preview_cut(stream.pipeline, world).tables}
     result = stream.cut()
     assert result.stopped == {}
+    assert counted(result) == {  # a warning in the log names those that are refused
+        "applied": len(named),
+        "filtered": len(refused),
+        "control": 1,
+    }
+    assert {table.target for table in result.tables} == previewed
+    assert {with_dots(target.partition(".")[2]) for target in previewed} == set(named)
 
     targets = {name for _, name in world.catalog.list_tables(stream.name)}
     assert {with_dots(name) for name in targets} == set(named)
