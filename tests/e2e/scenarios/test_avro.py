@@ -161,7 +161,7 @@ def test_another_framing_stops_before_anything_is_landed(world: World, registry:
     stream = stream_of(world, registry)
     of_apicurio = row(OLD_ID, 1, 100, name="a")
     assert of_apicurio.value is not None
-    stream.send([replace(of_apicurio, value=b"\0" + bytes(4) + of_apicurio.value[1:])])
+    stream.send([replace(of_apicurio, value=b"\0" + bytes(4) + of_apicurio.value[1:])] * 2)
     with pytest.raises(PreflightError, match="an id of eight bytes") as refused:
         stream.cut()
     assert "Legacy4ByteIdHandler" in refused.value.next_step
