@@ -1,6 +1,6 @@
 """Add the jars to a bill of materials of the Python packages: ``python -m reference.sbom FILE``.
 
-FILE is CycloneDX as JSON, which cyclonedx-py wrote; it is written anew. Each jar has the SHA-256 of
+FILE is CycloneDX as JSON, which cyclonedx-py wrote; it is rewritten. Each jar has the SHA-256 of
 the lock, and those that are declared themselves their Maven coordinates.
 """
 

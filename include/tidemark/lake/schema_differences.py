@@ -13,7 +13,7 @@ from tidemark.model.names import SYSTEM_PREFIX
 def schema_differences(old: Schema, new: Schema) -> tuple[str, ...]:
     """Columns that came, went, or have another name or type, by their ids.
 
-    A column that was written anew has another id: of such a one its type is told, as it has its
+    A column that was rewritten has another id: of such a one its type is told, as it has its
     name.
     """
     was, now = _columns(old), _columns(new)
@@ -39,6 +39,6 @@ def _sentences(
         if before.field_type != column.field_type:
             yield f"{column.name} became {column.field_type}, and was {before.field_type}"
         elif before.field_id != number:
-            yield f"{column.name} was written anew"
+            yield f"{column.name} was rewritten"
     for name in gone:
         yield f"{name} was dropped"

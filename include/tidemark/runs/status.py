@@ -295,7 +295,7 @@ def _tables(
             verdict=verdicts.get(str(target)),
             why=_why(progress, table, stopped),
             refold=_refold(pipeline, progress, table),
-            dropped=_dropped(progress, table),
+            dropped=_dropped(progress, away, table),
         )
         for table, target in sorted(targets.items())
     )
@@ -324,9 +324,8 @@ def _renamed_away(progress: Progress) -> dict[TableName, TableName]:
     return {r.new: r.old for r in progress.renames if r.old in at and r.is_at(at[r.old])}
 
 
-def _dropped(progress: Progress, table: TableName) -> str:
+def _dropped(progress: Progress, away: Mapping[TableName, TableName], table: TableName) -> str:
     """What became of ``table`` at the source, where its target stays as it is (SCHEMA-18)."""
-    away = _renamed_away(progress)
     for new, old in away.items():
         if table in (new, old):
             return f"is called {new} at the source, which is not folded; its target stays as it is"

@@ -37,9 +37,9 @@ def schema(*columns: tuple[int, str, IcebergType]) -> Schema:
         pytest.param(
             [ID, (3, "n", StringType())],
             ("n became string, and was int",),
-            id="written anew with another type",
+            id="rewritten with another type",
         ),
-        pytest.param([ID, (3, "n", IntegerType())], ("n was written anew",), id="written anew"),
+        pytest.param([ID, (3, "n", IntegerType())], ("n was rewritten",), id="rewritten"),
         pytest.param(
             [ID, (2, "m", IntegerType()), (3, "n", StringType())],
             ("n was renamed to m", "n string was added"),
