@@ -102,7 +102,8 @@ def _forge(lab: Lab, pipeline: PipelineSpec, cuts: int) -> None:
             for n in some
         ]
         marks = {ledger.PROGRESS: after.to_json(), ledger.RESULT: _numbered(result, some[-1])}
-        _append(lab, tables.ledger, pa.Table.from_pylist(forged, schema=ledger.SCHEMA), marks)
+        entries = pa.Table.from_pylist(forged, schema=ledger.SCHEMA)
+        _append(lab, tables.ledger, entries, IN_PROPERTY, marks)
         copies = [{**row, "cut": n, "attempt": f"forged_{n}"} for n in some for row in told]
         catalog.load_table(tables.verdicts.parts).append(
             pa.Table.from_pylist(copies, schema=verdicts.SCHEMA)
@@ -127,20 +128,23 @@ def _forge_landings(lab: Lab, tables: SystemTables, cuts: int) -> None:
             [{"landing": n, "topic": "forged", "partition": 0, "offset": n} for n in some],
             schema=landing.SCHEMA,
         )
-        marks = {landing.MARK: replace(mark, number=some[-1]).to_json()}
-        _append(lab, tables.changelog, rows, marks)
+        landed = replace(mark, number=some[-1])
+        summary = landing.landing_summary(landed)
+        _append(lab, tables.changelog, rows, summary, {landing.MARK: landed.to_json()})
     changelog = lab.world.catalog.load_table(tables.changelog.parts)
     made = sorted(changelog.snapshots(), key=lambda one: one.sequence_number or 0)
     old = [one.snapshot_id for one in made[:-MAX_SNAPSHOTS]]
     changelog.maintenance.expire_snapshots().by_ids(old).commit()
 
 
-def _append(lab: Lab, name: TableId, rows: pa.Table, marks: Mapping[str, str]) -> None:
+def _append(
+    lab: Lab, name: TableId, rows: pa.Table, summary: Mapping[str, str], marks: Mapping[str, str]
+) -> None:
     table = lab.world.catalog.load_table(name.parts)
     head = table.current_snapshot()
     assert head is not None
     branch = action_branch(table, head.snapshot_id, 0)
-    append_behind(lab.world.catalog, branch, rows, IN_PROPERTY, marks)
+    append_behind(lab.world.catalog, branch, rows, summary, marks)
 
 
 def _forge_snapshots(lab: Lab, name: TableId, count: int) -> None:

@@ -28,6 +28,7 @@ from pyspark.sql import functions as F
 
 from tidemark.errors import UNCHANGED, AccountingError, ForeignChangeError
 from tidemark.gate.epoch import LandedChange
+from tidemark.lake import ledger
 from tidemark.lake.catalog import SystemTables, catalog_errors, commit_errors
 from tidemark.lake.commits import Branch, append_files_on, begin_branch
 from tidemark.lake.filters import within
@@ -81,8 +82,7 @@ SCHEMA = pa.schema(
     ]
 )
 PROPERTIES = {
-    "format-version": "2",
-    "commit.manifest.min-count-to-merge": "20",
+    **ledger.PROPERTIES,
     "write.distribution-mode": "none",
     "write.target-file-size-bytes": str(256 * 1024 * 1024),
     "write.parquet.compression-codec": "zstd",
@@ -94,8 +94,6 @@ PROPERTIES = {
     "write.metadata.metrics.column.key": "none",
     "write.metadata.metrics.column.value": "none",
     "write.metadata.metrics.column.headers": "none",
-    "write.metadata.delete-after-commit.enabled": "true",
-    "write.metadata.previous-versions-max": "20",
 }
 
 

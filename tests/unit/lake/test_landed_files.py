@@ -13,11 +13,13 @@ from tidemark.errors import StorageError
 from tidemark.lake.catalog import SystemTables
 from tidemark.lake.heads import read_heads
 from tidemark.lake.landed_files import PartitionBound, files_since
+from tidemark.lake.landing import PROPERTIES
 from tidemark.lake.refs import ancestors
 from tidemark.model.names import PipelineName
 
 TABLES = SystemTables.of(PipelineName("shop"))
 LANDINGS = 9
+MANIFESTS = int(PROPERTIES["commit.manifest.min-count-to-merge"])
 
 
 @pytest.fixture
@@ -52,6 +54,17 @@ def found(catalog: SqlCatalog, landing: int) -> list[int]:
 def test_a_cut_reads_the_files_of_its_landings(catalog: SqlCatalog, landing: int) -> None:
     """ACC-4: and nobody else's records."""
     assert found(catalog, landing) == [RECORDS] * (LANDINGS - landing + 1)
+
+
+def test_landings_write_their_manifests_together(catalog: SqlCatalog) -> None:
+    """What a cut opens to plan its reading does not grow with the landings before it."""
+    for number in range(LANDINGS, MANIFESTS + LANDINGS):
+        land(catalog, TABLES, read_heads(catalog, TABLES), f"l{number}")
+    table = catalog.load_table(TABLES.changelog.parts)
+    head = table.current_snapshot()
+    assert head is not None
+    assert len(head.manifests(table.io)) < MANIFESTS
+    assert table.scan().count() == RECORDS * (MANIFESTS + LANDINGS)
 
 
 def test_earlier_landings_cost_nothing(catalog: SqlCatalog) -> None:
