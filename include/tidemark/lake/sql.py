@@ -318,6 +318,11 @@ def create_branch(table: Sequence[str], branch: str, base: int | None) -> str:
     return f"ALTER TABLE {quote(*table)} CREATE BRANCH {quote(branch)}{at}"
 
 
+def create_tag(table: Sequence[str], tag: str, snapshot_id: int) -> str:
+    """ALTER TABLE that pins a snapshot by a tag."""
+    return f"ALTER TABLE {quote(*table)} CREATE TAG {quote(tag)} AS OF VERSION {snapshot_id:d}"
+
+
 def delete_below(branch: Sequence[str], position: str) -> str:
     """DELETE of what a truncate or a new snapshot at ``position`` ended (TRUNC-2, SNAP-6)."""
     at = quote(POSITION)

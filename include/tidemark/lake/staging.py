@@ -21,7 +21,6 @@ from tidemark.lake.effect import (
 from tidemark.lake.refs import (
     Fork,
     RefUpdate,
-    create_tag,
     drop_dead_refs,
     tag_before,
 )
@@ -146,16 +145,15 @@ def stage_table(
         before = _head(context)
     if base is not None and context.backfills:
         before = _fill(context, schema)
-    effect = effect + _merge(context, schema, rows, before)
+    if rows.rows:
+        effect = effect + _merge(context, schema, rows, before)
     if schema.mode is not TargetMode.MIRROR and ends:
         effect = effect + _mark(context, schema, ends)
     if removal is not None:
         effect = effect + _remove(context, schema, removal)
-    with catalog_errors(f"the staging of {context.target}"):
-        table = table.refresh()
-    snapshot_id = table.refs()[context.branch].snapshot_id
+    snapshot_id = _head(context)
     tag = f"{context.branch}_audited"
-    create_tag(table, snapshot_id, tag)
+    context.session.sql(sql.create_tag(context.table, tag, snapshot_id))
     log.info(
         "table_staged",
         table=str(context.target),
@@ -173,8 +171,6 @@ def _merge(
     context: StagingContext, schema: TableSchema, rows: StagedRows, before: int | None
 ) -> Effect:
     """Merge the staged rows into the branch, which stands at ``before``; each is accounted for."""
-    if not rows.rows:
-        return Effect()
     if before is None:
         _append(context, schema, rows)
     else:

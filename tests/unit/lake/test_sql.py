@@ -38,6 +38,7 @@ ENDS = (End(Position("0A"), 1), End(Position("0B")))
         sql.by_spark(sql.rename_column(TABLE, OTHER.name, COLUMN.name)),
         sql.set_property(TABLE, "p", "'; DROP TABLE x; --"),
         sql.create_branch(TABLE, "tidemark_1_a", 7),
+        sql.create_tag(TABLE, "tidemark_1_a_audited", 7),
         sql.delete_below(TABLE, "'; DROP TABLE x; --"),
         sql.merge_staged(TABLE, "o'dd`name", SCHEMA),
         sql.create_target(TABLE, WITHOUT_KEY, {}),
