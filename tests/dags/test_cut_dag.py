@@ -12,7 +12,7 @@ from airflow.sdk.definitions.callback import AsyncCallback
 from airflow.sdk.definitions.deadline import DeadlineReference
 from airflow.sdk.exceptions import ParamValidationError
 
-from tidemark.scheduling.approval_operator import AskOperator
+from tidemark.scheduling.audit_operator import AuditOperator
 from tidemark.scheduling.dags import build_cut_dag
 from tidemark.scheduling.submit import CUT_JOB
 from tidemark.spec import PipelineSpec
@@ -52,28 +52,19 @@ def test_tasks_follow_each_other() -> None:
     assert {task.owner for task in dag.tasks} == {"sales-data"}
 
 
-def test_somebody_is_asked_where_the_file_wants_that() -> None:
+def test_the_audit_is_where_somebody_is_asked() -> None:
     """PUB-7: before anything is published; the form of the answer has a field for the reason."""
-    dag = dag_of(publish={"approval": "ask"}, limits={"task-timeout": 90})
-    assert {task.task_id: task.downstream_task_ids for task in dag.tasks} == {
-        "plan": {"fold"},
-        "fold": {"audit"},
-        "audit": {"ask"},
-        "ask": {"publish"},
-        "publish": set(),
-    }
-    ask = dag.get_task("ask")
-    assert isinstance(ask, AskOperator)
-    assert ask.options == ["Publish", "Discard"]
-    assert (ask.response_timeout, ask.execution_timeout) == (timedelta(minutes=90), None)
-    assert ask.retries == 0
-    assert list(ask.params) == ["reason"]
+    audit = dag_of(limits={"task-timeout": 90}).get_task("audit")
+    assert isinstance(audit, AuditOperator)
+    assert audit.options == ["Publish", "Discard"]
+    assert audit.response_timeout == timedelta(minutes=90)
+    assert audit.execution_timeout == timedelta(minutes=90), "of its own work, not of the answer"
+    assert list(audit.params) == ["reason"]
 
 
-@pytest.mark.parametrize("approval", ["never", "ask"])
-def test_stall_fails_a_task_behind_what_is_published(approval: str) -> None:
+def test_stall_fails_a_task_behind_what_is_published() -> None:
     """GATE-O1: Airflow makes asset events of a task that ends well, so publish has to."""
-    dag = dag_of(publish={"approval": approval}, limits={"when-stalled": "fail"})
+    dag = dag_of(limits={"when-stalled": "fail"})
     assert dag.get_task("publish").downstream_task_ids == {"stall"}
     stall = dag.get_task("stall")
     assert (stall.downstream_task_ids, stall.outlets, stall.retries) == (set(), [], 2)
@@ -97,11 +88,9 @@ def test_a_run_is_late_once_its_tables_are_older_than_the_file_allows() -> None:
     assert build_cut_dag(PipelineSpec.model_validate(SHOP), late).deadline is None, "no limit"
 
 
-@pytest.mark.parametrize(
-    ("fields", "tasks"), [({}, 4), ({"publish": {"approval": "ask"}}, 5)], ids=["alone", "asking"]
-)
-def test_a_run_has_the_time_of_all_tries_of_its_tasks(fields: dict[str, Any], tasks: int) -> None:
-    dag = dag_of(**fields, limits={"task-timeout": 9})
+@pytest.mark.parametrize(("stalled", "tasks"), [("warn", 4), ("fail", 5)])
+def test_a_run_has_the_time_of_all_tries_of_its_tasks(stalled: str, tasks: int) -> None:
+    dag = dag_of(limits={"task-timeout": 9, "when-stalled": stalled})
     assert dag.dagrun_timeout == tasks * 3 * timedelta(minutes=9 + 1)
 
 
@@ -147,6 +136,7 @@ def test_other_tables_that_are_followed_are_mentioned() -> None:
         {"reason": None},
         {"reason": ""},
         {"reason": "the suite was fixed"},
+        {"hold": True},
         {"dry_run": None},
         {"dry_run": True},
     ],

@@ -11,7 +11,6 @@ import pytest
 import yaml
 from airflow.providers.openlineage.extractors import OperatorLineage
 from airflow.providers.openlineage.extractors.manager import ExtractorManager
-from airflow.providers.standard.operators.python import PythonOperator
 from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 from airflow.sdk.execution_time.context import OutletEventAccessors
@@ -26,7 +25,8 @@ from tidemark.runs import stall as stalls
 from tidemark.runs.publish import publish_cut
 from tidemark.runs.stall import Stall
 from tidemark.runs.world import World
-from tidemark.scheduling.lineage_operators import AuditOperator, PublishOperator
+from tidemark.scheduling.audit_operator import AuditOperator
+from tidemark.scheduling.publish_operator import PublishOperator
 from tidemark.scheduling.tasks import audit, publish, stall
 
 ATTEMPT = AttemptId("try_1")
@@ -116,7 +116,7 @@ def test_it_tells_the_tag_of_its_own_cut(world: World) -> None:
     assert run_task() == {"cut": 1, "tables": 2}
 
 
-def lineage(operator: PythonOperator) -> OperatorLineage[Any, Any]:
+def lineage(operator: BaseOperator) -> OperatorLineage[Any, Any]:
     """What the provider finds out behind the task."""
     extractors = ExtractorManager()  # type: ignore[no-untyped-call]
     run, state = SimpleNamespace(run_id="run"), TaskInstanceState.SUCCESS
@@ -132,7 +132,7 @@ def test_provider_of_lineage_is_told_what_was_audited_and_published(world: World
     versions = [str(head.snapshot_id) for head in heads if head]
     assert [table.facets["version"].datasetVersion for table in published.outputs] == versions
     assert [topic.name for topic in published.inputs] == ["p.a"]
-    audited = lineage(AuditOperator(task_id="audit", python_callable=audit, op_kwargs=name))
+    audited = lineage(AuditOperator(task_id="audit", pipeline=PIPELINE))
     assert [table.facets["version"].datasetVersion for table in audited.inputs] == versions
     found = [table.inputFacets["dataQualityAssertions"].assertions for table in audited.inputs]
     assert [(each.assertion, each.success) for (each,) in found] == [("counts", True)] * 2

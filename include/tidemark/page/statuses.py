@@ -125,10 +125,10 @@ class Statuses:
         from tidemark.errors import BrokerRefusedError, CatalogUnreachableError
 
         edges = self._edges_of(spec)
-        if isinstance(trouble, BrokerRefusedError):
-            edges.world = None
-        if isinstance(trouble, CatalogUnreachableError):
-            with edges.lock:
+        with edges.lock:
+            if isinstance(trouble, BrokerRefusedError):
+                edges.world = None
+            if isinstance(trouble, CatalogUnreachableError):
                 edges.world, edges.trouble = None, trouble
                 edges.until = time.monotonic() + FRESH_SECONDS
 

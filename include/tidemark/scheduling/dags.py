@@ -10,8 +10,8 @@ from airflow.providers.standard.operators.python import PythonOperator, ShortCir
 from airflow.sdk import DAG, Label, Param
 from airflow.sdk.definitions.callback import Callback
 
-from tidemark.scheduling.approval_operator import REASON, AskOperator
 from tidemark.scheduling.assets import asset_of
+from tidemark.scheduling.audit_operator import REASON, AuditOperator
 from tidemark.scheduling.forms import (
     action_form,
     cut_form,
@@ -19,12 +19,11 @@ from tidemark.scheduling.forms import (
     refold_form,
     resync_form,
 )
-from tidemark.scheduling.lineage_operators import AuditOperator, PublishOperator
+from tidemark.scheduling.publish_operator import PublishOperator
 from tidemark.scheduling.shown import code
 from tidemark.scheduling.submit_operator import FoldOperator, MaintainOperator
 from tidemark.scheduling.tasks import (
     action,
-    audit,
     plan,
     publish,
     refold,
@@ -43,7 +42,6 @@ from tidemark.scheduling.timing import (
 )
 from tidemark.scheduling.xcom import (
     ACTION,
-    ASK,
     AUDIT,
     FOLD,
     MAINTAIN,
@@ -53,7 +51,7 @@ from tidemark.scheduling.xcom import (
     RESYNC,
     STALL,
 )
-from tidemark.spec import Approval, OtherTables, PipelineSpec, WhenStalled, sound_pipelines
+from tidemark.spec import OtherTables, PipelineSpec, WhenStalled, sound_pipelines
 
 UNFINISHED = ("on_retry_callback", "on_failure_callback", "on_skipped_callback")
 """What Airflow calls behind a task that did not do its work."""
@@ -100,8 +98,9 @@ def build_cut_dag(pipeline: PipelineSpec, late: Callback | None = None) -> DAG:
     overlap, and beside a backfill no two folds do; should they do so all the same, the lake lets
     one of them win. Tasks wait in Airflow's default pool: a pool that somebody has to make keeps a
     new pipeline waiting for ever (docs/adr/0019). Where the file wants that, a run whose cut is
-    blocked by expectations waits for an answer before it publishes, and one whose cuts have gone no
-    further for too long fails behind it. Metrics are sent whenever a task may have ended the run.
+    blocked by expectations waits for an answer before it publishes, as does one whose form says so,
+    and one whose cuts have gone no further for too long fails behind it. Metrics are sent whenever
+    a task may have ended the run.
     """
     callback = partial(tell_metrics, pipeline.name)
     with DAG(
@@ -122,7 +121,8 @@ def build_cut_dag(pipeline: PipelineSpec, late: Callback | None = None) -> DAG:
             task_id=PLAN, python_callable=plan, op_kwargs=name, on_success_callback=callback
         )
         folded = FoldOperator(task_id=FOLD, pipeline=pipeline.name)
-        audited = AuditOperator(task_id=AUDIT, python_callable=audit, op_kwargs=name)
+        asks: dict[str, Any] = {"reason": REASON}
+        audited = AuditOperator(task_id=AUDIT, pipeline=pipeline, params=asks)
         published = PublishOperator(
             task_id=PUBLISH,
             python_callable=publish,
@@ -131,11 +131,7 @@ def build_cut_dag(pipeline: PipelineSpec, late: Callback | None = None) -> DAG:
             on_success_callback=callback,
         )
         planned >> Label("there is something to fold") >> folded
-        if pipeline.publish.approval is Approval.ASK:
-            asked = AskOperator(task_id=ASK, pipeline=pipeline, params={"reason": REASON})
-            folded >> audited >> asked >> published
-        else:
-            folded >> audited >> Label("nothing blocks") >> published
+        folded >> audited >> Label("nothing blocks") >> published
         if pipeline.limits.when_stalled is WhenStalled.FAIL:
             published >> PythonOperator(task_id=STALL, python_callable=stall, op_kwargs=name)
     dag.dagrun_timeout = len(dag.tasks) * longest_attempts(pipeline)

@@ -56,6 +56,10 @@ def cut_form(pipeline: PipelineSpec) -> dict[str, Param]:
         "reason": _text(
             "Reason", "Why this run was started by hand; kept with the cut in the ledger."
         ),
+        "hold": _switch(
+            "Hold for approval",
+            "Once the cut is audited, wait until somebody publishes or discards it.",
+        ),
         "dry_run": _switch(
             "Dry run", "Only say in the log of fold what the cut would hold. Nothing is changed."
         ),

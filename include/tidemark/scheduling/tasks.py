@@ -91,10 +91,13 @@ def starts_for_lineage(unread: Ranges) -> dict[str, dict[str, int]]:
     return offsets_to_json({place: span.start for place, span in unread.items() if span.count})
 
 
-def audit(pipeline: PipelineName, ti: RuntimeTaskInstanceProtocol) -> dict[str, int]:
-    """Tables by outcome of the audit that ran in fold; red when one blocks and nobody is asked.
+def audit(
+    pipeline: PipelineName, ti: RuntimeTaskInstanceProtocol
+) -> tuple[dict[str, int], tuple[Verdict, ...]]:
+    """Tables by outcome of the audit that ran in fold, and the verdicts somebody is asked about.
 
-    Skipped where fold found no new cut, or red where that stalls.
+    Red where verdicts block and nobody is asked. Skipped where fold found no new cut, or red where
+    that stalls.
     """
     from tidemark.runs.accept import blocking
     from tidemark.runs.publish import read_verdicts
@@ -126,29 +129,20 @@ def audit(pipeline: PipelineName, ti: RuntimeTaskInstanceProtocol) -> dict[str, 
     if blocking_verdicts and (is_faulty or spec.publish.approval is Approval.NEVER):
         raise AirflowFailException(_blocked(pipeline, folded, blocking_verdicts, docs))
     outcomes = [verdict.outcome for verdict in verdicts]
-    return {outcome.value: outcomes.count(outcome) for outcome in Outcome}
-
-
-def findings(pipeline: PipelineName, folded: Folded) -> tuple[Verdict, ...]:
-    """The verdicts that block what fold staged; none where it may be published."""
-    from tidemark.runs.accept import blocking
-    from tidemark.runs.publish import read_verdicts
-    from tidemark.runs.world import open_world
-
-    with stop_on_terminal_errors():
-        spec, world = pipeline_named(pipeline), open_world(load_installation_for(pipeline))
-        verdicts = read_verdicts(spec, world, AttemptId(folded["attempt"]), folded["cut"])
-    return blocking(verdicts)
+    return {outcome.value: outcomes.count(outcome) for outcome in Outcome}, blocking_verdicts
 
 
 def accept(pipeline: PipelineName, folded: Folded, reason: str) -> None:
-    """Have what fold staged published, as somebody accepts what its expectations found."""
-    from tidemark.runs.accept import accept_audit
+    """Have what fold staged published, as somebody accepts what its expectations found, if any."""
+    from tidemark.runs.accept import accept_audit, blocking
+    from tidemark.runs.publish import read_verdicts
     from tidemark.runs.world import open_world
 
+    attempt = AttemptId(folded["attempt"])
     with stop_on_terminal_errors():
-        world = open_world(load_installation_for(pipeline))
-        accept_audit(pipeline_named(pipeline), world, AttemptId(folded["attempt"]), reason)
+        spec, world = pipeline_named(pipeline), open_world(load_installation_for(pipeline))
+        if blocking(read_verdicts(spec, world, attempt, folded["cut"])):
+            accept_audit(spec, world, attempt, reason)
 
 
 def publish(

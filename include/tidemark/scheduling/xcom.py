@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NotRequired, TypedDict
 
-PLAN, FOLD, AUDIT, ASK, PUBLISH, STALL = "plan", "fold", "audit", "ask", "publish", "stall"
+PLAN, FOLD, AUDIT, PUBLISH, STALL = "plan", "fold", "audit", "publish", "stall"
 CUT, MAINTAIN, REFOLD, RESYNC, ACTION = "cut", "maintain", "refold", "resync", "action"
 
 

@@ -58,7 +58,7 @@ CAP = "2026-04-01T09:00:04.055Z"  # what the shop's stage first-load is complete
 GREEN = {"plan": "success", "fold": "success", "audit": "success", "publish": "success"}
 RED = {"plan": "success", "fold": "success", "audit": "failed", "publish": "upstream_failed"}
 IDLE = {"plan": "success", "fold": "skipped", "audit": "skipped", "publish": "skipped"}
-UNTOUCHED = {"until": None, "tables": None, "reason": None, "dry_run": False}
+UNTOUCHED = {"until": None, "tables": None, "reason": None, "hold": False, "dry_run": False}
 EMBEDDED = REPOSITORY / "include" / "deploy" / "installation.embedded.yaml"
 BY_CONNECTION = "${conn:kafka_default.extra.bootstrap.servers}"  # as the provider's form has it
 NO_CUSTOMERS = """\
@@ -502,9 +502,16 @@ def published_rows(site: Site) -> dict[str, list[str]]:
 
 
 def test_pipeline_that_comes_to_a_running_stack_publishes(site: Site, served: Api) -> None:
+    """Once somebody says so: the form had the run held behind its audit."""
     (site.pipelines / "late.yaml").write_text(LATE)
     served.found("cut__late")
-    run = served.trigger("cut__late")
+    begun = served.begin("cut__late", hold=True)
+    asked = paused(site, served, "cut__late", begun)
+    assert asked["subject"] == "cut 1 of late is held"
+    assert "Tables by outcome of their audit: " in asked["body"]
+    assert not site.world.catalog.load_table(("late", "customers")).scan().to_arrow().num_rows
+    served.answer("cut__late", begun, "audit", "Publish")
+    run = served.ended("cut__late", begun)
     assert run["state"] == "success"
     report = report_of(site, run)
     assert report.tasks == GREEN
@@ -531,13 +538,17 @@ def test_findings_wait_for_an_answer(site: Site, served: Api) -> None:
     (site.pipelines / "asked.yaml").write_text(ASKED)
     served.found("cut__asked")
     run = served.begin("cut__asked", until=CAP)
-    asked = paused(site, served, run)
+    asked = paused(site, served, "cut__asked", run)
     assert asked["subject"] == "Expectations block cut 1 of asked"
     assert "| `asked.customers` | `expect_table_row_count_to_equal(value=0) on " in asked["body"]
-    served.answer("cut__asked", run, "ask", "Discard")
+    served.answer("cut__asked", run, "audit", "Discard")
     ended = served.ended("cut__asked", run)
-    assert report_of(site, ended).tasks == {**GREEN, "ask": "failed", "publish": "upstream_failed"}
-    (log,) = (site.airflow.home / "logs").glob("dag_id=cut__asked/*/task_id=ask/attempt=1.log")
+    assert report_of(site, ended).tasks == {
+        **GREEN,
+        "audit": "failed",
+        "publish": "upstream_failed",
+    }
+    (log,) = (site.airflow.home / "logs").glob("dag_id=cut__asked/*/task_id=audit/attempt=1.log")
     assert "the cut is not published: admin discarded the cut" in log.read_text()
     assert not site.world.catalog.load_table(("asked", "customers")).scan().to_arrow().num_rows
     served.found("action__asked", beside="action__shop")
@@ -547,12 +558,12 @@ def test_findings_wait_for_an_answer(site: Site, served: Api) -> None:
     assert ("asked.customers", 1) in [(name, told["cut"]) for name, told in served.events(again)]
     assert site.world.catalog.load_table(("asked", "customers")).scan().to_arrow().num_rows
     run = served.begin("cut__asked")
-    paused(site, served, run)
-    served.answer("cut__asked", run, "ask", "Publish", reason="the shop was closed")
+    paused(site, served, "cut__asked", run)
+    served.answer("cut__asked", run, "audit", "Publish", reason="the shop was closed")
     ended = served.ended("cut__asked", run)
     report = report_of(site, ended)
-    assert report.tasks == {**GREEN, "ask": "success"}
-    assert report.left["ask"]["return_value"]["reason"] == "the shop was closed"
+    assert report.tasks == GREEN
+    assert report.left["audit"]["return_value"]["reason"] == "the shop was closed"
     tables = SHOP.stages[-1].tables
     assert site.differences("asked", tables) == []
     system = SystemTables.of(PipelineName("asked"))
@@ -561,15 +572,15 @@ def test_findings_wait_for_an_answer(site: Site, served: Api) -> None:
     assert said == {"it was right after all", "the shop was closed (admin, in Airflow)"}
 
 
-def paused(site: Site, served: Api, run: str) -> dict[str, Any]:
+def paused(site: Site, served: Api, dag_id: str, run: str) -> dict[str, Any]:
     """What the run asks, once its task has paused for the scheduler, too.
 
     Airflow fails a task that is answered before that, which takes no person's time.
     """
-    asked = served.asked("cut__asked", run, "ask")
+    asked = served.asked(dag_id, run, "audit")
     seen = (
         "Received executor event with state success for task instance "
-        f"TaskInstanceKey(dag_id='cut__asked', task_id='ask', run_id='{run}'"
+        f"TaskInstanceKey(dag_id='{dag_id}', task_id='audit', run_id='{run}'"
     )
     until = time.monotonic() + 60
     while seen not in (site.airflow.home / "scheduler.log").read_text():
