@@ -25,8 +25,8 @@ ANY_PYTHON = $(firstword $(wildcard $(BIN)/python) $(PYTHON))
 SIDE_BY_SIDE := --numprocesses 2 --dist worksteal
 # As above, but tests of one file stay together, so that Airflow and its topics are made once.
 BY_FILE := --numprocesses 2 --dist loadfile
-# Two runs of Airflow: of the longer half of the tests.
-CANARIES := tests/e2e/stack/test_canaries.py
+# Runs of an Airflow of their own: of the longer half of the tests.
+OWN_AIRFLOW := tests/e2e/stack/test_canaries.py tests/e2e/stack/test_late_runs.py
 # A kind of test that nobody wrote yet says so; one that exists must hold tests, or pytest fails.
 pytest = if [ -d tests/$(1) ]; then $(BIN)/python -m pytest tests/$(1) $(2) $(ARGS); \
 	else echo "there are no tests in tests/$(1) yet"; fi
@@ -103,7 +103,7 @@ test-wheel: setup ## the built wheel in an environment of its own: DAGs, command
 
 .PHONY: test-e2e
 test-e2e: setup ## the stack: Airflow, broker, commands, runs that die, bad input
-	@$(call pytest,e2e/stack,$(BY_FILE) --ignore $(CANARIES))
+	@$(call pytest,e2e/stack,$(BY_FILE) $(OWN_AIRFLOW:%=--ignore %))
 
 .PHONY: test-browser
 test-browser: browser setup $(SITE_MAKER)/installed ## the page in headless Chromium, on the running stack; needs Debian's chromium-driver
@@ -132,8 +132,8 @@ test-smoke: setup $(REST)/installed ## scenarios, at least one of each kind
 	@$(call pytest,e2e/scenarios,$(SIDE_BY_SIDE) -m smoke)
 
 .PHONY: scenarios
-scenarios: setup $(REST)/installed ## whole cuts of all that a source may do, but those of `make test-smoke`; secrets in traces of runs
-	@$(call pytest,e2e/scenarios,$(CANARIES) $(SIDE_BY_SIDE) -m "not smoke")
+scenarios: setup $(REST)/installed ## whole cuts of all that a source may do, but those of `make test-smoke`; secrets in traces of runs, mails of late ones
+	@$(call pytest,e2e/scenarios,$(OWN_AIRFLOW) $(SIDE_BY_SIDE) -m "not smoke")
 
 .PHONY: histories
 histories: setup $(REST)/installed ## random histories through whole cuts and merges, SEEDS=20 of each kind, or ARGS="--seed 7"; `make test` and `make scenarios` have one
