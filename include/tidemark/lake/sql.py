@@ -68,6 +68,8 @@ TARGET_PROPERTIES: Mapping[str, str] = {
     "write.distribution-mode": "none",
     "write.merge.distribution-mode": "hash",
     "write.target-file-size-bytes": str(128 * 1024 * 1024),
+    # By default a whole file is one group: a single task reads it, and all of it for any key.
+    "write.parquet.row-group-size-bytes": str(32 * 1024 * 1024),
     "write.parquet.compression-codec": "zstd",
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "20",
