@@ -36,11 +36,13 @@ REASON = Param(
 
 
 class AuditOperator(HITLOperator):
-    """Reads what the audit of a staged cut found; its result is the tables by outcome.
+    """Reads what the audit of a staged cut found.
 
-    Waits for an answer where critical expectations failed and the file says that somebody is asked,
-    and where the form of the run says that its cut is held. Discard, or no answer in time, fails
-    the run; the cut stays staged until a later run removes it.
+    Its result is the tables by outcome, or who answered and why. Waits for an answer where critical
+    expectations failed and the file says that somebody is asked, and where the form of the run says
+    that its cut is held. Discard, or no answer in time, fails the run; the cut stays staged until a
+    later run, which folds the same records again, removes it. A try that fails behind an answer
+    asks once more.
     """
 
     operator_extra_links = (DataDocsLink(),)
@@ -100,7 +102,8 @@ def _body(outcomes: dict[str, int], blocking: Sequence[Verdict]) -> str:
     audited = ", ".join(f"{number} {outcome}" for outcome, number in outcomes.items() if number)
     return "\n".join(
         [
-            f"{PUBLISH} the cut, or {DISCARD.lower()} it. No table changes until then.",
+            f"{PUBLISH} the cut, or {DISCARD.lower()} it. No table changes until then. The run after "
+            "one that is discarded folds its records again: pause the DAG where it may not.",
             "",
             *(table if rows else [f"Tables by outcome of their audit: {audited or 'none'}."]),
         ]
@@ -111,5 +114,6 @@ def _not_published(why: str) -> str:
     return (
         f"the cut is not published: {why}\n"
         "  state: main of every table is as it was; the staged branches are kept\n"
-        "  next:  fix the data or the suite where they are wrong, then trigger the DAG again"
+        "  next:  fix the data or the suite, then trigger the DAG again; pause it where no run may "
+        "publish these records, as the next one folds them again"
     )
