@@ -102,8 +102,8 @@ def _body(outcomes: dict[str, int], blocking: Sequence[Verdict]) -> str:
     audited = ", ".join(f"{number} {outcome}" for outcome, number in outcomes.items() if number)
     return "\n".join(
         [
-            f"{PUBLISH} the cut, or {DISCARD.lower()} it. No table changes until then. The next run "
-            "folds the records of a discarded cut again: pause the DAG where it may not.",
+            f"{PUBLISH} the cut, or {DISCARD.lower()} it. No table changes until then. A later "
+            "run folds the records of a discarded cut again: pause the DAG where it may not.",
             "",
             *(table if rows else [f"Tables by outcome of their audit: {audited or 'none'}."]),
         ]
