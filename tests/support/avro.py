@@ -142,7 +142,7 @@ def running_registry(registry: Registry, certificate: Path | None = None) -> Ite
             secured = SSLContext(PROTOCOL_TLS_SERVER)
             secured.load_cert_chain(certificate)
             server.socket = secured.wrap_socket(server.socket, server_side=True)
-        thread = Thread(target=server.serve_forever, daemon=True)
+        thread = Thread(target=server.serve_forever, args=(0.02,), daemon=True)
         thread.start()
         scheme = "http" if certificate is None else "https"
         registry.url = f"{scheme}://127.0.0.1:{server.server_address[1]}"

@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import time
-from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
-from typing import Any
-from urllib.parse import parse_qs, unquote
 
-import jwt
 import pytest
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # re-exported bare
     AclBinding,
@@ -27,12 +19,11 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # re-exported
     ScramMechanism,
     UserScramCredentialUpsertion,
 )
-from cryptography.hazmat.primitives.asymmetric import rsa
-from jwt.algorithms import RSAAlgorithm
 
 from embedded.broker import Listener, running_broker
 from embedded.ports import HOST, free_ports
 from tests.support.certificates import Authority
+from tests.support.tokens import TokenIssuer
 from tidemark.spec import KafkaSpec
 
 USER, PASSWORD = "tide", 'p"\\4 s'  # noqa: S105  of a broker that lives for a test
@@ -70,7 +61,7 @@ class SecuredBroker:
 @contextmanager
 def secured_broker(state: Path, jars: Path) -> Iterator[SecuredBroker]:
     """A broker with a listener for each way to log in, all with TLS."""
-    authority, tokens, files = Authority("brokers"), TokenIssuer(), state / "tls"
+    authority, tokens, files = Authority("brokers"), TokenIssuer(USER, PASSWORD), state / "tls"
     files.mkdir(parents=True)
     (files / "ca.pem").write_text(authority.pem)
     (files / "broker.pem").write_text("".join(reversed(authority.issue("broker"))))
@@ -164,56 +155,3 @@ def _add_scram_user(address: str) -> None:
     upsertion = UserScramCredentialUpsertion(USER, credentials, PASSWORD.encode())
     for made in admin.alter_user_scram_credentials([upsertion]).values():
         made.result(timeout=30)
-
-
-class TokenIssuer:
-    """An OAuth server that signs a token for whoever knows the client's secret."""
-
-    def __init__(self) -> None:
-        self._key = rsa.generate_private_key(65537, 2048)
-
-    @property
-    def keys(self) -> str:
-        """By which a broker checks tokens, as a JSON web key set."""
-        key = RSAAlgorithm.to_jwk(self._key.public_key(), as_dict=True)
-        return json.dumps({"keys": [{**key, "kid": "1", "alg": "RS256", "use": "sig"}]})
-
-    def answer(self, request: str, login: str) -> dict[str, Any] | None:
-        """A token; None for a stranger."""
-        known = b64encode(f"{USER}:{PASSWORD}".encode()).decode()
-        if parse_qs(request).get("grant_type") != ["client_credentials"]:
-            return None
-        if unquote(login) != f"Basic {known}":
-            return None
-        now = int(time.time())
-        claims = {"sub": USER, "iat": now, "exp": now + 3600, "scope": "kafka"}
-        token = jwt.encode(claims, self._key, "RS256", {"kid": "1"})
-        return {"access_token": token, "token_type": "Bearer", "expires_in": 3600}
-
-    @contextmanager
-    def running(self) -> Iterator[str]:
-        """Its address."""
-        issuer = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                request = self.rfile.read(int(self.headers["Content-Length"])).decode()
-                answer = issuer.answer(request, self.headers.get("Authorization", ""))
-                text = json.dumps(answer).encode()
-                self.send_response(401 if answer is None else 200)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(text)))
-                self.end_headers()
-                self.wfile.write(text)
-
-            def log_message(self, *_: Any) -> None:
-                """Nothing."""
-
-        with ThreadingHTTPServer((HOST, 0), Handler) as server:
-            thread = Thread(target=server.serve_forever, daemon=True)
-            thread.start()
-            try:
-                yield f"http://{HOST}:{server.server_port}/token"
-            finally:
-                server.shutdown()
-                thread.join()

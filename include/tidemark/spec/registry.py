@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Annotated, Any
-from urllib.parse import urlsplit
+from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
 from tidemark.spec.base import BrokenRule, SpecModel, Text
-from tidemark.spec.references import holds_reference, keeps_secret, refuse_malformed
-
-_SCHEMES = ("http", "https")
+from tidemark.spec.oauth import OAuthSpec
+from tidemark.spec.references import holds_reference, refuse_malformed
+from tidemark.spec.services import (
+    AbsolutePath,
+    ReferableText,
+    has_credentials,
+    http_address,
+    is_file,
+    literal_secrets,
+)
 
 
 def registry_url(text: str) -> str:
     """``text`` when it is the address of a registry; `ValueError` with what was expected."""
-    url = urlsplit(text)
-    if "@" in url.netloc:
+    if has_credentials(text):
         raise ValueError("an address without credentials: they are user and password")
-    if url.scheme not in _SCHEMES or not url.hostname or url.query or url.fragment:
+    url = http_address(text)
+    if url is None or url.query:
         raise ValueError("http://host:port or https://host:port, with a path if there is one")
     return text.rstrip("/")
 
@@ -29,21 +34,6 @@ def _url(text: str) -> str:
     if holds_reference(text):
         return refuse_malformed(text)
     return registry_url(text)
-
-
-def _reference(text: str) -> str:
-    return refuse_malformed(text) if holds_reference(text) else text
-
-
-def _absolute(path: Path) -> Path:
-    if not path.is_absolute():
-        raise ValueError("an absolute path")
-    return path
-
-
-def _is_file(schema: dict[str, Any]) -> None:
-    """Say in the JSON schema that no folder is wanted."""
-    schema["anyOf"][0]["format"] = "file-path"
 
 
 class RegistrySpec(SpecModel):
@@ -57,13 +47,13 @@ class RegistrySpec(SpecModel):
         description="address of a registry with Confluent's interface, such as "
         "https://registry:8081; may hold ${env:NAME}"
     )
-    user: Annotated[Text, AfterValidator(_reference)] | None = Field(
+    user: ReferableText | None = Field(
         default=None, description="user, where the registry asks for one"
     )
     password: Text | None = Field(default=None, description="password, by reference")
-    ca: Annotated[Path, AfterValidator(_absolute)] | None = Field(
+    ca: AbsolutePath | None = Field(
         default=None,
-        json_schema_extra=_is_file,
+        json_schema_extra=is_file,
         description="PEM file with the authority behind an https registry; null: those that the "
         "system trusts",
     )
@@ -71,14 +61,17 @@ class RegistrySpec(SpecModel):
     token: Text | None = Field(
         default=None, description="bearer token in place of user and password, by reference"
     )
-    certificate: Annotated[Path, AfterValidator(_absolute)] | None = Field(
+    oauth: OAuthSpec | None = Field(
+        default=None, description="where tokens come from, in place of token"
+    )
+    certificate: AbsolutePath | None = Field(
         default=None,
-        json_schema_extra=_is_file,
+        json_schema_extra=is_file,
         description="PEM file with the client certificate, where the registry asks for one",
     )
-    key: Annotated[Path, AfterValidator(_absolute)] | None = Field(
+    key: AbsolutePath | None = Field(
         default=None,
-        json_schema_extra=_is_file,
+        json_schema_extra=is_file,
         description="PEM file with the certificate's key; null: it is in the same file",
     )
     key_password: Text | None = Field(
@@ -87,27 +80,25 @@ class RegistrySpec(SpecModel):
 
     def broken_rules(self) -> Iterator[BrokenRule]:
         """Who asks says so in one way and whole, and the file holds no secret."""
-        for name in ("password", "token", "key_password"):
-            secret = getattr(self, name)
-            if secret is not None and not (holds_reference(secret) and keeps_secret(secret)):
-                yield BrokenRule(
-                    (name,), "a literal secret", "a reference: ${env:NAME} or ${file:/path}"
-                )
+        yield from literal_secrets(self, "password", "token", "key_password")
         if (self.user is None) != (self.password is None):
             missing, other = ("user", "password") if self.user is None else ("password", "user")
             yield BrokenRule((missing,), "nothing", f"{missing} beside {other}")
         if self.token is not None and (self.user is not None or self.password is not None):
             yield BrokenRule(("token",), "user and password beside it", "one of the two ways")
-        for name in ("key", "key_password"):
-            if getattr(self, name) is not None and self.certificate is None:
-                yield BrokenRule(("certificate",), "nothing", f"certificate beside {name}")
+        if self.oauth is not None and (self.user, self.password, self.token) != (None, None, None):
+            other = "user and password" if self.token is None else "token"
+            yield BrokenRule(("oauth",), f"{other} beside it", "one of the two ways")
+        if self.certificate is None and (self.key, self.key_password) != (None, None):
+            other = "key-password" if self.key is None else "key"
+            yield BrokenRule(("certificate",), "nothing", f"certificate beside {other}")
 
 
 class AvroSpec(SpecModel):
     """Keys and values are Avro in Confluent's wire format; one of two places has the schemas."""
 
     registry: RegistrySpec | None = Field(default=None, description="a schema registry")
-    folder: Annotated[Path, AfterValidator(_absolute)] | None = Field(
+    folder: AbsolutePath | None = Field(
         default=None,
         description="folder with a file <id>.avsc for each schema id, in place of a registry",
     )

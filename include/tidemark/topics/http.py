@@ -9,7 +9,7 @@ from __future__ import annotations
 import ssl
 import time
 from base64 import b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -101,16 +101,34 @@ class Answer:
         return too_many or self.status >= HTTPStatus.INTERNAL_SERVER_ERROR
 
 
-def ask(address: str, identity: Identity, accept: str) -> Answer:
+def ask(
+    address: str, identity: Identity, accept: str, form: Mapping[str, str] | None = None
+) -> Answer:
     """What is answered at ``address``, asked up to three times while nobody can answer.
 
+    form: what is posted there; without one, the question is a GET.
     `NoAnswerError`, `OversizedAnswerError`, `UntrustedError`, `UnusableSecretError`.
     """
+    verified = _authorities(identity) if address.startswith(_HTTPS) else True
+    method = "GET" if form is None else "POST"
     with Session() as session:
         session.auth = _Login(_authorization(identity))
+        session.headers["Accept"] = accept
         if address.startswith(_HTTPS):
             session.mount(_HTTPS, _Trusting(_trusted(identity)))
-        return _patient(lambda: _in_time(lambda: _answer(session, address, identity, accept)))
+
+        def asked() -> Response:
+            return session.request(
+                method,
+                address,
+                data=form,
+                allow_redirects=False,
+                stream=True,
+                timeout=SILENCE_SECONDS,
+                verify=verified,
+            )
+
+        return _patient(lambda: _in_time(lambda: _answer(asked, address)))
 
 
 def _patient(asked: Callable[[], Answer]) -> Answer:
@@ -147,16 +165,9 @@ def _in_time(asked: Callable[[], Answer]) -> Answer:
         raise NoAnswerError(f"the answer took longer than {ANSWER_SECONDS} seconds") from error
 
 
-def _answer(session: Session, address: str, identity: Identity, accept: str) -> Answer:
+def _answer(asked: Callable[[], Response], address: str) -> Answer:
     try:
-        with session.get(
-            address,
-            headers={"Accept": accept},
-            allow_redirects=False,
-            stream=True,
-            timeout=SILENCE_SECONDS,
-            verify=_authorities(identity) if address.startswith(_HTTPS) else True,
-        ) as response:
+        with asked() as response:
             return Answer(response.status_code, _bounded(response))
     except OSError as error:  # what requests raises is one, too
         untrusted = _cause(error, ssl.SSLCertVerificationError)

@@ -26,8 +26,8 @@ from tidemark.topics.http import (
     OversizedAnswerError,
     UntrustedError,
     UnusableSecretError,
-    ask,
 )
+from tidemark.topics.tokens import NoTokenError, TokenClient, ask_by_token
 
 NOT_FOUND = 404
 AVRO = "AVRO"
@@ -130,7 +130,8 @@ def _schema_at(address: str, spec: RegistrySpec) -> _Schema | None:
 def _asked(address: str, spec: RegistrySpec) -> bytes | None:
     """The answer; None when the registry knows no such id."""
     try:
-        answer = ask(address, _identity(spec), _ACCEPT)
+        client = TokenClient.of(spec.oauth, _resolved)
+        answer = ask_by_token(address, _identity(spec), _ACCEPT, client)
     except UntrustedError as error:
         raise _refused(
             f"the certificate of {address} is not trusted: {error}", "source.avro.registry.ca"
@@ -146,6 +147,8 @@ def _asked(address: str, spec: RegistrySpec) -> bytes | None:
         raise _refused(f"{address} answered with {error}", "source.avro.registry.url") from error
     except NoAnswerError as error:
         raise _unreachable(f"the schema registry {address} did not answer: {error}") from error
+    except NoTokenError as error:
+        raise _unreachable(str(error)) from error
     if answer.is_good:
         return answer.body
     if _is_unknown(answer):

@@ -288,10 +288,55 @@ def avro(lines: str) -> str:
             id="two ways to say who asks",
         ),
         pytest.param(
+            avro(
+                "registry:\n  url: http://r:1\n  oauth:\n    token-endpoint-url: http://t/token\n"
+                "    client-id: tide\n    client-secret: hunter2"
+            ),
+            "shop.yaml:14 -> source.avro.registry.oauth.client-secret: got a literal secret; "
+            "expected a reference: ${env:NAME} or ${file:/path}",
+            id="a literal secret of a client",
+        ),
+        pytest.param(
+            avro(
+                "registry:\n  url: http://r:1\n  oauth:\n    token-endpoint-url: t:80/token\n"
+                "    client-id: tide\n    client-secret: ${env:A}"
+            ),
+            "shop.yaml:12 -> source.avro.registry.oauth.token-endpoint-url: got 't:80/token'; "
+            "expected http://host:port/path or https://host:port/path",
+            id="a token server without scheme",
+        ),
+        pytest.param(
+            avro(
+                "registry:\n  url: http://r:1\n  oauth:\n    token-endpoint-url: http://a:hunter2@t"
+                "\n    client-id: tide\n    client-secret: ${env:A}"
+            ),
+            "shop.yaml:12 -> source.avro.registry.oauth.token-endpoint-url: got 'http://...@t'; "
+            "expected an address without credentials: they are client-id and client-secret",
+            id="a token server with a password",
+        ),
+        pytest.param(
+            avro(
+                "registry:\n  url: http://r:1\n  token: ${env:B}\n  oauth:\n"
+                "    token-endpoint-url: http://t/token\n    client-id: tide\n"
+                "    client-secret: ${env:A}"
+            ),
+            "shop.yaml:12 -> source.avro.registry.oauth: got token beside it; expected one of the "
+            "two ways",
+            id="a token, and where one is had",
+        ),
+        pytest.param(
             avro("registry:\n  url: https://r:1\n  key: /etc/key.pem"),
             "shop.yaml:9 -> source.avro.registry.certificate: got nothing; expected certificate "
             "beside key",
             id="a key without its certificate",
+        ),
+        pytest.param(
+            avro(
+                "registry:\n  url: https://r:1\n  certificate: /etc/c.pem\n  key-password: hunter2"
+            ),
+            "shop.yaml:12 -> source.avro.registry.key-password: got a literal secret; expected a "
+            "reference: ${env:NAME} or ${file:/path}",
+            id="a literal password of a key",
         ),
         pytest.param(
             avro("registry:\n  url: https://r:1\n  certificate: c.pem"),
