@@ -13,18 +13,29 @@ from ssl import SSLContext
 from typing import Any
 
 from embedded.ports import HOST
+from tests.support.tokens import TokenIssuer
 
 RECORDED = Path(__file__).parents[1] / "unit" / "topics" / "connect" / "answers.json"
 
 
 @dataclass
 class RecordedConnect:
-    """answers: path -> HTTP status and body. login: what ``Authorization`` has to say."""
+    """answers: path -> HTTP status and body.
+
+    login: what ``Authorization`` has to say; tokens: who vouches for what it says.
+    """
 
     answers: dict[str, Mapping[str, Any]]
     login: str | None = None
+    tokens: TokenIssuer | None = None
     url: str = ""
     asked: list[str] = field(default_factory=list)
+
+    def admits(self, authorization: str | None) -> bool:
+        """Whether who asks may."""
+        if self.tokens is not None:
+            return self.tokens.vouches_for(authorization or "")
+        return self.login is None or authorization == self.login
 
     def answer_with(self, recorded: str) -> None:
         """From now on what the real one answered to the same later, ``PATH once STATE``."""
@@ -42,7 +53,7 @@ def recorded_connect(context: SSLContext | None = None) -> Iterator[RecordedConn
             connect.asked.append(self.requestline.split()[1])
             absent = {"status": 404, "body": {"error_code": 404, "message": "HTTP 404 Not Found"}}
             answer = connect.answers.get(self.path, absent)
-            if connect.login is not None and self.headers.get("Authorization") != connect.login:
+            if not connect.admits(self.headers.get("Authorization")):
                 answer = {"status": 401, "body": "User cannot access the resource."}
             body = json.dumps(answer["body"]).encode()
             self.send_response(answer["status"])

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from tidemark.model.finding import Finding
     from tidemark.spec.connect import ConnectSpec
+    from tidemark.spec.oauth import OAuthSpec
 
 Examined = Annotated[
     str | None,
@@ -43,6 +44,27 @@ ConnectPassword = Annotated[
         help="Password of Kafka Connect, as a reference: ${env:NAME} or ${file:/path}.",
     ),
 ]
+ConnectTokenUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--connect-token-endpoint-url",
+        metavar="URL",
+        help="OAuth 2 server that gives the tokens for Kafka Connect.",
+    ),
+]
+ConnectClient = Annotated[
+    str | None, typer.Option("--connect-client-id", metavar="NAME", help="Client of that server.")
+]
+ConnectClientSecret = Annotated[
+    str | None,
+    typer.Option(
+        metavar="REFERENCE",
+        help="Secret of that client, as a reference: ${env:NAME} or ${file:/path}.",
+    ),
+]
+ConnectScope = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Scope of the tokens, if the server wants one.")
+]
 
 
 def doctor(  # noqa: PLR0913  options of a command
@@ -52,6 +74,10 @@ def doctor(  # noqa: PLR0913  options of a command
     connector: ConnectorName = None,
     connect_user: ConnectUser = None,
     connect_password: ConnectPassword = None,
+    connect_token_url: ConnectTokenUrl = None,
+    connect_client: ConnectClient = None,
+    connect_client_secret: ConnectClientSecret = None,
+    connect_scope: ConnectScope = None,
     as_json: AsJson = False,
 ) -> None:
     """Look for what is wrong around pipelines, what it costs, and what ends it.
@@ -67,9 +93,10 @@ def doctor(  # noqa: PLR0913  options of a command
     from tidemark.spec import load_installation, load_pipelines
 
     login = connect_user, connect_password
+    oauth = connect_token_url, connect_client, connect_client_secret, connect_scope
     if connector is not None and pipeline is None:
         raise typer.BadParameter("--connector is of one pipeline: name it")
-    asked = _connect(connect, login, connector)
+    asked = _connect(connect, login, oauth, connector)
     specs = load_pipelines() if pipeline is None else (load_named(pipeline),)
     installation = load_installation()
     configure(level=logging.ERROR)  # What they say is among the findings.
@@ -90,18 +117,49 @@ def doctor(  # noqa: PLR0913  options of a command
 
 
 def _connect(
-    url: str | None, login: tuple[str | None, str | None], connector: str | None
+    url: str | None,
+    login: tuple[str | None, str | None],
+    oauth: tuple[str | None, str | None, str | None, str | None],
+    connector: str | None,
 ) -> ConnectSpec | None:
     """Where Kafka Connect is asked; `typer.BadParameter` where options contradict each other."""
     from tidemark.spec.connect import ConnectSpec
 
     user, password = login
-    if url is None and (user or password or connector):
-        raise typer.BadParameter("--connector, --connect-user, --connect-password need --connect")
+    if url is None and any((*login, *oauth, connector)):
+        raise typer.BadParameter("--connector and --connect-... need --connect")
     if (user is None) != (password is None):
         raise typer.BadParameter("--connect-user and --connect-password belong together")
+    if user is not None and any(oauth):
+        raise typer.BadParameter("--connect-user or tokens by --connect-client-id, not both")
     refuse_plain_password("--connect-password", password)
-    return ConnectSpec(url, user, password, connector) if url is not None else None
+    return None if url is None else ConnectSpec(url, user, password, connector, _oauth(*oauth))
+
+
+def _oauth(
+    url: str | None, client: str | None, secret: str | None, scope: str | None
+) -> OAuthSpec | None:
+    """Where tokens for Kafka Connect come from."""
+    from pydantic import ValidationError
+
+    from tidemark.spec.oauth import OAuthSpec
+
+    if not any((url, client, secret, scope)):
+        return None
+    if url is None or client is None or secret is None:
+        raise typer.BadParameter(
+            "--connect-token-endpoint-url, --connect-client-id and --connect-client-secret belong "
+            "together"
+        )
+    refuse_plain_password("--connect-client-secret", secret)
+    try:
+        return OAuthSpec(
+            token_endpoint_url=url, client_id=client, client_secret=secret, scope=scope
+        )
+    except ValidationError as error:
+        fault = error.errors()[0]
+        what = f"--connect-{fault['loc'][0]} takes {fault['ctx']['error']}"
+        raise typer.BadParameter(what) from error
 
 
 def show_findings(console: Console, findings: Sequence[Finding]) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tidemark.spec.oauth import OAuthSpec
+
 
 @dataclass(frozen=True, slots=True)
 class ConnectSpec:
-    """url: of its REST interface. user, password: where it asks for them.
+    """url: of its REST interface. user, password: where it asks for them; oauth: for tokens.
 
     Each may hold references, which whoever asks resolves. connector: the one that writes the topics
     of a pipeline; None: it is known by its topic.prefix.
@@ -17,3 +19,4 @@ class ConnectSpec:
     user: str | None = None
     password: str | None = None
     connector: str | None = None
+    oauth: OAuthSpec | None = None

@@ -25,8 +25,8 @@ from tidemark.topics.http import (
     OversizedAnswerError,
     UntrustedError,
     UnusableSecretError,
-    ask,
 )
+from tidemark.topics.tokens import NoTokenError, TokenClient, ask_by_token
 
 NOT_FOUND = 404
 REBALANCING = 409
@@ -125,8 +125,10 @@ def _answered(spec: ConnectSpec, path: str) -> tuple[str, Answer]:
         raise _refused(f"the address of Kafka Connect is not {error}") from error
     user = None if spec.user is None else _resolved(spec.user, "user")
     password = None if spec.password is None else _resolved(spec.password, "password")
+    client = TokenClient.of(spec.oauth, lambda text: _resolved(text, "token server"))
     try:
-        return address, ask(address, Identity(user, password), "application/json")
+        asked_by = Identity(user, password)
+        return address, ask_by_token(address, asked_by, "application/json", client)
     except UntrustedError as error:
         raise _refused(f"the certificate of {address} is not trusted: {error}") from error
     except UnusableSecretError as error:
@@ -135,6 +137,8 @@ def _answered(spec: ConnectSpec, path: str) -> tuple[str, Answer]:
         raise _refused(f"{address} answered with {error}") from error
     except NoAnswerError as error:
         raise _unreachable(f"{address} did not answer: {error}") from error
+    except NoTokenError as error:
+        raise _unreachable(str(error)) from error
 
 
 def _read(address: str, answer: Answer, form: TypeAdapter[_T]) -> _T:
@@ -166,5 +170,6 @@ def _refused(what: str) -> ConnectRefusedError:
     return ConnectRefusedError(
         what,
         state=UNCHANGED,
-        next_step="fix --connect, --connect-user or --connect-password, then ask again",
+        next_step="fix --connect or what it says of who asks, such as --connect-password, then ask "
+        "again",
     )

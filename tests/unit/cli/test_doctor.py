@@ -13,10 +13,13 @@ from typer.testing import CliRunner
 
 from embedded.home import embedded_environment
 from tests.support.connect import recorded_connect
+from tests.support.tokens import SCOPE, TokenIssuer
 from tidemark.cli.app import app
 from tidemark.cli.doctor import show_findings
 from tidemark.model.finding import Finding, Grade
 
+ASKED = ["--connect", "http://c", "--connect-client-id", "u"]
+ASKED += ["--connect-token-endpoint-url", "http://t/token"]
 PIPELINE = r"""
 name: shop
 description: A test
@@ -88,6 +91,21 @@ def test_a_connector_is_known_by_its_prefix_or_named() -> None:
     assert any("no connector has a topic.prefix" in finding["what"] for finding in none)
 
 
+def test_kafka_connect_is_asked_by_a_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    issuer = TokenIssuer("tide", "hunter2")
+    monkeypatch.setenv("CLIENT_SECRET", "hunter2")
+    with recorded_connect() as connect, issuer.running() as tokens:
+        connect.tokens = issuer
+        asked = ["shop", "--connect", connect.url, "--connect-token-endpoint-url", tokens]
+        asked += ["--connect-client-secret", "${env:CLIENT_SECRET}", "--connect-scope", SCOPE]
+        _, known = examined(*asked, "--connect-client-id", "tide")
+        _, strange = examined(*asked, "--connect-client-id", "stranger")
+    assert any("no connector has a topic.prefix" in finding["what"] for finding in known)
+    (refused,) = (f for f in strange if "invalid_client" in f["what"])
+    assert refused["what"].startswith(f"ConnectRefusedError: the token server {tokens} answered")
+    assert issuer.given == 1
+
+
 @pytest.mark.parametrize(
     "words",
     [
@@ -97,6 +115,15 @@ def test_a_connector_is_known_by_its_prefix_or_named() -> None:
         ["--connect", "http://c", "--connect-user", "u"],
         ["--connect", "http://c", "--connect-user", "u", "--connect-password", "hunter2"],
         ["--connect", "http://c", "--connect-user", "u", "--connect-password", "${env:P:-h2}"],
+        [*ASKED, "--connect-client-secret", "hunter2"],
+        [*ASKED],
+        [*ASKED, "--connect-client-secret", "${env:S}", "--connect-user", "u"]
+        + ["--connect-password", "${env:P}"],
+        [*ASKED, "--connect-client-secret", "${env:S}"]
+        + ["--connect-token-endpoint-url", "http://a:hunter2@t"],
+        [*ASKED, "--connect-client-secret", "${env:S}", "--connect-token-endpoint-url", "${nope"],
+        [*ASKED, "--connect-client-secret", "${env:S}", "--connect-client-id", " "],
+        ["--connect-scope", "s"],
     ],
 )
 def test_a_password_is_taken_by_reference_alone(words: list[str]) -> None:
