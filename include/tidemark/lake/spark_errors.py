@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
@@ -76,6 +77,7 @@ KNOWN: Mapping[str, tuple[type[TidemarkError], str, str]] = {
     **dict.fromkeys(
         (
             "org.apache.kafka.common.errors.TimeoutException",
+            "Cannot fetch record for offset",
             "SilentBrokerError",
             "cimpl.KafkaException",
         ),
@@ -100,6 +102,9 @@ KNOWN: Mapping[str, tuple[type[TidemarkError], str, str]] = {
     ),
 }
 
+_REASONS = re.compile(r"(?:RecordsGoneError|SilentBrokerError|cimpl\.KafkaException): (?P<why>.+)")
+"""What says more than that it happened, and of which place."""
+
 
 @contextmanager
 def spark_errors(doing: str, *others: type[Exception]) -> Iterator[None]:
@@ -113,7 +118,9 @@ def spark_errors(doing: str, *others: type[Exception]) -> Iterator[None]:
         text = f"{type(error).__module__}.{type(error).__qualname__}: {error}"
         for mark, (kind, what, next_step) in KNOWN.items():
             if mark in text:
+                reason = _REASONS.search(text)
+                why = f": {reason['why']}" if reason else ""
                 raise kind(
-                    f"{what}, during {doing}", state=UNCHANGED, next_step=next_step
+                    f"{what}, during {doing}{why}", state=UNCHANGED, next_step=next_step
                 ) from error
         raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Iterator, Mapping
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message
@@ -36,7 +37,7 @@ class RecordsGoneError(Exception):
 
 
 class SilentBrokerError(Exception):
-    """Nothing came from the broker for SILENCE_SECONDS."""
+    """No record came from the broker for SILENCE_SECONDS; the text says what went wrong last."""
 
 
 READ_ERRORS = (RecordsGoneError, SilentBrokerError, KafkaException)
@@ -48,10 +49,20 @@ def consume(servers: str, properties: Mapping[str, str], ranges: Ranges) -> Iter
     properties: of the client, in librdkafka's names. `RecordsGoneError`, `SilentBrokerError`,
     `KafkaException`.
     """
-    consumer = Consumer({"bootstrap.servers": servers, **CONSUMER, **_QUEUE, **properties})
+    errors = deque[KafkaError](maxlen=1)
+    heard = {
+        "error_cb": errors.append,
+        # It would log each try to connect, twenty a second while a broker is away.
+        "log_level": 0,
+    }
+    settings = {"bootstrap.servers": servers, **CONSUMER, **_QUEUE, **heard, **properties}
+    consumer = Consumer(settings)
     try:
         consumer.assign([KafkaPartition(p.topic, p.partition, s.start) for p, s in ranges.items()])
         yield from _consume(consumer, {(p.topic, p.partition): s for p, s in ranges.items()})
+    except SilentBrokerError as error:
+        why = f"; last error of the client: {errors[0].str()}" if errors else ""
+        raise SilentBrokerError(f"{error}{why}") from error
     finally:
         consumer.close()
 
@@ -81,7 +92,8 @@ def _consume(consumer: Consumer, unread: dict[tuple[str, int], OffsetRange]) -> 
         if messages:
             heard = time.monotonic()
         elif time.monotonic() > heard + SILENCE_SECONDS:
-            raise SilentBrokerError(f"nothing came from {min(unread)} for {SILENCE_SECONDS} s")
+            place = "{}-{}".format(*min(unread))
+            raise SilentBrokerError(f"nothing came from {place} for {SILENCE_SECONDS} s")
 
 
 def _next_offset(message: Message) -> int:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pyspark.sql import DataFrame, SparkSession
 
 from tidemark.model.offsets import OffsetRange, Ranges, TopicPartition, offsets_to_json
+from tidemark.topics import consume
 from tidemark.topics.client import Broker
 from tidemark.topics.java_client import java_properties
 
@@ -39,6 +40,7 @@ def read_records(session: SparkSession, broker: Broker, ranges: Ranges) -> DataF
         .option("endingOffsets", _offsets({p: span.end for p, span in wanted.items()}))
         .option("includeHeaders", "true")
         .option("failOnDataLoss", "true")
+        .option("kafkaConsumer.pollTimeoutMs", str(consume.SILENCE_SECONDS * 1000))
     )
     for name, value in {**CONSUMER, **java_properties(broker.properties)}.items():
         reader = reader.option(f"kafka.{name}", value)
