@@ -60,7 +60,7 @@ class SecuredBroker:
 
 @contextmanager
 def secured_broker(state: Path, jars: Path) -> Iterator[SecuredBroker]:
-    """A broker with a listener for each way to log in, all with TLS."""
+    """A broker with a listener for each way to log in, with TLS, and one for passwords without."""
     authority, tokens, files = Authority("brokers"), TokenIssuer(USER, PASSWORD), state / "tls"
     files.mkdir(parents=True)
     (files / "ca.pem").write_text(authority.pem)
@@ -69,9 +69,10 @@ def secured_broker(state: Path, jars: Path) -> Iterator[SecuredBroker]:
     (files / "client.pem").write_text(certificate)
     (files / "client.key").write_text(key)
     (files / "keys.json").write_text(tokens.keys)
-    login, mutual, token = free_ports(3)
+    login, mutual, token, clear = free_ports(4)
     listeners = [
         Listener("LOGIN", "SASL_SSL", login),
+        Listener("CLEAR", "SASL_PLAINTEXT", clear),
         Listener("MUTUAL", "SSL", mutual),
         Listener("TOKEN", "SASL_SSL", token),
     ]
@@ -85,7 +86,8 @@ def secured_broker(state: Path, jars: Path) -> Iterator[SecuredBroker]:
         environment.undo()
         _add_scram_user(address)
         trusted = {"ssl.ca.location": str(files / "ca.pem")}
-        password = {"sasl.username": USER, "sasl.password": PASSWORD, **trusted}
+        unsecured = {"sasl.username": USER, "sasl.password": PASSWORD}
+        password = {**unsecured, **trusted}
         own = {
             "ssl.certificate.location": str(files / "client.pem"),
             "ssl.key.location": str(files / "client.key"),
@@ -104,6 +106,8 @@ def secured_broker(state: Path, jars: Path) -> Iterator[SecuredBroker]:
             KafkaSpec(bootstrap_servers=address),
             {
                 "scram": _client(login, "SASL_SSL", "SCRAM-SHA-512", **password),
+                "scram-256": _client(login, "SASL_SSL", "SCRAM-SHA-256", **password),
+                "scram-clear": _client(clear, "SASL_PLAINTEXT", "SCRAM-SHA-256", **unsecured),
                 "plain": _client(login, "SASL_SSL", "PLAIN", **password),
                 "certificate": _client(mutual, "SSL", None, **own),
                 "token": _client(token, "SASL_SSL", "OAUTHBEARER", **oidc),
@@ -120,6 +124,13 @@ def _client(port: int, protocol: str, mechanism: str | None, **properties: str) 
 
 
 def _settings(files: Path) -> dict[str, str]:
+    scram = {
+        f"listener.name.{name}.{mechanism}.sasl.jaas.config": (
+            f"{_SECURITY}.scram.ScramLoginModule required;"
+        )
+        for name in ("login", "clear")
+        for mechanism in ("scram-sha-256", "scram-sha-512")
+    }
     quoted = PASSWORD.replace("\\", "\\\\").replace('"', '\\"').replace("\\", "\\\\")
     return {
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
@@ -129,12 +140,11 @@ def _settings(files: Path) -> dict[str, str]:
         "ssl.truststore.type": "PEM",
         "ssl.truststore.location": str(files / "ca.pem"),
         "listener.name.mutual.ssl.client.auth": "required",
-        "listener.name.login.sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-512",
+        **scram,
+        "listener.name.login.sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
+        "listener.name.clear.sasl.enabled.mechanisms": "SCRAM-SHA-256,SCRAM-SHA-512",
         "listener.name.login.plain.sasl.jaas.config": (
             f'{_SECURITY}.plain.PlainLoginModule required user_{USER}="{quoted}";'
-        ),
-        "listener.name.login.scram-sha-512.sasl.jaas.config": (
-            f"{_SECURITY}.scram.ScramLoginModule required;"
         ),
         "listener.name.token.sasl.enabled.mechanisms": "OAUTHBEARER",
         "listener.name.token.oauthbearer.sasl.jaas.config": (
@@ -151,7 +161,8 @@ def _settings(files: Path) -> dict[str, str]:
 
 def _add_scram_user(address: str) -> None:
     admin = AdminClient({"bootstrap.servers": address})
-    credentials = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
-    upsertion = UserScramCredentialUpsertion(USER, credentials, PASSWORD.encode())
-    for made in admin.alter_user_scram_credentials([upsertion]).values():
-        made.result(timeout=30)
+    for kind in (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512):
+        credentials = ScramCredentialInfo(kind, 4096)
+        upsertion = UserScramCredentialUpsertion(USER, credentials, PASSWORD.encode())
+        for made in admin.alter_user_scram_credentials([upsertion]).values():
+            made.result(timeout=30)

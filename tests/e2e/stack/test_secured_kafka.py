@@ -26,7 +26,7 @@ from tidemark.topics.client import Broker
 from tidemark.topics.consume import consume
 from tidemark.topics.read import read_records
 
-WAYS = ("scram", "plain", "certificate", "token")
+WAYS = ("scram", "scram-256", "scram-clear", "plain", "certificate", "token")
 SENT = (ticdc_row("INSERT", 1, 5), ticdc_row("INSERT", 2, 6), ticdc_watermark(9))
 
 
@@ -97,7 +97,7 @@ def test_what_is_not_allowed_is_named(stream: Stream, secured: SecuredBroker) ->
 
 
 @pytest.mark.usefixtures("impatient")
-@pytest.mark.parametrize("way", ["scram", "plain"])
+@pytest.mark.parametrize("way", ["scram", "scram-256", "plain"])
 def test_a_wrong_password_is_told(secured: SecuredBroker, way: str) -> None:
     spec = secured.clients[way]
     wrong = spec.model_copy(update={"properties": {**spec.properties, "sasl.password": "x"}})
