@@ -58,7 +58,7 @@ def installation(state: Path, jars: Path, servers: str) -> InstallationSpec:
 class Stream:
     """One pipeline on a topic of its own, and what a reader sees of its one table.
 
-    has_statements: Debezium's schema changes come by a topic beside it.
+    has_statements: Debezium's schema changes come by a topic beside it. replicas: of each topic.
     """
 
     world: World
@@ -69,6 +69,7 @@ class Stream:
     options: Mapping[str, Any] = field(default_factory=dict)
     source: Mapping[str, Any] = field(default_factory=dict)
     has_statements: bool = False
+    replicas: int = 1
 
     def __post_init__(self) -> None:
         self.name = f"p{next(COUNTER)}"
@@ -76,7 +77,7 @@ class Stream:
         self.transactions = f"{self.name}.transaction"
         self.statements = f"{self.name}.schemas"
         self.attempts = itertools.count(1)
-        self.admin = AdminClient({"bootstrap.servers": self.world.broker.servers})
+        self.admin = AdminClient({"bootstrap.servers": self.world.broker.servers, "log_level": 0})
 
     @property
     def pipeline(self) -> PipelineSpec:
@@ -108,12 +109,12 @@ class Stream:
         rows = NewTopic(
             self.topic,
             num_partitions=self.partitions,
-            replication_factor=1,
+            replication_factor=self.replicas,
             config=dict(config or {}),
         )
         beside = [self.transactions] if self.gate == "transaction" else []
         beside += [self.statements] if self.has_statements else []
-        topics = [rows, *(NewTopic(name, 1, replication_factor=1) for name in beside)]
+        topics = [rows, *(NewTopic(name, 1, replication_factor=self.replicas) for name in beside)]
         for made in self.admin.create_topics(topics).values():
             made.result(timeout=30)
         return self
@@ -124,7 +125,9 @@ class Stream:
 
     def send(self, records: Iterable[Record], topic: str = "") -> None:
         """Produce ``records`` in order; to the topic of rows unless another is named."""
-        producer = Producer({"bootstrap.servers": self.world.broker.servers, "acks": "all"})
+        producer = Producer(
+            {"bootstrap.servers": self.world.broker.servers, "acks": "all", "log_level": 0}
+        )
         for record in records:
             producer.produce(
                 topic or self.topic,
