@@ -328,10 +328,11 @@ class _Reading:
         if self.run.pipeline.source.has_table_states and (events := half_described(records)):
             beside = collect_ddl(self.changelog.landed().where(stands_at(events)), text)
         effects = add(before=beside, acknowledged=self.progress.acknowledged)
-        if not effects.unknown_shadows or not self.progress.landing:
-            return effects
         shadowed = map(self.run.pipeline.source.shadowed, effects.unknown_shadows)
-        earlier = _statements_about(self.changelog, set(filter(None, shadowed)), text)
+        unknown = {*filter(None, shadowed), *effects.unseen_drops}
+        if not unknown or not self.progress.landing:
+            return effects
+        earlier = _statements_about(self.changelog, unknown, text)
         return add(before=(*beside, *earlier), acknowledged=self.progress.acknowledged)
 
     def _in_cut(self, table: TableName | None, cut: Cut) -> DataFrame:

@@ -117,7 +117,8 @@ class _Names:
     """Who bears which name before a statement, and which target each has."""
 
     def __init__(self, run: Run, effects: DdlEffects, profile: BatchProfile) -> None:
-        self._run, self._first_seen = run, _first_seen(effects, profile)
+        self._run, self._effects = run, effects
+        self._first_seen = _first_seen(effects, profile)
         done = (*run.progress.renames, *effects.renames)
         due = Renames(run.renames, done).due
         self._due = {name for rename in due for name in (rename.old, rename.new)}
@@ -151,7 +152,9 @@ class _Names:
         if not self._is_folded(name) or name in by.freed:
             return False
         head = self._head(self._current_target(name))
-        is_there = head is not None and head.source_schema.dropped_at is None
+        dropped = head.source_schema.dropped_at if head is not None else None
+        is_back = dropped is None or self._effects.is_undone(name, dropped)
+        is_there = head is not None and is_back
         return is_there or self._first_seen.get((name.schema, name.table), LAST) < by.position
 
     def _explains(

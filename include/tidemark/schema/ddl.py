@@ -6,6 +6,7 @@ misunderstood would leave the target quietly different from its source.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
@@ -24,6 +25,7 @@ from tidemark.schema.alter_items import (
 )
 from tidemark.schema.ddl_columns import ColumnText, column_definition, key_columns
 from tidemark.schema.ddl_operations import (
+    RESTORED,
     AlterColumns,
     CopyTable,
     CreateDatabase,
@@ -33,6 +35,7 @@ from tidemark.schema.ddl_operations import (
     DropTable,
     NoEffect,
     RenameTable,
+    RestoreTable,
     TruncateTable,
     Unsupported,
 )
@@ -49,6 +52,7 @@ _HARMLESS = {
     *("BEGIN", "START", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE", "XA"),
 }
 _DATABASES = {"DATABASE", "SCHEMA"}
+_NUMBER = re.compile(r"\d+")
 
 NO_TARGET = NoEffect("a table whose name no target can have")
 
@@ -320,13 +324,18 @@ def _recover(statement: Words, schema: str) -> tuple[DdlOperation, ...]:
     text, verb = statement.source(), statement.keyword()
     if not statement.accept(verb, "TABLE") or statement.accept("BY"):
         return (Unsupported(None, text, f"{verb} of something else than a named table"),)
-    table = _table(statement, schema)
+    table = name = _table(statement, schema)
     if statement.accept("TO"):
-        table = _table(statement, schema)
+        name = _table(statement, schema)
+    if statement.left and table == name and _NUMBER.fullmatch(statement.source(statement.at)):
+        return (NO_TARGET if table is None else Unsupported(table, text, RESTORED),)
     if statement.left:
         raise ParseError("more follows than a name")
-    why = "rows come back without events"
-    return (NO_TARGET if table is None else Unsupported(table, text, why),)
+    if name is None:
+        return (NO_TARGET,)
+    if table is None:
+        return (Unsupported(name, text, RESTORED),)
+    return (RestoreTable(table, name, text),)
 
 
 def _repair(statement: Words, schema: str) -> tuple[DdlOperation, ...]:

@@ -9,6 +9,8 @@ from tidemark.model.names import ColumnName, TableName
 from tidemark.schema.alter_items import ColumnItems
 from tidemark.schema.ddl_columns import ColumnText
 
+RESTORED = "rows come back without events"
+
 
 @dataclass(frozen=True, slots=True)
 class CreateDatabase:
@@ -55,6 +57,18 @@ class DropTable:
     """A table goes."""
 
     table: TableName
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreTable:
+    """A table comes back as it was where it was dropped or truncated last; name: what it has now.
+
+    The rows come without events (SCHEMA-18).
+    """
+
+    table: TableName
+    name: TableName
+    statement: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +147,7 @@ DdlOperation = (
     | CopyTable
     | TruncateTable
     | DropTable
+    | RestoreTable
     | DropDatabase
     | RenameTable
     | AlterColumns

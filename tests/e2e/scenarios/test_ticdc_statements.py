@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+
 import pytest
 from confluent_kafka.cimpl import NewTopic
 
-from tests.support.records import canal_message, ticdc_ddl, ticdc_row, ticdc_watermark
+from tests.support.records import Record, canal_message, ticdc_ddl, ticdc_row, ticdc_watermark
 from tests.support.stack import Stream, counted
 from tidemark.errors import TableStoppedError
 from tidemark.runs.world import World
@@ -79,6 +82,64 @@ def test_cuts_go_on_without_the_topic_of_a_dropped_table(world: World) -> None:
     stream.send([ticdc_watermark(50)])
     stream.cut()
     assert stream.rows() == {1: "x", 2: "x", 3: "x"}
+
+
+def test_a_dropped_table_comes_back(world: World) -> None:
+    """SCHEMA-18: its target holds the rows of its DROP, which an earlier cut may have read."""
+    stream = opened(world)
+    stream.send([ticdc_ddl("DROP TABLE items", 16), ticdc_watermark(20)])
+    stream.cut()
+    stream.send([ticdc_ddl("FLASHBACK TABLE items", 21), ticdc_watermark(25)])
+    stream.cut()
+    assert stream.rows() == {1: "old"}
+    both = [ticdc_ddl("DROP TABLE items", 27), ticdc_ddl("RECOVER TABLE items", 28)]
+    stream.send([ticdc_row("INSERT", 2, 26), *both, ticdc_row("INSERT", 3, 29)])
+    stream.send([ticdc_watermark(30)])
+    stream.cut()
+    assert stream.rows() == {1: "old", 2: "x", 3: "x"}
+    stream.send([*both, ticdc_row("DELETE", 1, 31), ticdc_watermark(35)])
+    stream.cut()
+    assert stream.rows() == {2: "x", 3: "x"}
+
+
+@pytest.mark.parametrize("others", ["ignore", "follow"])
+def test_a_table_that_comes_back_under_another_name(world: World, others: str) -> None:
+    """SCHEMA-18, SCHEMA-31: by one of its own name that was made since, no record has its rows."""
+    stream = opened(world)
+    stream.options = {"other-tables": others, "publish": {"consistency": "table"}}
+    stream.send([ticdc_ddl("DROP TABLE items", 16), ticdc_watermark(20)])
+    stream.cut()
+    moved = replace_table(ticdc_row("INSERT", 2, 22), "others")
+    stream.send([ticdc_ddl("FLASHBACK TABLE items TO others", 21, table="others"), moved])
+    stream.send([ticdc_watermark(25)])
+    stream.cut()
+    stream.cut()
+    named = "others" if others == "follow" else "items"
+    rows = {1: "old", 2: "x"} if others == "follow" else {1: "old"}
+    assert rows_of(stream, named) == rows
+    assert rows_of(stream, "items" if others == "follow" else "others") == {}
+    made = "CREATE TABLE items (id BIGINT PRIMARY KEY, name VARCHAR(20))"
+    stream.send([ticdc_ddl(made, 26), ticdc_row("INSERT", 5, 27), ticdc_watermark(30)])
+    stream.cut()
+    again = ticdc_ddl("FLASHBACK TABLE items TO old", 31, table="old")
+    stream.send([again, ticdc_row("INSERT", 6, 32), ticdc_watermark(35)])
+    stopped = stream.cut().stopped
+    assert set(stopped) == ({"shop.old"} if others == "follow" else set())
+    assert all("rows come back without events" in why for why in stopped.values())
+    assert rows_of(stream, "items") == {5: "x", 6: "x"}
+
+
+def test_rows_that_left_the_target_do_not_come_back(world: World) -> None:
+    """SCHEMA-18: with `on-drop: empty` the target is not what came back."""
+    stream = opened(world)
+    stream.options = {"on-drop": "empty"}
+    stream.send([ticdc_ddl("DROP TABLE items", 16), ticdc_watermark(20)])
+    stream.cut()
+    stream.send([ticdc_ddl("FLASHBACK TABLE items", 21), ticdc_watermark(25)])
+    for on_drop in ("empty", "keep"):
+        stream.options = {"on-drop": on_drop}
+        with pytest.raises(TableStoppedError, match="came back as it was when it was dropped"):
+            stream.cut()
 
 
 def test_one_record_without_a_commit_is_quarantined(world: World) -> None:
@@ -159,6 +220,19 @@ def test_columns_say_what_the_source_says_of_them(world: World) -> None:
     stream.cut()
     assert docs(stream) == {"id": "who", "name": hostile[:1024]}
     assert stream.rows() == {1: "x", 2: "x"}
+
+
+def replace_table(record: Record, table: str) -> Record:
+    assert record.value is not None
+    return replace(record, value=json.dumps({**json.loads(record.value), "table": table}).encode())
+
+
+def rows_of(stream: Stream, name: str) -> dict[int, str]:
+    """id -> name of the rows of main of a target; empty where there is none."""
+    if not stream.world.catalog.table_exists((stream.name, name)):
+        return {}
+    rows = stream.world.catalog.load_table((stream.name, name)).scan().to_arrow().to_pylist()
+    return {row["id"]: row["name"] for row in rows}
 
 
 def docs(stream: Stream) -> dict[str, str]:

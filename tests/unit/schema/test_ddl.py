@@ -22,6 +22,7 @@ from tidemark.schema.ddl_operations import (
     DropTable,
     NoEffect,
     RenameTable,
+    RestoreTable,
     TruncateTable,
     Unsupported,
 )
@@ -520,3 +521,19 @@ def test_a_column_says_what_it_is(definition: str, comment: str) -> None:
     (altered,) = parse_ddl(f"ALTER TABLE t ADD COLUMN {definition}", "db")
     assert isinstance(altered, AlterColumns)
     assert [column.comment for column in altered.items.added] == [comment]
+
+
+@pytest.mark.parametrize(
+    ("sql", "table", "name"),
+    [
+        ("FLASHBACK TABLE t", "db.t", "db.t"),
+        ("flashback table `x`.`t` to `u`;", "x.t", "db.u"),
+        ("RECOVER TABLE x.t", "x.t", "x.t"),
+        ("/* Query from host */ RECOVER TABLE `to`", "db.to", "db.to"),
+    ],
+)
+def test_a_table_comes_back(sql: str, table: str, name: str) -> None:
+    """SCHEMA-18"""
+    (restored,) = parse_ddl(sql, "db")
+    assert isinstance(restored, RestoreTable)
+    assert (str(restored.table), str(restored.name)) == (table, name)

@@ -16,6 +16,7 @@ from tidemark.model.target_mode import TargetMode
 from tidemark.runs.ddl.column_changes import ColumnChange, StatementChange
 from tidemark.schema.alter_items import UNTOLD_BACKFILL, ColumnItems
 from tidemark.schema.ddl_operations import (
+    RESTORED,
     AlterColumns,
     BeginCutOver,
     CopyTable,
@@ -25,6 +26,7 @@ from tidemark.schema.ddl_operations import (
     DropDatabase,
     DropTable,
     RenameTable,
+    RestoreTable,
     TruncateTable,
     Unsupported,
     tables_of,
@@ -89,6 +91,17 @@ class Created:
 
 
 @dataclass(frozen=True, slots=True)
+class _Left:
+    """What was told of a table that a statement of the cut drops at ``position``, alone."""
+
+    position: Position
+    dropped: Position | None
+    created: Created | None
+    cut_over: Position | None
+    is_made: bool
+
+
+@dataclass(frozen=True, slots=True)
 class _Opened:
     """A rename of a statement that may tell more of them; state: of the table behind it."""
 
@@ -119,6 +132,10 @@ class DdlEffects:
     ended: tables that were made and dropped again -> where they were made, each time.
     stated_at: table -> where its newest statement stands. stated_in: table, or database -> the
     topics of statements about it that their offsets alone order (POS-11).
+    restored: tables that came back as they were dropped -> where that was (SCHEMA-18). left: tables
+    that the cut drops and does not make again. dropped_before: what earlier cuts dropped and did
+    not make again, by its statement alone -> where. unseen_drops: tables that came back and of
+    whose DROP nothing is known.
     begun_cut_overs: table -> where it went out of the way of its shadow. cut_overs: table -> where
     that took its place, last. key_changes: of a table, in position order. unknown_values: the first
     statement that gave rows values which nothing shows; it stops a table that cannot go on without
@@ -147,6 +164,10 @@ class DdlEffects:
     stated_at: dict[TableName, Position] = field(default_factory=dict)
     stated_in: dict[TableName | str, frozenset[TopicName]] = field(default_factory=dict)
     ended: dict[TableName, list[Position]] = field(default_factory=dict)
+    restored: dict[TableName, Position] = field(default_factory=dict)
+    left: dict[TableName, _Left] = field(default_factory=dict)
+    dropped_before: dict[TableName, Position] = field(default_factory=dict)
+    unseen_drops: set[TableName] = field(default_factory=set)
     begun_cut_overs: dict[TableName, Position] = field(default_factory=dict)
     key_changes: dict[TableName, list[KeyChange]] = field(default_factory=dict)
     unknown_values: dict[TableName, DdlStop] = field(default_factory=dict)
@@ -164,6 +185,7 @@ class DdlEffects:
         """Every table that something happened to."""
         named = {*self.types, *self.changed, *self.column_renames, *self.schemas, *self.truncated}
         named |= {*self.dropped, *self.begun_cut_overs, *self.cut_overs, *self.key_changes}
+        named |= self.restored.keys()
         return tuple(sorted(named | {table for table in self.stops if table is not None}))
 
     def take(self, table: TableName, other: DdlEffects) -> None:
@@ -201,6 +223,7 @@ class DdlEffects:
             self.stated_at,
             self.stated_in,
             self.ended,
+            self.restored,
             self.begun_cut_overs,
             self.cut_overs,
             self.key_changes,
@@ -261,8 +284,8 @@ class DdlEffects:
         match operation:
             case CreateTable(table) | CopyTable(table):
                 self.make(table)
-            case DropTable(table):
-                self.drop(table, position)
+            case DropTable() | RestoreTable():
+                self._leave_or_come_back(operation, position)
             case DropDatabase(name):
                 self.drop_all(name, position)
             case BeginCutOver(table):
@@ -311,6 +334,9 @@ class DdlEffects:
         self.move(moves)
         self._stop_table_swaps(names, pairs, moves, position)
         self.there |= {old: False for old, _ in pairs} | {new: True for _, new in pairs}
+        for name in {name for pair in pairs for name in pair}:
+            self.left.pop(name, None)
+            self.dropped_before.pop(name, None)
         texts = dict.fromkeys(part.operation.statement for part in opened)
         text = f"{'; '.join(texts)} (at position {position})"
         by = RenamedBy(pairs, text, position, freed)
@@ -444,9 +470,76 @@ class DdlEffects:
         if moves.renamed or moves.dropped or moves.added or column_rename.had is not None:
             self.column_renames.setdefault(table, []).append(column_rename)
 
+    def _leave_or_come_back(self, operation: DropTable | RestoreTable, position: Position) -> None:
+        if isinstance(operation, RestoreTable):
+            self.restore(operation, position)
+            return
+        left = self._left(operation.table, position)
+        self.drop(operation.table, position)
+        self.left[operation.table] = left
+
+    def recall(self, operation: DdlOperation, position: Position) -> None:
+        """A statement of an earlier cut: which tables it leaves dropped, that may come back."""
+        for table in tables_of(operation):
+            self.dropped_before.pop(table, None)
+        match operation:
+            case DropTable(table):
+                self.dropped_before[table] = position
+            case DropDatabase(name):
+                self.dropped_before = {
+                    table: at for table, at in self.dropped_before.items() if table.schema != name
+                }
+
+    def restore(self, operation: RestoreTable, position: Position) -> None:
+        """A dropped table comes back, as it was at its DROP, maybe under another name.
+
+        A target that was kept holds just that. Where another table had the name since, or where the
+        source took an older one, no record has the rows; then the table that has them stops.
+        """
+        table, name, text = operation.table, operation.name, operation.statement
+        left, before = self.left.pop(table, None), self.dropped_before.pop(table, None)
+        is_placed = place_of(position) is not None
+        if is_placed and left is not None:
+            self._take_back(table, left)
+        elif is_placed and before is not None and table.schema not in self.emptied:
+            self.restored[table] = before
+        else:
+            if is_placed and table not in self.there and table.schema not in self.emptied:
+                self.unseen_drops.add(table)
+            self.stop(name, f"{RESTORED}: {text}", position)
+            return
+        self.there[table] = True
+        if name != table:
+            self.rename(RenameTable(table, name, text), position)
+
+    def _left(self, table: TableName, position: Position) -> _Left:
+        return _Left(
+            position,
+            self.dropped.get(table),
+            self.created.get(table),
+            self.cut_overs.get(table),
+            table in self.made,
+        )
+
+    def _take_back(self, table: TableName, left: _Left) -> None:
+        """The table goes on as if it had not been dropped."""
+        del self.dropped[table]
+        if left.dropped is not None:
+            self.dropped[table] = left.dropped
+        if left.created is not None:
+            self.created[table] = left.created
+            self.ended[table] = self.ended[table][:-1]
+        if left.cut_over is not None:
+            self.cut_overs[table] = left.cut_over
+        if left.is_made:
+            self.made.add(table)
+        self.restored[table] = left.position
+
     def drop(self, table: TableName, position: Position) -> None:
         """A table goes."""
         self.there[table] = False
+        self.left.pop(table, None)
+        self.dropped_before.pop(table, None)
         self.made.discard(table)
         made = self.created.pop(table, None)
         if made is not None:
@@ -481,6 +574,8 @@ class DdlEffects:
         """A table is made; one that was dropped is another one, of which nothing was told yet."""
         self.made.add(table)
         self.there[table] = True
+        self.left.pop(table, None)
+        self.dropped_before.pop(table, None)
         if table in self.begun_cut_overs:
             self.dropped[table] = self.begun_cut_overs.pop(table)
         elif table.schema in self.emptied:
@@ -528,11 +623,18 @@ class DdlEffects:
         """
         if before is not None and event_id_of(before) in self.described_at:
             before = None
+        if before is not None and self.is_undone(table, before):
+            before = None
         if table in self.begun_cut_overs:
             return self.begun_cut_overs[table]
         if table in self.cut_overs and table not in self.made:
             return None
         return self.dropped.get(table, self.emptied.get(table.schema, before))
+
+    def is_undone(self, table: TableName, dropped: Position) -> bool:
+        """Whether a statement of the cut brought back what went at ``dropped``."""
+        restored = self.restored.get(table)
+        return restored is not None and event_id_of(restored) == event_id_of(dropped)
 
     def keys_of(self, table: TableName) -> tuple[ColumnName, ...]:
         """The key of ``table`` as statements tell it; empty when none does."""

@@ -127,7 +127,8 @@ def add_up(  # noqa: PLR0913  statements, and all that tells what they are about
     """The effect of ``records``.
 
     before: schema changes of earlier cuts, of which shadow tables alone are followed (SCHEMA-33),
-    and those that stand where one of ``records`` does (MSG-24).
+    and which tables they left dropped (SCHEMA-18), and those that stand where one of ``records``
+    does (MSG-24).
     acknowledged: positions of statements that a person takes for ones without effect (SCHEMA-26).
     names: former names of tables (SCHEMA-31). was_there: as in `DdlEffects`. tables: those that the
     pipeline follows.
@@ -152,6 +153,8 @@ def add_up(  # noqa: PLR0913  statements, and all that tells what they are about
         parsed = () if record in descriptions else _operations(source, record, content, followed)
         operations = [part for operation in parsed for part in shadows.follow(operation)]
         if record not in in_cut:
+            for operation in operations:
+                effects.recall(operation, record.position)
             continue
         if event_id_of(record.position) in without_effect and any(
             isinstance(operation, unfollowed) or _gives_unknown_values(operation)

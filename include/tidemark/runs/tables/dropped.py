@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidemark.errors import TableStoppedError
+from tidemark.errors import WAITING, TableStoppedError
 from tidemark.lake.history import read_history
 from tidemark.model.checkpoint_status import CheckpointStatus
 from tidemark.model.columns import TableSchema
@@ -58,6 +58,7 @@ def begin_of(chosen: Chosen, spec: TableSpec, have: TableSchema | None) -> Posit
     """
     effects, table = chosen.effects, spec.source
     before = have.dropped_at if have else None
+    _refuse_restored(chosen, table, before)
     dropped = effects.dropped_at(table, before)
     if before is not None and dropped is None and chosen.run.pipeline.on_drop is OnDrop.EMPTY:
         raise TableStoppedError(
@@ -88,6 +89,28 @@ def begin_of(chosen: Chosen, spec: TableSpec, have: TableSchema | None) -> Posit
             "pipeline file",
         )
     return None
+
+
+def _refuse_restored(chosen: Chosen, table: TableName, before: Position | None) -> None:
+    """Raise where a table came back, and its target has not the rows of its DROP.
+
+    before: where it was dropped, as its target has it.
+    """
+    restored = chosen.effects.restored.get(table)
+    if restored is None:
+        return
+    truncated = chosen.run.progress.truncated.get(table, Position(""))
+    if chosen.run.pipeline.on_drop is OnDrop.KEEP and truncated < restored:
+        if before is None or chosen.effects.is_undone(table, before):
+            return
+        why = f"the target has the rows of one that went at position {before}"
+    else:
+        why = "the rows of a dropped table leave the target, as on-drop: empty has it"
+    raise TableStoppedError(
+        f"{table} came back as it was when it was dropped at position {restored}, and {why}",
+        state=WAITING,
+        next_step="fold the table into a new target from a new snapshot of the source",
+    )
 
 
 def _newest(chosen: Chosen, table: TableName) -> str:

@@ -317,6 +317,7 @@ def _begins_with_a_row(pipeline: PipelineSpec, chosen: Chosen, spec: TableSpec) 
         *effects.changed,
         *effects.column_renames,
         *effects.dropped,
+        *effects.restored,
         *effects.begun_cut_overs,
     }
     has_schema = spec.source in effects.types.keys() | effects.schemas.keys()
