@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from sqlglot.errors import ParseError
@@ -22,17 +22,19 @@ UNTOLD_BACKFILL = "the rows that are there get a value in {}, which no event tel
 COMPUTED = "the rows that are there get a computed value in {}"
 VERSIONED = "rows that are updated or deleted stay in the table, as their versions"
 UNKNOWN_ITEM = "it is not among the known changes of a table"
+ROWS_OF_OTHERS = "it has the rows of other tables"
 ROWS_IGNORED = "rows may go without events, or get other values, by IGNORE"
 
 _NO_EFFECT = """
     ADD INDEX, ADD KEY, ADD UNIQUE, ADD FULLTEXT, ADD SPATIAL, ADD FOREIGN, ADD CHECK,
     ADD VECTOR INDEX, ADD VECTOR KEY, ADD COLUMNAR INDEX, ADD COLUMNAR KEY, ADD PERIOD FOR,
+    ADD PERIOD IF NOT EXISTS FOR,
     DROP INDEX, DROP KEY, DROP FOREIGN, DROP CHECK, DROP CONSTRAINT, RENAME INDEX, RENAME KEY,
-    ALTER INDEX, ALTER CHECK, ALTER CONSTRAINT, ENABLE KEYS, DISABLE KEYS,
+    DROP PERIOD FOR, DROP PERIOD IF EXISTS FOR,
+    ALTER INDEX, ALTER KEY, ALTER CHECK, ALTER CONSTRAINT, ENABLE KEYS, DISABLE KEYS,
     ADD PARTITION, REORGANIZE PARTITION, REBUILD PARTITION, COALESCE PARTITION,
     ANALYZE PARTITION, CHECK PARTITION, OPTIMIZE PARTITION, REPAIR PARTITION,
     PARTITION BY, REMOVE PARTITIONING, ORDER BY, FORCE, WITH VALIDATION, WITHOUT VALIDATION,
-    CONVERT TO CHARACTER SET UTF8MB4, CONVERT TO CHARSET UTF8MB4,
     DEFAULT CHARACTER, DEFAULT CHARSET, DEFAULT COLLATE, CHARACTER SET, CHARSET, COLLATE,
     ALGORITHM, LOCK, COMMENT, ENGINE, AUTO_INCREMENT, AVG_ROW_LENGTH, CHECKSUM, COMPRESSION,
     DELAY_KEY_WRITE, ENCRYPTION, INSERT_METHOD, KEY_BLOCK_SIZE, MAX_ROWS, MIN_ROWS, PACK_KEYS,
@@ -41,20 +43,26 @@ _NO_EFFECT = """
     SECONDARY_ENGINE_ATTRIBUTE, SECONDARY_LOAD, SECONDARY_UNLOAD, STORAGE, TABLESPACE,
     ENCRYPTED, ENCRYPTION_KEY_ID, PAGE_CHECKSUM, PAGE_COMPRESSED, PAGE_COMPRESSION_LEVEL,
     TABLE_CHECKSUM, TRANSACTIONAL, UPGRADE PARTITIONING,
-    SET TIFLASH, PLACEMENT POLICY, ATTRIBUTES, AUTO_ID_CACHE, AUTO_RANDOM_BASE, CACHE, NOCACHE,
-    SHARD_ROW_ID_BITS, STATS_OPTIONS, TTL, TTL_ENABLE, REMOVE TTL
+    SET TIFLASH, SET HYPO TIFLASH, PLACEMENT POLICY, ATTRIBUTES, AUTO_ID_CACHE, AUTO_RANDOM_BASE,
+    CACHE, NOCACHE, COMPACT, AFFINITY, PRE_SPLIT_REGIONS, SHARD_ROW_ID_BITS, STATS_OPTIONS,
+    TTL, TTL_ENABLE, TTL_JOB_INTERVAL, REMOVE TTL,
+    LAST PARTITION, MERGE FIRST PARTITION, SPLIT MAXVALUE PARTITION,
+    NODEGROUP, PASSWORD, IETF_QUOTES
 """
 _HARMLESS = frozenset(tuple(phrase.split()) for phrase in _NO_EFFECT.split(","))
 _REFUSED: Mapping[tuple[str, ...], str] = {
     ("DROP", "PARTITION"): "rows go without events",
     ("TRUNCATE", "PARTITION"): "rows go without events",
     ("EXCHANGE", "PARTITION"): "rows change without events",
+    ("CONVERT", "TO"): "the character set may not hold every value",
+    ("FIRST", "PARTITION"): "rows go without events",
     ("DISCARD",): "rows go without events",
     ("IMPORT",): "rows come without events",
-    ("CONVERT", "TO"): "the character set may not hold every value",
     ("ADD", "SYSTEM", "VERSIONING"): VERSIONED,
     ("DROP", "SYSTEM", "VERSIONING"): "rows go without events",
 }
+_WHOLE_CHARACTER_SETS = {"utf8mb4", "utf16", "utf16le", "utf32", "gb18030"}
+_CORRELATIONS = {"CORRELATION", "DEPENDENCY", "CARDINALITY"}
 _KEEPS_EACH_ROW = {
     *("DROP", "RENAME", "ALTER", "COMMENT", "AUTO_INCREMENT", "ALGORITHM", "LOCK"),
     *("ENABLE", "DISABLE", "DEFAULT"),
@@ -104,6 +112,25 @@ class ColumnItems:
         """The table gets ``key``; one that the statement takes away leaves none."""
         self.key_if_none = if_none and self.key != ()
         self.key = key
+
+
+def whole_items(parts: Iterable[Words]) -> Iterator[Words]:
+    """The items of an ALTER TABLE; ORDER BY and SET TIFLASH may have commas of their own."""
+    first = None
+    for part in parts:
+        if first is None or not _is_listed(part, first):
+            first = part
+            yield part
+
+
+def _is_listed(part: Words, first: Words) -> bool:
+    """Whether ``part`` is one more column of ORDER BY, or one more label of SET TIFLASH."""
+    if (first.keyword(), first.keyword(1)) == ("ORDER", "BY"):
+        names = [word for word in part.words if word.keyword != "."]
+        column = names[:-1] if names and names[-1].keyword in {"ASC", "DESC"} else names
+        return bool(column) and len(part.words) - len(names) == len(column) - 1
+    is_text = len(part.words) == 1 and not part.words[0].keyword and not part.words[0].name
+    return is_text and first.keyword() == "SET" and "TIFLASH" in first.outside_parentheses()
 
 
 def judge_item(item: Words, items: ColumnItems) -> str | None:
@@ -172,9 +199,12 @@ def _drops_key(item: Words) -> bool:
 
 def refusal(item: Words) -> str | None:
     """Why an item that adds no column cannot be followed; None when it has no effect."""
-    if "UNION" in item.outside_parentheses():
+    keywords = item.outside_parentheses()
+    if "UNION" in keywords:
         return UNKNOWN_ITEM  # Behind other options: a table of MERGE gets the rows of others.
-    for length in (5, 4, 3, 2, 1):
+    if _is_statistics(keywords) or _places_partition(keywords) or _keeps_characters(item):
+        return None
+    for length in (6, 5, 4, 3, 2, 1):
         words = tuple(item.keyword(ahead) for ahead in range(length))
         if item.keyword(1) == "=":  # MariaDB quotes the names of options of engines.
             words = (item.words[item.at].name.upper(), *words[1:])
@@ -182,8 +212,35 @@ def refusal(item: Words) -> str | None:
             return None
         if words in _REFUSED:
             return _REFUSED[words]
-    keeps_type = {"DEFAULT", "VISIBLE", "INVISIBLE"} & set(item.outside_parentheses())
+    keeps_type = {"DEFAULT", "VISIBLE", "INVISIBLE"} & set(keywords)
     return None if item.keyword() == "ALTER" and keeps_type else UNKNOWN_ITEM
+
+
+def _places_partition(keywords: list[str]) -> bool:
+    """TiDB's placement or attributes of one partition."""
+    options = (["PLACEMENT"], ["ATTRIBUTES"])
+    return keywords[:1] == ["PARTITION"] and keywords[2:3] in options
+
+
+def _is_statistics(keywords: list[str]) -> bool:
+    """TiDB's STATS_EXTENDED, which may be the name of a column as well."""
+    if keywords[1:2] != ["STATS_EXTENDED"]:
+        return False
+    added = keywords[:1] == ["ADD"] and bool(_CORRELATIONS & set(keywords[3:]))
+    return added or (
+        keywords[:1] == ["DROP"] and keywords[2:] not in ([], ["RESTRICT"], ["CASCADE"])
+    )
+
+
+def _keeps_characters(item: Words) -> bool:
+    """CONVERT TO a character set that holds every character."""
+    at = Words(item.text, item.words, item.at)
+    if not at.accept("CONVERT", "TO"):
+        return False
+    if not at.accept("CHARSET") and not at.accept("CHARACTER", "SET"):
+        at.accept("CHAR", "SET")
+    name = at.words[at.at].name if at.left else ""
+    return (name or at.literal() or "").lower() in _WHOLE_CHARACTER_SETS
 
 
 def _changed(item: Words, items: ColumnItems) -> str | None:

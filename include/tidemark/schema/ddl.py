@@ -16,12 +16,14 @@ from tidemark.errors import NameRefusedError
 from tidemark.model.names import ColumnName, TableName
 from tidemark.schema.alter_items import (
     ROWS_IGNORED,
+    ROWS_OF_OTHERS,
     VERSIONED,
     ColumnItems,
     judge_item,
     keeps_versions,
     may_ignore_rows,
     refusal,
+    whole_items,
 )
 from tidemark.schema.ddl_columns import ColumnText, column_definition, key_columns
 from tidemark.schema.ddl_operations import (
@@ -48,9 +50,24 @@ _WITHOUT_ROWS = _ROUTINES | {
     *("RESOURCE", "BINDING", "STATISTICS", "LOGFILE", "UNDO", "INSTANCE", "REFERENCE"),
 }
 _HARMLESS = {
-    *("SET", "USE", "GRANT", "REVOKE", "ANALYZE", "OPTIMIZE", "CHECK", "CHECKSUM", "FLUSH"),
-    *("BEGIN", "START", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE", "XA"),
+    *("SET", "USE", "GRANT", "REVOKE", "OPTIMIZE", "CHECK", "CHECKSUM", "FLUSH", "BACKUP"),
+    *("BEGIN", "START", "STOP", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE", "XA", "LOCK"),
+    *("UNLOCK", "INSTALL", "UNINSTALL", "RESET", "PURGE", "CHANGE", "KILL", "SHUTDOWN"),
+    *("RESTART", "SHOW", "HELP"),
 }
+_HARMLESS_PAIRS = {
+    *(("ANALYZE", word) for word in ("TABLE", "TABLES", "LOCAL", "NO_WRITE_TO_BINLOG")),
+    *(("ADMIN", word) for word in ("CHECK", "CHECKSUM", "CLEANUP", "RECOVER", "SHOW", "RELOAD")),
+    *(("SPLIT", word) for word in ("TABLE", "PARTITION", "REGION")),
+    *(("CACHE", "INDEX"), ("LOAD", "INDEX"), ("LOAD", "STATS"), ("DROP", "STATS")),
+    *(
+        ("REFRESH", "STATS"),
+        ("DROP", "PREPARE"),
+        ("DISTRIBUTE", "TABLE"),
+        ("ANALYZE", "INCREMENTAL"),
+    ),
+}
+"""Two first words of a statement, where the first one begins others as well."""
 _DATABASES = {"DATABASE", "SCHEMA"}
 _NUMBER = re.compile(r"\d+")
 
@@ -92,7 +109,7 @@ def _governed(statement: Words) -> Words:
 
 def _judge(statement: Words, schema: str) -> tuple[DdlOperation, ...]:
     text, verb = statement.source(), statement.keyword()
-    if verb in _HARMLESS:
+    if verb in _HARMLESS or (verb, statement.keyword(1)) in _HARMLESS_PAIRS:
         return (NoEffect(verb),)
     judge = _VERBS.get(verb)
     if judge is None:
@@ -160,6 +177,8 @@ def _made(
     rest = {word.keyword for word in statement.words[statement.at :]}
     if items and items[0].accept("LIKE"):
         return CopyTable(table, _table(items[0], schema), text)
+    if "UNION" in statement.outside_parentheses() and not rest & {"SELECT", "AS", "TABLE"}:
+        return Unsupported(table, text, ROWS_OF_OTHERS)
     if not items or rest & {"SELECT", "AS", "TABLE"}:
         return CopyTable(table, None, text)
     return _new_table(table, items, text)
@@ -209,7 +228,7 @@ def _altered(
     """
     items, renames = ColumnItems(), []
     refused: dict[TableName, Unsupported] = {}
-    for item in statement.split(","):
+    for item in whole_items(statement.split(",")):
         if item.keyword() == "RENAME" and item.keyword(1) not in {"COLUMN", "INDEX", "KEY"}:
             renames.append(_renamed_by_item(table, item, schema, text))
             continue
