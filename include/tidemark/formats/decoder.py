@@ -83,7 +83,7 @@ class Decoder:
     records have no keys of their own. occurrence: which of the changes of its key at its place a
     streamed change is, as a number that grows with them; null where none is told. unavailable_key:
     whether a record may hold no value of the declared key that a row had (KEY-5); None where each
-    does.
+    does. has_zero_dates: as of `formats.rows.RowImage`.
     """
 
     envelope: Callable[[DataFrame, TopicRoles], DataFrame]
@@ -102,10 +102,13 @@ class Decoder:
     occurrence: Column
     transaction: Column | None = None
     unavailable_key: Callable[[TableSchema], Column] | None = None
+    has_zero_dates: bool = True
 
     def row_image(self, schema: TableSchema) -> RowImage:
         """What records of changes tell of their rows, as `formats.rows.typed_rows` reads it."""
-        return RowImage(self.image(schema), self.unavailable(schema), self.contradicts)
+        return RowImage(
+            self.image(schema), self.unavailable(schema), self.contradicts, self.has_zero_dates
+        )
 
 
 def decoder_of(
@@ -136,6 +139,7 @@ def decoder_of(
         F.lit(None).cast(VARIANTS),
         F.lit(None).cast(TEXTS),
         F.lit(None).cast("long"),
+        has_zero_dates=source.zero_dates is None,
     )
 
 

@@ -41,11 +41,14 @@ class RowImage:
     image: a struct of every column's text, null where there is no row. unavailable: names of
     columns that it does not hold though the row has them, None where every record is whole
     (UNAV-4). contradicts: whether the record says two things about one name (MSG-4).
+    has_zero_dates: whether a date whose month or day is zero is null, and no value that does not
+    fit (TYPE-12).
     """
 
     image: Column
     unavailable: Column | None
     contradicts: Column
+    has_zero_dates: bool = True
 
 
 def typed_rows(
@@ -90,6 +93,7 @@ def typed_rows(
         *(F.col("row_key")[name].alias(name) for name in schema.key),
         *(_value(column, schema.column_alias(column.name)).alias(column.name) for column in values),
     )
+    wrong = (_wrong(c, has_zero_dates=row_image.has_zero_dates) for c in values)
     null_keys = [F.when(F.col(quote(name)).isNull(), F.lit(name)) for name in schema.key]
     key_mismatches = [F.when(_has_other_key(schema[name]), F.lit(name)) for name in schema.key]
     unavailable = [
@@ -104,9 +108,9 @@ def typed_rows(
     return decoded.select(
         *map(_masked, schema.columns),
         *SYSTEM.values(),
-        F.coalesce(
-            CONTRADICTORY, no_image, *null_keys, *key_mismatches, *map(_wrong, values)
-        ).alias(CONVERSION_ERROR),
+        F.coalesce(CONTRADICTORY, no_image, *null_keys, *key_mismatches, *wrong).alias(
+            CONVERSION_ERROR
+        ),
         F.when(lacks, lacking).alias(UNAVAILABLE),
         *keep,
     )
@@ -155,7 +159,7 @@ def _has_other_key(column: SourceColumn) -> Column:
     return raw.isNotNull() & ~same & ~F.coalesce(_is_unavailable(column), F.lit(False))
 
 
-def _wrong(column: SourceColumn) -> Column:
+def _wrong(column: SourceColumn, *, has_zero_dates: bool) -> Column:
     if all(
         variant.encoding is ValueEncoding.TEXT and variant.element is None
         for variant in column.variants
@@ -163,7 +167,9 @@ def _wrong(column: SourceColumn) -> Column:
         return F.lit(None).cast("string")  # A text is what it is read from.
     raw, value = F.col(IMAGE)[column.name], F.col(quote(column.name))
     wrong = read_by_schema(
-        column, F.col(SCHEMA_ID), lambda variant: conversion_error(raw, value, variant)
+        column,
+        F.col(SCHEMA_ID),
+        lambda variant: conversion_error(raw, value, variant, has_zero_dates=has_zero_dates),
     )
     if column.may_be_unavailable:
         wrong = wrong & ~F.coalesce(_is_unavailable(column), F.lit(False))

@@ -44,13 +44,15 @@ def typed(raw: Column, column: SourceColumn) -> Column:
     return _array(raw, element) if element else _READERS[column.encoding](raw, column)
 
 
-def conversion_error(raw: Column, value: Column, column: SourceColumn) -> Column:
+def conversion_error(
+    raw: Column, value: Column, column: SourceColumn, *, has_zero_dates: bool = True
+) -> Column:
     """Whether ``value``, typed from ``raw``, lost what was there.
 
-    Infinity has no value, and nor has a date whose month or day is zero (TYPE-12).
+    Infinity has no value. has_zero_dates: nor has a date whose month or day is zero (TYPE-12).
     """
     lost = raw.isNotNull() & value.isNull()
-    if column.encoding in _DATES:
+    if has_zero_dates and column.encoding in _DATES:
         lost = lost & ~raw.rlike(ZERO_DATE)
     return lost & ~infinite(raw, column) if column.has_infinity else lost
 

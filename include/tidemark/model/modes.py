@@ -7,6 +7,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
+class ZeroDates(StrEnum):
+    """What becomes of a date whose month or day is zero, if not null (TYPE-12)."""
+
+    QUARANTINE = "quarantine"
+
+
 class Untyped(StrEnum):
     """What becomes of columns that nothing tells the types of (SCHEMA-1)."""
 

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from pydantic import AfterValidator, Field
 
 from tidemark.model.cut import GateMode
-from tidemark.model.modes import FieldNameMode, Untyped
+from tidemark.model.modes import FieldNameMode, Untyped, ZeroDates
 from tidemark.model.names import TableName
 from tidemark.spec.base import BrokenRule, SourceTableName, SpecModel, Text
 from tidemark.spec.modes import ModesSpec
@@ -104,6 +104,12 @@ class SourceSpec(SpecModel):
         "record's schema nor columns: declares: refuse the table; infer their types from all "
         "values of the first cut that has any; or take all of them as text (string)",
     )
+    zero_dates: ZeroDates | None = Field(
+        default=None,
+        description="TiCDC and Canal: what becomes of a date whose month or day is zero, such as "
+        "0000-00-00: null in the target, or with quarantine its change is quarantined as "
+        "TEMPORAL_INVALID",
+    )
     zone: Annotated[str, AfterValidator(_zone)] | None = Field(
         default=None,
         description="TiCDC and Canal: zone in which TIMESTAMP values are written; null makes "
@@ -148,10 +154,8 @@ class SourceSpec(SpecModel):
         """What one format has and the other has not."""
         if self.format.is_canal:
             yield from self._debezium_only()
-        elif self.zone is not None:
-            yield BrokenRule(
-                ("zone",), repr(self.zone), "no zone: Debezium writes TIMESTAMP values in UTC"
-            )
+        else:
+            yield from self._canal_only()
         yield from self._gate_mismatch()
         if self.is_compacted and not self.format.is_canal:
             yield from self._newest_state_only()
@@ -211,6 +215,18 @@ class SourceSpec(SpecModel):
                 "'transaction'",
                 "topics.transactions beside it; the connector writes that topic with "
                 "provide.transaction.metadata=true",
+            )
+
+    def _canal_only(self) -> Iterator[BrokenRule]:
+        if self.zone is not None:
+            yield BrokenRule(
+                ("zone",), repr(self.zone), "no zone: Debezium writes TIMESTAMP values in UTC"
+            )
+        if self.zero_dates is not None:
+            yield BrokenRule(
+                ("zero-dates",),
+                repr(self.zero_dates.value),
+                "no zero-dates: Debezium writes null or 1970-01-01 for them, as for other values",
             )
 
     def _debezium_only(self) -> Iterator[BrokenRule]:

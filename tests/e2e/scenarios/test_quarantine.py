@@ -7,6 +7,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import replace
+from datetime import date
 
 import pytest
 
@@ -26,7 +27,14 @@ from tests.support.quarantined import (
     row,
     states,
 )
-from tests.support.records import Record, canal_rows, debezium_row, postgres_row
+from tests.support.records import (
+    Record,
+    canal_message,
+    canal_rows,
+    debezium_row,
+    postgres_row,
+    ticdc_watermark,
+)
 from tests.support.stack import Stream, counted
 from tidemark.errors import ActionRefusedError, TableStoppedError
 from tidemark.model.event import Reason
@@ -92,6 +100,43 @@ def test_a_row_that_fell_has_overtaken_nothing(world: World) -> None:
     stream.table = WIDE
     assert counted(replay(stream)) == {"applied": 1}
     assert published(stream) == {5: TOO_MUCH}
+
+
+@pytest.mark.parametrize("family", ["canal", "ticdc"])
+def test_a_date_of_zero_is_null_or_quarantined(world: World, family: str) -> None:
+    """TYPE-12, POISON-1: as the file says; a replay takes it as the file says then."""
+
+    def told(number: int, day: str) -> Record:
+        at = {"id": str(number), "name": "x", "day": day}
+        if family == "canal":
+            return canal_rows("INSERT", at, day="date")
+        tidb = {"commitTs": 10 + number}
+        return canal_message(
+            *("INSERT",),
+            tidb=tidb,
+            pkNames=["id"],
+            sqlType={"id": -5, "name": 12, "day": 91},
+            mysqlType={"id": "bigint", "name": "varchar", "day": "date"},
+            data=[at],
+        )
+
+    kinds = {"format": "canal-json", "gate": "none"} if family == "canal" else {}
+    stream = Stream(world, **kinds).create()
+    end = [ticdc_watermark(20)] if family == "ticdc" else []
+    stream.send([told(1, "2026-01-02"), told(2, "0000-00-00"), *end])
+    stream.cut()
+    days = {row["id"]: row["day"] for row in stream.published()}
+    assert days == {1: date(2026, 1, 2), 2: None}
+    stream.source = {"zero-dates": "quarantine"}
+    end = [ticdc_watermark(30)] if family == "ticdc" else []
+    stream.send([told(3, "0000-00-00"), told(4, "2026-00-10"), told(5, "2026-01-05"), *end])
+    assert counted(stream.cut())["quarantined"] == 2
+    assert {(e.code, e.column) for e in entries(stream)} == {(Reason.TEMPORAL_INVALID, "day")}
+    assert {row["id"] for row in stream.published()} == {1, 2, 5}
+    stream.source = {}
+    assert counted(replay(stream))["applied"] == 2
+    days = {row["id"]: row["day"] for row in stream.published()}
+    assert (days[3], days[4], days[5]) == (None, None, date(2026, 1, 5))
 
 
 def test_a_key_keeps_its_newest_good_change(world: World) -> None:

@@ -130,6 +130,12 @@ from tidemark.spec import load_pipeline
             "Europe/Berlin, or null",
             id="zone that does not exist",
         ),
+        pytest.param(
+            swapped("  topics:", "  zero-dates: quarantine\n  topics:", DEBEZIUM),
+            "shop.yaml:8 -> source.zero-dates: got 'quarantine'; expected no zero-dates: Debezium "
+            "writes null or 1970-01-01 for them, as for other values",
+            id="zero dates of Debezium",
+        ),
     ],
 )
 def test_fault(tmp_path: Path, text: str, fault: str) -> None:

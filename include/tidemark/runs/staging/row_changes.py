@@ -139,7 +139,7 @@ def stage_row_changes(run: Run, chosen: Chosen, work: TableWork, to: StagedPlace
         .transform(
             typed_rows,
             work.schema,
-            RowImage(F.col("image"), no_column, F.col("contradicts")),
+            RowImage(F.col("image"), no_column, F.col("contradicts"), decoder.has_zero_dates),
             keep=(ROW, CHANGE),
         )
         .transform(for_staging, work.schema)
