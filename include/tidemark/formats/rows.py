@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from tidemark.formats.keys import key_value
 from tidemark.formats.special import is_placeholder
-from tidemark.formats.values import conversion_error, read_by_schema, typed_variant
+from tidemark.formats.values import conversion_error, read_by_schema, value_of
 from tidemark.model.column_rename import ColumnAlias
 from tidemark.model.column_rules import Mask
 from tidemark.model.columns import (
@@ -117,22 +116,9 @@ def typed_rows(
 
 
 def _value(column: SourceColumn, column_alias: ColumnAlias) -> Column:
-    """Records hold what their schema says; without one, below a change of type, what it was then.
-
-    Rows that are older than the column have what it was filled with (SCHEMA-14).
-    """
+    """Rows that are older than the column have what it was filled with (SCHEMA-14)."""
     raw = F.col(IMAGE)[column.name]
-
-    def read(variant: SourceColumn) -> Column:
-        value = typed_variant(raw, variant, column)
-        if variant.iceberg != column.iceberg:
-            value = value.try_cast(column.iceberg)
-        if variant.former is None:
-            return value
-        is_former = F.col("position") <= F.lit(variant.changed_at)
-        return F.when(is_former, read(variant.former)).otherwise(value)
-
-    value = read_by_schema(column, F.col("schema_id"), read)
+    value = value_of(raw, column, F.col("schema_id"), F.col("position"))
     if column.backfill is None or column_alias.since is None:
         return value
     is_filled = (F.col("position") <= column_alias.since) & (F.col(STAGED_OP) == Op.UPSERT.value)
@@ -154,7 +140,8 @@ def _masked(column: SourceColumn) -> Column:
 def _has_other_key(column: SourceColumn) -> Column:
     """Whether a record's row has another value in a column of the key than its key."""
     raw = F.col(IMAGE)[column.name]
-    same = key_value(raw, column, F.col(SCHEMA_ID)).eqNullSafe(F.col(quote(column.name)))
+    value = value_of(raw, column, F.col(SCHEMA_ID), F.col(POSITION))
+    same = value.eqNullSafe(F.col(quote(column.name)))
     # A connector leaves out what did not change, but never in a key.
     return raw.isNotNull() & ~same & ~F.coalesce(_is_unavailable(column), F.lit(False))
 

@@ -327,6 +327,25 @@ def typed_variant(raw: Column, variant: SourceColumn, column: SourceColumn) -> C
     return typed(F.rtrim(raw, F.lit(".")) if is_pointed else raw, variant)
 
 
+def value_of(raw: Column, column: SourceColumn, schema_id: Column, position: Column) -> Column:
+    """``raw`` as a value of ``column``; null where it is none (SCHEMA-4).
+
+    Records hold what their schema says; without one, at and below a change of type, what it was
+    then.
+    """
+
+    def read(variant: SourceColumn) -> Column:
+        value = typed_variant(raw, variant, column)
+        if variant.iceberg != column.iceberg:
+            value = value.try_cast(column.iceberg)
+        if variant.former is None:
+            return value
+        is_former = position <= F.lit(variant.changed_at)
+        return F.when(is_former, read(variant.former)).otherwise(value)
+
+    return read_by_schema(column, schema_id, read)
+
+
 def read_by_schema(
     column: SourceColumn, schema_id: Column, read: Callable[[SourceColumn], Column]
 ) -> Column:

@@ -185,10 +185,12 @@ def _unidentified(
 ) -> Iterator[str]:
     """The statement before a key changes or goes: Iceberg frees and drops no identifier field.
 
-    What follows the old key may hold null in older rows, so nothing identifies them any more.
+    One that is rewritten goes, and another one comes. What follows the old key may hold null in
+    older rows, so nothing identifies them any more.
     """
     is_changed = any(isinstance(change, ChangeKey) for change in changes)
     gone = {change.name for change in changes if isinstance(change, DropColumn)}
+    gone |= {change.called for change in changes if isinstance(change, RewriteColumn)}
     if not is_changed and not gone:
         return
     with catalog_errors(f"the reading of {target}"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -104,6 +104,9 @@ def open_changes(
     is_versioned = schema.mode is TargetMode.HISTORY
     identity = (*schema.row_key, *((POSITION,) if is_versioned else ()))
     compared = tuple(name for name in columns if name not in SYSTEM_COLUMNS)
+    _refuse_other_key(
+        pipeline, table, published, dict(zip(moments, snapshots, strict=True)), identity
+    )
     with changed_rows(
         *(world.spark, world.catalog, target, snapshots), identity=identity, compared=compared
     ) as rows:
@@ -196,6 +199,30 @@ def _refuse_expired(
                 state=UNCHANGED,
                 next_step="fold it again: tidemark refold "
                 f"{pipeline.name} {table} --into NAME --as-of {moment}",
+            )
+
+
+def _refuse_other_key(
+    pipeline: PipelineSpec,
+    table: TableName,
+    published: Table,
+    snapshots: Mapping[Moment, int | None],
+    identity: Sequence[str],
+) -> None:
+    """`ActionRefusedError` where rows of one of ``snapshots`` lack a column of the key of now."""
+    wanted = {published.schema().find_field(name).field_id for name in identity}
+    for moment, snapshot in snapshots.items():
+        there = published.snapshot_by_id(snapshot) if snapshot is not None else None
+        if there is None or there.schema_id is None:
+            continue
+        known = {field.field_id for field in published.schemas()[there.schema_id].fields}
+        if not wanted <= known:
+            raise ActionRefusedError(
+                f"a column of the key of {table} joined, or got another type, after "
+                f"{_named(moment)}, so that its rows cannot be compared",
+                state=UNCHANGED,
+                next_step="name two cuts behind that; tidemark history "
+                f"{pipeline.name} {table} shows it",
             )
 
 

@@ -19,6 +19,7 @@ from tidemark.model.columns import ARRAY, ROW, SourceColumn, TableSchema, ValueE
 from tidemark.model.layout import Layout, PartitionField
 from tidemark.model.names import ColumnName
 from tidemark.model.position import Position
+from tidemark.model.target_mode import TargetMode
 from tidemark.schema.rewrites import is_rewrite
 
 _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
@@ -274,12 +275,15 @@ def _joined(there: Mapping[ColumnName, SourceColumn], want: TableSchema) -> list
 
 
 def _is_rewritten(was: SourceColumn, column: SourceColumn, want: TableSchema) -> bool:
-    """Raises TableStoppedError for what cannot be: keys find rows, hashes tell no values."""
+    """Raises TableStoppedError for what cannot be: of rows that ended no record comes any more.
+
+    Hashes tell no values.
+    """
     if not is_rewrite(was.iceberg, column.iceberg):
         return False
     kinds = f"column {column.name} changed from {was.source_type} to {column.source_type}"
-    if column.name in want.key:
-        raise _stopped(f"{kinds}, and rows are found by it")
+    if column.name in want.key and want.mode is not TargetMode.MIRROR:
+        raise _stopped(f"{kinds}, and mode {want.mode} keeps what became of rows by it")
     if column.mask is Mask.HASH and column.iceberg != "string":
         raise _stopped(f"{kinds}, and the target has hashes of what its values were")
     return was.stored != column.stored

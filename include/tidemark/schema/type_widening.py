@@ -180,8 +180,19 @@ def _keeps_texts(new: SourceType, old: SourceType) -> bool:
 
 
 def _others(new: SourceType, old: SourceType) -> bool:
-    """The same type, with its size or without: YEAR is YEAR(4), and BIT is BIT(1)."""
+    """The same type, with its size or without: YEAR is YEAR(4)."""
     return _sized(new) == _sized(old)
+
+
+def _bits(new: SourceType, old: SourceType) -> bool:
+    """One bit is a boolean, and more are as many bytes as the type has (TYPE-23)."""
+    wide, narrow = _length(new), _length(old)
+    return wide == narrow or (wide > narrow > 1 and -(-wide // 8) == -(-narrow // 8))
+
+
+def grows(new: SourceType, old: SourceType) -> bool:
+    """Whether a BIT gets more bits: its values stay, and have more bytes in the target."""
+    return new.base == old.base == "bit" and _length(new) > _length(old)
 
 
 def _sized(known: SourceType) -> SourceType:
@@ -189,9 +200,9 @@ def _sized(known: SourceType) -> SourceType:
     return known if known.parameters or size is None else replace(known, parameters=(size,))
 
 
-_SIZES = {"year": "4", "bit": "1"}
+_SIZES = {"year": "4"}
 _OTHERS = (
-    *("json", "uuid", "inet4", "inet6", "bit", "date", "year", "vector", "geometry", "point"),
+    *("json", "uuid", "inet4", "inet6", "date", "year", "vector", "geometry", "point"),
     *("linestring", "polygon", "geometrycollection", "multipoint", "multilinestring"),
     "multipolygon",
 )
@@ -203,6 +214,7 @@ _FAMILIES: Mapping[str, Callable[[SourceType, SourceType], bool]] = {
     **dict.fromkeys(("binary", "varbinary", *_BLOBS), _bytes),
     **dict.fromkeys(("datetime", "timestamp", "time"), _moments),
     **dict.fromkeys(("enum", "set"), _labels),
+    **dict.fromkeys(("bit",), _bits),
     **dict.fromkeys(_OTHERS, _others),
 }
 _CROSSINGS: Mapping[tuple[object, object], Callable[[SourceType, SourceType, bool], bool]] = {

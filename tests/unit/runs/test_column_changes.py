@@ -104,6 +104,9 @@ def test_a_wider_type_is_followed_and_kept(written: str, old: str, new: str, ice
         ("varchar(20)", "varchar(10)", "the source may have changed values"),
         ("datetime(6)", "datetime", "the source may have changed values"),
         ("enum('a','b')", "enum('b','a')", "the source may have changed values"),
+        ("bit(8)", "bit(16)", "as many bytes as the type has, and older rows have fewer"),
+        ("bit(1)", "bit(8)", "as many bytes as the type has, and older rows have fewer"),
+        ("bit(16)", "bit(9)", "the source may have changed values"),
     ],
 )
 def test_any_other_type_stops_the_table(old: str, new: str, why: str) -> None:
@@ -129,6 +132,16 @@ def test_rows_are_written_anew_for_a_type_that_holds_them(written: str, old: str
         (rewritten,) = plan_changes(have, want)
         assert rewritten == RewriteColumn(want["v"], have["v"].iceberg, ColumnName("v"))
     assert after(want, change("v", new), written=written) == want
+
+
+@pytest.mark.parametrize("written", [CANAL, TICDC])
+def test_a_key_is_read_as_records_have_it_on_both_sides_of_the_statement(written: str) -> None:
+    """SCHEMA-4, SCHEMA-13, KEY-2"""
+    have = target(written, id="int", v="int")
+    want = after(have, change("id", "varchar(20)"), written=written, records=())
+    assert want.key == ("id",)
+    assert (want["id"].iceberg, want["id"].former) == ("string", have["id"])
+    assert list(plan_changes(have, want)) == [RewriteColumn(want["id"], "int", ColumnName("id"))]
 
 
 def test_a_column_that_changes_twice_has_a_form_for_each_stretch() -> None:

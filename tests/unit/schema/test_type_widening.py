@@ -50,6 +50,8 @@ def holds(old: str, new: str, *, numbered: bool = True, sizes: bool = True) -> b
         ("enum('a','b')", "enum('a','b','c')"),
         ("set('a')", "set('a','b')"),
         ("bit(8)", "bit(8)"),
+        ("bit(2)", "bit(8)"),
+        ("bit(9)", "bit(16)"),
         ("json", "json"),
         ("year", "year"),
         ("year", "year(4)"),
@@ -121,6 +123,8 @@ def test_nothing_can_have_changed(old: str, new: str) -> None:
         ("enum", "enum('a')"),
         ("enum('a')", "varchar(9)"),
         ("bit(8)", "bit(16)"),
+        ("bit(8)", "bit(7)"),
+        ("bit", "bit(8)"),
         ("bit(1)", "tinyint"),
     ],
 )

@@ -15,7 +15,7 @@ from tidemark.schema.postgres_types import postgres_column
 from tidemark.schema.rewrites import is_rewrite
 from tidemark.schema.source_types import canal_column, debezium_column
 from tidemark.schema.type_text import parse_type
-from tidemark.schema.type_widening import holds_every_value, is_known, is_same
+from tidemark.schema.type_widening import grows, holds_every_value, is_known, is_same
 from tidemark.spec import SourceFormat, SourceSpec, TableSpec
 
 _REWRITTEN = {
@@ -180,7 +180,8 @@ def follow_changes(
                 is_written_otherwise = (
                     is_rewritten or (before.encoding, after.encoding) in _REWRITTEN
                 )
-                if is_written_otherwise and name in key:
+                is_float = before.encoding is ValueEncoding.FLOAT
+                if is_written_otherwise and name in key and is_float:
                     raise _stopped(spec.source, change, "records write keys in another way")
                 if is_written_otherwise:
                     former = replace(followed.read(before), backfill=None, mask=None, by_schema=())
@@ -226,17 +227,20 @@ def _judge(
     if old is None or new is None or not is_known(old):
         return  # A type that a record's schema names; the types of the target decide alone.
     fits = before.iceberg == after.iceberg or is_followed(before.iceberg, after.iceberg)
-    if not fits:
-        why = f"Iceberg cannot promote {before.iceberg} to {after.iceberg}"
-    elif not holds_every_value(
+    is_kept = holds_every_value(
         new,
         old,
         is_numbered=source.format.is_canal,
         tells_sizes=source.format is not SourceFormat.TICDC_CANAL_JSON,
-    ):
-        why = "the source may have changed values to make them fit, which no event tells"
-    else:
+    )
+    if fits and is_kept:
         return
+    if grows(new, old):
+        why = "the target holds as many bytes as the type has, and older rows have fewer"
+    elif not fits:
+        why = f"Iceberg cannot promote {before.iceberg} to {after.iceberg}"
+    else:
+        why = "the source may have changed values to make them fit, which no event tells"
     kinds = f"{before.source_type} became {after.source_type}"
     raise _stopped(table, change, f"{kinds}: {why}")
 
