@@ -9,6 +9,7 @@ timestamptz.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from decimal import Decimal
 
 from pyspark.sql import Column
@@ -31,6 +32,7 @@ LAST_DURATION_MILLI = 839 * 3_600_000 - 1
 TIME = r"^-?[0-9]{2,3}:[0-5][0-9]:[0-5][0-9](\.[0-9]{1,6})?Z?$"
 MICRO_DIGITS = 6
 ZERO_DATE = r"^[0-9]{4}-(00-[0-9]{2}|[0-9]{2}-00)"
+_BITS = {ValueEncoding.BITS, ValueEncoding.BITS_NUMBER}
 _DATES = (ValueEncoding.DATE_TEXT, ValueEncoding.TIMESTAMP_TEXT, ValueEncoding.LOCAL_TEXT)
 
 
@@ -335,7 +337,7 @@ def value_of(raw: Column, column: SourceColumn, schema_id: Column, position: Col
     """
 
     def read(variant: SourceColumn) -> Column:
-        value = typed_variant(raw, variant, column)
+        value = typed_variant(raw, _with_bytes_of(column, variant), column)
         if variant.iceberg != column.iceberg:
             value = value.try_cast(column.iceberg)
         if variant.former is None:
@@ -344,6 +346,12 @@ def value_of(raw: Column, column: SourceColumn, schema_id: Column, position: Col
         return F.when(is_former, read(variant.former)).otherwise(value)
 
     return read_by_schema(column, schema_id, read)
+
+
+def _with_bytes_of(column: SourceColumn, variant: SourceColumn) -> SourceColumn:
+    """``variant``; of a BIT with as many bytes as that has by now."""
+    has_bits = {variant.encoding, column.encoding} <= _BITS
+    return replace(variant, digits=column.digits) if has_bits else variant
 
 
 def read_by_schema(

@@ -15,7 +15,7 @@ from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType
+from pyspark.sql.types import BinaryType, DataType
 
 from tidemark.errors import UNCHANGED, WAITING, AccountingError, TableStoppedError
 from tidemark.lake.catalog import TableId, catalog_errors
@@ -24,6 +24,7 @@ from tidemark.log import get_logger
 from tidemark.model.column_rules import Mask
 from tidemark.model.names import ColumnName, quote
 from tidemark.schema.changes import RewriteColumn
+from tidemark.schema.rewrites import bytes_of
 
 log = get_logger()
 
@@ -63,7 +64,13 @@ class _Column:
         """Null where it does not fit the type."""
         if self.old is None or not self.is_readable:
             return F.lit(None).cast(self.kind)
-        return F.col(quote(self.old)).try_cast(self.kind)
+        value = F.col(quote(self.old))
+        if self.change is not None and isinstance(self.kind, BinaryType):
+            width = 2 * bytes_of(self.change.column)
+            digits = F.hex(value)
+            fits = F.when(F.length(digits) <= width, F.lit(width))
+            return F.unhex(F.lpad(digits, fits, F.lit("0")))
+        return value.try_cast(self.kind)
 
     @property
     def is_lost(self) -> Column:

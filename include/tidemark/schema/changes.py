@@ -20,7 +20,7 @@ from tidemark.model.layout import Layout, PartitionField
 from tidemark.model.names import ColumnName
 from tidemark.model.position import Position
 from tidemark.model.target_mode import TargetMode
-from tidemark.schema.rewrites import is_rewrite
+from tidemark.schema.rewrites import is_rewrite, is_rewritten
 
 _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 _ROW = SourceColumn(ColumnName(ROW), "string", ValueEncoding.TEXT, "")
@@ -249,7 +249,8 @@ def describe(change: SchemaChange) -> str:
         case WidenColumn(column, was):
             return f"widen {column.name} {was} to {column.stored}"
         case RewriteColumn(column, was):
-            return f"rewrite {column.name} {was} to {column.stored}"
+            kind = column.stored if column.stored != was else column.source_type
+            return f"rewrite {column.name} {was} to {kind}"
         case RenameColumn(was, name):
             return f"rename {was} to {name}"
         case DropColumn(name):
@@ -279,14 +280,14 @@ def _is_rewritten(was: SourceColumn, column: SourceColumn, want: TableSchema) ->
 
     Hashes tell no values.
     """
-    if not is_rewrite(was.iceberg, column.iceberg):
+    if not is_rewritten(was, column):
         return False
     kinds = f"column {column.name} changed from {was.source_type} to {column.source_type}"
     if column.name in want.key and want.mode is not TargetMode.MIRROR:
         raise _stopped(f"{kinds}, and mode {want.mode} keeps what became of rows by it")
     if column.mask is Mask.HASH and column.iceberg != "string":
         raise _stopped(f"{kinds}, and the target has hashes of what its values were")
-    return was.stored != column.stored
+    return was.stored != column.stored or column.mask is None
 
 
 def _filled(there: Collection[ColumnName], want: TableSchema) -> list[SchemaChange]:

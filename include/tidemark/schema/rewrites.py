@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 
+from tidemark.model.columns import SourceColumn, ValueEncoding
+
 _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 _CASTS: dict[str, frozenset[str]] = {
     "int": frozenset({"string", "double"}),
@@ -16,6 +18,23 @@ _CASTS: dict[str, frozenset[str]] = {
     "date": frozenset({"string", "timestamp_ntz"}),
 }
 _WHOLE = ("int", "bigint")
+_BITS = (ValueEncoding.BITS, ValueEncoding.BITS_NUMBER)
+
+
+def is_rewritten(was: SourceColumn, now: SourceColumn) -> bool:
+    """Whether rows are rewritten as the column ``was`` becomes ``now``, if their values fit.
+
+    Of a BIT with more bytes than before; targets hold as many as the type has (TYPE-23).
+    """
+    if is_rewrite(was.iceberg, now.iceberg):
+        return True
+    has_bits = was.encoding in _BITS and now.encoding in _BITS
+    return has_bits and was.iceberg == now.iceberg and bytes_of(was) < bytes_of(now)
+
+
+def bytes_of(column: SourceColumn) -> int:
+    """How many bytes a value of a BIT has in the target."""
+    return (column.digits + 7) // 8
 
 
 def is_rewrite(was: str, now: str) -> bool:

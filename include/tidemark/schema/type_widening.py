@@ -185,14 +185,8 @@ def _others(new: SourceType, old: SourceType) -> bool:
 
 
 def _bits(new: SourceType, old: SourceType) -> bool:
-    """One bit is a boolean, and more are as many bytes as the type has (TYPE-23)."""
-    wide, narrow = _length(new), _length(old)
-    return wide == narrow or (wide > narrow > 1 and -(-wide // 8) == -(-narrow // 8))
-
-
-def grows(new: SourceType, old: SourceType) -> bool:
-    """Whether a BIT gets more bits: its values stay, and have more bytes in the target."""
-    return new.base == old.base == "bit" and _length(new) > _length(old)
+    """The number stays what it is."""
+    return _length(new) >= _length(old)
 
 
 def _sized(known: SourceType) -> SourceType:

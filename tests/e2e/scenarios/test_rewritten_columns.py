@@ -84,6 +84,42 @@ def test_rows_on_both_sides_of_the_statement(world: World, family: str) -> None:
         assert rows_of(stream) == table.expected
 
 
+@pytest.mark.parametrize("family", ["canal", "debezium"])
+def test_a_bit_gets_more_bytes(world: World, family: str) -> None:
+    """TYPE-23, SCHEMA-13: its number stays, in as many bytes as the type has."""
+
+    def told(number: int, size: int) -> Any:
+        least_first = number.to_bytes(size, "little")
+        return number if family == "canal" else base64.b64encode(least_first).decode()
+
+    stream, table = opened(world, family)
+    table.alter("ADD COLUMN b bit(8)", added={"b": ("bit(8)", None)})
+    table.put(1, b=told(5, 1))
+    table.put(2, b=told(255, 1))
+    table.put(3, b=None)
+    at = sent_since(stream, table, 0)
+    stream.cut()
+    assert bits_of(stream) == {1: b"\x05", 2: b"\xff", 3: None}
+    table.put(4, b=told(7, 1))
+    table.columns["b"] = "bit(20)"
+    table.alter("MODIFY b bit(20)")
+    table.put(5, b=told(2**20 - 1, 3))
+    table.put(1, b=told(256, 3))
+    sent_since(stream, table, at)
+    stream.cut()
+    assert bits_of(stream) == {
+        1: b"\x00\x01\x00",
+        2: b"\x00\x00\xff",
+        3: None,
+        4: b"\x00\x00\x07",
+        5: b"\x0f\xff\xff",
+    }
+
+
+def bits_of(stream: Stream) -> dict[int, bytes | None]:
+    return {number: row["b"] for number, row in rows_of(stream).items()}
+
+
 def test_an_attempt_that_dies_shows_nothing_of_it(world: World) -> None:
     """SCHEMA-10, PUB-8: also where no row is in the cut but those that are written anew."""
     stream, table = opened(world, "ticdc")

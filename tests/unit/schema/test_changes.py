@@ -18,6 +18,7 @@ from tidemark.schema.changes import (
     DropColumn,
     RewriteColumn,
     WidenColumn,
+    describe,
     merge_schemas,
     plan_changes,
 )
@@ -118,6 +119,17 @@ def test_rows_are_written_anew_for_a_type_that_holds_them(was: str, now: str) ->
         return
     with pytest.raises(TableStoppedError, match="has hashes of what its values were"):
         plan_changes(have, want)
+
+
+def test_rows_are_written_anew_for_a_bit_with_more_bytes() -> None:
+    """TYPE-23: targets hold as many bytes as the type has."""
+    have, want = table("id int; a bit(8)"), table("id int; a bit(12)")
+    (change,) = plan_changes(have, want)
+    assert change == RewriteColumn(want["a"], "binary", ColumnName("a"))
+    assert describe(change) == "rewrite a binary to bit(12)"
+    assert plan_changes(table("id int; a bit(9)"), table("id int; a bit(16)")) == ()
+    redacted = ColumnRules(redacted=(ColumnName("a"),))
+    assert plan_changes(replace(have, rules=redacted), replace(want, rules=redacted)) == ()
 
 
 def test_rows_are_written_anew_for_another_type_of_the_key() -> None:

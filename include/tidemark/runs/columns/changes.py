@@ -12,10 +12,10 @@ from tidemark.model.position import Position
 from tidemark.runs.ddl.column_changes import ColumnChange
 from tidemark.schema.changes import is_followed
 from tidemark.schema.postgres_types import postgres_column
-from tidemark.schema.rewrites import is_rewrite
+from tidemark.schema.rewrites import is_rewritten
 from tidemark.schema.source_types import canal_column, debezium_column
 from tidemark.schema.type_text import parse_type
-from tidemark.schema.type_widening import grows, holds_every_value, is_known, is_same
+from tidemark.schema.type_widening import holds_every_value, is_known, is_same
 from tidemark.spec import SourceFormat, SourceSpec, TableSpec
 
 _REWRITTEN = {
@@ -105,7 +105,7 @@ class Followed:
         """
         for name, column in columns.items():
             before = have[name] if name in have.names else column
-            if is_rewrite(before.iceberg, column.iceberg) and name not in self.rewritten:
+            if is_rewritten(before, column) and name not in self.rewritten:
                 raise TableStoppedError(
                     f"{table} cannot be followed: column {name} is {column.source_type} and was "
                     f"{before.source_type}, and the statement that changed it was not read",
@@ -176,17 +176,15 @@ def follow_changes(
             before = was or known.get(name)
             if before is not None and after is not None:
                 _judge(source, spec.source, change, before, after)
-                is_rewritten = is_rewrite(before.iceberg, after.iceberg)
-                is_written_otherwise = (
-                    is_rewritten or (before.encoding, after.encoding) in _REWRITTEN
-                )
+                is_cast = is_rewritten(before, after)
+                is_written_otherwise = is_cast or (before.encoding, after.encoding) in _REWRITTEN
                 is_float = before.encoding is ValueEncoding.FLOAT
                 if is_written_otherwise and name in key and is_float:
                     raise _stopped(spec.source, change, "records write keys in another way")
                 if is_written_otherwise:
                     former = replace(followed.read(before), backfill=None, mask=None, by_schema=())
                     followed.formers[name] = (former, change.position)
-                if is_rewritten:
+                if is_cast:
                     followed.rewritten.add(name)
             if source.format is not SourceFormat.TICDC_CANAL_JSON:
                 followed.fill(name, change)  # TiDB refuses where a row has null.
@@ -227,20 +225,17 @@ def _judge(
     if old is None or new is None or not is_known(old):
         return  # A type that a record's schema names; the types of the target decide alone.
     fits = before.iceberg == after.iceberg or is_followed(before.iceberg, after.iceberg)
-    is_kept = holds_every_value(
+    if not fits:
+        why = f"Iceberg cannot promote {before.iceberg} to {after.iceberg}"
+    elif not holds_every_value(
         new,
         old,
         is_numbered=source.format.is_canal,
         tells_sizes=source.format is not SourceFormat.TICDC_CANAL_JSON,
-    )
-    if fits and is_kept:
-        return
-    if grows(new, old):
-        why = "the target holds as many bytes as the type has, and older rows have fewer"
-    elif not fits:
-        why = f"Iceberg cannot promote {before.iceberg} to {after.iceberg}"
-    else:
+    ):
         why = "the source may have changed values to make them fit, which no event tells"
+    else:
+        return
     kinds = f"{before.source_type} became {after.source_type}"
     raise _stopped(table, change, f"{kinds}: {why}")
 
