@@ -21,6 +21,7 @@ _GROWN = {
     "varbinary": ("varbinary(60)", "blob"),
     "enum": ("enum('a','b','c','d')", "varchar(9)"),
     "time": ("time(3)", "time(6)"),
+    "bit": ("bit(16)", "bit(20)", "bit(40)"),
 }
 """Base type -> types that hold every value of the usual one."""
 _OTHER = ("int", "varchar(5)", "tinyint", "decimal(5,1)", "date", "double", "char(12)")
@@ -105,8 +106,8 @@ def statement(
         kinds += [
             (3, lambda: f"DROP COLUMN `{one.name}`"),
             (4, lambda: f"RENAME COLUMN `{one.name}` TO `{_new_name(columns, rng)}`"),
-            (2, lambda: f"CHANGE `{one.name}` `{_new_name(columns, rng)}` {_grown(one, rng)}"),
-            (8, lambda: f"MODIFY `{one.name}` {_grown(one, rng)}{_place(columns, rng)}"),
+            (2, lambda: f"CHANGE `{one.name}` `{_new_name(columns, rng)}` {grown(one, rng)}"),
+            (8, lambda: f"MODIFY `{one.name}` {grown(one, rng)}{_place(columns, rng)}"),
             (int(may_lose), lambda: f"MODIFY `{one.name}` {rng.choice(_OTHER)}"),
             (
                 2,
@@ -142,10 +143,12 @@ def _new_name(columns: Sequence[Column], rng: random.Random) -> str:
     return rng.choice([name for name in "abcdefghijklmnop" if name not in taken])
 
 
-def _grown(column: Column, rng: random.Random) -> str:
+def grown(column: Column, rng: random.Random) -> str:
     """A type that holds every value of ``column``; its own where there is none."""
     if "unsigned" in column.text:
         return "bigint unsigned"
+    if column.text == "bit(1)":  # A boolean, as which no other one is read.
+        return column.text
     size = sizes(column.text)
     larger = [
         kind

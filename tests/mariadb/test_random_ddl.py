@@ -13,7 +13,7 @@ from decimal import Decimal
 from typing import Any
 
 from tests.mariadb.connector import Connector
-from tests.mariadb.grammar import TYPES, statement, value
+from tests.mariadb.grammar import TYPES, grown, statement, value
 from tests.support.binlog_server import DATABASE, Server
 from tests.support.server import Column, RefusedError
 from tests.support.stack import Stream
@@ -74,9 +74,8 @@ class Workload:
         """One statement, and rows on both sides of it."""
         table, server = self.rng.choice(sorted(self.told)), self.connector.server
         if self.rng.random() < WHOLE_TABLES:
-            table = self.rng.choice((self.rename, self.recreate, self.truncate, self.change_key))(
-                table
-            )
+            whole = (self.rename, self.recreate, self.truncate, self.change_key, self.grow_key)
+            table = self.rng.choice(whole)(table)
         for _ in range(self.rng.randrange(3)):
             self.put(table, self.rng.randrange(1, NUMBERS))
         gone = self.rng.randrange(4 * NUMBERS)
@@ -121,6 +120,13 @@ class Workload:
         self.say(f"ALTER TABLE `{table}` {added}, {key}", table)
         return table
 
+    def grow_key(self, table: str) -> str:
+        """MODIFY of a column by which rows are found, to a type that holds each of them."""
+        column = next(c for c in self.connector.server.columns(table) if c.name == "id")
+        kind = grown(column, self.rng).replace("double", "bigint")
+        self.say(f"ALTER TABLE `{table}` MODIFY id {kind} NOT NULL", table)
+        return table
+
 
 def stopped_by_cuts(stream: Stream) -> dict[str, str]:
     """Run until two runs find nothing to do; tables that some run stopped, and why.
@@ -146,7 +152,9 @@ def is_same(column: Column, found: Any, wanted: str | None) -> bool:
         case "time":  # Of a time with more digits now, rows that are there have fewer.
             return time.fromisoformat(found) == time.fromisoformat(wanted)
         case "bit":
-            return (found if isinstance(found, bool) else int.from_bytes(found)) == int(wanted)
+            if isinstance(found, bool):
+                return found == bool(int(wanted))
+            return bool(found == int(wanted).to_bytes((column.digits + 7) // 8))
     match found:
         case bytes():
             return found.hex().upper() == wanted
