@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 import pytest
 
 from tidemark.model.names import TableName, TopicName
-from tidemark.model.position import Position
+from tidemark.model.position import Place, Position
+from tidemark.runs.ddl.barriers import barriers_of_ended
 from tidemark.runs.ddl.effects import DdlEffects, DdlRecord
 from tidemark.runs.ddl.records import add_up
 from tidemark.spec import SourceSpec
@@ -122,3 +126,127 @@ def test_without_positions_nothing_tells_which_drop_came_last() -> None:
     ]
     effects = add_up(canal, records)
     assert (set(effects.stops), effects.unseen_drops) == ({ITEMS}, set())
+
+
+NAMES = ("items", "others")
+HISTORIES, LONGEST = 150, 9
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What a table holds: since which statement, 0 for before all, and where it was truncated."""
+
+    since: int
+    truncates: tuple[int, ...] = ()
+
+
+@dataclass
+class TiDb:
+    """A database with two tables, and what it keeps of those that went.
+
+    tables: name -> its rows, and the number that the table has inside. gone: what went, by DROP and
+    TRUNCATE alone. renamed: names that took part in a change of names.
+    """
+
+    rng: random.Random
+    tables: dict[str, tuple[Rows, int]] = field(
+        default_factory=lambda: {name: (Rows(0), at) for at, name in enumerate(NAMES)}
+    )
+    gone: list[tuple[str, Rows, int]] = field(default_factory=list)
+    renamed: set[str] = field(default_factory=set)
+    numbers: int = len(NAMES)
+
+    def say(self, at: int) -> str:
+        """A statement at the position ``at``; empty where the database refuses it."""
+        name = self.rng.choice(NAMES)
+        other = next(one for one in NAMES if one != name)
+        self.numbers += 1
+        match self.rng.choice(("create", "drop", "drop", "truncate", "back", "back", "as", "all")):
+            case "create" if name not in self.tables:
+                self.tables[name] = (Rows(at), self.numbers)
+                return f"CREATE TABLE {name} (x int PRIMARY KEY)"
+            case "drop" if name in self.tables:
+                self.gone.append((name, *self.tables.pop(name)))
+                return f"DROP TABLE {name}"
+            case "truncate" if name in self.tables:
+                rows, number = self.tables[name]
+                self.gone.append((name, rows, number))
+                self.tables[name] = (Rows(rows.since, (*rows.truncates, at)), self.numbers)
+                return f"TRUNCATE TABLE {name}"
+            case "back" if name not in self.tables and self._come_back(name, name):
+                return f"{self.rng.choice(('FLASHBACK', 'RECOVER'))} TABLE {name}"
+            case "as" if other not in self.tables and self._come_back(name, other):
+                self.renamed |= {name, other}
+                return f"FLASHBACK TABLE {name} TO {other}"
+            case "all" if self.rng.random() < 0.3:
+                self.tables = {}
+                return "DROP DATABASE shop; CREATE DATABASE shop"
+        return ""
+
+    def _come_back(self, name: str, as_name: str) -> bool:
+        """The newest one of that name, unless it is there already."""
+        newest = next(((rows, at) for of, rows, at in reversed(self.gone) if of == name), None)
+        there = {number for _, number in self.tables.values()}
+        if newest is None or newest[1] in there:
+            return False
+        self.tables[as_name] = newest
+        return True
+
+
+@dataclass
+class Target:
+    """What a target holds, and where its table went, once a cut is published."""
+
+    rows: Rows = Rows(0)
+    dropped_at: Position | None = None
+
+    def take(self, effects: DdlEffects, table: TableName) -> None:
+        """What the statements of a cut make of it."""
+        told = [int(at[4:20], 16) for at in effects.truncated.get(table, ())]
+        if table in effects.created:
+            since = int(effects.created[table].position[4:20], 16)
+            self.rows = Rows(since, tuple(at for at in told if at > since))
+        else:
+            self.rows = Rows(self.rows.since, (*self.rows.truncates, *told))
+        gone = effects.dropped_at(table, self.dropped_at)
+        self.dropped_at = None if table in effects.made else gone
+
+
+@pytest.mark.parametrize("seed", range(HISTORIES))
+def test_a_target_never_has_other_rows_than_its_table(seed: int) -> None:
+    """Whatever comes between, and wherever a cut ends: it has the same rows, or it stops."""
+    rng = random.Random(f"restored {seed}")  # noqa: S311  repeatable, not secret
+    source, statements = TiDb(rng), list[str]()
+    targets = {TableName("shop", name): Target() for name in NAMES}
+    stopped: set[TableName] = set()
+    begins = 1
+    for _ in range(rng.randint(1, 3)):
+        cut = []
+        while len(cut) < rng.randint(1, LONGEST):
+            cut += filter(None, [source.say(begins + len(cut))])
+        earlier, records = told(*statements), told(*cut, begins=begins)
+        statements += cut
+        begins += len(cut)
+        for part in parts_of(records, earlier):
+            effects = add_up(TICDC, part, earlier)
+            earlier += part
+            stopped |= {table for table in effects.stops if table is not None}
+            for table, target in targets.items():
+                target.take(effects, table)
+        for table in targets.keys() - stopped - {TableName("shop", n) for n in source.renamed}:
+            rows, _ = source.tables.get(table.table, (None, 0))
+            assert (rows is None) == (targets[table].dropped_at is not None), statements
+            assert rows in (None, targets[table].rows), statements
+
+
+def parts_of(records: list[DdlRecord], earlier: list[DdlRecord]) -> Iterator[list[DdlRecord]]:
+    """What one cut holds each, as it ends where a table was made that goes again."""
+    effects = add_up(TICDC, records, earlier)
+    known = {TableName("shop", name) for name in NAMES}
+    ends = {barrier.position for barrier in barriers_of_ended(effects, Place(""), known)}
+    first = [record for record in records if not ends or record.position <= min(ends)]
+    if first == records:
+        yield records
+        return
+    yield from parts_of(first, earlier)
+    yield from parts_of(records[len(first) :], [*earlier, *first])

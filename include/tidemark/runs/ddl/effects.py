@@ -132,7 +132,8 @@ class DdlEffects:
     ended: tables that were made and dropped again -> where they were made, each time.
     stated_at: table -> where its newest statement stands. stated_in: table, or database -> the
     topics of statements about it that their offsets alone order (POS-11).
-    restored: tables that came back as they were dropped -> where that was (SCHEMA-18). left: tables
+    restored: tables that came back as they were dropped -> where that was, each time (SCHEMA-18).
+    left: tables
     that the cut drops and does not make again. dropped_before: what earlier cuts dropped and did
     not make again, by its statement alone -> where. unseen_drops: tables that came back and of
     whose DROP nothing is known.
@@ -164,7 +165,7 @@ class DdlEffects:
     stated_at: dict[TableName, Position] = field(default_factory=dict)
     stated_in: dict[TableName | str, frozenset[TopicName]] = field(default_factory=dict)
     ended: dict[TableName, list[Position]] = field(default_factory=dict)
-    restored: dict[TableName, Position] = field(default_factory=dict)
+    restored: dict[TableName, list[Position]] = field(default_factory=dict)
     left: dict[TableName, _Left] = field(default_factory=dict)
     dropped_before: dict[TableName, Position] = field(default_factory=dict)
     unseen_drops: set[TableName] = field(default_factory=set)
@@ -502,7 +503,7 @@ class DdlEffects:
         if is_placed and left is not None:
             self._take_back(table, left)
         elif is_placed and before is not None and table.schema not in self.emptied:
-            self.restored[table] = before
+            self.restored.setdefault(table, []).append(before)
         else:
             if is_placed and table not in self.there and table.schema not in self.emptied:
                 self.unseen_drops.add(table)
@@ -533,7 +534,7 @@ class DdlEffects:
             self.cut_overs[table] = left.cut_over
         if left.is_made:
             self.made.add(table)
-        self.restored[table] = left.position
+        self.restored.setdefault(table, []).append(left.position)
 
     def drop(self, table: TableName, position: Position) -> None:
         """A table goes."""
@@ -633,8 +634,7 @@ class DdlEffects:
 
     def is_undone(self, table: TableName, dropped: Position) -> bool:
         """Whether a statement of the cut brought back what went at ``dropped``."""
-        restored = self.restored.get(table)
-        return restored is not None and event_id_of(restored) == event_id_of(dropped)
+        return event_id_of(dropped) in map(event_id_of, self.restored.get(table, ()))
 
     def keys_of(self, table: TableName) -> tuple[ColumnName, ...]:
         """The key of ``table`` as statements tell it; empty when none does."""

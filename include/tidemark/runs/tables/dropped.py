@@ -97,17 +97,17 @@ def _refuse_restored(chosen: Chosen, table: TableName, before: Position | None) 
     before: where it was dropped, as its target has it.
     """
     restored = chosen.effects.restored.get(table)
-    if restored is None:
+    if not restored:
         return
     truncated = chosen.run.progress.truncated.get(table, Position(""))
-    if chosen.run.pipeline.on_drop is OnDrop.KEEP and truncated < restored:
+    if chosen.run.pipeline.on_drop is OnDrop.KEEP and truncated < min(restored):
         if before is None or chosen.effects.is_undone(table, before):
             return
         why = f"the target has the rows of one that went at position {before}"
     else:
         why = "the rows of a dropped table leave the target, as on-drop: empty has it"
     raise TableStoppedError(
-        f"{table} came back as it was when it was dropped at position {restored}, and {why}",
+        f"{table} came back as it was when it was dropped at position {restored[0]}, and {why}",
         state=WAITING,
         next_step="fold the table into a new target from a new snapshot of the source",
     )
