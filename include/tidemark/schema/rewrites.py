@@ -28,13 +28,17 @@ def is_rewritten(was: SourceColumn, now: SourceColumn) -> bool:
     """
     if is_rewrite(was.iceberg, now.iceberg):
         return True
-    has_bits = was.encoding in _BITS and now.encoding in _BITS
-    return has_bits and was.iceberg == now.iceberg and bytes_of(was) < bytes_of(now)
+    return was.iceberg == now.iceberg and 0 < bytes_of(was) < bytes_of(now)
+
+
+def bits_of(column: SourceColumn) -> int:
+    """How many bits a BIT has; none of another type."""
+    return column.digits if column.encoding in _BITS else 0
 
 
 def bytes_of(column: SourceColumn) -> int:
     """How many bytes a value of a BIT has in the target."""
-    return (column.digits + 7) // 8
+    return (bits_of(column) + 7) // 8
 
 
 def is_rewrite(was: str, now: str) -> bool:

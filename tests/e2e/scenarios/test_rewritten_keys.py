@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -10,9 +11,11 @@ from typing import Any
 
 import pytest
 
+from tests.e2e.scenarios.test_drift import with_schema
 from tests.support import tellers
 from tests.support.altered import AlteredTable, Row, Sent
 from tests.support.altered_stream import field_ids, rows_of, send
+from tests.support.records import Record, postgres_row
 from tests.support.smoke import first_in_smoke
 from tests.support.stack import Stream
 from tidemark.errors import ActionRefusedError, TableStoppedError
@@ -146,6 +149,40 @@ def test_a_row_is_the_same_on_both_sides_of_the_statement(
         send(stream, [Sent(replace(one.record), one.is_ddl) for one in table.sent], table)
         stream.cut()
         assert names(stream) == expected(table, shown)
+
+
+def of_postgres(op: str, number: int, lsn: int, kind: str, name: str = "x") -> Record:
+    """A row whose key is an ``integer``, or a ``text`` by now, which its schema alone tells."""
+    told: Any = number if kind == "int32" else str(number)
+    plain = postgres_row(op, told, (lsn, lsn + 1), name=name)
+    value = json.loads(with_schema(plain).value or b"")
+    for image in value["schema"]["fields"]:
+        image["fields"][0]["type"] = kind
+    key = {"schema": {"type": "struct", "fields": [value["schema"]["fields"][0]["fields"][0]]}}
+    key["payload"] = {"id": told}
+    return Record(json.dumps(value).encode(), json.dumps(key).encode())
+
+
+def test_records_alone_tell_another_type_of_the_key(world: World) -> None:
+    """SCHEMA-13, SCHEMA-4: each is read by its own schema."""
+    stream = Stream(world, format="debezium-postgres", gate="none").create()
+    older = [of_postgres("c", number, 100 * number, "int32") for number in (1, 2, 3)]
+    stream.send(older)
+    stream.cut()
+    newer = [
+        of_postgres("c", 4, 400, "int32"),
+        of_postgres("u", 1, 500, "string", "one"),
+        of_postgres("d", 2, 600, "string"),
+        of_postgres("c", 5, 700, "string"),
+        of_postgres("u", 4, 800, "string", "four"),
+    ]
+    stream.send(newer)
+    stream.cut()
+    wanted = {"1": "one", "3": "x", "4": "four", "5": "x"}
+    assert names(stream) == wanted
+    stream.send([*older, *newer, of_postgres("u", 3, 900, "string", "three")])
+    stream.cut()
+    assert names(stream) == wanted | {"3": "three"}
 
 
 @pytest.mark.parametrize("mode", ["soft-delete", "history", "append"])

@@ -221,7 +221,7 @@ def test_a_target_never_has_other_rows_than_its_table(seed: int) -> None:
     stopped: set[TableName] = set()
     begins = 1
     for _ in range(rng.randint(1, 3)):
-        cut = []
+        cut: list[str] = []
         while len(cut) < rng.randint(1, LONGEST):
             cut += filter(None, [source.say(begins + len(cut))])
         earlier, records = told(*statements), told(*cut, begins=begins)
