@@ -6,7 +6,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from tidemark.formats.values import value_of
-from tidemark.model.columns import TableSchema
+from tidemark.model.columns import SourceColumn, TableSchema
 
 
 def typed_key(raw: Column, schema: TableSchema) -> Column:
@@ -15,4 +15,9 @@ def typed_key(raw: Column, schema: TableSchema) -> Column:
     raw: a struct of their texts; ``schema_id`` and ``position`` of the record stand beside it.
     """
     of_record = F.col("schema_id"), F.col("position")
-    return F.struct(*(value_of(raw[n], schema[n], *of_record).alias(n) for n in schema.key))
+    return F.struct(*(key_value(raw[n], schema[n], *of_record).alias(n) for n in schema.key))
+
+
+def key_value(raw: Column, column: SourceColumn, schema_id: Column, position: Column) -> Column:
+    """One column of a key, in the very type of the target's; raw: its text in a record."""
+    return value_of(raw, column, schema_id, position).try_cast(column.iceberg)

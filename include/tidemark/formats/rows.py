@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from tidemark.formats.keys import key_value
 from tidemark.formats.special import is_placeholder
 from tidemark.formats.values import conversion_error, read_by_schema, value_of
 from tidemark.model.column_rename import ColumnAlias
@@ -140,7 +141,7 @@ def _masked(column: SourceColumn) -> Column:
 def _has_other_key(column: SourceColumn) -> Column:
     """Whether a record's row has another value in a column of the key than its key."""
     raw = F.col(IMAGE)[column.name]
-    value = value_of(raw, column, F.col(SCHEMA_ID), F.col(POSITION))
+    value = key_value(raw, column, F.col(SCHEMA_ID), F.col(POSITION))
     same = value.eqNullSafe(F.col(quote(column.name)))
     # A connector leaves out what did not change, but never in a key.
     return raw.isNotNull() & ~same & ~F.coalesce(_is_unavailable(column), F.lit(False))
