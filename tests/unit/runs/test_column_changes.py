@@ -118,7 +118,12 @@ def test_any_other_type_stops_the_table(old: str, new: str, why: str) -> None:
 @pytest.mark.parametrize("written", [CANAL, TICDC])
 @pytest.mark.parametrize(
     ("old", "new"),
-    [("int", "varchar(20)"), ("decimal(8,3)", "decimal(12,4)"), ("date", "datetime")],
+    [
+        ("int", "varchar(20)"),
+        ("int", "decimal(12,2)"),
+        ("decimal(8,3)", "decimal(12,4)"),
+        ("date", "datetime"),
+    ],
 )
 def test_rows_are_written_anew_for_a_type_that_holds_them(written: str, old: str, new: str) -> None:
     """SCHEMA-13, SCHEMA-4: records at and below the statement keep the form that they had."""

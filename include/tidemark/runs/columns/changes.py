@@ -53,12 +53,16 @@ class Followed:
         return followed
 
     def now(self, column: SourceColumn) -> SourceColumn:
-        """``column``, which Canal's or TiCDC's records tell, as it is from now on."""
+        """``column``, which Canal's or TiCDC's records tell, as it is from now on.
+
+        A statement tells the size of a type that TiCDC's records tell without one (SCHEMA-1).
+        """
         after = self.columns.get(column.name)
         if after is None or after.source_type == column.source_type:
             return self.read(column)
         fits = after.iceberg == column.iceberg or is_followed(column.iceberg, after.iceberg)
-        return self.read(after if fits else column)
+        is_sized = after.source_type.lower().partition("(")[0] == column.source_type.lower()
+        return self.read(after if fits or is_sized else column)
 
     def read(self, column: SourceColumn) -> SourceColumn:
         """``column``, and how records hold it that are older than its change."""
