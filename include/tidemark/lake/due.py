@@ -29,7 +29,7 @@ from tidemark.lake.marks import (
     TAG,
     entry_of,
     marked,
-    marked_alone,
+    marked_unmoved,
     read_published,
 )
 from tidemark.lake.refs import (
@@ -88,12 +88,22 @@ class Due:
 
     @property
     def is_published(self) -> bool:
-        """Whether main stands there, and the table says so: else somebody else moved it (PUB-9)."""
-        ref_update = self.ref_update
-        if not self.stands or ref_update.snapshot == ref_update.base:
-            return self.stands
+        """Whether main stands there, and the table says so (PUB-9).
+
+        Else somebody else moved it; or it stood there, in files that were rewritten, before a cut
+        that changed no row.
+        """
+        if not self.stands:
+            return False
         published = read_published(self.table)
-        return published is not None and published.snapshot == ref_update.snapshot
+        if published is None:
+            return not self.is_moved
+        return published.snapshot == self.ref_update.snapshot
+
+    @property
+    def is_moved(self) -> bool:
+        """Whether the cut made another snapshot than that at which main stood."""
+        return self.ref_update.snapshot != self.ref_update.base
 
     @property
     def is_made(self) -> bool:
@@ -131,8 +141,7 @@ class Due:
         None where the metadata are gone from which it was made. A fork differs from those.
         """
         fork = self.ref_update.fork
-        is_moved = self.stands and self.ref_update.snapshot != self.ref_update.base
-        if fork is None or self.fork is not None or is_moved:
+        if fork is None or self.fork is not None or (self.stands and self.is_moved):
             return False
         if self.table.metadata_location == fork.origin:
             return True
@@ -179,14 +188,17 @@ class Due:
         marks = dict(ref_update.marks) | ({TAG: ref_update.tag} if has_tag else {})
         comment, there = ref_update.comment, before.properties.get(COMMENT, OUR_COMMENT)
         is_ours = bool(comment) and there.startswith(OUR_COMMENT)
-        properties = marked(before, ref_update.snapshot, marks)
+        mark = marked if self.is_moved else marked_unmoved
+        properties = mark(before, ref_update.snapshot, marks)
         yield SetPropertiesUpdate(updates=properties | ({COMMENT: comment} if is_ours else {}))
 
 
 def _tag_alone(before: Table, ref_update: RefUpdate) -> Iterator[TableUpdate]:
-    """The tag and that the table has it: main may stand at the same rows in other files."""
+    """The tag, and that the table has it; main may stand at the same rows in other files."""
     yield from _tagged(before, ref_update)
-    yield SetPropertiesUpdate(updates=marked_alone(before, {TAG: ref_update.tag}))
+    yield SetPropertiesUpdate(
+        updates=marked_unmoved(before, ref_update.snapshot, {TAG: ref_update.tag})
+    )
 
 
 def _tagged(before: Table, ref_update: RefUpdate) -> Iterator[TableUpdate]:

@@ -121,7 +121,7 @@ def _put_back(table: Table, published: Published | None, newest: TargetChange | 
 
     What it says of itself is then sound, and rows are missing (PUB-11). A cut that changed no row
     published the snapshot of an earlier one, and what came behind it descends from that; or the
-    one that maintenance had made of that, which the table has not been told of.
+    one that maintenance had made of that, of which the first versions did not tell the table.
     """
     if published is None or newest is None or CUT not in published.marks:
         return ""

@@ -220,13 +220,16 @@ def marked(table: Table, snapshot_id: int, marks: Mapping[str, str]) -> dict[str
     return {} if snapshot is None else _property(snapshot, read_published(table), marks)
 
 
-def marked_alone(table: Table, marks: Mapping[str, str]) -> dict[str, str]:
-    """The property of ``table`` with ``marks``; what is published stays what it was."""
-    before = read_published(table)
-    if before is None:
-        return {}
-    marks = dict(sorted({**before.marks, **marks}.items()))
-    return {PUBLISHED: replace(before, marks=marks).to_json()}
+def marked_unmoved(table: Table, snapshot_id: int, marks: Mapping[str, str]) -> dict[str, str]:
+    """As `marked`, of a snapshot that has the rows of what is published, in files of its own.
+
+    How many these are is known: the summary of somebody's compaction may count them otherwise.
+    """
+    before, snapshot = read_published(table), table.snapshot_by_id(snapshot_id)
+    if before is None or snapshot is None:
+        return marked(table, snapshot_id, marks)
+    now = _property(snapshot, before, marks)[PUBLISHED]
+    return {PUBLISHED: replace(Published.from_json(now), rows=before.rows).to_json()}
 
 
 def adopt_head(catalog: Catalog, name: TableId, cut: int) -> None:

@@ -180,7 +180,7 @@ def _load(catalog: Catalog, table: TableId) -> Table:
 
 def _refuse_stale(due: Due) -> None:
     ref_update, head = due.ref_update, main_head(due.table)
-    if due.is_made and ref_update.snapshot != ref_update.base:
+    if due.is_made and due.is_moved:
         return  # All but its new name.
     if ref_update.is_tag_only:
         stale = why_untagged(due.table, ref_update)
@@ -190,7 +190,7 @@ def _refuse_stale(due: Due) -> None:
         stale = f"it was changed after its fork {ref_update.place} was made"
     elif due.source.snapshot_by_id(ref_update.snapshot) is None:
         stale = f"snapshot {ref_update.snapshot}, which was staged, is not there any more"
-    elif due.stands and not due.is_published:
+    elif due.stands and due.is_moved and not due.is_published:
         stale = "somebody else moved it there"
     elif not is_only_rewritten(due.table, ref_update.base) or not (
         ref_update.base is None or descends(due.source, ref_update.snapshot, ref_update.base)

@@ -167,7 +167,7 @@ def _is_missing(catalog: Catalog, move: RefUpdate) -> bool:
         return due.is_as_forked is True
     if move.fork is not None and due.is_made:
         return False
-    if fork is None and main_head(table) == move.snapshot:
+    if fork is None and due.stands and (due.is_moved or due.is_published):
         return False
     snapshot, published = table.snapshot_by_id(move.snapshot), read_published(table)
     if snapshot is None:

@@ -30,7 +30,8 @@ from tidemark.lake.catalog import SystemTables, TableId
 from tidemark.lake.evolve import read_target
 from tidemark.lake.landing import read_mark
 from tidemark.lake.ledger import read_progress
-from tidemark.lake.marks import PUBLISHED, read_published
+from tidemark.lake.marks import PUBLISHED, is_only_rewritten, read_published
+from tidemark.lake.sql import TARGET_PROPERTIES
 from tidemark.model.names import TableName
 from tidemark.model.result import CutStatus
 from tidemark.runs.cut import stage_cut
@@ -304,7 +305,10 @@ def test_a_target_that_somebody_dropped_is_not_made_of_one_cut(world: World) -> 
 
 @pytest.mark.smoke
 def test_a_cut_that_changes_no_row_of_a_compacted_target(world: World) -> None:
-    """PUB-11, PUB-12: it publishes what maintenance made, and nobody put the target back."""
+    """PUB-11, PUB-12: it publishes what maintenance made, and nobody put the target back.
+
+    Also where nothing is left of what came between that and main as it is now.
+    """
     stream = published(world)
     items = TableName("shop", "items")
     begin_resync(stream.pipeline, world, items)
@@ -318,10 +322,19 @@ def test_a_cut_that_changes_no_row_of_a_compacted_target(world: World) -> None:
     end_resync(stream.pipeline, world, items)
     stream.cut()
     assert load(stream, target(stream)).current_snapshot() == compacted
-    MAINTENANCE["all"](stream)
+    old = load(stream, target(stream)).metadata_location
+    for _ in range(2):
+        MAINTENANCE["all"](stream)
+    forget_metadata(stream)
+    assert compacted is not None
+    assert not is_only_rewritten(load(stream, target(stream)), compacted.snapshot_id)
     send(stream, logged(PARTS[2]))
     stream.cut()
     assert stream.rows() == mirrored(*PARTS[:3])
+    put_back(stream, old)
+    send(stream, logged(PARTS[3]))
+    with pytest.raises(TableStoppedError, match="as an older file of its metadata has it"):
+        stream.cut()
 
 
 @pytest.mark.smoke
@@ -400,6 +413,13 @@ def test_a_table_that_may_lose_no_files_is_kept_as_far_as_it_may(
     assert "gc.enabled" in done[str(target(stream))]
     send(stream, logged(PARTS[2]))
     assert stream.cut().cut == 3
+
+
+def forget_metadata(stream: Stream) -> None:
+    """Have the target change until no older file of its metadata is kept that it had before."""
+    for number in range(int(TARGET_PROPERTIES["write.metadata.previous-versions-max"]) + 1):
+        with load(stream, target(stream)).transaction() as change:
+            change.set_properties({"somebody": str(number)})
 
 
 def put_back(stream: Stream, metadata: str) -> None:

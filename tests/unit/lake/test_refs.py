@@ -136,6 +136,34 @@ def test_repeating_a_move_is_no_op(catalog: SqlCatalog) -> None:
     assert [load(catalog, table).metadata_location for table in (A, B)] == before
 
 
+def test_a_table_is_told_which_rewritten_files_a_cut_without_a_change_published(
+    catalog: SqlCatalog,
+) -> None:
+    """PUB-9, PUB-11: what comes behind that is known by it, whatever expires in between."""
+    update_mains(catalog, [stage(catalog, A, 1, 2)])
+    published = read_published(load(catalog, A))
+    assert published is not None
+    rewrite(catalog, A, **{"total-position-deletes": "1"})
+    stays = RefUpdate(A, head(catalog, A), head(catalog, A))
+    for _ in range(2):
+        update_mains(catalog, [stays])
+        place = load(catalog, A).metadata_location
+    assert load(catalog, A).metadata_location == place
+    after = read_published(load(catalog, A))
+    assert after is not None
+    assert after == replace(published, snapshot=stays.snapshot, sequence=after.sequence)
+    assert after.sequence == published.sequence + 1
+
+
+def test_a_table_is_not_told_of_a_snapshot_that_somebody_changed(catalog: SqlCatalog) -> None:
+    """PUB-11: what they did to its rows stays to be seen."""
+    update_mains(catalog, [stage(catalog, A, 1)])
+    load(catalog, A).append(pa.table({"id": [9]}, schema=ROWS))
+    stays = RefUpdate(A, head(catalog, A), head(catalog, A))
+    with pytest.raises(SupersededError, match="is not as it was published"):
+        update_mains(catalog, [stays])
+
+
 def renamed(ref_update: RefUpdate, to: TableId, displaced: Displaced | None = None) -> RefUpdate:
     return replace(ref_update, rename=TargetRename(to, displaced))
 
